@@ -1,0 +1,103 @@
+// What the engine says of one recipient, and what it is asked to do. Plain words: the engine knows SMTP and nothing of Verdict.
+
+/** How far the conversation with the recipient's server came. `after_dot`: the final dot was sent and no reply to it was read. */
+export type Phase =
+  | 'dns'
+  | 'connect'
+  | 'greeting'
+  | 'ehlo'
+  | 'starttls'
+  | 'mail'
+  | 'rcpt'
+  | 'data'
+  | 'dot'
+  | 'after_dot'
+
+export type BounceReason =
+  | 'mailbox_full'
+  | 'mailbox_does_not_exist'
+  | 'no_mx_record'
+  | 'connection_timeout'
+  | 'policy_block'
+  | 'spam_blocked'
+  | 'temporary_failure'
+
+export type Outcome =
+  | { kind: 'delivered' }
+  | { kind: 'bounced'; reason: BounceReason; retryable: boolean }
+  /** The final dot was sent and its reply was lost: nobody knows. Never sent again. */
+  | { kind: 'in_doubt' }
+  /** Nothing the recipient's side did: no slot in the pool in time, no local sockets, draining. Nothing was sent. */
+  | { kind: 'our_fault'; cause: string }
+
+/** One reply of an SMTP server (RFC 5321 4.2), lines joined by one space, repeated codes stripped, at most 1,024 bytes, no controls. */
+export interface Reply {
+  code: number
+  /** RFC 3463 status such as `5.1.1`. */
+  enhanced?: string
+  text: string
+}
+
+/** The evidence of one attempt at one recipient. */
+export interface Attempt {
+  phase: Phase
+  outcome: Outcome
+  reply?: Reply
+  mx?: string
+  ip?: string
+  tls: { version: string; verified: boolean } | null
+  durationMs: number
+}
+
+/** One mail exchanger, its addresses already vetted by the guard: what is listed here is what is dialled. */
+export interface Host {
+  name: string
+  preference: number
+  addresses: string[]
+  port: number
+}
+
+/** Domains with the same set of exchangers are one site: they share connections and a transaction. */
+export interface Site {
+  key: string
+  hosts: Host[]
+  /** Replaces the limit of the greeting and of each command. */
+  commandTimeoutMs?: number
+}
+
+export type Lookup =
+  | { kind: 'site'; site: Site }
+  /** NXDOMAIN, neither MX nor A/AAAA, or MX names of which none resolves. */
+  | { kind: 'no_mx_record'; detail: string }
+  /** Null MX (RFC 7505), exchangers that are all private, loopback or reserved, or IP literals. */
+  | { kind: 'invalid_address'; detail: string }
+  /** SERVFAIL, REFUSED or silence of the resolver: proves nothing about the recipient. */
+  | { kind: 'our_fault'; cause: string }
+
+export interface Delivery {
+  /** MAIL FROM, without angle brackets. */
+  sender: string
+  /** Each address without angle brackets; those of one site share one transaction, in this order. */
+  recipients: { address: string; site: Site }[]
+  /** The whole message in pieces: CRLF line ends only, not yet dot-stuffed, ends with CRLF. */
+  content: readonly Buffer[]
+  /** When the send began, on the clock of `performance.now()`. */
+  startedAtMs: number
+  /** The reply to the dot gets half of it and at least 15 s; everything before the dot shares the rest. */
+  budgetMs: number
+  /**
+   * Asked once per transaction, while the content is on its way, with the indexes of the recipients the server accepted.
+   * `false` or a throw: the dot is not sent, the connection is closed and those recipients end bounced/temporary_failure.
+   */
+  beforeDot(recipients: number[]): Promise<boolean>
+  /** The caller gave up. Honoured until `beforeDot` is asked, ignored from then on. */
+  signal?: AbortSignal
+}
+
+export interface Engine {
+  lookUp(domain: string, signal?: AbortSignal): Promise<Lookup>
+  /** One attempt per recipient, in the order of `recipients`. Never throws for anything a server or a network does. */
+  deliver(delivery: Delivery): Promise<Attempt[]>
+  /** Closes idle connections, waits for nothing. */
+  close(): void
+}
