@@ -1,0 +1,14 @@
+import { createContextKey } from '@connectrpc/connect'
+
+/** Who makes a call, as the gate found it: set on the context of every call before its body is read. */
+export interface Caller {
+  accountId: string
+  keyId: string
+  /** A test key: sends are dry runs. */
+  test: boolean
+}
+
+export const callerKey = createContextKey<Caller | undefined>(undefined, { description: 'caller' })
+
+/** The id of the request in `X-Request-Id`, in errors and in the log. */
+export const requestIdKey = createContextKey<string>('', { description: 'request id' })

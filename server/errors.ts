@@ -1,0 +1,58 @@
+import { create } from '@bufbuild/protobuf'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts'
+
+/** Every error of every call: its word, its code on Connect and gRPC, its status on REST. */
+export const ERRORS = {
+  invalid_payload: { code: Code.InvalidArgument, status: 400 },
+  invalid_address: { code: Code.InvalidArgument, status: 400 },
+  invalid_api_key: { code: Code.Unauthenticated, status: 401 },
+  domain_not_verified: { code: Code.PermissionDenied, status: 403 },
+  insufficient_scope: { code: Code.PermissionDenied, status: 403 },
+  not_found: { code: Code.NotFound, status: 404 },
+  method_not_allowed: { code: Code.Unimplemented, status: 405 },
+  event_expired: { code: Code.NotFound, status: 410 },
+  payload_too_large: { code: Code.ResourceExhausted, status: 413 },
+  unsupported_media_type: { code: Code.InvalidArgument, status: 415 },
+  transient_failure: { code: Code.Unavailable, status: 500 },
+} as const
+
+export type ErrorReason = keyof typeof ERRORS
+
+export interface FieldFault {
+  /** Path of the field in JSON, such as `to[1]` or `attachments[0].content`. */
+  field: string
+  message: string
+}
+
+/** The one error of the API: carries its word in ErrorInfo, the fields at fault in BadRequest, a wait in RetryInfo. */
+export function fail(
+  reason: ErrorReason,
+  message: string,
+  more: { fields?: FieldFault[]; retryAfterSeconds?: number; cause?: unknown } = {},
+): ConnectError {
+  const error = new ConnectError(message, ERRORS[reason].code, undefined, undefined, more.cause)
+  error.details.push({ desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason, domain: 'verdict' }) })
+  if (more.fields?.length) {
+    const fieldViolations = more.fields.map(({ field, message }) => ({ field, description: message }))
+    error.details.push({ desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations }) })
+  }
+  if (more.retryAfterSeconds !== undefined) {
+    const retryDelay = { seconds: BigInt(more.retryAfterSeconds), nanos: 0 }
+    error.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) })
+  }
+  return error
+}
+
+/** The word of an error made by `fail`, undefined for any other. */
+export function reasonOf(error: unknown): ErrorReason | undefined {
+  if (!(error instanceof ConnectError)) return undefined
+  const reason = error.findDetails(ErrorInfoSchema).find((info) => info.domain === 'verdict')?.reason
+  return reason !== undefined && reason in ERRORS ? (reason as ErrorReason) : undefined
+}
+
+/** What the caller may see of anything thrown: our own errors as they are, everything else as `transient_failure` without detail. */
+export function hideUnexpected(error: unknown): ConnectError {
+  if (reasonOf(error)) return error as ConnectError
+  return fail('transient_failure', 'A fault of the service. Nothing was sent; it is safe to retry.', { cause: error })
+}
