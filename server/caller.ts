@@ -12,3 +12,6 @@ export const callerKey = createContextKey<Caller | undefined>(undefined, { descr
 
 /** The id of the request in `X-Request-Id`, in errors and in the log. */
 export const requestIdKey = createContextKey<string>('', { description: 'request id' })
+
+/** What a call adds to its one line in the log. Never an address, a subject, a key or a secret. */
+export const logFieldsKey = createContextKey<Record<string, unknown>>({}, { description: 'log fields' })
