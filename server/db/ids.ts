@@ -1,0 +1,37 @@
+import { randomFillSync } from 'node:crypto'
+import { TypeID } from 'typeid-js'
+import { v7 } from 'uuid'
+
+// Ids are TypeIDs outside (`msg_` + 26 characters) and UUIDv7 inside. Both carry the time they were made, in milliseconds.
+
+export type IdPrefix = 'acc' | 'msg' | 'evt' | 'dom' | 'key'
+
+/** A new UUIDv7 of the given time (Unix milliseconds, by the database's clock). RFC 9562 5.7. */
+export function newId(atMs: number): string {
+  return v7({ msecs: Math.floor(atMs), random: randomFillSync(new Uint8Array(16)) })
+}
+
+export function showId(prefix: IdPrefix, uuid: string): string {
+  return TypeID.fromUUID(prefix, uuid).toString()
+}
+
+/** The UUID in a shown id, or undefined when it is not an id of that kind. */
+export function readId(prefix: IdPrefix, shown: string): string | undefined {
+  if (!shown.startsWith(`${prefix}_`) || shown.length !== prefix.length + 27) return undefined
+  try {
+    return TypeID.fromString(shown, prefix).toUUID()
+  } catch {
+    return undefined
+  }
+}
+
+/** The time in a UUIDv7, Unix milliseconds. */
+export function timeOfId(uuid: string): number {
+  return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
+}
+
+/** The smallest UUID of a time: the lower bound of every id made at or after it. */
+export function firstIdAt(atMs: number): string {
+  const hex = Math.max(0, Math.floor(atMs)).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-0000-0000-000000000000`
+}

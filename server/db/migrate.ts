@@ -1,0 +1,11 @@
+import { applyMigrations } from './migrations.ts'
+
+// `npm run migrate`: applies the migrations to DATABASE_URL and ends. Exit 78 without one, 1 when it fails.
+
+const url = process.env.DATABASE_URL
+if (!url) {
+  console.error('DATABASE_URL is not set. Example: DATABASE_URL=postgres://verdict:secret@db.internal:5432/verdict')
+  process.exit(78)
+}
+await applyMigrations(url)
+console.log('migrations applied')
