@@ -56,3 +56,14 @@ export function hideUnexpected(error: unknown): ConnectError {
   if (reasonOf(error)) return error as ConnectError
   return fail('transient_failure', 'A fault of the service. Nothing was sent; it is safe to retry.', { cause: error })
 }
+
+/**
+ * There is no honest answer: the message may have been sent and its outcome could not be stored. The connection is closed
+ * without one, because any error would say that it is safe to retry.
+ */
+export class NoAnswer extends Error {
+  constructor(options: { cause: unknown }) {
+    super('the outcome could not be stored', options)
+    this.name = 'NoAnswer'
+  }
+}

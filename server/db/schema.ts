@@ -183,7 +183,7 @@ export const events = pgTable(
   },
   (t) => [
     index('events_account').on(t.accountId, t.id),
-    index('events_recipient').on(t.accountId, t.recipient, t.id),
+    index('events_recipient').on(t.accountId, sql`lower(recipient)`, t.id),
     index('events_failed').on(t.accountId, t.status, t.reason, t.id).where(sql`status <> 'delivered'`),
     index('events_tenant').on(t.accountId, t.tenantId, t.id).where(sql`tenant_id is not null`),
     check('events_status', oneOf('status', STATUSES)),

@@ -9,8 +9,15 @@ export function shortWords(schema: DescEnum): string[] {
   return schema.values.filter((value) => value.number !== 0).map((value) => short(schema, value.name))
 }
 
-/** Two maps between the numbers of an enum and its short words. Both throw on what is not in the contract. */
-export function wordsOf<E extends number>(schema: DescEnum): { word(value: E): string; value(word: string): E } {
+export interface Words<E extends number> {
+  /** Whether the contract has this value; the zero value does not count. */
+  has(value: E): boolean
+  word(value: E): string
+  value(word: string): E
+}
+
+/** The numbers of an enum and its short words, both ways. `word` and `value` throw on what is not in the contract. */
+export function wordsOf<E extends number>(schema: DescEnum): Words<E> {
   const byNumber = new Map(schema.values.map((value) => [value.number, short(schema, value.name)]))
   const byWord = new Map([...byNumber].map(([number, word]) => [word, number as E]))
   const known = <T>(found: T | undefined, key: unknown) => {
@@ -18,6 +25,7 @@ export function wordsOf<E extends number>(schema: DescEnum): { word(value: E): s
     return found
   }
   return {
+    has: (value) => value !== 0 && byNumber.has(value),
     word: (value) => known(byNumber.get(value), value),
     value: (word) => known(byWord.get(word), word),
   }

@@ -121,6 +121,6 @@ CREATE INDEX "api_keys_account" ON "api_keys" USING btree ("account_id");--> sta
 CREATE UNIQUE INDEX "dkim_keys_selector" ON "dkim_keys" USING btree ("domain_id","selector");--> statement-breakpoint
 CREATE UNIQUE INDEX "domains_account_name" ON "domains" USING btree ("account_id","name");--> statement-breakpoint
 CREATE INDEX "events_account" ON "events" USING btree ("account_id","id");--> statement-breakpoint
-CREATE INDEX "events_recipient" ON "events" USING btree ("account_id","recipient","id");--> statement-breakpoint
+CREATE INDEX "events_recipient" ON "events" USING btree ("account_id",lower(recipient),"id");--> statement-breakpoint
 CREATE INDEX "events_failed" ON "events" USING btree ("account_id","status","reason","id") WHERE status <> 'delivered';--> statement-breakpoint
 CREATE INDEX "events_tenant" ON "events" USING btree ("account_id","tenant_id","id") WHERE tenant_id is not null;

@@ -1,0 +1,79 @@
+/** How much one statement takes at the most. */
+const MAX_ROWS = 100
+const MAX_BYTES = 4 * 1024 * 1024
+/** How many statements of one collector run at a time. */
+const LANES = 2
+/** How often a batch that lost a deadlock or a serialisation race is run again. */
+const MAX_RERUNS = 5
+
+/**
+ * One statement shared by the sends that need it at the same moment. What waits when a lane is free goes out together; a send
+ * that is alone waits for nobody. `run` takes many rows and gives one result for each, in their order.
+ *
+ * A batch that fails with SQLSTATE 40xxx runs again as it was (nothing of it was done). With 22xxx or 23xxx one row is
+ * poisonous: the rows run one by one, and each gets its own result or error. Any other error reaches every row of the batch;
+ * whether it was committed is then unknown.
+ */
+export function collector<Row extends { json: string }, Result>(
+  run: (rows: Row[]) => Promise<Result[]>,
+): (row: Row) => Promise<Result> {
+  const waiting: { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
+  let busy = 0
+
+  async function work(): Promise<void> {
+    busy++
+    while (waiting.length > 0) {
+      await settle(takeBatch())
+    }
+    busy--
+  }
+
+  function takeBatch(): typeof waiting {
+    let rows = 0
+    let bytes = 0
+    while (rows < Math.min(waiting.length, MAX_ROWS) && (rows === 0 || bytes < MAX_BYTES)) {
+      bytes += waiting[rows++]!.row.json.length
+    }
+    return waiting.splice(0, rows)
+  }
+
+  async function settle(batch: typeof waiting): Promise<void> {
+    try {
+      const results = await runAgainOnRace(batch.map((waiter) => waiter.row))
+      batch.forEach((waiter, i) => {
+        waiter.resolve(results[i]!)
+      })
+    } catch (error) {
+      if (batch.length > 1 && isRowFault(error)) for (const waiter of batch) await settle([waiter])
+      else for (const waiter of batch) waiter.reject(error)
+    }
+  }
+
+  async function runAgainOnRace(rows: Row[]): Promise<Result[]> {
+    for (let rerun = 0; ; rerun++) {
+      try {
+        return await run(rows)
+      } catch (error) {
+        if (!sqlStateOf(error).startsWith('40') || rerun === MAX_RERUNS) throw error
+      }
+    }
+  }
+
+  return (row) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ row, resolve, reject })
+      if (busy < LANES) void work()
+    })
+}
+
+const isRowFault = (error: unknown) => /^2[23]/.test(sqlStateOf(error))
+
+function sqlStateOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : ''
+}
+
+/** The rows of a batch as the one JSON array that a statement reads with `json_to_recordset`. */
+export function jsonArray(rows: { json: string }[]): string {
+  return `[${rows.map((row) => row.json).join(',')}]`
+}

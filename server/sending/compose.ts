@@ -1,0 +1,54 @@
+import { showId } from '../db/ids.ts'
+import type { SenderDomain } from '../domains/sender.ts'
+import { signMessage } from '../smtp/dkim.ts'
+import { attachmentType, buildMessage } from '../smtp/mime.ts'
+import type { Claim } from './claim.ts'
+import type { Message } from './message.ts'
+
+export interface Composed {
+  /** The signed message in pieces, as it goes over the wire but for dot-stuffing. */
+  content: Buffer[]
+  sizeBytes: number
+}
+
+/** Builds and signs a message. Date and boundaries come from the claim, so that its bytes are reproducible. Throws when a key cannot sign. */
+export async function compose(message: Message, domain: SenderDomain, claim: Claim): Promise<Composed> {
+  const date = new Date(claim.createdAtMs)
+  const pieces = buildMessage({
+    messageId: `${showId('msg', claim.messageId)}@${domain.returnPathHost}`,
+    boundarySeed: claim.messageId,
+    date,
+    ...message,
+  })
+  const signature = await signMessage(pieces, { domain: domain.name, keys: domain.dkimKeys, date })
+  const content = [signature, ...pieces]
+  return { content, sizeBytes: content.reduce((sum, piece) => sum + piece.length, 0) }
+}
+
+/** What is kept of a request, in the shape of Get email. Bodies only where the operator stores content. */
+export interface StoredRequest {
+  from: string
+  to: string[]
+  reply_to?: string
+  subject: string
+  headers: [name: string, value: string][]
+  attachments: { filename: string; content_type: string; size_bytes: number }[]
+  html?: string
+  text?: string
+}
+
+export function storedRequest(message: Message, storeContent: boolean): StoredRequest {
+  return {
+    from: message.given.from,
+    to: message.to.map(({ address }) => address),
+    reply_to: message.given.replyTo,
+    subject: message.subject,
+    headers: message.headers,
+    attachments: message.attachments.map(({ filename, content }) => ({
+      filename,
+      content_type: attachmentType(filename),
+      size_bytes: content.length,
+    })),
+    ...(storeContent ? { html: message.html, text: message.text } : {}),
+  }
+}

@@ -1,0 +1,154 @@
+import type { Attachment, SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
+import { type FieldFault, fail } from '../errors.ts'
+import { type Address, hasControls, type Mailbox, parseAddress, parseMailbox } from '../smtp/address.ts'
+import { headerFault } from '../smtp/headers.ts'
+
+/** What one message may hold; the request as a whole is bounded by the gateway. */
+export const LIMITS = {
+  recipients: 50,
+  attachments: 10,
+  attachmentBytes: 10 * 1024 * 1024,
+  bodyBytes: 2 * 1024 * 1024,
+  subjectCharacters: 998,
+  headers: 50,
+  tenantIdCharacters: 128,
+} as const
+
+/** A send request whose every field has been checked. */
+export interface Message {
+  /** At least one, no two alike. */
+  to: Address[]
+  from: Mailbox
+  replyTo?: Mailbox
+  subject: string
+  html?: string
+  text?: string
+  attachments: Attachment[]
+  headers: [name: string, value: string][]
+  tenantId?: string
+  /** As the caller wrote them, for Get email. */
+  given: { from: string; replyTo?: string }
+}
+
+const ADDRESS_HINT = 'is not an email address the service can mail. Expected something like ann@example.com'
+const MAILBOX_HINT = 'is not an email address. Expected ann@example.com or Ann Lee <ann@example.com>'
+
+/**
+ * Checks every field of a send and returns the message. Fails with all faults at once: `invalid_address` when only addresses are
+ * at fault, `invalid_payload` otherwise.
+ */
+export function readMessage(request: SendRequest): Message {
+  const payload: FieldFault[] = []
+  const addresses: FieldFault[] = []
+  const refuse = (field: string, message: string) => void payload.push({ field, message })
+
+  const to = readRecipients(request.to, refuse, addresses)
+  const from = readMailbox('from', request.from, refuse, addresses)
+  const replyTo =
+    request.replyTo === undefined ? undefined : readMailbox('reply_to', request.replyTo, refuse, addresses)
+  checkSubject(request.subject, refuse)
+  checkBodies(request, refuse)
+  checkAttachments(request.attachments, refuse)
+  checkHeaders(request.headers, refuse)
+  checkTenant(request.tenantId, refuse)
+
+  const fields = [...payload, ...addresses]
+  if (fields.length > 0) {
+    const sentence = fields
+      .map(({ field, message }) => `${field} ${message}`)
+      .slice(0, 5)
+      .join('; ')
+    throw fail(payload.length > 0 ? 'invalid_payload' : 'invalid_address', `${sentence}.`, { fields })
+  }
+  return {
+    to,
+    from: from!,
+    replyTo,
+    subject: request.subject,
+    html: request.html || undefined,
+    text: request.text || undefined,
+    attachments: request.attachments,
+    headers: Object.entries(request.headers),
+    tenantId: request.tenantId,
+    given: { from: request.from, replyTo: request.replyTo },
+  }
+}
+
+type Refuse = (field: string, message: string) => void
+
+function readRecipients(texts: string[], refuse: Refuse, addresses: FieldFault[]): Address[] {
+  if (texts.length === 0) refuse('to', 'is required: one recipient address or a list of them')
+  if (texts.length > LIMITS.recipients) {
+    refuse('to', `holds ${texts.length} addresses; a message has at most ${LIMITS.recipients}`)
+    return []
+  }
+  const distinct = new Map<string, Address>()
+  texts.forEach((text, i) => {
+    const address = parseAddress(text)
+    if (!address) addresses.push({ field: texts.length === 1 ? 'to' : `to[${i}]`, message: ADDRESS_HINT })
+    else if (!distinct.has(address.address)) distinct.set(address.address, address)
+  })
+  return [...distinct.values()]
+}
+
+function readMailbox(field: string, text: string, refuse: Refuse, addresses: FieldFault[]): Mailbox | undefined {
+  if (text === '') return void refuse(field, field === 'from' ? 'is required' : 'is empty; leave it out instead')
+  const mailbox = parseMailbox(text)
+  if (!mailbox) addresses.push({ field, message: MAILBOX_HINT })
+  return mailbox
+}
+
+function checkSubject(subject: string, refuse: Refuse): void {
+  if (subject === '') refuse('subject', 'is required')
+  if (subject.length > LIMITS.subjectCharacters) {
+    refuse('subject', `has ${subject.length} characters; at most ${LIMITS.subjectCharacters} are allowed`)
+  }
+  if (hasControls(subject)) refuse('subject', 'holds a line break or another control character')
+}
+
+function checkBodies({ html, text }: SendRequest, refuse: Refuse): void {
+  if (!html && !text) refuse('html', 'or text is required')
+  for (const [field, body] of Object.entries({ html, text })) {
+    if (body === undefined) continue
+    const bytes = Buffer.byteLength(body)
+    if (bytes > LIMITS.bodyBytes) refuse(field, `has ${bytes} bytes; at most ${LIMITS.bodyBytes} (2 MiB) are allowed`)
+    if (body.includes('\0') || !body.isWellFormed()) refuse(field, 'holds a NUL character or half a surrogate pair')
+  }
+}
+
+function checkAttachments(attachments: Attachment[], refuse: Refuse): void {
+  if (attachments.length > LIMITS.attachments) {
+    refuse('attachments', `holds ${attachments.length} files; a message has at most ${LIMITS.attachments}`)
+  }
+  attachments.forEach(({ filename }, i) => {
+    if (filename === '') refuse(`attachments[${i}].filename`, 'is required')
+    if (filename.includes('\0') || !filename.isWellFormed()) {
+      refuse(`attachments[${i}].filename`, 'holds a NUL character or half a surrogate pair')
+    }
+  })
+  const bytes = attachments.reduce((sum, { content }) => sum + content.length, 0)
+  if (bytes > LIMITS.attachmentBytes) {
+    refuse('attachments', `have ${bytes} bytes together; at most ${LIMITS.attachmentBytes} (10 MiB) are allowed`)
+  }
+}
+
+function checkHeaders(headers: Record<string, string>, refuse: Refuse): void {
+  const names = Object.keys(headers)
+  if (names.length > LIMITS.headers) {
+    refuse('headers', `holds ${names.length} headers; a message has at most ${LIMITS.headers}`)
+    return
+  }
+  const seen = new Set<string>()
+  for (const name of names) {
+    const fault = seen.has(name.toLowerCase()) ? 'is given twice' : headerFault(name, headers[name]!)
+    if (fault) refuse(`headers[${JSON.stringify(name.slice(0, 80))}]`, fault)
+    seen.add(name.toLowerCase())
+  }
+}
+
+function checkTenant(tenantId: string | undefined, refuse: Refuse): void {
+  if (tenantId === undefined) return
+  if (tenantId === '' || tenantId.length > LIMITS.tenantIdCharacters || hasControls(tenantId)) {
+    refuse('tenant_id', `must be 1 to ${LIMITS.tenantIdCharacters} printable characters`)
+  }
+}

@@ -1,0 +1,105 @@
+import { create, type MessageInitShape, toJson } from '@bufbuild/protobuf'
+import {
+  DeliveryStatus,
+  DeliveryStatusSchema,
+  Reason,
+  ReasonSchema,
+  type RecipientOutcome,
+  RecipientOutcomeSchema,
+  SmtpEvidenceSchema,
+  type SmtpPhase,
+  SmtpPhaseSchema,
+} from '../../gen/verdict/v1/outcomes_pb.ts'
+import { wordsOf } from '../db/words.ts'
+import type { Attempt } from '../smtp/attempt.ts'
+
+export const statusWords = wordsOf<DeliveryStatus>(DeliveryStatusSchema)
+export const reasonWords = wordsOf<Reason>(ReasonSchema)
+const phaseWords = wordsOf<SmtpPhase>(SmtpPhaseSchema)
+
+type Evidence = MessageInitShape<typeof SmtpEvidenceSchema>
+
+export function rejected(email: string, reason: Reason): RecipientOutcome {
+  return create(RecipientOutcomeSchema, { email, status: DeliveryStatus.REJECTED, reason })
+}
+
+export function bounced(email: string, reason: Reason, smtp?: Evidence): RecipientOutcome {
+  const retryable = reason === Reason.TEMPORARY_FAILURE ? true : undefined
+  return create(RecipientOutcomeSchema, { email, status: DeliveryStatus.BOUNCED, reason, smtp, retryable })
+}
+
+export function delivered(email: string, smtp?: Evidence): RecipientOutcome {
+  return create(RecipientOutcomeSchema, { email, status: DeliveryStatus.DELIVERED, smtp })
+}
+
+/** Nobody knows whether it arrived: shown as `connection_timeout`, and said so. */
+export function inDoubt(email: string, smtp?: Evidence): RecipientOutcome {
+  const outcome = bounced(email, Reason.CONNECTION_TIMEOUT, smtp)
+  outcome.inDoubt = true
+  return outcome
+}
+
+/** The outcome that one attempt of the engine means, once the message has had a marker or none of its attempts was our fault. */
+export function outcomeOf(email: string, attempt: Attempt): RecipientOutcome {
+  const smtp = evidenceOf(attempt)
+  switch (attempt.outcome.kind) {
+    case 'delivered':
+      return delivered(email, smtp)
+    case 'bounced':
+      return bounced(email, reasonWords.value(attempt.outcome.reason), smtp)
+    case 'in_doubt':
+      return inDoubt(email, smtp)
+    case 'our_fault':
+      return bounced(email, Reason.TEMPORARY_FAILURE, smtp)
+  }
+}
+
+/** The outcome that a simulator address stands for, in a dry run. */
+export function simulatedOutcome(email: string, outcome: { status: string; reason?: string }): RecipientOutcome {
+  return create(RecipientOutcomeSchema, {
+    email,
+    status: statusWords.value(outcome.status),
+    reason: outcome.reason === undefined ? undefined : reasonWords.value(outcome.reason),
+    retryable: outcome.reason === 'temporary_failure' ? true : undefined,
+  })
+}
+
+function evidenceOf(attempt: Attempt): Evidence {
+  return {
+    mx: attempt.mx,
+    ip: attempt.ip,
+    code: attempt.reply?.code,
+    enhanced: attempt.reply?.enhanced,
+    reply: attempt.reply?.text,
+    phase: phaseWords.value(attempt.phase),
+    tls: attempt.tls ?? undefined,
+    durationMs: Math.max(0, Math.round(attempt.durationMs)),
+  }
+}
+
+const WORST_FIRST = [DeliveryStatus.BOUNCED, DeliveryStatus.REJECTED, DeliveryStatus.DELIVERED]
+
+/** What the message says of itself: the worst status among its recipients, with the reason of the first recipient that has it. */
+export function summarise(outcomes: RecipientOutcome[]): { status: DeliveryStatus; reason?: Reason; inDoubt?: true } {
+  const status = WORST_FIRST.find((status) => outcomes.some((outcome) => outcome.status === status))!
+  const reason = outcomes.find((outcome) => outcome.status === status)?.reason
+  return { status, reason, inDoubt: outcomes.some((outcome) => outcome.inDoubt) ? true : undefined }
+}
+
+/** One recipient's outcome as the row that history keeps. */
+export function outcomeRow(outcome: RecipientOutcome, position: number) {
+  return {
+    position,
+    status: statusWords.word(outcome.status),
+    reason: outcome.reason === undefined ? null : reasonWords.word(outcome.reason),
+    retryable: outcome.retryable ?? false,
+    in_doubt: outcome.inDoubt ?? false,
+    smtp: outcome.smtp ? toJson(SmtpEvidenceSchema, outcome.smtp) : null,
+  }
+}
+
+/** The status and reason of a message as the words of its row. */
+export function summaryRow(outcomes: RecipientOutcome[]) {
+  const { status, reason } = summarise(outcomes)
+  return { status: statusWords.word(status), reason: reason === undefined ? null : reasonWords.word(reason) }
+}

@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { collector, jsonArray } from '../db/collector.ts'
+import type { Database } from '../db/connect.ts'
+import { fail, NoAnswer, reasonOf } from '../errors.ts'
+import { INTO_HISTORY } from '../events/history.ts'
+import { type Claim, claimRow } from './claim.ts'
+import { outcomeRow, summaryRow } from './outcome.ts'
+import { storedOutcomes } from './stored.ts'
+
+const OUTCOME_COLUMNS = 'position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json'
+
+// The message row goes first and carries everything else: locks are taken in the order message, recipient everywhere.
+export const RECORD = `
+  with input as materialized (
+    select * from json_to_recordset($1::json) as r(
+      message_id uuid, claim uuid, status text, reason text, size_bytes int, outcomes json)
+  ),
+  message as (
+    delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
+    returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, false as sandbox,
+      i.status, i.reason, i.size_bytes, i.outcomes
+  ),
+  recipient as (
+    delete from open_recipients o using message m where o.message_id = m.id
+    returning o.message_id, o.position, o.event_id, o.email
+  ),
+  outcome as (
+    select r.message_id, r.position, r.event_id, r.email, o.status, o.reason, o.retryable, o.in_doubt, o.smtp
+    from message m
+    cross join lateral json_to_recordset(m.outcomes) as o(${OUTCOME_COLUMNS})
+    join recipient r on r.message_id = m.id and r.position = o.position
+  ),
+  ${INTO_HISTORY}`
+
+const SETTLE = `
+  with message as materialized (
+    select * from json_to_recordset($1::json) as r(
+      id uuid, account_id uuid, created_at timestamptz, tenant_id text, region text, request json, sandbox boolean,
+      status text, reason text, size_bytes int, recipients json, outcomes json)
+  ),
+  outcome as (
+    select m.id as message_id, r.position, r.event_id, r.email, o.status, o.reason, o.retryable, o.in_doubt, o.smtp
+    from message m
+    cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text)
+    join lateral json_to_recordset(m.outcomes) as o(${OUTCOME_COLUMNS}) on o.position = r.position
+  ),
+  ${INTO_HISTORY}`
+
+export interface Verdicts {
+  messageId: string
+  claim: string
+  sizeBytes: number
+  /** One for each recipient of the claim, in its order. */
+  outcomes: RecipientOutcome[]
+}
+
+/** A message's outcomes as the statement takes them; the sweeper runs the same one. */
+export function recordRow({ messageId, claim, sizeBytes, outcomes }: Verdicts): string {
+  return JSON.stringify({
+    message_id: messageId,
+    claim,
+    ...summaryRow(outcomes),
+    size_bytes: sizeBytes,
+    outcomes: outcomes.map(outcomeRow),
+  })
+}
+
+/**
+ * Record: the outcomes and their events in one commit, tried until the lease is over. Returns what is stored: our outcomes, or
+ * those of the sweeper when it was there first. Throws `transient_failure` when the sweeper removed the message because no
+ * marker was set, NoAnswer when a marker may be set and nothing could be recorded: the sweeper will settle it.
+ */
+export function recordUntil(db: Database) {
+  const record = recordStep(db)
+
+  return async (verdicts: Verdicts, { marked, leaseUntilMs }: { marked: boolean; leaseUntilMs: number }) => {
+    let cause: unknown
+    for (let waitMs = 50; performance.now() < leaseUntilMs; waitMs = Math.min(waitMs * 2, 1_000)) {
+      try {
+        if (await within(leaseUntilMs, record(verdicts))) return verdicts.outcomes
+        const stored = await within(leaseUntilMs, storedOutcomes(db, verdicts.messageId))
+        if (stored.length > 0) return stored
+        throw fail(
+          'transient_failure',
+          'The send took too long and was given up. Nothing was sent; it is safe to retry.',
+        )
+      } catch (error) {
+        if (reasonOf(error)) throw error
+        cause = error
+        await sleep(waitMs)
+      }
+    }
+    if (marked) throw new NoAnswer({ cause })
+    throw fail('transient_failure', 'The outcome could not be stored. Nothing was sent; it is safe to retry.', {
+      cause,
+    })
+  }
+}
+
+async function within<T>(untilMs: number, work: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    reject,
+    untilMs - performance.now(),
+    new Error('no answer from the database within the lease'),
+  )
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
+
+/**
+ * One record. False when the claim is no longer ours: the sweeper has settled the message, or an earlier try of ours was
+ * committed. A throw means that nobody knows; running it again is safe.
+ */
+function recordStep(db: Database): (verdicts: Verdicts) => Promise<boolean> {
+  const commit = collector<{ json: string; messageId: string }, boolean>(async (rows) => {
+    const recorded = await db.$client.unsafe(RECORD, [jsonArray(rows)], { prepare: true })
+    const ids = new Set(recorded.map((row) => row.id))
+    return rows.map((row) => ids.has(row.messageId))
+  })
+  return (verdicts) => commit({ json: recordRow(verdicts), messageId: verdicts.messageId })
+}
+
+/** Claim and record in one commit, for a send that never reaches SMTP: rejected, no_mx_record, dry run. */
+export function settleStep(
+  db: Database,
+): (claim: Claim, outcomes: RecipientOutcome[], sandbox: boolean) => Promise<void> {
+  const commit = collector<{ json: string }, void>(async (rows) => {
+    await db.$client.unsafe(SETTLE, [jsonArray(rows)], { prepare: true })
+    return rows.map(() => undefined)
+  })
+  return (claim, outcomes, sandbox) => {
+    const result = { ...summaryRow(outcomes), outcomes: outcomes.map(outcomeRow), size_bytes: 0, sandbox }
+    return commit({ json: claimRow(claim, result) })
+  }
+}
