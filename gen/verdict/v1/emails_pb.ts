@@ -210,7 +210,7 @@ export const SendResponseSchema: GenMessage<SendResponse> = /*@__PURE__*/
  */
 export type Check = Message<"verdict.v1.Check"> & {
   /**
-   * Its name: `payload`, `domain`, `address` or `recipient_mx`.
+   * Its name: `payload`, `domain`, `address`, `suppression` or `recipient_mx`.
    *
    * @generated from field: string name = 1;
    */
