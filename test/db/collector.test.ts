@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { collector } from '../../server/db/collector.ts'
+
+const row = (id: number) => ({ json: JSON.stringify({ id }), id })
+const sqlError = (code: string) => Object.assign(new Error(code), { code })
+
+test('a send that is alone waits for nobody', async () => {
+  const batches: number[][] = []
+  const add = collector(async (rows: { json: string; id: number }[]) => {
+    batches.push(rows.map((r) => r.id))
+    return rows.map((r) => r.id * 2)
+  })
+  expect(await add(row(1))).toBe(2)
+  expect(batches).toEqual([[1]])
+})
+
+test('what waits while both lanes are busy goes out as one statement, each with its own result', async () => {
+  const batches: number[][] = []
+  const gate = Promise.withResolvers<void>()
+  const add = collector(async (rows: { json: string; id: number }[]) => {
+    batches.push(rows.map((r) => r.id))
+    await gate.promise
+    return rows.map((r) => r.id * 10)
+  })
+  const results = [1, 2, 3, 4, 5].map((id) => add(row(id)))
+  gate.resolve()
+  expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50])
+  expect(batches).toEqual([[1], [2], [3, 4, 5]])
+})
+
+test('a statement takes at most 100 rows, and no more than 4 MiB of them', async () => {
+  const sizes: number[] = []
+  const gate = Promise.withResolvers<void>()
+  const add = collector(async (rows: { json: string }[]) => {
+    sizes.push(rows.length)
+    await gate.promise
+    return rows
+  })
+  const small = Array.from({ length: 202 }, (_, id) => add(row(id)))
+  const large = Array.from({ length: 4 }, () => add({ json: 'x'.repeat(3 * 1024 * 1024) }))
+  gate.resolve()
+  await Promise.all([...small, ...large])
+  expect(sizes).toEqual([1, 1, 100, 100, 2, 2])
+})
+
+test('a batch that loses a deadlock is run again as it was', async () => {
+  let runs = 0
+  const add = collector(async (rows: { json: string; id: number }[]) => {
+    if (++runs < 3) throw sqlError('40P01')
+    return rows.map((r) => r.id)
+  })
+  expect(await add(row(7))).toBe(7)
+  expect(runs).toBe(3)
+})
+
+test('one poisonous row fails alone', async () => {
+  const gate = Promise.withResolvers<void>()
+  const add = collector(async (rows: { json: string; id: number }[]) => {
+    await gate.promise
+    if (rows.some((r) => r.id === 4)) throw sqlError('22P05')
+    return rows.map((r) => r.id)
+  })
+  const results = [1, 2, 3, 4, 5].map((id) => add(row(id)))
+  gate.resolve()
+  const settled = await Promise.allSettled(results)
+  expect(settled.map((result) => result.status)).toEqual([
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+  ])
+})
+
+test('an unknown result reaches every row of the batch, and is not run again', async () => {
+  let runs = 0
+  const gate = Promise.withResolvers<void>()
+  const add = collector(async (_rows: { json: string; id: number }[]): Promise<number[]> => {
+    runs++
+    await gate.promise
+    throw Object.assign(new Error('lost'), { code: 'CONNECTION_CLOSED' })
+  })
+  const results = [1, 2, 3, 4].map((id) => add(row(id)))
+  gate.resolve()
+  const settled = await Promise.allSettled(results)
+  expect(settled.every((result) => result.status === 'rejected')).toBe(true)
+  expect(runs).toBe(3)
+})

@@ -1,0 +1,42 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { expect, test } from 'vitest'
+
+// Who may import whom. `everything` marks the composition roots.
+const everything = /./
+const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
+  [/^gen\//, /^gen\//],
+  [/^server\/egress\//, /^server\/egress\//],
+  [/^server\/smtp\//, /^server\/smtp\//],
+  [/^server\/(errors|config|caller|log)\.ts$/, /^gen\//],
+  [/^server\/db\//, /^(gen|server\/db)\//],
+  [/^server\/(events|access|reputation)\//, /^(gen|server\/(db|egress))\/|^server\/(errors|caller)\.ts$/],
+  [/^server\/(domains|inbound)\//, /^(gen|server\/(db|egress|smtp))\/|^server\/errors\.ts$/],
+  [/^server\/sending\//, /^(gen|server\/(db|smtp|domains|events|reputation))\/|^server\/errors\.ts$/],
+  [/^server\/simulator\//, /^server\/smtp\//],
+  [
+    /^server\/services\//,
+    /^(gen|server\/(db|sending|domains|events|reputation|webhooks))\/|^server\/(errors|caller)\.ts$/,
+  ],
+  [/^server\/http\//, /^gen\/|^server\/(errors|caller)\.ts$/],
+  // The operator's command line composes what it runs.
+  [/^server\/cli\//, everything],
+  [/^server\/main\.ts$/, everything],
+  [/^dev\//, everything],
+]
+
+test('every import follows the table of who may import whom', () => {
+  const strangers: string[] = []
+  for (const file of globSync(['gen/**/*.ts', 'server/**/*.ts', 'dev/**/*.ts'])) {
+    const rule = MAY_IMPORT.find(([from]) => from.test(file))
+    const own = dirname(file)
+    for (const [, specifier] of readFileSync(file, 'utf8').matchAll(/from '(\.[^']*)'|import\('(\.[^']*)'\)/g)) {
+      const target = normalize(join(own, specifier!))
+      if (!rule) strangers.push(`${file} has no row in the table`)
+      else if (dirname(target) !== own && !rule[1].test(target)) strangers.push(`${file} -> ${target}`)
+      else if (dirname(target) === own && own === 'server' && !rule[1].test(target))
+        strangers.push(`${file} -> ${target}`)
+    }
+  }
+  expect(strangers).toEqual([])
+})

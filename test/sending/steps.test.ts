@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { newId } from '../../server/db/ids.ts'
+import { makePartitions } from '../../server/db/partitions.ts'
+import { type Claim, claimStep } from '../../server/sending/claim.ts'
+import { markerStep } from '../../server/sending/marker.ts'
+import { bounced, delivered, rejected } from '../../server/sending/outcome.ts'
+import { recordUntil, settleStep } from '../../server/sending/record.ts'
+import { release } from '../../server/sending/release.ts'
+import { storedOutcomes } from '../../server/sending/stored.ts'
+import { sweep } from '../../server/sending/sweep.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+let database: TestDatabase
+let claim: ReturnType<typeof claimStep>
+let mark: ReturnType<typeof markerStep>
+let record: ReturnType<typeof recordUntil>
+let settle: ReturnType<typeof settleStep>
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await makePartitions(database.db)
+  claim = claimStep(database.db)
+  mark = markerStep(database.db)
+  record = recordUntil(database.db)
+  settle = settleStep(database.db)
+})
+afterAll(() => database.drop())
+
+function newClaim(emails = ['ann@example.net'], leaseMs = 40_000): Claim {
+  const createdAtMs = Date.now()
+  return {
+    messageId: newId(createdAtMs),
+    accountId: newId(createdAtMs),
+    claim: randomUUID(),
+    leaseMs,
+    createdAtMs,
+    region: 'eu',
+    request: { subject: 'Hello' },
+    recipients: emails.map((email) => ({ eventId: newId(createdAtMs), email })),
+  }
+}
+
+const soon = (marked: boolean) => ({ marked, leaseUntilMs: performance.now() + 5_000 })
+const leaseOver = (c: Claim) => overrideLease(c, `clock_timestamp() - interval '1 second'`)
+
+async function overrideLease({ messageId }: Claim, sql: string): Promise<void> {
+  await database.db.$client.unsafe(`update open_messages set lease_until = ${sql} where id = '${messageId}'`)
+  await database.db.$client.unsafe(`update open_recipients set lease_until = ${sql} where message_id = '${messageId}'`)
+}
+
+async function traces({ messageId }: Claim) {
+  const sql = database.db.$client
+  const [row] = await sql`select
+    (select count(*)::int from open_messages where id = ${messageId}) as open,
+    (select count(*)::int from open_recipients where message_id = ${messageId}) as open_recipients,
+    (select count(*)::int from messages where id = ${messageId}) as messages,
+    (select count(*)::int from recipients where message_id = ${messageId}) as recipients,
+    (select count(*)::int from events where message_id = ${messageId}) as events`
+  return { ...row }
+}
+
+const GONE = { open: 0, open_recipients: 0, messages: 0, recipients: 0, events: 0 }
+
+test('claim, marker and record leave one message with one event for each recipient, and nothing open', async () => {
+  const c = newClaim(['ann@example.net', 'bob@example.net'])
+  await claim(c)
+  expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 2 })
+  expect(await mark(c.messageId, c.claim, [0, 1])).toBe(true)
+  const outcomes = [delivered('ann@example.net'), bounced('bob@example.net', Reason.MAILBOX_FULL)]
+  const verdicts = { messageId: c.messageId, claim: c.claim, sizeBytes: 7, outcomes }
+  expect(await record(verdicts, soon(true))).toBe(outcomes)
+  expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 2, events: 2 })
+  const [message] = await database.db
+    .$client`select status, reason, size_bytes, sandbox from messages where id = ${c.messageId}`
+  expect({ ...message }).toEqual({ status: 'bounced', reason: 'mailbox_full', size_bytes: 7, sandbox: false })
+})
+
+test('the event has the id that was minted with the claim', async () => {
+  const c = newClaim()
+  await claim(c)
+  await record(
+    { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] },
+    soon(false),
+  )
+  const rows = await database.db.$client`select id from events where message_id = ${c.messageId}`
+  expect(rows.map((row) => row.id)).toEqual([c.recipients[0]!.eventId])
+})
+
+test('a message that is recorded twice keeps its first outcome', async () => {
+  const c = newClaim()
+  await claim(c)
+  const first = { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  await record(first, soon(true))
+  const second = { ...first, outcomes: [bounced('ann@example.net', Reason.SPAM_BLOCKED)] }
+  const answered = await record(second, soon(true))
+  expect(answered.map((outcome) => outcome.reason)).toEqual([undefined])
+  expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
+})
+
+test('history refuses every update', async () => {
+  const c = newClaim()
+  await settle(c, [rejected('ann@example.net', Reason.INVALID_ADDRESS)], false)
+  for (const [table, column] of [
+    ['messages', 'id'],
+    ['recipients', 'message_id'],
+    ['events', 'message_id'],
+  ]) {
+    const update = database.db.$client.unsafe(
+      `update ${table} set status = 'delivered' where ${column} = '${c.messageId}'`,
+    )
+    await expect(update).rejects.toThrow('history never changes')
+  }
+})
+
+test('a send that never reaches SMTP is claimed and recorded in one commit', async () => {
+  const c = newClaim()
+  await settle(c, [rejected('ann@example.net', Reason.INVALID_ADDRESS)], true)
+  expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
+  const [event] = await database.db
+    .$client`select status, reason, sandbox from events where message_id = ${c.messageId}`
+  expect({ ...event }).toEqual({ status: 'rejected', reason: 'invalid_address', sandbox: true })
+})
+
+test('a marker needs the claim: another process sets none', async () => {
+  const c = newClaim()
+  await claim(c)
+  expect(await mark(c.messageId, randomUUID(), [0])).toBe(false)
+})
+
+test('a process that was paused past its lease sets no marker', async () => {
+  const c = newClaim()
+  await claim(c)
+  await leaseOver(c)
+  expect(await mark(c.messageId, c.claim, [0])).toBe(false)
+})
+
+test('a marker that does not cover all its recipients is refused', async () => {
+  const c = newClaim(['ann@example.net'])
+  await claim(c)
+  expect(await mark(c.messageId, c.claim, [0, 1])).toBe(false)
+})
+
+test('two transactions of one message marked together each hear of their own recipients', async () => {
+  const c = newClaim(['ann@example.net', 'bob@example.org'])
+  await claim(c)
+  const others = Array.from({ length: 20 }, () => newClaim())
+  await Promise.all(others.map((other) => claim(other)))
+  const marks = [
+    ...others.map((o) => mark(o.messageId, o.claim, [0])),
+    mark(c.messageId, c.claim, [0]),
+    mark(c.messageId, c.claim, [1]),
+  ]
+  expect(await Promise.all(marks)).toEqual(marks.map(() => true))
+})
+
+test('release leaves no trace', async () => {
+  const c = newClaim(['ann@example.net', 'bob@example.net'])
+  await claim(c)
+  expect(await release(database.db, c.messageId, c.claim)).toBe(true)
+  expect(await traces(c)).toEqual(GONE)
+})
+
+test('nothing is released once a marker is set, or by somebody else', async () => {
+  const c = newClaim(['ann@example.net', 'bob@example.net'])
+  await claim(c)
+  expect(await release(database.db, c.messageId, randomUUID())).toBe(false)
+  await mark(c.messageId, c.claim, [1])
+  expect(await release(database.db, c.messageId, c.claim)).toBe(false)
+  expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 2 })
+})
+
+test('what a crash left without a marker is gone after its lease, as if the request had never come', async () => {
+  const c = newClaim()
+  await claim(c)
+  await sweep(database.db)
+  expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 1 })
+  await leaseOver(c)
+  await sweep(database.db)
+  expect(await traces(c)).toEqual(GONE)
+})
+
+test('what a crash left with a marker is in doubt, and its other recipients are temporary failures', async () => {
+  const c = newClaim(['ann@example.net', 'bob@example.net'])
+  await claim(c)
+  await mark(c.messageId, c.claim, [1])
+  await leaseOver(c)
+  await sweep(database.db)
+  expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 2, events: 2 })
+  const outcomes = await storedOutcomes(database.db, c.messageId)
+  expect(outcomes.map(({ reason, inDoubt, retryable }) => ({ reason, inDoubt, retryable }))).toEqual([
+    { reason: Reason.TEMPORARY_FAILURE, inDoubt: undefined, retryable: true },
+    { reason: Reason.CONNECTION_TIMEOUT, inDoubt: true, retryable: undefined },
+  ])
+})
+
+test('a record that comes after the sweeper answers with what was settled', async () => {
+  const c = newClaim()
+  await claim(c)
+  await mark(c.messageId, c.claim, [0])
+  await leaseOver(c)
+  await sweep(database.db)
+  const late = { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  const answered = await record(late, soon(true))
+  expect(answered[0]!.inDoubt).toBe(true)
+})
+
+test('a record that comes after the sweeper removed an unmarked send says that nothing was sent', async () => {
+  const c = newClaim()
+  await claim(c)
+  await leaseOver(c)
+  await sweep(database.db)
+  const late = {
+    messageId: c.messageId,
+    claim: c.claim,
+    sizeBytes: 0,
+    outcomes: [bounced('ann@example.net', Reason.POLICY_BLOCK)],
+  }
+  await expect(record(late, soon(false))).rejects.toThrow('Nothing was sent')
+})
+
+test('markers and the sweeper race: a marker that passed is never lost', async () => {
+  const claims = Array.from({ length: 150 }, () => newClaim(['ann@example.net', 'bob@example.net']))
+  await Promise.all(claims.map((c) => claim(c)))
+  // Leases end while the markers are on their way.
+  for (const c of claims)
+    await overrideLease(c, `clock_timestamp() + ${Math.random() * 150} * interval '1 millisecond'`)
+  const swept = new Promise<void>((resolve) => {
+    void (async () => {
+      for (let i = 0; i < 40; i++) await sweep(database.db)
+      resolve()
+    })()
+  })
+  const marks = await Promise.all(
+    claims.map(async (c) => {
+      await new Promise((done) => setTimeout(done, Math.random() * 150))
+      return mark(c.messageId, c.claim, [0, 1])
+    }),
+  )
+  await swept
+  await new Promise((done) => setTimeout(done, 200))
+  await sweep(database.db)
+  await sweep(database.db)
+  for (const [i, c] of claims.entries()) {
+    const outcomes = await storedOutcomes(database.db, c.messageId)
+    if (marks[i]) expect(outcomes.map((outcome) => outcome.inDoubt)).toEqual([true, true])
+    expect((await traces(c)).open).toBe(0)
+  }
+  expect(marks.some(Boolean)).toBe(true)
+  expect(marks.every(Boolean)).toBe(false)
+})
+
+test('a batch with one row that Postgres refuses stores all the others', async () => {
+  const claims = Array.from({ length: 30 }, () => newClaim())
+  claims[17]!.recipients[0]!.email = 'nul\0@example.net'
+  const results = await Promise.allSettled(claims.map((c) => claim(c)))
+  expect(results.filter((result) => result.status === 'rejected')).toHaveLength(1)
+  expect(results[17]!.status).toBe('rejected')
+})
