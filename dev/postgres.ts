@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chown, mkdir, open, readFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { postgresBinaries } from './postgres-binaries.ts'
+import { prepareCluster, USER } from './postgres-cluster.ts'
+import { postgresUser } from './postgres-user.ts'
+import { Problem } from './problem.ts'
+
+export interface Postgres {
+  /** Connects as the owner of the server. */
+  url: string
+  /** Resolves when the server is gone, for whatever reason. */
+  gone: Promise<void>
+  /** Ends all sessions and resolves when the server is gone. */
+  stop(): Promise<void>
+}
+
+const OTHER_ENDS_WITHIN_MS = 10_000
+const STOPS_WITHIN_MS = 20_000
+
+/**
+ * Lives in a process group of its own, so that Ctrl-C on the terminal does not reach the server, and stops the server as soon as
+ * its own standard input ends: by `stop`, and also when the process that started it is killed.
+ */
+const KEEPER = `
+exec 3<&0
+signal=$1 remove=$2
+shift 2
+"$@" 3<&- & server=$!
+(read -r line <&3; kill -"$signal" "$server") & watch=$!
+wait "$server"; status=$?
+kill "$watch"
+[ -z "$remove" ] || rm -rf "$remove"
+exit "$status"`
+
+/**
+ * Starts the embedded PostgreSQL on a free port of the loopback interface. Its cluster is `dataDir/postgres`, made when it is not
+ * there; `temporary` makes `dataDir` vanish with the server. Throws a Problem for what a person has to settle.
+ */
+export async function startPostgres(options: { dataDir: string; temporary?: boolean }): Promise<Postgres> {
+  const dataDir = resolve(options.dataDir)
+  const cluster = join(dataDir, 'postgres')
+  const passwordFile = join(dataDir, 'postgres.password')
+  await mkdir(dataDir, { recursive: true })
+  const binaries = await postgresBinaries()
+  const user = postgresUser(cluster, [binaries.postgres, ...(options.temporary ? [] : [dataDir])])
+  if (options.temporary && user.owner) await chown(dataDir, user.owner.uid, user.owner.gid)
+  await otherServerEnds(cluster)
+  await prepareCluster(binaries, user, cluster, passwordFile)
+
+  const [signal, remove] = options.temporary ? ['QUIT', dataDir] : ['INT', '']
+  const launch = async (port: number) => {
+    const server = [binaries.postgres, '-D', cluster, ...settings(port)]
+    const { file, args, options } = user.command(['sh', '-c', KEEPER, 'keeper', signal!, remove!, ...server])
+    const log = await open(join(dataDir, 'postgres.log'), 'w', 0o600)
+    const env = { ...process.env, LC_ALL: 'C' }
+    const keeper = spawn(file, args, { ...options, env, detached: true, stdio: ['pipe', log.fd, log.fd] })
+    await log.close()
+    return keeper
+  }
+  for (let tries = 3; ; tries--) {
+    const port = await freePort()
+    const keeper = await launch(port)
+    const gone = once(keeper, 'exit').then(() => {})
+    if (await becomesReady(cluster, port, gone)) {
+      const password = await readFile(passwordFile, 'utf8')
+      return { url: `postgres://${USER}:${password}@127.0.0.1:${port}/postgres`, gone, stop: () => stop(keeper, gone) }
+    }
+    const log = await readFile(join(dataDir, 'postgres.log'), 'utf8')
+    // Somebody else took the port between our asking and the server's binding.
+    if (tries > 1 && log.includes('Address already in use')) continue
+    throw new Problem(`PostgreSQL did not start. Its last words, in ${dataDir}/postgres.log:\n${log.slice(-2000)}`)
+  }
+}
+
+function settings(port: number): string[] {
+  const set = { listen_addresses: '127.0.0.1', unix_socket_directories: '', port, max_connections: 200 }
+  return Object.entries(set).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+}
+
+/** The keeper of a run that was killed may still be stopping its server; a server that stays is in use. */
+async function otherServerEnds(cluster: string): Promise<void> {
+  for (const deadline = Date.now() + OTHER_ENDS_WITHIN_MS; ; await sleep(50)) {
+    const { pid, port } = await pidFile(cluster)
+    if (!pid || !isAlive(pid)) return
+    if (Date.now() > deadline) {
+      throw new Problem(
+        `PostgreSQL already runs on ${cluster}: process ${pid}, port ${port}. Stop what started it first.`,
+      )
+    }
+  }
+}
+
+/** False when the server ended instead. */
+async function becomesReady(cluster: string, port: number, gone: Promise<void>): Promise<boolean> {
+  let ended = false
+  gone.then(() => {
+    ended = true
+  })
+  for (; !ended; await sleep(20)) {
+    const found = await pidFile(cluster)
+    // The file may be the one of a server that was killed: port and process tell them apart.
+    if (found.port === port && found.status === 'ready' && isAlive(found.pid!)) return true
+  }
+  return false
+}
+
+/** `postmaster.pid`: process, data directory, start time, port, socket directory, address, shared memory, status; a line each. */
+async function pidFile(cluster: string): Promise<{ pid?: number; port?: number; status?: string }> {
+  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')
+  const lines = text.split('\n').map((line) => line.trim())
+  return { pid: Number(lines[0]), port: Number(lines[3]), status: lines[7] }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+async function stop(keeper: ChildProcess, gone: Promise<void>): Promise<void> {
+  keeper.stdin!.end()
+  const timer = setTimeout(() => process.kill(-keeper.pid!, 'SIGKILL'), STOPS_WITHIN_MS)
+  await gone
+  clearTimeout(timer)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  await new Promise((closed) => server.close(closed))
+  return port
+}
