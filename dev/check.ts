@@ -5,7 +5,6 @@ import { spawn } from 'node:child_process'
 const CHECKS: [name: string, command: string][] = [
   ['generated code is clean', 'node dev/gen.ts --check'],
   ['contract: lint and format', 'buf lint && buf format --diff --exit-code --path proto/verdict'],
-  ['migrations match the schema', 'drizzle-kit check && node dev/drift.ts'],
   ['format and lint', 'biome ci --error-on-warnings .'],
   ['types', 'tsc --noEmit'],
   ['tests', 'vitest run --project unit'],

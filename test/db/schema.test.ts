@@ -1,0 +1,60 @@
+import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import * as schema from '../../server/db/schema.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+
+const { HISTORY, ...tables } = schema
+const configs = Object.values(tables).map((table) => getTableConfig(table as PgTable))
+
+test('a migrated database has the columns of schema.ts and no others', async () => {
+  const rows = await database.db.$client`
+    select c.relname as table, a.attname as name, format_type(a.atttypid, a.atttypmod) as type, a.attnotnull as "notNull"
+    from pg_attribute a join pg_class c on c.oid = a.attrelid
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0
+      and not a.attisdropped`
+  const migrated = rows.map((row) => `${row.table}.${row.name} ${row.type}${row.notNull ? ' not null' : ''}`)
+  const declared = configs.flatMap(({ name, columns, primaryKeys }) => {
+    const keyed = new Set(primaryKeys.flatMap((key) => key.columns.map((column) => column.name)))
+    return columns.map((column) => {
+      const type = column.getSQLType().replace(/^timestamp \(3\)/, 'timestamp(3)')
+      return `${name}.${column.name} ${type}${column.notNull || keyed.has(column.name) ? ' not null' : ''}`
+    })
+  })
+  expect(migrated.sort()).toEqual(declared.sort())
+})
+
+test('a migrated database has the indexes and checks of schema.ts and no others', async () => {
+  const rows = await database.db.$client`
+    select i.indexrelid::regclass::text as name from pg_index i join pg_class c on c.oid = i.indrelid
+    where c.relnamespace = 'public'::regnamespace and not c.relispartition and not i.indisprimary
+    union all
+    select conname from pg_constraint k join pg_class c on c.oid = k.conrelid
+    where contype = 'c' and c.relnamespace = 'public'::regnamespace and not c.relispartition`
+  const declared = configs.flatMap(({ indexes, checks }) => [
+    ...indexes.map((index) => index.config.name!),
+    ...checks.map((check) => check.name),
+  ])
+  expect(rows.map((row) => row.name).sort()).toEqual(declared.sort())
+})
+
+test('the history tables are partitioned by the day, seven days ahead, without a default partition', async () => {
+  const { makePartitions } = await import('../../server/db/partitions.ts')
+  await makePartitions(database.db)
+  await makePartitions(database.db)
+  const sql = database.db.$client
+  for (const table of Object.keys(HISTORY)) {
+    const rows = await sql`
+      select c.relname as name, pg_get_expr(c.relpartbound, c.oid) as bound from pg_inherits i
+      join pg_class c on c.oid = i.inhrelid where i.inhparent = ${table}::regclass order by 1`
+    expect(rows).toHaveLength(9)
+    expect(rows.some((row) => row.bound === 'DEFAULT')).toBe(false)
+    const [today] = await sql`select to_char(now() at time zone 'utc', 'YYYYMMDD') as day`
+    expect(rows[1]!.name).toBe(`${table}_${today!.day}`)
+  }
+})
