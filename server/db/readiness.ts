@@ -1,0 +1,35 @@
+import type { Database } from './connect.ts'
+import { migrationsApplied } from './migrations.ts'
+
+export interface Readiness {
+  database: 'ok' | 'failing'
+  migrations: 'ok' | 'pending' | 'unknown'
+}
+
+const TIMEOUT_MS = 3_000
+const KEEP_MS = 1_000
+
+/** Whether the database takes writes and has the tables of this version. Asked at most once a second, answers within three. */
+export function databaseReadiness(db: Database): () => Promise<Readiness> {
+  let asked: { at: number; answer: Promise<Readiness> } | undefined
+  return () => {
+    if (!asked || performance.now() - asked.at > KEEP_MS) asked = { at: performance.now(), answer: inTime(ask(db)) }
+    return asked.answer
+  }
+}
+
+async function ask(db: Database): Promise<Readiness> {
+  const migrations = (await migrationsApplied(db)) ? 'ok' : 'pending'
+  if (migrations === 'pending') return { database: 'ok', migrations }
+  await db.$client`
+    insert into heartbeat (id, beat_at) values (1, now()) on conflict (id) do update set beat_at = excluded.beat_at`
+  return { database: 'ok', migrations }
+}
+
+function inTime(answer: Promise<Readiness>): Promise<Readiness> {
+  const failing: Readiness = { database: 'failing', migrations: 'unknown' }
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, TIMEOUT_MS, failing)
+    answer.then(resolve, () => resolve(failing)).finally(() => clearTimeout(timer))
+  })
+}

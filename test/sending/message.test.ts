@@ -1,0 +1,108 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import type { ConnectError } from '@connectrpc/connect'
+import { expect, test } from 'vitest'
+import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { readMessage } from '../../server/sending/message.ts'
+
+const GOOD = { to: ['ann@example.net'], from: 'hello@example.test', subject: 'Hello', text: 'Hi' }
+
+type Change = Omit<MessageInitShape<typeof SendRequestSchema>, '$typeName'>
+
+function read(change: Change) {
+  return readMessage(create(SendRequestSchema, { ...GOOD, ...change }))
+}
+
+function refused(change: Change): { reason?: string; fields: string[] } {
+  try {
+    read(change)
+  } catch (error) {
+    const fields = (error as ConnectError).findDetails(BadRequestSchema).flatMap((detail) => detail.fieldViolations)
+    return { reason: reasonOf(error), fields: fields.map((violation) => violation.field) }
+  }
+  throw new Error('was not refused')
+}
+
+const file = (filename: string, bytes = 3) => ({ filename, content: new Uint8Array(bytes) })
+const MiB = 1024 * 1024
+
+const INVALID_PAYLOAD: [sentence: string, change: Change, fields: string[]][] = [
+  ['to is required', { to: [] }, ['to']],
+  ['at most 50 recipients', { to: Array.from({ length: 51 }, (_, i) => `a${i}@example.net`) }, ['to']],
+  ['from is required', { from: '' }, ['from']],
+  ['subject is required', { subject: '' }, ['subject']],
+  ['a subject has at most 998 characters', { subject: 'x'.repeat(999) }, ['subject']],
+  ['a subject has no line break', { subject: 'Hi\r\nBcc: eve@example.net' }, ['subject']],
+  ['one of html and text is required', { text: undefined }, ['html']],
+  ['an empty body is no body', { text: '' }, ['html']],
+  ['html has at most 2 MiB', { html: 'x'.repeat(2 * MiB + 1) }, ['html']],
+  ['text has at most 2 MiB, counted in bytes', { text: 'ü'.repeat(MiB + 1) }, ['text']],
+  ['a body holds no NUL', { text: 'a\0b' }, ['text']],
+  ['an empty reply_to is refused', { replyTo: '' }, ['reply_to']],
+  ['at most 10 attachments', { attachments: Array.from({ length: 11 }, () => file('a.txt')) }, ['attachments']],
+  [
+    'attachments have at most 10 MiB together',
+    { attachments: [file('a', 6 * MiB), file('b', 5 * MiB)] },
+    ['attachments'],
+  ],
+  ['an attachment has a file name', { attachments: [file('a'), file('')] }, ['attachments[1].filename']],
+  [
+    'at most 50 custom headers',
+    { headers: Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`X-${i}`, 'v'])) },
+    ['headers'],
+  ],
+  ['a header the service writes is refused', { headers: { 'DKIM-Signature': 'v=1' } }, ['headers["DKIM-Signature"]']],
+  ['a header value has no line break', { headers: { 'X-A': 'a\r\nBcc: eve@example.net' } }, ['headers["X-A"]']],
+  ['a header is given once', { headers: { 'X-A': '1', 'x-a': '2' } }, ['headers["x-a"]']],
+  ['a tenant_id is not empty', { tenantId: '' }, ['tenant_id']],
+  ['a tenant_id has at most 128 characters', { tenantId: 't'.repeat(129) }, ['tenant_id']],
+  ['a tenant_id is printable', { tenantId: 'a\nb' }, ['tenant_id']],
+]
+
+test.each(INVALID_PAYLOAD)('400 invalid_payload: %s', (_, change, fields) => {
+  expect(refused(change)).toEqual({ reason: 'invalid_payload', fields })
+})
+
+const INVALID_ADDRESS: [sentence: string, change: Change, fields: string[]][] = [
+  ['an address in to that does not parse', { to: ['ann'] }, ['to']],
+  ['the position of the address is named', { to: ['ann@example.net', 'bob@'] }, ['to[1]']],
+  ['no display name in to', { to: ['Ann <ann@example.net>'] }, ['to']],
+  ['one address per item', { to: ['ann@example.net,bob@example.net'] }, ['to']],
+  ['no line break in an address', { to: ['ann@example.net\r\nDATA'] }, ['to']],
+  ['from does not parse', { from: 'hello' }, ['from']],
+  ['reply_to does not parse', { replyTo: 'a@b@c' }, ['reply_to']],
+]
+
+test.each(INVALID_ADDRESS)('400 invalid_address: %s', (_, change, fields) => {
+  expect(refused(change)).toEqual({ reason: 'invalid_address', fields })
+})
+
+test('every fault is reported at once', () => {
+  const { reason, fields } = refused({ to: ['ann'], from: '', subject: '' })
+  expect(reason).toBe('invalid_payload')
+  expect(fields).toEqual(['from', 'subject', 'to'])
+})
+
+test('duplicate recipients collapse, however their domain is written', () => {
+  const { to } = read({ to: ['ann@example.net', 'ann@EXAMPLE.net', 'bob@example.net', 'ann@example.net'] })
+  expect(to.map(({ address }) => address)).toEqual(['ann@example.net', 'bob@example.net'])
+})
+
+test('50 recipients, 10 attachments and the sizes at their limits are accepted', () => {
+  const message = read({
+    to: Array.from({ length: 50 }, (_, i) => `a${i}@example.net`),
+    subject: 'x'.repeat(998),
+    html: 'x'.repeat(2 * MiB),
+    attachments: Array.from({ length: 10 }, () => file('a.bin', MiB)),
+    headers: { 'X-Order': '1' },
+    tenantId: 't'.repeat(128),
+  })
+  expect(message.to).toHaveLength(50)
+})
+
+test('from and reply_to accept a display name', () => {
+  const message = read({ from: 'Ann Lee <hello@example.test>', replyTo: '"Lee, Ann" <ann@example.test>' })
+  expect(message.from.name).toBe('Ann Lee')
+  expect(message.replyTo?.name).toBe('Lee, Ann')
+})
