@@ -1,0 +1,131 @@
+// Content-transfer-encodings (RFC 2045 6). What comes out is ASCII without NUL, has CRLF line ends only and no line
+// longer than 78 characters, whatever comes in. The last line is not ended.
+
+/** A MIME entity (RFC 2045 2.4): its fields, each with its CRLF, and after an empty line its body. */
+export interface Entity {
+  fields: string
+  body: Buffer[]
+}
+
+export interface EncodedText {
+  encoding: '7bit' | 'quoted-printable' | 'base64'
+  content: Buffer
+}
+
+/** Every boundary begins with this; in no encoded text does a line begin with it after `--`, so no text can end its part. */
+export const BOUNDARY_START = '=_'
+
+/** A body in the plainest encoding that survives the journey. Line ends of every kind become CRLF: a body is content. */
+export function encodeText(text: string): EncodedText {
+  const lines = text.replace(/\r\n?|\n/g, '\r\n')
+  if (isSafe(lines)) return { encoding: '7bit', content: Buffer.from(lines, 'latin1') }
+  const octets = Buffer.from(lines)
+  let escaped = 0
+  for (const octet of octets) if (octet > 126) escaped++
+  // One octet becomes three in quoted-printable, three become four in base64.
+  return escaped * 6 > octets.length
+    ? { encoding: 'base64', content: encodeBase64(octets) }
+    : { encoding: 'quoted-printable', content: encodeQuotedPrintable(octets) }
+}
+
+/** Nothing that a mail system on the way breaks, strips or marks: long lines, spaces at their ends, dots, `From ` (RFC 2049 3). */
+function isSafe(lines: string): boolean {
+  return (
+    /^[\t\r\n -~]*$/.test(lines) &&
+    !hasLongLine(lines) &&
+    !/[\t ](?:\r|$)/.test(lines) &&
+    !/(?:^|\n)(?:\.|From |--=_)/.test(lines)
+  )
+}
+
+const LONGEST_LINE = 78
+
+function hasLongLine(lines: string): boolean {
+  let start = 0
+  for (let end = lines.indexOf('\r\n'); end >= 0; end = lines.indexOf('\r\n', start)) {
+    if (end - start > LONGEST_LINE) return true
+    start = end + 2
+  }
+  return lines.length - start > LONGEST_LINE
+}
+
+const OCTETS_PER_LINE = 57
+/** Encoded as one string, then cut: one call per line costs three times as much. */
+const OCTETS_PER_CHUNK = OCTETS_PER_LINE * 1024
+
+/** Lines of 76 characters with CRLF between them. About 14 ms for 10 MiB, with no memory but the result's. */
+export function encodeBase64(octets: Buffer): Buffer {
+  const lineEnds = Math.max(Math.ceil(octets.length / OCTETS_PER_LINE) - 1, 0)
+  const out = Buffer.allocUnsafeSlow(Math.ceil(octets.length / 3) * 4 + lineEnds * 2)
+  let length = 0
+  for (let start = 0; start < octets.length; start += OCTETS_PER_CHUNK) {
+    const chunk = octets.toString('base64', start, start + OCTETS_PER_CHUNK)
+    for (let at = 0; at < chunk.length; at += 76) {
+      if (length > 0) {
+        out[length++] = CR
+        out[length++] = LF
+      }
+      length += out.write(chunk.slice(at, at + 76), length, 'latin1')
+    }
+  }
+  return out
+}
+
+const TAB = 0x09
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const DOT = 0x2e
+const EQUALS = 0x3d
+const HEX = Buffer.from('0123456789ABCDEF')
+/** Of a line, without the `=` that breaks it. */
+const QP_LINE = 75
+
+/** @param octets with CRLF line ends only */
+function encodeQuotedPrintable(octets: Buffer): Buffer {
+  const out = Buffer.allocUnsafe(octets.length * 3 + Math.ceil(octets.length / 25) * 3)
+  let length = 0
+  let column = 0
+  for (let at = 0; at < octets.length; at++) {
+    const octet = octets[at]!
+    if (octet === CR) {
+      out[length++] = CR
+      out[length++] = LF
+      at++
+      column = 0
+      continue
+    }
+    const plain = isPlain(octet) && !endsLine(octets, at)
+    if (column + (plain ? 1 : 3) > QP_LINE) {
+      out[length++] = EQUALS
+      out[length++] = CR
+      out[length++] = LF
+      column = 0
+    }
+    if (plain && !(column === 0 && isMarked(octets, at))) {
+      out[length++] = octet
+      column += 1
+    } else {
+      out[length++] = EQUALS
+      out[length++] = HEX[octet >> 4]!
+      out[length++] = HEX[octet & 15]!
+      column += 3
+    }
+  }
+  return out.subarray(0, length)
+}
+
+function isPlain(octet: number): boolean {
+  return (octet >= SPACE && octet <= 126 && octet !== EQUALS) || octet === TAB
+}
+
+/** A space or tab that nothing follows on its line: relays strip those. */
+function endsLine(octets: Buffer, at: number): boolean {
+  const octet = octets[at]
+  return (octet === SPACE || octet === TAB) && (at + 1 === octets.length || octets[at + 1] === CR)
+}
+
+/** What must not begin a line: `.` (SMTP's end of data) and `From ` (mailbox files put a `>` before it, and break signatures). */
+function isMarked(octets: Buffer, at: number): boolean {
+  return octets[at] === DOT || (octets[at] === 0x46 && octets.toString('latin1', at, at + 5) === 'From ')
+}
