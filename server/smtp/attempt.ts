@@ -43,6 +43,8 @@ export interface Attempt {
   phase: Phase
   outcome: Outcome
   reply?: Reply
+  /** Why, where no reply says it: `ECONNREFUSED 192.0.2.1`, `out of time`. */
+  detail?: string
   mx?: string
   ip?: string
   tls: { version: string; verified: boolean } | null

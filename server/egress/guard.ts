@@ -1,0 +1,35 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+/** Whether this process may open a connection to an IP address (a literal, never a name). */
+export type Guard = (address: string) => boolean
+
+type Subnet = [ipaddr.IPv4 | ipaddr.IPv6, number]
+
+/** All of IPv6 that is handed out today (RFC 4291 2.4); the rest is unassigned, whatever its range is called. */
+const GLOBAL_UNICAST_V6 = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/**
+ * Global unicast addresses only: everything private, reserved, documentary or that hides an IPv4 address (mapped, NAT64,
+ * 6to4, Teredo) is refused. `allowSubnets` (CIDR) opens ranges of its own family. Throws on a subnet that is none.
+ */
+export function createGuard({ allowSubnets }: { allowSubnets: readonly string[] }): Guard {
+  const allowed = allowSubnets.map(parseSubnet)
+  return (address) => {
+    // ipaddr.js would also read `127.1` and `0x7f.0.0.1`.
+    if (isIP(address) === 0 || address.includes('%')) return false
+    const ip = ipaddr.parse(address)
+    return isGlobalUnicast(ip) || allowed.some(([base, bits]) => base.kind() === ip.kind() && ip.match(base, bits))
+  }
+}
+
+function isGlobalUnicast(ip: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  if (ip.range() !== 'unicast') return false
+  return ip instanceof ipaddr.IPv4 || ip.match(GLOBAL_UNICAST_V6)
+}
+
+function parseSubnet(subnet: string): Subnet {
+  const [address = ''] = subnet.split('/')
+  if (isIP(address) === 0 || !ipaddr.isValidCIDR(subnet)) throw new TypeError(`not a subnet: ${subnet} (10.0.0.0/8)`)
+  return ipaddr.parseCIDR(subnet)
+}

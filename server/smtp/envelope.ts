@@ -1,0 +1,96 @@
+import type { Phase } from './attempt.ts'
+import { classify } from './classify.ts'
+import { type Failure, failureOf } from './failure.ts'
+import { type RawReply, toReply } from './reply.ts'
+import { isReused, type Session } from './session.ts'
+import type { Mail, Verdict } from './transaction.ts'
+import type { Heard } from './wire.ts'
+
+export interface Envelope {
+  /** Of the recipients that were refused, each with its own reply where it had one. */
+  verdicts: (Verdict | undefined)[]
+  /** The server waits for the content, for the recipients without a verdict. */
+  ready: boolean
+  /** Why those without a verdict have none. */
+  failure?: Failure
+  /** Not ready, but the session can take another message. */
+  reusable: boolean
+}
+
+/** MAIL, RCPT and DATA: in one write where the server takes that (RFC 2920), one by one elsewhere. */
+export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelope> {
+  const { wire, extensions } = session
+  const size = extensions.maxSize === undefined ? '' : ` SIZE=${mail.content.size}`
+  const reset = session.needsReset ? ['RSET\r\n'] : []
+  const from = `MAIL FROM:<${mail.sender}>${size}\r\n`
+  const to = mail.recipients.map((address) => `RCPT TO:<${address}>\r\n`)
+  const verdicts: Envelope['verdicts'] = mail.recipients.map(() => undefined)
+  let goodbye = false
+
+  if (extensions.pipelining) wire.say([...reset, from, ...to, 'DATA\r\n'].join(''), reset.length + to.length + 2)
+  const ask = async (command: string): Promise<Heard> => {
+    if (!extensions.pipelining) wire.say(command, 1)
+    const heard = await wire.hear(Math.min(mail.deadlines.dotMs, performance.now() + mail.commandMs))
+    goodbye ||= heard.kind === 'reply' && heard.code === 421
+    return heard
+  }
+  const end = (): Envelope => ({ verdicts, ready: false, reusable: !goodbye && wire.isQuiet() })
+  const stop = (failure: Failure): Envelope => ({ verdicts, ready: false, reusable: false, failure })
+
+  for (const command of reset) {
+    const heard = await ask(command)
+    if (!isYes(heard)) return stop(failureOf('mail', heard))
+  }
+  session.needsReset = false
+
+  const sender = await ask(from)
+  // The server was closing this connection already when we took it up again: no word on this message.
+  if (isNo(sender) && sender.code === 421 && isReused(session)) return stop(failureOf('mail', sender))
+  if (isNo(sender)) {
+    verdicts.fill(verdictOf(session, 'mail', sender))
+    if (!extensions.pipelining) return end()
+    // The answers to what was sent with it; a server that would even take the content is not given any.
+    for (const command of to) await ask(command)
+    return isNo(await ask('DATA\r\n')) ? end() : { ...end(), reusable: false }
+  }
+  if (!isYes(sender)) return stop(failureOf('mail', sender))
+  session.needsReset = true
+
+  for (const [i, command] of to.entries()) {
+    const heard = await ask(command)
+    if (isNo(heard)) verdicts[i] = verdictOf(session, 'rcpt', heard)
+    else if (!isYes(heard)) return stop(failureOf('rcpt', heard))
+  }
+  const accepted = acceptedOf(verdicts)
+  if (accepted.length === 0 && !extensions.pipelining) return end()
+
+  const data = await ask('DATA\r\n')
+  if (isNo(data)) {
+    for (const i of accepted) verdicts[i] = verdictOf(session, 'data', data)
+    return end()
+  }
+  if (!isGo(data) || accepted.length === 0) return stop(failureOf('data', data))
+  return { verdicts, ready: true, reusable: false }
+}
+
+export function verdictOf({ host }: Session, phase: Phase, raw: RawReply): Verdict {
+  const reply = toReply(raw)
+  return { phase, reply, outcome: classify({ phase, reply, mx: host.name }) }
+}
+
+/** The indexes of those nobody has refused yet. */
+export function acceptedOf(verdicts: Envelope['verdicts']): number[] {
+  return [...verdicts.keys()].filter((i) => verdicts[i] === undefined)
+}
+
+function isYes(heard: Heard): heard is RawReply {
+  return heard.kind === 'reply' && heard.code < 300
+}
+
+function isGo(heard: Heard): heard is RawReply {
+  return heard.kind === 'reply' && heard.code >= 300 && heard.code < 400
+}
+
+function isNo(heard: Heard): heard is RawReply {
+  return heard.kind === 'reply' && heard.code >= 400
+}

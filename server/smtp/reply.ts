@@ -1,0 +1,112 @@
+import type { Reply } from './attempt.ts'
+
+/** A reply as it came, one entry per line without its code. */
+export interface RawReply {
+  kind: 'reply'
+  code: number
+  lines: string[]
+}
+
+export type Parsed = RawReply | { kind: 'malformed'; detail: string }
+
+export interface ReplyParser {
+  /** The replies that `chunk` completes. After a malformed one nothing more is read. */
+  push(chunk: Buffer): Parsed[]
+  /** Part of a reply has come and its end has not. */
+  midway(): boolean
+}
+
+const MAX_REPLY_BYTES = 16_384
+const MAX_REPLY_LINES = 128
+const MAX_TEXT_BYTES = 1_024
+const LF = 10
+const CR = 13
+const REPLY_LINE = /^([2-5]\d\d)(?:([ -])(.*))?$/s
+
+/** Splits what a server says into replies (RFC 5321 4.2): lines end with CRLF, all lines of a reply have one code. */
+export function createReplyParser(): ReplyParser {
+  let rest: Buffer = Buffer.alloc(0)
+  let lines: string[] = []
+  let code = 0
+  let bytes = 0
+  let dead = false
+
+  function line(text: string): Parsed | undefined {
+    const [, digits, separator = ' ', words = ''] = REPLY_LINE.exec(text) ?? []
+    if (digits === undefined) return malformed('no reply code')
+    if (lines.length > 0 && Number(digits) !== code) return malformed('a reply of two codes')
+    if (lines.length === MAX_REPLY_LINES) return malformed('too many lines')
+    code = Number(digits)
+    lines.push(words)
+    if (separator === '-') return undefined
+    const reply: RawReply = { kind: 'reply', code, lines }
+    lines = []
+    bytes = 0
+    return reply
+  }
+
+  function malformed(detail: string): Parsed {
+    dead = true
+    return { kind: 'malformed', detail }
+  }
+
+  return {
+    push(chunk) {
+      const parsed: Parsed[] = []
+      const data = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
+      let start = 0
+      while (!dead) {
+        const end = data.indexOf(LF, start)
+        const length = (end < 0 ? data.length : end + 1) - start
+        if (bytes + length > MAX_REPLY_BYTES) parsed.push(malformed('too long'))
+        else if (end < 0) break
+        else {
+          bytes += length
+          const cr = data.indexOf(CR, start)
+          const found = cr === end - 1 ? line(data.toString('utf8', start, cr)) : malformed('a line without CRLF')
+          if (found) parsed.push(found)
+          start = end + 1
+        }
+      }
+      // A copy, because the socket may fill its buffer again; and nothing of a dead conversation is kept.
+      rest = dead ? Buffer.alloc(0) : Buffer.from(data.subarray(start))
+      return parsed
+    },
+    midway: () => rest.length > 0 || lines.length > 0,
+  }
+}
+
+export function isPositive({ code }: RawReply): boolean {
+  return code >= 200 && code < 300
+}
+
+const ENHANCED = /^#?([245])\.(\d{1,3})\.(\d{1,3})(?=[\s:]|$)[\s:]*/
+/** Controls, and what reorders or hides the text around it. */
+const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+/g
+
+/** What is shown and classified: codes repeated in the words are dropped, and an RFC 3463 status of another class is not believed. */
+export function toReply({ code, lines }: RawReply): Reply {
+  let enhanced: string | undefined
+  const words = lines.map((line) => {
+    let text = line.replace(INVISIBLE, ' ').trim()
+    for (let again = true; again; ) {
+      const [status = '', digit, subject, detail] = ENHANCED.exec(text) ?? []
+      const known = digit === String(code)[0]
+      if (known) enhanced ??= `${digit}.${Number(subject)}.${Number(detail)}`
+      const repeated = known ? status : text.startsWith(String(code)) && /^\d{3}(?:[ -]+|$)/.exec(text)?.[0]
+      if (repeated) text = text.slice(repeated.length)
+      again = Boolean(repeated)
+    }
+    return text
+  })
+  const text = cap(words.filter((word) => word !== '').join(' '))
+  return enhanced === undefined ? { code, text } : { code, enhanced, text }
+}
+
+const capped = new Uint8Array(MAX_TEXT_BYTES)
+const encoder = new TextEncoder()
+
+/** At most 1,024 bytes, cut between two characters. */
+function cap(text: string): string {
+  return text.length <= MAX_TEXT_BYTES / 3 ? text : text.slice(0, encoder.encodeInto(text, capped).read)
+}

@@ -1,0 +1,161 @@
+import { getServers } from 'node:dns'
+import { isIP } from 'node:net'
+import type { Answer as DnsRecord } from 'dns-packet'
+import { type DnsServer, queryDns, type RecordType } from './dns-query.ts'
+
+export interface Exchange {
+  /** Lower case, without the final dot; empty for the root, as in a null MX. */
+  name: string
+  preference: number
+}
+
+export type Answer<T> =
+  | { kind: 'records'; records: T[]; ttlS: number }
+  | { kind: 'nxdomain' }
+  /** The name exists and has no record of that type. */
+  | { kind: 'nodata' }
+  /** SERVFAIL, REFUSED, silence, garbage: says nothing about the name. */
+  | { kind: 'failure'; cause: string }
+
+export interface Resolver {
+  mx(name: string): Promise<Answer<Exchange>>
+  a(name: string): Promise<Answer<string>>
+  aaaa(name: string): Promise<Answer<string>>
+}
+
+interface ResolverOptions {
+  /** `ip` or `ip:port`, asked in turn; the system's when left out. */
+  servers?: readonly string[]
+  tryTimeoutMs?: number
+  /** Milliseconds on any steady clock. */
+  now?: () => number
+}
+
+const TRIES = 2
+const TRY_TIMEOUT_MS = 1_000
+const MAX_TTL_S = 3_600
+const NEGATIVE_TTL_S = 60
+const MAX_CACHED = 10_000
+/** Of a longer answer only the first are kept (of exchangers: the most preferred), so that no domain can fill the memory. */
+const MAX_RECORDS = 50
+const MAX_CNAMES = 8
+
+const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
+
+/** Node's own resolver tells no TTL of an MX and waits 25 s for a silent server. Caches by TTL; failures are never cached. */
+export function createResolver(options: ResolverOptions = {}): Resolver {
+  const servers = (options.servers ?? getServers()).map(parseServer)
+  const { tryTimeoutMs = TRY_TIMEOUT_MS, now = () => performance.now() } = options
+  const cached = new Map<string, { answer: Answer<unknown>; untilMs: number }>()
+  const inFlight = new Map<string, Promise<Answer<unknown>>>()
+
+  async function resolve<T>(type: RecordType, name: string): Promise<Answer<T>> {
+    const host = name.toLowerCase().replace(/\.$/, '')
+    if (!HOST_NAME.test(host)) return { kind: 'nxdomain' }
+    const key = `${type} ${host}`
+    const hit = cached.get(key)
+    if (hit && hit.untilMs > now()) return hit.answer as Answer<T>
+    const flight = inFlight.get(key) ?? launch(key, ask(host, type))
+    return flight as Promise<Answer<T>>
+  }
+
+  function launch(key: string, question: Promise<Answer<unknown>>): Promise<Answer<unknown>> {
+    const flight = question.then((answer) => {
+      inFlight.delete(key)
+      keep(key, answer)
+      return answer
+    })
+    inFlight.set(key, flight)
+    return flight
+  }
+
+  function keep(key: string, answer: Answer<unknown>): void {
+    cached.delete(key)
+    const ttlS = answer.kind === 'records' ? answer.ttlS : answer.kind === 'failure' ? 0 : NEGATIVE_TTL_S
+    if (ttlS === 0) return
+    if (cached.size >= MAX_CACHED) cached.delete(cached.keys().next().value!)
+    cached.set(key, { answer, untilMs: now() + ttlS * 1_000 })
+  }
+
+  async function ask(name: string, type: RecordType): Promise<Answer<unknown>> {
+    let answer: Answer<unknown> = { kind: 'failure', cause: 'no DNS server is configured' }
+    for (let attempt = 0; attempt < TRIES && answer.kind === 'failure' && servers.length > 0; attempt++) {
+      const response = await queryDns(servers[attempt % servers.length]!, name, type, tryTimeoutMs)
+      answer = 'failure' in response ? failure(name, type, response.failure) : read(response, name, type)
+    }
+    return answer
+  }
+
+  return {
+    mx: (name) => resolve('MX', name),
+    a: (name) => resolve('A', name),
+    aaaa: (name) => resolve('AAAA', name),
+  }
+}
+
+function failure(name: string, type: RecordType, cause: string): Answer<never> {
+  return { kind: 'failure', cause: `DNS ${type} ${name}: ${cause}` }
+}
+
+interface Response {
+  flags?: number
+  flag_aa: boolean
+  flag_ra: boolean
+  answers?: DnsRecord[]
+}
+
+const RCODES: Record<number, string> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' }
+
+function read(response: Response, name: string, type: RecordType): Answer<unknown> {
+  const rcode = (response.flags ?? 0) & 0xf
+  if (rcode !== 0 && rcode !== 3) return failure(name, type, RCODES[rcode] ?? `RCODE ${rcode}`)
+  const found = rcode === 0 ? follow(response.answers ?? [], name, type) : undefined
+  if (found) return found.records.length > 0 ? found : failure(name, type, 'garbage')
+  // A server that is neither in charge of the name nor looks it up for others has only referred us elsewhere.
+  if (!response.flag_aa && !response.flag_ra) return failure(name, type, 'no recursion')
+  return { kind: rcode === 3 ? 'nxdomain' : 'nodata' }
+}
+
+/** The records of `name`, or of the alias it leads to within the answer (RFC 1034 3.6.2). */
+function follow(answers: DnsRecord[], name: string, type: RecordType) {
+  let owner = name
+  let ttlS = MAX_TTL_S
+  for (let hop = 0; hop <= MAX_CNAMES; hop++) {
+    const owned = answers.filter((record) => record.name.toLowerCase() === owner)
+    const records = owned.filter((record) => record.type === type)
+    for (const record of records) ttlS = Math.min(ttlS, ttlOf(record))
+    if (records.length > 0) return { kind: 'records' as const, records: valuesOf(records).slice(0, MAX_RECORDS), ttlS }
+    const alias = owned.find((record) => record.type === 'CNAME')
+    if (alias?.type !== 'CNAME') return undefined
+    ttlS = Math.min(ttlS, ttlOf(alias))
+    owner = alias.data.toLowerCase()
+  }
+}
+
+function valuesOf(records: DnsRecord[]): (Exchange | string)[] {
+  const exchanges: Exchange[] = []
+  const addresses: string[] = []
+  for (const record of records) {
+    if (record.type === 'MX') exchanges.push(exchangeOf(record.data.exchange, record.data.preference ?? 0))
+    else if ((record.type === 'A' || record.type === 'AAAA') && isIP(record.data) !== 0) addresses.push(record.data)
+  }
+  exchanges.sort((a, b) => a.preference - b.preference || (a.name < b.name ? -1 : 1))
+  return exchanges.length > 0 ? exchanges : addresses
+}
+
+function exchangeOf(name: string, preference: number): Exchange {
+  return { name: name.toLowerCase().replace(/\.$/, ''), preference }
+}
+
+/** RFC 2181 8: with the highest bit set it is zero. */
+function ttlOf(record: DnsRecord): number {
+  const ttlS = 'ttl' in record ? (record.ttl ?? 0) : 0
+  return ttlS > 0x7fffffff ? 0 : ttlS
+}
+
+function parseServer(server: string): DnsServer {
+  if (isIP(server) !== 0) return { address: server, port: 53 }
+  const [, address = '', port = ''] = /^\[?([^[\]]+)\]?:(\d{1,5})$/.exec(server) ?? []
+  if (isIP(address) === 0) throw new TypeError(`not a DNS server: ${server} (192.0.2.53 or 192.0.2.53:5353)`)
+  return { address, port: Number(port) }
+}

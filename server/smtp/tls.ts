@@ -1,0 +1,70 @@
+import { isIP, type Socket } from 'node:net'
+import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext } from 'node:tls'
+
+export interface TlsState {
+  version: string
+  /** The certificate is valid, trusted and for the name of the exchanger. Reported, never required. */
+  verified: boolean
+}
+
+export type Upgraded = { kind: 'upgraded'; socket: Socket; tls: TlsState } | { kind: 'failed'; detail: string }
+
+/** TLS 1.2 or later. A weak or foreign certificate still beats cleartext, which is what would be used instead. */
+export function createTlsContext(): SecureContext {
+  return createSecureContext({ minVersion: 'TLSv1.2', ciphers: `${DEFAULT_CIPHERS}:@SECLEVEL=0` })
+}
+
+interface Handshake {
+  /** The exchanger's, for SNI and for the look at its certificate. */
+  name: string
+  secureContext: SecureContext
+  untilMs: number
+  signal?: AbortSignal
+}
+
+/** The handshake of STARTTLS (RFC 3207) on a connected socket nobody else listens to, which is closed if it fails. */
+export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<Upgraded> {
+  const { name, secureContext, untilMs, signal } = handshake
+  return new Promise((resolve) => {
+    const servername = isIP(name) === 0 ? name : undefined
+    const secured = connect({ socket, host: name, servername, secureContext, rejectUnauthorized: false })
+    const timer = setTimeout(() => fail('no handshake in time'), Math.max(1, untilMs - performance.now()))
+    const fail = (detail: string) => {
+      end()
+      secured.destroy()
+      resolve({ kind: 'failed', detail })
+    }
+    const onError = (error: NodeJS.ErrnoException) => fail(error.code ?? error.message)
+    const onClose = () => fail('closed in the handshake')
+    const onAbort = () => fail('the caller left')
+    const end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+      secured
+        .off('error', onError)
+        .off('close', onClose)
+        .on('error', () => {})
+    }
+    socket.on('error', () => {})
+    secured.on('error', onError).on('close', onClose)
+    signal?.addEventListener('abort', onAbort)
+    secured.once('secureConnect', () => {
+      end()
+      const tls = { version: secured.getProtocol() ?? 'unknown', verified: secured.authorized }
+      resolve({ kind: 'upgraded', socket: secured, tls })
+    })
+  })
+}
+
+/** Hosts whose TLS is broken: not asked for it again for a while. Bounded; the oldest is forgotten first. */
+export function createCleartextHosts(rememberMs: number, max = 1_000) {
+  const untilMs = new Map<string, number>()
+  return {
+    has: (host: string) => (untilMs.get(host) ?? 0) > performance.now(),
+    add(host: string) {
+      untilMs.delete(host)
+      if (untilMs.size >= max) untilMs.delete(untilMs.keys().next().value!)
+      untilMs.set(host, performance.now() + rememberMs)
+    },
+  }
+}

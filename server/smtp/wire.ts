@@ -1,0 +1,195 @@
+import type { Socket } from 'node:net'
+import { createReplyParser, type RawReply } from './reply.ts'
+
+/** Why a conversation cannot go on. */
+export interface Broken {
+  kind: 'broken'
+  how:
+    | 'closed'
+    /** Nothing came in time; the connection itself is still there. */
+    | 'timeout'
+    /** Not SMTP, or a reply nobody asked for. */
+    | 'garbage'
+    /** Our caller gave up. */
+    | 'left'
+  detail: string
+  /** The reply nobody asked for. */
+  reply?: RawReply
+}
+
+export type Heard = RawReply | Broken
+
+/** A connection that speaks lines and hears replies, with one deadline at a time. Nothing here throws. */
+export interface Wire {
+  readonly socket: Socket
+  /** Sends commands that will be answered by so many replies; nothing once the wire is broken. */
+  say(commands: string, replies: number): void
+  /** The next reply asked for; on a timeout the wire stays open. */
+  hear(untilMs: number): Promise<Heard>
+  /** Sends content; ends when the kernel has taken all of it, or never if the wire breaks. */
+  pour(pieces: readonly Buffer[]): Promise<void>
+  /** What `work` (which never rejects) gives, unless the wire breaks or the time is over first. */
+  during<T>(work: Promise<T>, untilMs: number): Promise<T | Broken>
+  /** Between two transactions: `onEnd` is told once of a close, of an unasked word or of the end of the time. */
+  rest(untilMs: number, onEnd: () => void): void
+  wake(): void
+  /** Nothing is broken, nothing waits to be read, nothing is owed. */
+  isQuiet(): boolean
+  /** Ends all waiting with `left` and closes at once. */
+  leave(): void
+  /** Stops listening and hands the socket on, for TLS. */
+  detach(): Socket
+  destroy(): void
+  /** Says QUIT if the conversation is intact, and closes. */
+  quit(): void
+}
+
+const QUIT_PATIENCE_MS = 1_000
+
+/** `due`: the replies the server owes from the start, such as its greeting. */
+export function createWire(socket: Socket, due: number): Wire {
+  const parser = createReplyParser()
+  const heard: RawReply[] = []
+  let broken: Broken | undefined
+  let settle: ((broken?: Broken) => void) | undefined
+  const alarm = createAlarm(() => end({ kind: 'broken', how: 'timeout', detail: 'out of time' }))
+
+  function end(reason?: Broken): void {
+    alarm.clear()
+    const waiting = settle
+    settle = undefined
+    waiting?.(reason)
+  }
+
+  function breakWith(how: Broken['how'], detail: string, reply?: RawReply): void {
+    broken ??= { kind: 'broken', how, detail, reply }
+    end(broken)
+  }
+
+  function wait(untilMs: number, done: (broken?: Broken) => void): void {
+    settle = done
+    alarm.set(untilMs)
+  }
+
+  function onData(chunk: Buffer): void {
+    for (const parsed of parser.push(chunk)) {
+      if (parsed.kind === 'malformed') {
+        breakWith('garbage', parsed.detail)
+      } else if (due === 0) {
+        breakWith('garbage', 'a reply nobody asked for', parsed)
+      } else {
+        due--
+        heard.push(parsed)
+      }
+    }
+    if (heard.length > 0) end()
+  }
+
+  const onError = (error: NodeJS.ErrnoException) => breakWith('closed', error.code ?? error.message)
+  const onClose = () => breakWith('closed', 'closed')
+  socket.on('data', onData).on('error', onError).on('end', onClose).on('close', onClose)
+
+  const wire: Wire = {
+    socket,
+    say(commands, replies) {
+      if (due === 0 && parser.midway()) breakWith('garbage', 'words nobody asked for')
+      if (broken) return
+      due += replies
+      socket.write(commands, 'latin1')
+    },
+    hear(untilMs) {
+      const next = heard.shift() ?? broken
+      if (next) return Promise.resolve(next)
+      return new Promise((resolve) => wait(untilMs, (reason) => resolve(heard.shift() ?? reason!)))
+    },
+    pour(pieces) {
+      return new Promise((resolve) => {
+        socket.cork()
+        pieces.forEach((piece, i) => {
+          if (i < pieces.length - 1) socket.write(piece)
+          else socket.write(piece, (error) => error ?? resolve())
+        })
+        socket.uncork()
+      })
+    },
+    during(work, untilMs) {
+      if (broken) return Promise.resolve(broken)
+      return new Promise((resolve) => {
+        const interrupt = (reason?: Broken) => resolve(reason!)
+        wait(untilMs, interrupt)
+        work.then((value) => {
+          if (settle === interrupt) wire.wake()
+          resolve(value)
+        })
+      })
+    },
+    rest: (untilMs, onEnd) => (broken ? onEnd() : wait(untilMs, onEnd)),
+    wake() {
+      settle = undefined
+      alarm.clear()
+    },
+    isQuiet: () => broken === undefined && due === 0 && heard.length === 0 && !parser.midway(),
+    leave() {
+      breakWith('left', 'the caller left')
+      wire.destroy()
+    },
+    detach() {
+      alarm.stop()
+      socket.off('data', onData).off('error', onError).off('end', onClose).off('close', onClose)
+      return socket
+    },
+    destroy() {
+      wire.detach().on('error', () => {})
+      socket.destroy()
+    },
+    quit() {
+      if (!wire.isQuiet()) return wire.destroy()
+      wire.detach().on('error', () => {})
+      socket.end('QUIT\r\n')
+      socket.resume()
+      setTimeout(() => socket.destroy(), QUIT_PATIENCE_MS).unref()
+    },
+  }
+  return wire
+}
+
+/** One timer that is moved instead of made anew: it looks at the time when it fires, and goes on when it fired too early. */
+function createAlarm(ring: () => void) {
+  let atMs = Number.POSITIVE_INFINITY
+  let firesAtMs = Number.POSITIVE_INFINITY
+  let timer: NodeJS.Timeout | undefined
+
+  function set(untilMs: number): void {
+    atMs = untilMs
+    if (atMs < firesAtMs) start()
+  }
+
+  function start(): void {
+    clearTimeout(timer)
+    firesAtMs = atMs
+    timer = setTimeout(fire, Math.max(1, atMs - performance.now()))
+  }
+
+  function fire(): void {
+    firesAtMs = Number.POSITIVE_INFINITY
+    if (atMs === Number.POSITIVE_INFINITY) return
+    if (performance.now() < atMs) {
+      start()
+    } else {
+      clear()
+      ring()
+    }
+  }
+
+  function clear(): void {
+    atMs = Number.POSITIVE_INFINITY
+  }
+
+  function stop(): void {
+    clear()
+    clearTimeout(timer)
+    firesAtMs = Number.POSITIVE_INFINITY
+  }
+
+  return { set, clear, stop }
+}

@@ -1,0 +1,131 @@
+import { createSocket } from 'node:dgram'
+import { createServer } from 'node:net'
+import {
+  type Answer,
+  AUTHORITATIVE_ANSWER,
+  decode,
+  encode,
+  type Packet,
+  RECURSION_AVAILABLE,
+  streamEncode,
+  TRUNCATED_RESPONSE,
+} from 'dns-packet'
+
+/** What the server does for a question, by `TYPE name`, `* name` or `*`. */
+export type DnsAct =
+  | Answer[]
+  | 'nxdomain'
+  | 'nodata'
+  | 'servfail'
+  | 'refused'
+  | 'silence'
+  /** Bytes that are no DNS message. */
+  | 'garbage'
+  | { after: number; then: DnsAct }
+  /** As a list of records, but too long for UDP. */
+  | { overTcp: Answer[] | 'silence' | 'close' }
+  /** The packet is changed at will before it is sent. */
+  | { forge: (reply: Packet, query: Packet) => Packet[] }
+
+export interface DnsServerForTests {
+  /** As `createResolver` takes it. */
+  address: string
+  zone: Record<string, DnsAct | ((times: number) => DnsAct)>
+  /** `TYPE name` of each question, in lower case, `tcp ` in front where it came over TCP. */
+  queries: string[]
+  count(question: string): number
+  close(): Promise<void>
+}
+
+const RCODES: Record<string, number> = { servfail: 2, nxdomain: 3, refused: 5 }
+
+/** A DNS server in this process, over UDP and TCP on one port of loopback. What its zone does not know is NXDOMAIN. */
+export async function startDns(zone: DnsServerForTests['zone'] = {}): Promise<DnsServerForTests> {
+  const udp = createSocket('udp4')
+  const tcp = createServer()
+  const port = await bindBoth()
+  const queries: string[] = []
+  const server: DnsServerForTests = { address: `127.0.0.1:${port}`, zone, queries, count, close }
+
+  udp.on('message', (message, from) => {
+    const send = (bytes: Buffer) => udp.send(bytes, from.port, from.address, () => {})
+    answer(message, false, (packet) => send(Buffer.isBuffer(packet) ? packet : encode(packet)))
+  })
+  tcp.on('connection', (socket) => {
+    socket.on('error', () => {})
+    socket.on('data', (chunk: Buffer) => {
+      answer(
+        chunk.subarray(2),
+        true,
+        (packet) => socket.write(Buffer.isBuffer(packet) ? packet : streamEncode(packet)),
+        () => socket.destroy(),
+      )
+    })
+  })
+
+  async function bindBoth(): Promise<number> {
+    await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve))
+    const { port } = tcp.address() as { port: number }
+    await new Promise<void>((resolve) => udp.bind(port, '127.0.0.1', resolve))
+    return port
+  }
+
+  function answer(message: Buffer, isTcp: boolean, send: (packet: Packet | Buffer) => void, hangUp?: () => void): void {
+    const query = decode(message)
+    const question = query.questions![0]!
+    const name = question.name.toLowerCase()
+    const key = `${question.type} ${name}`
+    const times = count(key)
+    queries.push(isTcp ? `tcp ${key}` : key)
+    const scripted = zone[key] ?? zone[`* ${name}`] ?? zone['*'] ?? 'nxdomain'
+    perform(typeof scripted === 'function' ? scripted(times) : scripted)
+
+    function perform(act: DnsAct): void {
+      const reply = (answers: Answer[], flags = 0) => ({
+        type: 'response' as const,
+        id: query.id,
+        flags: RECURSION_AVAILABLE | flags,
+        questions: query.questions,
+        answers,
+      })
+      if (Array.isArray(act)) send(reply(act))
+      else if (act === 'nodata') send(reply([]))
+      else if (act === 'garbage') send(Buffer.from('this is not DNS at all, is it?'))
+      else if (act === 'silence') return
+      else if (typeof act === 'string') send(reply([], RCODES[act]))
+      else if ('then' in act) setTimeout(() => perform(act.then), act.after)
+      else if ('forge' in act) for (const packet of act.forge(reply([]), query)) send(packet)
+      else if (!isTcp) send(reply([], TRUNCATED_RESPONSE))
+      else if (act.overTcp === 'close') hangUp?.()
+      else if (act.overTcp !== 'silence') send(reply(act.overTcp))
+    }
+  }
+
+  function count(question: string): number {
+    return queries.filter((asked) => asked === question).length
+  }
+
+  async function close(): Promise<void> {
+    tcp.close()
+    await new Promise<void>((resolve) => udp.close(resolve))
+  }
+  return server
+}
+
+export const authoritative = AUTHORITATIVE_ANSWER
+
+export function mx(name: string, preference: number, exchange: string, ttl = 300): Answer {
+  return { type: 'MX', name, ttl, data: { preference, exchange } }
+}
+
+export function a(name: string, data: string, ttl = 300): Answer {
+  return { type: 'A', name, ttl, data }
+}
+
+export function aaaa(name: string, data: string, ttl = 300): Answer {
+  return { type: 'AAAA', name, ttl, data }
+}
+
+export function cname(name: string, data: string, ttl = 300): Answer {
+  return { type: 'CNAME', name, ttl, data }
+}
