@@ -18,7 +18,7 @@ export interface Postgres {
   stop(): Promise<void>
 }
 
-const OTHER_ENDS_WITHIN_MS = 10_000
+const OTHER_STOPS_WITHIN_MS = 1500
 const STOPS_WITHIN_MS = 20_000
 
 /**
@@ -81,12 +81,12 @@ function settings(port: number): string[] {
   return Object.entries(set).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-/** The keeper of a run that was killed may still be stopping its server; a server that stays is in use. */
+/** The keeper of a run that was killed may be about to stop its server; a server that does not stop is in use. */
 async function otherServerEnds(cluster: string): Promise<void> {
-  for (const deadline = Date.now() + OTHER_ENDS_WITHIN_MS; ; await sleep(50)) {
-    const { pid, port } = await pidFile(cluster)
+  for (const deadline = Date.now() + OTHER_STOPS_WITHIN_MS; ; await sleep(50)) {
+    const { pid, port, status } = await pidFile(cluster)
     if (!pid || !isAlive(pid)) return
-    if (Date.now() > deadline) {
+    if (status !== 'stopping' && Date.now() > deadline) {
       throw new Problem(
         `PostgreSQL already runs on ${cluster}: process ${pid}, port ${port}. Stop what started it first.`,
       )

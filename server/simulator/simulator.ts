@@ -1,0 +1,51 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { Address } from '../smtp/address.ts'
+import type { Lookup, Site } from '../smtp/attempt.ts'
+import { type Behaviour, behaviourOf } from './behaviours.ts'
+import { DOMAIN, mailServer } from './mail-server.ts'
+
+export interface Simulated {
+  /** What a dry run answers. */
+  outcome: { status: Behaviour['status']; reason?: string }
+  route: { kind: 'suppression_list' } | Lookup
+}
+
+export interface Simulator {
+  /** Starts the mail server on a free port of the loopback interface; before that `route` leads nowhere. */
+  listen(): Promise<{ port: number }>
+  /** What an address at `simulator.test` stands for and how a send gets there; undefined for every other address. */
+  route(address: Address): Simulated | undefined
+  close(): Promise<void>
+}
+
+/** A send to the address that is met with silence is over within 3 s. */
+const SILENCE_MS = 2_000
+
+/** Addresses that give the outcome of their name, through a mail server that really answers so. */
+export function createSimulator(): Simulator {
+  const server = mailServer()
+  let port = 0
+  return {
+    async listen() {
+      const listening = server.listen(0, '127.0.0.1')
+      await once(listening, 'listening')
+      port = (listening.address() as AddressInfo).port
+      return { port }
+    },
+    route({ local, domain }) {
+      if (domain !== DOMAIN) return undefined
+      const { name, status, route, ...replies } = behaviourOf(local)
+      const outcome = status === 'delivered' ? { status } : { status, reason: name }
+      return { outcome, route: route ?? { kind: 'site', site: siteFor(replies, port) } }
+    },
+    close: () => new Promise((closed) => server.close(closed)),
+  }
+}
+
+/** A refusal at the dot meets a whole transaction and a silence its connection, so both have a site of their own. */
+function siteFor({ rcpt, dot }: Pick<Behaviour, 'rcpt' | 'dot'>, port: number): Site {
+  const hosts = [{ name: `mx.${DOMAIN}`, preference: 0, addresses: ['127.0.0.1'], port }]
+  if (rcpt === 'silence') return { key: `silence.${DOMAIN}`, hosts, commandTimeoutMs: SILENCE_MS }
+  return { key: dot ? `dot.${DOMAIN}` : DOMAIN, hosts }
+}
