@@ -1,0 +1,44 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+// An API key: `svc_live_` or `svc_test_`, 43 characters of base62 (32 random bytes), 6 of checksum.
+
+export type KeyKind = 'live' | 'test'
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const BODY_CHARACTERS = 43
+const CHECKSUM_CHARACTERS = 6
+const HINT_CHARACTERS = 13
+const SHAPE = /^svc_(live|test)_[0-9A-Za-z]{49}$/
+
+export function makeKey(kind: KeyKind): string {
+  const body = base62(BigInt(`0x${randomBytes(32).toString('hex')}`), BODY_CHARACTERS)
+  return withChecksum(`svc_${kind}_${body}`)
+}
+
+/** What kind of key a text is; undefined when it was not made by `makeKey`: mistyped, cut, or no key at all. */
+export function kindOfKey(text: string): KeyKind | undefined {
+  const kind = SHAPE.exec(text)?.[1] as KeyKind | undefined
+  return kind && withChecksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text ? kind : undefined
+}
+
+/** SHA-256: a key has 256 random bits, so that nothing slower is needed. */
+export function hashKey(key: string): Buffer {
+  return createHash('sha256').update(key).digest()
+}
+
+/** The first characters, to recognise a key by. */
+export function hintOfKey(key: string): string {
+  return key.slice(0, HINT_CHARACTERS)
+}
+
+/** CRC-32 finds every single wrong character and every two neighbours swapped. */
+function withChecksum(text: string): string {
+  return text + base62(BigInt(crc32(text)), CHECKSUM_CHARACTERS)
+}
+
+function base62(number: bigint, characters: number): string {
+  let digits = ''
+  for (let rest = number; digits.length < characters; rest /= 62n) digits = BASE62[Number(rest % 62n)] + digits
+  return digits
+}

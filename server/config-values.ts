@@ -1,0 +1,145 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+
+// How the text of a variable is read. Each reader throws an Error that says what the value must be, never what it was.
+
+export type Read<T> = (text: string) => T
+
+export const text: Read<string> = (text) => text
+
+export function wholeNumber(least: number, most: number): Read<number> {
+  return (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (!(number >= least && number <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
+    return number
+  }
+}
+
+export function oneOf<Word extends string>(...words: Word[]): Read<Word> {
+  return (text) => {
+    const word = words.find((word) => word === text)
+    if (word === undefined) throw new Error(`must be one of ${words.join(', ')}`)
+    return word
+  }
+}
+
+export const yesOrNo: Read<boolean> = (text) => oneOf('true', 'false')(text) === 'true'
+
+export function matching(pattern: RegExp, why: string): Read<string> {
+  return (text) => {
+    if (!pattern.test(text)) throw new Error(why)
+    return text
+  }
+}
+
+export function listOf<T>(read: Read<T>): Read<readonly T[]> {
+  return (text) => text.split(',').map((item) => read(item.trim()))
+}
+
+/** Labels of at most 63 letters, digits and hyphens (RFC 1123 2.1); a last label of digits would be an address. */
+const HOST_NAME = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*(?!\d+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+
+/** A host name in lower case and A-labels. */
+export const hostName: Read<string> = (text) => {
+  const name = text.includes('%') ? '' : domainToASCII(text.replace(/\.$/, ''))
+  if (!HOST_NAME.test(name)) throw new Error('must be a host name')
+  return name
+}
+
+/** An address or a name to listen on or to dial. */
+export const host: Read<string> = (text) => {
+  if (isIP(text)) return text
+  return hostName(text)
+}
+
+export const ipAddress: Read<string> = (text) => {
+  if (isIP(text) === 0) throw new Error('must be IP addresses')
+  return text
+}
+
+/** An address alone, or a range in CIDR notation. */
+export const subnet: Read<string> = (text) => {
+  const [address = '', bits, more] = text.split('/')
+  const family = isIP(address)
+  const known =
+    family !== 0 && !address.includes('%') && more === undefined && (bits === undefined || /^\d{1,3}$/.test(bits))
+  if (!known || Number(bits ?? 0) > (family === 4 ? 32 : 128))
+    throw new Error('must be addresses or ranges in CIDR notation')
+  return bits === undefined ? `${address}/${family === 4 ? 32 : 128}` : text
+}
+
+export const port = wholeNumber(0, 65_535)
+
+function splitHostPort(text: string): { host: string; port: number } | undefined {
+  const [, host = '', digits = ''] = /^(\[[^\]]+\]|[^:[\]]+):(\d{1,5})$/.exec(text) ?? []
+  const number = Number(digits)
+  return host && number >= 1 && number <= 65_535 ? { host: host.replace(/^\[|\]$/g, ''), port: number } : undefined
+}
+
+/** `ip`, `ip:port` or `[ip]:port`. */
+export const dnsServer: Read<string> = (text) => {
+  if (isIP(text) === 0 && isIP(splitHostPort(text)?.host ?? '') === 0)
+    throw new Error('must be addresses, each with a port or without')
+  return text
+}
+
+/** `domain=host:port,...` */
+export const routes: Read<ReadonlyMap<string, { host: string; port: number }>> = (text) =>
+  new Map(
+    listOf((route) => {
+      const [domain = '', target = '', more] = route.split('=')
+      const to = splitHostPort(target)
+      if (!to || more !== undefined) throw new Error('must be routes, each domain=host:port')
+      return [hostName(domain), { host: host(to.host), port: to.port }] as const
+    })(text),
+  )
+
+/** `id:base64,...` with 32 bytes each. */
+export const encryptionKeys: Read<readonly { id: string; key: Buffer }[]> = (text) => {
+  const keys = listOf((item) => {
+    const [, id, base64] = /^([A-Za-z0-9._-]{1,32}):([A-Za-z0-9+/]{43}=?)$/.exec(item) ?? []
+    if (!id || !base64) throw new Error('must be keys, each an id, a colon and 32 bytes in base64')
+    return { id, key: Buffer.from(base64, 'base64') }
+  })(text)
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Error('must not use an id for two keys')
+  return keys
+}
+
+export const databaseUrl: Read<string> = (text) => {
+  const protocol = URL.canParse(text) ? new URL(text).protocol : ''
+  if (protocol !== 'postgres:' && protocol !== 'postgresql:') throw new Error('must be a postgres:// URL')
+  return text
+}
+
+/** Without the final slash. */
+export const publicUrl: Read<string> = (text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+    throw new Error('must be an http:// or https:// URL without a query')
+  }
+  return url.href.replace(/\/$/, '')
+}
+
+/** The PEM text of a certificate and its chain. */
+export const certificateFile: Read<string> = (path) => pemFile(path, 'certificate', (pem) => new X509Certificate(pem))
+
+/** The PEM text of a private key. */
+export const privateKeyFile: Read<string> = (path) =>
+  pemFile(path, 'private key without a passphrase', createPrivateKey)
+
+function pemFile(path: string, what: string, check: (pem: string) => unknown): string {
+  let pem: string
+  try {
+    pem = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new Error(`must name a file that can be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+  try {
+    check(pem)
+  } catch {
+    throw new Error(`must name a PEM file with a ${what}`)
+  }
+  return pem
+}

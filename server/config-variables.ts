@@ -1,0 +1,146 @@
+import { isIPv6 } from 'node:net'
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import * as values from './config-values.ts'
+
+/** What each variable says. */
+export interface Variables {
+  production: boolean
+  host: string
+  /** 0 takes a free port. */
+  port: number
+  grpcPort: number | undefined
+  databaseUrl: string
+  /** The first encrypts, all decrypt. */
+  encryptionKeys: readonly { id: string; key: Buffer }[]
+  /** Without the final slash. */
+  publicUrl: string
+  /** PEM. */
+  tlsCert: string | undefined
+  /** PEM. */
+  tlsKey: string | undefined
+  /** Proxies whose headers count, in CIDR notation. */
+  trustProxy: readonly string[]
+  drainMs: number
+  /** `ip`, `ip:port` or `[ip]:port`; undefined takes the system's. */
+  dnsServers: readonly string[] | undefined
+  smtpPort: number
+  smtpRoutes: ReadonlyMap<string, { host: string; port: number }>
+  /** In CIDR notation. */
+  smtpAllowSubnets: readonly string[]
+  /** Empty lets the system choose. */
+  smtpSourceAddresses: readonly string[]
+  smtpHeloName: string
+  /** undefined takes `rp.<domain>`. */
+  returnPathHost: string | undefined
+  sendBudgetMs: number
+  storeContent: boolean
+  dataRegion: string
+  logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  /** Absolute. */
+  dataDir: string
+  readyFile: string | undefined
+}
+
+export interface Variable<T> {
+  name: string
+  read: values.Read<T>
+  example: string
+  required?: 'always' | 'in production'
+  /** May use what stands above it in the table. */
+  default?: (known: Variables) => T
+}
+
+const none = () => undefined
+
+export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } = {
+  production: {
+    name: 'NODE_ENV',
+    read: (text) => values.oneOf('production', 'development', 'test')(text) === 'production',
+    example: 'production',
+    default: () => false,
+  },
+  host: { name: 'HOST', read: values.host, example: '0.0.0.0', default: () => '127.0.0.1' },
+  port: { name: 'PORT', read: values.port, example: '8080', default: () => 8080 },
+  grpcPort: { name: 'GRPC_PORT', read: values.port, example: '50051', default: none },
+  databaseUrl: {
+    name: 'DATABASE_URL',
+    read: values.databaseUrl,
+    example: 'postgres://verdict:secret@db.internal:5432/verdict',
+    required: 'always',
+  },
+  encryptionKeys: {
+    name: 'ENCRYPTION_KEYS',
+    read: values.encryptionKeys,
+    example: '"k1:$(openssl rand -base64 32)"',
+    required: 'always',
+  },
+  tlsCert: { name: 'TLS_CERT_FILE', read: values.certificateFile, example: '/etc/verdict/tls.crt', default: none },
+  tlsKey: { name: 'TLS_KEY_FILE', read: values.privateKeyFile, example: '/etc/verdict/tls.key', default: none },
+  publicUrl: {
+    name: 'PUBLIC_URL',
+    read: values.publicUrl,
+    example: 'https://mail.example.com',
+    required: 'in production',
+    default: ownUrl,
+  },
+  trustProxy: { name: 'TRUST_PROXY', read: values.listOf(values.subnet), example: '10.0.0.0/8', default: () => [] },
+  dnsServers: {
+    name: 'DNS_SERVERS',
+    read: values.listOf(values.dnsServer),
+    example: '192.0.2.53,192.0.2.54:5353',
+    default: none,
+  },
+  smtpPort: { name: 'SMTP_PORT', read: values.wholeNumber(1, 65_535), example: '25', default: () => 25 },
+  smtpRoutes: {
+    name: 'SMTP_ROUTES',
+    read: values.routes,
+    example: 'example.com=mail.internal:2525',
+    default: () => new Map(),
+  },
+  smtpAllowSubnets: {
+    name: 'SMTP_ALLOW_SUBNETS',
+    read: values.listOf(values.subnet),
+    example: '10.1.0.0/16',
+    default: () => [],
+  },
+  smtpSourceAddresses: {
+    name: 'SMTP_SOURCE_ADDRESSES',
+    read: values.listOf(values.ipAddress),
+    example: '192.0.2.25,2001:db8::25',
+    default: () => [],
+  },
+  smtpHeloName: { name: 'SMTP_HELO_NAME', read: values.hostName, example: 'mail.example.com', default: hostname },
+  returnPathHost: { name: 'RETURN_PATH_HOST', read: values.hostName, example: 'bounces.example.com', default: none },
+  sendBudgetMs: {
+    name: 'SEND_BUDGET_MS',
+    read: values.wholeNumber(20_000, 60_000),
+    example: '30000',
+    default: () => 30_000,
+  },
+  drainMs: {
+    name: 'DRAIN_MS',
+    read: values.wholeNumber(0, 3_600_000),
+    example: '40000',
+    default: ({ sendBudgetMs }) => sendBudgetMs + 10_000,
+  },
+  storeContent: { name: 'STORE_CONTENT', read: values.yesOrNo, example: 'true', default: () => false },
+  dataRegion: {
+    name: 'DATA_REGION',
+    read: values.matching(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -'),
+    example: 'eu',
+    default: () => 'eu',
+  },
+  logLevel: {
+    name: 'LOG_LEVEL',
+    read: values.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    example: 'info',
+    default: () => 'info',
+  },
+  dataDir: { name: 'DATA_DIR', read: (path) => resolve(path), example: '.verdict', default: () => resolve('.verdict') },
+  readyFile: { name: 'VERDICT_READY_FILE', read: values.text, example: '/run/verdict/ready.json', default: none },
+}
+
+function ownUrl({ host, port, tlsCert }: Variables): string {
+  return `${tlsCert ? 'https' : 'http'}://${isIPv6(host) ? `[${host}]` : host}:${port}`
+}

@@ -1,0 +1,100 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { VARIABLES, type Variable, type Variables } from './config-variables.ts'
+
+export interface Config extends Readonly<Omit<Variables, 'tlsCert' | 'tlsKey'>> {
+  /** PEM texts that fit each other. */
+  tls: { cert: string; key: string } | undefined
+}
+
+export interface Fault {
+  /** The variable. */
+  name: string
+  why: string
+  /** As it could be set: `PORT=8080`. */
+  example: string
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+type Key = keyof Variables
+
+/**
+ * Reads the whole environment, once, into one frozen object, or tells every fault there is in it. A variable that is empty counts
+ * as not set. `warnings` names variables that look like a known one misspelt. Reads the files that TLS_* name.
+ */
+export function readConfig(env: Environment): { config: Config; warnings: string[] } | { faults: Fault[] } {
+  const { variables, faults } = read(env, Object.keys(VARIABLES) as Key[])
+  faults.push(...tlsFaults(env, variables))
+  if (faults.length > 0) return { faults }
+  const { tlsCert, tlsKey, ...others } = variables
+  const tls = tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey } : undefined
+  return { config: Object.freeze({ ...others, tls }), warnings: misspelt(env) }
+}
+
+/** Reads some variables only, for a command that needs no more of them. */
+export function readVariables<Wanted extends Key>(
+  env: Environment,
+  wanted: readonly Wanted[],
+): { variables: Pick<Variables, Wanted> } | { faults: Fault[] } {
+  const { variables, faults } = read(env, wanted)
+  return faults.length > 0 ? { faults } : { variables }
+}
+
+function read(env: Environment, wanted: readonly Key[]): { variables: Variables; faults: Fault[] } {
+  const known: Partial<Record<Key, unknown>> = {}
+  const faults: Fault[] = []
+  for (const key of wanted) {
+    const variable: Variable<unknown> = VARIABLES[key]
+    const text = env[variable.name]
+    try {
+      if (text) known[key] = variable.read(text)
+      else if (isRequired(variable, env)) throw new Error('must be set')
+      else known[key] = variable.default?.(known as Variables)
+    } catch (error) {
+      faults.push(faultOf(variable, (error as Error).message))
+    }
+  }
+  return { variables: known as Variables, faults }
+}
+
+/** Prints every fault and ends the process with exit code 78 (EX_CONFIG of sysexits.h). */
+export function reportFaults(faults: readonly Fault[]): never {
+  const lines = faults.map(({ name, why, example }) => `  ${name} ${why}\n    example: ${example}`)
+  console.error(`The configuration is faulty:\n${lines.join('\n')}`)
+  process.exit(78)
+}
+
+function isRequired({ required }: Variable<unknown>, env: Environment): boolean {
+  return required === 'always' || (required === 'in production' && env.NODE_ENV === 'production')
+}
+
+function faultOf({ name, example }: { name: string; example: string }, why: string): Fault {
+  return { name, why, example: `${name}=${example}` }
+}
+
+function tlsFaults(env: Environment, { tlsCert, tlsKey }: Partial<Variables>): Fault[] {
+  const given = { cert: env[VARIABLES.tlsCert.name], key: env[VARIABLES.tlsKey.name] }
+  if (given.cert && !given.key) return [faultOf(VARIABLES.tlsKey, 'must be set when TLS_CERT_FILE is')]
+  if (given.key && !given.cert) return [faultOf(VARIABLES.tlsCert, 'must be set when TLS_KEY_FILE is')]
+  if (!tlsCert || !tlsKey || new X509Certificate(tlsCert).checkPrivateKey(createPrivateKey(tlsKey))) return []
+  return [faultOf(VARIABLES.tlsKey, 'must name the key of the certificate in TLS_CERT_FILE')]
+}
+
+/** Names that differ from a known one in case, in underscores, or by one letter that is wrong, missing, extra or swapped. */
+function misspelt(env: Environment): string[] {
+  const known = Object.values(VARIABLES).map(({ name }) => name)
+  return Object.keys(env).flatMap((name) => {
+    if (known.includes(name)) return []
+    const meant = known.find((other) => other.length > 5 && isOneSlipFrom(plain(name), plain(other)))
+    return meant ? [`${name} is no variable of this service. Was ${meant} meant?`] : []
+  })
+}
+
+const plain = (name: string) => name.toUpperCase().replaceAll('_', '')
+
+function isOneSlipFrom(a: string, b: string): boolean {
+  let start = 0
+  while (start < Math.min(a.length, b.length) && a[start] === b[start]) start++
+  const [x, y] = [a.slice(start), b.slice(start)]
+  const swapped = x.length > 1 && x[1]! + x[0]! + x.slice(2) === y
+  return x === y || x.slice(1) === y || x === y.slice(1) || x.slice(1) === y.slice(1) || swapped
+}

@@ -1,0 +1,90 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+
+// What the database must not give away to who reads it (private DKIM keys) is sealed with AES-256-GCM before it is written.
+// A sealed value: version (1 byte), length of the key's id (1), id, nonce (12), tag (16), ciphertext.
+
+export interface EncryptionKey {
+  /** At most 32 characters; written beside what it sealed, so that a key can be replaced by another. */
+  id: string
+  /** 32 bytes. */
+  key: Uint8Array
+}
+
+/** The column and row a value belongs to. A value moved to another place no longer opens. */
+export interface Place {
+  table: string
+  column: string
+  /** Id of the row. */
+  id: string
+}
+
+export interface Sealer {
+  seal(plaintext: Uint8Array, place: Place): Buffer
+  /** Throws when the value was changed, belongs to another place, or was sealed with a key that is not given any more. */
+  open(sealed: Uint8Array, place: Place): Buffer
+  /** One 32-byte key per encryption key for another purpose (HKDF-SHA-256, RFC 5869): the first makes, all verify. */
+  deriveKeys(purpose: string): [Buffer, ...Buffer[]]
+}
+
+const VERSION = 1
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** The first key seals, all of them open. */
+export function createSealer(encryptionKeys: readonly EncryptionKey[]): Sealer {
+  const [first, ...others] = encryptionKeys
+  if (!first) throw new Error('there is no encryption key')
+  const sealingKeys = new Map(encryptionKeys.map(({ id, key }) => [id, derive(key, 'seal')]))
+  const head = headOf(first.id)
+
+  return {
+    seal(plaintext, place) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', sealingKeys.get(first.id)!, nonce)
+      cipher.setAAD(additionalData(head, place))
+      const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final()])
+      return Buffer.concat([head, nonce, cipher.getAuthTag(), ciphertext])
+    },
+
+    open(sealed, place) {
+      const where = `${place.table}.${place.column} of ${place.id}`
+      const bytes = Buffer.from(sealed)
+      const headBytes = 2 + (bytes[1] ?? 0)
+      if (bytes[0] !== VERSION || bytes.length < headBytes + NONCE_BYTES + TAG_BYTES) {
+        throw new Error(`${where} is not a sealed value`)
+      }
+      const keyId = bytes.toString('utf8', 2, headBytes)
+      const key = sealingKeys.get(keyId)
+      if (!key)
+        throw new Error(`${where} is sealed with a key that ENCRYPTION_KEYS does not name: ${JSON.stringify(keyId)}`)
+      const nonce = bytes.subarray(headBytes, headBytes + NONCE_BYTES)
+      const body = headBytes + NONCE_BYTES
+      const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+      decipher.setAAD(additionalData(bytes.subarray(0, headBytes), place))
+      decipher.setAuthTag(bytes.subarray(body, body + TAG_BYTES))
+      try {
+        return Buffer.concat([decipher.update(bytes.subarray(body + TAG_BYTES)), decipher.final()])
+      } catch {
+        throw new Error(
+          `${where} does not open: it was changed, moved from another row, or the key ${keyId} is another one`,
+        )
+      }
+    },
+
+    deriveKeys: (purpose) => [derive(first.key, purpose), ...others.map(({ key }) => derive(key, purpose))],
+  }
+}
+
+/** The given keys are only ever derived from, so that no two purposes share one. */
+function derive(key: Uint8Array, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, new Uint8Array(0), `verdict ${purpose}`, 32))
+}
+
+function headOf(keyId: string): Buffer {
+  const id = Buffer.from(keyId)
+  return Buffer.concat([Buffer.from([VERSION, id.length]), id])
+}
+
+function additionalData(head: Uint8Array, { table, column, id }: Place): Buffer {
+  return Buffer.concat([head, Buffer.from(JSON.stringify([table, column, id]))])
+}
