@@ -54,7 +54,8 @@ const OCTETS_PER_LINE = 57
 const OCTETS_PER_CHUNK = OCTETS_PER_LINE * 1024
 
 /** Lines of 76 characters with CRLF between them. About 14 ms for 10 MiB, with no memory but the result's. */
-export function encodeBase64(octets: Buffer): Buffer {
+export function encodeBase64(content: Uint8Array): Buffer {
+  const octets = Buffer.from(content.buffer, content.byteOffset, content.length)
   const lineEnds = Math.max(Math.ceil(octets.length / OCTETS_PER_LINE) - 1, 0)
   const out = Buffer.allocUnsafeSlow(Math.ceil(octets.length / 3) * 4 + lineEnds * 2)
   let length = 0

@@ -8,6 +8,7 @@ const LINE = 76
 /** An encoded word is at most 75 characters (RFC 2047 2), of which `=?UTF-8?B?` and `?=` take 12. */
 const ENCODED_WORD = 75
 const ENCODED_WORD_FRAME = 12
+
 /**
  * `Name: body`, folded before spaces, with its CRLF. No line is blank, and unfolding gives the body back.
  * @param body printable ASCII without spaces at its ends
@@ -56,7 +57,8 @@ function formatName(name: string, column: number): string {
 
 /** Can stand in a field as it is. Folding happens at spaces and no line may pass 998, so long runs cannot. */
 function isPlain(text: string): boolean {
-  return /^[!-~](?:[ -~]*[!-~])?$|^$/.test(text) && !/[^ ]{900}| {60}/.test(text)
+  if (!/^(?:[!-~](?:[ -~]*[!-~])?)?$/.test(text) || text.includes(' '.repeat(60))) return false
+  return text.split(' ').every((run) => run.length < 900)
 }
 
 /**

@@ -1,8 +1,15 @@
 import { createHash } from 'node:crypto'
+import { lookup } from 'mime-types'
 import type { Address, Mailbox } from './address.ts'
-import { type Attachment, attachmentPart } from './attachment.ts'
-import { BOUNDARY_START, type Entity, encodeText } from './encode.ts'
-import { addressField, customField, field, textField } from './fields.ts'
+import { BOUNDARY_START, type Entity, encodeBase64, encodeText } from './encode.ts'
+import { addressField, customField, field, parameter, textField } from './fields.ts'
+import { safeFilename } from './filename.ts'
+
+export interface Attachment {
+  /** As the caller gave it; see `safeFilename`. */
+  filename: string
+  content: Uint8Array
+}
 
 export interface Message {
   /** Without its angle brackets. */
@@ -61,6 +68,24 @@ function textPart(subtype: 'plain' | 'html', text: string): Entity {
     fields: `Content-Type: text/${subtype}; charset=utf-8\r\nContent-Transfer-Encoding: ${encoding}\r\n`,
     body: [content],
   }
+}
+
+function attachmentPart({ filename, content }: Attachment): Entity {
+  return {
+    fields:
+      `Content-Type: ${attachmentType(filename)}\r\nContent-Transfer-Encoding: base64\r\n` +
+      `Content-Disposition: attachment${parameter('filename', safeFilename(filename))}\r\n`,
+    body: [encodeBase64(content)],
+  }
+}
+
+/**
+ * By the extension. Readers unpack messages inside messages, past filters that look only at the outer one: those travel
+ * as plain octets.
+ */
+export function attachmentType(filename: string): string {
+  const type = lookup(safeFilename(filename))
+  return type === false || /^(?:message|multipart)\//.test(type) ? 'application/octet-stream' : type
 }
 
 function multipart(subtype: 'alternative' | 'mixed', parts: readonly Entity[], seed: string): Entity {

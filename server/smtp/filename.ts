@@ -1,27 +1,7 @@
-import { lookup } from 'mime-types'
-import { type Entity, encodeBase64 } from './encode.ts'
-import { parameter } from './fields.ts'
-
-export interface Attachment {
-  /** As the caller gave it; see `safeFilename`. */
-  filename: string
-  content: Buffer
-}
-
 /** Octets, as most file systems allow. */
 const MAX_FILENAME = 255
 /** Reorder what follows, so that `gpj.exe` looks like `exe.jpg`. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
-
-export function attachmentPart({ filename, content }: Attachment): Entity {
-  const name = safeFilename(filename)
-  return {
-    fields:
-      `Content-Type: ${typeOf(name)}\r\nContent-Transfer-Encoding: base64\r\n` +
-      `Content-Disposition: attachment${parameter('filename', name)}\r\n`,
-    body: [encodeBase64(content)],
-  }
-}
 
 /** Base name only, without controls and bidirectional overrides, at most 255 octets of UTF-8 with its extension kept. */
 export function safeFilename(filename: string): string {
@@ -52,10 +32,4 @@ function trimEnd(name: string): string {
   let end = name.length
   while (end > 0 && (name[end - 1] === '.' || name[end - 1] === ' ')) end--
   return name.slice(0, end)
-}
-
-/** Readers unpack messages inside messages, past filters that look only at the outer one: those travel as plain octets. */
-function typeOf(name: string): string {
-  const type = lookup(name)
-  return type === false || /^(?:message|multipart)\//.test(type) ? 'application/octet-stream' : type
 }
