@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chown, mkdir, open, readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { postgresBinaries } from './postgres-binaries.ts'
@@ -85,12 +85,13 @@ function settings(port: number): string[] {
 async function otherServerEnds(cluster: string): Promise<void> {
   for (const deadline = Date.now() + OTHER_STOPS_WITHIN_MS; ; await sleep(50)) {
     const { pid, port, status } = await pidFile(cluster)
-    if (!pid || !isAlive(pid)) return
-    if (status !== 'stopping' && Date.now() > deadline) {
-      throw new Problem(
-        `PostgreSQL already runs on ${cluster}: process ${pid}, port ${port}. Stop what started it first.`,
-      )
-    }
+    // After a crash of the machine the number may be another process's by now.
+    if (!pid || !isAlive(pid) || !(await listens(port!))) return
+    if (status === 'stopping' || Date.now() < deadline) continue
+    throw new Problem(
+      `${cluster} is in use: its PostgreSQL is process ${pid}, on port ${port}.\n` +
+        'If another `npm start` runs, stop it with Ctrl-C there, or give this one a folder of its own: DATA_DIR=.verdict-2',
+    )
   }
 }
 
@@ -121,6 +122,15 @@ function isAlive(pid: number): boolean {
   } catch {
     return false
   }
+}
+
+function listens(port: number): Promise<boolean> {
+  const socket = connect({ host: '127.0.0.1', port })
+  const answer = once(socket, 'connect').then(
+    () => true,
+    () => false,
+  )
+  return answer.finally(() => socket.destroy())
 }
 
 async function stop(keeper: ChildProcess, gone: Promise<void>): Promise<void> {

@@ -68,6 +68,17 @@ test('a server that was killed with its keeper is recovered', async () => {
   await next.stop()
 })
 
+test('a process that has the number of a dead server is not taken for it', async () => {
+  const server = await startPostgres({ dataDir })
+  const pidFile = join(dataDir, 'postgres', 'postmaster.pid')
+  const lines = (await readFile(pidFile, 'utf8')).split('\n')
+  process.kill(await serverPid(), 'SIGKILL')
+  await server.gone
+  await writeFile(pidFile, ['1', ...lines.slice(1)].join('\n'))
+  const next = await startPostgres({ dataDir })
+  await next.stop()
+})
+
 test('the death of the server is told', async () => {
   const server = await startPostgres({ dataDir, temporary: true })
   process.kill(await serverPid(), 'SIGQUIT')
@@ -78,7 +89,7 @@ test('a second server on the same folder is refused with the process and the por
   const server = await startPostgres({ dataDir })
   const { port } = new URL(server.url)
   const refused = startPostgres({ dataDir })
-  await expect(refused).rejects.toThrow(`process ${await serverPid()}, port ${port}`)
+  await expect(refused).rejects.toThrow(`process ${await serverPid()}, on port ${port}`)
   await expect(refused).rejects.toBeInstanceOf(Problem)
   await server.stop()
 })
