@@ -1,0 +1,20 @@
+import { asc } from 'drizzle-orm'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { newId } from '../db/ids.ts'
+import { accounts } from '../db/schema.ts'
+
+export type Account = typeof accounts.$inferSelect
+
+export async function createAccount(db: Database, clock: DatabaseClock, name: string): Promise<Account> {
+  const [account] = await db
+    .insert(accounts)
+    .values({ id: newId(clock.now()), name })
+    .returning()
+  return account!
+}
+
+/** The oldest first. */
+export async function listAccounts(db: Database): Promise<Account[]> {
+  return db.select().from(accounts).orderBy(asc(accounts.id))
+}

@@ -1,0 +1,246 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { createAccount } from '../../server/access/accounts.ts'
+import { createGate } from '../../server/access/gate.ts'
+import { makeKey } from '../../server/access/key.ts'
+import { createKey, listKeys, revokeKey } from '../../server/access/keys.ts'
+import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { connect, type Database } from '../../server/db/connect.ts'
+import { apiKeys } from '../../server/db/schema.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+let database: TestDatabase
+let db: Database
+let clock: DatabaseClock
+let accountId: string
+
+beforeAll(async () => {
+  database = await testDatabase()
+  db = database.db
+  clock = await databaseClock(db)
+  accountId = (await createAccount(db, clock, 'Shop')).id
+})
+afterAll(async () => {
+  clock.stop()
+  await database.drop()
+})
+
+const Send = EmailService.method.send
+const ListEvents = EventService.method.listEvents
+
+const newKey = (more: { kind?: 'live' | 'test'; scopes?: string[]; expiresAt?: Date } = {}) =>
+  createKey(db, clock, { accountId, name: 'a key', kind: 'live', scopes: ['emails.send'], ...more })
+
+const call = (key: string | null, method = Send) => ({ method, authorization: key === null ? null : `Bearer ${key}` })
+
+/** The reason and the words of a refusal. */
+async function refusal(admitted: Promise<unknown>): Promise<string> {
+  const error = await admitted.then(
+    () => new Error('was admitted'),
+    (error) => error,
+  )
+  return `${reasonOf(error)}: ${error.rawMessage}`
+}
+
+test('a key tells who calls', async () => {
+  const live = await newKey()
+  const dry = await newKey({ kind: 'test' })
+  const gate = createGate({ db, clock })
+  expect(await gate(call(live.key))).toEqual({ accountId, keyId: live.apiKey.id, test: false })
+  expect(await gate(call(dry.key))).toEqual({ accountId, keyId: dry.apiKey.id, test: true })
+  expect(await gate({ method: undefined, authorization: `bearer  ${live.key}` })).toMatchObject({ accountId })
+})
+
+test.each([
+  ['no header', null, 'The Authorization header is missing. Send "Authorization: Bearer <API key>".'],
+  ['an empty header', '', 'The Authorization header is missing. Send "Authorization: Bearer <API key>".'],
+  ['a scheme alone', 'Bearer', 'The Authorization header must read "Bearer <API key>".'],
+  ['another scheme', 'Basic dXNlcjpwYXNz', 'The Authorization header must read "Bearer <API key>".'],
+  ['a key alone', makeKey('live'), 'The Authorization header must read "Bearer <API key>".'],
+  [
+    'two keys',
+    `Bearer ${makeKey('live')} ${makeKey('live')}`,
+    'The Authorization header must read "Bearer <API key>".',
+  ],
+  [
+    'a cut key',
+    `Bearer ${makeKey('live').slice(0, -1)}`,
+    'This is not an API key. One is "svc_live_" or "svc_test_" and 49 characters: check that it is whole.',
+  ],
+  ['an unknown key', `Bearer ${makeKey('live')}`, 'This API key does not exist, was revoked or has expired.'],
+])('%s is refused', async (_, authorization, words) => {
+  const gate = createGate({ db, clock })
+  expect(await refusal(gate({ method: Send, authorization }))).toBe(`invalid_api_key: ${words}`)
+})
+
+test('what is no key is refused without the database', async () => {
+  const nowhere = connect('postgres://verdict:x@127.0.0.1:1/verdict')
+  const gate = createGate({ db: nowhere, clock })
+  expect(await refusal(gate(call('svc_live_0000')))).toContain('invalid_api_key')
+  expect(await refusal(gate(call('x'.repeat(1_000_000))))).toContain('invalid_api_key')
+  await nowhere.$client.end()
+})
+
+test('a key without the scope of the method is refused, and told which', async () => {
+  const { key } = await newKey({ scopes: ['emails.send', 'emails.read'] })
+  const gate = createGate({ db, clock })
+  expect(await refusal(gate(call(key, ListEvents as never)))).toBe(
+    'insufficient_scope: This API key lacks the scope "events.read". Use a key that has it.',
+  )
+  expect(await gate(call(key, EmailService.method.getEmail as never))).toMatchObject({ accountId })
+})
+
+test('a revoked key is told apart from an unknown one by nothing', async () => {
+  const { key, apiKey } = await newKey()
+  await revokeKey(db, accountId, apiKey.id)
+  const gate = createGate({ db, clock })
+  expect(await refusal(gate(call(key)))).toBe(await refusal(gate(call(makeKey('live')))))
+})
+
+test('a key expires at its very time by the clock of the database, also in the cache', async () => {
+  const expiresAt = new Date(Math.floor(clock.now()) + 60_000)
+  const { key } = await newKey({ expiresAt })
+  let now = expiresAt.getTime() - 1
+  const gate = createGate({ db, clock: { now: () => now, stop() {} } })
+  expect(await gate(call(key))).toMatchObject({ accountId })
+  now += 1
+  expect(await refusal(gate(call(key)))).toBe(
+    'invalid_api_key: This API key does not exist, was revoked or has expired.',
+  )
+})
+
+test('a thousand first calls with one key ask the database once, and the next ones not at all', async () => {
+  const { key } = await newKey()
+  const gate = createGate({ db, clock })
+  const locker = connect(database.url, { connections: 1 })
+  const lock = await locker.$client.reserve()
+  await lock`begin`
+  await lock`lock table api_keys in access exclusive mode`
+  const calls = Promise.all(Array.from({ length: 1000 }, () => gate(call(key))))
+  await sleep(200)
+  const [waiting] = await lock`select count(*)::int as asked from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%api_keys%'`
+  await lock`commit`
+  await calls
+  expect(waiting!.asked).toBe(1)
+
+  await lock`begin`
+  await lock`lock table api_keys in access exclusive mode`
+  for (let i = 0; i < 1000; i++) await gate(call(key))
+  await lock`commit`
+  lock.release()
+  await locker.$client.end()
+})
+
+test.concurrent('a revocation bites within 5 s under steady use', async ({ expect }) => {
+  const { key, apiKey } = await newKey()
+  const gate = createGate({ db, clock })
+  await gate(call(key))
+  await revokeKey(db, accountId, apiKey.id)
+  const revokedAt = performance.now()
+  const refused = async () => (await refusal(gate(call(key)))).startsWith('invalid_api_key')
+  while (!(await refused())) {
+    expect(performance.now() - revokedAt).toBeLessThan(5000)
+    await sleep(10)
+  }
+})
+
+test.concurrent('a key that was tried before it was made works within 2 s of being made', async ({ expect }) => {
+  const { key, apiKey } = await newKey()
+  const [row] = await db.delete(apiKeys).where(eq(apiKeys.id, apiKey.id)).returning()
+  const gate = createGate({ db, clock })
+  expect(await refusal(gate(call(key)))).toContain('invalid_api_key')
+  await db.insert(apiKeys).values(row!)
+  await sleep(1500)
+  expect(await gate(call(key))).toMatchObject({ keyId: apiKey.id })
+})
+
+test.concurrent('without the database a key in use works for 4 s at the most, others and then it get transient_failure', async ({
+  expect,
+}) => {
+  const { key } = await newKey()
+  const { key: unused } = await newKey()
+  const proxy = await proxyOf(database.url)
+  const proxied = connect(proxy.url)
+  const gate = createGate({ db: proxied, clock })
+  const askedAt = performance.now()
+  await gate(call(key))
+  proxy.cut()
+  expect(await gate(call(key))).toMatchObject({ accountId })
+  const failed = 'transient_failure: The API key could not be checked. It is safe to retry.'
+  expect(await refusal(gate(call(unused)))).toBe(failed)
+  await sleep(4000 - (performance.now() - askedAt) + 20)
+  expect(await refusal(gate(call(key)))).toBe(failed)
+  await proxy.mend()
+  await expect.poll(() => gate(call(key)).catch(() => undefined), { timeout: 10_000 }).toMatchObject({ accountId })
+  await proxied.$client.end({ timeout: 1 })
+  proxy.cut()
+})
+
+test.concurrent('the last use of a key is noted at most once a minute, and not in the way of a call', async ({
+  expect,
+}) => {
+  const { apiKey, key } = await newKey()
+  const lastUse = async () => (await listKeys(db, accountId)).find(({ id }) => id === apiKey.id)!.lastUsedAt?.getTime()
+  const start = clock.now()
+  let now = start
+  const gate = createGate({ db, clock: { now: () => now, stop() {} } })
+  await gate(call(key))
+  expect(await lastUse()).toBeUndefined()
+  await expect.poll(lastUse, { timeout: 5000 }).toBe(Math.floor(start))
+  now = start + 59_000
+  await gate(call(key))
+  // Another process, which has not seen the first use.
+  await db
+    .update(apiKeys)
+    .set({ lastUsedAt: new Date(start) })
+    .where(eq(apiKeys.id, apiKey.id))
+  await sleep(1500)
+  expect(await lastUse()).toBe(Math.floor(start))
+  now = start + 61_000
+  await gate(call(key))
+  await expect.poll(lastUse, { timeout: 5000 }).toBe(Math.floor(start + 61_000))
+})
+
+/** A TCP proxy in front of Postgres that can be cut and mended. */
+async function proxyOf(url: string) {
+  const target = new URL(url)
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const upstream = dial(Number(target.port || 5432), target.hostname)
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.pipe(other)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        other.destroy()
+      })
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const own = new URL(url)
+  own.host = `127.0.0.1:${port}`
+  return {
+    url: own.href,
+    cut() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+    async mend() {
+      server.listen(port, '127.0.0.1')
+      await once(server, 'listening')
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAccount, listAccounts } from '../../server/access/accounts.ts'
+import { hashKey } from '../../server/access/key.ts'
+import { createKey, listKeys, revokeKey } from '../../server/access/keys.ts'
+import { SCOPES } from '../../server/access/scopes.ts'
+import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import type { Database } from '../../server/db/connect.ts'
+import { apiKeys } from '../../server/db/schema.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+let database: TestDatabase
+let db: Database
+let clock: DatabaseClock
+
+beforeAll(async () => {
+  database = await testDatabase()
+  db = database.db
+  clock = await databaseClock(db)
+})
+afterAll(async () => {
+  clock.stop()
+  await database.drop()
+})
+
+const newKey = { name: 'shop', kind: 'live', scopes: ['emails.send'] } as const
+
+test('an account is created and listed, the oldest first', async () => {
+  const first = await createAccount(db, clock, 'First')
+  const second = await createAccount(db, clock, 'Second')
+  expect(first).toMatchObject({ name: 'First', tier: null })
+  expect((await listAccounts(db)).slice(-2)).toEqual([first, second])
+})
+
+test('a key is given out once; the database keeps its hash and its first characters', async () => {
+  const { id: accountId } = await createAccount(db, clock, 'Keys')
+  const expiresAt = new Date('2099-01-01T00:00:00Z')
+  const { key, apiKey } = await createKey(db, clock, { accountId, ...newKey, kind: 'test', expiresAt })
+  expect(apiKey).toMatchObject({
+    accountId,
+    name: 'shop',
+    hint: key.slice(0, 13),
+    test: true,
+    expiresAt,
+    lastUsedAt: null,
+  })
+  const [row] = await db.select().from(apiKeys)
+  expect(row!.hash.equals(hashKey(key))).toBe(true)
+  expect(JSON.stringify([row, apiKey, await listKeys(db, accountId)])).not.toContain(key.slice(13))
+  expect(apiKey).not.toHaveProperty('hash')
+})
+
+test('only the keys of the account are listed', async () => {
+  const mine = await createAccount(db, clock, 'Mine')
+  const other = await createAccount(db, clock, 'Other')
+  const { apiKey } = await createKey(db, clock, { accountId: mine.id, ...newKey })
+  await createKey(db, clock, { accountId: other.id, ...newKey })
+  expect(await listKeys(db, mine.id)).toEqual([apiKey])
+})
+
+test('a key is revoked by its own account only, and a second time changes nothing', async () => {
+  const mine = await createAccount(db, clock, 'Mine')
+  const other = await createAccount(db, clock, 'Other')
+  const { apiKey } = await createKey(db, clock, { accountId: mine.id, ...newKey })
+  expect(await revokeKey(db, other.id, apiKey.id)).toBeUndefined()
+  expect((await listKeys(db, mine.id))[0]!.revokedAt).toBeNull()
+  const revoked = await revokeKey(db, mine.id, apiKey.id)
+  expect(Math.abs(revoked!.revokedAt!.getTime() - clock.now())).toBeLessThan(5000)
+  expect(await revokeKey(db, mine.id, apiKey.id)).toEqual(revoked)
+})
+
+test('the scopes are those the methods of the contract ask for', () => {
+  expect(SCOPES).toEqual(['emails.read', 'emails.send', 'events.read'])
+})
