@@ -29,7 +29,8 @@ export function classify(answer: Answer): Outcome {
 /** The row that decides on a 4xx or 5xx reply. */
 export function ruleFor({ phase, reply, mx }: Answer): Rule | undefined {
   const code = String(reply.code)
-  const status = statusOf(reply)
+  const words = withoutAddresses(reply.text)
+  const status = statusOf(reply, words)
   const host = mx.toLowerCase()
   return RULES.find(
     (rule) =>
@@ -38,16 +39,24 @@ export function ruleFor({ phase, reply, mx }: Answer): Rule | undefined {
       (rule.status === undefined || (status !== undefined && rule.status.test(status))) &&
       !(rule.bare && status !== undefined) &&
       (rule.mx?.some((name) => host === name || host.endsWith(`.${name}`)) ?? true) &&
-      (rule.text?.test(reply.text) ?? true),
+      (rule.text?.test(words) ?? true),
   )
+}
+
+/** `<spam@example.com>: unknown` speaks of no spam. */
+function withoutAddresses(text: string): string {
+  return text
+    .split(' ')
+    .filter((word) => !word.includes('@'))
+    .join(' ')
 }
 
 /** Some servers put the status into the words only, as in `Sorry, no mailbox here by that name. (#5.1.1)`. */
 const STATUS_IN_TEXT = /(?:^|[\s#(])([45]\.\d{1,3}\.\d{1,3})(?!\.?\w)/g
 
 /** A full mailbox counts with any code; otherwise a status of another class than the code's is not believed. */
-function statusOf({ code, enhanced, text }: Reply): string | undefined {
-  const found = [...text.matchAll(STATUS_IN_TEXT)].map((match) => match[1]!)
+function statusOf({ code, enhanced }: Reply, words: string): string | undefined {
+  const found = [...words.matchAll(STATUS_IN_TEXT)].map((match) => match[1]!)
   const all = enhanced === undefined ? found : [enhanced, ...found]
   return all.find((status) => /^[45]\.2\.2$/.test(status)) ?? all.find((status) => status[0] === String(code)[0])
 }

@@ -33,12 +33,12 @@ const REFUSED = new Set([
 /** Resent-* would name other senders and recipients (RFC 5322 3.6.6); ARC-* is a seal of forwarders (RFC 8617). */
 const REFUSED_PREFIX = /^(?:content|resent|arc)-/i
 
-/** What is wrong with a header of the caller, as the end of a sentence about it; undefined when it can be sent as it is. */
+/** What is wrong with a header of the caller, as the rest of a sentence that begins with its name; undefined when it can be sent as it is. */
 export function headerFault(name: string, value: string): string | undefined {
-  if (!NAME.test(name)) return 'the name must be 1 to 76 printable ASCII characters without space and colon'
-  if (REFUSED.has(name.toLowerCase()) || REFUSED_PREFIX.test(name)) return `${name} cannot be set by a custom header`
-  if (/[\r\n]/.test(value)) return 'the value must not contain a line break'
-  if (hasControls(value)) return 'the value must not contain NUL, other control characters or half a surrogate pair'
-  if (value.length > MAX_HEADER_VALUE) return `the value must be at most ${MAX_HEADER_VALUE} characters long`
+  if (!NAME.test(name)) return 'must have a name of 1 to 76 printable ASCII characters without space and colon'
+  if (REFUSED.has(name.toLowerCase()) || REFUSED_PREFIX.test(name)) return 'cannot be set by a custom header'
+  if (/[\r\n]/.test(value)) return 'must not hold a line break'
+  if (hasControls(value)) return 'must not hold NUL, another control character or half a surrogate pair'
+  if (value.length > MAX_HEADER_VALUE) return `must be at most ${MAX_HEADER_VALUE} characters long`
   return undefined
 }

@@ -44,9 +44,9 @@ const TOO_LARGE =
   /(?:message|mail|attachment|file|data|content|body)(?: is| was| file| size)? too (?:large|big|long)|(?:size|length) .{0,40}exceed|exceed.{0,60}\b(?:size|length)|larger than/i
 
 const BLOCKED =
-  /block|black ?-?list|deny ?-?list|\b(?:dns|r)bl\b|spam|unsolicited|\bUCE\b|junk ?mail|virus|malware|phish|polic(?:y|ies)|reputation|\bbanned\b|\bdenied\b|prohibit|forbidden|grey ?-?list|gray ?-?list|not trusted|suspicious/i
+  /block|black ?-?list|deny ?-?list|\b(?:dns|r)bl\b|spam|unsolicited|\bUCE\b|junk ?mail|virus|malware|phish|polic(?:y|ies)|reputation|\bbanned\b|\bdenied\b|prohibit|forbidden|gr[ae]y ?-?list|not trusted|suspicious|\bfilter|\bis listed\b|listed (?:at|by|on)\b|(?:access|connection|message|mail|service) (?:is |was )?refused|client host/i
 const NOT_AUTHENTIC =
-  /\b(?:spf|dkim|dmarc)\b|unauthenticated|authenticat\w{0,3} (?:is )?(?:required|failed)|not authori[sz]ed|reverse dns|\brdns\b|\bptr\b|\bhelo\b|\behlo\b|(?:reverse )?hostname|only accept|(?:not|n't) (?:permitted|allowed) to|relay(?:ing)? (?:is )?not|no relay|unable to relay|sender (?:address |domain |e?-?mail )?(?:is |was )?(?:rejected|refused|unknown|invalid|not|verif|does)/i
+  /\b(?:spf|dkim|dmarc)\b|unauthenticated|authenticat\w{0,3} (?:is )?(?:required|failed)|not authori[sz]ed|reverse dns|\brdns\b|\bptr\b|\bhelo\b|\behlo\b|(?:reverse )?hostname|only accept|(?:not|n't) (?:permitted|allowed) to|relay(?:ing)? (?:is )?not|no relay|unable to relay|(?:invalid|bad|unknown|forged|unverified) (?:sender|from|return)|spoof|(?:sender|from) domain|mail from|sender (?:address |domain |e?-?mail )?(?:is |was )?(?:rejected|refused|unknown|invalid|not|verif|does)/i
 const RATE =
   /rate ?-?limit|(?:frequency|rate) (?:is )?(?:limit|exceed)|too many (?:connections|invalid|unknown|errors|failed|recipients|concurrent)|throttl|too (?:quickly|fast|frequently)|try (?:again )?later/i
 
@@ -71,6 +71,8 @@ export const PHASE_RULES: readonly Rule[] = [
 /** RFC 3463 statuses that leave no question (registry: RFC 5248, 7372, 7505). */
 export const STATUS_RULES: readonly Rule[] = [
   { phases: RECIPIENT, status: /^[45]\.2\.2$/, reason: 'mailbox_full' },
+  // `552 5.1.1 5.2.2 sorry, final recipient mailbox is full`, by a common add-on of qmail.
+  { phases: RECIPIENT, code: /^552$/, status: /^5\.1\.1$/, text: MAILBOX_FULL, reason: 'mailbox_full' },
   // Also said of a living mailbox that gets too much mail (Google), and of our own address.
   { phases: RECIPIENT, status: /^5\.2\.1$/, text: /receiving mail|(?:block|black) ?-?list/i, reason: 'policy_block' },
   { phases: RCPT, status: /^5\.(?:1\.(?:1|3|6|10)|2\.1)$/, reason: 'mailbox_does_not_exist' },

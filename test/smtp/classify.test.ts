@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { BounceReason, Outcome, Phase, Reply } from '../../server/smtp/attempt.ts'
 import { classify, ruleFor } from '../../server/smtp/classify.ts'
+import { toReply } from '../../server/smtp/reply.ts'
 import { RULES } from '../../server/smtp/rules.ts'
 
 const MX = 'mx.example.net'
@@ -20,10 +21,9 @@ const BARRACUDA = 'd1.ess.barracudanetworks.com'
 const QQ = 'mx3.qq.com'
 const NETEASE = '163mx01.mxmail.netease.com'
 
-/** `550 5.1.1 words` as the client reads it. */
+/** As the client reads it. */
 function reply(line: string): Reply {
-  const [, code, enhanced, text] = /^(\d{3})(?: ([245]\.\d{1,3}\.\d{1,3}))? ?(.*)$/.exec(line)!
-  return { code: Number(code), enhanced, text: text! }
+  return toReply({ kind: 'reply', code: Number(line.slice(0, 3)), lines: [line.slice(4)] })
 }
 
 const temporary: Outcome = { kind: 'bounced', reason: 'temporary_failure', retryable: true }
@@ -122,6 +122,15 @@ const RCPT: Row[] = [
   ['550 4.1.1 a status of the wrong class', 'mailbox_does_not_exist'],
   ['550 5.0.0 Unknown local part', 'mailbox_does_not_exist'],
   ['554 no such address here', 'mailbox_does_not_exist'],
+  ['550 <spam@blocked.example>: User unknown', 'mailbox_does_not_exist'],
+  ['554 user <policy@example.com> unknown', 'mailbox_does_not_exist'],
+  ['554 mailbox <user@example.com> is full', 'mailbox_full'],
+  ['554 User user@example.com not listed in Domino Directory', 'mailbox_does_not_exist'],
+  [
+    '550-Mailbox unknown. Either there is no mailbox with this name or you do not have authorization to see it.',
+    'mailbox_does_not_exist',
+  ],
+  ['554 5.0.0 mailbox unavailable', 'mailbox_does_not_exist'],
   [
     '550 5.1.0 <user@example.com>: Recipient address rejected: User unknown in virtual alias table',
     'mailbox_does_not_exist',
@@ -153,6 +162,11 @@ const RCPT: Row[] = [
   ['550 relay not permitted', 'policy_block'],
   ["553 sorry, that domain isn't allowed to be relayed thru this MTA", 'policy_block'],
   ['550 Too many invalid recipients', 'policy_block'],
+  ['550 192.0.2.1 is listed at bl.example.org', 'policy_block'],
+  ['550 Client host rejected', 'policy_block'],
+  ['550 Access refused', 'policy_block'],
+  ['550 invalid sender address', 'policy_block'],
+  ['553 Mail from 192.0.2.1 not welcome', 'policy_block'],
   ['550 spam is not wanted here', 'policy_block'],
   ['551 virus sender', 'policy_block'],
   ['554 5.7.0 Blocked - see https://ipcheck.proofpoint.com/?ip=192.0.2.1', 'policy_block', PROOFPOINT],

@@ -20,7 +20,9 @@ test.each([
 test.each(['', ' ', 'X Y', 'X:Y', 'X-Y:', 'X\r\nBcc', 'X\n', 'X\0', 'X\t', 'Ü', 'X\x7f', 'A'.repeat(77)])(
   '%j is not the name of a header',
   (name) => {
-    expect(headerFault(name, 'x')).toBe('the name must be 1 to 76 printable ASCII characters without space and colon')
+    expect(headerFault(name, 'x')).toBe(
+      'must have a name of 1 to 76 printable ASCII characters without space and colon',
+    )
   },
 )
 
@@ -50,20 +52,20 @@ test.each([
   'Delivered-To',
 ])('%s is refused in any case', (name) => {
   for (const spelling of [name, name.toLowerCase(), name.toUpperCase()])
-    expect(headerFault(spelling, 'x')).toBe(`${spelling} cannot be set by a custom header`)
+    expect(headerFault(spelling, 'x')).toBe('cannot be set by a custom header')
 })
 
 test.each(['a\r\nBcc: x@example.com', 'a\nb', 'a\rb', '\r\n', 'a\r\n b', 'a\r\n\r\nbody'])(
   '%j breaks the line',
   (value) => {
-    expect(headerFault('X-A', value)).toBe('the value must not contain a line break')
+    expect(headerFault('X-A', value)).toBe('must not hold a line break')
   },
 )
 
 test.each(['\0', 'a\tb', 'a\x1bb', 'a\x7f', 'a\u0085b', 'a\ud800'])('%j holds a control character', (value) => {
-  expect(headerFault('X-A', value)).toMatch(/control characters/)
+  expect(headerFault('X-A', value)).toMatch(/control character/)
 })
 
 test('a value of more than 998 characters is too long', () => {
-  expect(headerFault('X-A', 'x'.repeat(999))).toBe('the value must be at most 998 characters long')
+  expect(headerFault('X-A', 'x'.repeat(999))).toBe('must be at most 998 characters long')
 })
