@@ -1,0 +1,55 @@
+import { and, inArray, isNull } from 'drizzle-orm'
+import { createAccount, listAccounts } from '../server/access/accounts.ts'
+import { hashKey } from '../server/access/key.ts'
+import { createKey } from '../server/access/keys.ts'
+import { SCOPES } from '../server/access/scopes.ts'
+import { encryptionKeys } from '../server/config-values.ts'
+import { type DatabaseClock, databaseClock } from '../server/db/clock.ts'
+import { connect, type Database } from '../server/db/connect.ts'
+import { createSealer } from '../server/db/encryption.ts'
+import { apiKeys } from '../server/db/schema.ts'
+import { createDomain, listDomains } from '../server/domains/domains.ts'
+import { readIfThere, writePrivately } from './private-file.ts'
+
+const ACCOUNT = 'Development'
+const DOMAIN = 'example.test'
+
+export interface Keys {
+  live: string
+  test: string
+}
+
+/** One account with one verified domain and two keys, each made when it is not there. The keys are kept in `keysFile`. */
+export async function seed(options: { databaseUrl: string; encryptionKeys: string; keysFile: string }): Promise<Keys> {
+  const db = connect(options.databaseUrl, { connections: 1 })
+  const clock = await databaseClock(db)
+  try {
+    const accounts = await listAccounts(db)
+    const account = accounts.find(({ name }) => name === ACCOUNT) ?? (await createAccount(db, clock, ACCOUNT))
+    if (!(await listDomains(db, account.id)).some(({ name }) => name === DOMAIN)) {
+      const sealer = createSealer(encryptionKeys(options.encryptionKeys))
+      await createDomain({ db, sealer, clock }, { accountId: account.id, name: DOMAIN, status: 'verified' })
+    }
+    return (await keptKeys(db, options.keysFile)) ?? (await makeKeys(db, clock, account.id, options.keysFile))
+  } finally {
+    clock.stop()
+    await db.$client.end()
+  }
+}
+
+/** undefined when they are gone, or are keys of another database or revoked. */
+async function keptKeys(db: Database, keysFile: string): Promise<Keys | undefined> {
+  const text = await readIfThere(keysFile)
+  if (text === undefined) return undefined
+  const { live, test } = JSON.parse(text) as Keys
+  const known = and(inArray(apiKeys.hash, [live, test].map(hashKey)), isNull(apiKeys.revokedAt))
+  return (await db.$count(apiKeys, known)) === 2 ? { live, test } : undefined
+}
+
+async function makeKeys(db: Database, clock: DatabaseClock, accountId: string, keysFile: string): Promise<Keys> {
+  const make = (kind: keyof Keys) =>
+    createKey(db, clock, { accountId, name: `npm start, ${kind}`, kind, scopes: SCOPES })
+  const keys = { live: (await make('live')).key, test: (await make('test')).key }
+  await writePrivately(keysFile, JSON.stringify(keys))
+  return keys
+}
