@@ -1,0 +1,112 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { freePort, listensOn } from './port.ts'
+import { installPostfix } from './postfix-package.ts'
+import type { Sink } from './sink.ts'
+
+export interface Postfix extends AsyncDisposable {
+  pid: number
+  /** Submits messages of `bytes` of content over 20 connections; resolves when the last has arrived at the sink. */
+  relay(messages: number, bytes: number): Promise<void>
+}
+
+const run = promisify(execFile)
+const ARRIVES_WITHIN_MS = 60_000
+
+/**
+ * A Postfix of our own in a temporary folder, which relays to the sink. Its settings are those with the least work for each
+ * message, because they were the fastest of those tried: no recycling of processes, no connection cache.
+ */
+export async function startPostfix(sink: Sink): Promise<Postfix> {
+  installPostfix()
+  if (process.getuid?.() !== 0) throw new Error('Postfix as a peer must be started as root.')
+  const dir = mkdtempSync(join(tmpdir(), 'verdict-bench-postfix-'))
+  chmodSync(dir, 0o755)
+  const port = await freePort()
+  configure(dir, port, sink.port)
+  const stop = () => {
+    execFileSync('postfix', ['-c', join(dir, 'etc'), 'stop'], { stdio: 'ignore' })
+    rmSync(dir, { recursive: true })
+  }
+  execFileSync('postfix', ['-c', join(dir, 'etc'), 'start'], { stdio: 'ignore' })
+  process.once('exit', stop)
+  await listensOn(port)
+
+  return {
+    pid: Number(readFileSync(join(dir, 'queue/pid/master.pid'), 'utf8')),
+    async relay(messages, bytes) {
+      const expected = (await sink.count()) + messages
+      const load = [
+        '-s',
+        '20',
+        '-d',
+        '-m',
+        String(messages),
+        '-l',
+        String(bytes),
+        '-f',
+        'a@from.test',
+        '-t',
+        'b@to.test',
+      ]
+      await run('smtp-source', [...load, `127.0.0.1:${port}`])
+      const deadline = performance.now() + ARRIVES_WITHIN_MS
+      while ((await sink.count()) < expected) {
+        if (performance.now() > deadline) throw new Error(`Postfix has ${left(dir)} messages left in its queue`)
+        await sleep(20)
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      process.off('exit', stop)
+      stop()
+    },
+  }
+}
+
+function configure(dir: string, port: number, sinkPort: number): void {
+  for (const folder of ['etc', 'queue', 'data']) mkdirSync(join(dir, folder))
+  const owner = Number(execFileSync('id', ['-u', 'postfix'], { encoding: 'utf8' }))
+  chownSync(join(dir, 'data'), owner, -1)
+  const installed = (name: string) => execFileSync('postconf', ['-h', name], { encoding: 'utf8' }).trim()
+  const settings = {
+    compatibility_level: '3.6',
+    daemon_directory: installed('daemon_directory'),
+    command_directory: installed('command_directory'),
+    shlib_directory: installed('shlib_directory'),
+    meta_directory: installed('config_directory'),
+    queue_directory: join(dir, 'queue'),
+    data_directory: join(dir, 'data'),
+    mail_owner: 'postfix',
+    setgid_group: 'postdrop',
+    inet_interfaces: '127.0.0.1',
+    inet_protocols: 'ipv4',
+    myhostname: 'relay.test',
+    mydestination: '',
+    mynetworks: '127.0.0.0/8',
+    alias_maps: '',
+    alias_database: '',
+    local_recipient_maps: '',
+    smtpd_relay_restrictions: 'permit_mynetworks, reject',
+    relayhost: `[127.0.0.1]:${sinkPort}`,
+    max_use: '10000',
+    smtp_connection_cache_on_demand: 'no',
+  }
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}\n`)
+  writeFileSync(join(dir, 'etc/main.cf'), lines.join(''))
+  // The installed services, without a chroot, and with the relay's port in place of 25.
+  const services = readFileSync(join(installed('config_directory'), 'master.cf'), 'utf8')
+    .replace(/^#.*\n/gm, '')
+    .replace(/^smtp +inet .*/m, `127.0.0.1:${port} inet n - n - - smtpd`)
+    .replace(/^((?:\S+ +){4})y /gm, '$1n ')
+  writeFileSync(join(dir, 'etc/master.cf'), services)
+}
+
+function left(dir: string): number {
+  const queues = ['incoming', 'active', 'deferred'].map((queue) => join(dir, 'queue', queue))
+  const entries = queues.flatMap((queue) => readdirSync(queue, { recursive: true, withFileTypes: true }))
+  return entries.filter((entry) => entry.isFile()).length
+}

@@ -1,0 +1,69 @@
+import { type Measured, measure } from './load/cpu.ts'
+import { median } from './report.ts'
+
+/** One round of one side. */
+export interface Round {
+  perSecond: number
+  /** Processor time per message, in microseconds, of all its processes. */
+  cpuMicros: number
+  /** The share of all processors that went to neither side nor to the load tools. */
+  foreign: number
+}
+
+export interface Pair {
+  ours: Round
+  theirs: Round
+}
+
+const ROUNDS = 5
+/** Rounds in which other work took more than this share are repeated, */
+const FOREIGN = 0.15
+/** so many of them at the most. */
+const REPEATS = 3
+
+/** `trees`: the roots of the processes whose time is the side's. */
+export async function round(trees: readonly number[], messages: number, work: () => Promise<unknown>): Promise<Round> {
+  return roundOf(await measure([trees], work), messages)
+}
+
+export function roundOf({ seconds, cpu, foreign }: Measured<unknown>, messages: number): Round {
+  const spent = cpu.reduce((sum, one) => sum + one, 0)
+  return { perSecond: messages / seconds, cpuMicros: (spent * 1e6) / messages, foreign }
+}
+
+/**
+ * Rounds of both sides in turns, because the same machine is a third faster or slower an hour later: only what is measured
+ * side by side can be compared. Whoever comes second finds a warmer machine, so the order changes too.
+ */
+export async function playPairs(ours: () => Promise<Round>, theirs: () => Promise<Round>): Promise<Pair[]> {
+  const pairs: Pair[] = []
+  const calm = () => pairs.filter((pair) => pair.ours.foreign <= FOREIGN && pair.theirs.foreign <= FOREIGN)
+  while (pairs.length < ROUNDS || (calm().length < ROUNDS && pairs.length < ROUNDS + REPEATS)) {
+    const first = pairs.length % 2 === 0 ? undefined : await ours()
+    const peer = await theirs()
+    const pair = { theirs: peer, ours: first ?? (await ours()) }
+    pairs.push(pair)
+    console.log(`round ${pairs.length}: ours ${describe(pair.ours)}; Postfix ${describe(pair.theirs)}`)
+  }
+  if (calm().length >= 3) return calm()
+  console.log(
+    `Other work took more than ${FOREIGN * 100} % of the processors in most rounds: take these figures with care.`,
+  )
+  return pairs
+}
+
+export function describe({ perSecond, cpuMicros, foreign }: Round): string {
+  return `${perSecond.toFixed(0)}/s, ${cpuMicros.toFixed(0)} us CPU (${(foreign * 100).toFixed(0)} % foreign)`
+}
+
+/** Of each pair, then the median. */
+export function ratio(pairs: readonly Pair[], figure: 'perSecond' | 'cpuMicros'): number {
+  return median(pairs.map(({ ours, theirs }) => ours[figure] / theirs[figure]))
+}
+
+export function figuresOf(name: string, rounds: readonly Round[]): Record<string, number> {
+  return {
+    [`${name} messages/s`]: median(rounds.map(({ perSecond }) => perSecond)),
+    [`${name} CPU us per message`]: median(rounds.map(({ cpuMicros }) => cpuMicros)),
+  }
+}

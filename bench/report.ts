@@ -1,0 +1,35 @@
+export interface Bar {
+  name: string
+  value: number
+  limit: number
+  holds: boolean
+}
+
+/** What a bench says of one run. */
+export interface Report {
+  figures: Record<string, number>
+  bars: Bar[]
+}
+
+export interface RunOptions {
+  /** Measure the peer in the same run, and judge the bars that compare with it. */
+  peer: boolean
+}
+
+export function atLeast(name: string, value: number, limit: number): Bar {
+  return { name: `${name}, at least`, value, limit, holds: value >= limit }
+}
+
+export function atMost(name: string, value: number, limit: number): Bar {
+  return { name: `${name}, at most`, value, limit, holds: value <= limit }
+}
+
+/** The value that `share` of the values do not exceed. NaN of none. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5)
+}

@@ -1,0 +1,53 @@
+import { parseArgs } from 'node:util'
+import type { Report, RunOptions } from './report.ts'
+
+// `npm run bench -- <name> [--peer]`: lines for a person, then one line of JSON. Exit code 1 when a bar does not hold.
+
+const NAMES = ['engine', 'gateway', 'send', 'latency', 'memory']
+
+const { values, positionals } = readArguments()
+const [name] = positionals
+if (positionals.length !== 1 || !NAMES.includes(name!)) {
+  usage(positionals.length === 1 ? `There is no bench named ${JSON.stringify(name)}.` : 'Name one bench.')
+}
+
+// What was started ends with this process, even when it is interrupted.
+for (const [signal, code] of [['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
+  process.once(signal, () => process.exit(code))
+}
+
+const { run } = (await import(`./${name}.ts`)) as { run(options: RunOptions): Promise<Report> }
+const { figures, bars } = await run({ peer: values.peer })
+console.log()
+for (const [figure, value] of Object.entries(figures)) console.log(`${figure.padEnd(44)} ${round(value)}`)
+for (const { name, value, limit, holds } of bars) {
+  console.log(`${holds ? 'holds' : 'MISSED'}  ${name} ${round(limit)}: ${round(value)}`)
+}
+console.log(JSON.stringify({ bench: name, figures: roundAll(figures), bars: bars.map(roundBar) }))
+process.exit(bars.every(({ holds }) => holds) ? 0 : 1)
+
+function readArguments() {
+  try {
+    return parseArgs({ allowPositionals: true, options: { peer: { type: 'boolean', default: false } } })
+  } catch (error) {
+    return usage((error as Error).message)
+  }
+}
+
+function usage(fault: string): never {
+  console.error(`${fault}\nUsage: npm run bench -- <${NAMES.join('|')}> [--peer]`)
+  process.exit(2)
+}
+
+/** Four significant digits. */
+function round(value: number): number {
+  return Number(value.toPrecision(4))
+}
+
+function roundAll(figures: Report['figures']): Report['figures'] {
+  return Object.fromEntries(Object.entries(figures).map(([figure, value]) => [figure, round(value)]))
+}
+
+function roundBar(bar: Report['bars'][number]) {
+  return { ...bar, value: round(bar.value) }
+}
