@@ -57,13 +57,17 @@ function release(pending: Pending): Buffer {
   return Buffer.from(`${'\r\n'.repeat(lineEnds)}${space ? ' ' : ''}${carriageReturn ? '\r' : ''}`)
 }
 
-/** Octet by octet, on local variables, which makes it three times as fast. */
+/** Octet by octet: hence the local variables, and the usual octet first. */
 function relax(piece: Buffer, pending: Pending): Buffer {
   let { lineEnds, space, carriageReturn } = pending
   const out = Buffer.allocUnsafe(piece.length + lineEnds * 2 + 2)
   let length = 0
   for (let at = 0; at < piece.length; at++) {
     const octet = piece[at]!
+    if (octet > SPACE && !space && !carriageReturn && lineEnds === 0) {
+      out[length++] = octet
+      continue
+    }
     const isSpace = octet === SPACE || octet === TAB
     if (isSpace && !carriageReturn) {
       space = true
