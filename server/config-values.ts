@@ -43,7 +43,7 @@ const HOST_NAME = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*(?!\d+$)
 
 /** A host name in lower case and A-labels. */
 export const hostName: Read<string> = (text) => {
-  const name = text.includes('%') ? '' : domainToASCII(text.replace(/\.$/, ''))
+  const name = /^[\p{L}\p{M}\p{N}.-]+$/u.test(text) ? domainToASCII(text.replace(/\.$/, '')) : ''
   if (!HOST_NAME.test(name)) throw new Error('must be a host name')
   return name
 }

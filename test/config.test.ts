@@ -116,6 +116,7 @@ test.each([
   ['NODE_ENV', 'prod', 'must be one of production, development, test'],
   ['HOST', '127.0.0.256', 'must be a host name'],
   ['HOST', 'ex%41mple.com', 'must be a host name'],
+  ['HOST', 'example.com/x', 'must be a host name'],
   ['PORT', '65536', 'must be a whole number from 0 to 65535'],
   ['PORT', '-1', 'must be a whole number from 0 to 65535'],
   ['PORT', '80.5', 'must be a whole number from 0 to 65535'],

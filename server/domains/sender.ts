@@ -1,0 +1,63 @@
+import type { KeyObject } from 'node:crypto'
+import type { Database } from '../db/connect.ts'
+import type { Sealer } from '../db/encryption.ts'
+import { recent } from '../db/recent.ts'
+import { openDkimKey } from './dkim-key.ts'
+import { type DkimKey, type Domain, findDomain } from './domains.ts'
+
+/** A domain of an account, as a send needs it. */
+export interface SenderDomain {
+  id: string
+  name: string
+  status: Domain['status']
+  /** Where bounces go, and the domain that SPF is checked for. */
+  returnPathHost: string
+  dkimKeys: { selector: string; algorithm: 'rsa' | 'ed25519'; key: KeyObject }[]
+}
+
+export interface SenderDomains {
+  /** undefined when the domain is not the account's. Throws when its keys cannot be read: nothing leaves unsigned. */
+  find(accountId: string, name: string): Promise<SenderDomain | undefined>
+}
+
+/** A change of a domain is seen within 5 s, a new domain within 1 s. */
+const KEEP = { keepMs: 5_000, missingMs: 1_000, maxEntries: 10_000 }
+const MAX_KEYS = 10_000
+const UUID_CHARACTERS = 36
+
+/** `returnPathHost` is one host for all domains; without it each has its own, `rp.<domain>`. */
+export function createSenderDomains({
+  db,
+  sealer,
+  returnPathHost,
+}: {
+  db: Database
+  sealer: Sealer
+  returnPathHost?: string
+}): SenderDomains {
+  // Decrypted and parsed once, not at each look at the domain: a key never changes.
+  const opened = new Map<string, KeyObject>()
+
+  function keyOf(row: DkimKey): KeyObject {
+    const known = opened.get(row.id)
+    if (known) return known
+    const key = openDkimKey(sealer, row)
+    if (opened.size >= MAX_KEYS) opened.delete(opened.keys().next().value!)
+    opened.set(row.id, key)
+    return key
+  }
+
+  async function read(accountAndName: string): Promise<SenderDomain | undefined> {
+    const accountId = accountAndName.slice(0, UUID_CHARACTERS)
+    const name = accountAndName.slice(UUID_CHARACTERS)
+    const domain = await findDomain(db, accountId, name)
+    if (!domain) return undefined
+    const { id, status, dkimKeys } = domain
+    if (dkimKeys.length === 0) throw new Error(`${name} has no DKIM key`)
+    const keys = dkimKeys.map((row) => ({ selector: row.selector, algorithm: row.algorithm, key: keyOf(row) }))
+    return { id, name, status, returnPathHost: returnPathHost ?? `rp.${name}`, dkimKeys: keys }
+  }
+
+  const find = recent({ read, ...KEEP })
+  return { find: (accountId, name) => find(accountId + name) }
+}

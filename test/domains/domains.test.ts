@@ -1,0 +1,136 @@
+import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAccount } from '../../server/access/accounts.ts'
+import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { connect, type Database } from '../../server/db/connect.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { dkimKeys, domains } from '../../server/db/schema.ts'
+import { createDomain, findDomain, listDomains } from '../../server/domains/domains.ts'
+import { createSenderDomains } from '../../server/domains/sender.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
+let database: TestDatabase
+let db: Database
+let clock: DatabaseClock
+let accountId: string
+let otherId: string
+
+beforeAll(async () => {
+  database = await testDatabase()
+  db = database.db
+  clock = await databaseClock(db)
+  accountId = (await createAccount(db, clock, 'Mine')).id
+  otherId = (await createAccount(db, clock, 'Other')).id
+})
+afterAll(async () => {
+  clock.stop()
+  await database.drop()
+})
+
+const add = (name: string, status: 'pending' | 'verified', account = accountId) =>
+  createDomain({ db, sealer, clock }, { accountId: account, name, status })
+
+test('a domain gets an RSA-2048 key of its own, whose private half is sealed', async () => {
+  const domain = await add('new.example', 'verified')
+  expect(domain).toMatchObject({ accountId, name: 'new.example', status: 'verified' })
+  const [key, ...more] = domain.dkimKeys
+  expect(more).toEqual([])
+  expect(key).toMatchObject({ algorithm: 'rsa', selector: expect.stringMatching(/^v\d{8}-[0-9a-f]{8}$/) })
+  expect(createPublicKey({ key: key!.publicKey, format: 'der', type: 'spki' }).asymmetricKeyDetails).toMatchObject({
+    modulusLength: 2048,
+  })
+  expect(() => createPrivateKey({ key: key!.privateKey, format: 'der', type: 'pkcs8' })).toThrow()
+})
+
+test('the same name again gives the same domain and key; said to be verified, it is, and stays so', async () => {
+  const first = await add('again.example', 'pending')
+  expect(first.verifiedAt).toBeNull()
+  expect(await add('again.example', 'pending')).toEqual(first)
+  const verified = await add('again.example', 'verified')
+  expect(verified).toEqual({ ...first, status: 'verified', verifiedAt: expect.any(Date) })
+  await sleep(5)
+  expect(await add('again.example', 'verified')).toEqual(verified)
+  expect(await add('again.example', 'pending')).toEqual(verified)
+})
+
+test('one name added many times at once is one domain with one key', async () => {
+  const made = await Promise.all(Array.from({ length: 5 }, () => add('race.example', 'pending')))
+  expect(new Set(made.map((domain) => `${domain.id} ${domain.dkimKeys.map(({ id }) => id)}`)).size).toBe(1)
+})
+
+test('two accounts can have the same domain, each with a selector of its own, and see only theirs', async () => {
+  const mine = await add('shared.example', 'verified')
+  const theirs = await add('shared.example', 'pending', otherId)
+  expect(theirs.dkimKeys[0]!.selector).not.toBe(mine.dkimKeys[0]!.selector)
+  expect(await listDomains(db, otherId)).toEqual([theirs])
+  expect(await findDomain(db, otherId, 'new.example')).toBeUndefined()
+})
+
+test('a sender is found with its key, which signs what the published half verifies', async () => {
+  const domain = await add('sender.example', 'verified')
+  const found = await createSenderDomains({ db, sealer }).find(accountId, 'sender.example')
+  expect(found).toMatchObject({
+    id: domain.id,
+    name: 'sender.example',
+    status: 'verified',
+    returnPathHost: 'rp.sender.example',
+  })
+  const { key, ...named } = found!.dkimKeys[0]!
+  expect(named).toEqual({ selector: domain.dkimKeys[0]!.selector, algorithm: 'rsa' })
+  expect(createPublicKey(key).export({ type: 'spki', format: 'der' }).equals(domain.dkimKeys[0]!.publicKey)).toBe(true)
+})
+
+test('a domain of another account, or of none, is not found', async () => {
+  await add('owned.example', 'verified')
+  const senders = createSenderDomains({ db, sealer })
+  expect(await senders.find(otherId, 'owned.example')).toBeUndefined()
+  expect(await senders.find(accountId, 'nobody.example')).toBeUndefined()
+})
+
+test('the return path host of the operator goes before rp.<domain>', async () => {
+  await add('hosted.example', 'verified')
+  const senders = createSenderDomains({ db, sealer, returnPathHost: 'bounces.verdict.example' })
+  expect((await senders.find(accountId, 'hosted.example'))!.returnPathHost).toBe('bounces.verdict.example')
+})
+
+test('nothing leaves unsigned: a domain whose key is gone, moved or sealed with an unknown key is an error', async () => {
+  const gone = await add('gone.example', 'verified')
+  await db.delete(dkimKeys).where(eq(dkimKeys.domainId, gone.id))
+  const [from, to] = [await add('from.example', 'verified'), await add('to.example', 'verified')]
+  await db.update(dkimKeys).set({ privateKey: from.dkimKeys[0]!.privateKey }).where(eq(dkimKeys.domainId, to.id))
+  const senders = createSenderDomains({ db, sealer })
+  await expect(senders.find(accountId, 'gone.example')).rejects.toThrow('gone.example has no DKIM key')
+  await expect(senders.find(accountId, 'to.example')).rejects.toThrow(
+    `dkim_keys.private_key of ${to.dkimKeys[0]!.id} does not open`,
+  )
+  const strangers = createSenderDomains({ db, sealer: createSealer([{ id: 'k2', key: randomBytes(32) }]) })
+  await expect(strangers.find(accountId, 'from.example')).rejects.toThrow('ENCRYPTION_KEYS does not name: "k1"')
+})
+
+test('many sends from one domain read it once, and see a change within 5 s', async () => {
+  const { id } = await add('busy.example', 'verified')
+  const locker = connect(database.url, { connections: 1 })
+  const lock = await locker.$client.reserve()
+  const senders = createSenderDomains({ db, sealer })
+  await lock`begin`
+  await lock`lock table domains in access exclusive mode`
+  const finds = Promise.all(Array.from({ length: 100 }, () => senders.find(accountId, 'busy.example')))
+  await sleep(200)
+  const [waiting] = await lock`select count(*)::int as asked from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%"domains"%'`
+  await lock`commit`
+  lock.release()
+  await locker.$client.end()
+  expect(waiting!.asked).toBe(1)
+  expect(new Set(await finds).size).toBe(1)
+
+  await db.update(domains).set({ status: 'lapsed' }).where(eq(domains.id, id))
+  const changedAt = performance.now()
+  while ((await senders.find(accountId, 'busy.example'))!.status !== 'lapsed') {
+    expect(performance.now() - changedAt).toBeLessThan(5100)
+    await sleep(20)
+  }
+})
