@@ -36,13 +36,16 @@ async function start(): Promise<void> {
   await mkdir(dataDir, { recursive: true })
 
   await using parts = new AsyncDisposableStack()
+  console.log('Starting the database')
   const database = await openDatabase(process.env.DATABASE_URL, dataDir)
   parts.defer(database.stop)
   const encryptionKeys = process.env.ENCRYPTION_KEYS || (await keep(file('encryption.keys'), makeEncryptionKey))
   await writePrivately(file('database.json'), JSON.stringify({ url: database.url }))
+  console.log('Preparing its tables, an account and keys')
   await applyMigrations(database.url)
   const keys = await seed({ databaseUrl: database.url, encryptionKeys, keysFile: file('keys.json') })
 
+  console.log('Starting the API\n')
   const given = { DATABASE_URL: database.url, ENCRYPTION_KEYS: encryptionKeys, VERDICT_READY_FILE: '' }
   const api = await startApi({ ...process.env, ...given }, file('verdict.log'))
   parts.defer(async () => {
