@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { readId } from '../../server/db/ids.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { storedOutcomes } from '../../server/sending/stored.ts'
+import { message, script, startWorld, type World } from './world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld({
+    'MX nullmx.org': [{ type: 'MX', name: 'nullmx.org', ttl: 60, data: { preference: 0, exchange: '.' } }],
+    'MX silent.org': 'silence',
+    'MX broken.org': 'servfail',
+    'MX private.org': [
+      { type: 'MX', name: 'private.org', ttl: 60, data: { preference: 0, exchange: 'mx.private.org' } },
+    ],
+    'A mx.private.org': [{ type: 'A', name: 'mx.private.org', ttl: 60, data: '10.0.0.1' }],
+    'AAAA mx.private.org': 'nodata',
+    'MX other.org': [{ type: 'MX', name: 'other.org', ttl: 60, data: { preference: 10, exchange: 'mx.other.org' } }],
+    'A mx.other.org': [{ type: 'A', name: 'mx.other.org', ttl: 60, data: '127.0.0.1' }],
+    'AAAA mx.other.org': 'nodata',
+  })
+})
+afterAll(() => world.stop())
+beforeEach(() => {
+  world.exchanger.messages.length = 0
+  world.exchanger.sessions.length = 0
+})
+
+const options = (more: { sandbox?: boolean; signal?: AbortSignal } = {}) => ({
+  accountId: world.account.id,
+  sandbox: false,
+  signal: new AbortController().signal,
+  ...more,
+})
+const send = (change: Parameters<typeof message>[0] = {}, more = {}) => world.sendWith()(message(change), options(more))
+
+async function stored(messageId: string) {
+  const id = readId('msg', messageId)!
+  const sql = world.db.$client
+  const [row] = await sql`select status, reason, sandbox, size_bytes from messages where id = ${id}`
+  const events = await sql`select status, reason, recipient from events where message_id = ${id} order by id`
+  return {
+    message: row && { ...row },
+    events: events.map((event) => ({ ...event })),
+    outcomes: await storedOutcomes(world.db, id),
+  }
+}
+
+async function rows() {
+  const [row] = await world.db.$client`
+    select (select count(*)::int from open_messages) as open, (select count(*)::int from messages) as messages`
+  return { open: row!.open, messages: row!.messages }
+}
+
+test("delivered: the recipient's server said 250 to the final dot, with its evidence", async () => {
+  const response = await send()
+  expect(response).toMatchObject({ status: DeliveryStatus.DELIVERED, recipients: [], checks: [] })
+  expect(response.reason).toBeUndefined()
+  expect(response.smtp).toMatchObject({
+    mx: 'mx.example.net',
+    ip: '127.0.0.1',
+    code: 250,
+    enhanced: '2.0.0',
+    phase: SmtpPhase.DOT,
+  })
+  expect(world.exchanger.messages).toHaveLength(1)
+  const [mail] = world.exchanger.messages
+  expect(mail!.to).toEqual(['ann@example.net'])
+  expect(mail!.from).toMatch(/^b\.[0-9a-z]{26}\.[0-9a-v]{16}@rp\.example\.test$/)
+  expect(mail!.content).toContain(`Message-ID: <${response.messageId}@rp.example.test>`)
+  expect(mail!.content).toMatch(/^DKIM-Signature: /)
+})
+
+test('every 2xx answer of a send has a stored message with the same id, status and reason, and one event', async () => {
+  script(world, { rcpt: '550 5.1.1 no such user' })
+  const response = await send()
+  expect(response).toMatchObject({ status: DeliveryStatus.BOUNCED, reason: Reason.MAILBOX_DOES_NOT_EXIST })
+  const { message, events, outcomes } = await stored(response.messageId)
+  expect(message).toMatchObject({ status: 'bounced', reason: 'mailbox_does_not_exist', sandbox: false })
+  expect(events).toEqual([{ status: 'bounced', reason: 'mailbox_does_not_exist', recipient: 'ann@example.net' }])
+  expect(outcomes[0]!.smtp).toEqual(response.smtp)
+})
+
+test('temporary_failure alone is retryable', async () => {
+  script(world, { rcpt: '451 4.7.1 greylisted' })
+  expect(await send()).toMatchObject({ reason: Reason.TEMPORARY_FAILURE, retryable: true })
+  script(world, { rcpt: '550 5.7.1 blocked' })
+  const blocked = await send()
+  expect([blocked.reason, blocked.retryable]).toEqual([Reason.POLICY_BLOCK, undefined])
+})
+
+test('each recipient is decided on its own; the message has the worst status and the first such reason', async () => {
+  script(world, { rcpt: (line) => (line.includes('bob@') ? '452 4.2.2 over quota' : undefined) })
+  const response = await send({
+    to: ['ann@example.net', 'invalid_address@simulator.test', 'bob@example.net', 'zoe@other.org'],
+  })
+  expect(response).toMatchObject({ status: DeliveryStatus.BOUNCED, reason: Reason.MAILBOX_FULL })
+  expect(response.smtp).toBeUndefined()
+  expect(response.recipients.map(({ email, status, reason }) => [email, status, reason])).toEqual([
+    ['ann@example.net', DeliveryStatus.DELIVERED, undefined],
+    ['invalid_address@simulator.test', DeliveryStatus.REJECTED, Reason.INVALID_ADDRESS],
+    ['bob@example.net', DeliveryStatus.BOUNCED, Reason.MAILBOX_FULL],
+    ['zoe@other.org', DeliveryStatus.DELIVERED, undefined],
+  ])
+  expect((await stored(response.messageId)).events).toHaveLength(4)
+  // One transaction for each site, side by side.
+  expect(world.exchanger.messages.map((mail) => mail.to).sort()).toEqual([['ann@example.net'], ['zoe@other.org']])
+})
+
+test('403 domain_not_verified: the From domain is not a domain of the account', async () => {
+  const before = await rows()
+  const error = await send({ from: 'a@elsewhere.test' }).catch((error) => error)
+  expect(reasonOf(error)).toBe('domain_not_verified')
+  expect(await rows()).toEqual(before)
+})
+
+test('rejected/domain_not_verified: the domain is in the account but pending; zero SMTP bytes', async () => {
+  const response = await send({ from: 'a@pending.test' })
+  expect(response).toMatchObject({
+    status: DeliveryStatus.REJECTED,
+    reason: Reason.DOMAIN_NOT_VERIFIED,
+  })
+  expect(world.exchanger.sessions).toHaveLength(0)
+  expect((await stored(response.messageId)).events).toHaveLength(1)
+})
+
+test.each([
+  ['a special-use top-level domain', 'ann@printer.local'],
+  ['a null MX', 'ann@nullmx.org'],
+  ['exchangers that are all private', 'ann@private.org'],
+])('rejected/invalid_address: %s; zero SMTP bytes', async (_, to) => {
+  expect(await send({ to: [to] })).toMatchObject({ status: DeliveryStatus.REJECTED, reason: Reason.INVALID_ADDRESS })
+  expect(world.exchanger.sessions).toHaveLength(0)
+})
+
+test('bounced/no_mx_record: the domain does not exist', async () => {
+  const response = await send({ to: ['ann@nowhere.org'] })
+  expect(response).toMatchObject({ status: DeliveryStatus.BOUNCED, reason: Reason.NO_MX_RECORD })
+  expect(response.smtp?.phase).toBe(SmtpPhase.DNS)
+})
+
+test.each(['broken.org', 'silent.org'])(
+  'a resolver that does not answer (%s) is our fault: 500 transient_failure, nothing sent to anyone, nothing stored',
+  async (domain) => {
+    const before = await rows()
+    const error = await send({ to: ['ann@example.net', `bob@${domain}`] }).catch((error) => error)
+    expect(reasonOf(error)).toBe('transient_failure')
+    expect(world.exchanger.sessions).toHaveLength(0)
+    expect(await rows()).toEqual(before)
+  },
+)
+
+test('in doubt: the reply to the final dot was lost; bounced/connection_timeout, never sent again', async () => {
+  script(world, { dot: 'close' })
+  const response = await send()
+  expect(response).toMatchObject({ status: DeliveryStatus.BOUNCED, reason: Reason.CONNECTION_TIMEOUT, inDoubt: true })
+  expect(response.smtp?.phase).toBe(SmtpPhase.AFTER_DOT)
+  expect(world.exchanger.messages).toHaveLength(1)
+})
+
+test('no free connection in time is our fault: 500 transient_failure, the claim is released, no trace is left', async () => {
+  const engine = world.engineWith({ limits: { dotAtLeastMs: 0 } })
+  const impatient = world.sendWith({ engine, sendBudgetMs: 600 })
+  script(world, { rcpt: 'stall' })
+  const before = await rows()
+  // The default limit of connections to one site, each held by a server that does not answer.
+  const stalled = Array.from({ length: 20 }, () => impatient(message(), options()))
+  await new Promise((done) => setTimeout(done, 50))
+  const error = await impatient(message(), options()).catch((error) => error)
+  expect(reasonOf(error)).toBe('transient_failure')
+  const settled = await Promise.all(stalled)
+  expect(settled.map(({ reason }) => reason)).toEqual(settled.map(() => Reason.CONNECTION_TIMEOUT))
+  expect(await rows()).toEqual({ open: 0, messages: before.messages + 20 })
+  engine.close()
+})
+
+test('the caller who leaves before the marker stops the send; one who leaves after it does not', async () => {
+  const before = await rows()
+  script(world, { data: { after: 150, act: '354 go ahead' } })
+  const early = new AbortController()
+  setTimeout(() => early.abort(new Error('left')), 50)
+  const error = await send({}, { signal: early.signal }).catch((error) => error)
+  expect(reasonOf(error)).toBe('transient_failure')
+  expect(world.exchanger.messages).toHaveLength(0)
+  expect(await rows()).toEqual(before)
+
+  script(world, { dot: { after: 150, act: '250 2.0.0 queued' } })
+  const late = new AbortController()
+  setTimeout(() => late.abort(new Error('left')), 100)
+  expect(await send({}, { signal: late.signal })).toMatchObject({ status: DeliveryStatus.DELIVERED })
+})
+
+test('a dry run opens no SMTP connection, lists its checks and says what a real send would', async () => {
+  const response = await send({}, { sandbox: true })
+  expect(response).toMatchObject({ status: DeliveryStatus.DELIVERED, sandbox: true })
+  expect(response.checks.map(({ name, passed }) => `${name} ${passed}`)).toEqual([
+    'payload true',
+    'domain true',
+    'address true',
+    'suppression true',
+    'recipient_mx true',
+  ])
+  expect(world.exchanger.sessions).toHaveLength(0)
+  expect((await stored(response.messageId)).message).toMatchObject({ status: 'delivered', sandbox: true })
+})
+
+test('a dry run stops at the check that decides', async () => {
+  const response = await send({ from: 'a@pending.test' }, { sandbox: true })
+  expect(response).toMatchObject({ status: DeliveryStatus.REJECTED, reason: Reason.DOMAIN_NOT_VERIFIED })
+  expect(response.checks.at(-1)).toMatchObject({ name: 'domain', passed: false })
+})
+
+const SIMULATED: [local: string, status: DeliveryStatus, reason?: Reason][] = [
+  ['delivered', DeliveryStatus.DELIVERED],
+  ['mailbox_full', DeliveryStatus.BOUNCED, Reason.MAILBOX_FULL],
+  ['mailbox_does_not_exist', DeliveryStatus.BOUNCED, Reason.MAILBOX_DOES_NOT_EXIST],
+  ['nobody-knows-this', DeliveryStatus.BOUNCED, Reason.MAILBOX_DOES_NOT_EXIST],
+  ['no_mx_record', DeliveryStatus.BOUNCED, Reason.NO_MX_RECORD],
+  ['connection_timeout', DeliveryStatus.BOUNCED, Reason.CONNECTION_TIMEOUT],
+  ['policy_block', DeliveryStatus.BOUNCED, Reason.POLICY_BLOCK],
+  ['spam_blocked', DeliveryStatus.BOUNCED, Reason.SPAM_BLOCKED],
+  ['temporary_failure', DeliveryStatus.BOUNCED, Reason.TEMPORARY_FAILURE],
+  ['suppression_list', DeliveryStatus.REJECTED, Reason.SUPPRESSION_LIST],
+  ['invalid_address', DeliveryStatus.REJECTED, Reason.INVALID_ADDRESS],
+]
+
+test.each(SIMULATED)(
+  'simulator: %s@ gives the outcome of its name, through the real engine and in a dry run',
+  async (local, status, reason) => {
+    const to = [`${local}+order-7@simulator.test`]
+    const startedAt = performance.now()
+    const real = await send({ to })
+    expect([real.status, real.reason]).toEqual([status, reason])
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    const dryRun = await send({ to }, { sandbox: true })
+    expect([dryRun.status, dryRun.reason, dryRun.sandbox]).toEqual([status, reason, true])
+  },
+)
+
+test('bodies are kept only where the operator stores content', async () => {
+  const without = await send()
+  const kept = await world.sendWith({ storeContent: true })(message({ html: '<p>Hi</p>' }), options())
+  const requests = await world.db.$client`
+    select request from messages where id in (${readId('msg', without.messageId)!}, ${readId('msg', kept.messageId)!}) order by id`
+  expect(requests.map(({ request }) => [request.text, request.html])).toEqual([
+    [undefined, undefined],
+    ['Hi Ann', '<p>Hi</p>'],
+  ])
+})
+
+test('no database connection is held while SMTP runs', async () => {
+  script(world, { dot: { after: 400, act: '250 2.0.0 queued' } })
+  const sends = Array.from({ length: 15 }, () => send())
+  await new Promise((done) => setTimeout(done, 200))
+  const startedAt = performance.now()
+  await world.db.$client`select 1`
+  expect(performance.now() - startedAt).toBeLessThan(150)
+  const [row] = await world.db.$client`
+    select count(*)::int as held from pg_stat_activity where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`
+  expect(row!.held).toBe(0)
+  await Promise.all(sends)
+})

@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto'
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import { onTestFinished } from 'vitest'
+import { SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { createAccount } from '../../server/access/accounts.ts'
+import { databaseClock } from '../../server/db/clock.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { makePartitions } from '../../server/db/partitions.ts'
+import { createDomain } from '../../server/domains/domains.ts'
+import { makeReturnPath } from '../../server/domains/return-path.ts'
+import { createSenderDomains } from '../../server/domains/sender.ts'
+import { createGuard } from '../../server/egress/guard.ts'
+import { readMessage } from '../../server/sending/message.ts'
+import { createSend } from '../../server/sending/send.ts'
+import { createSimulator } from '../../server/simulator/simulator.ts'
+import type { EngineOptions } from '../../server/smtp/engine.ts'
+import { createEngine } from '../../server/smtp/engine.ts'
+import { createResolver } from '../../server/smtp/resolver.ts'
+import { type DnsServerForTests, startDns } from '../harness/dns.ts'
+import { startExchanger } from '../harness/exchanger.ts'
+import { testDatabase } from '../harness/postgres.ts'
+
+export type World = Awaited<ReturnType<typeof startWorld>>
+
+/**
+ * A send with everything real around it: Postgres, an account with the verified domain `example.test`, the engine, a DNS server in
+ * which `example.net` has the exchanger as its MX, and the simulator.
+ */
+export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
+  const database = await testDatabase()
+  const { db } = database
+  await makePartitions(db)
+  const clock = await databaseClock(db)
+  const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
+  const account = await createAccount(db, clock, 'Test')
+  await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'example.test', status: 'verified' })
+  await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'pending.test', status: 'pending' })
+
+  const exchanger = await startExchanger()
+  const dns = await startDns({
+    'MX example.net': [
+      { type: 'MX', name: 'example.net', ttl: 300, data: { preference: 10, exchange: 'mx.example.net' } },
+    ],
+    'A mx.example.net': [{ type: 'A', name: 'mx.example.net', ttl: 300, data: '127.0.0.1' }],
+    'AAAA mx.example.net': 'nodata',
+    ...zone,
+  })
+  const simulator = createSimulator()
+  await simulator.listen()
+  const senderDomains = createSenderDomains({ db, sealer })
+  const [returnPathKey] = sealer.deriveKeys('return-path')
+
+  const engineWith = (more: Partial<EngineOptions> = {}) =>
+    createEngine({
+      resolver: createResolver({ servers: [dns.address] }),
+      mayDial: createGuard({ allowSubnets: ['127.0.0.0/8'] }),
+      smtpPort: exchanger.port,
+      routes: new Map(),
+      heloName: 'verdict.test',
+      ...more,
+    })
+  const engine = engineWith()
+
+  const sendWith = (
+    more: { engine?: typeof engine; sendBudgetMs?: number; db?: typeof db; storeContent?: boolean } = {},
+  ) =>
+    createSend({
+      db,
+      clock,
+      engine,
+      senderDomains,
+      simulated: simulator.route,
+      hasStaticRoute: () => false,
+      returnPath: (id, domain) => `${makeReturnPath(returnPathKey, id)}@${domain.returnPathHost}`,
+      region: 'eu',
+      sendBudgetMs: 30_000,
+      storeContent: false,
+      ...more,
+    })
+
+  async function stop(): Promise<void> {
+    engine.close()
+    clock.stop()
+    await Promise.all([exchanger.close(), dns.close(), simulator.close()])
+    await database.drop()
+  }
+
+  return { database, db, clock, sealer, account, exchanger, dns, simulator, engine, engineWith, sendWith, stop }
+}
+
+/** A checked message to `ann@example.net` but for what is changed. */
+export function message(change: Omit<MessageInitShape<typeof SendRequestSchema>, '$typeName'> = {}) {
+  const request = {
+    to: ['ann@example.net'],
+    from: 'Verdict <hello@example.test>',
+    subject: 'Hello',
+    text: 'Hi Ann',
+    ...change,
+  }
+  return readMessage(create(SendRequestSchema, request))
+}
+
+/** Sets the exchanger's script for one test. */
+export function script({ exchanger }: World, script: World['exchanger']['script']): void {
+  exchanger.script = script
+  exchanger.messages.length = 0
+  exchanger.sessions.length = 0
+  onTestFinished(() => {
+    exchanger.script = {}
+  })
+}
