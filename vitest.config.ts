@@ -1,11 +1,18 @@
 import { defineConfig } from 'vitest/config'
 
+/** Tests that start whole processes and take their time. The other ones are the fast loop of `npm run check`. */
+const PROCESSES = ['test/dev/**/*.test.ts', 'test/docs/**/*.test.ts', 'test/end-to-end/**/*.test.ts']
+/** Run by configurations of their own. */
+const ELSEWHERE = ['test/real/**', 'test/faults/**']
+
+const limits = { testTimeout: 20_000, hookTimeout: 60_000 }
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/real/**', 'test/faults/**', '**/node_modules/**'],
     globalSetup: ['test/harness/global-postgres.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    projects: [
+      { test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...PROCESSES, ...ELSEWHERE], ...limits } },
+      { test: { name: 'processes', include: PROCESSES, ...limits } },
+    ],
   },
 })
