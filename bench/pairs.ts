@@ -10,8 +10,8 @@ export interface Round {
   foreign: number
 }
 
-export interface Pair {
-  ours: Round
+export interface Pair<Ours extends Round = Round> {
+  ours: Ours
   theirs: Round
 }
 
@@ -35,8 +35,11 @@ export function roundOf({ seconds, cpu, foreign }: Measured<unknown>, messages: 
  * Rounds of both sides in turns, because the same machine is a third faster or slower an hour later: only what is measured
  * side by side can be compared. Whoever comes second finds a warmer machine, so the order changes too.
  */
-export async function playPairs(ours: () => Promise<Round>, theirs: () => Promise<Round>): Promise<Pair[]> {
-  const pairs: Pair[] = []
+export async function playPairs<Ours extends Round>(
+  ours: () => Promise<Ours>,
+  theirs: () => Promise<Round>,
+): Promise<Pair<Ours>[]> {
+  const pairs: Pair<Ours>[] = []
   const calm = () => pairs.filter((pair) => pair.ours.foreign <= FOREIGN && pair.theirs.foreign <= FOREIGN)
   while (pairs.length < ROUNDS || (calm().length < ROUNDS && pairs.length < ROUNDS + REPEATS)) {
     const first = pairs.length % 2 === 0 ? undefined : await ours()

@@ -1,0 +1,55 @@
+import { startEngine } from './load/engine.ts'
+import { startHttpLoad } from './load/http.ts'
+import { ping } from './load/ping.ts'
+import { startProduct } from './load/product.ts'
+import { expectDelivered, sendRun } from './load/sends.ts'
+import { type Sink, startSink } from './load/sink.ts'
+import { atLeast, atMost, median, percentile, type Report, type RunOptions } from './report.ts'
+
+const RTT_MS = 50
+const BYTES = 4_000
+const IN_FLIGHT = 8
+
+/** A mail server 50 ms away: how often a send waits for it, and what we add to the waiting. */
+export async function run({ peer }: RunOptions): Promise<Report> {
+  if (peer) console.log('This bench has no peer.')
+  await using sink = await startSink({ rttMs: RTT_MS })
+  const engine = await engineAlone(sink)
+  const product = await wholeSends(sink)
+  return {
+    figures: { ...engine, ...product },
+    bars: [
+      atLeast('round trips on a reused connection', engine['round trips of the engine'], 2),
+      atMost('round trips on a reused connection', engine['round trips of the engine'], 2.2),
+      atMost('own share of a send, p50 ms', product['own share p50 ms'], 10),
+    ],
+  }
+}
+
+/** One message after another: signing and building left out, everything between them and the verdict counted. */
+async function engineAlone(sink: Sink) {
+  await using engine = await startEngine(sink.port)
+  await engine.ask({ messages: 2, bytes: BYTES, inFlight: 1 })
+  const [timesMs, rttMs] = await Promise.all([
+    engine.ask({ messages: 80, bytes: BYTES, inFlight: 1 }),
+    ping(sink.port, 160),
+  ])
+  const trips = Math.round((median(timesMs) / rttMs) * 100) / 100
+  return { 'measured round trip ms': rttMs, 'engine p50 ms': median(timesMs), 'round trips of the engine': trips }
+}
+
+/** What is not waiting for the mail server is ours: HTTP, database (the marker too, which the dot waits for), processor. */
+async function wholeSends(sink: Sink) {
+  await using product = await startProduct(sink)
+  await using http = await startHttpLoad()
+  const send = (requests: number) =>
+    http.ask(sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests })).then(expectDelivered)
+  await send(200)
+  const [{ latenciesMs }, rttMs] = await Promise.all([send(600), ping(sink.port, 140)])
+  return {
+    'send p50 ms': median(latenciesMs),
+    'send p99 ms': percentile(latenciesMs, 0.99),
+    'own share p50 ms': median(latenciesMs) - 2 * rttMs,
+    'own share p99 ms': percentile(latenciesMs, 0.99) - 2 * rttMs,
+  }
+}

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startPostgres } from '../../dev/postgres.ts'
+import { seed } from '../../dev/seed.ts'
+import { applyMigrations } from '../../server/db/migrations.ts'
+import type { Sink } from './sink.ts'
+
+export interface Product extends AsyncDisposable {
+  port: number
+  /** Of an account that may send from `example.test`. */
+  key: string
+  apiPid: number
+  postgresPid: number
+}
+
+const MAIN = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
+
+/** The API process over a fresh embedded PostgreSQL; mail for `to.test` goes to the sink. Only errors are logged. */
+export async function startProduct(sink: Sink): Promise<Product> {
+  await using parts = new AsyncDisposableStack()
+  const dataDir = await mkdtemp(join(tmpdir(), 'verdict-bench-'))
+  const postgres = await startPostgres({ dataDir, temporary: true })
+  parts.defer(postgres.stop)
+  const encryptionKeys = `bench:${randomBytes(32).toString('base64')}`
+  await applyMigrations(postgres.url)
+  const keys = await seed({ databaseUrl: postgres.url, encryptionKeys, keysFile: join(dataDir, 'keys.json') })
+
+  const env = {
+    PATH: process.env.PATH,
+    PORT: '0',
+    DATABASE_URL: postgres.url,
+    ENCRYPTION_KEYS: encryptionKeys,
+    SMTP_ROUTES: `to.test=127.0.0.1:${sink.port}`,
+    LOG_LEVEL: 'error',
+  }
+  const api = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const gone = once(api, 'exit')
+  const kill = () => api.kill('SIGKILL')
+  process.once('exit', kill)
+  parts.defer(async () => {
+    process.off('exit', kill)
+    kill()
+    await gone
+  })
+  const [{ ready }] = await Promise.race([
+    once(api, 'message'),
+    gone.then(() => Promise.reject(new Error('The API ended'))),
+  ])
+  const started = parts.move()
+  return {
+    port: Number(new URL(ready).port),
+    key: keys.live,
+    apiPid: api.pid!,
+    postgresPid: Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}

@@ -1,0 +1,28 @@
+import type { HttpAnswers, HttpRun } from './http.ts'
+import type { Product } from './product.ts'
+
+interface Sends {
+  /** Of text in each message. */
+  bytes: number
+  connections: number
+  requests: number
+}
+
+/** Sends of plain text to the sink. */
+export function sendRun({ port, key }: Product, { bytes, connections, requests }: Sends): HttpRun {
+  const body = JSON.stringify({
+    from: 'Bench <bench@example.test>',
+    to: 'b@to.test',
+    subject: 'Your order is on its way',
+    text: `${'X'.repeat(78)}\r\n`.repeat(bytes / 80),
+  })
+  return { port, key, path: '/api/v1/emails/send', body, connections, requests }
+}
+
+/** Throws when anything else came back: a bench of failures measures nothing. */
+export function expectDelivered(answers: HttpAnswers): HttpAnswers {
+  const words = Object.keys(answers.counts)
+  if (words.join() !== '200 delivered')
+    throw new Error(`Not everything was delivered: ${JSON.stringify(answers.counts)}`)
+  return answers
+}
