@@ -19,13 +19,14 @@ export interface ReplyParser {
 const MAX_REPLY_BYTES = 16_384
 const MAX_REPLY_LINES = 128
 const MAX_TEXT_BYTES = 1_024
+const NOTHING = Buffer.alloc(0)
 const LF = 10
 const CR = 13
 const REPLY_LINE = /^([2-5]\d\d)(?:([ -])(.*))?$/s
 
 /** Splits what a server says into replies (RFC 5321 4.2): lines end with CRLF, all lines of a reply have one code. */
 export function createReplyParser(): ReplyParser {
-  let rest: Buffer = Buffer.alloc(0)
+  let rest: Buffer = NOTHING
   let lines: string[] = []
   let code = 0
   let bytes = 0
@@ -68,8 +69,8 @@ export function createReplyParser(): ReplyParser {
           start = end + 1
         }
       }
-      // A copy, because the socket may fill its buffer again; and nothing of a dead conversation is kept.
-      rest = dead ? Buffer.alloc(0) : Buffer.from(data.subarray(start))
+      // A copy, so that a few bytes do not hold on to a large chunk.
+      rest = dead || start === data.length ? NOTHING : Buffer.from(data.subarray(start))
       return parsed
     },
     midway: () => rest.length > 0 || lines.length > 0,

@@ -57,7 +57,8 @@ export async function openSession(options: SessionOptions, call: Call): Promise<
   const session = await openOnce(options, call, !cleartextHosts.has(place))
   if (session.kind === 'session' || !isBrokenTls(session)) return session
   // Neither a caller who left nor our own lack of time says anything of the server.
-  if (call.signal?.aborted || performance.now() >= call.untilMs) return session
+  if (call.signal?.aborted) return { ...session, how: 'left', detail: 'the caller left' }
+  if (performance.now() >= call.untilMs) return session
   cleartextHosts.add(place)
   return openOnce(options, call, false)
 }

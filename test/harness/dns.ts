@@ -2,7 +2,6 @@ import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 import {
   type Answer,
-  AUTHORITATIVE_ANSWER,
   decode,
   encode,
   type Packet,
@@ -21,9 +20,10 @@ export type DnsAct =
   | 'silence'
   /** Bytes that are no DNS message. */
   | 'garbage'
-  | { after: number; then: DnsAct }
+  | { after: number; act: DnsAct }
   /** As a list of records, but too long for UDP. */
   | { overTcp: Answer[] | 'silence' | 'close' }
+  | { raw: (query: Buffer) => Buffer }
   /** The packet is changed at will before it is sent. */
   | { forge: (reply: Packet, query: Packet) => Packet[] }
 
@@ -93,7 +93,8 @@ export async function startDns(zone: DnsServerForTests['zone'] = {}): Promise<Dn
       else if (act === 'garbage') send(Buffer.from('this is not DNS at all, is it?'))
       else if (act === 'silence') return
       else if (typeof act === 'string') send(reply([], RCODES[act]))
-      else if ('then' in act) setTimeout(() => perform(act.then), act.after)
+      else if ('raw' in act) send(act.raw(message))
+      else if ('act' in act) setTimeout(() => perform(act.act), act.after)
       else if ('forge' in act) for (const packet of act.forge(reply([]), query)) send(packet)
       else if (!isTcp) send(reply([], TRUNCATED_RESPONSE))
       else if (act.overTcp === 'close') hangUp?.()
@@ -111,8 +112,6 @@ export async function startDns(zone: DnsServerForTests['zone'] = {}): Promise<Dn
   }
   return server
 }
-
-export const authoritative = AUTHORITATIVE_ANSWER
 
 export function mx(name: string, preference: number, exchange: string, ttl = 300): Answer {
   return { type: 'MX', name, ttl, data: { preference, exchange } }

@@ -5,11 +5,11 @@ import { TLSSocket, type TlsOptions } from 'node:tls'
 export type Act =
   /** Says these lines, each ended with CRLF. */
   | string
-  /** Says exactly these bytes. */
-  | { raw: string | Buffer }
+  /** Says exactly these bytes, and then does what follows. */
+  | { raw: string | Buffer; act?: Act }
   /** Says this, one byte each so many milliseconds. */
   | { drip: string; everyMs: number }
-  | { after: number; then: Act }
+  | { after: number; act: Act }
   | 'stall'
   /** Stops reading as well. */
   | 'deaf'
@@ -44,6 +44,8 @@ export interface SeenMessage {
 }
 
 export interface SeenSession {
+  /** Address of the client. */
+  from: string
   commands: string[]
   /** How often the client spoke after it had been spoken to: round trips, the connection's own not counted. */
   turns: number
@@ -103,6 +105,7 @@ export async function startExchanger(script: Script = {}, tls?: TlsOptions, host
 
 function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => number, tls?: TlsOptions): void {
   const session: SeenSession = {
+    from: plain.remoteAddress ?? '',
     commands: [],
     turns: 0,
     segments: [],
@@ -115,7 +118,7 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
   let buffer = ''
   let spoke = false
   let inContent = false
-  let envelope = { from: '', to: [] as string[] }
+  let envelope = newEnvelope()
   let queue: Promise<unknown> = Promise.resolve()
 
   const hook = (to: Socket) => {
@@ -160,18 +163,24 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
     inContent = false
     session.commands.push('.')
     const wire = part.slice(0, -3)
-    exchanger.messages.push({ ...envelope, wire, content: wire.replace(/^\./gm, ''), tls: session.tls })
-    envelope = { from: '', to: [] }
+    exchanger.messages.push({
+      from: envelope.from ?? '',
+      to: envelope.to,
+      wire,
+      content: wire.replace(/^\./gm, ''),
+      tls: session.tls,
+    })
+    envelope = newEnvelope()
     await perform('dot', '.')
   }
 
   async function command(line: string): Promise<void> {
     session.commands.push(line)
     const verb = line.split(/[ :]/)[0]!.toLowerCase() as Verb
-    if (verb === 'rset') envelope = { from: '', to: [] }
+    if (verb === 'rset') envelope = newEnvelope()
     const said = await perform(verb, line)
     const isYes = said?.startsWith('2') ?? false
-    if (verb === 'mail' && isYes) envelope = { from: inAngles(line), to: [] }
+    if (verb === 'mail' && isYes) envelope.from = inAngles(line)
     if (verb === 'rcpt' && isYes) envelope.to.push(inAngles(line))
     if (verb === 'starttls' && isYes) secure()
     if (verb === 'quit') socket.end()
@@ -202,8 +211,8 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
   }
 
   async function perform(verb: Verb, line: string): Promise<string | undefined> {
-    const noRecipients = verb === 'data' && envelope.to.length === 0 ? '503 5.5.1 no recipients' : undefined
-    const standard = noRecipients ?? (DEFAULT as Record<string, string>)[verb]
+    const isTooEarly = (verb === 'rcpt' && envelope.from === undefined) || (verb === 'data' && envelope.to.length === 0)
+    const standard = isTooEarly ? '503 5.5.1 not yet' : (DEFAULT as Record<string, string>)[verb]
     const unknown = verb === 'content' ? undefined : '500 5.5.2 what?'
     const doing = actOf(verb, line) ?? standard ?? unknown
     return doing === undefined ? undefined : act(doing)
@@ -215,10 +224,12 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
     else if (doing === 'reset') plain.resetAndDestroy()
     else if (doing === 'deaf') plain.pause()
     else if (typeof doing === 'string' && doing !== 'stall') return say(`${doing}\r\n`)
-    else if (typeof doing === 'object' && 'raw' in doing) return say(doing.raw.toString('latin1'))
-    else if (typeof doing === 'object' && 'then' in doing) {
+    else if (typeof doing === 'object' && 'raw' in doing) {
+      say(doing.raw)
+      return doing.act === undefined ? doing.raw.toString('latin1') : act(doing.act)
+    } else if (typeof doing === 'object' && 'act' in doing) {
       await new Promise((resolve) => setTimeout(resolve, doing.after))
-      return act(doing.then)
+      return act(doing.act)
     } else if (typeof doing === 'object') {
       for (const byte of doing.drip) {
         if (session.closed) return undefined
@@ -231,7 +242,7 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
     return new Promise(() => {})
   }
 
-  function say(text: string): string {
+  function say<T extends string | Buffer>(text: T): T {
     spoke = true
     const to = socket
     const write = () => to.writable && to.write(text, 'latin1')
@@ -239,6 +250,10 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
     else write()
     return text
   }
+}
+
+function newEnvelope(): { from?: string; to: string[] } {
+  return { to: [] }
 }
 
 function inAngles(line: string): string {

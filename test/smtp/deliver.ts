@@ -1,0 +1,89 @@
+import { afterAll } from 'vitest'
+import type { Attempt, Delivery, Engine, Host, Site } from '../../server/smtp/attempt.ts'
+import { createEngine, type EngineOptions } from '../../server/smtp/engine.ts'
+import type { Resolver } from '../../server/smtp/resolver.ts'
+import { type Exchanger, type Script, startExchanger } from '../harness/exchanger.ts'
+
+const engines: Engine[] = []
+const exchangers: Exchanger[] = []
+
+afterAll(async () => {
+  for (const engine of engines.splice(0)) engine.close()
+  await Promise.all(exchangers.splice(0).map((exchanger) => exchanger.close()))
+})
+
+/** Nobody is asked: the sites of these tests are made by hand. */
+const NO_DNS: Resolver = {
+  mx: async () => ({ kind: 'nxdomain' }),
+  a: async () => ({ kind: 'nxdomain' }),
+  aaaa: async () => ({ kind: 'nxdomain' }),
+}
+
+/** Patience of a test: a thirtieth of a true one. */
+export const QUICK = { dotAtLeastMs: 0, connectMs: 300, raceMs: 50, commandMs: 200, idleMs: 1_000 }
+
+export function engineWith({ limits, ...options }: Partial<EngineOptions> = {}): Engine {
+  const engine = createEngine({
+    resolver: NO_DNS,
+    mayDial: () => true,
+    smtpPort: 25,
+    routes: new Map(),
+    heloName: 'sender.test',
+    limits: { ...QUICK, ...limits },
+    ...options,
+  })
+  engines.push(engine)
+  return engine
+}
+
+export async function exchangerWith(...args: [Script?, Parameters<typeof startExchanger>[1]?, string?]) {
+  const exchanger = await startExchanger(...args)
+  exchangers.push(exchanger)
+  return exchanger
+}
+
+export function hostOf({ host, port }: { host: string; port: number }, name = 'mx1.example.test'): Host {
+  return { name, preference: 0, addresses: [host], port }
+}
+
+/** Hosts named mx1, mx2, ... in this order. */
+export function siteOf(...places: { host: string; port: number }[]): Site {
+  const hosts = places.map((place, i) => hostOf(place, `mx${i + 1}.example.test`))
+  return { key: hosts.map(({ port }) => port).join(','), hosts }
+}
+
+export const CONTENT = [Buffer.from('Subject: hello\r\n\r\nHello.\r\n')]
+
+export function deliveryTo(site: Site, more: Partial<Delivery> = {}): Delivery {
+  return {
+    sender: 'sender@sender.test',
+    recipients: [{ address: 'user@example.test', site }],
+    content: CONTENT,
+    startedAtMs: performance.now(),
+    budgetMs: 2_000,
+    beforeDot: async () => true,
+    ...more,
+  }
+}
+
+/** One message to one recipient of the site. */
+export async function send(engine: Engine, site: Site, more: Partial<Delivery> = {}): Promise<Attempt> {
+  const [attempt] = await engine.deliver(deliveryTo(site, more))
+  return attempt!
+}
+
+/** `delivered`, `mailbox_full`, `in_doubt`, `our_fault`. */
+export function word({ outcome }: Attempt): string {
+  return outcome.kind === 'bounced' ? outcome.reason : outcome.kind
+}
+
+/** A port of loopback where nobody listens. */
+export async function closedPort(): Promise<{ host: string; port: number }> {
+  const exchanger = await startExchanger()
+  await exchanger.close()
+  return { host: '127.0.0.1', port: exchanger.port }
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

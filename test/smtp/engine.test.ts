@@ -1,0 +1,465 @@
+import { execFileSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import type { Attempt } from '../../server/smtp/attempt.ts'
+import { createResolver } from '../../server/smtp/resolver.ts'
+import { a, mx, startDns } from '../harness/dns.ts'
+import type { Exchanger } from '../harness/exchanger.ts'
+import {
+  CONTENT,
+  closedPort,
+  deliveryTo,
+  engineWith,
+  exchangerWith,
+  hostOf,
+  send,
+  siteOf,
+  sleep,
+  word,
+} from './deliver.ts'
+
+const NO_PIPELINING = { ehlo: '250 mx.test' }
+
+function linesOf({ sessions }: Exchanger): string[] {
+  return sessions.flatMap(({ commands }) => commands)
+}
+
+test('a message that the server takes is delivered, with all the evidence', async () => {
+  const exchanger = await exchangerWith()
+  const attempt = await send(engineWith(), siteOf(exchanger))
+  expect(attempt).toEqual({
+    phase: 'dot',
+    outcome: { kind: 'delivered' },
+    reply: { code: 250, enhanced: '2.0.0', text: 'queued' },
+    mx: 'mx1.example.test',
+    ip: '127.0.0.1',
+    tls: null,
+    durationMs: expect.any(Number),
+  })
+  expect(attempt.durationMs).toBeGreaterThan(0)
+  expect(exchanger.messages).toMatchObject([
+    { from: 'sender@sender.test', to: ['user@example.test'], content: 'Subject: hello\r\n\r\nHello.\r\n' },
+  ])
+})
+
+test('look-up and delivery together: from the name of a domain to its exchanger', async () => {
+  const exchanger = await exchangerWith()
+  const dns = await startDns({
+    'MX example.test': [mx('example.test', 10, 'mx.example.test')],
+    'A mx.example.test': [a('mx.example.test', '127.0.0.1')],
+    'AAAA mx.example.test': 'nodata',
+  })
+  const engine = engineWith({ resolver: createResolver({ servers: [dns.address] }), smtpPort: exchanger.port })
+  const found = await engine.lookUp('example.test')
+  expect(found.kind === 'site' && word(await send(engine, found.site))).toBe('delivered')
+  await dns.close()
+})
+
+test('a caller who leaves does not wait for the resolver, and the others get their answer', async () => {
+  const dns = await startDns({ '*': { after: 100, act: 'nxdomain' } })
+  const engine = engineWith({ resolver: createResolver({ servers: [dns.address] }) })
+  const caller = new AbortController()
+  const [left, stayed] = [engine.lookUp('example.test', caller.signal), engine.lookUp('example.test')]
+  caller.abort()
+  expect(await left).toMatchObject({ kind: 'our_fault' })
+  expect(await stayed).toMatchObject({ kind: 'no_mx_record' })
+  expect(await engine.lookUp('example.test', caller.signal)).toMatchObject({ kind: 'our_fault' })
+  await dns.close()
+})
+
+test('the null sender is written as <>', async () => {
+  const exchanger = await exchangerWith()
+  await send(engineWith(), siteOf(exchanger), { sender: '' })
+  expect(linesOf(exchanger)).toContain('MAIL FROM:<>')
+})
+
+test.each(['a\r\nDATA', 'a@b\n', 'a@b> SIZE=1', '<a@b', 'ü@example.test', 'a b@example.test', '"a\r\n"@b', 'a@'])(
+  'the address %j is our own mistake and never a command',
+  async (address) => {
+    const exchanger = await exchangerWith()
+    const site = siteOf(exchanger)
+    await expect(engineWith().deliver(deliveryTo(site, { recipients: [{ address, site }] }))).rejects.toThrow(TypeError)
+    await expect(send(engineWith(), site, { sender: address })).rejects.toThrow(TypeError)
+    expect(exchanger.sessions).toEqual([])
+  },
+)
+
+test.each(['"a b"@example.test', '"a>b\\"<"@example.test', "o'brien+x@example.test"])(
+  '%s is a recipient',
+  async (address) => {
+    const exchanger = await exchangerWith()
+    const site = siteOf(exchanger)
+    await engineWith().deliver(deliveryTo(site, { recipients: [{ address, site }] }))
+    expect(linesOf(exchanger)).toContain(`RCPT TO:<${address}>`)
+  },
+)
+
+test('content with a bare LF or CR, NUL or a high byte is our own mistake, and nothing is sent', async () => {
+  const exchanger = await exchangerWith()
+  for (const text of ['a\n.\r\n', 'a\r.\r\n', 'a\n.\n', 'a\r\n\0.\r\n', 'ü\r\n'])
+    await expect(send(engineWith(), siteOf(exchanger), { content: [Buffer.from(text)] })).rejects.toThrow(TypeError)
+  expect(exchanger.sessions).toEqual([])
+})
+
+test('lines that begin with a dot arrive as they were', async () => {
+  const exchanger = await exchangerWith()
+  const text = '.\r\n..\r\n.hidden\r\nx.\r\n\r\n.\r\n'
+  await send(engineWith(), siteOf(exchanger), { content: [...text].map((char) => Buffer.from(char)) })
+  expect(exchanger.messages[0]).toMatchObject({ content: text, wire: '..\r\n...\r\n..hidden\r\nx.\r\n\r\n..\r\n' })
+})
+
+// Round trips
+
+test('a send on a reused connection is two round trips, in two writes', async () => {
+  const exchanger = await exchangerWith()
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  await send(engine, site)
+  const [session] = exchanger.sessions
+  const [turns, segments] = [session!.turns, session!.segments.length]
+  await send(engine, site)
+  expect(session!.turns - turns).toBe(2)
+  expect(session!.segments.slice(segments).join('')).toBe(
+    'MAIL FROM:<sender@sender.test>\r\nRCPT TO:<user@example.test>\r\nDATA\r\nSubject: hello\r\n\r\nHello.\r\n.\r\n',
+  )
+  expect(session!.segments[segments]).toMatch(/^MAIL.*\r\nRCPT.*\r\nDATA\r\n$/)
+})
+
+test('with 50 ms to a round trip a reused connection takes 2.0 to 2.2 of them', async () => {
+  const exchanger = await exchangerWith()
+  exchanger.delayMs = 50
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  await send(engine, site)
+  const durations: number[] = []
+  for (let i = 0; i < 5; i++) durations.push((await send(engine, site)).durationMs)
+  durations.sort((a, b) => a - b)
+  expect(durations[2]! / 50).toBeGreaterThanOrEqual(2)
+  expect(durations[2]! / 50).toBeLessThan(2.2)
+})
+
+test('fifty recipients are still two round trips', async () => {
+  const exchanger = await exchangerWith()
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  await send(engine, site)
+  const turns = exchanger.sessions[0]!.turns
+  const recipients = Array.from({ length: 50 }, (_, i) => ({ address: `user${i}@example.test`, site }))
+  await engine.deliver(deliveryTo(site, { recipients }))
+  expect(exchanger.sessions[0]!.turns - turns).toBe(2)
+  expect(exchanger.messages[1]!.to).toHaveLength(50)
+})
+
+test('without PIPELINING each command waits for its answer', async () => {
+  const exchanger = await exchangerWith(NO_PIPELINING)
+  expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+  const { segments } = exchanger.sessions[0]!
+  expect(segments.slice(1, 4)).toEqual([
+    'MAIL FROM:<sender@sender.test>\r\n',
+    'RCPT TO:<user@example.test>\r\n',
+    'DATA\r\n',
+  ])
+})
+
+test.each([500, 502])('a server that answers EHLO with %i is greeted with HELO', async (code) => {
+  const exchanger = await exchangerWith({ ehlo: `${code} what?` })
+  expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+  expect(linesOf(exchanger).slice(0, 3)).toEqual([
+    'EHLO sender.test',
+    'HELO sender.test',
+    'MAIL FROM:<sender@sender.test>',
+  ])
+})
+
+test('a HELO that is refused too is a refusal', async () => {
+  const exchanger = await exchangerWith({ ehlo: '500 what?', helo: '550 5.7.1 no' })
+  expect(await send(engineWith(), siteOf(exchanger))).toMatchObject({ phase: 'ehlo', reply: { code: 550 } })
+})
+
+test('greeting and answers of several lines are understood', async () => {
+  const exchanger = await exchangerWith({
+    greeting: '220-mx.test\r\n220-No spam\r\n220 ready',
+    mail: '250-2.1.0 fine\r\n250 2.1.0 go on',
+    dot: '250-2.0.0 thanks\r\n250 2.0.0 as 4711',
+  })
+  const attempt = await send(engineWith(), siteOf(exchanger))
+  expect(attempt.reply).toEqual({ code: 250, enhanced: '2.0.0', text: 'thanks as 4711' })
+})
+
+// SIZE
+
+test('a size the server announces is declared, and a message over it is a policy block that is never sent', async () => {
+  const exchanger = await exchangerWith({ ehlo: '250-mx.test\r\n250-PIPELINING\r\n250 SIZE 60' })
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  expect(word(await send(engine, site))).toBe('delivered')
+  expect(linesOf(exchanger)).toContain('MAIL FROM:<sender@sender.test> SIZE=26')
+  const attempt = await send(engine, site, { content: [Buffer.from(`${'.x\r\n'.repeat(13)}\r\n`)] })
+  expect(attempt).toMatchObject({
+    phase: 'ehlo',
+    outcome: { kind: 'bounced', reason: 'policy_block', retryable: false },
+    reply: { code: 250, text: 'SIZE 60' },
+    detail: expect.stringContaining('67'),
+  })
+  expect([exchanger.messages.length, exchanger.sessions.length]).toEqual([1, 1])
+  expect(word(await send(engine, site))).toBe('delivered')
+})
+
+test.each(['SIZE', 'SIZE 0', 'SIZE unlimited', 'SIZE -5', 'size 1000', 'SIZE 99999999999999999999999'])(
+  '%s is no limit for a small message',
+  async (size) => {
+    const exchanger = await exchangerWith({ ehlo: `250-mx.test\r\n250 ${size}` })
+    expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+  },
+)
+
+// Recipients
+
+test('each recipient has an outcome of its own, in the order asked', async () => {
+  const rcpt = (line: string) =>
+    line.includes('nobody') ? '550 5.1.1 unknown' : line.includes('full') ? '452 4.2.2 full' : undefined
+  for (const script of [{ rcpt }, { rcpt, ...NO_PIPELINING }]) {
+    const exchanger = await exchangerWith(script)
+    const site = siteOf(exchanger)
+    const asked: number[][] = []
+    const attempts = await engineWith().deliver(
+      deliveryTo(site, {
+        recipients: ['nobody', 'one', 'full', 'two'].map((user) => ({ address: `${user}@example.test`, site })),
+        beforeDot: async (recipients) => asked.push(recipients) > 0,
+      }),
+    )
+    expect(attempts.map(word)).toEqual(['mailbox_does_not_exist', 'delivered', 'mailbox_full', 'delivered'])
+    expect(attempts.map(({ phase }) => phase)).toEqual(['rcpt', 'dot', 'rcpt', 'dot'])
+    expect(asked).toEqual([[1, 3]])
+    expect(exchanger.messages.map(({ to }) => to)).toEqual([['one@example.test', 'two@example.test']])
+  }
+})
+
+test('sites are worked side by side, each with its own transaction and its own leave', async () => {
+  const slow = { dot: { after: 150, act: '250 ok' } }
+  const exchangers = [
+    await exchangerWith(slow),
+    await exchangerWith(slow),
+    await exchangerWith({ rcpt: '550 5.1.1 no' }),
+  ]
+  const sites = exchangers.map((exchanger) => siteOf(exchanger))
+  const asked: number[][] = []
+  const startedAt = performance.now()
+  const attempts = await engineWith().deliver(
+    deliveryTo(sites[0]!, {
+      recipients: [0, 1, 2, 0, 1].map((i, n) => ({ address: `user${n}@site${i}.test`, site: sites[i]! })),
+      beforeDot: async (recipients) => asked.push(recipients) > 0,
+    }),
+  )
+  expect(attempts.map(word)).toEqual(['delivered', 'delivered', 'mailbox_does_not_exist', 'delivered', 'delivered'])
+  expect(performance.now() - startedAt).toBeLessThan(290)
+  expect(asked.sort()).toEqual([
+    [0, 3],
+    [1, 4],
+  ])
+  expect(exchangers.map(({ messages }) => messages.length)).toEqual([1, 1, 0])
+})
+
+test('if every recipient is refused, neither content nor dot leaves', async () => {
+  for (const script of [{}, NO_PIPELINING]) {
+    const exchanger = await exchangerWith({ rcpt: '550 5.1.1 no', ...script })
+    let asked = false
+    await send(engineWith(), siteOf(exchanger), { beforeDot: async () => (asked = true) })
+    expect(asked).toBe(false)
+    expect(exchanger.sessions[0]!.segments.join('')).not.toContain('Subject')
+  }
+})
+
+test.each([
+  ['every recipient', { rcpt: '550 5.1.1 no' }, 'mailbox_does_not_exist'],
+  ['the sender', { mail: '550 5.7.1 no' }, 'policy_block'],
+])(
+  'a server that refuses %s and asks for the content all the same is left without a word',
+  async (_, script, expected) => {
+    const exchanger = await exchangerWith({ ...script, data: '354 give it to me' })
+    const [engine, site] = [engineWith(), siteOf(exchanger)]
+    expect(word(await send(engine, site))).toBe(expected)
+    await sleep(20)
+    expect(exchanger.sessions[0]!.segments.at(-1)).toMatch(/DATA\r\n$/)
+    expect(exchanger.sessions[0]!.closed).toBe(true)
+  },
+)
+
+// After a failed transaction
+
+test.each([
+  ['pipelined', {}],
+  ['step by step', NO_PIPELINING],
+])('%s, a transaction left open is reset before the next one, and only then', async (_, script) => {
+  const exchanger = await exchangerWith({
+    ...script,
+    rcpt: (line) => (line.includes('no') ? '550 5.1.1 no' : undefined),
+  })
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const to = (address: string) => send(engine, site, { recipients: [{ address, site }] })
+  expect([word(await to('no@x.test')), word(await to('yes@x.test')), word(await to('yes@x.test'))]).toEqual([
+    'mailbox_does_not_exist',
+    'delivered',
+    'delivered',
+  ])
+  expect(exchanger.sessions).toHaveLength(1)
+  expect(linesOf(exchanger).filter((line) => line === 'RSET')).toHaveLength(1)
+})
+
+test('a refused sender needs no reset', async () => {
+  const exchanger = await exchangerWith({ mail: (_line, times) => (times === 0 ? '550 5.7.1 no' : undefined) })
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  expect([word(await send(engine, site)), word(await send(engine, site))]).toEqual(['policy_block', 'delivered'])
+  expect(linesOf(exchanger)).not.toContain('RSET')
+  expect(exchanger.sessions).toHaveLength(1)
+})
+
+test('a refusal while the content is on its way is the answer, and no dot follows', async () => {
+  const exchanger = await exchangerWith({ content: '552 5.3.4 too big' })
+  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(40).then(() => true) })
+  expect(attempt).toMatchObject({ phase: 'data', reply: { code: 552 }, outcome: { reason: 'policy_block' } })
+  expect([exchanger.messages.length, exchanger.sessions.length]).toEqual([0, 1])
+})
+
+test.each([
+  ['with the answer to DATA', { data: { raw: '354 go\r\n250 2.0.0 queued\r\n' } }],
+  ['while the content is on its way', { content: '250 2.0.0 queued' }],
+  ['in part', { content: { raw: '250 2.0' } }],
+])('an acceptance %s, before the dot, is no acceptance', async (_, script) => {
+  const exchanger = await exchangerWith(script)
+  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(40).then(() => true) })
+  expect(word(attempt)).toBe('temporary_failure')
+  expect(exchanger.messages).toEqual([])
+})
+
+// Hosts and addresses
+
+test('refused on all hosts is a connection timeout, with the last one as evidence', async () => {
+  const [first, second] = [await closedPort(), await closedPort()]
+  expect(await send(engineWith(), siteOf(first, second))).toMatchObject({
+    phase: 'connect',
+    outcome: { kind: 'bounced', reason: 'connection_timeout', retryable: true },
+    mx: 'mx2.example.test',
+    ip: '127.0.0.1',
+    detail: expect.stringContaining('ECONNREFUSED'),
+  })
+})
+
+test('at most two hosts are tried', async () => {
+  const third = await exchangerWith()
+  expect(word(await send(engineWith(), siteOf(await closedPort(), await closedPort(), third)))).toBe(
+    'connection_timeout',
+  )
+  expect(third.sessions).toEqual([])
+})
+
+test('a first host that is dead costs only the attempt at it', async () => {
+  const second = await exchangerWith()
+  expect(await send(engineWith(), siteOf(await closedPort(), second))).toMatchObject({
+    outcome: { kind: 'delivered' },
+    mx: 'mx2.example.test',
+  })
+})
+
+test('the words of the first host count for more than the silence of the second', async () => {
+  const first = await exchangerWith({ greeting: '554 5.7.1 go away' })
+  expect(await send(engineWith(), siteOf(first, await closedPort()))).toMatchObject({
+    phase: 'greeting',
+    outcome: { reason: 'policy_block' },
+    mx: 'mx1.example.test',
+  })
+})
+
+test('what the first host refused stays refused, the second gets the others only', async () => {
+  const first = await exchangerWith({
+    rcpt: (line) => (line.includes('no') ? '550 5.1.1 no' : undefined),
+    data: 'close',
+  })
+  const second = await exchangerWith()
+  const site = siteOf(first, second)
+  const recipients = ['no', 'yes'].map((user) => ({ address: `${user}@example.test`, site }))
+  const attempts = await engineWith().deliver(deliveryTo(site, { recipients }))
+  expect(attempts.map(word)).toEqual(['mailbox_does_not_exist', 'delivered'])
+  expect(attempts.map((attempt) => attempt.mx)).toEqual(['mx1.example.test', 'mx2.example.test'])
+  expect(linesOf(second).filter((line) => line.startsWith('RCPT'))).toEqual(['RCPT TO:<yes@example.test>'])
+})
+
+test('two addresses of a host are raced: the silent one costs a moment, the refused one nothing', async () => {
+  const exchanger = await exchangerWith({}, undefined, '127.0.0.2')
+  for (const dead of ['127.0.0.9', '192.0.2.1']) {
+    const host = { ...hostOf(exchanger), addresses: [dead, '127.0.0.2'] }
+    const startedAt = performance.now()
+    const attempt = await send(engineWith(), { key: dead, hosts: [host] })
+    expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, ip: '127.0.0.2' })
+    expect(performance.now() - startedAt).toBeLessThan(250)
+  }
+})
+
+test('a third address is not tried', async () => {
+  const exchanger = await exchangerWith()
+  const host = { ...hostOf(exchanger), addresses: ['127.0.0.8', '127.0.0.9', '127.0.0.1'] }
+  expect(word(await send(engineWith(), { key: 'x', hosts: [host] }))).toBe('connection_timeout')
+  expect(exchanger.sessions).toEqual([])
+})
+
+test('mail leaves from the address that is configured, and is pooled by it', async () => {
+  const exchanger = await exchangerWith()
+  let dice = 0
+  const engine = engineWith({ sourceAddresses: ['127.0.0.5', '127.0.0.6', '::1'], random: () => dice })
+  const site = siteOf(exchanger)
+  await send(engine, site)
+  dice = 0.9
+  await send(engine, site)
+  dice = 0
+  await send(engine, site)
+  expect(exchanger.sessions.map(({ from }) => from)).toEqual(['127.0.0.5', '127.0.0.6'])
+})
+
+// Our own faults
+
+test('a source address that is not ours is our fault', async () => {
+  const exchanger = await exchangerWith()
+  const attempt = await send(engineWith({ sourceAddresses: ['192.0.2.7'] }), siteOf(exchanger, await exchangerWith()))
+  expect(attempt).toMatchObject({ outcome: { kind: 'our_fault', cause: expect.stringContaining('EADDRNOTAVAIL') } })
+})
+
+test('no more sockets is our fault; once the caller was asked for leave it is a temporary failure', () => {
+  const script = new URL('without-sockets.ts', import.meta.url).pathname
+  const output = execFileSync('sh', ['-c', 'ulimit -n 200; exec "$0" "$1"', process.execPath, script], {
+    encoding: 'utf8',
+  })
+  expect(JSON.parse(output)).toEqual({
+    unasked: { kind: 'our_fault', cause: expect.stringContaining('EMFILE') },
+    asked: [{ kind: 'bounced', reason: 'temporary_failure', retryable: true }, expect.stringContaining('EMFILE')],
+    dns: 'failure',
+  })
+})
+
+test('an engine that was closed takes nothing more: draining', async () => {
+  const exchanger = await exchangerWith()
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  await send(engine, site)
+  engine.close()
+  expect(await send(engine, site)).toMatchObject({ outcome: { kind: 'our_fault', cause: 'draining' } })
+  await sleep(20)
+  expect(linesOf(exchanger).at(-1)).toBe('QUIT')
+  expect(exchanger.sessions[0]!.closed).toBe(true)
+})
+
+test('a send that is running when the engine is closed comes to its end', async () => {
+  const exchanger = await exchangerWith({ dot: { after: 80, act: '250 2.0.0 ok' } })
+  const engine = engineWith()
+  const running = send(engine, siteOf(exchanger))
+  await sleep(30)
+  engine.close()
+  expect(word(await running)).toBe('delivered')
+  await sleep(20)
+  expect(linesOf(exchanger).at(-1)).toBe('QUIT')
+})
+
+// Large
+
+test('a message of 10 MB arrives byte for byte', async () => {
+  const exchanger = await exchangerWith()
+  const lines = Buffer.from(`.${'x'.repeat(75)}\r\n`.repeat(130_000))
+  const content = [...CONTENT, lines.subarray(0, 77), lines.subarray(77)]
+  const attempt: Attempt = await send(engineWith(), siteOf(exchanger), { content, budgetMs: 20_000 })
+  expect(word(attempt)).toBe('delivered')
+  expect(exchanger.messages[0]!.content.length).toBe(Buffer.concat(content).length)
+  expect(exchanger.messages[0]!.content === Buffer.concat(content).toString('latin1')).toBe(true)
+})

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { deadlinesOf, LIMITS, siteLimitsOf } from '../../server/smtp/limits.ts'
+
+test.each([
+  [20_000, 5_000],
+  [30_000, 15_000],
+  [40_000, 20_000],
+  [60_000, 30_000],
+])('of %i ms the reply to the dot gets half and at least 15 s', (budgetMs, beforeDotMs) => {
+  const { dotMs, endMs, slotMs } = deadlinesOf(1_000, budgetMs, LIMITS)
+  expect(endMs).toBe(1_000 + budgetMs)
+  expect(dotMs).toBe(1_000 + beforeDotMs)
+  expect(slotMs).toBeGreaterThan(1_000)
+  expect(slotMs).toBeLessThan(dotMs)
+})
+
+test('providers have limits of their own, by the end of the exchanger name', () => {
+  const usual = siteLimitsOf('mx.example.com')
+  expect(usual).toEqual({ connections: 20, messages: 100 })
+  expect(siteLimitsOf('mta5.am0.yahoodns.net').messages).toBe(20)
+  expect(siteLimitsOf('smtp-in.orange.fr').connections).toBe(3)
+  expect(siteLimitsOf('notorange.fr')).toEqual(usual)
+  expect(siteLimitsOf('orange.fr.example.com')).toEqual(usual)
+})

@@ -1,0 +1,196 @@
+import { expect, test } from 'vitest'
+import type { Exchanger } from '../harness/exchanger.ts'
+import { engineWith, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
+
+const SLOW = { dot: { after: 60, act: '250 2.0.0 ok' } } as const
+
+function open({ sessions }: Exchanger): number {
+  return sessions.filter(({ closed }) => !closed).length
+}
+
+function many<T>(count: number, make: (i: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => make(i)))
+}
+
+test('a site gets at most 20 connections, the others wait for one of them', async () => {
+  const exchanger = await exchangerWith(SLOW)
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const attempts = await many(50, () => send(engine, site))
+  expect(attempts.map(word)).toEqual(Array(50).fill('delivered'))
+  expect(exchanger.sessions).toHaveLength(20)
+})
+
+test('a provider gets what its row says', async () => {
+  const exchanger = await exchangerWith(SLOW)
+  const site = { key: 'orange', hosts: [hostOf(exchanger, 'smtp-in.orange.fr')] }
+  const engine = engineWith()
+  await many(9, () => send(engine, site))
+  expect(exchanger.sessions).toHaveLength(3)
+})
+
+test('who waits is served in the order of coming', async () => {
+  const exchanger = await exchangerWith({ dot: { after: 15, act: '250 2.0.0 ok' } })
+  const site = { key: 'orange', hosts: [hostOf(exchanger, 'smtp-in.orange.fr')] }
+  const engine = engineWith()
+  const order: number[] = []
+  await many(12, async (i) => order.push(i) && (await send(engine, site, { sender: `s${i}@x.test` })))
+  expect(exchanger.messages.map(({ from }) => Number(from.slice(1, -7))).slice(3)).toEqual([
+    3, 4, 5, 6, 7, 8, 9, 10, 11,
+  ])
+})
+
+test('who finds no slot in time is told that it is our fault, while there is time left for nothing else', async () => {
+  const exchanger = await exchangerWith({ dot: 'stall' })
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const busy = many(20, () => send(engine, site, { budgetMs: 3_000 }))
+  await sleep(50)
+  const startedAt = performance.now()
+  const attempt = await send(engine, site, { budgetMs: 600 })
+  expect(attempt).toMatchObject({
+    outcome: { kind: 'our_fault', cause: expect.stringContaining('became free') },
+    tls: null,
+  })
+  expect(performance.now() - startedAt).toBeGreaterThan(190)
+  expect(performance.now() - startedAt).toBeLessThan(300)
+  engine.close()
+  await busy
+})
+
+test('who waits for a slot may leave, and the slot goes to the next', async () => {
+  const exchanger = await exchangerWith(SLOW)
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const busy = many(20, () => send(engine, site))
+  const caller = new AbortController()
+  const left = send(engine, site, { signal: caller.signal })
+  const next = send(engine, site)
+  await sleep(10)
+  caller.abort()
+  expect(await left).toMatchObject({ outcome: { kind: 'our_fault', cause: 'the caller left' } })
+  expect(word(await next)).toBe('delivered')
+  expect((await busy).map(word)).toEqual(Array(20).fill('delivered'))
+  expect(exchanger.messages).toHaveLength(21)
+})
+
+test('who waits for a slot when the engine is closed is told so', async () => {
+  const exchanger = await exchangerWith(SLOW)
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const busy = many(20, () => send(engine, site))
+  const waiting = send(engine, site)
+  await sleep(10)
+  engine.close()
+  expect(await waiting).toMatchObject({ outcome: { kind: 'our_fault', cause: 'draining' } })
+  expect((await busy).map(word)).toEqual(Array(20).fill('delivered'))
+})
+
+test('a slot comes back whatever happened on it', async () => {
+  const faults = ['close', 'reset', '421 4.3.2 bye', { raw: 'oops\r\n' }, '550 5.1.1 no', undefined] as const
+  const exchanger = await exchangerWith({ rcpt: (_, times) => faults[times % faults.length] })
+  const [engine, site] = [engineWith({ limits: { commandMs: 100 } }), siteOf(exchanger)]
+  for (let round = 0; round < 4; round++) await many(40, () => send(engine, site))
+  exchanger.script = {}
+  const opened = exchanger.sessions.length
+  const attempts = await many(40, () => send(engine, site))
+  expect(attempts.map(word)).toEqual(Array(40).fill('delivered'))
+  expect(exchanger.sessions.length).toBeLessThanOrEqual(opened + 20)
+  expect(open(exchanger)).toBeLessThanOrEqual(20)
+})
+
+test('domains with the same exchangers share connections', async () => {
+  const exchanger = await exchangerWith()
+  const engine = engineWith()
+  for (const i of [1, 2, 3]) await send(engine, { key: 'shared', hosts: [hostOf(exchanger, `mx${i}`)] })
+  expect(exchanger.sessions).toHaveLength(1)
+})
+
+test('a connection carries 100 messages, then says QUIT and another is opened', async () => {
+  const exchanger = await exchangerWith()
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  for (let i = 0; i < 101; i++) await send(engine, site)
+  expect(exchanger.sessions.map(({ commands }) => commands.filter((line) => line === '.').length)).toEqual([100, 1])
+  expect(exchanger.sessions[0]!.commands.at(-1)).toBe('QUIT')
+  expect(exchanger.sessions[0]!.closed).toBe(true)
+})
+
+test('an idle connection ends with QUIT when its time is over', async () => {
+  const exchanger = await exchangerWith()
+  await send(engineWith({ limits: { idleMs: 60 } }), siteOf(exchanger))
+  await sleep(30)
+  expect(open(exchanger)).toBe(1)
+  await sleep(80)
+  expect(exchanger.sessions[0]!.commands.at(-1)).toBe('QUIT')
+  expect(open(exchanger)).toBe(0)
+})
+
+test('a server that does not answer QUIT is left all the same', async () => {
+  const exchanger = await exchangerWith({ quit: 'deaf' })
+  await send(engineWith({ limits: { idleMs: 20 } }), siteOf(exchanger))
+  await sleep(60)
+  expect(exchanger.sessions[0]!.commands.at(-1)).toBe('QUIT')
+})
+
+test.each([
+  ['closed', 'close'],
+  ['reset', 'reset'],
+  ['given notice', '421 4.4.2 idle too long'],
+  ['spoken to', '250 hello?'],
+] as const)('an idle connection that was %s by the server is not used again', async (_, act) => {
+  const exchanger = await exchangerWith({
+    dot: (_line, times) => (times === 0 ? { raw: '250 2.0.0 ok\r\n', act: { after: 30, act } } : undefined),
+  })
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  expect(word(await send(engine, site))).toBe('delivered')
+  await sleep(60)
+  expect(word(await send(engine, site))).toBe('delivered')
+  expect(exchanger.sessions.map(({ commands }) => commands.filter((line) => line.startsWith('MAIL')).length)).toEqual([
+    1, 1,
+  ])
+})
+
+test.each([
+  ['closes', 'close'],
+  ['resets', 'reset'],
+  ['says 421', '421 4.4.2 idle too long'],
+  ['says garbage', { raw: 'oops\r\n' }],
+  ['is silent', 'stall'],
+] as const)(
+  'a reused connection that %s instead of an answer to MAIL is replaced once, at the same host',
+  async (_, act) => {
+    const exchanger = await exchangerWith({ mail: (_line, times) => (times === 1 ? act : undefined) })
+    const [engine, site] = [engineWith(), siteOf(exchanger)]
+    await send(engine, site)
+    expect(word(await send(engine, site))).toBe('delivered')
+    expect([exchanger.sessions.length, exchanger.messages.length]).toEqual([2, 2])
+  },
+)
+
+test('a new connection that dies at MAIL is not replaced', async () => {
+  const exchanger = await exchangerWith({ mail: (_line, times) => (times > 0 ? 'close' : undefined) })
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  await send(engine, site)
+  expect(word(await send(engine, site))).toBe('connection_timeout')
+  expect(exchanger.sessions).toHaveLength(2)
+})
+
+test('a reused connection that dies at RCPT leads to the other host, not to the same one again', async () => {
+  const first = await exchangerWith({ rcpt: (_line, times) => (times > 0 ? 'close' : undefined) })
+  const second = await exchangerWith()
+  const [engine, site] = [engineWith(), siteOf(first, second)]
+  await send(engine, site)
+  expect(await send(engine, site)).toMatchObject({ outcome: { kind: 'delivered' }, mx: 'mx2.example.test' })
+  expect([first.sessions.length, second.sessions.length]).toEqual([1, 1])
+})
+
+test('a connection on which 421 was said is not used again', async () => {
+  const exchanger = await exchangerWith({ rcpt: (_line, times) => (times === 0 ? '421 4.3.2 later' : undefined) })
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  expect([word(await send(engine, site)), word(await send(engine, site))]).toEqual(['temporary_failure', 'delivered'])
+  expect(exchanger.sessions).toHaveLength(2)
+})
+
+test('a connection whose dot is in doubt holds no slot', async () => {
+  const exchanger = await exchangerWith({ dot: (_line, times) => (times < 20 ? 'stall' : undefined) })
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const doubtful = await many(20, () => send(engine, site, { budgetMs: 300 }))
+  expect(doubtful.map(word)).toEqual(Array(20).fill('in_doubt'))
+  expect(word(await send(engine, site))).toBe('delivered')
+})

@@ -1,0 +1,273 @@
+import { isIPv4 } from 'node:net'
+import { decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
+import fc from 'fast-check'
+import { afterEach, expect, test } from 'vitest'
+import { createResolver } from '../../server/smtp/resolver.ts'
+import { a, aaaa, cname, type DnsServerForTests, mx, startDns } from '../harness/dns.ts'
+
+const open: DnsServerForTests[] = []
+afterEach(async () => {
+  for (const dns of open.splice(0)) await dns.close()
+})
+
+async function dnsWith(zone: DnsServerForTests['zone']) {
+  const dns = await startDns(zone)
+  open.push(dns)
+  const clock = { ms: 0 }
+  const options = { tryTimeoutMs: 150, now: () => clock.ms }
+  return { dns, clock, options, resolver: createResolver({ servers: [dns.address], ...options }) }
+}
+
+test('MX, A and AAAA records come with their TTL', async () => {
+  const { resolver } = await dnsWith({
+    'MX example.test': [mx('example.test', 20, 'MX2.example.test', 90), mx('example.test', 10, 'mx1.example.test', 60)],
+    'A mx1.example.test': [a('mx1.example.test', '192.0.2.1', 30), a('mx1.example.test', '192.0.2.2', 30)],
+    'AAAA mx1.example.test': [aaaa('mx1.example.test', '2001:db8::1', 30)],
+  })
+  expect(await resolver.mx('example.test')).toEqual({
+    kind: 'records',
+    ttlS: 60,
+    records: [
+      { name: 'mx1.example.test', preference: 10 },
+      { name: 'mx2.example.test', preference: 20 },
+    ],
+  })
+  expect(await resolver.a('mx1.example.test')).toEqual({
+    kind: 'records',
+    ttlS: 30,
+    records: ['192.0.2.1', '192.0.2.2'],
+  })
+  expect(await resolver.aaaa('mx1.example.test')).toEqual({ kind: 'records', ttlS: 30, records: ['2001:db8::1'] })
+})
+
+test('a name that does not exist is not the same as one without such a record', async () => {
+  const { resolver } = await dnsWith({ 'MX gone.test': 'nxdomain', 'MX plain.test': 'nodata' })
+  expect(await resolver.mx('gone.test')).toEqual({ kind: 'nxdomain' })
+  expect(await resolver.mx('plain.test')).toEqual({ kind: 'nodata' })
+})
+
+test.each(['servfail', 'refused', 'silence', 'garbage'] as const)('%s is a failure after two tries', async (fault) => {
+  const { dns, resolver } = await dnsWith({ 'MX example.test': fault })
+  const startedAt = performance.now()
+  expect(await resolver.mx('example.test')).toEqual({
+    kind: 'failure',
+    cause: expect.stringContaining('MX example.test'),
+  })
+  expect(dns.count('MX example.test')).toBe(2)
+  expect(performance.now() - startedAt).toBeLessThan(600)
+})
+
+test('a closed port is a failure at once', async () => {
+  const { dns, options } = await dnsWith({})
+  await dns.close()
+  open.pop()
+  const resolver = createResolver({ servers: [dns.address], ...options, tryTimeoutMs: 5_000 })
+  const startedAt = performance.now()
+  expect(await resolver.mx('example.test')).toMatchObject({
+    kind: 'failure',
+    cause: expect.stringContaining('ECONNREFUSED'),
+  })
+  expect(performance.now() - startedAt).toBeLessThan(1_000)
+})
+
+test('no server at all is a failure', async () => {
+  expect(await createResolver({ servers: [] }).mx('example.test')).toMatchObject({ kind: 'failure' })
+})
+
+test('the second try goes to the second server', async () => {
+  const bad = await dnsWith({ '*': 'servfail' })
+  const good = await dnsWith({ 'A example.test': [a('example.test', '192.0.2.1')] })
+  const resolver = createResolver({ servers: [bad.dns.address, good.dns.address], ...good.options })
+  expect(await resolver.a('example.test')).toMatchObject({ kind: 'records', records: ['192.0.2.1'] })
+  expect([bad.dns.queries.length, good.dns.queries.length]).toEqual([1, 1])
+})
+
+test('a first try that fails is forgotten when the second is answered', async () => {
+  const { resolver } = await dnsWith({
+    'A example.test': (times) => (times === 0 ? 'silence' : [a('example.test', '192.0.2.1')]),
+  })
+  expect(await resolver.a('example.test')).toMatchObject({ kind: 'records' })
+})
+
+test('failures are never cached', async () => {
+  const { dns, resolver } = await dnsWith({ 'A example.test': 'servfail' })
+  await resolver.a('example.test')
+  dns.zone['A example.test'] = [a('example.test', '192.0.2.1')]
+  expect(await resolver.a('example.test')).toMatchObject({ kind: 'records' })
+})
+
+test.each([
+  ['records by their TTL', [a('example.test', '192.0.2.1', 100)], 100],
+  ['records for an hour at most', [a('example.test', '192.0.2.1', 86_400)], 3_600],
+  ['an alias by the lowest TTL', [cname('example.test', 'b.test', 20), a('b.test', '192.0.2.1', 100)], 20],
+  ['a missing record for a minute', 'nodata' as const, 60],
+  ['a missing name for a minute', 'nxdomain' as const, 60],
+])('%s are cached', async (_, act, seconds) => {
+  const { dns, clock, resolver } = await dnsWith({ 'A example.test': act })
+  await resolver.a('example.test')
+  clock.ms = seconds * 1_000 - 1
+  await resolver.a('EXAMPLE.test.')
+  expect(dns.count('A example.test')).toBe(1)
+  clock.ms = seconds * 1_000
+  await resolver.a('example.test')
+  expect(dns.count('A example.test')).toBe(2)
+})
+
+test.each([0, 0x80000000, 0xffffffff])('a TTL of %i is not cached', async (ttl) => {
+  const { dns, resolver } = await dnsWith({ 'A example.test': [a('example.test', '192.0.2.1', ttl)] })
+  await resolver.a('example.test')
+  await resolver.a('example.test')
+  expect(dns.count('A example.test')).toBe(2)
+})
+
+test('a hundred questions at once are asked once', async () => {
+  const { dns, resolver } = await dnsWith({
+    'MX example.test': { after: 30, act: [mx('example.test', 10, 'mx.test', 0)] },
+  })
+  const answers = await Promise.all(Array.from({ length: 100 }, () => resolver.mx('example.test')))
+  expect(new Set(answers).size).toBe(1)
+  expect(dns.queries).toEqual(['MX example.test'])
+})
+
+test('the cache is bounded', async () => {
+  const { dns, resolver } = await dnsWith({ '*': 'nodata' })
+  for (let i = 0; i < 10_000; i += 200)
+    await Promise.all(Array.from({ length: 200 }, (_, j) => resolver.a(`n${i + j}.test`)))
+  await resolver.a('n0.test')
+  expect(dns.queries.length).toBe(10_000)
+  await resolver.a('one-more.test')
+  await resolver.a('n0.test')
+  expect(dns.queries.length).toBe(10_002)
+})
+
+test('an alias is followed as far as the answer goes', async () => {
+  const { resolver } = await dnsWith({
+    'A alias.test': [
+      cname('alias.test', 'B.test'),
+      cname('b.test', 'c.test'),
+      a('C.test', '192.0.2.1'),
+      a('d.test', '192.0.2.9'),
+    ],
+    'A dangling.test': [cname('dangling.test', 'b.test')],
+    'A circle.test': [cname('circle.test', 'b.test'), cname('b.test', 'circle.test')],
+    'A stray.test': [a('other.test', '192.0.2.9')],
+  })
+  expect(await resolver.a('alias.test')).toMatchObject({ kind: 'records', records: ['192.0.2.1'] })
+  expect(await resolver.a('dangling.test')).toEqual({ kind: 'nodata' })
+  expect(await resolver.a('circle.test')).toEqual({ kind: 'nodata' })
+  expect(await resolver.a('stray.test')).toEqual({ kind: 'nodata' })
+})
+
+test('a truncated answer is asked for again over TCP', async () => {
+  const many = Array.from({ length: 1_000 }, (_, i) => mx('big.test', i, `mx${i}.big.test`))
+  const { dns, resolver } = await dnsWith({ 'MX big.test': { overTcp: many } })
+  const answer = await resolver.mx('big.test')
+  expect(dns.queries).toEqual(['MX big.test', 'tcp MX big.test'])
+  expect(answer).toMatchObject({ kind: 'records' })
+  const { records } = answer as { records: { preference: number }[] }
+  expect(records.map(({ preference }) => preference)).toEqual(Array.from({ length: 50 }, (_, i) => i))
+})
+
+test.each(['silence', 'close'] as const)('%s over TCP is a failure in time', async (fault) => {
+  const { resolver } = await dnsWith({ 'MX big.test': { overTcp: fault } })
+  const startedAt = performance.now()
+  expect(await resolver.mx('big.test')).toMatchObject({ kind: 'failure' })
+  expect(performance.now() - startedAt).toBeLessThan(600)
+})
+
+test('what does not answer the question asked is ignored, and the true answer still counts', async () => {
+  const { resolver } = await dnsWith({
+    'A example.test': {
+      forge: (reply) => {
+        const lie = { ...reply, answers: [a('example.test', '192.0.2.66')] }
+        const name = reply.questions![0]!.name
+        const other = name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase()
+        return [
+          { ...lie, id: (reply.id! + 1) % 65_536 },
+          { ...lie, questions: [] },
+          { ...lie, questions: [{ type: 'A', name: 'other.test' }] },
+          { ...lie, questions: [{ type: 'A', name: other }] },
+          { ...lie, questions: [{ type: 'AAAA', name }] },
+          { ...lie, questions: [...reply.questions!, ...reply.questions!] },
+          { ...lie, type: 'query' },
+          { ...reply, answers: [a('example.test', '192.0.2.1')] },
+        ]
+      },
+    },
+  })
+  expect(await resolver.a('example.test')).toMatchObject({ kind: 'records', records: ['192.0.2.1'] })
+})
+
+test('the case of the question is by chance, and so is its id', async () => {
+  const seen = { ids: new Set<number>(), names: new Set<string>() }
+  const { resolver } = await dnsWith({
+    '*': {
+      forge: (reply, query) => {
+        seen.ids.add(query.id!)
+        seen.names.add(query.questions![0]!.name)
+        return [{ ...reply, flags: 0x80 }]
+      },
+    },
+  })
+  for (let i = 0; i < 8; i++) await resolver.a(`a-rather-long-name-${i}.test`)
+  expect(seen.ids.size).toBeGreaterThan(6)
+  expect([...seen.names].filter((name) => name === name.toLowerCase())).toEqual([])
+})
+
+test('a server that only refers us elsewhere is a failure', async () => {
+  const { resolver } = await dnsWith({ '*': { forge: (reply) => [{ ...reply, flags: 0 }] } })
+  expect(await resolver.mx('example.test')).toMatchObject({
+    kind: 'failure',
+    cause: expect.stringContaining('no recursion'),
+  })
+})
+
+test.each([
+  '',
+  '.',
+  'a..b',
+  `${'a'.repeat(64)}.test`,
+  `${'abcdefg.'.repeat(33)}test`,
+  'a b.test',
+  'ü.test',
+  'a\0.test',
+  'a/b.test',
+])('%j can be no name: it does not exist, and nobody is asked', async (name) => {
+  const { dns, resolver } = await dnsWith({})
+  expect(await resolver.mx(name)).toEqual({ kind: 'nxdomain' })
+  expect(dns.queries).toEqual([])
+})
+
+test('an answer with any of its bytes changed gives addresses or none, never an exception', async () => {
+  const { dns, options } = await dnsWith({})
+  const resolver = createResolver({ servers: [dns.address], ...options, tryTimeoutMs: 10 })
+  const change = fc.tuple(fc.nat(), fc.nat(255))
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 6 }), async (changes) => {
+      dns.zone['*'] = { raw: (query) => spoil(query, changes) }
+      const answer = await resolver.a('example.test')
+      expect(answer.kind === 'records' && !answer.records.every((address) => isIPv4(address))).toBe(false)
+    }),
+    { numRuns: 150 },
+  )
+})
+
+function spoil(query: Buffer, changes: [number, number][]): Buffer {
+  const { id, questions } = decode(query)
+  const answers = [cname('example.test', 'b.test', 0), a('b.test', '192.0.2.1', 0), mx('b.test', 1, 'c.test', 0)]
+  const reply = encode({ type: 'response', id, flags: RECURSION_AVAILABLE, questions, answers })
+  const behindQuestion = query.length
+  for (const [at, byte] of changes) reply[behindQuestion + (at % (reply.length - behindQuestion))] = byte
+  return reply
+}
+
+test.each(['192.0.2.53', '[2001:db8::53]', '2001:db8::53', '192.0.2.53:5353', '[2001:db8::53]:5353'])(
+  '%s is a DNS server',
+  (server) => {
+    expect(() => createResolver({ servers: [server.replace(/^\[([^\]]+)\]$/, '$1')] })).not.toThrow()
+  },
+)
+
+test.each(['dns.test', '192.0.2.53:', '192.0.2.53:a', ':53', ''])('%j is not a DNS server', (server) => {
+  expect(() => createResolver({ servers: [server] })).toThrow(/not a DNS server/)
+})

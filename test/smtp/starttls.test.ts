@@ -1,0 +1,152 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { beforeAll, expect, test } from 'vitest'
+import { AUTHORITY, CERTIFICATE, WEAK_CERTIFICATE } from '../harness/certificates.ts'
+import type { Exchanger, Script } from '../harness/exchanger.ts'
+import { closedPort, engineWith, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
+
+beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY]))
+
+const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
+
+function offering(script: Script = {}, tls: object = CERTIFICATE) {
+  return exchangerWith({ ehlo: OFFER, ...script }, tls)
+}
+
+function wordsOf({ sessions }: Exchanger): string[] {
+  return sessions.map(({ commands }) => commands.map((line) => line.split(/[ :]/)[0]).join(' '))
+}
+
+test('STARTTLS is used where it is offered, and EHLO said again behind it', async () => {
+  const exchanger = await offering()
+  const attempt = await send(engineWith(), siteOf(exchanger))
+  expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, tls: { version: 'TLSv1.3', verified: true } })
+  expect(wordsOf(exchanger)).toEqual(['EHLO STARTTLS EHLO MAIL RCPT DATA .'])
+  expect(exchanger.messages[0]!.tls).toBe(true)
+})
+
+test('a reused connection is still two round trips and still says what TLS it has', async () => {
+  const exchanger = await offering()
+  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  await send(engine, site)
+  const { turns } = exchanger.sessions[0]!
+  expect(await send(engine, site)).toMatchObject({ tls: { version: 'TLSv1.3', verified: true } })
+  expect(exchanger.sessions[0]!.turns - turns).toBe(2)
+})
+
+test('the name of the exchanger is what is asked for (SNI)', async () => {
+  const names: (string | undefined)[] = []
+  const SNICallback = (name: string, done: (error: null) => void) => {
+    names.push(name)
+    done(null)
+  }
+  await send(engineWith(), siteOf(await offering({}, { ...CERTIFICATE, SNICallback })))
+  expect(names).toEqual(['mx1.example.test'])
+})
+
+test.each([
+  ['of another name', CERTIFICATE, 'mx2.example.test'],
+  ['that is weak and signed by itself', { ...WEAK_CERTIFICATE, ciphers: 'DEFAULT:@SECLEVEL=0' }, 'weak.example.test'],
+  ['for an exchanger without a name', CERTIFICATE, '127.0.0.1'],
+])('a certificate %s still encrypts, and is reported as not verified', async (_, tls, name) => {
+  const exchanger = await offering({}, tls)
+  const attempt = await send(engineWith(), { key: name, hosts: [hostOf(exchanger, name)] })
+  expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, tls: { version: 'TLSv1.3', verified: false } })
+})
+
+test('TLS 1.2 is used where there is no better', async () => {
+  const exchanger = await offering({}, { ...CERTIFICATE, maxVersion: 'TLSv1.2' })
+  expect(await send(engineWith(), siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.2', verified: true } })
+})
+
+test.each<[string, Script, object?]>([
+  ['is refused with 454', { starttls: '454 4.7.0 not available' }],
+  ['is refused with 502', { starttls: '502 5.5.1 what?' }],
+  ['is answered by a close', { starttls: 'close' }],
+  ['is answered by a reset', { starttls: 'reset' }],
+  ['is not answered', { starttls: 'stall' }],
+  [
+    'has an older TLS behind it',
+    {},
+    { ...CERTIFICATE, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' },
+  ],
+  ['has no certificate behind it', {}, {}],
+  ['has garbage behind it', { handshake: { after: 20, act: { raw: 'this is no handshake, is it? '.repeat(10) } } }],
+  ['has a close behind it', { handshake: 'close' }],
+  ['has a reset behind it', { handshake: 'reset' }],
+  ['has silence behind it', { handshake: 'stall' }],
+])('where STARTTLS %s, the same host is tried once more in clear, and remembered', async (_, script, tls) => {
+  const exchanger = await offering(script, tls)
+  const other = await exchangerWith()
+  const [engine, site] = [engineWith(), siteOf(exchanger, other)]
+  expect(await send(engine, site)).toMatchObject({ outcome: { kind: 'delivered' }, tls: null, mx: 'mx1.example.test' })
+  expect(exchanger.sessions).toHaveLength(2)
+  expect(wordsOf(exchanger)[1]).toBe('EHLO MAIL RCPT DATA .')
+  exchanger.script.rcpt = 'close'
+  expect(await send(engine, site)).toMatchObject({ mx: 'mx2.example.test' })
+  exchanger.script.rcpt = undefined
+  expect(await send(engine, { ...site, key: 'another' })).toMatchObject({ tls: null, mx: 'mx1.example.test' })
+  expect(wordsOf(exchanger).filter((words) => words.includes('STARTTLS'))).toHaveLength(1)
+})
+
+test('that a host has broken TLS is forgotten after a while', async () => {
+  const exchanger = await offering({ starttls: (_line, times) => (times === 0 ? '454 4.7.0 later' : undefined) })
+  const engine = engineWith({ limits: { cleartextMs: 50 } })
+  expect(await send(engine, { ...siteOf(exchanger), key: '1' })).toMatchObject({ tls: null })
+  await sleep(60)
+  expect(await send(engine, { ...siteOf(exchanger), key: '2' })).toMatchObject({ tls: { version: 'TLSv1.3' } })
+})
+
+test.each([
+  ['a whole reply', '220 go ahead\r\n250-injected\r\n250 STARTTLS\r\n'],
+  ['part of a line', '220 go ahead\r\n250 inj'],
+])('%s behind the reply to STARTTLS is an injection: closed, and never a reason to go on in clear', async (_, raw) => {
+  const exchanger = await offering({ starttls: { raw }, handshake: 'stall' })
+  const attempt = await send(engineWith(), siteOf(exchanger))
+  expect(attempt).toMatchObject({ phase: 'starttls', outcome: { reason: 'temporary_failure' } })
+  await sleep(20)
+  expect(wordsOf(exchanger)).toEqual(['EHLO STARTTLS', 'EHLO STARTTLS'])
+  expect(exchanger.sessions.every(({ closed }) => closed)).toBe(true)
+  expect(exchanger.messages).toEqual([])
+})
+
+test('an injection once: a fresh connection, with TLS', async () => {
+  const exchanger = await offering({
+    starttls: (_line, times) => (times === 0 ? { raw: '220 go\r\n250 x\r\n' } : undefined),
+    handshake: (_line, times) => (times === 0 ? 'stall' : undefined),
+  })
+  expect(await send(engineWith(), siteOf(exchanger))).toMatchObject({ tls: { verified: true } })
+})
+
+test.each(['close', 'reset', 'stall'] as const)('a %s at the second EHLO leads to the next host', async (fault) => {
+  const first = await offering({ ehlo: (_line, times) => (times === 1 ? fault : OFFER) })
+  const second = await exchangerWith()
+  expect(await send(engineWith(), siteOf(first, second))).toMatchObject({
+    outcome: { kind: 'delivered' },
+    mx: 'mx2.example.test',
+  })
+})
+
+test('what is offered before TLS counts for nothing behind it', async () => {
+  const before = '250-mx.test\r\n250-PIPELINING\r\n250-SIZE 1\r\n250 STARTTLS'
+  const exchanger = await offering({ ehlo: (_line, times) => (times === 0 ? before : '250 mx.test') })
+  expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+  expect(exchanger.sessions[0]!.segments).toContain('MAIL FROM:<sender@sender.test>\r\n')
+})
+
+test('a caller who leaves in the handshake: our fault, and TLS is not given up for it', async () => {
+  const exchanger = await offering({ handshake: (_line, times) => (times === 0 ? 'stall' : undefined) })
+  const engine = engineWith()
+  const caller = new AbortController()
+  setTimeout(() => caller.abort(), 60)
+  expect(word(await send(engine, siteOf(exchanger), { signal: caller.signal }))).toBe('our_fault')
+  expect(await send(engine, siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.3' } })
+})
+
+test('a failed handshake and then nobody there: connection timeout', async () => {
+  const exchanger = await offering({
+    starttls: (_line) => 'close',
+    greeting: (_line, times) => (times > 0 ? 'close' : undefined),
+  })
+  const attempt = await send(engineWith(), siteOf(exchanger, await closedPort()))
+  expect(word(attempt)).toBe('connection_timeout')
+})
