@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type RunningProcess, said, startProgram } from '../harness/process.ts'
+import { snippets } from './snippets.ts'
+
+const README = await readFile(join(import.meta.dirname, '../../README.md'), 'utf8')
+
+let dataDir: string
+let program: RunningProcess
+let answers: string[]
+
+/** All snippets in one shell, one after the other, as a reader pastes them. Between their outputs stands this line. */
+const MARK = '--- next snippet ---'
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'verdict-readme-'))
+  program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir })
+  await said(program, /^ready .*\n/m)
+  const url = program.stdout().match(/^ready (.*)$/m)![1]!
+  const script = snippets(README)
+    .map(({ shell }) => shell.replaceAll('.verdict/', `${dataDir}/`).replaceAll('http://127.0.0.1:8080', url))
+    .join(`echo; echo '${MARK}'\n`)
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir }
+  const { stdout } = await promisify(execFile)('sh', ['-euc', script], { env, timeout: 60_000 })
+  answers = stdout.split(MARK)
+})
+
+afterAll(async () => {
+  await program?.kill()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+test.for(snippets(README).map((snippet, i) => ({ ...snippet, i })))(
+  'the command in line $line of the README does what stands below it',
+  ({ answer, i }) => {
+    const said = answers[i]!.trim()
+    expect(said).not.toBe('')
+    if (answer !== undefined) expect(JSON.parse(said)).toEqual(asShown(answer))
+  },
+)
+
+test('the README has commands to run', () => {
+  expect(snippets(README).length).toBeGreaterThan(5)
+})
+
+/** `...` in a text stands for anything, a duration for any duration, and what is not shown may be there. */
+function asShown(shown: unknown, name = ''): unknown {
+  if (Array.isArray(shown)) return expect.arrayContaining(shown.map((item) => asShown(item)))
+  if (typeof shown === 'number' && name.endsWith('_ms')) return expect.any(Number)
+  if (typeof shown === 'string') return expect.stringMatching(pattern(shown))
+  if (typeof shown !== 'object' || shown === null) return shown
+  return expect.objectContaining(
+    Object.fromEntries(Object.entries(shown).map(([key, value]) => [key, asShown(value, key)])),
+  )
+}
+
+function pattern(shown: string): RegExp {
+  const literal = shown.split('...').map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${literal.join('.*')}$`)
+}
