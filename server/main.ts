@@ -1,0 +1,117 @@
+import { createServiceImplSpec } from '@connectrpc/connect'
+import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
+import { EventService } from '../gen/verdict/v1/events_pb.ts'
+import packageJson from '../package.json' with { type: 'json' }
+import { createGate } from './access/gate.ts'
+import { type Config, readConfig, reportFaults } from './config.ts'
+import { databaseClock } from './db/clock.ts'
+import { connect } from './db/connect.ts'
+import { createSealer } from './db/encryption.ts'
+import { keepPartitions, makePartitions } from './db/partitions.ts'
+import { databaseReadiness } from './db/readiness.ts'
+import { waitForDatabase } from './db/wait.ts'
+import { makeReturnPath } from './domains/return-path.ts'
+import { createSenderDomains } from './domains/sender.ts'
+import { createGuard } from './egress/guard.ts'
+import { createApp } from './http/app.ts'
+import { listen } from './http/listen.ts'
+import { createAddressHash, createLogger } from './log.ts'
+import { createSend } from './sending/send.ts'
+import { keepSweeping } from './sending/sweep.ts'
+import { emailService } from './services/emails.ts'
+import { eventService } from './services/events.ts'
+import { createSimulator } from './simulator/simulator.ts'
+import { createEngine } from './smtp/engine.ts'
+import { createResolver } from './smtp/resolver.ts'
+
+// `npm run api`: configuration -> database -> engine -> services -> listen -> drain.
+
+const read = readConfig(process.env)
+if ('faults' in read) reportFaults(read.faults)
+const log = createLogger(read.config.logLevel)
+for (const warning of read.warnings) log.warn(warning)
+
+try {
+  await serve(read.config)
+} catch (error) {
+  log.fatal({ err: error }, 'the API cannot start')
+  console.error(`The API cannot start: ${(error as Error).message}`)
+  process.exit(1)
+}
+
+async function serve(config: Config): Promise<void> {
+  const db = connect(config.databaseUrl, { connections: 10 })
+  const ready = databaseReadiness(db)
+  await waitForDatabase(ready, (what) => log.warn(what))
+  const clock = await databaseClock(db)
+  await makePartitions(db)
+  const sealer = createSealer(config.encryptionKeys)
+  const [returnPathKey] = sealer.deriveKeys('return-path')
+  const [logKey] = sealer.deriveKeys('log')
+
+  if (config.smtpAllowSubnets.length > 0) {
+    log.warn({ subnets: config.smtpAllowSubnets }, 'mail exchangers in these private ranges may be dialled')
+  }
+  const simulator = createSimulator()
+  await simulator.listen()
+  const engine = createEngine({
+    resolver: createResolver({ servers: config.dnsServers }),
+    mayDial: createGuard({ allowSubnets: config.smtpAllowSubnets }),
+    smtpPort: config.smtpPort,
+    routes: config.smtpRoutes,
+    heloName: config.smtpHeloName,
+    sourceAddresses: config.smtpSourceAddresses,
+    onLateReply: ({ mx, reply }) =>
+      log.warn({ mx, code: reply?.code }, 'a verdict came after its caller was told in_doubt'),
+  })
+  const send = createSend({
+    db,
+    clock,
+    engine,
+    senderDomains: createSenderDomains({ db, sealer, returnPathHost: config.returnPathHost }),
+    simulated: simulator.route,
+    hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
+    returnPath: (messageId, domain) => `${makeReturnPath(returnPathKey, messageId)}@${domain.returnPathHost}`,
+    region: config.dataRegion,
+    sendBudgetMs: config.sendBudgetMs,
+    storeContent: config.storeContent,
+  })
+
+  const app = await createApp({
+    services: [
+      createServiceImplSpec<typeof EmailService>(
+        EmailService,
+        emailService({ db, clock, send, hashAddress: createAddressHash(logKey) }),
+      ),
+      createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock })),
+    ],
+    gate: createGate({ db, clock }),
+    log,
+    checks: async () => ({ ...(await ready()) }),
+    about: { version: packageJson.version, region: config.dataRegion },
+    trustProxy: [...config.trustProxy],
+    limits: { budgetWaitMs: config.sendBudgetMs },
+  })
+  const partitions = keepPartitions(db, (error) => log.error({ err: error }, 'partitions could not be made'))
+  const sweeper = keepSweeping(db, (found) => {
+    if ('error' in found) log.error({ err: found.error }, 'the sweeper failed')
+    else log.warn(found, 'settled what a crash left behind')
+  })
+  const { host, port, grpcPort, tls } = config
+  const listener = await listen(app, { host, port, grpcPort, tls })
+  log.info({ url: listener.url, version: packageJson.version }, 'ready')
+  process.send?.({ ready: listener.url, grpcUrl: listener.grpcUrl })
+
+  async function drain(): Promise<void> {
+    log.info('draining')
+    await listener.close({ timeoutMs: config.drainMs })
+    sweeper.stop()
+    partitions.stop()
+    clock.stop()
+    engine.close()
+    await Promise.all([simulator.close(), db.$client.end({ timeout: 5 })])
+    log.info('drained')
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, drain)
+}
