@@ -7,15 +7,14 @@ import { atLeast, atMost, type Report, type RunOptions } from './report.ts'
 
 const MESSAGES = 5_000
 const BYTES = 4_000
-/** The pool opens 20 connections; while they are busy the next messages are built and signed. */
-const IN_FLIGHT = 40
+const CONNECTIONS = 20
 
 /** The SMTP engine alone (MIME, DKIM with RSA-2048, SMTP over 20 connections) against Postfix as a relay to the same sink. */
 export async function run({ peer }: RunOptions): Promise<Report> {
   await using sink = await (peer ? startSmtpSink() : startSink())
   await using engine = await startEngine(sink.port)
   const send = (messages: number) =>
-    round([engine.pid], messages, () => engine.ask({ messages, bytes: BYTES, inFlight: IN_FLIGHT }))
+    round([engine.pid], messages, () => engine.ask({ messages, bytes: BYTES, inFlight: CONNECTIONS }))
   await send(1_000)
   if (!peer) {
     const alone = await send(MESSAGES)

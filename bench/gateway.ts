@@ -1,0 +1,60 @@
+import { startFastify } from './load/fastify.ts'
+import { startGateway } from './load/gateway.ts'
+import { startHttpLoad } from './load/http.ts'
+import { describe, type Round, ratio, round } from './pairs.ts'
+import { atLeast, median, type Report } from './report.ts'
+
+const REQUESTS = 20_000
+const CONNECTIONS = 32
+const ROUNDS = 7
+
+const BODY = JSON.stringify({
+  to: 'ada@recipient.test',
+  from: 'Shop <orders@example.test>',
+  subject: 'Your order has been shipped',
+  text: 'Hello Ada,\n\nyour order 1234 left our warehouse today and should be with you on Friday.\n',
+  headers: { 'X-Order': '1234' },
+  tenant_id: 'tenant_1',
+})
+
+/**
+ * JSON in, JSON out: the gateway with its key check, contract, limits and log line, but the send in memory, against a Fastify route
+ * that does nothing else. One process each, of which Node uses one core; the other core is the load's.
+ */
+export async function run(): Promise<Report> {
+  await using load = await startHttpLoad()
+  await using gateway = await startGateway()
+  await using fastify = await startFastify()
+
+  const side = async ({ pid, ask }: typeof gateway) => {
+    const port = await ask(null)
+    return (requests: number): Promise<Round> =>
+      round([pid], requests, async () => {
+        const common = { path: '/api/v1/emails/send', key: 'svc_live_bench', body: BODY, connections: CONNECTIONS }
+        const { counts } = await load.ask({ ...common, port, requests })
+        if (counts['200 delivered'] !== requests) throw new Error(`not all delivered: ${JSON.stringify(counts)}`)
+      })
+  }
+  const [ours, theirs] = [await side(gateway), await side(fastify)]
+  await ours(REQUESTS)
+  await theirs(REQUESTS)
+
+  const pairs: { ours: Round; theirs: Round }[] = []
+  while (pairs.length < ROUNDS) {
+    // Whoever comes second finds a warmer machine, so the order changes.
+    const first = pairs.length % 2 === 0 ? undefined : await ours(REQUESTS)
+    const peer = await theirs(REQUESTS)
+    const pair = { theirs: peer, ours: first ?? (await ours(REQUESTS)) }
+    pairs.push(pair)
+    console.log(`round ${pairs.length}: gateway ${describe(pair.ours)}; Fastify ${describe(pair.theirs)}`)
+  }
+  return {
+    figures: {
+      'gateway requests/s': median(pairs.map(({ ours }) => ours.perSecond)),
+      'gateway CPU us per request': median(pairs.map(({ ours }) => ours.cpuMicros)),
+      'Fastify requests/s': median(pairs.map(({ theirs }) => theirs.perSecond)),
+      'Fastify CPU us per request': median(pairs.map(({ theirs }) => theirs.cpuMicros)),
+    },
+    bars: [atLeast("requests/s in terms of Fastify's", ratio(pairs, 'perSecond'), 0.45)],
+  }
+}
