@@ -1,0 +1,75 @@
+import { createServiceImplSpec } from '@connectrpc/connect'
+import { pino } from 'pino'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { createAccount } from '../../server/access/accounts.ts'
+import { createGate } from '../../server/access/gate.ts'
+import { createKey } from '../../server/access/keys.ts'
+import { SCOPES } from '../../server/access/scopes.ts'
+import { createApp } from '../../server/http/app.ts'
+import { listen } from '../../server/http/listen.ts'
+import { emailService } from '../../server/services/emails.ts'
+import { eventService } from '../../server/services/events.ts'
+import { startWorld } from '../sending/world.ts'
+
+export type Api = Awaited<ReturnType<typeof startApi>>
+
+/** The whole API over a world of its own, with the keys of two accounts. */
+export async function startApi(now?: () => number) {
+  const world = await startWorld()
+  const { db } = world
+  const clock = now ? { ...world.clock, now } : world.clock
+  const app = await createApp({
+    services: [
+      createServiceImplSpec<typeof EmailService>(
+        EmailService,
+        emailService({ db, clock, send: world.sendWith({ storeContent: true }), hashAddress: () => '0' }),
+      ),
+      createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock })),
+    ],
+    gate: createGate({ db, clock: world.clock }),
+    log: pino({ level: 'silent' }),
+    checks: async () => ({ database: 'ok' }),
+    about: { version: 'test', region: 'eu' },
+  })
+  const listener = await listen(app, { host: '127.0.0.1', port: 0 })
+  const stranger = await createAccount(db, world.clock, 'Stranger')
+  const keyFor = async (accountId: string, kind: 'live' | 'test' = 'live') =>
+    (await createKey(db, world.clock, { accountId, name: 'test', kind, scopes: SCOPES })).key
+  const keys = {
+    live: await keyFor(world.account.id),
+    test: await keyFor(world.account.id, 'test'),
+    stranger: await keyFor(stranger.id),
+  }
+
+  async function call(
+    method: string,
+    path: string,
+    options: { key?: string; body?: unknown; headers?: Record<string, string> } = {},
+  ) {
+    const response = await fetch(listener.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${options.key ?? keys.live}`,
+        'content-type': 'application/json',
+        ...options.headers,
+      },
+      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
+  }
+
+  const send = (change: object = {}, headers: Record<string, string> = {}, key?: string) =>
+    call('POST', '/api/v1/emails/send', {
+      key,
+      headers,
+      body: { to: 'delivered@simulator.test', from: 'hello@example.test', subject: 'Hello', text: 'Hi', ...change },
+    })
+
+  async function stop(): Promise<void> {
+    await listener.close({ timeoutMs: 1_000 })
+    await world.stop()
+  }
+  return { world, url: listener.url, keys, call, send, stop }
+}

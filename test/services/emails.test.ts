@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId, showId } from '../../server/db/ids.ts'
+import { type Api, startApi } from './api.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.stop())
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const DAY_MS = 86_400_000
+
+test('a send answers with status, message_id and the evidence, and nothing that does not apply', async () => {
+  const { status, json } = await api.send()
+  expect(status).toBe(200)
+  expect(Object.keys(json)).toEqual(['status', 'message_id', 'smtp'])
+  expect(json.status).toBe('delivered')
+  expect(json.message_id).toMatch(/^msg_[0-9a-z]{26}$/)
+  expect(json.smtp).toMatchObject({ mx: 'mx.simulator.test', code: 250, phase: 'dot', tls: null })
+})
+
+test('Get email returns the stored email; its timestamps alone are camelCase', async () => {
+  const sent = await api.send({
+    to: ['delivered@simulator.test', 'mailbox_full@simulator.test'],
+    from: 'Ann <hello@example.test>',
+    reply_to: 'ann@example.test',
+    html: '<p>Hi</p>',
+    headers: { 'X-Order': '7' },
+    tenant_id: 'shop-1',
+    attachments: [{ filename: 'a.pdf', content: Buffer.from('%PDF').toString('base64') }],
+  })
+  const { status, json } = await api.call('GET', `/api/v1/emails/${sent.json.message_id}`)
+  expect(status).toBe(200)
+  expect(json).toMatchObject({
+    message_id: sent.json.message_id,
+    status: 'bounced',
+    reason: 'mailbox_full',
+    from: 'Ann <hello@example.test>',
+    to: ['delivered@simulator.test', 'mailbox_full@simulator.test'],
+    reply_to: 'ann@example.test',
+    subject: 'Hello',
+    headers: { 'X-Order': '7' },
+    tenant_id: 'shop-1',
+    sandbox: false,
+    attachments: [{ filename: 'a.pdf', content_type: 'application/pdf', size_bytes: 4 }],
+    recipients: sent.json.recipients,
+    html: '<p>Hi</p>',
+    text: 'Hi',
+  })
+  expect(json.size_bytes).toBeGreaterThan(500)
+  expect(json.events).toHaveLength(2)
+  expect(json.events[1]).toMatchObject({ status: 'bounced', recipient: 'mailbox_full@simulator.test' })
+  expect(json.events[0].timestamp).toMatch(TIME)
+  for (const name of ['createdAt', 'completedAt', 'expiresAt']) expect(json[name]).toMatch(TIME)
+  expect(Date.parse(json.expiresAt) - Date.parse(json.createdAt)).toBe(90 * DAY_MS)
+})
+
+test('while a send is still running it is not found', async () => {
+  const { world } = api
+  world.exchanger.script = { dot: { after: 300, act: '250 2.0.0 queued' } }
+  const sending = api.send({ to: 'ann@example.net' })
+  await new Promise((done) => setTimeout(done, 150))
+  const [open] = await world.db.$client`select id from open_messages`
+  const path = `/api/v1/emails/${showId('msg', open!.id)}`
+  expect((await api.call('GET', path)).status).toBe(404)
+  await sending
+  world.exchanger.script = {}
+  expect((await api.call('GET', path)).status).toBe(200)
+})
+
+test('an identifier of another account behaves byte for byte like an unknown one', async () => {
+  const { json } = await api.send()
+  const as = async (id: string) => {
+    const { status, text } = await api.call('GET', `/api/v1/emails/${id}`, {
+      key: api.keys.stranger,
+      headers: { 'x-request-id': 'r' },
+    })
+    return [status, text.replaceAll(id, 'ID')]
+  }
+  const unknown = await as(showId('msg', newId(Date.now())))
+  expect(unknown[0]).toBe(404)
+  expect(await as(json.message_id)).toEqual(unknown)
+})
+
+test.each(['msg_short', 'evt_01m7y6yyvye1masewbfb67e519', 'msg_ZZZZZZZZZZZZZZZZZZZZZZZZZZ', '%00', 'x'.repeat(400)])(
+  '404 not_found: %s is no id',
+  async (id) => {
+    const { status, json } = await api.call('GET', `/api/v1/emails/${id}`)
+    expect([status, json.error].join()).toMatch(/^(404,not_found|400,invalid_payload)$/)
+  },
+)
+
+test('410 event_expired: an id whose time is over 90 days ago, whoever asks; a day less is 404', async () => {
+  for (const key of [api.keys.live, api.keys.stranger]) {
+    const get = (days: number) =>
+      api.call('GET', `/api/v1/emails/${showId('msg', newId(Date.now() - days * DAY_MS))}`, { key })
+    expect((await get(90.001)).json).toMatchObject({ error: 'event_expired' })
+    expect((await get(90.001)).status).toBe(410)
+    expect((await get(89.999)).status).toBe(404)
+  }
+})
+
+test('a header or a test key that says dry run is obeyed', async () => {
+  for (const { json } of [
+    await api.send({}, { 'x-service-sandbox': 'TRUE' }),
+    await api.send({}, {}, api.keys.test),
+    await api.send({}, { 'x-service-sandbox': 'false' }, api.keys.test),
+  ]) {
+    expect(json).toMatchObject({ status: 'delivered', sandbox: true })
+    expect(json.checks.map((check: { name: string }) => check.name)).toEqual([
+      'payload',
+      'domain',
+      'address',
+      'suppression',
+      'recipient_mx',
+    ])
+    expect((await api.call('GET', `/api/v1/emails/${json.message_id}`)).json.sandbox).toBe(true)
+  }
+})
+
+test('400 invalid_payload: a sandbox header that is neither true nor false; a typo must not send', async () => {
+  for (const value of ['ture', '1', 'yes', '']) {
+    const { status, json } = await api.send({}, { 'x-service-sandbox': value })
+    expect([status, json.error]).toEqual([400, 'invalid_payload'])
+    expect(json.details[0].field).toBe('X-Service-Sandbox')
+  }
+})
+
+test('an Idempotency-Key is refused rather than ignored', async () => {
+  const { status, json } = await api.send({}, { 'idempotency-key': 'order-7' })
+  expect([status, json.details[0].field]).toEqual([400, 'Idempotency-Key'])
+})
+
+test('403 domain_not_verified: the From domain is not a domain of the account', async () => {
+  const { status, json } = await api.send({ from: 'a@elsewhere.test' })
+  expect([status, json.error]).toEqual([403, 'domain_not_verified'])
+  const { json: other } = await api.send({}, {}, api.keys.stranger)
+  expect(other.error).toBe('domain_not_verified')
+})
+
+test('nothing is sent and nothing stored for a request that is refused', async () => {
+  const count = async () => (await api.world.db.$client`select count(*)::int as n from messages`)[0]!.n
+  const before = await count()
+  for (const change of [
+    { to: [] },
+    { to: 'x' },
+    { replyto: 'a@b.example' },
+    { subject: 7 },
+    { headers: { Bcc: 'x' } },
+  ]) {
+    expect((await api.send(change)).status).toBe(400)
+  }
+  expect(await count()).toBe(before)
+})

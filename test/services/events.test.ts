@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId, showId } from '../../server/db/ids.ts'
+import { type Api, startApi } from './api.ts'
+
+let api: Api
+let first: string
+beforeAll(async () => {
+  api = await startApi()
+  first = (await api.send({ tenant_id: 'shop-1' })).json.message_id
+  await api.send({ to: ['mailbox_full@simulator.test', 'Delivered@simulator.test'] })
+  await api.send({ to: 'invalid_address@simulator.test', tenant_id: 'shop-2' })
+  await api.send({}, { 'x-service-sandbox': 'true' })
+})
+afterAll(() => api.stop())
+
+const list = (query: string, key?: string) => api.call('GET', `/api/v1/events?${query}`, { key })
+const found = async (query: string) =>
+  (await list(query)).json.events.map((event: { recipient: string }) => event.recipient.replace('@simulator.test', ''))
+
+test('events are listed newest first with the fields of the contract', async () => {
+  const { status, json } = await list('')
+  expect(status).toBe(200)
+  expect(json.events).toHaveLength(5)
+  expect(json.has_more).toBe(false)
+  const times = json.events.map((event: { event_id: string }) => event.event_id)
+  expect(times).toEqual([...times].sort().reverse())
+  expect(json.events.at(-1)).toEqual({
+    event_id: expect.stringMatching(/^evt_[0-9a-z]{26}$/),
+    message_id: first,
+    status: 'delivered',
+    timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    recipient: 'delivered@simulator.test',
+    tenant_id: 'shop-1',
+    sandbox: false,
+  })
+})
+
+test.each([
+  ['status=bounced', ['mailbox_full']],
+  ['status=rejected', ['invalid_address']],
+  ['reason=mailbox_full', ['mailbox_full']],
+  ['recipient=MAILBOX_FULL@Simulator.test', ['mailbox_full']],
+  ['recipient=delivered@simulator.test&sandbox=false', ['Delivered', 'delivered']],
+  ['tenant_id=shop-2', ['invalid_address']],
+  ['sandbox=true', ['delivered']],
+  ['status=bounced&reason=spam_blocked', []],
+  [`message_id=${showId('msg', newId(Date.now()))}`, []],
+  ['message_id=nonsense', []],
+  ['from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z', []],
+  ['to=2020-01-02T00:00:00Z', []],
+])('filter %s', async (query, recipients) => {
+  expect((await found(query)).sort()).toEqual([...recipients].sort())
+})
+
+test('the events of one message', async () => {
+  const { json } = await list(`message_id=${first}`)
+  expect(json.events.map((event: { message_id: string }) => event.message_id)).toEqual([first])
+  expect((await list(`message_id=${first}&status=bounced`)).json.events).toEqual([])
+})
+
+test('from is included and to is excluded', async () => {
+  const { json } = await list(`message_id=${first}`)
+  const at = json.events[0].timestamp
+  const next = new Date(Date.parse(at) + 1).toISOString()
+  expect((await list(`message_id=${first}&from=${at}&to=${next}`)).json.events).toHaveLength(1)
+  expect((await list(`message_id=${first}&to=${at}`)).json.events).toHaveLength(0)
+  expect((await list(`message_id=${first}&from=${next}`)).json.events).toHaveLength(0)
+})
+
+test('pages of one give every event once', async () => {
+  const seen: string[] = []
+  let cursor = ''
+  for (let page = 0; page < 10; page++) {
+    const { json } = await list(`limit=1${cursor && `&cursor=${cursor}`}`)
+    expect(json.has_more).toBe(json.next_cursor !== undefined)
+    seen.push(...json.events.map((event: { event_id: string }) => event.event_id))
+    if (!json.has_more) break
+    cursor = json.next_cursor
+  }
+  expect(seen).toEqual((await list('')).json.events.map((event: { event_id: string }) => event.event_id))
+})
+
+test.each([
+  ['limit=0', 'limit'],
+  ['limit=101', 'limit'],
+  ['limit=-1', 'limit'],
+  ['limit=ten', 'limit'],
+  ['status=deliverd', 'status'],
+  ['reason=unknown', 'reason'],
+  ['sandbox=maybe', 'sandbox'],
+  ['from=yesterday', 'from'],
+  ['cursor=AAAA', 'cursor'],
+  ['cursor=%21%21', 'cursor'],
+  ['unknown=1', 'unknown'],
+])('400 invalid_payload names the field: %s', async (query, field) => {
+  const { status, json } = await list(query)
+  expect([status, json.error, json.details?.[0]?.field]).toEqual([400, 'invalid_payload', field])
+})
+
+test('a cursor of other filters, or one that was tampered with, is refused', async () => {
+  const { next_cursor: cursor } = (await list('limit=1')).json
+  expect((await list(`limit=2&cursor=${cursor}`)).status).toBe(200)
+  expect((await list(`limit=1&status=bounced&cursor=${cursor}`)).status).toBe(400)
+  const changed = cursor.slice(0, 9) + (cursor[9] === 'A' ? 'B' : 'A') + cursor.slice(10)
+  expect((await list(`limit=1&cursor=${changed}`)).status).toBe(400)
+})
+
+test('another account sees none of them', async () => {
+  expect((await list('', api.keys.stranger)).json.events).toEqual([])
+  expect((await list(`message_id=${first}`, api.keys.stranger)).json.events).toEqual([])
+})
+
+test("events are there for 90 days and gone after, by the database's clock", async () => {
+  const later = await startApi(() => Date.now() + 90 * 86_400_000 + 60_000)
+  const { json } = await later.send()
+  expect((await later.call('GET', '/api/v1/events')).json.events).toEqual([])
+  expect((await later.call('GET', `/api/v1/emails/${json.message_id}`)).status).toBe(410)
+  await later.stop()
+})
