@@ -32,7 +32,11 @@ test('the first key seals and all of them open', () => {
 
 test('a value does not open in another table, column or row', () => {
   const sealed = sealer.seal(Buffer.from('secret'), place)
-  for (const other of [{ table: 'endpoints' }, { column: 'public_key' }, { id: '0190d0b0-0000-7000-8000-000000000002' }]) {
+  for (const other of [
+    { table: 'endpoints' },
+    { column: 'public_key' },
+    { id: '0190d0b0-0000-7000-8000-000000000002' },
+  ]) {
     expect(() => sealer.open(sealed, { ...place, ...other })).toThrow('does not open')
   }
 })

@@ -1,0 +1,61 @@
+import { readConfig } from '../config.ts'
+import type { Database } from '../db/connect.ts'
+import { createSealer } from '../db/encryption.ts'
+import { migrationsApplied } from '../db/migrations.ts'
+import { dkimKeys } from '../db/schema.ts'
+import { openDkimKey } from '../domains/dkim-key.ts'
+import { command, Failure } from './command.ts'
+import { reachability } from './database-errors.ts'
+import { environment, variables, withDatabase } from './surroundings.ts'
+
+const OLDEST_POSTGRES = 15
+
+/** In this order. Each gives words for a person, or throws them. */
+const CHECKS = { configuration, database, migrations, dkim_keys: sealedKeys }
+
+export const doctor = command({
+  summary: 'Check the configuration, the database and the stored keys of this set-up.',
+  options: {},
+  examples: ['verdict doctor', 'verdict doctor --json | jq ".checks[] | select(.passed | not)"'],
+  async run() {
+    const checks = []
+    for (const [name, check] of Object.entries(CHECKS)) checks.push({ name, ...(await outcomeOf(check)) })
+    const text = checks
+      .map(({ name, passed, detail }) => `${passed ? 'ok    ' : 'FAILED'}  ${name}: ${detail}`)
+      .join('\n')
+    return { json: { checks }, text, exit: checks.every(({ passed }) => passed) ? 'ok' : 'failed' }
+  },
+})
+
+async function outcomeOf(check: () => string | Promise<string>): Promise<{ passed: boolean; detail: string }> {
+  try {
+    return { passed: true, detail: await check() }
+  } catch (error) {
+    return { passed: false, detail: (reachability(error) ?? (error as Error)).message }
+  }
+}
+
+function configuration(): string {
+  const reading = readConfig(environment())
+  if ('faults' in reading) throw new Error(reading.faults.map(({ name, why }) => `${name} ${why}`).join('; '))
+  return reading.warnings.join(' ') || 'every variable can be read'
+}
+
+async function database(): Promise<string> {
+  const version = await withDatabase(async (db) => (await db.$client`show server_version`)[0]!.server_version as string)
+  if (Number.parseInt(version, 10) >= OLDEST_POSTGRES) return `PostgreSQL ${version}`
+  throw new Error(`PostgreSQL ${version} is too old: ${OLDEST_POSTGRES} or later is needed`)
+}
+
+async function migrations(): Promise<string> {
+  const applied = await withDatabase((db) => migrationsApplied(db))
+  if (applied) return 'all applied'
+  throw new Failure('configuration', 'some are missing: npm run migrate')
+}
+
+async function sealedKeys(): Promise<string> {
+  const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
+  const keys = await withDatabase((db: Database) => db.select().from(dkimKeys))
+  for (const key of keys) openDkimKey(sealer, key)
+  return `ENCRYPTION_KEYS opens all ${keys.length}`
+}

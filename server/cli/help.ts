@@ -1,0 +1,41 @@
+import { type Command, EXIT } from './command.ts'
+
+/** Every command in a line, and what the exit codes mean. */
+export function overview(commands: Record<string, Command>): string {
+  const lines = Object.entries(commands).map(([name, command]) => [usage(name, command), command.summary] as const)
+  return `Usage: verdict <command> [options]
+
+${aligned(lines)}
+
+Every command takes --json, and --help for its options and examples.
+
+DATABASE_URL and ENCRYPTION_KEYS name the set-up that accounts, keys, domains and doctor work on; VERDICT_URL and
+VERDICT_API_KEY the service that send, events and status ask. Without them, the instance that npm start runs here is meant.
+
+Exit codes:
+${aligned(Object.values(EXIT).map(({ code, means }) => [String(code), means]))}`
+}
+
+export function helpOf(name: string, command: Command): string {
+  const options = Object.entries(command.options).map(([option, { type, value, help, required, multiple }]) => {
+    const more = [required && 'required', multiple && 'repeatable'].filter(Boolean).join(', ')
+    return [`--${option}${type === 'string' ? ` <${value}>` : ''}`, more ? `${help} (${more})` : help] as const
+  })
+  return `Usage: verdict ${usage(name, command)} [options]
+
+${command.summary}
+
+${aligned([...options, ['--json', 'print JSON'], ['--help', 'print this']])}
+
+Examples:
+${command.examples.map((example) => `  ${example}`).join('\n')}`
+}
+
+function usage(name: string, { words = [] }: Command): string {
+  return [name, ...words.map((word) => `<${word}>`)].join(' ')
+}
+
+function aligned(lines: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...lines.map(([left]) => left.length))
+  return lines.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n')
+}

@@ -1,0 +1,28 @@
+import { EXIT, Failure } from './command.ts'
+import { reachability } from './database-errors.ts'
+import { run } from './run.ts'
+
+// `npx verdict`: the command line of operators and users.
+
+const argv = process.argv.slice(2)
+const asJson = argv.includes('--json')
+
+// Whoever reads no further (`| head`) ends the command quietly.
+process.stdout.on('error', () => process.exit(EXIT.ok.code))
+
+try {
+  const { json, text, exit = 'ok' } = await run(argv)
+  console.log(asJson ? JSON.stringify(json, null, 2) : text)
+  process.exitCode = EXIT[exit].code
+} catch (error) {
+  const failure = error instanceof Failure ? error : reachability(error)
+  const { exit, message } = failure ?? { exit: 'failed' as const, message: rootOf(error).message }
+  console.error(asJson ? JSON.stringify({ error: exit, message }) : message)
+  process.exitCode = EXIT[exit].code
+}
+
+/** The driver's own words, without the query and its parameters. */
+function rootOf(error: unknown): Error {
+  const { cause } = error as Error
+  return cause instanceof Error ? rootOf(cause) : (error as Error)
+}

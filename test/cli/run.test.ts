@@ -1,0 +1,334 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { run } from '../../server/cli/run.ts'
+import { newId, showId } from '../../server/db/ids.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+const secret = randomBytes(32).toString('base64')
+let database: TestDatabase
+let folder: string
+
+beforeAll(async () => {
+  database = await testDatabase()
+  folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
+})
+afterAll(async () => {
+  rmSync(folder, { recursive: true })
+  await database.drop()
+})
+beforeEach(() => {
+  set({ DATABASE_URL: database.url, ENCRYPTION_KEYS: `k1:${secret}`, DATA_DIR: folder })
+  set({ VERDICT_URL: '', VERDICT_API_KEY: '', SMTP_SOURCE_ADDRESSES: '', RETURN_PATH_HOST: '', NODE_ENV: '' })
+})
+afterEach(() => void vi.unstubAllEnvs())
+
+function set(env: Record<string, string>) {
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+}
+
+/** The JSON of a command's answer, as a script would read it. */
+async function json(...args: string[]) {
+  return JSON.parse(JSON.stringify((await run(args)).json))
+}
+
+const words = async (...args: string[]) => (await run(args)).text
+
+test('without an account, the way to one is told', async () => {
+  await expect(run(['keys', 'list'])).rejects.toMatchObject({
+    exit: 'not_found',
+    message: 'There is no account. Create one: verdict accounts create <name>',
+  })
+  expect(await words('accounts', 'list')).toBe('There is no account. Create one: verdict accounts create <name>')
+})
+
+test('the only account there is needs no name', async () => {
+  const account = await json('accounts', 'create', 'Web shop')
+  expect(account).toMatchObject({ account_id: expect.stringMatching(/^acc_\w{26}$/), name: 'Web shop', tier: null })
+  expect(await json('keys', 'create', 'shop')).toMatchObject({ account_id: account.account_id })
+})
+
+test('with several accounts the one that is meant must be named, by id or by name', async () => {
+  const { account_id } = await json('accounts', 'create', 'One more')
+  await expect(run(['keys', 'list'])).rejects.toMatchObject({
+    exit: 'usage',
+    message: expect.stringContaining('One more'),
+  })
+  expect(await words('keys', 'list', '--account', account_id)).toBe('The account has no key.')
+  expect(await words('keys', 'list', '--account', 'One more')).toBe('The account has no key.')
+  await expect(run(['keys', 'list', '--account', 'Nobody'])).rejects.toMatchObject({ exit: 'not_found' })
+  expect(await words('accounts', 'list')).toMatch(
+    /^ACCOUNT +NAME +CREATED\nacc_\w{26} {2}Web shop .*\nacc_\w{26} {2}One more/,
+  )
+})
+
+test('a key is shown once, with all scopes and no end unless told otherwise', async () => {
+  await run(['accounts', 'create', 'Keys'])
+  const { key, ...shown } = await json('keys', 'create', 'all', '--account', 'Keys')
+  expect(shown).toEqual({
+    key_id: expect.stringMatching(/^key_\w{26}$/),
+    account_id: expect.stringMatching(/^acc_\w{26}$/),
+    name: 'all',
+    hint: key.slice(0, 13),
+    kind: 'live',
+    scopes: ['emails.read', 'emails.send', 'events.read'],
+    created_at: expect.any(String),
+    expires_at: null,
+    revoked_at: null,
+    last_used_at: null,
+  })
+  expect(await json('keys', 'list', '--account', 'Keys')).toEqual({ keys: [shown] })
+  const scopes = ['--scopes', 'events.read, emails.read', '--expires', '90d', '--test']
+  const reader = await json('keys', 'create', 'reader', '--account', 'Keys', ...scopes)
+  expect(reader).toMatchObject({ kind: 'test', scopes: ['events.read', 'emails.read'] })
+  expect((Date.parse(reader.expires_at) - Date.now()) / 86_400_000).toBeCloseTo(90, 1)
+  const listed = await words('keys', 'list', '--account', 'Keys')
+  expect(listed).toMatch(/all +svc_live_\w{4}\.\.\. +live .*\n.*reader +svc_test_\w{4}\.\.\. +test until \d{4}/)
+  expect(listed).not.toContain(key)
+})
+
+test('a revoked key stays in the list as such', async () => {
+  await run(['accounts', 'create', 'Revoked'])
+  const { key_id } = await json('keys', 'create', 'old', '--account', 'Revoked')
+  expect((await json('keys', 'revoke', key_id, '--account', 'Revoked')).revoked_at).not.toBeNull()
+  expect(await words('keys', 'list', '--account', 'Revoked')).toMatch(/old .* revoked \d{4}-/)
+})
+
+test('a key is revoked in its own account only', async () => {
+  await run(['accounts', 'create', 'Own'])
+  await run(['accounts', 'create', 'Foreign'])
+  const { key_id } = await json('keys', 'create', 'own', '--account', 'Own')
+  for (const id of [key_id, showId('key', newId(Date.now()))]) {
+    await expect(run(['keys', 'revoke', id, '--account', 'Foreign'])).rejects.toMatchObject({ exit: 'not_found' })
+  }
+  expect((await json('keys', 'list', '--account', 'Own')).keys[0].revoked_at).toBeNull()
+})
+
+test('a domain is added, its records are published, then it may send', async () => {
+  await run(['accounts', 'create', 'Publisher'])
+  set({ SMTP_SOURCE_ADDRESSES: '192.0.2.25' })
+  const add = ['domains', 'add', 'Pub.Example', '--account', 'Publisher']
+  const pending = await json(...add)
+  expect(pending).toMatchObject({ domain: 'pub.example', status: 'pending', verified_at: null })
+  expect(pending.records.map(({ host }: { host: string }) => host)).toEqual([
+    expect.stringMatching(/^v\d{8}-[0-9a-f]{8}\._domainkey\.pub\.example$/),
+    'rp.pub.example',
+    '_dmarc.pub.example',
+  ])
+  const instructions = await words(...add)
+  expect(instructions).toContain('rp.pub.example.  TXT  "v=spf1 ip4:192.0.2.25 -all"')
+  expect(instructions).toContain(`${pending.records[0].host}.  TXT  "v=DKIM1; k=rsa; p=`)
+  expect(instructions).toContain('Then: verdict domains add pub.example --verified')
+  const verified = await json(...add, '--verified')
+  expect(verified).toMatchObject({ domain_id: pending.domain_id, status: 'verified', records: pending.records })
+  expect(await words('domains', 'list', '--account', 'Publisher')).toMatch(/pub\.example +verified/)
+  set({ SMTP_SOURCE_ADDRESSES: '' })
+  expect(await words(...add)).toContain('set SMTP_SOURCE_ADDRESSES to the addresses mail leaves from')
+})
+
+test.each<[why: string, args: string[], words: string]>([
+  ['no command', [], 'Usage: verdict <command>'],
+  ['an unknown command', ['frobnicate'], 'There is no command frobnicate.'],
+  ['half a command', ['keys'], 'keys revoke <key_id>'],
+  ['an unknown option', ['keys', 'list', '--acount', 'x'], "Unknown option '--acount'"],
+  ['a missing word', ['accounts', 'create'], 'It takes: <name>'],
+  ['an empty word', ['accounts', 'create', ''], 'It takes: <name>'],
+  ['a word too many', ['accounts', 'list', 'all'], 'It takes no words.'],
+  ['missing options', ['send', '--to', 'a@b.example'], 'It needs --from, --subject.'],
+  ['an unknown scope', ['keys', 'create', 'x', '--scopes', 'emails.send,all'], 'No such scope: all.'],
+  ['a time that is over', ['keys', 'create', 'x', '--expires', '2020-01-01'], 'is no time to come'],
+  ['a time that is none', ['keys', 'create', 'x', '--expires', '90'], 'is no time to come'],
+  ['what is no key id', ['keys', 'revoke', 'svc_live_1'], 'is not the id of a key'],
+  ['what is no domain', ['domains', 'add', 'localhost'], 'is not a domain that can send'],
+])('%s is not understood, and what is meant is said', async (_, args, words) => {
+  await expect(run(args)).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(words) })
+})
+
+test('every command has a help with examples', async () => {
+  const names = [...(await words('--help')).matchAll(/^ {2}([a-z]+(?: [a-z]+)?)(?: <\w+>)? {2,}[A-Z]/gm)].map(
+    ([, name]) => name!,
+  )
+  expect(names).toHaveLength(11)
+  for (const name of names) {
+    const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
+    expect(await words(...name.split(' '), '--help')).toMatch(pattern)
+  }
+})
+
+test('the help says what the exit codes mean', async () => {
+  expect(await words('help')).toMatch(/Exit codes:\n {2}0 {3}done.*\n {2}1 .*\n {2}2 .*\n {2}3 .*\n {2}69 .*\n {2}78 /)
+})
+
+test('a faulty variable is told with an example', async () => {
+  set({ ENCRYPTION_KEYS: 'k1:short' })
+  await expect(run(['domains', 'add', 'a.example'])).rejects.toMatchObject({
+    exit: 'configuration',
+    message: expect.stringContaining(
+      'ENCRYPTION_KEYS must be keys, each an id, a colon and 32 bytes in base64. Example:',
+    ),
+  })
+})
+
+test('without variables the instance that npm start runs here is meant', async () => {
+  const dataDir = mkdtempSync(join(folder, 'data-'))
+  writeFileSync(join(dataDir, 'database.json'), JSON.stringify({ url: database.url }))
+  writeFileSync(join(dataDir, 'encryption.keys'), `k1:${secret}`)
+  set({ DATABASE_URL: '', ENCRYPTION_KEYS: '', DATA_DIR: dataDir })
+  expect(await json('accounts', 'create', 'Here')).toMatchObject({ name: 'Here' })
+  expect(await json('domains', 'add', 'here.example', '--account', 'Here')).toMatchObject({ domain: 'here.example' })
+})
+
+test('the doctor finds a set-up in order, and says what is not', async () => {
+  await run(['accounts', 'create', 'Patient'])
+  await run(['domains', 'add', 'patient.example', '--account', 'Patient'])
+  const well = await run(['doctor'])
+  expect(well.exit).toBe('ok')
+  expect(well.text).toMatch(
+    /^ok +configuration: .*\nok +database: PostgreSQL \d.*\nok +migrations: .*\nok +dkim_keys: /,
+  )
+  set({ ENCRYPTION_KEYS: `k2:${secret}`, PORT: 'http' })
+  const ill = await run(['doctor'])
+  expect(ill.exit).toBe('failed')
+  expect(ill.text).toContain('FAILED  configuration: PORT must be a whole number from 0 to 65535')
+  expect(ill.text).toContain('ok      database: PostgreSQL ')
+  expect(ill.text).toMatch(/FAILED {2}dkim_keys: dkim_keys\.private_key of .* ENCRYPTION_KEYS does not name: "k1"/)
+})
+
+test('a database without tables is told apart from one that is away', async () => {
+  const { pathname } = new URL(database.url)
+  set({ DATABASE_URL: database.url.replace(pathname, '/postgres') })
+  expect((await run(['doctor'])).text).toMatch(/FAILED {2}migrations: .*npm run migrate/)
+})
+
+/** Answers every request in the same way and keeps what it was asked. */
+async function service(status: number, body: string) {
+  const asked: { method?: string; url?: string; headers: IncomingMessage['headers']; body: string }[] = []
+  const server = createServer(async (request, response) => {
+    asked.push({ method: request.method, url: request.url, headers: request.headers, body: await text(request) })
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  set({ VERDICT_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, VERDICT_API_KEY: 'svc_live_x' })
+  return { asked, [Symbol.dispose]: () => void server.close() }
+}
+
+const sending = [
+  'send',
+  '--from',
+  'a@shop.example',
+  '--to',
+  'b@r.example',
+  '--to',
+  'c@r.example',
+  '--subject',
+  'Hi',
+  '--text',
+  'Hi',
+]
+
+test("send asks the service with the key of the environment, and shows what the recipient's server said", async () => {
+  const delivered = { status: 'delivered', message_id: 'msg_1', smtp: { mx: 'mx.r.example', code: 250, reply: 'OK' } }
+  using there = await service(200, JSON.stringify(delivered))
+  expect(await run([...sending, '--sandbox'])).toEqual({
+    json: delivered,
+    text: 'msg_1: delivered\n    mx.r.example said 250 OK',
+    exit: 'ok',
+  })
+  expect(there.asked).toMatchObject([
+    {
+      method: 'POST',
+      url: '/api/v1/emails/send',
+      headers: { authorization: 'Bearer svc_live_x', 'x-service-sandbox': 'true' },
+    },
+  ])
+  expect(JSON.parse(there.asked[0]!.body)).toEqual({
+    from: 'a@shop.example',
+    to: ['b@r.example', 'c@r.example'],
+    subject: 'Hi',
+    text: 'Hi',
+  })
+})
+
+test('a bounce is a no, with the outcome of each recipient', async () => {
+  const outcomes = [
+    { email: 'b@r.example', status: 'bounced', reason: 'connection_timeout', in_doubt: true },
+    { email: 'c@r.example', status: 'delivered' },
+  ]
+  using _ = await service(
+    200,
+    JSON.stringify({ status: 'bounced', reason: 'connection_timeout', message_id: 'msg_1', recipients: outcomes }),
+  )
+  const { exit, text } = await run(sending)
+  expect(exit).toBe('failed')
+  expect(text).toBe(`msg_1: bounced, connection_timeout
+  b@r.example: bounced, connection_timeout (in doubt: it may have arrived)
+  c@r.example: delivered`)
+})
+
+test.each([
+  [
+    401,
+    { error: 'invalid_api_key', message: 'No.', request_id: 'req_1' },
+    'failed',
+    'invalid_api_key: No. (request req_1)',
+  ],
+  [404, { error: 'not_found', message: 'No such path.' }, 'not_found', 'not_found: No such path.'],
+  [500, { error: 'transient_failure', message: 'Retry.' }, 'unavailable', 'transient_failure: Retry.'],
+])('an answer of %i is told in the words of the service', async (status, body, exit, message) => {
+  using _ = await service(status, JSON.stringify(body))
+  await expect(run(sending)).rejects.toMatchObject({ exit, message })
+})
+
+test('what is not the service, or not there, is said', async () => {
+  using _ = await service(200, '<html>')
+  await expect(run(sending)).rejects.toMatchObject({
+    exit: 'failed',
+    message: expect.stringContaining('is not Verdict'),
+  })
+  await expect(run(['status', '--url', 'http://127.0.0.1:2'])).rejects.toMatchObject({
+    exit: 'unavailable',
+    message: 'http://127.0.0.1:2 cannot be reached: connect ECONNREFUSED 127.0.0.1:2',
+  })
+  await expect(run(['status', '--url', 'localhost'])).rejects.toMatchObject({ exit: 'usage' })
+})
+
+test('events are listed with their filters, and the way to the next page', async () => {
+  const event = {
+    event_id: 'evt_1',
+    message_id: 'msg_1',
+    status: 'bounced',
+    reason: 'mailbox_full',
+    recipient: 'b@r.example',
+    timestamp: '2026-01-01T00:00:00.000Z',
+  }
+  using there = await service(200, JSON.stringify({ events: [event], next_cursor: 'abc', has_more: true }))
+  const listed = await words('events', '--status', 'bounced', '--recipient', 'b+x@r.example')
+  expect(listed).toMatch(/\n2026-01-01T00:00:00\.000Z {2}bounced {2}mailbox_full {2}b@r\.example/)
+  expect(listed).toContain('More: --cursor abc')
+  expect(there.asked[0]!.url).toBe('/api/v1/events?status=bounced&recipient=b%2Bx%40r.example')
+})
+
+test('status tells whether the service is ready', async () => {
+  using _ = await service(
+    200,
+    JSON.stringify({ status: 'ready', version: '1.2.3', region: 'eu', checks: { database: 'ok' } }),
+  )
+  expect(await run(['status'])).toMatchObject({ exit: 'ok', text: 'ready, version 1.2.3, region eu\n  database: ok' })
+  using __ = await service(503, JSON.stringify({ status: 'not_ready', checks: { database: 'failed' } }))
+  expect(await run(['status'])).toMatchObject({ exit: 'failed', json: { status: 'not_ready' } })
+})
+
+test('the key of the development instance goes to no other service', async () => {
+  const dataDir = mkdtempSync(join(folder, 'data-'))
+  writeFileSync(join(dataDir, 'keys.json'), JSON.stringify({ live: 'svc_live_dev', test: 'svc_test_dev' }))
+  using there = await service(200, '{"events":[]}')
+  set({ VERDICT_API_KEY: '', DATA_DIR: dataDir })
+  await expect(run(['events'])).rejects.toMatchObject({ exit: 'configuration' })
+  expect(there.asked).toEqual([])
+})

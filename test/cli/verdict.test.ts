@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createGate } from '../../server/access/gate.ts'
+import { databaseClock } from '../../server/db/clock.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { newId, showId } from '../../server/db/ids.ts'
+import { createSenderDomains } from '../../server/domains/sender.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+// The command as a process: its output and exit codes. What each command does is in run.test.ts.
+
+const BIN = fileURLToPath(new URL('../../server/cli/bin.mjs', import.meta.url))
+const secret = randomBytes(32)
+
+let database: TestDatabase
+let folder: string
+
+beforeAll(async () => {
+  database = await testDatabase()
+  folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
+})
+afterAll(async () => {
+  rmSync(folder, { recursive: true })
+  await database.drop()
+})
+
+/** Runs a command in an empty folder, with the test's database unless told otherwise. */
+async function verdict(args: string[], env: Record<string, string> = {}) {
+  const given = { DATABASE_URL: database.url, ENCRYPTION_KEYS: `k1:${secret.toString('base64')}`, ...env }
+  const child = spawn(process.execPath, [BIN, ...args], { cwd: folder, env: given, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [[code], stdout, stderr] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)])
+  return { code, stdout, stderr, json: args.includes('--json') && stdout ? JSON.parse(stdout) : undefined }
+}
+
+test('from nothing to a key that calls and a domain that sends, and to the end of the key', {
+  timeout: 60_000,
+}, async () => {
+  const account = await verdict(['accounts', 'create', 'Web shop', '--json'])
+  expect(account).toMatchObject({ code: 0, stderr: '', json: { name: 'Web shop' } })
+  const { key, key_id } = (await verdict(['keys', 'create', 'shop', '--json'])).json
+  const clock = await databaseClock(database.db)
+  const gate = createGate({ db: database.db, clock })
+  const { accountId } = await gate({ method: undefined, authorization: `Bearer ${key}` })
+  expect(showId('acc', accountId)).toBe(account.json.account_id)
+
+  await verdict(['domains', 'add', 'shop.example', '--verified'])
+  const senders = createSenderDomains({ db: database.db, sealer: createSealer([{ id: 'k1', key: secret }]) })
+  expect(await senders.find(accountId, 'shop.example')).toMatchObject({ status: 'verified' })
+
+  expect(await verdict(['keys', 'revoke', key_id])).toMatchObject({
+    code: 0,
+    stdout: `Revoked key ${key_id} "shop".\n`,
+  })
+  await expect(
+    createGate({ db: database.db, clock })({ method: undefined, authorization: `Bearer ${key}` }),
+  ).rejects.toThrow()
+  clock.stop()
+})
+
+test('a command that is not understood ends with 2', async () => {
+  const { code, stdout, stderr } = await verdict(['keys'])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(/^Usage: verdict .*keys revoke <key_id>.*Exit codes:/s)
+})
+
+test('what is not there ends with 3, and --json tells errors in JSON too', async () => {
+  await verdict(['accounts', 'create', 'Empty'])
+  const id = showId('key', newId(Date.now()))
+  const { code, stdout, stderr } = await verdict(['keys', 'revoke', id, '--account', 'Empty', '--json'])
+  expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+  expect(JSON.parse(stderr)).toEqual({
+    error: 'not_found',
+    message: `The account has no key ${id}. See: verdict keys list`,
+  })
+})
+
+test('a database that cannot be reached ends with 69, and its password is not told', async () => {
+  const DATABASE_URL = 'postgres://u:hunter2@127.0.0.1:1/verdict'
+  expect(await verdict(['accounts', 'list'], { DATABASE_URL })).toMatchObject({
+    code: 69,
+    stdout: '',
+    stderr: 'The database cannot be reached: connect ECONNREFUSED 127.0.0.1:1\n',
+  })
+})
+
+test('a variable that is missing ends with 78', async () => {
+  expect(await verdict(['accounts', 'list'], { DATABASE_URL: '' })).toMatchObject({
+    code: 78,
+    stdout: '',
+    stderr: expect.stringContaining('DATABASE_URL must be set. Example: DATABASE_URL=postgres://'),
+  })
+})
