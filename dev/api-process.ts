@@ -14,7 +14,8 @@ export interface ApiProcess {
   kill(): void
 }
 
-const MAIN = fileURLToPath(new URL('../server/main.ts', import.meta.url))
+const pathTo = (file: string) => fileURLToPath(new URL(file, import.meta.url))
+const PROGRAM = ['--import', pathTo('end-with-parent.ts'), pathTo('../server/main.ts')]
 
 /**
  * The API as a process of its own, in a process group of its own: Ctrl-C on the terminal reaches it through `drain` alone. Its log
@@ -22,7 +23,7 @@ const MAIN = fileURLToPath(new URL('../server/main.ts', import.meta.url))
  */
 export async function startApi(env: NodeJS.ProcessEnv, logFile: string): Promise<ApiProcess> {
   const log = await open(logFile, 'w', 0o600)
-  const child = spawn(process.execPath, [MAIN], { env, detached: true, stdio: ['ignore', log.fd, 'inherit', 'ipc'] })
+  const child = spawn(process.execPath, PROGRAM, { env, detached: true, stdio: ['ignore', log.fd, 'inherit', 'ipc'] })
   await log.close()
   const gone = once(child, 'exit').then(([code, signal]) =>
     code === 0 ? undefined : lastWords(code ?? signal, logFile),
