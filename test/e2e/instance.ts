@@ -32,7 +32,7 @@ export async function startInstance(env: NodeJS.ProcessEnv = {}) {
   }
   const api = await startApiProcess(environment)
 
-  const post = (path: string, body: BodyInit, headers: Record<string, string> = {}) =>
+  const post = (path: string, body: string, headers: Record<string, string> = {}) =>
     fetch(api.url + path, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
