@@ -1,0 +1,44 @@
+import { rm } from 'node:fs/promises'
+import { type Nsd, startNsd } from './nsd.ts'
+import { mailboxFolder, type Postfix, type PostfixSetup, startPostfix } from './postfix.ts'
+import { type Account, createSender, type Product, startProduct } from './product.ts'
+
+export interface MailWorld {
+  account: Account
+  product: Product
+  postfix: Postfix
+  nsd: Nsd
+  end(): Promise<void>
+}
+
+type Setup = Omit<PostfixSetup, 'mailboxes'>
+
+export interface MailWorldSetup {
+  /** Lines of the zone of `example.net`, where the recipients are. */
+  recipients: string
+  postfix: (mailboxes: string) => Setup | Promise<Setup>
+  env?: NodeJS.ProcessEnv
+}
+
+/** The product with Postfix as the recipients' server and nsd as the DNS of senders and recipients: no name leads out of the machine. */
+export async function startMailWorld({ recipients, postfix: setUp, env }: MailWorldSetup): Promise<MailWorld> {
+  const mailboxes = await mailboxFolder()
+  const account = await createSender()
+  const nsd = await startNsd({ 'example.com': account.zone, 'example.net': recipients })
+  const postfix = await startPostfix({ ...(await setUp(mailboxes)), mailboxes })
+  const product = await startProduct(account, {
+    DNS_SERVERS: nsd.address,
+    SMTP_PORT: String(postfix.port),
+    SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
+    SMTP_HELO_NAME: 'mail.example.com',
+    ...env,
+  })
+  const end = async () => {
+    await product.api.kill()
+    await postfix.stop()
+    await nsd.stop()
+    await account.database.drop()
+    await rm(mailboxes, { recursive: true })
+  }
+  return { account, product, postfix, nsd, end }
+}

@@ -1,0 +1,51 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Daemon, freePort, openFolder, startDaemon } from './daemon.ts'
+
+export interface Nsd extends Daemon {
+  port: number
+  /** As DNS_SERVERS takes it. */
+  address: string
+}
+
+/** An own instance of nsd for these zones: by name, the records but for SOA and NS as in a zone file. All else it refuses. */
+export async function startNsd(zones: Record<string, string>): Promise<Nsd> {
+  const folder = await openFolder('nsd')
+  const port = await freePort()
+  const entries = Object.entries(zones).map(([name, records], i) => ({ name, records, file: `${i}.zone` }))
+  for (const { name, records, file } of entries) await writeFile(join(folder, file), zoneFile(name, records))
+  const configuration = join(folder, 'nsd.conf')
+  await writeFile(configuration, settings(folder, port) + entries.map(({ name, file }) => zone(name, file)).join(''))
+  const daemon = await startDaemon(['nsd', '-d', '-c', configuration], { port })
+  const stop = async () => {
+    await daemon.stop()
+    await rm(folder, { recursive: true })
+  }
+  return { ...daemon, port, address: `127.0.0.1:${port}`, stop }
+}
+
+function zoneFile(name: string, records: string): string {
+  const origin = name === '.' ? '.' : `${name}.`
+  const start = `$ORIGIN ${origin}\n$TTL 60\n@ SOA ns.invalid. hostmaster.invalid. 1 3600 600 86400 60\n@ NS ns.invalid.\n`
+  return `${start}${records}\n`
+}
+
+function settings(folder: string, port: number): string {
+  return `server:
+  ip-address: 127.0.0.1@${port}
+  server-count: 1
+  username: ""
+  pidfile: ""
+  database: ""
+  zonesdir: "${folder}"
+  xfrdir: "${folder}"
+  xfrdfile: "${folder}/xfrd.state"
+  zonelistfile: "${folder}/zone.list"
+remote-control:
+  control-enable: no
+`
+}
+
+function zone(name: string, file: string): string {
+  return `zone:\n  name: "${name}"\n  zonefile: "${file}"\n`
+}

@@ -1,0 +1,66 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+
+/** Debian packages, and what each is here for. */
+export const PACKAGES: Record<string, string> = {
+  postgresql: 'the database',
+  postfix: "the recipient's mail server",
+  'dovecot-core': 'quotas of its mailboxes (Postfix has none of its own and asks quota-status)',
+  nsd: 'the authoritative DNS server',
+  opendkim: 'verifies signatures',
+  openssl: 'makes certificates',
+  curl: 'the plainest client',
+  'python3-venv': 'for schemathesis',
+}
+
+const POLICY = '/usr/sbin/policy-rc.d'
+const REFUSE_TO_START = '#!/bin/sh\nexit 101\n'
+
+/** Installs what is missing and says what is used. Throws when something cannot be had. */
+export function installPackages(): void {
+  const missing = Object.keys(PACKAGES).filter((name) => versionOf(name) === undefined)
+  if (missing.length > 0) install(missing)
+  for (const [name, purpose] of Object.entries(PACKAGES)) console.log(`  ${name} ${versionOf(name)}: ${purpose}`)
+}
+
+function install(names: string[]): void {
+  console.log(`Installing ${names.join(', ')}`)
+  preseedPostfix()
+  withoutStartingServices(() => {
+    apt('update', '-qq')
+    apt('install', '-y', '-qq', '--no-install-recommends', ...names)
+  })
+  const still = names.filter((name) => versionOf(name) === undefined)
+  if (still.length > 0) throw new Error(`apt-get did not install ${still.join(', ')}`)
+}
+
+function apt(...args: string[]): void {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  const { status, error } = spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] })
+  if (status !== 0) throw new Error(`apt-get ${args.join(' ')} failed (${error?.message ?? status})`)
+}
+
+/** A mail server of the machine's own is none of our business: Debian is not to set one up. */
+function preseedPostfix(): void {
+  if (versionOf('postfix') !== undefined) return
+  const input = 'postfix postfix/main_mailer_type select No configuration\n'
+  execFileSync('debconf-set-selections', { input })
+}
+
+/** Debian asks `policy-rc.d` before it starts a service it has installed. A policy that the machine has already is left alone. */
+function withoutStartingServices(action: () => void): void {
+  const ours = !existsSync(POLICY)
+  if (ours) writeFileSync(POLICY, REFUSE_TO_START, { mode: 0o755 })
+  try {
+    action()
+  } finally {
+    if (ours) rmSync(POLICY)
+  }
+}
+
+/** Of a package that is installed and configured. */
+function versionOf(name: string): string | undefined {
+  const query = ['-W', '-f', '$' + '{db:Status-Abbrev} $' + '{Version}', name]
+  const [status, version] = spawnSync('dpkg-query', query, { encoding: 'utf8' }).stdout.split(/ +/)
+  return status === 'ii' ? version : undefined
+}

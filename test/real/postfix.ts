@@ -1,0 +1,141 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Daemon, eventually, freePort, openFolder, startDaemon } from './daemon.ts'
+
+export interface Postfix extends Daemon {
+  /** Of all its listeners. */
+  port: number
+  /** Resolves to the newest message in a mailbox once it holds `count` of them, as it lies there. */
+  mail(mailbox: string, count?: number): Promise<Buffer>
+  /** How many messages lie in a mailbox. */
+  count(mailbox: string): Promise<number>
+}
+
+export interface PostfixSetup {
+  /** Where it listens, on one and the same port of different loopback addresses, with the settings of smtpd there. */
+  listeners: Record<string, Record<string, string>>
+  /** Addresses, and the mailbox in `mailboxes` that each is delivered to. Their domains are all it takes mail for. */
+  addresses: Record<string, string>
+  /** The folder of the Maildirs, owned by `nobody`. */
+  mailboxes: string
+  /** Further lines of main.cf. */
+  settings?: Record<string, string>
+}
+
+/** An own instance of Postfix that takes mail for its mailboxes as it would from the Internet. The machine's own is not touched. */
+export async function startPostfix(setup: PostfixSetup): Promise<Postfix> {
+  const folder = await openFolder('postfix')
+  const port = await freePort()
+  for (const name of ['queue', 'data']) await mkdir(join(folder, name))
+  await chown(join(folder, 'data'), idOf('postfix', '-u'), idOf('postfix', '-g'))
+  await writeFile(join(folder, 'main.cf'), lines(mainSettings(folder, setup)))
+  await writeFile(join(folder, 'master.cf'), listeners(setup, port) + SERVICES)
+  const [first = ''] = Object.keys(setup.listeners)
+  // `check` makes the queue's folders. Run by `postfix start`, the master would be nobody's child.
+  const start = [
+    'sh',
+    '-c',
+    `postfix -c ${folder} check && exec ${defaultOf('daemon_directory')}/master -c ${folder} -s`,
+  ]
+  const daemon = await startDaemon(start, { address: first, port })
+
+  const messages = async (mailbox: string): Promise<string[]> => {
+    const inbox = join(setup.mailboxes, mailbox, 'new')
+    // Their names begin with the time, in seconds and microseconds: V801Ifc0006M345678.
+    const order = (name: string) => `${name.split('.')[0]} ${/M(\d+)/.exec(name)?.[1]?.padStart(6, '0')}`
+    const names = await readdir(inbox).catch(() => [])
+    return names.sort((a, b) => order(a).localeCompare(order(b))).map((name) => join(inbox, name))
+  }
+  return {
+    ...daemon,
+    log: () => readFileSync(join(folder, 'log'), 'utf8'),
+    port,
+    mail: async (mailbox, count = 1) =>
+      eventually(async () => {
+        const names = await messages(mailbox)
+        return names.length >= count ? readFile(names.at(-1)!) : undefined
+      }),
+    count: async (mailbox) => (await messages(mailbox)).length,
+    stop: async () => {
+      await daemon.stop()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+/** A folder for Maildirs, which Postfix and Dovecot use as `nobody`. */
+export async function mailboxFolder(): Promise<string> {
+  const folder = await openFolder('mailboxes')
+  await chown(folder, idOf('nobody', '-u'), idOf('nobody', '-g'))
+  return folder
+}
+
+function mainSettings(folder: string, { addresses, mailboxes, settings }: PostfixSetup): Record<string, string> {
+  const domains = new Set(Object.keys(addresses).map((address) => address.split('@')[1]))
+  const maildirs = Object.entries(addresses).map(([address, mailbox]) => `{ ${address} = ${mailbox}/ }`)
+  return {
+    compatibility_level: '3.6',
+    queue_directory: join(folder, 'queue'),
+    data_directory: join(folder, 'data'),
+    daemon_directory: defaultOf('daemon_directory'),
+    maillog_file: join(folder, 'log'),
+    maillog_file_prefixes: folder,
+    inet_protocols: 'ipv4',
+    myhostname: 'mail.example.net',
+    mydestination: '',
+    alias_maps: '',
+    // Whoever connects from loopback is a stranger here, as everybody on the Internet is.
+    mynetworks: '',
+    local_header_rewrite_clients: '',
+    smtpd_relay_restrictions: 'reject_unauth_destination',
+    virtual_mailbox_domains: [...domains].join(' '),
+    virtual_mailbox_base: mailboxes,
+    virtual_mailbox_maps: `inline:{ ${maildirs.join(' ')} }`,
+    virtual_mailbox_limit: '0',
+    virtual_uid_maps: `static:${idOf('nobody', '-u')}`,
+    virtual_gid_maps: `static:${idOf('nobody', '-g')}`,
+    ...settings,
+  }
+}
+
+/** Without chroot, which would need copies of system files. */
+const SERVICES = `cleanup unix n - n - 0 cleanup
+qmgr unix n - n 300 1 qmgr
+rewrite unix - - n - - trivial-rewrite
+bounce unix - - n - 0 bounce
+defer unix - - n - 0 bounce
+trace unix - - n - 0 bounce
+proxymap unix - - n - - proxymap
+error unix - - n - - error
+retry unix - - n - - error
+discard unix - - n - - discard
+virtual unix - n n - - virtual
+anvil unix - - n - 1 anvil
+tlsmgr unix - - n 1000? 1 tlsmgr
+postlog unix-dgram n - n - 1 postlogd
+`
+
+function listeners({ listeners }: PostfixSetup, port: number): string {
+  return Object.entries(listeners)
+    .map(([address, settings]) => {
+      const options = Object.entries(settings).map(([name, value]) => `  -o { ${name} = ${value} }\n`)
+      return `${address}:${port} inet n - n - - smtpd\n${options.join('')}`
+    })
+    .join('')
+}
+
+function lines(settings: Record<string, string>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `${name} = ${value}\n`)
+    .join('')
+}
+
+function defaultOf(setting: string): string {
+  return execFileSync('postconf', ['-dh', setting], { encoding: 'utf8' }).trim()
+}
+
+function idOf(user: string, flag: '-u' | '-g'): number {
+  return Number(execFileSync('id', [flag, user], { encoding: 'utf8' }))
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import { createAccount } from '../../server/access/accounts.ts'
+import { createKey } from '../../server/access/keys.ts'
+import { SCOPES } from '../../server/access/scopes.ts'
+import { encryptionKeys } from '../../server/config-values.ts'
+import { databaseClock } from '../../server/db/clock.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { createDomain } from '../../server/domains/domains.ts'
+import { inStrings, recordsOf } from '../../server/domains/records.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { type RunningApi, startApiProcess } from '../harness/process.ts'
+
+/** Where mail comes from in these tests. Reserved by IANA (RFC 2606 3), but not under a special-use top-level domain. */
+export const SENDER_DOMAIN = 'shop.example.com'
+
+export interface Account {
+  database: TestDatabase
+  /** A live key with every scope. */
+  key: string
+  /** What `SENDER_DOMAIN` has to publish, as lines of the zone of `example.com`. */
+  zone: string
+  env: NodeJS.ProcessEnv
+}
+
+/** A database with one account that has a key and a verified domain, and the environment an API process needs for them. */
+export async function createSender(): Promise<Account> {
+  const database = await testDatabase()
+  const { db, url } = database
+  const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
+  const sealer = createSealer(encryptionKeys(ENCRYPTION_KEYS))
+  const clock = await databaseClock(db)
+  const { id: accountId } = await createAccount(db, clock, 'Shop')
+  const { key } = await createKey(db, clock, { accountId, name: 'shop', kind: 'live', scopes: SCOPES })
+  const domain = { accountId, name: SENDER_DOMAIN, status: 'verified' } as const
+  const { dkimKeys } = await createDomain({ db, sealer, clock }, domain)
+  clock.stop()
+  const records = recordsOf({
+    name: SENDER_DOMAIN,
+    sourceAddresses: ['127.0.0.1'],
+    returnPathHost: undefined,
+    dkimKeys,
+  })
+  const zone = records.map(({ host, type, value }) => `${host}. ${type} ${inStrings(value)}`).join('\n')
+  return { database, key, zone, env: { DATABASE_URL: url, ENCRYPTION_KEYS } }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what REST answers, as a client reads it.
+type Json = any
+
+export interface Product {
+  api: RunningApi
+  /** A send over REST from `SENDER_DOMAIN`, with a subject and a text unless they are given. */
+  send(message: object): Promise<{ status: number; body: Json }>
+  get(path: string): Promise<Json>
+}
+
+/** The API as a process of its own. */
+export async function startProduct({ key, env }: Account, more: NodeJS.ProcessEnv): Promise<Product> {
+  const api = await startApiProcess({ ...env, ...more })
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  return {
+    api,
+    async send(message) {
+      const body = JSON.stringify({
+        from: `orders@${SENDER_DOMAIN}`,
+        subject: 'Your order',
+        text: 'It is on its way.',
+        ...message,
+      })
+      const response = await fetch(`${api.url}/api/v1/emails/send`, { method: 'POST', headers, body })
+      return { status: response.status, body: await response.json() }
+    },
+    async get(path) {
+      const response = await fetch(`${api.url}${path}`, { headers })
+      return response.json()
+    },
+  }
+}

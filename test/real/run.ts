@@ -1,0 +1,24 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { startDebianPostgres } from './debian-postgres.ts'
+import { installPackages } from './packages.ts'
+
+// `npm run test:real`: the product among the servers it meets in the world, from Debian's packages. Installs what is missing; what
+// cannot be had is a failure. What follows `--` goes to Vitest.
+
+if (process.getuid?.() !== 0) {
+  console.error(
+    'npm run test:real installs Debian packages and starts mail servers: run it as root, on Debian 12 or later.',
+  )
+  process.exit(1)
+}
+console.log('Real components:')
+installPackages()
+const postgres = await startDebianPostgres()
+console.log(`The database of these tests is ${postgres.version}`)
+const env = { ...process.env, TEST_DATABASE_URL: postgres.url }
+const args = ['run', '--config', 'vitest.real.config.ts', ...process.argv.slice(2)]
+const vitest = spawn('vitest', args, { env, stdio: ['ignore', 'inherit', 'inherit'] })
+const [status] = await once(vitest, 'close')
+await postgres.stop()
+process.exitCode = status ?? 1
