@@ -1,7 +1,12 @@
 import { defineConfig } from 'vitest/config'
 
 /** Tests that start whole processes and take their time. The other ones are the fast loop of `npm run check`. */
-const PROCESSES = ['test/dev/**/*.test.ts', 'test/docs/**/*.test.ts', 'test/e2e/**/*.test.ts', 'test/cli/verdict.test.ts']
+const PROCESSES = [
+  'test/dev/**/*.test.ts',
+  'test/docs/**/*.test.ts',
+  'test/e2e/**/*.test.ts',
+  'test/cli/verdict.test.ts',
+]
 /** Run by configurations of their own. */
 const ELSEWHERE = ['test/real/**', 'test/faults/**']
 
