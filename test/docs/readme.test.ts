@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningProcess, said, startProgram } from '../harness/process.ts'
 import { snippets } from './snippets.ts'
@@ -24,9 +22,9 @@ beforeAll(async () => {
   const script = snippets(README)
     .map(({ shell }) => shell.replaceAll('.verdict/', `${dataDir}/`).replaceAll('http://127.0.0.1:8080', url))
     .join(`echo; echo '${MARK}'\n`)
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir }
-  const { stdout } = await promisify(execFile)('sh', ['-euc', script], { env, timeout: 60_000 })
-  answers = stdout.split(MARK)
+  const shell = startProgram('sh', ['-euc', script], { DATA_DIR: dataDir })
+  expect(await shell.ended, shell.stdout() + shell.stderr()).toBe(0)
+  answers = shell.stdout().split(MARK)
 })
 
 afterAll(async () => {
