@@ -62,6 +62,7 @@ export interface Host {
 /** Domains with the same set of exchangers are one site: they share connections and a transaction. */
 export interface Site {
   key: string
+  /** In the order to be tried. */
   hosts: Host[]
   /** Replaces the limit of the greeting and of each command. */
   commandTimeoutMs?: number

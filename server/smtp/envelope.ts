@@ -6,6 +6,8 @@ import { isReused, type Session } from './session.ts'
 import type { Mail, Verdict } from './transaction.ts'
 import type { Heard } from './wire.ts'
 
+const DATA = 'DATA\r\n'
+
 export interface Envelope {
   /** Of the recipients that were refused, each with its own reply where it had one. */
   verdicts: (Verdict | undefined)[]
@@ -17,24 +19,16 @@ export interface Envelope {
   reusable: boolean
 }
 
-/** MAIL, RCPT and DATA: in one write where the server takes that (RFC 2920), one by one elsewhere. */
+/** MAIL, RCPT and DATA for those in `mail`. */
 export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelope> {
-  const { wire, extensions } = session
-  const size = extensions.maxSize === undefined ? '' : ` SIZE=${mail.content.size}`
+  const { pipelining, maxSize } = session.extensions
+  const size = maxSize === undefined ? '' : ` SIZE=${mail.content.size}`
   const reset = session.needsReset ? ['RSET\r\n'] : []
   const from = `MAIL FROM:<${mail.sender}>${size}\r\n`
   const to = mail.recipients.map((address) => `RCPT TO:<${address}>\r\n`)
   const verdicts: Envelope['verdicts'] = mail.recipients.map(() => undefined)
-  let goodbye = false
-
-  if (extensions.pipelining) wire.say([...reset, from, ...to, 'DATA\r\n'].join(''), reset.length + to.length + 2)
-  const ask = async (command: string): Promise<Heard> => {
-    if (!extensions.pipelining) wire.say(command, 1)
-    const heard = await wire.hear(Math.min(mail.deadlines.dotMs, performance.now() + mail.commandMs))
-    goodbye ||= heard.kind === 'reply' && heard.code === 421
-    return heard
-  }
-  const end = (): Envelope => ({ verdicts, ready: false, reusable: !goodbye && wire.isQuiet() })
+  const { ask, isReusable } = startDialogue(session, mail, [...reset, from, ...to, DATA])
+  const end = (): Envelope => ({ verdicts, ready: false, reusable: isReusable() })
   const stop = (failure: Failure): Envelope => ({ verdicts, ready: false, reusable: false, failure })
 
   for (const command of reset) {
@@ -48,10 +42,8 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   if (isNo(sender) && sender.code === 421 && isReused(session)) return stop(failureOf('mail', sender))
   if (isNo(sender)) {
     verdicts.fill(verdictOf(session, 'mail', sender))
-    if (!extensions.pipelining) return end()
-    // The answers to what was sent with it; a server that would even take the content is not given any.
-    for (const command of to) await ask(command)
-    return isNo(await ask('DATA\r\n')) ? end() : { ...end(), reusable: false }
+    const isOver = !pipelining || (await isRefused([...to, DATA], ask))
+    return { ...end(), reusable: isOver && isReusable() }
   }
   if (!isYes(sender)) return stop(failureOf('mail', sender))
   session.needsReset = true
@@ -62,15 +54,38 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
     else if (!isYes(heard)) return stop(failureOf('rcpt', heard))
   }
   const accepted = acceptedOf(verdicts)
-  if (accepted.length === 0 && !extensions.pipelining) return end()
+  if (accepted.length === 0 && !pipelining) return end()
 
-  const data = await ask('DATA\r\n')
+  const data = await ask(DATA)
   if (isNo(data)) {
     for (const i of accepted) verdicts[i] = verdictOf(session, 'data', data)
     return end()
   }
+  // A server that wants the content although nobody is to get it is not given any.
   if (!isGo(data) || accepted.length === 0) return stop(failureOf('data', data))
   return { verdicts, ready: true, reusable: false }
+}
+
+type Ask = (command: string) => Promise<Heard>
+
+/** The commands in one write where the server takes that (RFC 2920), elsewhere each when it is asked. */
+function startDialogue({ wire, extensions }: Session, { deadlines, commandMs }: Mail, commands: string[]) {
+  let isGoodbye = false
+  if (extensions.pipelining) wire.say(commands.join(''), commands.length)
+  const ask: Ask = async (command) => {
+    if (!extensions.pipelining) wire.say(command, 1)
+    const heard = await wire.hear(Math.min(deadlines.dotMs, performance.now() + commandMs))
+    isGoodbye ||= heard.kind === 'reply' && heard.code === 421
+    return heard
+  }
+  return { ask, isReusable: () => !isGoodbye && wire.isQuiet() }
+}
+
+/** Hears the answers to what was sent along in vain; false when the server would go on even so. */
+async function isRefused(commands: string[], ask: Ask): Promise<boolean> {
+  let last: Heard | undefined
+  for (const command of commands) last = await ask(command)
+  return last !== undefined && isNo(last)
 }
 
 export function verdictOf({ host }: Session, phase: Phase, raw: RawReply): Verdict {

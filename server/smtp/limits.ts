@@ -1,8 +1,9 @@
 /** The engine's patience and modesty, in milliseconds and counts. */
 export interface Limits {
-  /** What the reply to the final dot gets of the budget: this part of it, and at least `dotAtLeastMs`. */
+  /** What the reply to the final dot gets of the budget: this part, and at least `dotAtLeastMs` up to `dotShareAtMost`. */
   dotShare: number
   dotAtLeastMs: number
+  dotShareAtMost: number
   /** What of the time before the dot is kept for the conversation itself when a connection has to be waited for. */
   talkShare: number
   connectMs: number
@@ -21,6 +22,7 @@ export interface Limits {
 export const LIMITS: Limits = {
   dotShare: 0.5,
   dotAtLeastMs: 15_000,
+  dotShareAtMost: 0.75,
   talkShare: 1 / 3,
   connectMs: 5_000,
   raceMs: 250,
@@ -43,7 +45,8 @@ export interface Deadlines {
 
 export function deadlinesOf(startedAtMs: number, budgetMs: number, limits: Limits): Deadlines {
   const endMs = startedAtMs + budgetMs
-  const dotMs = endMs - Math.min(budgetMs, Math.max(budgetMs * limits.dotShare, limits.dotAtLeastMs))
+  const { dotShare, dotAtLeastMs, dotShareAtMost } = limits
+  const dotMs = endMs - Math.min(budgetMs * dotShareAtMost, Math.max(budgetMs * dotShare, dotAtLeastMs))
   return { slotMs: dotMs - (dotMs - startedAtMs) * limits.talkShare, dotMs, endMs }
 }
 

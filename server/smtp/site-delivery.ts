@@ -39,8 +39,12 @@ export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): P
   const place = { key: `${sourceAddress} ${site.key}`, mx: site.hosts[0]?.name ?? '' }
   const slot = await tools.pool.take(place, deadlines.slotMs, signal)
   if (slot.kind === 'none') return ledger.close(slot.cause)
-  const session = await converse(tools, delivery, ledger, slot.session)
-  slot.free(session)
+  let session: Session | undefined
+  try {
+    session = await converse(tools, delivery, ledger, slot.session)
+  } finally {
+    slot.free(session)
+  }
   return ledger.close('no time was left')
 }
 
@@ -84,15 +88,20 @@ function hostsAfter({ phase, how }: Failure, { hosts, host, isIdle, mayRepeat }:
   if (how === 'garbage') return mayRepeat ? [host] : []
   const isElsewhereBetter =
     how === 'refused' ? phase === 'greeting' || phase === 'ehlo' : how === 'closed' || how === 'timeout'
-  return isElsewhereBetter ? hosts.filter(({ name }) => name !== host.name) : []
+  return isElsewhereBetter ? hosts.filter(({ name }) => name !== host.name).slice(0, HOSTS - 1) : []
 }
 
 type Evidence = Pick<Attempt, 'mx' | 'ip' | 'tls'>
 
+interface FailedTry {
+  failure: Failure
+  evidence: Evidence
+}
+
 /** What has become of each recipient so far. */
 function createLedger(delivery: SiteDelivery) {
   const attempts: (Attempt | undefined)[] = delivery.recipients.map(() => undefined)
-  let last: { failure: Failure; evidence: Evidence } | undefined
+  let last: FailedTry | undefined
   let isAsked = false
 
   function pending(): number[] {
@@ -123,20 +132,19 @@ function createLedger(delivery: SiteDelivery) {
   /** Everybody's attempt; `cause` is for those nothing was tried for. */
   function close(cause: string): Attempt[] {
     for (const i of pending()) {
-      const failure: Failure = last?.failure ?? { kind: 'failure', phase: 'connect', how: 'local', detail: cause }
-      const { mx = '', ...rest } = last?.evidence ?? { tls: null }
-      const outcome = outcomeOf(failure, mx)
+      const { failure, evidence } = last ?? nothingTried(cause)
       const { phase, reply, detail } = failure
-      settle(
-        i,
-        { phase, reply, detail, outcome: isAsked ? notOurs(outcome) : outcome },
-        { mx: mx || undefined, ...rest },
-      )
+      const outcome = outcomeOf(failure, evidence.mx ?? '')
+      settle(i, { phase, reply, detail, outcome: isAsked ? notOurs(outcome) : outcome }, evidence)
     }
     return attempts as Attempt[]
   }
 
   return { mail, note, close, isAsked: () => isAsked }
+}
+
+function nothingTried(cause: string): FailedTry {
+  return { failure: { kind: 'failure', phase: 'connect', how: 'local', detail: cause }, evidence: { tls: null } }
 }
 
 /** Once the caller was asked for leave he may have noted it: "nothing happened" is no longer an answer. */

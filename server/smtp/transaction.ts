@@ -4,6 +4,7 @@ import { acceptedOf, type Envelope, sendEnvelope, verdictOf } from './envelope.t
 import { type Failure, failureOf } from './failure.ts'
 import type { Deadlines } from './limits.ts'
 import type { Session } from './session.ts'
+import type { Broken } from './wire.ts'
 
 export interface Mail {
   sender: string
@@ -55,13 +56,15 @@ function tooLargeFor({ extensions: { maxSize }, host }: Session, { content }: Ma
 async function sendContent(session: Session, mail: Mail, { verdicts }: Envelope): Promise<Result> {
   const { wire } = session
   const { dotMs } = mail.deadlines
-  const accepted = acceptedOf(verdicts)
+  const fail = (trouble: Broken): Result => ({ verdicts, failure: failureOf('data', trouble), reusable: false })
+  const before = wire.trouble()
+  if (before) return fail(before)
   let leave: boolean | undefined
   let isPoured = false
   const poured = wire.pour(mail.content.pieces).then(() => {
     isPoured = true
   })
-  const asked = askLeave(mail, accepted).then((answer) => {
+  const asked = askLeave(mail, acceptedOf(verdicts)).then((answer) => {
     leave = answer
   })
   const all = await wire.during(Promise.all([poured, asked]), dotMs)
@@ -69,11 +72,11 @@ async function sendContent(session: Session, mail: Mail, { verdicts }: Envelope)
   if ('how' in all) await settled(asked, dotMs)
 
   if (leave === false || (leave === undefined && isPoured)) return forbid(verdicts, leave)
-  if ('how' in all) return { verdicts, failure: failureOf('data', all), reusable: false }
-  const late = { kind: 'broken' as const, how: 'timeout' as const, detail: 'out of time before the dot' }
-  if (performance.now() >= dotMs) return { verdicts, failure: failureOf('data', late), reusable: false }
-  const noise = { kind: 'broken' as const, how: 'garbage' as const, detail: 'words before the dot' }
-  if (!wire.isQuiet()) return { verdicts, failure: failureOf('data', noise), reusable: false }
+  if ('how' in all) return fail(all)
+  // Time stands still for no one: a process that was stopped meanwhile must not send what is no longer its own.
+  if (performance.now() >= dotMs) return fail({ kind: 'broken', how: 'timeout', detail: 'out of time before the dot' })
+  const behind = wire.trouble()
+  if (behind) return fail(behind)
   return sendDot(session, mail, verdicts)
 }
 

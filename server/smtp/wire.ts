@@ -33,7 +33,9 @@ export interface Wire {
   /** Between two transactions: `onEnd` is told once of a close, of an unasked word or of the end of the time. */
   rest(untilMs: number, onEnd: () => void): void
   wake(): void
-  /** Nothing is broken, nothing waits to be read, nothing is owed. */
+  /** Why nothing more may be said: the wire is broken, or there are words that nobody asked for. */
+  trouble(): Broken | undefined
+  /** No trouble, and no reply is owed. */
   isQuiet(): boolean
   /** Ends all waiting with `left` and closes at once. */
   leave(): void
@@ -92,8 +94,7 @@ export function createWire(socket: Socket, due: number): Wire {
   const wire: Wire = {
     socket,
     say(commands, replies) {
-      if (due === 0 && parser.midway()) breakWith('garbage', 'words nobody asked for')
-      if (broken) return
+      if (wire.trouble()) return
       due += replies
       socket.write(commands, 'latin1')
     },
@@ -128,7 +129,11 @@ export function createWire(socket: Socket, due: number): Wire {
       settle = undefined
       alarm.clear()
     },
-    isQuiet: () => broken === undefined && due === 0 && heard.length === 0 && !parser.midway(),
+    trouble() {
+      if (due === 0 && parser.midway()) breakWith('garbage', 'words nobody asked for')
+      return broken
+    },
+    isQuiet: () => due === 0 && heard.length === 0 && wire.trouble() === undefined,
     leave() {
       breakWith('left', 'the caller left')
       wire.destroy()

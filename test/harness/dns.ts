@@ -1,5 +1,6 @@
-import { createSocket } from 'node:dgram'
-import { createServer } from 'node:net'
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:net'
 import {
   type Answer,
   decode,
@@ -41,9 +42,7 @@ const RCODES: Record<string, number> = { servfail: 2, nxdomain: 3, refused: 5 }
 
 /** A DNS server in this process, over UDP and TCP on one port of loopback. What its zone does not know is NXDOMAIN. */
 export async function startDns(zone: DnsServerForTests['zone'] = {}): Promise<DnsServerForTests> {
-  const udp = createSocket('udp4')
-  const tcp = createServer()
-  const port = await bindBoth()
+  const { udp, tcp, port } = await bindBoth()
   const queries: string[] = []
   const server: DnsServerForTests = { address: `127.0.0.1:${port}`, zone, queries, count, close }
 
@@ -62,13 +61,6 @@ export async function startDns(zone: DnsServerForTests['zone'] = {}): Promise<Dn
       )
     })
   })
-
-  async function bindBoth(): Promise<number> {
-    await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve))
-    const { port } = tcp.address() as { port: number }
-    await new Promise<void>((resolve) => udp.bind(port, '127.0.0.1', resolve))
-    return port
-  }
 
   function answer(message: Buffer, isTcp: boolean, send: (packet: Packet | Buffer) => void, hangUp?: () => void): void {
     const query = decode(message)
@@ -111,6 +103,22 @@ export async function startDns(zone: DnsServerForTests['zone'] = {}): Promise<Dn
     await new Promise<void>((resolve) => udp.close(resolve))
   }
   return server
+}
+
+/** One free port of both kinds; where TCP finds one that UDP has in use, another. */
+async function bindBoth(): Promise<{ udp: Socket; tcp: Server; port: number }> {
+  const tcp = createServer()
+  await once(tcp.listen(0, '127.0.0.1'), 'listening')
+  const { port } = tcp.address() as { port: number }
+  const udp = createSocket('udp4')
+  try {
+    udp.bind(port, '127.0.0.1')
+    await once(udp, 'listening')
+    return { udp, tcp, port }
+  } catch {
+    tcp.close()
+    return bindBoth()
+  }
 }
 
 export function mx(name: string, preference: number, exchange: string, ttl = 300): Answer {

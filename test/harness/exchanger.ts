@@ -82,7 +82,12 @@ const DEFAULT: Record<Exclude<Verb, 'handshake' | 'content'>, string> = {
 }
 
 /** A mail exchanger on loopback that behaves as its script says and remembers what it was told. */
-export async function startExchanger(script: Script = {}, tls?: TlsOptions, host = '127.0.0.1'): Promise<Exchanger> {
+export async function startExchanger(
+  script: Script = {},
+  options: TlsOptions & { port?: number } = {},
+  host = '127.0.0.1',
+): Promise<Exchanger> {
+  const { port = 0, ...tls } = options
   const sockets = new Set<Socket>()
   const times = new Map<Verb, number>()
   const exchanger: Exchanger = { port: 0, host, script, delayMs: 0, sessions: [], messages: [], close }
@@ -92,7 +97,7 @@ export async function startExchanger(script: Script = {}, tls?: TlsOptions, host
     socket.on('close', () => sockets.delete(socket))
     converse(socket, exchanger, (verb) => times.set(verb, (times.get(verb) ?? 0) + 1).get(verb)! - 1, tls)
   })
-  await new Promise<void>((resolve) => server.listen(0, host, resolve))
+  await new Promise<void>((resolve) => server.listen(port, host, resolve))
   const address = server.address()
   exchanger.port = typeof address === 'object' && address ? address.port : 0
 
@@ -103,7 +108,7 @@ export async function startExchanger(script: Script = {}, tls?: TlsOptions, host
   return exchanger
 }
 
-function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => number, tls?: TlsOptions): void {
+function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => number, tls: TlsOptions): void {
   const session: SeenSession = {
     from: plain.remoteAddress ?? '',
     commands: [],
@@ -118,6 +123,7 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
   let buffer = ''
   let spoke = false
   let inContent = false
+  let searched = 0
   let envelope = newEnvelope()
   let queue: Promise<unknown> = Promise.resolve()
 
@@ -152,8 +158,10 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
 
   function next(): number {
     if (inContent) {
-      const end = `\r\n${buffer}`.indexOf('\r\n.\r\n')
-      return end < 0 ? -1 : end + 3
+      if (buffer.startsWith('.\r\n')) return 3
+      const end = buffer.indexOf('\r\n.\r\n', searched)
+      searched = Math.max(0, buffer.length - 4)
+      return end < 0 ? -1 : end + 5
     }
     const end = buffer.indexOf('\r\n')
     return end < 0 ? -1 : end + 2
@@ -186,6 +194,7 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
     if (verb === 'quit') socket.end()
     if (verb === 'data' && said?.startsWith('3')) {
       inContent = true
+      searched = 0
       await perform('content', '')
     }
   }

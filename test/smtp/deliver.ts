@@ -1,4 +1,4 @@
-import { afterAll } from 'vitest'
+import { afterAll, vi } from 'vitest'
 import type { Attempt, Delivery, Engine, Host, Site } from '../../server/smtp/attempt.ts'
 import { createEngine, type EngineOptions } from '../../server/smtp/engine.ts'
 import type { Resolver } from '../../server/smtp/resolver.ts'
@@ -19,8 +19,8 @@ const NO_DNS: Resolver = {
   aaaa: async () => ({ kind: 'nxdomain' }),
 }
 
-/** Patience of a test: a thirtieth of a true one. */
-export const QUICK = { dotAtLeastMs: 0, connectMs: 300, raceMs: 50, commandMs: 200, idleMs: 1_000 }
+/** The patience of a test. */
+export const QUICK = { dotAtLeastMs: 0, connectMs: 1_000, raceMs: 50, commandMs: 500, idleMs: 3_000 }
 
 export function engineWith({ limits, ...options }: Partial<EngineOptions> = {}): Engine {
   const engine = createEngine({
@@ -60,7 +60,7 @@ export function deliveryTo(site: Site, more: Partial<Delivery> = {}): Delivery {
     recipients: [{ address: 'user@example.test', site }],
     content: CONTENT,
     startedAtMs: performance.now(),
-    budgetMs: 2_000,
+    budgetMs: 6_000,
     beforeDot: async () => true,
     ...more,
   }
@@ -82,6 +82,11 @@ export async function closedPort(): Promise<{ host: string; port: number }> {
   const exchanger = await startExchanger()
   await exchanger.close()
   return { host: '127.0.0.1', port: exchanger.port }
+}
+
+/** What the other side sees a moment later. */
+export function eventually(check: () => void): Promise<void> {
+  return vi.waitFor(check, { timeout: 2_000, interval: 10 })
 }
 
 export function sleep(ms: number): Promise<void> {

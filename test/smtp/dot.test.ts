@@ -1,12 +1,14 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Attempt } from '../../server/smtp/attempt.ts'
-import { deliveryTo, engineWith, exchangerWith, send, siteOf, sleep, word } from './deliver.ts'
+import { deliveryTo, engineWith, eventually, exchangerWith, send, siteOf, sleep, word } from './deliver.ts'
+
+vi.setConfig({ maxConcurrency: 16 })
 
 // The final dot: who may allow it, what forbids it, and what its reply is waited for.
 
 const BIG = [Buffer.from(`${'x'.repeat(76)}\r\n`.repeat(400_000))]
 
-test.each([
+test.concurrent.each([
   ['says no', async () => false],
   ['throws', async () => Promise.reject(new Error('no database'))],
   [
@@ -16,7 +18,7 @@ test.each([
     },
   ],
   ['says something else', async () => 'yes' as unknown as boolean],
-  ['says yes too late', () => sleep(700).then(() => true)],
+  ['says yes too late', () => sleep(900).then(() => true)],
   ['never answers', () => new Promise<boolean>(() => {})],
 ])('a caller who %s: no dot on the wire, a temporary failure, and nobody else is tried', async (_, beforeDot) => {
   const [first, second] = [await exchangerWith(), await exchangerWith()]
@@ -26,14 +28,13 @@ test.each([
     outcome: { kind: 'bounced', reason: 'temporary_failure', retryable: true },
     detail: expect.stringContaining('no leave for the dot'),
   })
-  await sleep(300)
   const session = first.sessions[0]!
+  await eventually(() => expect(session.closed).toBe(true))
   expect(session.segments.join('')).toMatch(/Hello\.\r\n$/)
-  expect(session.closed).toBe(true)
   expect([first.messages.length, second.sessions.length]).toEqual([0, 0])
 })
 
-test('the caller is asked while the content is on its way, and the dot waits for him', async () => {
+test.concurrent('the caller is asked while the content is on its way, and the dot waits for him', async () => {
   const exchanger = await exchangerWith()
   let arrived = ''
   const attempt = await send(engineWith(), siteOf(exchanger), {
@@ -48,16 +49,27 @@ test('the caller is asked while the content is on its way, and the dot waits for
   expect(word(attempt)).toBe('delivered')
 })
 
-test('a server that stops reading meets the deadline, and gets no dot', async () => {
+test.concurrent('who is told more than the go-ahead for the content asks nobody for leave', async () => {
+  const exchanger = await exchangerWith({ data: { raw: '354 go\r\n250 2.0.0 queued\r\n' } })
+  let isAsked = false
+  const beforeDot = async () => {
+    isAsked = true
+    return true
+  }
+  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot })
+  expect([word(attempt), isAsked]).toEqual(['temporary_failure', false])
+})
+
+test.concurrent('a server that stops reading meets the deadline, and gets no dot', async () => {
   const [first, second] = [await exchangerWith({ content: 'deaf' }), await exchangerWith()]
   const startedAt = performance.now()
   const attempt = await send(engineWith(), siteOf(first, second), { content: BIG, budgetMs: 1_000 })
   expect(attempt).toMatchObject({ phase: 'data', outcome: { reason: 'connection_timeout' } })
-  expect(performance.now() - startedAt).toBeLessThan(800)
+  expect(performance.now() - startedAt).toBeLessThan(990)
   expect(first.messages).toEqual([])
 })
 
-test('a server that goes while the content is on its way: the next host, after the leave was given anew', async () => {
+test.concurrent('a server that goes while the content is on its way: the next host, after the leave was given anew', async () => {
   for (const fault of ['close', 'reset'] as const) {
     const [first, second] = [await exchangerWith({ content: fault }), await exchangerWith()]
     let running = 0
@@ -75,7 +87,7 @@ test('a server that goes while the content is on its way: the next host, after t
   }
 })
 
-test('a server that goes while the caller says no: nobody else is tried', async () => {
+test.concurrent('a server that goes while the caller says no: nobody else is tried', async () => {
   const [first, second] = [await exchangerWith({ content: 'close' }), await exchangerWith()]
   const attempt = await send(engineWith(), siteOf(first, second), { beforeDot: () => sleep(50).then(() => false) })
   expect(word(attempt)).toBe('temporary_failure')
@@ -84,39 +96,30 @@ test('a server that goes while the caller says no: nobody else is tried', async 
 
 // The caller who leaves
 
-test.each(['greeting', 'ehlo', 'mail', 'rcpt', 'data'] as const)(
+test.concurrent.each(['greeting', 'ehlo', 'mail', 'rcpt', 'data'] as const)(
   'a caller who leaves while %s is waited for: our fault, at once, and nothing is sent',
   async (verb) => {
     const [first, second] = [await exchangerWith({ [verb]: 'stall' }), await exchangerWith()]
     const caller = new AbortController()
     setTimeout(() => caller.abort(), 50)
     const startedAt = performance.now()
-    const attempt = await send(engineWith(), siteOf(first, second), { signal: caller.signal })
+    const patient = engineWith({ limits: { commandMs: 3_000 } })
+    const attempt = await send(patient, siteOf(first, second), { signal: caller.signal, budgetMs: 8_000 })
     expect(attempt).toMatchObject({ outcome: { kind: 'our_fault', cause: 'the caller left' } })
-    expect(performance.now() - startedAt).toBeLessThan(150)
+    expect(performance.now() - startedAt).toBeLessThan(1_500)
     expect([first.messages.length, second.sessions.length]).toEqual([0, 0])
-    await sleep(20)
-    expect(first.sessions[0]!.closed).toBe(true)
+    await eventually(() => expect(first.sessions[0]!.closed).toBe(true))
   },
 )
 
-test('a caller who has left already is not even dialled for', async () => {
+test.concurrent('a caller who has left already is not even dialled for', async () => {
   const exchanger = await exchangerWith()
   const attempt = await send(engineWith(), siteOf(exchanger), { signal: AbortSignal.abort() })
   expect(attempt).toMatchObject({ outcome: { kind: 'our_fault', cause: 'the caller left' } })
   expect(exchanger.sessions).toEqual([])
 })
 
-test('a caller who leaves while a silent address is dialled', async () => {
-  const caller = new AbortController()
-  setTimeout(() => caller.abort(), 40)
-  const host = { name: 'mx', preference: 0, addresses: ['192.0.2.1'], port: 25 }
-  const attempt = await send(engineWith(), { key: 'x', hosts: [host] }, { signal: caller.signal })
-  // Where this machine has no route at all, the address is unreachable before anybody can leave.
-  expect(['our_fault', 'connection_timeout']).toContain(word(attempt))
-})
-
-test('from the question on the caller may leave as he likes: the send goes on', async () => {
+test.concurrent('from the question on the caller may leave as he likes: the send goes on', async () => {
   const exchanger = await exchangerWith({ dot: { after: 80, act: '250 2.0.0 ok' } })
   for (const when of [0, 20, 60]) {
     const caller = new AbortController()
@@ -132,7 +135,7 @@ test('from the question on the caller may leave as he likes: the send goes on', 
   }
 })
 
-test('a caller who leaves after the question does not stop the next host either', async () => {
+test.concurrent('a caller who leaves after the question does not stop the next host either', async () => {
   const [first, second] = [await exchangerWith({ content: 'close' }), await exchangerWith()]
   const caller = new AbortController()
   const attempt = await send(engineWith(), siteOf(first, second), {
@@ -145,7 +148,7 @@ test('a caller who leaves after the question does not stop the next host either'
   expect(word(attempt)).toBe('delivered')
 })
 
-test('a caller who leaves one site stops only what was not asked for yet', async () => {
+test.concurrent('a caller who leaves one site stops only what was not asked for yet', async () => {
   const [quick, slow] = [
     await exchangerWith({ dot: { after: 80, act: '250 ok' } }),
     await exchangerWith({ rcpt: 'stall' }),
@@ -167,30 +170,31 @@ test('a caller who leaves one site stops only what was not asked for yet', async
 
 // Time
 
-test('each command has its own limit, and all before the dot share one', async () => {
+test.concurrent('each command has its own limit, and all before the dot share one', async () => {
   const slow = { after: 150, act: '250 ok' } as const
   const exchanger = await exchangerWith({ ehlo: slow, mail: slow, rcpt: slow })
   const startedAt = performance.now()
   const attempt = await send(engineWith(), siteOf(exchanger), { budgetMs: 700 })
   expect(attempt).toMatchObject({ outcome: { reason: 'connection_timeout' }, detail: 'out of time' })
   expect(performance.now() - startedAt).toBeGreaterThan(340)
-  expect(performance.now() - startedAt).toBeLessThan(420)
+  expect(performance.now() - startedAt).toBeLessThan(690)
 })
 
-test('a site may have a command limit of its own', async () => {
+test.concurrent('a site may have a command limit of its own', async () => {
   const exchanger = await exchangerWith({ rcpt: 'stall' })
   const startedAt = performance.now()
-  const attempt = await send(engineWith(), { ...siteOf(exchanger), commandTimeoutMs: 40 })
+  const engine = engineWith({ limits: { commandMs: 3_000 } })
+  const attempt = await send(engine, { ...siteOf(exchanger), commandTimeoutMs: 200 }, { budgetMs: 8_000 })
   expect(attempt).toMatchObject({ phase: 'rcpt', outcome: { reason: 'connection_timeout' } })
-  expect(performance.now() - startedAt).toBeLessThan(150)
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
 })
 
-test('the reply to the dot may take what is left of the budget', async () => {
-  const exchanger = await exchangerWith({ dot: { after: 400, act: '250 2.0.0 ok' } })
-  expect(word(await send(engineWith(), siteOf(exchanger), { budgetMs: 600 }))).toBe('delivered')
+test.concurrent('the reply to the dot may take what is left of the budget', async () => {
+  const exchanger = await exchangerWith({ dot: { after: 700, act: '250 2.0.0 ok' } })
+  expect(word(await send(engineWith(), siteOf(exchanger), { budgetMs: 1_200 }))).toBe('delivered')
 })
 
-test('no host is dialled when the time before the dot is over', async () => {
+test.concurrent('no host is dialled when the time before the dot is over', async () => {
   const exchanger = await exchangerWith()
   const startedAtMs = performance.now() - 1_500
   expect(word(await send(engineWith(), siteOf(exchanger), { startedAtMs, budgetMs: 2_000 }))).toBe('our_fault')
@@ -199,48 +203,44 @@ test('no host is dialled when the time before the dot is over', async () => {
 
 // Late replies
 
-test.each([
+test.concurrent.each([
   ['250 2.0.0 queued', 'delivered'],
   ['550 5.7.1 no', 'policy_block'],
 ])('a reply %s after the limit: in doubt for the caller, told later for the record', async (reply, expected) => {
-  const exchanger = await exchangerWith({ dot: { after: 500, act: reply } })
+  const exchanger = await exchangerWith({ dot: { after: 900, act: reply } })
   const late: Attempt[] = []
   const engine = engineWith({ onLateReply: (attempt) => late.push(attempt) })
-  const attempt = await send(engine, siteOf(exchanger), { budgetMs: 300 })
+  const attempt = await send(engine, siteOf(exchanger), { budgetMs: 600 })
   expect(attempt).toMatchObject({ phase: 'after_dot', outcome: { kind: 'in_doubt' }, tls: null })
-  expect(attempt.durationMs).toBeGreaterThan(290)
+  expect(attempt.durationMs).toBeGreaterThan(590)
   expect(late).toEqual([])
-  await sleep(350)
-  expect(late.map(word)).toEqual([expected])
+  await eventually(() => expect(late.map(word)).toEqual([expected]))
   expect(late[0]).toMatchObject({
     phase: 'dot',
     mx: 'mx1.example.test',
     ip: '127.0.0.1',
     reply: { code: Number(reply.slice(0, 3)) },
   })
-  expect(late[0]!.durationMs).toBeGreaterThan(490)
-  expect(exchanger.sessions[0]!.commands.at(-1)).toBe('QUIT')
+  expect(late[0]!.durationMs).toBeGreaterThan(890)
+  await eventually(() => expect(exchanger.sessions[0]!.commands.at(-1)).toBe('QUIT'))
 })
 
-test('a late reply is waited for only so long, and only so many are', async () => {
+test.concurrent('a late reply is waited for only so long, and only so many are', async () => {
   const exchanger = await exchangerWith({ dot: 'stall' })
   const late: Attempt[] = []
   const onLateReply = (attempt: Attempt) => late.push(attempt)
-  const engine = engineWith({ onLateReply, limits: { lateReplyMs: 150, lateReplies: 2 } })
+  const engine = engineWith({ onLateReply, limits: { lateReplyMs: 300, lateReplies: 2 } })
   const site = siteOf(exchanger)
-  await Promise.all([1, 2, 3].map(() => send(engine, site, { budgetMs: 200 })))
-  await sleep(50)
-  expect(exchanger.sessions.filter(({ closed }) => closed)).toHaveLength(1)
-  await sleep(200)
-  expect(exchanger.sessions.filter(({ closed }) => closed)).toHaveLength(3)
+  await Promise.all([1, 2, 3].map(() => send(engine, site, { budgetMs: 600 })))
+  await eventually(() => expect(exchanger.sessions.filter(({ closed }) => closed)).toHaveLength(1))
+  await eventually(() => expect(exchanger.sessions.filter(({ closed }) => closed)).toHaveLength(3))
   expect(late).toEqual([])
 })
 
-test('closing the engine ends the waiting for late replies', async () => {
+test.concurrent('closing the engine ends the waiting for late replies', async () => {
   const exchanger = await exchangerWith({ dot: 'stall' })
   const engine = engineWith()
-  await send(engine, siteOf(exchanger), { budgetMs: 200 })
+  await send(engine, siteOf(exchanger), { budgetMs: 600 })
   engine.close()
-  await sleep(30)
-  expect(exchanger.sessions[0]!.closed).toBe(true)
+  await eventually(() => expect(exchanger.sessions[0]!.closed).toBe(true))
 })

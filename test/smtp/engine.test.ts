@@ -9,8 +9,8 @@ import {
   closedPort,
   deliveryTo,
   engineWith,
+  eventually,
   exchangerWith,
-  hostOf,
   send,
   siteOf,
   sleep,
@@ -129,10 +129,10 @@ test('with 50 ms to a round trip a reused connection takes 2.0 to 2.2 of them', 
   const [engine, site] = [engineWith(), siteOf(exchanger)]
   await send(engine, site)
   const durations: number[] = []
-  for (let i = 0; i < 5; i++) durations.push((await send(engine, site)).durationMs)
-  durations.sort((a, b) => a - b)
-  expect(durations[2]! / 50).toBeGreaterThanOrEqual(2)
-  expect(durations[2]! / 50).toBeLessThan(2.2)
+  for (let i = 0; i < 8; i++) durations.push((await send(engine, site)).durationMs)
+  // The quickest: what a busy machine adds is no round trip.
+  expect(Math.min(...durations) / 50).toBeGreaterThanOrEqual(1.99)
+  expect(Math.min(...durations) / 50).toBeLessThan(2.2)
 })
 
 test('fifty recipients are still two round trips', async () => {
@@ -231,7 +231,7 @@ test('each recipient has an outcome of its own, in the order asked', async () =>
 })
 
 test('sites are worked side by side, each with its own transaction and its own leave', async () => {
-  const slow = { dot: { after: 150, act: '250 ok' } }
+  const slow = { dot: { after: 300, act: '250 ok' } }
   const exchangers = [
     await exchangerWith(slow),
     await exchangerWith(slow),
@@ -247,7 +247,7 @@ test('sites are worked side by side, each with its own transaction and its own l
     }),
   )
   expect(attempts.map(word)).toEqual(['delivered', 'delivered', 'mailbox_does_not_exist', 'delivered', 'delivered'])
-  expect(performance.now() - startedAt).toBeLessThan(290)
+  expect(performance.now() - startedAt).toBeLessThan(590)
   expect(asked.sort()).toEqual([
     [0, 3],
     [1, 4],
@@ -274,9 +274,8 @@ test.each([
     const exchanger = await exchangerWith({ ...script, data: '354 give it to me' })
     const [engine, site] = [engineWith(), siteOf(exchanger)]
     expect(word(await send(engine, site))).toBe(expected)
-    await sleep(20)
+    await eventually(() => expect(exchanger.sessions[0]!.closed).toBe(true))
     expect(exchanger.sessions[0]!.segments.at(-1)).toMatch(/DATA\r\n$/)
-    expect(exchanger.sessions[0]!.closed).toBe(true)
   },
 )
 
@@ -325,9 +324,10 @@ test.each([
   const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(40).then(() => true) })
   expect(word(attempt)).toBe('temporary_failure')
   expect(exchanger.messages).toEqual([])
+  expect(exchanger.sessions.map(({ segments }) => segments.join('')).join('')).not.toMatch(/\r\n\.\r\n/)
 })
 
-// Hosts and addresses
+// Hosts
 
 test('refused on all hosts is a connection timeout, with the last one as evidence', async () => {
   const [first, second] = [await closedPort(), await closedPort()]
@@ -379,44 +379,7 @@ test('what the first host refused stays refused, the second gets the others only
   expect(linesOf(second).filter((line) => line.startsWith('RCPT'))).toEqual(['RCPT TO:<yes@example.test>'])
 })
 
-test('two addresses of a host are raced: the silent one costs a moment, the refused one nothing', async () => {
-  const exchanger = await exchangerWith({}, undefined, '127.0.0.2')
-  for (const dead of ['127.0.0.9', '192.0.2.1']) {
-    const host = { ...hostOf(exchanger), addresses: [dead, '127.0.0.2'] }
-    const startedAt = performance.now()
-    const attempt = await send(engineWith(), { key: dead, hosts: [host] })
-    expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, ip: '127.0.0.2' })
-    expect(performance.now() - startedAt).toBeLessThan(250)
-  }
-})
-
-test('a third address is not tried', async () => {
-  const exchanger = await exchangerWith()
-  const host = { ...hostOf(exchanger), addresses: ['127.0.0.8', '127.0.0.9', '127.0.0.1'] }
-  expect(word(await send(engineWith(), { key: 'x', hosts: [host] }))).toBe('connection_timeout')
-  expect(exchanger.sessions).toEqual([])
-})
-
-test('mail leaves from the address that is configured, and is pooled by it', async () => {
-  const exchanger = await exchangerWith()
-  let dice = 0
-  const engine = engineWith({ sourceAddresses: ['127.0.0.5', '127.0.0.6', '::1'], random: () => dice })
-  const site = siteOf(exchanger)
-  await send(engine, site)
-  dice = 0.9
-  await send(engine, site)
-  dice = 0
-  await send(engine, site)
-  expect(exchanger.sessions.map(({ from }) => from)).toEqual(['127.0.0.5', '127.0.0.6'])
-})
-
 // Our own faults
-
-test('a source address that is not ours is our fault', async () => {
-  const exchanger = await exchangerWith()
-  const attempt = await send(engineWith({ sourceAddresses: ['192.0.2.7'] }), siteOf(exchanger, await exchangerWith()))
-  expect(attempt).toMatchObject({ outcome: { kind: 'our_fault', cause: expect.stringContaining('EADDRNOTAVAIL') } })
-})
 
 test('no more sockets is our fault; once the caller was asked for leave it is a temporary failure', () => {
   const script = new URL('without-sockets.ts', import.meta.url).pathname
@@ -436,9 +399,8 @@ test('an engine that was closed takes nothing more: draining', async () => {
   await send(engine, site)
   engine.close()
   expect(await send(engine, site)).toMatchObject({ outcome: { kind: 'our_fault', cause: 'draining' } })
-  await sleep(20)
+  await eventually(() => expect(exchanger.sessions[0]!.closed).toBe(true))
   expect(linesOf(exchanger).at(-1)).toBe('QUIT')
-  expect(exchanger.sessions[0]!.closed).toBe(true)
 })
 
 test('a send that is running when the engine is closed comes to its end', async () => {
@@ -448,8 +410,23 @@ test('a send that is running when the engine is closed comes to its end', async 
   await sleep(30)
   engine.close()
   expect(word(await running)).toBe('delivered')
-  await sleep(20)
-  expect(linesOf(exchanger).at(-1)).toBe('QUIT')
+  await eventually(() => expect(linesOf(exchanger).at(-1)).toBe('QUIT'))
+})
+
+test('a process that stood still past the time before the dot does not send it, leave or no leave', async () => {
+  const exchanger = await exchangerWith()
+  const attempt = await send(engineWith(), siteOf(exchanger), {
+    budgetMs: 1_000,
+    beforeDot: async () => {
+      const startedAt = performance.now()
+      while (performance.now() - startedAt < 520) {
+        // Standing still.
+      }
+      return true
+    },
+  })
+  expect(attempt).toMatchObject({ phase: 'data', outcome: { kind: 'bounced', reason: 'connection_timeout' } })
+  expect(exchanger.messages).toEqual([])
 })
 
 // Large

@@ -2,17 +2,21 @@ import { expect, test } from 'vitest'
 import { deadlinesOf, LIMITS, siteLimitsOf } from '../../server/smtp/limits.ts'
 
 test.each([
+  [4_000, 1_000],
   [20_000, 5_000],
   [30_000, 15_000],
   [40_000, 20_000],
   [60_000, 30_000],
-])('of %i ms the reply to the dot gets half and at least 15 s', (budgetMs, beforeDotMs) => {
-  const { dotMs, endMs, slotMs } = deadlinesOf(1_000, budgetMs, LIMITS)
-  expect(endMs).toBe(1_000 + budgetMs)
-  expect(dotMs).toBe(1_000 + beforeDotMs)
-  expect(slotMs).toBeGreaterThan(1_000)
-  expect(slotMs).toBeLessThan(dotMs)
-})
+])(
+  'of %i ms the reply to the dot gets half and at least 15 s, but never more than three quarters',
+  (budgetMs, beforeDotMs) => {
+    const { dotMs, endMs, slotMs } = deadlinesOf(1_000, budgetMs, LIMITS)
+    expect(endMs).toBe(1_000 + budgetMs)
+    expect(dotMs).toBe(1_000 + beforeDotMs)
+    expect(slotMs).toBeGreaterThan(1_000)
+    expect(slotMs).toBeLessThan(dotMs)
+  },
+)
 
 test('providers have limits of their own, by the end of the exchanger name', () => {
   const usual = siteLimitsOf('mx.example.com')

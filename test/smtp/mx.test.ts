@@ -1,11 +1,13 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import type { Lookup, Site } from '../../server/smtp/attempt.ts'
 import { createMxLookUp, type Route } from '../../server/smtp/mx.ts'
 import { createResolver } from '../../server/smtp/resolver.ts'
 import { a, aaaa, type DnsAct, type DnsServerForTests, mx, startDns } from '../harness/dns.ts'
 
+vi.setConfig({ maxConcurrency: 16 })
+
 const open: DnsServerForTests[] = []
-afterEach(async () => {
+afterAll(async () => {
   for (const dns of open.splice(0)) await dns.close()
 })
 
@@ -14,7 +16,7 @@ const isPublic = (address: string) => !/^(10\.|127\.|fd|::1$)/.test(address)
 async function world(zone: DnsServerForTests['zone'], routes: [string, Route][] = [], random = Math.random) {
   const dns = await startDns(zone)
   open.push(dns)
-  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 100 })
+  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 300 })
   const lookUp = createMxLookUp({ resolver, mayDial: isPublic, smtpPort: 25, routes: new Map(routes), random })
   return { dns, lookUp }
 }
@@ -100,12 +102,12 @@ const CASES: [string, Record<string, DnsAct>, Lookup['kind']][] = [
   ],
 ]
 
-test.each(CASES)('%s', async (_, zone, kind) => {
+test.concurrent.each(CASES)('%s', async (_, zone, kind) => {
   const { lookUp } = await world({ ...records, ...zone })
   expect((await lookUp(D)).kind).toBe(kind)
 })
 
-test('hosts come by preference, two at most, with the port that is configured', async () => {
+test.concurrent('hosts come by preference, two at most, with the port that is configured', async () => {
   const { lookUp } = await world({
     ...records,
     'MX example.test': [mx(D, 30, 'half.test'), mx(D, 20, 'mx2.test'), mx(D, 10, 'mx1.test')],
@@ -116,7 +118,7 @@ test('hosts come by preference, two at most, with the port that is configured', 
   ])
 })
 
-test('hosts of equal preference are shuffled anew for each send', async () => {
+test.concurrent('hosts of equal preference are shuffled anew for each send', async () => {
   const { lookUp } = await world({ ...records, 'MX example.test': [mx(D, 10, 'mx1.test'), mx(D, 10, 'mx2.test')] })
   const first = new Map<string, number>()
   for (let i = 0; i < 200; i++) {
@@ -127,7 +129,7 @@ test('hosts of equal preference are shuffled anew for each send', async () => {
   expect(first.get('mx2.test')).toBeGreaterThan(60)
 })
 
-test('both families are listed in turn, two addresses of each at most, private ones left out', async () => {
+test.concurrent('both families are listed in turn, two addresses of each at most, private ones left out', async () => {
   const { lookUp } = await world({
     'MX example.test': [mx(D, 10, 'many.test')],
     'A many.test': ['10.0.0.1', '192.0.2.1', '192.0.2.2', '192.0.2.3'].map((ip) => a('many.test', ip)),
@@ -139,7 +141,7 @@ test('both families are listed in turn, two addresses of each at most, private o
   expect(new Set(addresses).size).toBe(4)
 })
 
-test('domains with the same exchangers are one site, whatever order and case they are in', async () => {
+test.concurrent('domains with the same exchangers are one site, whatever order and case they are in', async () => {
   const { lookUp } = await world({
     ...records,
     'MX one.test': [mx('one.test', 10, 'mx1.test'), mx('one.test', 20, 'mx2.test')],
@@ -153,32 +155,32 @@ test('domains with the same exchangers are one site, whatever order and case the
   expect(three!.key).not.toBe(one!.key)
 })
 
-test('an exchanger listed twice is tried once', async () => {
+test.concurrent('an exchanger listed twice is tried once', async () => {
   const { lookUp } = await world({ ...records, 'MX example.test': [mx(D, 10, 'mx1.test'), mx(D, 20, 'MX1.test')] })
   expect(siteOf(await lookUp(D)).hosts).toHaveLength(1)
 })
 
-test('a thousand exchangers cost at most eight hosts to look at', async () => {
+test.concurrent('a thousand exchangers cost at most eight hosts to look at', async () => {
   const many = Array.from({ length: 1_000 }, (_, i) => mx(D, i, `mx${i}.${D}`))
   const { dns, lookUp } = await world({ 'MX example.test': { overTcp: many } })
   expect((await lookUp(D)).kind).toBe('no_mx_record')
   expect(dns.queries.length).toBeLessThanOrEqual(2 + 8 * 2)
 })
 
-test('where the first two can be used, the others are not asked for', async () => {
+test.concurrent('where the first two can be used, the others are not asked for', async () => {
   const zone = { ...records, 'MX example.test': [mx(D, 10, 'mx1.test'), mx(D, 20, 'mx2.test'), mx(D, 30, 'half.test')] }
   const { dns, lookUp } = await world(zone)
   await lookUp(D)
   expect(dns.count('A half.test')).toBe(0)
 })
 
-test('a hundred look-ups of a domain at once ask each question once', async () => {
+test.concurrent('a hundred look-ups of a domain at once ask each question once', async () => {
   const { dns, lookUp } = await world({ ...records, 'MX example.test': { after: 20, act: [mx(D, 10, 'mx1.test')] } })
   await Promise.all(Array.from({ length: 100 }, () => lookUp(D)))
   expect([...dns.queries].sort()).toEqual(['A mx1.test', 'AAAA mx1.test', 'MX example.test'])
 })
 
-test('a routed domain goes where its route says, private or not, and its MX is not asked for', async () => {
+test.concurrent('a routed domain goes where its route says, private or not, and its MX is not asked for', async () => {
   const { dns, lookUp } = await world({ 'A relay.test': [a('relay.test', '10.0.0.7')], 'AAAA relay.test': 'nodata' }, [
     ['ip.test', { host: '127.0.0.1', port: 2525 }],
     ['name.test', { host: 'relay.test', port: 26 }],

@@ -1,12 +1,14 @@
 import { isIPv4 } from 'node:net'
 import { decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
 import fc from 'fast-check'
-import { afterEach, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { createResolver } from '../../server/smtp/resolver.ts'
 import { a, aaaa, cname, type DnsServerForTests, mx, startDns } from '../harness/dns.ts'
 
+vi.setConfig({ maxConcurrency: 16 })
+
 const open: DnsServerForTests[] = []
-afterEach(async () => {
+afterAll(async () => {
   for (const dns of open.splice(0)) await dns.close()
 })
 
@@ -14,11 +16,11 @@ async function dnsWith(zone: DnsServerForTests['zone']) {
   const dns = await startDns(zone)
   open.push(dns)
   const clock = { ms: 0 }
-  const options = { tryTimeoutMs: 150, now: () => clock.ms }
+  const options = { tryTimeoutMs: 300, now: () => clock.ms }
   return { dns, clock, options, resolver: createResolver({ servers: [dns.address], ...options }) }
 }
 
-test('MX, A and AAAA records come with their TTL', async () => {
+test.concurrent('MX, A and AAAA records come with their TTL', async () => {
   const { resolver } = await dnsWith({
     'MX example.test': [mx('example.test', 20, 'MX2.example.test', 90), mx('example.test', 10, 'mx1.example.test', 60)],
     'A mx1.example.test': [a('mx1.example.test', '192.0.2.1', 30), a('mx1.example.test', '192.0.2.2', 30)],
@@ -40,41 +42,43 @@ test('MX, A and AAAA records come with their TTL', async () => {
   expect(await resolver.aaaa('mx1.example.test')).toEqual({ kind: 'records', ttlS: 30, records: ['2001:db8::1'] })
 })
 
-test('a name that does not exist is not the same as one without such a record', async () => {
+test.concurrent('a name that does not exist is not the same as one without such a record', async () => {
   const { resolver } = await dnsWith({ 'MX gone.test': 'nxdomain', 'MX plain.test': 'nodata' })
   expect(await resolver.mx('gone.test')).toEqual({ kind: 'nxdomain' })
   expect(await resolver.mx('plain.test')).toEqual({ kind: 'nodata' })
 })
 
-test.each(['servfail', 'refused', 'silence', 'garbage'] as const)('%s is a failure after two tries', async (fault) => {
-  const { dns, resolver } = await dnsWith({ 'MX example.test': fault })
-  const startedAt = performance.now()
-  expect(await resolver.mx('example.test')).toEqual({
-    kind: 'failure',
-    cause: expect.stringContaining('MX example.test'),
-  })
-  expect(dns.count('MX example.test')).toBe(2)
-  expect(performance.now() - startedAt).toBeLessThan(600)
-})
+test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
+  '%s is a failure after two tries',
+  async (fault) => {
+    const { dns, resolver } = await dnsWith({ 'MX example.test': fault })
+    const startedAt = performance.now()
+    expect(await resolver.mx('example.test')).toEqual({
+      kind: 'failure',
+      cause: expect.stringContaining('MX example.test'),
+    })
+    expect(dns.count('MX example.test')).toBe(2)
+    expect(performance.now() - startedAt).toBeLessThan(1_500)
+  },
+)
 
-test('a closed port is a failure at once', async () => {
-  const { dns, options } = await dnsWith({})
+test.concurrent('a closed port is a failure at once', async () => {
+  const dns = await startDns()
   await dns.close()
-  open.pop()
-  const resolver = createResolver({ servers: [dns.address], ...options, tryTimeoutMs: 5_000 })
+  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 5_000 })
   const startedAt = performance.now()
   expect(await resolver.mx('example.test')).toMatchObject({
     kind: 'failure',
     cause: expect.stringContaining('ECONNREFUSED'),
   })
-  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  expect(performance.now() - startedAt).toBeLessThan(4_000)
 })
 
-test('no server at all is a failure', async () => {
+test.concurrent('no server at all is a failure', async () => {
   expect(await createResolver({ servers: [] }).mx('example.test')).toMatchObject({ kind: 'failure' })
 })
 
-test('the second try goes to the second server', async () => {
+test.concurrent('the second try goes to the second server', async () => {
   const bad = await dnsWith({ '*': 'servfail' })
   const good = await dnsWith({ 'A example.test': [a('example.test', '192.0.2.1')] })
   const resolver = createResolver({ servers: [bad.dns.address, good.dns.address], ...good.options })
@@ -82,21 +86,21 @@ test('the second try goes to the second server', async () => {
   expect([bad.dns.queries.length, good.dns.queries.length]).toEqual([1, 1])
 })
 
-test('a first try that fails is forgotten when the second is answered', async () => {
+test.concurrent('a first try that fails is forgotten when the second is answered', async () => {
   const { resolver } = await dnsWith({
     'A example.test': (times) => (times === 0 ? 'silence' : [a('example.test', '192.0.2.1')]),
   })
   expect(await resolver.a('example.test')).toMatchObject({ kind: 'records' })
 })
 
-test('failures are never cached', async () => {
+test.concurrent('failures are never cached', async () => {
   const { dns, resolver } = await dnsWith({ 'A example.test': 'servfail' })
   await resolver.a('example.test')
   dns.zone['A example.test'] = [a('example.test', '192.0.2.1')]
   expect(await resolver.a('example.test')).toMatchObject({ kind: 'records' })
 })
 
-test.each([
+test.concurrent.each([
   ['records by their TTL', [a('example.test', '192.0.2.1', 100)], 100],
   ['records for an hour at most', [a('example.test', '192.0.2.1', 86_400)], 3_600],
   ['an alias by the lowest TTL', [cname('example.test', 'b.test', 20), a('b.test', '192.0.2.1', 100)], 20],
@@ -113,14 +117,14 @@ test.each([
   expect(dns.count('A example.test')).toBe(2)
 })
 
-test.each([0, 0x80000000, 0xffffffff])('a TTL of %i is not cached', async (ttl) => {
+test.concurrent.each([0, 0x80000000, 0xffffffff])('a TTL of %i is not cached', async (ttl) => {
   const { dns, resolver } = await dnsWith({ 'A example.test': [a('example.test', '192.0.2.1', ttl)] })
   await resolver.a('example.test')
   await resolver.a('example.test')
   expect(dns.count('A example.test')).toBe(2)
 })
 
-test('a hundred questions at once are asked once', async () => {
+test.concurrent('a hundred questions at once are asked once', async () => {
   const { dns, resolver } = await dnsWith({
     'MX example.test': { after: 30, act: [mx('example.test', 10, 'mx.test', 0)] },
   })
@@ -129,8 +133,9 @@ test('a hundred questions at once are asked once', async () => {
   expect(dns.queries).toEqual(['MX example.test'])
 })
 
-test('the cache is bounded', async () => {
-  const { dns, resolver } = await dnsWith({ '*': 'nodata' })
+test.concurrent('the cache is bounded', async () => {
+  const { dns, options } = await dnsWith({ '*': 'nodata' })
+  const resolver = createResolver({ servers: [dns.address], ...options, tryTimeoutMs: 5_000 })
   for (let i = 0; i < 10_000; i += 200)
     await Promise.all(Array.from({ length: 200 }, (_, j) => resolver.a(`n${i + j}.test`)))
   await resolver.a('n0.test')
@@ -140,7 +145,7 @@ test('the cache is bounded', async () => {
   expect(dns.queries.length).toBe(10_002)
 })
 
-test('an alias is followed as far as the answer goes', async () => {
+test.concurrent('an alias is followed as far as the answer goes', async () => {
   const { resolver } = await dnsWith({
     'A alias.test': [
       cname('alias.test', 'B.test'),
@@ -158,7 +163,7 @@ test('an alias is followed as far as the answer goes', async () => {
   expect(await resolver.a('stray.test')).toEqual({ kind: 'nodata' })
 })
 
-test('a truncated answer is asked for again over TCP', async () => {
+test.concurrent('a truncated answer is asked for again over TCP', async () => {
   const many = Array.from({ length: 1_000 }, (_, i) => mx('big.test', i, `mx${i}.big.test`))
   const { dns, resolver } = await dnsWith({ 'MX big.test': { overTcp: many } })
   const answer = await resolver.mx('big.test')
@@ -168,14 +173,14 @@ test('a truncated answer is asked for again over TCP', async () => {
   expect(records.map(({ preference }) => preference)).toEqual(Array.from({ length: 50 }, (_, i) => i))
 })
 
-test.each(['silence', 'close'] as const)('%s over TCP is a failure in time', async (fault) => {
+test.concurrent.each(['silence', 'close'] as const)('%s over TCP is a failure in time', async (fault) => {
   const { resolver } = await dnsWith({ 'MX big.test': { overTcp: fault } })
   const startedAt = performance.now()
   expect(await resolver.mx('big.test')).toMatchObject({ kind: 'failure' })
-  expect(performance.now() - startedAt).toBeLessThan(600)
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
 })
 
-test('what does not answer the question asked is ignored, and the true answer still counts', async () => {
+test.concurrent('what does not answer the question asked is ignored, and the true answer still counts', async () => {
   const { resolver } = await dnsWith({
     'A example.test': {
       forge: (reply) => {
@@ -198,7 +203,7 @@ test('what does not answer the question asked is ignored, and the true answer st
   expect(await resolver.a('example.test')).toMatchObject({ kind: 'records', records: ['192.0.2.1'] })
 })
 
-test('the case of the question is by chance, and so is its id', async () => {
+test.concurrent('the case of the question is by chance, and so is its id', async () => {
   const seen = { ids: new Set<number>(), names: new Set<string>() }
   const { resolver } = await dnsWith({
     '*': {
@@ -214,7 +219,7 @@ test('the case of the question is by chance, and so is its id', async () => {
   expect([...seen.names].filter((name) => name === name.toLowerCase())).toEqual([])
 })
 
-test('a server that only refers us elsewhere is a failure', async () => {
+test.concurrent('a server that only refers us elsewhere is a failure', async () => {
   const { resolver } = await dnsWith({ '*': { forge: (reply) => [{ ...reply, flags: 0 }] } })
   expect(await resolver.mx('example.test')).toMatchObject({
     kind: 'failure',
@@ -222,7 +227,7 @@ test('a server that only refers us elsewhere is a failure', async () => {
   })
 })
 
-test.each([
+test.concurrent.each([
   '',
   '.',
   'a..b',
@@ -238,9 +243,9 @@ test.each([
   expect(dns.queries).toEqual([])
 })
 
-test('an answer with any of its bytes changed gives addresses or none, never an exception', async () => {
+test.concurrent('an answer with any of its bytes changed gives addresses or none, never an exception', async () => {
   const { dns, options } = await dnsWith({})
-  const resolver = createResolver({ servers: [dns.address], ...options, tryTimeoutMs: 10 })
+  const resolver = createResolver({ servers: [dns.address], ...options, tryTimeoutMs: 20 })
   const change = fc.tuple(fc.nat(), fc.nat(255))
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 6 }), async (changes) => {
@@ -261,13 +266,13 @@ function spoil(query: Buffer, changes: [number, number][]): Buffer {
   return reply
 }
 
-test.each(['192.0.2.53', '[2001:db8::53]', '2001:db8::53', '192.0.2.53:5353', '[2001:db8::53]:5353'])(
+test.concurrent.each(['192.0.2.53', '[2001:db8::53]', '2001:db8::53', '192.0.2.53:5353', '[2001:db8::53]:5353'])(
   '%s is a DNS server',
   (server) => {
     expect(() => createResolver({ servers: [server.replace(/^\[([^\]]+)\]$/, '$1')] })).not.toThrow()
   },
 )
 
-test.each(['dns.test', '192.0.2.53:', '192.0.2.53:a', ':53', ''])('%j is not a DNS server', (server) => {
+test.concurrent.each(['dns.test', '192.0.2.53:', '192.0.2.53:a', ':53', ''])('%j is not a DNS server', (server) => {
   expect(() => createResolver({ servers: [server] })).toThrow(/not a DNS server/)
 })

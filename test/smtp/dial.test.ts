@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type SilentPort, startSilentPort } from '../harness/silent-port.ts'
+import { closedPort, engineWith, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
+
+let silent: SilentPort
+beforeAll(async () => {
+  silent = await startSilentPort()
+})
+afterAll(() => silent.close())
+
+test('an address that is silent is given up after its time, and the next host is tried', async () => {
+  const engine = engineWith({ limits: { connectMs: 300 } })
+  const startedAt = performance.now()
+  const lone = await send(engine, siteOf(silent))
+  expect(lone).toMatchObject({ phase: 'connect', outcome: { reason: 'connection_timeout' }, ip: '127.0.0.1' })
+  expect(lone.detail).toContain('silent')
+  expect(performance.now() - startedAt).toBeGreaterThan(290)
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
+  const second = await exchangerWith()
+  expect(await send(engine, siteOf(silent, second))).toMatchObject({
+    outcome: { kind: 'delivered' },
+    mx: 'mx2.example.test',
+  })
+})
+
+test('a silent address ends with the time before the dot, too', async () => {
+  const startedAt = performance.now()
+  const attempt = await send(engineWith({ limits: { connectMs: 10_000 } }), siteOf(silent, silent), { budgetMs: 600 })
+  expect(word(attempt)).toBe('connection_timeout')
+  expect(performance.now() - startedAt).toBeGreaterThan(290)
+  expect(performance.now() - startedAt).toBeLessThan(590)
+})
+
+test('two addresses are raced: the silent one costs the other its head start, no more', async () => {
+  const exchanger = await exchangerWith({}, { port: silent.port }, '127.0.0.2')
+  const host = { ...hostOf(exchanger), addresses: ['127.0.0.1', '127.0.0.2'] }
+  const engine = engineWith({ limits: { connectMs: 5_000, raceMs: 100 } })
+  const attempt = await send(engine, { key: 'race', hosts: [host] }, { budgetMs: 20_000 })
+  expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, ip: '127.0.0.2' })
+  expect(attempt.durationMs).toBeGreaterThan(95)
+  expect(attempt.durationMs).toBeLessThan(2_000)
+})
+
+test('an address that refuses costs the other nothing', async () => {
+  const exchanger = await exchangerWith({}, { port: (await closedPort()).port }, '127.0.0.2')
+  const host = { ...hostOf(exchanger), addresses: ['127.0.0.1', '127.0.0.2'] }
+  const engine = engineWith({ limits: { raceMs: 5_000 } })
+  const attempt = await send(engine, { key: 'race', hosts: [host] }, { budgetMs: 20_000 })
+  expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, ip: '127.0.0.2' })
+  expect(attempt.durationMs).toBeLessThan(2_000)
+})
+
+test('a third address is not tried', async () => {
+  const exchanger = await exchangerWith()
+  const host = { ...hostOf(exchanger), addresses: ['127.0.0.8', '127.0.0.9', '127.0.0.1'] }
+  expect(word(await send(engineWith(), { key: 'x', hosts: [host] }))).toBe('connection_timeout')
+  expect(exchanger.sessions).toEqual([])
+})
+
+test('a caller who leaves while a silent address is dialled: our fault, at once', async () => {
+  const caller = new AbortController()
+  const engine = engineWith({ limits: { connectMs: 5_000 } })
+  const running = send(engine, siteOf(silent, silent), { signal: caller.signal, budgetMs: 20_000 })
+  await sleep(50)
+  caller.abort()
+  expect(await running).toMatchObject({ outcome: { kind: 'our_fault', cause: 'the caller left' } })
+})
+
+test('mail leaves from the address that is configured, and is pooled by it', async () => {
+  const exchanger = await exchangerWith()
+  let dice = 0
+  const engine = engineWith({ sourceAddresses: ['127.0.0.5', '127.0.0.6', '::1'], random: () => dice })
+  const site = siteOf(exchanger)
+  await send(engine, site)
+  dice = 0.9
+  await send(engine, site)
+  dice = 0
+  await send(engine, site)
+  expect(exchanger.sessions.map(({ from }) => from)).toEqual(['127.0.0.5', '127.0.0.6'])
+})
+
+test('a host without an address of our family is unreachable', async () => {
+  const host = { name: 'mx', preference: 0, addresses: ['2001:db8::1'], port: 25 }
+  const attempt = await send(engineWith({ sourceAddresses: ['127.0.0.1'] }), { key: 'v6', hosts: [host] })
+  expect(attempt).toMatchObject({ phase: 'connect', outcome: { reason: 'connection_timeout' } })
+})
+
+test('a source address that is not ours is our fault, and no other host is tried', async () => {
+  const [first, second] = [await exchangerWith(), await exchangerWith()]
+  const attempt = await send(engineWith({ sourceAddresses: ['192.0.2.7'] }), siteOf(first, second))
+  expect(attempt).toMatchObject({ outcome: { kind: 'our_fault', cause: expect.stringContaining('EADDRNOTAVAIL') } })
+})
