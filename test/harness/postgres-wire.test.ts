@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { connect } from '../../server/db/connect.ts'
+import { testDatabase } from './postgres.ts'
+import { readStatements } from './postgres-wire.ts'
+import { startProxy } from './proxy.ts'
+
+test('statements are recognised when they are asked for and when they are done, prepared ones too', async () => {
+  const database = await testDatabase()
+  const url = new URL(database.url)
+  const proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
+  const read = readStatements()
+  const seen: string[] = []
+  proxy.onMessage = (message) => {
+    const { asked, answered } = read(message)
+    seen.push(...asked.map((sql) => `asked ${sql}`), ...answered.map((sql) => `answered ${sql}`))
+    return undefined
+  }
+  url.port = String(proxy.port)
+  const db = connect(url.href, { connections: 1 })
+  for (const value of [1, 2]) await db.$client.unsafe('select $1::int', [value], { prepare: true })
+  await db.$client.unsafe('select 3')
+  await db.$client.begin((tx) => tx`select 4`)
+  const ours = ['select $1::int', 'select $1::int', 'select 3', 'begin ', 'select 4', 'commit']
+  expect(seen.slice(-12)).toEqual(ours.flatMap((sql) => [`asked ${sql}`, `answered ${sql}`]))
+  await db.$client.end()
+  await proxy.close()
+  await database.drop()
+})

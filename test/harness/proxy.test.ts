@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { startProxy, type TcpProxy } from './proxy.ts'
+
+/** A server that says what it hears in angle brackets, behind a proxy, and all that is noticed at both ends. */
+async function setUp(onMessage?: TcpProxy['onMessage']) {
+  const seen = { heard: '', said: '', ends: [] as string[] }
+  const note = (who: string, socket: Socket) => {
+    socket.on('end', () => seen.ends.push(`${who} end`))
+    socket.on('error', (error: NodeJS.ErrnoException) => seen.ends.push(`${who} ${error.code}`))
+  }
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    note('server', socket)
+    socket.on('data', (bytes) => {
+      seen.heard += bytes
+      socket.write(`<${bytes}>`)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const proxy = await startProxy({ host: '127.0.0.1', port: (server.address() as AddressInfo).port })
+  if (onMessage) proxy.onMessage = onMessage
+  onTestFinished(async () => {
+    await proxy.close()
+    server.close()
+  })
+
+  function dial(): Socket {
+    const client = connect({ host: '127.0.0.1', port: proxy.port, allowHalfOpen: true, noDelay: true })
+    note('client', client)
+    return client.on('data', (bytes) => {
+      seen.said += bytes
+    })
+  }
+
+  /** Says it and waits for what comes back of it. */
+  async function say(client: Socket, word: string): Promise<void> {
+    client.write(word)
+    await expect.poll(() => seen.said).toContain(`<${word}>`)
+  }
+  return { seen, proxy, dial, say }
+}
+
+/** Does that to the messages with these words. */
+const on =
+  (word: string, act: ReturnType<TcpProxy['onMessage']>): TcpProxy['onMessage'] =>
+  ({ bytes }) =>
+    bytes.toString() === word ? act : undefined
+
+test('what is said passes, and is counted in its direction and connection', async () => {
+  const messages: string[] = []
+  const { proxy, dial, say } = await setUp(({ n, connection, direction, bytes }) => {
+    messages.push(`${n} ${connection} ${direction} ${bytes}`)
+    return undefined
+  })
+  const first = dial()
+  for (const word of ['a', 'b']) await say(first, word)
+  await say(dial(), 'c')
+  expect(messages).toEqual(['1 1 up a', '2 1 down <a>', '3 1 up b', '4 1 down <b>', '5 2 up c', '6 2 down <c>'])
+  expect([proxy.count, proxy.ports.length]).toEqual([6, 2])
+})
+
+test('an end passes too, one direction at a time', async () => {
+  const { seen, dial } = await setUp()
+  dial().end('bye')
+  await expect.poll(() => seen).toEqual({ heard: 'bye', said: '<bye>', ends: ['server end'] })
+})
+
+test('drop loses one message', async () => {
+  const { seen, dial, say } = await setUp(on('b', 'drop'))
+  const client = dial()
+  await say(client, 'a')
+  client.write('b')
+  await sleep(50)
+  await say(client, 'c')
+  expect(seen.heard).toBe('ac')
+})
+
+test('reset reaches both sides', async () => {
+  const { seen, dial, say } = await setUp(on('b', 'reset'))
+  const client = dial()
+  await say(client, 'a')
+  client.write('b')
+  await expect.poll(() => seen.ends.toSorted()).toEqual(['client ECONNRESET', 'server ECONNRESET'])
+  expect(seen.heard).toBe('a')
+})
+
+test('half-close ends one direction behind the message', async () => {
+  const { seen, dial, say } = await setUp(on('<a>', 'half_close'))
+  const client = dial()
+  await say(client, 'a')
+  client.write('b')
+  await expect.poll(() => seen).toEqual({ heard: 'ab', said: '<a>', ends: ['client end'] })
+})
+
+test('hang: nothing gets through any more, not even an end', async () => {
+  const { seen, dial } = await setUp(on('<a>', 'hang'))
+  const client = dial()
+  client.write('a')
+  await expect.poll(() => seen.heard).toBe('a')
+  client.end('b')
+  await sleep(50)
+  client.resetAndDestroy()
+  await sleep(50)
+  expect(seen).toEqual({ heard: 'a', said: '', ends: [] })
+})
+
+test('the first bytes of a message, and then a fault', async () => {
+  const { seen, dial } = await setUp(on('12345', { bytes: 2, act: 'reset' }))
+  dial().write('12345')
+  await expect.poll(() => seen.ends).toContain('client ECONNRESET')
+  expect('12').toContain(seen.heard)
+})
+
+test('a delay keeps the order of its direction', async () => {
+  const { seen, dial } = await setUp(on('a', { afterMs: 100, act: 'pass' }))
+  const client = dial()
+  client.write('a')
+  await sleep(20)
+  client.write('b')
+  await expect.poll(() => seen.heard).not.toBe('')
+  await expect.poll(() => seen.heard).toBe('ab')
+})
+
+test('without a target connections are reset, and served again with one', async () => {
+  const { seen, proxy, dial, say } = await setUp()
+  const { target } = proxy
+  proxy.target = undefined
+  dial()
+  await expect.poll(() => seen.ends).toEqual(['client ECONNRESET'])
+  proxy.target = target
+  await say(dial(), 'a')
+})
