@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { fromBinary } from '@bufbuild/protobuf'
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
+
+// `npm run gen` writes what is generated from the contract; with `--check` it only says what is not as it would write it.
+
+const run = promisify(execFile)
+const ROOT = new URL('..', import.meta.url).pathname
+const GEN = join(ROOT, 'gen')
+const OPENAPI = join(ROOT, 'docs/openapi.json')
+
+const scratch = await mkdtemp(join(tmpdir(), 'verdict-gen-'))
+try {
+  process.exitCode = process.argv.includes('--check') ? await check() : await generate()
+} finally {
+  await rm(scratch, { recursive: true })
+}
+
+async function generate(): Promise<number> {
+  await run('buf', ['generate'], { cwd: ROOT })
+  await writeFile(OPENAPI, await openApi())
+  return 0
+}
+
+async function check(): Promise<number> {
+  await run('buf', ['generate', '--output', scratch], { cwd: ROOT })
+  const stale = [
+    ...(await differences(join(scratch, 'gen'), GEN)),
+    ...((await readFile(OPENAPI, 'utf8').catch(() => '')) === (await openApi()) ? [] : [OPENAPI]),
+  ]
+  for (const file of stale) console.error(`${file} is not what the contract says: run "npm run gen"`)
+  return stale.length === 0 ? 0 : 1
+}
+
+/** Imported late: it stands on the code that may just have been generated. */
+async function openApi(): Promise<string> {
+  const { openApiText } = await import('./openapi/text.ts')
+  return openApiText(await contract())
+}
+
+/** The contract with its comments, which generated code leaves out. */
+async function contract() {
+  const file = join(scratch, 'contract.binpb')
+  await run('buf', ['build', '--as-file-descriptor-set', '--output', file], { cwd: ROOT })
+  return fromBinary(FileDescriptorSetSchema, await readFile(file))
+}
+
+async function differences(fresh: string, committed: string): Promise<string[]> {
+  const files = async (folder: string) =>
+    (await readdir(folder, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+  const all = new Set([...(await files(fresh)), ...(await files(committed))])
+  const read = (folder: string, name: string) => readFile(join(folder, name), 'utf8').catch(() => undefined)
+  const differing = [...all].map(async (name) =>
+    (await read(fresh, name)) === (await read(committed, name)) ? [] : [name],
+  )
+  return (await Promise.all(differing)).flat().map((name) => join(committed, name))
+}

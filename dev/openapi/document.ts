@@ -1,0 +1,158 @@
+import type { DescService } from '@bufbuild/protobuf'
+import { ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
+import { ERRORS } from '../../server/errors.ts'
+import { bindingsOf } from '../../server/http/bindings.ts'
+import { OPENAPI_PATH } from '../../server/http/docs-page.ts'
+import { wordOf } from '../../server/http/json-shape.ts'
+import type { Comments } from './comments.ts'
+import { errorResponse, json, operationOf, REQUEST_ID_HEADER, tagOf } from './operations.ts'
+import { createSchemas, type Schema } from './schemas.ts'
+
+export interface Document {
+  openapi: string
+  paths: Record<string, Record<string, object>>
+  components: { schemas: Record<string, Schema>; [kind: string]: object }
+  [key: string]: unknown
+}
+
+const DESCRIPTION = `Sends transactional email and answers with the verdict of the recipient's own mail server, in the same response.
+
+Bounces and rejections are answers (200), not errors. Every error has the body of the schema \`Error\`. The same calls are served over
+gRPC, gRPC-Web and Connect on the same port; see the Protobuf contract \`verdict.v1\`, or server reflection.`
+
+/** The OpenAPI 3.1 document of the REST interface. */
+export function openApiDocument(services: DescService[], comments: Comments, version: string): Document {
+  const schemas = createSchemas(comments)
+  const bindings = bindingsOf(services)
+  const paths: Document['paths'] = {}
+  for (const binding of bindings) {
+    paths[binding.path] ??= {}
+    paths[binding.path]![binding.verb.toLowerCase()] = operationOf(binding, schemas, comments)
+  }
+  const tags = bindings.map((binding) => [tagOf(binding), comments.get(binding.method.parent.typeName)])
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Verdict',
+      version,
+      description: DESCRIPTION,
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+      contact: { name: 'The operator of this server', url: '/docs' },
+    },
+    servers: [{ url: '/', description: 'This server' }],
+    security: [{ apiKey: [] }],
+    tags: [
+      ...[...new Map(tags as [string, string][])].map(([name, description]) => ({ name, description })),
+      { name: 'Server', description: 'The server itself.' },
+    ],
+    paths: { ...paths, ...serverPaths() },
+    components: { ...COMPONENTS, schemas: { ...schemas.components, ...OWN_SCHEMAS, Error: errorSchema(comments) } },
+  }
+}
+
+const COMPONENTS = {
+  securitySchemes: {
+    apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `svc_live_...` or `svc_test_...`.' },
+  },
+  parameters: {
+    RequestId: {
+      name: 'X-Request-Id',
+      in: 'header',
+      description: 'An id of your own for this request, 1 to 128 printable characters. It comes back in the answer.',
+      schema: { type: 'string' },
+      example: 'order-1234',
+    },
+  },
+  headers: {
+    RequestId: {
+      description: 'The id of this request, yours or a new one.',
+      required: true,
+      schema: { type: 'string' },
+      example: 'order-1234',
+    },
+  },
+}
+
+const OWN_SCHEMAS: Record<string, Schema> = {
+  Health: {
+    description: 'The process answers.',
+    type: 'object',
+    properties: { status: { const: 'ok' }, version: { type: 'string' }, region: { type: 'string' } },
+    required: ['status', 'version', 'region'],
+  },
+  Readiness: {
+    description: 'Whether the server takes calls, and the state of each thing it depends on.',
+    type: 'object',
+    properties: {
+      status: { enum: ['ready', 'not_ready'] },
+      checks: {
+        type: 'object',
+        properties: { draining: { enum: ['yes', 'no'] } },
+        additionalProperties: { type: 'string' },
+        required: ['draining'],
+      },
+    },
+    required: ['status', 'checks'],
+  },
+}
+
+function errorSchema(comments: Comments): Schema {
+  const served = ErrorReasonSchema.values.filter((value) => wordOf(value) in ERRORS)
+  const meanings = served.map(
+    (value) => `- \`${wordOf(value)}\`: ${comments.get(`verdict.v1.ErrorReason.${value.name}`)}`,
+  )
+  const fault = {
+    type: 'object',
+    properties: { field: { type: 'string' }, message: { type: 'string' } },
+    required: ['field', 'message'],
+  }
+  return {
+    description: 'The body of every error.',
+    type: 'object',
+    properties: {
+      error: { description: meanings.join('\n'), type: 'string', enum: served.map(wordOf) },
+      message: { description: 'What is wrong, in words.', type: 'string' },
+      retry_after: { description: 'Seconds to wait before trying again.', type: 'integer', minimum: 0 },
+      request_id: { description: 'The id in `X-Request-Id`.', type: 'string' },
+      details: {
+        description: 'The fields at fault, by their path: `attachments[0].content`.',
+        type: 'array',
+        items: fault,
+      },
+    },
+    required: ['error', 'message', 'request_id'],
+  }
+}
+
+/** What is served beside the contract. */
+function serverPaths(): Document['paths'] {
+  const open = (operationId: string, summary: string, responses: object) => ({
+    get: { operationId, tags: ['Server'], summary, security: [], responses },
+  })
+  const answer = (description: string, schema: object, example: unknown) => ({
+    description,
+    headers: REQUEST_ID_HEADER,
+    ...json(schema, example),
+  })
+  const readiness = { $ref: '#/components/schemas/Readiness' }
+  const checks = { database: 'ok', migrations: 'ok', draining: 'no' }
+  return {
+    [OPENAPI_PATH]: open('getOpenApi', 'This document', {
+      200: answer('The document.', { type: 'object' }, { openapi: '3.1.0' }),
+      401: errorResponse(['invalid_api_key']),
+    }),
+    '/healthz': open('getHealth', 'Whether the process answers', {
+      200: answer(
+        'It does.',
+        { $ref: '#/components/schemas/Health' },
+        { status: 'ok', version: '0.1.0', region: 'eu' },
+      ),
+      '4XX': errorResponse(['invalid_payload']),
+    }),
+    '/readyz': open('getReadiness', 'Whether the server takes calls', {
+      200: answer('It does.', readiness, { status: 'ready', checks }),
+      503: answer('It does not.', readiness, { status: 'not_ready', checks: { ...checks, database: 'failing' } }),
+      '4XX': errorResponse(['invalid_payload']),
+    }),
+  }
+}

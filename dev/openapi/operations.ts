@@ -1,0 +1,116 @@
+import { type DescField, getOption } from '@bufbuild/protobuf'
+import { scope } from '../../gen/verdict/v1/options_pb.ts'
+import { ERRORS, type ErrorReason } from '../../server/errors.ts'
+import type { Binding } from '../../server/http/bindings.ts'
+import type { Comments } from './comments.ts'
+import { EXAMPLES, type Example, HEADERS } from './examples.ts'
+import type { createSchemas } from './schemas.ts'
+
+type Schemas = ReturnType<typeof createSchemas>
+
+/** The operation of one method. Throws for a method without a comment or an example: a reader would stand before nothing. */
+export function operationOf(binding: Binding, schemas: Schemas, comments: Comments): object {
+  const { method, hasBody } = binding
+  const name = `${method.parent.name}.${method.name}`
+  const comment = comments.get(`${method.parent.typeName}.${method.name}`)
+  const example = EXAMPLES[name]
+  if (!comment || !example) throw new Error(`${name} needs a comment and an example`)
+  const [summary, description] = split(comment)
+  return {
+    operationId: method.localName,
+    tags: [tagOf(binding)],
+    summary,
+    description: [description, `Needs the scope \`${getOption(method, scope)}\`.`].filter(Boolean).join('\n\n'),
+    parameters: [...parameters(binding, schemas, example), ...(HEADERS[name] ?? []), REQUEST_ID_PARAMETER],
+    ...(hasBody ? { requestBody: json(schemas.message(method.input, 'request'), example.request, true) } : {}),
+    responses: {
+      200: {
+        description: 'The answer.',
+        headers: REQUEST_ID_HEADER,
+        ...json(schemas.message(method.output, 'answer'), example.answer),
+      },
+      ...errorResponses(binding),
+    },
+  }
+}
+
+export function tagOf({ method }: Binding): string {
+  return method.parent.name.replace(/Service$/, 's')
+}
+
+/** The first sentence, without its dot, and the rest. */
+function split(comment: string): [string, string] {
+  const end = /\.(\s|$)/.exec(comment)?.index ?? comment.length
+  return [comment.slice(0, end), comment.slice(end + 1).trim()]
+}
+
+const REQUEST_ID_PARAMETER = { $ref: '#/components/parameters/RequestId' }
+export const REQUEST_ID_HEADER = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
+
+function parameters({ method, inPath, hasBody }: Binding, schemas: Schemas, example: Example): object[] {
+  const place = (field: DescField) => (inPath.includes(field.jsonName) ? 'path' : 'query')
+  const fields = method.input.fields.filter((field) => !hasBody || place(field) === 'path')
+  return fields.map((field) => {
+    const { description, ...schema } = schemas.field(field, 'request')
+    const value = example.parameters?.[field.jsonName]
+    return {
+      name: field.jsonName,
+      in: place(field),
+      required: place(field) === 'path',
+      description,
+      schema,
+      ...(value === undefined ? {} : { example: value }),
+    }
+  })
+}
+
+export function json(schema: object, example?: unknown, required?: boolean): object {
+  const media = { schema, ...(example === undefined ? {} : { example }) }
+  return { ...(required ? { required } : {}), content: { 'application/json': media } }
+}
+
+const ALWAYS: ErrorReason[] = ['invalid_payload', 'invalid_api_key', 'insufficient_scope', 'transient_failure']
+const WITH_BODY: ErrorReason[] = ['payload_too_large', 'unsupported_media_type']
+const WITH_ID: ErrorReason[] = ['not_found', 'event_expired']
+const OF_SENDING: ErrorReason[] = ['invalid_address', 'domain_not_verified']
+
+/** The errors an operation can answer with, by status. */
+function errorResponses({ method, hasBody, inPath }: Binding): Record<string, object> {
+  const sends = getOption(method, scope) === 'emails.send'
+  const reasons = [
+    ...ALWAYS,
+    ...(hasBody ? WITH_BODY : []),
+    ...(inPath.length > 0 ? WITH_ID : []),
+    ...(sends ? OF_SENDING : []),
+  ]
+  const byStatus = Map.groupBy(reasons, (reason) => ERRORS[reason].status)
+  return Object.fromEntries([...byStatus].map(([status, reasons]) => [status, errorResponse(reasons)]))
+}
+
+const MESSAGES: Record<ErrorReason, string> = {
+  invalid_payload: 'The field subject must be a string.',
+  invalid_address: 'The address in to does not parse.',
+  invalid_api_key: 'This API key does not exist, was revoked or has expired.',
+  domain_not_verified: 'The domain of the from address is not a domain of this account.',
+  insufficient_scope: 'This API key lacks the scope of this call.',
+  not_found: 'There is no such message in this account.',
+  method_not_allowed: 'This path takes POST, OPTIONS.',
+  event_expired: 'It is older than the 90 days that everything is kept.',
+  payload_too_large: 'The request is larger than 15 MiB.',
+  unsupported_media_type: 'The body must be application/json in UTF-8.',
+  transient_failure: 'A fault of the service. Nothing was sent; it is safe to retry.',
+}
+
+export function errorResponse(reasons: ErrorReason[]): object {
+  const examples = reasons.map((error) => [
+    error,
+    { value: { error, message: MESSAGES[error], request_id: '5f2c1d1e-8a57-4e0e-9d0c-2b7a4f1d9c10' } },
+  ])
+  return {
+    description: `${reasons.map((reason) => `\`${reason}\``).join(' or ')}.`,
+    headers: REQUEST_ID_HEADER,
+    content: {
+      'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: Object.fromEntries(examples) },
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
+import { shapeOf, TIMESTAMP, wordOf, wordsOf } from '../../server/http/json-shape.ts'
+import type { Comments } from './comments.ts'
+
+/** JSON Schema 2020-12, as OpenAPI 3.1 has it. */
+export type Schema = Record<string, unknown>
+
+/** Requests are closed, so that a typo is an error; answers are open, so that they can grow. */
+export type Side = 'request' | 'answer'
+
+const SCALARS: { [scalar in ScalarType]?: Schema } = {
+  [ScalarType.STRING]: { type: 'string' },
+  [ScalarType.BOOL]: { type: 'boolean' },
+  [ScalarType.BYTES]: { type: 'string', contentEncoding: 'base64' },
+  [ScalarType.UINT32]: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
+  [ScalarType.INT32]: { type: 'integer', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 },
+  [ScalarType.DOUBLE]: { type: 'number' },
+}
+
+/** Collects the schemas of messages and enums under their names, as the JSON of `/api/v1` has them. */
+export function createSchemas(comments: Comments) {
+  const components: Record<string, Schema> = {}
+
+  function refer(name: string, make: () => Schema): Schema {
+    if (!(name in components)) {
+      components[name] = {}
+      Object.assign(components[name]!, make())
+    }
+    return { $ref: `#/components/schemas/${name}` }
+  }
+
+  const message = (desc: DescMessage, side: Side): Schema =>
+    refer(desc.name, () => ({
+      description: comments.get(desc.typeName),
+      type: 'object',
+      properties: Object.fromEntries(desc.fields.map((one) => [one.jsonName, field(one, side)])),
+      required: desc.fields.filter((one) => isRequired(one, side)).map((one) => one.jsonName),
+      ...(side === 'request' ? { additionalProperties: false } : {}),
+    }))
+
+  const words = (desc: DescEnum): Schema =>
+    refer(desc.name, () => ({
+      description: `${comments.get(desc.typeName)}\n\n${meanings(desc)}`,
+      type: 'string',
+      enum: [...wordsOf(desc).keys()],
+    }))
+
+  function meanings(desc: DescEnum): string {
+    const named = desc.values.filter((value) => value.number !== 0)
+    return named.map((value) => `- \`${wordOf(value)}\`: ${comments.get(`${desc.typeName}.${value.name}`)}`).join('\n')
+  }
+
+  function field(desc: DescField, side: Side): Schema {
+    const description = comments.get(`${desc.parent.typeName}.${desc.name}`)
+    const { nullWhenAbsent, oneOrList } = shapeOf(desc)
+    const one = value(desc, side)
+    if (desc.fieldKind === 'map') return { description, type: 'object', additionalProperties: one }
+    if (desc.fieldKind === 'list') {
+      const list = { type: 'array', items: one }
+      return { description, ...(oneOrList ? { oneOf: [one, list] } : list) }
+    }
+    return { description, ...(nullWhenAbsent ? { oneOf: [one, { type: 'null' }] } : one) }
+  }
+
+  function value(desc: DescField, side: Side): Schema {
+    if (desc.enum) return words(desc.enum)
+    if (desc.message) return desc.message.typeName === TIMESTAMP ? time(side) : message(desc.message, side)
+    return { ...SCALARS[desc.scalar!] }
+  }
+
+  return { components, message, field }
+}
+
+/** A request may give a date alone. */
+function time(side: Side): Schema {
+  return side === 'answer' ? { type: 'string', format: 'date-time' } : { type: 'string' }
+}
+
+/**
+ * In an answer what is always written; in a request the fields without presence, which the service cannot tell from empty ones and
+ * refuses when they are, and the lists that may be a single value.
+ */
+function isRequired(field: DescField, side: Side): boolean {
+  const { omitEmpty, nullWhenAbsent, oneOrList } = shapeOf(field)
+  const plural = field.fieldKind === 'list' || field.fieldKind === 'map'
+  if (side === 'request') return plural ? oneOrList : !field.proto.proto3Optional && !field.message
+  if (plural) return !omitEmpty
+  // A time that may be missing is declared `optional`, like everything else that may.
+  const always = !field.message || field.message.typeName === TIMESTAMP
+  return nullWhenAbsent || (always && !field.proto.proto3Optional)
+}

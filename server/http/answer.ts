@@ -1,0 +1,51 @@
+import type { ServerResponse } from 'node:http'
+import type { ConnectError } from '@connectrpc/connect'
+import { BadRequestSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { ERRORS, reasonOf } from '../errors.ts'
+import { type Call, shown } from './call.ts'
+
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Ends a call with an answer of known size. */
+export function answer(
+  { id, raw, response }: Call,
+  status: number,
+  type: string,
+  body: string | Buffer,
+  more?: Record<string, string>,
+): void {
+  const length = Buffer.byteLength(body)
+  const headers = { 'content-type': type, 'content-length': length, 'x-request-id': id, ...more }
+  // Both kinds of response take these; their types agree on nothing.
+  ;(response as ServerResponse).writeHead(status, headers).end(raw.method === 'HEAD' ? undefined : body)
+}
+
+/** Answers an error on REST: the documented body, and what HTTP wants beside it. */
+export function answerError(error: unknown, call: Call, more?: Record<string, string>): void {
+  const seen = shown(error, call)
+  if (call.closed) return
+  const { status, body } = errorBody(seen, call.id)
+  const headers = status === 401 ? { 'www-authenticate': 'Bearer', ...more } : more
+  answer(call, status, JSON_TYPE, JSON.stringify(body), headers)
+}
+
+/** The body of every error on REST. */
+export interface ErrorBody {
+  error: string
+  message: string
+  retry_after?: number
+  request_id: string
+  details?: { field: string; message: string }[]
+}
+
+/** An error made by `fail` as REST shows it. */
+export function errorBody(error: ConnectError, requestId: string): { status: number; body: ErrorBody } {
+  const reason = reasonOf(error)!
+  const [retry] = error.findDetails(RetryInfoSchema)
+  const violations = error.findDetails(BadRequestSchema).flatMap((request) => request.fieldViolations)
+  const body: ErrorBody = { error: reason, message: error.rawMessage, request_id: requestId }
+  if (retry?.retryDelay) body.retry_after = Number(retry.retryDelay.seconds)
+  if (violations.length > 0)
+    body.details = violations.map(({ field, description }) => ({ field, message: description }))
+  return { status: ERRORS[reason].status, body }
+}

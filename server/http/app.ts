@@ -1,0 +1,112 @@
+import type { DescMethod } from '@bufbuild/protobuf'
+import type { ServiceImplSpec } from '@connectrpc/connect'
+import type { Logger } from 'pino'
+import { type Caller, callerKey } from '../caller.ts'
+import { fail } from '../errors.ts'
+import type { BodyLimits } from './body.ts'
+import { createByteBudget } from './byte-budget.ts'
+import type { Call, RawRequest, RawResponse } from './call.ts'
+import { type Checks, healthService } from './health.ts'
+import { errors, text } from './interceptors.ts'
+import type { Admit } from './paths.ts'
+import { reflectionServices } from './reflection.ts'
+import { restPaths } from './rest.ts'
+import { createRouter } from './router.ts'
+import { rpcPaths } from './rpc.ts'
+import { sitePaths } from './site.ts'
+
+/** Who calls; throws an error made by `fail` when the call may not be made. Runs before a byte of the body is read. */
+export type Gate = (call: {
+  /** undefined for what is served to every key. */
+  method: DescMethod | undefined
+  authorization: string | null
+  remoteAddress: string
+}) => Promise<Caller>
+
+export interface AppParts {
+  /** What the contract's services do, as `createServiceImplSpec` binds them. */
+  services: ServiceImplSpec[]
+  gate: Gate
+  log: Logger
+  /** The state of each thing the server depends on: `ok`, `degraded` or what is wrong. Answers within a few seconds. */
+  checks(): Promise<Checks>
+  /** Shown by `/healthz`. */
+  about: { version: string; region: string }
+  /** Addresses and ranges of proxies whose X-Forwarded-For counts. */
+  trustProxy?: string[]
+  limits?: Partial<Limits>
+}
+
+export interface Limits {
+  bodyBytes: number
+  bodyTimeoutMs: number
+  /** Memory for bodies in flight, and how long a request waits for its share. */
+  budgetBytes: number
+  budgetWaitMs: number
+}
+
+const LIMITS: Limits = {
+  bodyBytes: 15 * 2 ** 20,
+  bodyTimeoutMs: 120_000,
+  budgetBytes: 256 * 2 ** 20,
+  budgetWaitMs: 30_000,
+}
+
+export interface App {
+  /** Answers one request of either HTTP. */
+  handle(request: RawRequest, response: RawResponse): void
+  /** What is not answered yet. */
+  inFlight: ReadonlySet<Call>
+  /** From now on new calls are refused with `transient_failure` and readiness is false. */
+  drain(): void
+  /** Aborted when the drain began. */
+  draining: AbortSignal
+  /** Every path that is served, with its methods. */
+  paths: { path: string; verbs: string[] }[]
+}
+
+/** The routes of every protocol. Throws for a contract it cannot serve. */
+export async function createApp(parts: AppParts): Promise<App> {
+  const limits = { ...LIMITS, ...parts.limits }
+  const budget = createByteBudget({ totalBytes: limits.budgetBytes, waitMs: limits.budgetWaitMs })
+  const body: BodyLimits = { maxBytes: limits.bodyBytes, timeoutMs: limits.bodyTimeoutMs, budget }
+  const draining = new AbortController()
+  const inFlight = new Set<Call>()
+  const admit = admission(parts.gate, draining.signal)
+  const common = { interceptors: [errors, text], limits: body }
+  const paths = [
+    ...restPaths({ ...common, services: parts.services, admit }),
+    ...(await sitePaths({ checks: parts.checks, about: parts.about, draining: draining.signal, admit })),
+    ...rpcPaths({ ...common, services: parts.services, admit }),
+    ...rpcPaths({ ...common, services: openServices(parts, draining.signal), admit: async () => {} }),
+  ]
+  return {
+    handle: await createRouter(paths, parts.log, parts.trustProxy ?? [], inFlight),
+    inFlight,
+    drain: () => draining.abort(),
+    draining: draining.signal,
+    paths: paths.map(({ path, verbs }) => ({ path, verbs: Object.keys(verbs) })),
+  }
+}
+
+/** The gate, and before it the drain: what comes after it began is not started, and told so while that is still certain. */
+function admission(gate: Gate, draining: AbortSignal): Admit {
+  return async (call) => {
+    if (draining.aborted) {
+      throw fail('transient_failure', 'This server is shutting down. Nothing was sent; it is safe to retry.')
+    }
+    const { method, remoteAddress } = call
+    const authorization = call.raw.headers.authorization ?? null
+    call.values.set(callerKey, await gate({ method, authorization, remoteAddress }))
+  }
+}
+
+function openServices({ services, checks }: AppParts, draining: AbortSignal): ServiceImplSpec[] {
+  const served = services.map(({ service }) => service)
+  const health = healthService(
+    checks,
+    draining,
+    served.map((service) => service.typeName),
+  )
+  return [health, ...reflectionServices([...served, health.service])]
+}

@@ -1,0 +1,140 @@
+import { fail } from '../errors.ts'
+import type { ByteBudget } from './byte-budget.ts'
+import type { Call } from './call.ts'
+
+export interface BodyLimits {
+  /** Largest body. */
+  maxBytes: number
+  /** Time for a body to arrive. */
+  timeoutMs: number
+  budget: ByteBudget
+}
+
+/** Bodies up to here need no share of the budget. */
+export const FREE_BYTES = 64 * 1024
+
+/**
+ * A body costs more than its bytes: it is there as bytes, text, parsed text, decoded content and the message built from it, though
+ * not all at once. Measured with 200 sends of 10 MB at the same time; see docs/adr/0012-byte-budget.md.
+ */
+export const SHARE_FACTOR = 3
+
+const EMPTY = Buffer.alloc(0)
+
+/** A whole body. Throws `payload_too_large`, `transient_failure` when memory is short, `invalid_payload` when it does not end. */
+export async function readBody(call: Call, limits: BodyLimits): Promise<Buffer> {
+  const length = contentLength(call)
+  if (length !== undefined && length <= FREE_BYTES) return readSmall(call, length, limits.timeoutMs)
+  const chunks: Buffer[] = []
+  for await (const chunk of bodyChunks(call, limits)) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+/** What most requests need, for a tenth of what going through a generator costs. */
+function readSmall({ raw, response }: Call, length: number, timeoutMs: number): Promise<Buffer> {
+  if (length === 0) return Promise.resolve(EMPTY)
+  if (raw.readableLength === length) return Promise.resolve(takeArrived(raw))
+  if (raw.headers.expect !== undefined) response.writeContinue()
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let missing = length
+    const settle = () => {
+      clearTimeout(timer)
+      response.off('close', settle)
+      raw.off('data', take)
+    }
+    const take = (chunk: Buffer) => {
+      chunks.push(chunk)
+      missing -= chunk.length
+      if (missing > 0) return
+      settle()
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    }
+    const timer = setTimeout(() => {
+      settle()
+      raw.resume()
+      reject(late(timeoutMs))
+    }, timeoutMs)
+    raw.on('data', take)
+    // The caller left: nobody waits for this promise any more.
+    response.once('close', settle)
+  })
+}
+
+/** A small body mostly comes with its head, and was parsed while the gate was asked. */
+function takeArrived(raw: Call['raw']): Buffer {
+  const body: Buffer = raw.read()
+  raw.resume()
+  return body
+}
+
+/**
+ * The chunks of a body as they arrive. A body of known size takes its share of the budget before its first byte is read. `sizeFrom`
+ * finds the size in the first chunk where a protocol writes it there. Endless streams of requests pass `endless`: no deadline.
+ */
+export async function* bodyChunks(
+  call: Call,
+  limits: BodyLimits,
+  { sizeFrom, endless = false }: { sizeFrom?: (first: Buffer) => number | undefined; endless?: boolean } = {},
+): AsyncGenerator<Buffer> {
+  const length = contentLength(call)
+  refuseLarge(length, limits)
+  if (length !== undefined && length > FREE_BYTES) await takeShare(call, length, limits)
+  if (call.raw.headers.expect !== undefined) call.response.writeContinue()
+
+  let total = 0
+  for await (const chunk of inTime(call, endless ? undefined : limits.timeoutMs)) {
+    if (total === 0 && length === undefined && sizeFrom) {
+      const size = sizeFrom(chunk)
+      refuseLarge(size, limits)
+      if (size !== undefined && size > FREE_BYTES) await takeShare(call, size, limits)
+    }
+    total += chunk.length
+    refuseLarge(total, limits)
+    if (total > FREE_BYTES && !call.release) await takeShare(call, limits.maxBytes, limits)
+    yield chunk
+  }
+}
+
+function contentLength({ raw }: Call): number | undefined {
+  const length = raw.headers['content-length']
+  return length === undefined ? undefined : Number(length)
+}
+
+export function refuseLarge(bytes: number | undefined, { maxBytes }: BodyLimits): void {
+  if (bytes === undefined || bytes <= maxBytes) return
+  throw fail('payload_too_large', `The request is larger than ${maxBytes / 2 ** 20} MiB.`)
+}
+
+async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Promise<void> {
+  const release = await budget.take(bytes * SHARE_FACTOR, call.signal)
+  // The caller may have left in the moment the share was given.
+  if (call.closed) {
+    release()
+    throw call.closed
+  }
+  call.release = release
+}
+
+/** Leaves the request open when reading stops half-way: its answer travels on the same connection. */
+async function* inTime(call: Call, timeoutMs: number | undefined): AsyncGenerator<Buffer> {
+  const chunks = call.raw.iterator({ destroyOnReturn: false })
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<never>((_, reject) => {
+    if (timeoutMs !== undefined) timer = setTimeout(() => reject(late(timeoutMs)), timeoutMs)
+  })
+  deadline.catch(() => {})
+  try {
+    for (;;) {
+      const next = await Promise.race([chunks.next(), deadline])
+      if (next.done) return
+      yield next.value
+    }
+  } finally {
+    clearTimeout(timer)
+    if (!call.raw.readableEnded) call.raw.resume()
+  }
+}
+
+const late = (timeoutMs: number) =>
+  fail('invalid_payload', `The body did not arrive within ${Math.ceil(timeoutMs / 1000)} s.`)

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { DescMethod } from '@bufbuild/protobuf'
+import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
+import type { Logger } from 'pino'
+import { callerKey, logFieldsKey, requestIdKey } from '../caller.ts'
+import { hideUnexpected, reasonOf } from '../errors.ts'
+
+export type RawRequest = IncomingMessage | Http2ServerRequest
+export type RawResponse = ServerResponse | Http2ServerResponse
+
+// Made once: an error for every finished request would cost more than the request's own work.
+const FINISHED = new ConnectError('The call is finished.', Code.Canceled)
+const LEFT = new ConnectError('The caller left.', Code.Canceled)
+const LINGER_MS = 10_000
+
+/** How the interceptors and the gate find the call they belong to. */
+export const callKey = createContextKey<Call | undefined>(undefined, { description: 'call' })
+
+/** One request from its head to the end of its answer, whatever the protocol. Writes its line in the log when it ends. */
+export class Call {
+  readonly id: string
+  readonly raw: RawRequest
+  readonly response: RawResponse
+  /** Behind a trusted proxy that of its client. */
+  readonly remoteAddress: string
+  readonly log: Logger
+  readonly values: ContextValues = createContextValues()
+  readonly startedAt = performance.now()
+  protocol: 'rest' | 'connect' | 'grpc' | 'grpc-web' = 'rest'
+  method: DescMethod | undefined
+  /** The pattern of the path; undefined for one that does not exist, since it may hold anything. */
+  path: string | undefined
+  /** For the log: the word of the error, `ok` without one. */
+  code = 'ok'
+  /** Gives the body's share of the byte budget back. */
+  release: (() => void) | undefined
+  /** Set when the answer is finished or the caller left before. */
+  closed: ConnectError | undefined
+  #controller: AbortController | undefined
+
+  /** `inFlight` holds the call as long as it lasts. */
+  constructor(raw: RawRequest, response: RawResponse, remoteAddress: string, log: Logger, inFlight: Set<Call>) {
+    this.id = requestIdOf(raw)
+    this.raw = raw
+    this.response = response
+    this.remoteAddress = remoteAddress
+    this.log = log
+    this.values.set(requestIdKey, this.id).set(logFieldsKey, {}).set(callKey, this)
+    inFlight.add(this)
+    response.once('close', () => {
+      inFlight.delete(this)
+      this.#close()
+    })
+  }
+
+  /** Aborted when the call is closed. Made when first asked for: few calls look at theirs. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.closed) this.#controller.abort(this.closed)
+    return this.#controller.signal
+  }
+
+  #close(): void {
+    const answered = this.response.writableFinished
+    this.closed = answered ? FINISHED : LEFT
+    this.#controller?.abort(this.closed)
+    this.release?.()
+    if (!this.raw.complete) linger(this.raw)
+    logCall(this, answered)
+  }
+}
+
+const SANE_ID = /^[\x21-\x7e]{1,128}$/
+
+/** The caller's X-Request-Id when it is 1 to 128 printable characters, a new one otherwise. */
+function requestIdOf(raw: RawRequest): string {
+  const given = raw.headers['x-request-id']
+  return typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID()
+}
+
+/** Reads on for a while after an answer, so that a caller still writing gets to see it, but not for ever. */
+function linger(raw: RawRequest): void {
+  raw.resume()
+  const timer = setTimeout(() => raw.destroy(), LINGER_MS).unref()
+  raw.once('close', () => clearTimeout(timer))
+}
+
+/** The one line of a request. Nothing the caller wrote stands in it but a request id. */
+function logCall(call: Call, answered: boolean): void {
+  const { id, protocol, raw, path, method, response, values } = call
+  const caller = values.get(callerKey)
+  const line = {
+    request_id: id,
+    protocol,
+    http_method: raw.method,
+    path,
+    rpc: method && `${method.parent.typeName}/${method.name}`,
+    status: answered ? response.statusCode : undefined,
+    code: answered ? call.code : 'client_left',
+    duration_ms: Math.round((performance.now() - call.startedAt) * 10) / 10,
+    account_id: caller?.accountId,
+    key_id: caller?.keyId,
+    ...values.get(logFieldsKey),
+  }
+  if (call.code === 'transient_failure') call.log.error(line, 'request')
+  else call.log.info(line, 'request')
+}
+
+/**
+ * What the caller may see of an error, its word noted for the log. The cause of a fault of ours is logged here and nowhere else:
+ * once, since an error that was shown has no cause left to show.
+ */
+export function shown(error: unknown, call: Call): ConnectError {
+  if (call.closed) return call.closed
+  const seen = hideUnexpected(error)
+  call.code = reasonOf(seen)!
+  if (call.code === 'transient_failure' && seen.cause !== undefined) {
+    call.log.error({ request_id: call.id, err: seen.cause }, 'unexpected fault')
+    seen.cause = undefined
+  }
+  return seen
+}

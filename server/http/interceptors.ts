@@ -1,0 +1,23 @@
+import type { Interceptor } from '@connectrpc/connect'
+import { fail } from '../errors.ts'
+import { callKey, shown } from './call.ts'
+import { textFaults } from './text.ts'
+
+/** Outermost: whatever is thrown becomes an error the caller may see, and its cause a line in the log. */
+export const errors: Interceptor = (next) => async (request) => {
+  try {
+    return await next(request)
+  } catch (error) {
+    // The caller's own deadline is the caller's to hear of.
+    if (request.signal.aborted && error === request.signal.reason) throw error
+    throw shown(error, request.contextValues.get(callKey)!)
+  }
+}
+
+/** Refuses text that no database and no mail can hold. */
+export const text: Interceptor = (next) => (request) => {
+  if (request.stream) return next(request)
+  const fields = textFaults(request.method.input, request.message)
+  if (fields.length === 0) return next(request)
+  throw fail('invalid_payload', `The field ${fields[0]!.field} ${fields[0]!.message}.`, { fields })
+}

@@ -1,0 +1,165 @@
+import { create, type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { FieldFault } from '../errors.ts'
+import { shapeOf, TIMESTAMP, unsupported, wordsOf } from './json-shape.ts'
+
+/** Turns a JSON value into the value of a field. What is wrong goes into `faults` under `path`; the result is then worthless. */
+type Reader = (json: unknown, path: string, faults: FieldFault[]) => unknown
+
+const MAX_FAULTS = 20
+const MAX_NAME = 64
+
+/** Reads a message from JSON and says everything that is wrong with it, in words and by the path of the field. */
+export function readMessage(desc: DescMessage, json: unknown): { message: Message; faults: FieldFault[] } {
+  const faults: FieldFault[] = []
+  const message = messageReader(desc)(json, '', faults) as Message
+  return { message, faults }
+}
+
+function blame(faults: FieldFault[], field: string, message: string): undefined {
+  if (faults.length < MAX_FAULTS) faults.push({ field, message })
+  return undefined
+}
+
+interface FieldReader {
+  localName: string
+  read: Reader
+}
+
+const messageReaders = new Map<DescMessage, Reader>()
+
+/** Made once for each message: reading then follows closures instead of descriptors. Throws for a field it cannot read. */
+export function messageReader(desc: DescMessage): Reader {
+  const made = messageReaders.get(desc)
+  if (made) return made
+  const fields = new Map<string, FieldReader>()
+  const reader: Reader = (json, path, faults) => readFields(desc, fields, json, path, faults)
+  messageReaders.set(desc, reader)
+  for (const field of desc.fields) {
+    if (field.oneof) throw unsupported(field, 'a oneof')
+    fields.set(field.jsonName, { localName: field.localName, read: fieldReader(field) })
+  }
+  return reader
+}
+
+function readFields(
+  desc: DescMessage,
+  fields: Map<string, FieldReader>,
+  json: unknown,
+  path: string,
+  faults: FieldFault[],
+) {
+  if (!isObject(json)) return blame(faults, path, 'must be an object')
+  const message = create(desc) as Message & Record<string, unknown>
+  for (const name of Object.keys(json)) {
+    const field = fields.get(name)
+    if (!field) blameUnknown(faults, fields, path, name)
+    else if (json[name] !== null) {
+      message[field.localName] = field.read(json[name], path ? `${path}.${name}` : name, faults)
+    }
+  }
+  return message
+}
+
+function blameUnknown(faults: FieldFault[], fields: Map<string, FieldReader>, path: string, name: string) {
+  const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
+  const meant = [...fields.keys()].find((known) => plain(known) === plain(name))
+  const short = name.slice(0, MAX_NAME)
+  blame(faults, path ? `${path}.${short}` : short, `is not a known field${meant ? `; did you mean "${meant}"?` : ''}`)
+}
+
+function fieldReader(field: DescField): Reader {
+  if (field.fieldKind === 'map') return mapReader(field)
+  if (field.fieldKind !== 'list') return valueReader(field, field)
+  const read = valueReader(field, { ...field, fieldKind: field.listKind } as Valued)
+  return listReader(read, shapeOf(field).oneOrList)
+}
+
+function listReader(read: Reader, oneOrList: boolean): Reader {
+  return (json, path, faults) => {
+    if (Array.isArray(json)) return json.map((item, i) => read(item, `${path}[${i}]`, faults))
+    if (oneOrList) return [read(json, path, faults)]
+    return blame(faults, path, 'must be a list')
+  }
+}
+
+function mapReader(field: DescField & { fieldKind: 'map' }): Reader {
+  if (field.mapKey !== ScalarType.STRING) throw unsupported(field, 'a map whose keys are no strings')
+  const read = valueReader(field, { ...field, fieldKind: field.mapKind } as unknown as Valued)
+  return (json, path, faults) => {
+    if (!isObject(json)) return blame(faults, path, 'must be an object')
+    // Without a prototype, so that the key "__proto__" is a key like any other.
+    const map: Record<string, unknown> = Object.create(null)
+    for (const name of Object.keys(json)) map[name] = read(json[name], `${path}.${name.slice(0, MAX_NAME)}`, faults)
+    return map
+  }
+}
+
+interface Valued {
+  fieldKind: 'scalar' | 'enum' | 'message'
+  scalar?: ScalarType
+  enum?: DescEnum
+  message?: DescMessage
+}
+
+function valueReader(field: DescField, { fieldKind, scalar, enum: words, message }: Valued): Reader {
+  if (fieldKind === 'enum') return wordReader(wordsOf(words!))
+  if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? readTime : messageReader(message!)
+  const read = SCALARS[scalar!]
+  if (!read) throw unsupported(field, ScalarType[scalar!])
+  return read
+}
+
+const SCALARS: { [scalar in ScalarType]?: Reader } = {
+  [ScalarType.STRING]: (json, path, faults) =>
+    typeof json === 'string' ? json : blame(faults, path, 'must be a string'),
+  [ScalarType.BOOL]: (json, path, faults) =>
+    typeof json === 'boolean' ? json : blame(faults, path, 'must be true or false'),
+  [ScalarType.BYTES]: readBase64,
+  [ScalarType.UINT32]: wholeNumber(0, 2 ** 32 - 1),
+  [ScalarType.INT32]: wholeNumber(-(2 ** 31), 2 ** 31 - 1),
+  [ScalarType.DOUBLE]: (json, path, faults) =>
+    typeof json === 'number' ? json : blame(faults, path, 'must be a number'),
+}
+
+function wholeNumber(min: number, max: number): Reader {
+  return (json, path, faults) =>
+    Number.isInteger(json) && (json as number) >= min && (json as number) <= max
+      ? json
+      : blame(faults, path, `must be a whole number from ${min} to ${max}`)
+}
+
+function wordReader(words: Map<string, number>): Reader {
+  const message = `must be one of ${[...words.keys()].join(', ')}`
+  return (json, path, faults) => words.get(json as string) ?? blame(faults, path, message)
+}
+
+/** Standard or URL alphabet, padded or not (RFC 4648 4 and 5), no line breaks. */
+function readBase64(json: unknown, path: string, faults: FieldFault[]) {
+  if (typeof json !== 'string') return blame(faults, path, 'must be a string of base64')
+  const padding = json.endsWith('==') ? 2 : json.endsWith('=') ? 1 : 0
+  const characters = json.length - padding
+  const bytes = Buffer.from(json, 'base64')
+  // Buffer skips what is not base64: fewer bytes than characters promise, so nothing needs to look at each of them again.
+  const whole = characters % 4 !== 1 && bytes.length === Math.floor((characters * 3) / 4)
+  const padded = padding === 0 || json.length % 4 === 0
+  return whole && padded ? bytes : blame(faults, path, 'must be base64 without line breaks')
+}
+
+const TIME = /^\d{4}-\d\d-(\d\d)(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/
+
+/** RFC 3339, or a date alone, which is its first moment in UTC. */
+function readTime(json: unknown, path: string, faults: FieldFault[]) {
+  const match = typeof json === 'string' ? TIME.exec(json) : null
+  const ms = match ? Date.parse(json as string) : Number.NaN
+  // Date.parse turns 30 February into 2 March.
+  const day = match && new Date(Date.parse((json as string).slice(0, 10))).getUTCDate()
+  if (Number.isNaN(ms) || day !== Number(match?.[1])) {
+    return blame(faults, path, 'must be a time such as 2026-01-31T12:00:00.000Z, or a date')
+  }
+  return timestampFromMs(ms)
+}
+
+function isObject(json: unknown): json is Record<string, unknown> {
+  return typeof json === 'object' && json !== null && !Array.isArray(json)
+}

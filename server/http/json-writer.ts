@@ -1,0 +1,103 @@
+import { type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
+import { shapeOf, TIMESTAMP, unsupported, wordOf } from './json-shape.ts'
+
+/** Turns the value of a field into what `JSON.stringify` writes. */
+type Writer = (value: never) => unknown
+
+/** A message as the JSON of `/api/v1`: fields in the order of the contract, so that equal messages give equal bytes. */
+export function writeMessage(desc: DescMessage, message: Message): unknown {
+  return messageWriter(desc)(message as never)
+}
+
+interface FieldWriter {
+  localName: string
+  jsonName: string
+  write: Writer
+  /** What is written for a field that is not there; undefined leaves it out. */
+  absent: null | undefined
+  /** For lists and maps: leave out an empty one. */
+  omitEmpty: boolean
+}
+
+const messageWriters = new Map<DescMessage, Writer>()
+
+/** Made once for each message. Throws for a field that has no place in the JSON. */
+export function messageWriter(desc: DescMessage): Writer {
+  const made = messageWriters.get(desc)
+  if (made) return made
+  const fields: FieldWriter[] = []
+  const writer = (message: Record<string, unknown>) => writeFields(fields, message)
+  messageWriters.set(desc, writer)
+  for (const field of desc.fields) {
+    if (field.oneof) throw unsupported(field, 'a oneof')
+    const { omitEmpty, nullWhenAbsent } = shapeOf(field)
+    const absent = nullWhenAbsent ? null : undefined
+    const { localName, jsonName } = field
+    fields.push({ localName, jsonName, write: fieldWriter(field), absent, omitEmpty })
+  }
+  return writer
+}
+
+function writeFields(fields: FieldWriter[], message: Record<string, unknown>) {
+  const json: Record<string, unknown> = {}
+  for (const { localName, jsonName, write, absent, omitEmpty } of fields) {
+    const value = message[localName]
+    if (value === undefined) {
+      if (absent === null) json[jsonName] = null
+    } else if (!omitEmpty || Object.keys(value as object).length > 0) json[jsonName] = write(value as never)
+  }
+  return json
+}
+
+function fieldWriter(field: DescField): Writer {
+  if (field.fieldKind === 'map') return mapWriter(field)
+  if (field.fieldKind !== 'list') return valueWriter(field, field)
+  const write = valueWriter(field, { ...field, fieldKind: field.listKind } as Valued)
+  return write === same ? same : (list: never[]) => list.map((item) => write(item))
+}
+
+function mapWriter(field: DescField & { fieldKind: 'map' }): Writer {
+  if (field.mapKey !== ScalarType.STRING) throw unsupported(field, 'a map whose keys are no strings')
+  const write = valueWriter(field, { ...field, fieldKind: field.mapKind } as unknown as Valued)
+  if (write === same) return same
+  return (map: Record<string, never>) =>
+    Object.fromEntries(Object.entries(map).map(([key, value]) => [key, write(value)]))
+}
+
+interface Valued {
+  fieldKind: 'scalar' | 'enum' | 'message'
+  scalar?: ScalarType
+  enum?: DescEnum
+  message?: DescMessage
+}
+
+const same: Writer = (value: unknown) => value
+
+function valueWriter(field: DescField, { fieldKind, scalar, enum: words, message }: Valued): Writer {
+  if (fieldKind === 'enum') return wordWriter(words!)
+  if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? writeTime : messageWriter(message!)
+  const write = SCALARS[scalar!]
+  if (!write) throw unsupported(field, ScalarType[scalar!])
+  return write
+}
+
+const SCALARS: { [scalar in ScalarType]?: Writer } = {
+  [ScalarType.STRING]: same,
+  [ScalarType.BOOL]: same,
+  [ScalarType.UINT32]: same,
+  [ScalarType.INT32]: same,
+  [ScalarType.DOUBLE]: same,
+  [ScalarType.BYTES]: (bytes: Uint8Array) =>
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64'),
+}
+
+function wordWriter(desc: DescEnum): Writer {
+  const words = new Map(desc.values.map((value) => [value.number, wordOf(value)]))
+  return (number: number) => words.get(number)
+}
+
+/** Always with milliseconds: Protobuf's own mapping leaves them out of a whole second. */
+function writeTime(time: Timestamp): string {
+  return new Date(timestampMs(time)).toISOString()
+}

@@ -1,0 +1,87 @@
+import type { DescMethod, Message } from '@bufbuild/protobuf'
+import type { Interceptor, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
+import { type FieldFault, fail } from '../errors.ts'
+import { answer, JSON_TYPE } from './answer.ts'
+import { type Binding, bindingsOf } from './bindings.ts'
+import { type BodyLimits, readBody } from './body.ts'
+import type { Call } from './call.ts'
+import { inProcess } from './in-process.ts'
+import { messageReader, readMessage } from './json-reader.ts'
+import { parseJson } from './json-text.ts'
+import { messageWriter, writeMessage } from './json-writer.ts'
+import type { Admit, Handler, Path } from './paths.ts'
+import { queryFields, readQuery } from './query.ts'
+
+export interface ProtocolParts {
+  services: ServiceImplSpec[]
+  interceptors: Interceptor[]
+  limits: BodyLimits
+  admit: Admit
+}
+
+/** The paths of every method with an http rule. Throws for a contract that REST cannot serve. */
+export function restPaths({ services, interceptors, limits, admit }: ProtocolParts): Path[] {
+  const paths = new Map<string, Path>()
+  for (const binding of bindingsOf(services.map(({ service }) => service))) {
+    const { method, verb, path } = binding
+    const entry = paths.get(path) ?? { path, verbs: {} }
+    if (entry.verbs[verb]) throw new Error(`${verb} ${path} is bound twice`)
+    const handler = restHandler(binding, implementationOf(services, method), interceptors, limits)
+    entry.verbs[verb] = { method, admit, handler }
+    paths.set(path, entry)
+  }
+  return [...paths.values()]
+}
+
+function implementationOf(services: ServiceImplSpec[], method: DescMethod): MethodImplSpec {
+  return services.find(({ service }) => service === method.parent)!.methods[method.localName]!
+}
+
+/** One JSON tree, one message, the implementation called in process, one JSON answer. */
+function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Interceptor[], limits: BodyLimits): Handler {
+  const { method, inPath, hasBody } = binding
+  messageReader(method.input)
+  messageWriter(method.output)
+  const query = hasBody ? new Map() : queryFields(method.input, inPath)
+  const invoke = inProcess(spec, interceptors)
+
+  return async (call, params) => {
+    const asked = readQuery(query, call.raw.url!)
+    const json = hasBody ? await readJson(call, limits) : asked
+    const { output, headers } = await invoke(read(binding, json, params), call)
+    if (!call.closed) answer(call, 200, JSON_TYPE, JSON.stringify(writeMessage(method.output, output)), headers)
+  }
+}
+
+const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?(utf-?8|us-ascii)"?\s*(;|$))/i
+
+/** The body as JSON; `{}` for an empty one, so that it fails for the fields that are missing. */
+async function readJson(call: Call, limits: BodyLimits): Promise<unknown> {
+  const type = call.raw.headers['content-type']
+  const isJson = type === undefined || /^\s*application\/json\s*(;|$)/i.test(type)
+  if (!isJson || OTHER_CHARSET.test(type ?? '')) {
+    throw fail('unsupported_media_type', 'The body must be application/json in UTF-8.')
+  }
+  if (call.raw.headers['content-encoding'] !== undefined) {
+    throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
+  }
+  return parseJson(await readBody(call, limits)) ?? {}
+}
+
+function read({ method, inPath }: Binding, json: unknown, params: Record<string, string>): Message {
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw fail('invalid_payload', 'The body must be a JSON object.')
+  }
+  const tree = json as Record<string, unknown>
+  for (const name of inPath) {
+    if (name in tree) throw refusal([{ field: name, message: 'is given by the path' }])
+    tree[name] = params[name]
+  }
+  const { message, faults } = readMessage(method.input, tree)
+  if (faults.length > 0) throw refusal(faults)
+  return message
+}
+
+function refusal(fields: FieldFault[]) {
+  return fail('invalid_payload', `The field ${fields[0]!.field} ${fields[0]!.message}.`, { fields })
+}

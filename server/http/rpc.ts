@@ -1,0 +1,104 @@
+import {
+  type ConnectRouterOptions,
+  createConnectRouter,
+  type HandlerContext,
+  type MethodImpl,
+} from '@connectrpc/connect'
+import { universalResponseToNodeResponse } from '@connectrpc/connect-node'
+import { fail } from '../errors.ts'
+import { answerError } from './answer.ts'
+import { type BodyLimits, bodyChunks, refuseLarge } from './body.ts'
+import { type Call, callKey, shown } from './call.ts'
+import { headersOf } from './in-process.ts'
+import type { Admit, Path } from './paths.ts'
+import type { ProtocolParts } from './rest.ts'
+
+const ENVELOPE_BYTES = 5
+
+/** The paths of gRPC, gRPC-Web and Connect. */
+export function rpcPaths({ services, interceptors, limits, admit }: ProtocolParts): Path[] {
+  const options: ConnectRouterOptions = {
+    interceptors,
+    requestGate: (context) => enter(context, limits, admit),
+    readMaxBytes: limits.maxBytes,
+    // Compressed, 200 KB can become 200 MB.
+    acceptCompression: [],
+    // An unknown field is lost data here as on REST.
+    jsonOptions: { ignoreUnknownFields: false, alwaysEmitImplicit: true },
+  }
+  const router = createConnectRouter(options)
+  for (const { methods } of services) {
+    for (const { method, impl } of Object.values(methods)) router.rpc(method, impl as MethodImpl<typeof method>)
+  }
+  return router.handlers.map((rpc) => {
+    const { method, requestPath: path } = rpc
+    const handler = (call: Call) => serve(rpc, limits, call)
+    // The request gate admits, so that a refusal speaks the protocol.
+    return { path, verbs: Object.fromEntries(rpc.allowedMethods.map((verb) => [verb, { method, handler }])) }
+  })
+}
+
+async function enter(context: HandlerContext, limits: BodyLimits, admit: Admit): Promise<void> {
+  const call = context.values.get(callKey)!
+  try {
+    await admit(call)
+    refuseLarge(Number(call.raw.headers['content-length'] ?? 0), limits)
+  } catch (error) {
+    throw shown(error, call)
+  }
+}
+
+type Rpc = ReturnType<typeof createConnectRouter>['handlers'][number]
+
+async function serve(handler: Rpc, limits: BodyLimits, call: Call): Promise<void> {
+  call.protocol = protocolOf(call.raw.headers['content-type'])
+  const answer = await handler({
+    httpVersion: call.raw.httpVersion,
+    method: call.raw.method!,
+    // Only the path and the query mean anything; Host may hold anything.
+    url: `http://localhost${call.raw.url}`,
+    header: headersOf(call.raw),
+    body: requestBody(call, limits),
+    signal: call.signal,
+    contextValues: call.values,
+  })
+  if (answer.status >= 400 && answer.body === undefined) return answerError(refusal(answer.status, handler), call)
+  call.response.setHeader('x-request-id', call.id)
+  if (answer.status >= 400 && call.code === 'ok') call.code = 'protocol_error'
+  universalResponseToNodeResponse(answer, call.response).catch((error) => {
+    if (!call.closed) shown(error, call)
+    call.response.destroy()
+  })
+  call.response.once('finish', () => {
+    const status = answer.trailer?.get('grpc-status') ?? '0'
+    if (status !== '0' && call.code === 'ok') call.code = 'protocol_error'
+  })
+}
+
+function protocolOf(type = ''): Call['protocol'] {
+  if (type.startsWith('application/grpc-web')) return 'grpc-web'
+  return type.startsWith('application/grpc') ? 'grpc' : 'connect'
+}
+
+/** The body under the same limits as on REST; an error of ours travels to the caller in its protocol. */
+async function* requestBody(call: Call, limits: BodyLimits): AsyncGenerator<Uint8Array> {
+  const single = call.method!.methodKind === 'unary' || call.method!.methodKind === 'server_streaming'
+  const enveloped = call.protocol !== 'connect' || call.method!.methodKind !== 'unary'
+  const sizeFrom = single && enveloped ? envelopeSize : undefined
+  try {
+    yield* bodyChunks(call, limits, { sizeFrom, endless: !single })
+  } catch (error) {
+    throw shown(error, call)
+  }
+}
+
+/** gRPC writes the size of a message in front of it. */
+function envelopeSize(first: Buffer): number | undefined {
+  return first.length < ENVELOPE_BYTES ? undefined : first.readUInt32BE(1) + ENVELOPE_BYTES
+}
+
+/** What the protocols refuse with a bare status. */
+function refusal(status: number, { method }: Rpc) {
+  if (status === 415) return fail('unsupported_media_type', 'The Content-Type is none of Connect, gRPC or gRPC-Web.')
+  return fail('invalid_payload', `${method.name} is not served in this way (${status}).`)
+}

@@ -1,0 +1,55 @@
+import { type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
+import type { FieldFault } from '../errors.ts'
+
+type Check = (value: never, path: string, faults: FieldFault[]) => void
+
+/** Text that JSON and Protobuf let through and nothing after them can hold: NUL characters and halves of a surrogate pair. */
+export function textFaults(desc: DescMessage, message: Message): FieldFault[] {
+  const faults: FieldFault[] = []
+  messageCheck(desc)(message as never, '', faults)
+  return faults
+}
+
+const messageChecks = new Map<DescMessage, Check>()
+
+function messageCheck(desc: DescMessage): Check {
+  const made = messageChecks.get(desc)
+  if (made) return made
+  const fields: { localName: string; jsonName: string; check: Check }[] = []
+  const check: Check = (message: Record<string, never>, path, faults) => {
+    for (const { localName, jsonName, check } of fields) {
+      const value = message[localName]
+      if (value !== undefined) check(value, path ? `${path}.${jsonName}` : jsonName, faults)
+    }
+  }
+  messageChecks.set(desc, check)
+  for (const field of desc.fields) {
+    const check = fieldCheck(field)
+    if (check) fields.push({ localName: field.localName, jsonName: field.jsonName, check })
+  }
+  return check
+}
+
+function fieldCheck(field: DescField): Check | undefined {
+  const one = field.scalar === ScalarType.STRING ? checkText : field.message ? messageCheck(field.message) : undefined
+  if (field.fieldKind === 'map') return mapCheck(one)
+  if (field.fieldKind !== 'list' || !one) return one
+  return (list: never[], path, faults) => {
+    for (let i = 0; i < list.length; i++) one(list[i]!, `${path}[${i}]`, faults)
+  }
+}
+
+function mapCheck(one: Check | undefined): Check {
+  return (map: Record<string, never>, path, faults) => {
+    for (const key of Object.keys(map)) {
+      checkText(key as never, path, faults)
+      one?.(map[key]!, `${path}.${key.slice(0, 64)}`, faults)
+    }
+  }
+}
+
+const checkText: Check = (text: string, path, faults) => {
+  if (faults.length >= 20) return
+  if (text.includes('\0')) faults.push({ field: path, message: 'must not contain NUL characters' })
+  else if (!text.isWellFormed()) faults.push({ field: path, message: 'must not contain half of a surrogate pair' })
+}
