@@ -18,10 +18,11 @@ import {
   type SimulatorRoute,
 } from './checks.ts'
 import { type Claim, claimStep } from './claim.ts'
-import { type Composed, compose, storedRequest } from './compose.ts'
+import { compose, storedRequest } from './compose.ts'
+import { deliver } from './deliver.ts'
 import { markerStep } from './marker.ts'
 import type { Message } from './message.ts'
-import { delivered, outcomeOf, simulatedOutcome, summarise } from './outcome.ts'
+import { delivered, simulatedOutcome, summarise } from './outcome.ts'
 import { recordUntil, settleStep } from './record.ts'
 import { release } from './release.ts'
 
@@ -66,7 +67,7 @@ const LEASE_MARGIN_MS = 10_000
  * account's, `transient_failure` for faults of our own before any marker, and NoAnswer when the outcome cannot be recorded.
  */
 export function createSend(parts: SendParts): Send {
-  const { db, engine, sendBudgetMs } = parts
+  const { db, engine } = parts
   const claim = claimStep(db)
   const mark = markerStep(db)
   const record = recordUntil(db)
@@ -91,48 +92,30 @@ export function createSend(parts: SendParts): Send {
     const [claiming, composing] = await Promise.allSettled([claim(claimed), compose(message, domain, claimed)])
     if (claiming.status === 'rejected') throw claiming.reason
     if (composing.status === 'rejected') {
-      await release(db, claimed.messageId, claimed.claim).catch(leaveItToTheSweeper)
+      await undo(claimed)
       throw composing.reason
     }
     const composed = composing.value
 
-    const { marked, outcomes, fault } = await deliver(recipients, composed)
+    const markOurs = (positions: number[]) => mark(claimed.messageId, claimed.claim, positions)
+    const { marked, outcomes, fault } = await deliver(engine, recipients, markOurs, {
+      sender: parts.returnPath(claimed.messageId, domain),
+      content: composed.content,
+      startedAtMs,
+      budgetMs: parts.sendBudgetMs,
+      signal,
+    })
     if (fault && !marked) {
-      await release(db, claimed.messageId, claimed.claim).catch(leaveItToTheSweeper)
+      await undo(claimed)
       throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
     }
     const verdicts = { messageId: claimed.messageId, claim: claimed.claim, sizeBytes: composed.sizeBytes, outcomes }
     return answer(claimed.messageId, await record(verdicts, { marked, leaseUntilMs }))
+  }
 
-    /** One attempt at everyone who is still undecided. `fault` is the first fault of our own. */
-    async function deliver(recipients: Recipient[], { content }: Composed) {
-      let marked = false
-      const positions = recipients.flatMap((recipient, position) => (recipient.outcome ? [] : [position]))
-      const attempts = await engine.deliver({
-        sender: parts.returnPath(claimed.messageId, domain!),
-        recipients: positions.map((p) => ({ address: recipients[p]!.address.address, site: recipients[p]!.site! })),
-        content,
-        startedAtMs,
-        budgetMs: sendBudgetMs,
-        signal,
-        beforeDot: (accepted) => {
-          // Set before it is known: a marker whose answer is lost may be there.
-          marked = true
-          return mark(
-            claimed.messageId,
-            claimed.claim,
-            accepted.map((i) => positions[i]!),
-          )
-        },
-      })
-      const outcomes = recipients.map(({ outcome, address }, position) => {
-        return outcome ?? outcomeOf(address.address, attempts[positions.indexOf(position)]!)
-      })
-      const fault = attempts
-        .map(({ outcome }) => (outcome.kind === 'our_fault' ? outcome.cause : undefined))
-        .find(Boolean)
-      return { marked, outcomes, fault }
-    }
+  /** A release that fails leaves the claim to the sweeper; what the caller is told stays the same. */
+  function undo({ messageId, claim }: Claim): Promise<boolean> {
+    return release(db, messageId, claim).catch(() => false)
   }
 }
 
@@ -201,6 +184,3 @@ function notADomainOfTheAccount(domain: string) {
     },
   )
 }
-
-/** A release that fails leaves the claim to its lease; what the caller is told stays the same. */
-const leaveItToTheSweeper = () => {}
