@@ -37,7 +37,7 @@ export function openApiDocument(services: DescService[], comments: Comments, ver
       version,
       description: DESCRIPTION,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
-      contact: { name: 'The operator of this server', url: '/docs' },
+      contact: { name: 'The operator of this server' },
     },
     servers: [{ url: '/', description: 'This server' }],
     security: [{ apiKey: [] }],
@@ -126,8 +126,8 @@ function errorSchema(comments: Comments): Schema {
 
 /** What is served beside the contract. */
 function serverPaths(): Document['paths'] {
-  const open = (operationId: string, summary: string, responses: object) => ({
-    get: { operationId, tags: ['Server'], summary, security: [], responses },
+  const open = (operationId: string, summary: string, description: string, responses: object) => ({
+    get: { operationId, tags: ['Server'], summary, description, security: [], responses },
   })
   const answer = (description: string, schema: object, example: unknown) => ({
     description,
@@ -137,11 +137,11 @@ function serverPaths(): Document['paths'] {
   const readiness = { $ref: '#/components/schemas/Readiness' }
   const checks = { database: 'ok', migrations: 'ok', draining: 'no' }
   return {
-    [OPENAPI_PATH]: open('getOpenApi', 'This document', {
+    [OPENAPI_PATH]: open('getOpenApi', 'This document', 'Needs no key; a wrong one is refused all the same.', {
       200: answer('The document.', { type: 'object' }, { openapi: '3.1.0' }),
       401: errorResponse(['invalid_api_key']),
     }),
-    '/healthz': open('getHealth', 'Whether the process answers', {
+    '/healthz': open('getHealth', 'Whether the process answers', 'Looks at nothing but itself.', {
       200: answer(
         'It does.',
         { $ref: '#/components/schemas/Health' },
@@ -149,10 +149,15 @@ function serverPaths(): Document['paths'] {
       ),
       '4XX': errorResponse(['invalid_payload']),
     }),
-    '/readyz': open('getReadiness', 'Whether the server takes calls', {
-      200: answer('It does.', readiness, { status: 'ready', checks }),
-      503: answer('It does not.', readiness, { status: 'not_ready', checks: { ...checks, database: 'failing' } }),
-      '4XX': errorResponse(['invalid_payload']),
-    }),
+    '/readyz': open(
+      'getReadiness',
+      'Whether the server takes calls',
+      'For load balancers. Not ready while it drains.',
+      {
+        200: answer('It does.', readiness, { status: 'ready', checks }),
+        503: answer('It does not.', readiness, { status: 'not_ready', checks: { ...checks, database: 'failing' } }),
+        '4XX': errorResponse(['invalid_payload']),
+      },
+    ),
   }
 }
