@@ -1,6 +1,7 @@
 /** The content of a message as it goes over the wire, without the final dot. */
 export interface WireContent {
   pieces: Buffer[]
+  /** In bytes as RFC 1870 counts them: without the doubled dots. */
   size: number
 }
 
@@ -41,6 +42,7 @@ export function stuffDots(content: readonly Buffer[]): WireContent {
   }
   // Each LF has a CR before it, so any further CR stands alone.
   if (returns !== feeds) throw new TypeError('the content has a bare CR')
-  if (previous !== LF || pieces.length === 0) throw new TypeError('the content must end with CRLF')
-  return { pieces, size: pieces.reduce((size, piece) => size + piece.length, 0) }
+  const size = content.reduce((sum, piece) => sum + piece.length, 0)
+  if (previous !== LF || size === 0) throw new TypeError('the content must end with CRLF')
+  return { pieces, size }
 }

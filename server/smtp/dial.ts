@@ -41,9 +41,8 @@ interface DialOptions {
  * failed or has been silent for `raceMs` (as in RFC 8305), so a dead address family costs no time.
  */
 export function dial({ host, sourceAddress, untilMs, limits, signal }: DialOptions): Promise<Dialled | NotDialled> {
-  const addresses = host.addresses
-    .filter((address) => sourceAddress === undefined || isIPv6(address) === isIPv6(sourceAddress))
-    .slice(0, ADDRESSES)
+  const reachable = host.addresses.filter((ip) => sourceAddress === undefined || isIPv6(ip) === isIPv6(sourceAddress))
+  const addresses = [...new Set(reachable)].slice(0, ADDRESSES)
   return new Promise((resolve) => {
     const sockets = new Map<string, Socket>()
     const failures: NotDialled[] = []

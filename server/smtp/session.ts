@@ -121,7 +121,10 @@ async function startTls(wire: Wire, call: Call, { secureContext }: SessionOption
   const untilMs = Math.min(call.untilMs, performance.now() + call.commandMs)
   const { name } = call.host
   const upgraded = await upgradeToTls(wire.detach(), { name, secureContext, untilMs, signal: call.signal })
-  if (upgraded.kind === 'failed') return { ...failure, how: 'closed' as const, detail: upgraded.detail }
+  if (upgraded.kind === 'failed') {
+    wire.destroy()
+    return { ...failure, how: 'closed' as const, detail: upgraded.detail }
+  }
   return { kind: 'secured' as const, wire: createWire(upgraded.socket, 0), tls: upgraded.tls }
 }
 

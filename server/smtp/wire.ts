@@ -21,7 +21,6 @@ export type Heard = RawReply | Broken
 
 /** A connection that speaks lines and hears replies, with one deadline at a time. Nothing here throws. */
 export interface Wire {
-  readonly socket: Socket
   /** Sends commands that will be answered by so many replies; nothing once the wire is broken. */
   say(commands: string, replies: number): void
   /** The next reply asked for; on a timeout the wire stays open. */
@@ -87,12 +86,20 @@ export function createWire(socket: Socket, due: number): Wire {
     if (heard.length > 0) end()
   }
 
+  function write(pieces: Buffer[]): Promise<void> {
+    return new Promise((resolve) => {
+      socket.cork()
+      for (const piece of pieces.slice(0, -1)) socket.write(piece)
+      socket.write(pieces.at(-1)!, (error) => error ?? resolve())
+      socket.uncork()
+    })
+  }
+
   const onError = (error: NodeJS.ErrnoException) => breakWith('closed', error.code ?? error.message)
   const onClose = () => breakWith('closed', 'closed')
   socket.on('data', onData).on('error', onError).on('end', onClose).on('close', onClose)
 
   const wire: Wire = {
-    socket,
     say(commands, replies) {
       if (wire.trouble()) return
       due += replies
@@ -103,15 +110,8 @@ export function createWire(socket: Socket, due: number): Wire {
       if (next) return Promise.resolve(next)
       return new Promise((resolve) => wait(untilMs, (reason) => resolve(heard.shift() ?? reason!)))
     },
-    pour(pieces) {
-      return new Promise((resolve) => {
-        socket.cork()
-        pieces.forEach((piece, i) => {
-          if (i < pieces.length - 1) socket.write(piece)
-          else socket.write(piece, (error) => error ?? resolve())
-        })
-        socket.uncork()
-      })
+    async pour(pieces) {
+      for (const batch of batchesOf(pieces)) await write(batch)
     },
     during(work, untilMs) {
       if (broken) return Promise.resolve(broken)
@@ -144,6 +144,7 @@ export function createWire(socket: Socket, due: number): Wire {
       return socket
     },
     destroy() {
+      broken ??= { kind: 'broken', how: 'closed', detail: 'closed by us' }
       wire.detach().on('error', () => {})
       socket.destroy()
     },
@@ -156,6 +157,26 @@ export function createWire(socket: Socket, due: number): Wire {
     },
   }
   return wire
+}
+
+/** So that TLS never holds more than this of a message in its own copy. */
+const BATCH_BYTES = 262_144
+
+function batchesOf(pieces: readonly Buffer[]): Buffer[][] {
+  const batches: Buffer[][] = []
+  let room = 0
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += BATCH_BYTES) {
+      const part = piece.subarray(at, at + BATCH_BYTES)
+      if (part.length > room) {
+        batches.push([])
+        room = BATCH_BYTES
+      }
+      batches.at(-1)!.push(part)
+      room -= part.length
+    }
+  }
+  return batches
 }
 
 /** One timer that is moved instead of made anew: it looks at the time when it fires, and goes on when it fired too early. */

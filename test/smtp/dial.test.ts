@@ -50,6 +50,13 @@ test('an address that refuses costs the other nothing', async () => {
   expect(attempt.durationMs).toBeLessThan(2_000)
 })
 
+test('an address listed twice is dialled once', async () => {
+  const exchanger = await exchangerWith({ greeting: { after: 150, act: '220 mx.test' } })
+  const host = { ...hostOf(exchanger), addresses: ['127.0.0.1', '127.0.0.1'] }
+  expect(word(await send(engineWith(), { key: 'twice', hosts: [host] }))).toBe('delivered')
+  expect(exchanger.sessions).toHaveLength(1)
+})
+
 test('a third address is not tried', async () => {
   const exchanger = await exchangerWith()
   const host = { ...hostOf(exchanger), addresses: ['127.0.0.8', '127.0.0.9', '127.0.0.1'] }

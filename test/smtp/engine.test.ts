@@ -189,14 +189,15 @@ test('a size the server announces is declared, and a message over it is a policy
   const [engine, site] = [engineWith(), siteOf(exchanger)]
   expect(word(await send(engine, site))).toBe('delivered')
   expect(linesOf(exchanger)).toContain('MAIL FROM:<sender@sender.test> SIZE=26')
-  const attempt = await send(engine, site, { content: [Buffer.from(`${'.x\r\n'.repeat(13)}\r\n`)] })
+  expect(word(await send(engine, site, { content: [Buffer.from('.x\r\n'.repeat(15))] }))).toBe('delivered')
+  const attempt = await send(engine, site, { content: [Buffer.from(`${'.x\r\n'.repeat(15)}\r\n`)] })
   expect(attempt).toMatchObject({
     phase: 'ehlo',
     outcome: { kind: 'bounced', reason: 'policy_block', retryable: false },
     reply: { code: 250, text: 'SIZE 60' },
-    detail: expect.stringContaining('67'),
+    detail: expect.stringContaining('62'),
   })
-  expect([exchanger.messages.length, exchanger.sessions.length]).toEqual([1, 1])
+  expect([exchanger.messages.length, exchanger.sessions.length]).toEqual([2, 1])
   expect(word(await send(engine, site))).toBe('delivered')
 })
 

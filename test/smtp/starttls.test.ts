@@ -53,6 +53,13 @@ test.each([
   expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, tls: { version: 'TLSv1.3', verified: false } })
 })
 
+test('a large message arrives whole over TLS', async () => {
+  const exchanger = await offering()
+  const content = [Buffer.from(`.${'x'.repeat(75)}\r\n`.repeat(30_000))]
+  expect(word(await send(engineWith(), siteOf(exchanger), { content, budgetMs: 20_000 }))).toBe('delivered')
+  expect(exchanger.messages[0]!.content === content.toString()).toBe(true)
+})
+
 test('TLS 1.2 is used where there is no better', async () => {
   const exchanger = await offering({}, { ...CERTIFICATE, maxVersion: 'TLSv1.2' })
   expect(await send(engineWith(), siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.2', verified: true } })
