@@ -98,7 +98,7 @@ function join(client: Socket, upstream: Socket, proxy: TcpProxy, connection: num
       })
       queue = last
     }
-    from.on('data', (bytes) => {
+    from.on('data', (bytes: Buffer) => {
       const act = proxy.onMessage({ direction, connection, n: ++proxy.count, bytes }) ?? 'pass'
       inOrder(() => perform(act, bytes))
     })

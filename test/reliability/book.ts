@@ -1,0 +1,30 @@
+import type { Dot, EventRow, Logs, MessageRow, RecipientRow, Snapshot } from './logs.ts'
+
+export type Book = ReturnType<typeof openBook>
+
+/** The logs with what each check has to look up. The last snapshot is what counts as stored. */
+export function openBook(logs: Logs) {
+  const stored: Snapshot = logs.database.at(-1) ?? { atMs: 0, messages: [], recipients: [], events: [], open: [] }
+  const entries = new Map(logs.requests.map((entry) => [entry.request, entry]))
+  const messages = new Map(stored.messages.map((row) => [row.id, row]))
+  const messagesOf = Map.groupBy(stored.messages, (row) => row.request)
+  const recipientsOf = Map.groupBy(stored.recipients, (row) => row.message)
+  const eventsOf = Map.groupBy(stored.events, (row) => row.message)
+  const dotsOf = Map.groupBy(logs.mail.dots, (dot) => dot.message)
+  const dotsFor = Map.groupBy(logs.mail.dots, (dot) => dot.request)
+  return {
+    logs,
+    stored,
+    entry: (request: string) => entries.get(request),
+    message: (id: string): MessageRow | undefined => messages.get(id),
+    messagesOf: (request: string): MessageRow[] => messagesOf.get(request) ?? [],
+    recipientsOf: (message: string): RecipientRow[] => recipientsOf.get(message) ?? [],
+    eventsOf: (message: string): EventRow[] => eventsOf.get(message) ?? [],
+    /** Of a message. */
+    dotsOf: (message: string): Dot[] => dotsOf.get(message) ?? [],
+    /** Of all messages that a request led to. */
+    dotsFor: (request: string): Dot[] => dotsFor.get(request) ?? [],
+  }
+}
+
+export const isYes = ({ reply }: Dot) => reply !== null && reply >= 200 && reply < 300
