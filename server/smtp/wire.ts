@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { createAlarm } from './alarm.ts'
 import { createReplyParser, type RawReply } from './reply.ts'
 
 /** Why a conversation cannot go on. */
@@ -177,45 +178,4 @@ function batchesOf(pieces: readonly Buffer[]): Buffer[][] {
     }
   }
   return batches
-}
-
-/** One timer that is moved instead of made anew: it looks at the time when it fires, and goes on when it fired too early. */
-function createAlarm(ring: () => void) {
-  let atMs = Number.POSITIVE_INFINITY
-  let firesAtMs = Number.POSITIVE_INFINITY
-  let timer: NodeJS.Timeout | undefined
-
-  function set(untilMs: number): void {
-    atMs = untilMs
-    if (atMs < firesAtMs) start()
-  }
-
-  function start(): void {
-    clearTimeout(timer)
-    firesAtMs = atMs
-    timer = setTimeout(fire, Math.max(1, atMs - performance.now()))
-  }
-
-  function fire(): void {
-    firesAtMs = Number.POSITIVE_INFINITY
-    if (atMs === Number.POSITIVE_INFINITY) return
-    if (performance.now() < atMs) {
-      start()
-    } else {
-      clear()
-      ring()
-    }
-  }
-
-  function clear(): void {
-    atMs = Number.POSITIVE_INFINITY
-  }
-
-  function stop(): void {
-    clear()
-    clearTimeout(timer)
-    firesAtMs = Number.POSITIVE_INFINITY
-  }
-
-  return { set, clear, stop }
 }

@@ -71,3 +71,11 @@ S4+WSZUuAcy+60fn
 -----END PRIVATE KEY-----
 `,
 }
+
+/** Diffie-Hellman of 1,024 bits. */
+export const WEAK_DH = `-----BEGIN DH PARAMETERS-----
+MIGHAoGBAI/n3905+YqMWnTzEku24Nbc7Ji5lV8qxXaStMPqZkt7yDzXyj5lQQWe
+gDN5tZyllnYSgD7kg2t03C7kZTd8y8h78Kq/rZMIPyNFsl9wyZunY2YdYtIJBhxT
+2HWW3XbBNXHzMpRxH+efOUL1dfvpW7sJq7FFlOTyUfwoT2mRIchvAgEC
+-----END DH PARAMETERS-----
+`

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SilentPort, startSilentPort } from '../harness/silent-port.ts'
-import { closedPort, engineWith, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
+import { closedPort, engineWith, eventually, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
 
 let silent: SilentPort
 beforeAll(async () => {
@@ -35,8 +35,11 @@ test('two addresses are raced: the silent one costs the other its head start, no
   const exchanger = await exchangerWith({}, { port: silent.port }, '127.0.0.2')
   const host = { ...hostOf(exchanger), addresses: ['127.0.0.1', '127.0.0.2'] }
   const engine = engineWith({ limits: { connectMs: 5_000, raceMs: 100 } })
+  const dialling = () => process.getActiveResourcesInfo().filter((name) => name === 'ConnectWrap').length
+  const before = dialling()
   const attempt = await send(engine, { key: 'race', hosts: [host] }, { budgetMs: 20_000 })
   expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, ip: '127.0.0.2' })
+  await eventually(() => expect(dialling()).toBe(before))
   expect(attempt.durationMs).toBeGreaterThan(95)
   expect(attempt.durationMs).toBeLessThan(2_000)
 })

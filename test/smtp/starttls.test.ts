@@ -1,6 +1,6 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { beforeAll, expect, test } from 'vitest'
-import { AUTHORITY, CERTIFICATE, WEAK_CERTIFICATE } from '../harness/certificates.ts'
+import { AUTHORITY, CERTIFICATE, WEAK_CERTIFICATE, WEAK_DH } from '../harness/certificates.ts'
 import type { Exchanger, Script } from '../harness/exchanger.ts'
 import { closedPort, engineWith, eventually, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
 
@@ -58,6 +58,12 @@ test('a large message arrives whole over TLS', async () => {
   const content = [Buffer.from(`.${'x'.repeat(75)}\r\n`.repeat(30_000))]
   expect(word(await send(engineWith(), siteOf(exchanger), { content, budgetMs: 20_000 }))).toBe('delivered')
   expect(exchanger.messages[0]!.content === content.toString()).toBe(true)
+})
+
+test('TLS that is weaker than anybody would like is still better than none', async () => {
+  const ciphers = 'DHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0'
+  const weak = { ...WEAK_CERTIFICATE, maxVersion: 'TLSv1.2' as const, ciphers, dhparam: WEAK_DH }
+  expect(await send(engineWith(), siteOf(await offering({}, weak)))).toMatchObject({ tls: { version: 'TLSv1.2' } })
 })
 
 test('TLS 1.2 is used where there is no better', async () => {
