@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import type { DescMethod } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
 import type { Logger } from 'pino'
 import { callerKey, logFieldsKey, requestIdKey } from '../caller.ts'
-import { hideUnexpected, reasonOf } from '../errors.ts'
+import { hideUnexpected, NoAnswer, reasonOf } from '../errors.ts'
 
 export type RawRequest = IncomingMessage | Http2ServerRequest
 export type RawResponse = ServerResponse | Http2ServerResponse
@@ -13,6 +13,7 @@ export type RawResponse = ServerResponse | Http2ServerResponse
 // Made once: an error for every finished request would cost more than the request's own work.
 const FINISHED = new ConnectError('The call is finished.', Code.Canceled)
 const LEFT = new ConnectError('The caller left.', Code.Canceled)
+const UNANSWERED = new ConnectError('The call was closed without an answer.', Code.Aborted)
 const LINGER_MS = 10_000
 
 /** How the interceptors and the gate find the call they belong to. */
@@ -62,9 +63,18 @@ export class Call {
     return this.#controller.signal
   }
 
+  /** Closes the connection, or the stream, of a call that has no honest answer. */
+  hangUp(): void {
+    this.closed = UNANSWERED
+    this.code = 'no_answer'
+    if ('stream' in this.response) this.response.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    else this.response.destroy()
+  }
+
   #close(): void {
     const answered = this.response.writableFinished
-    this.closed = answered ? FINISHED : LEFT
+    if (!answered && !this.closed) this.code = 'client_left'
+    this.closed ??= answered ? FINISHED : LEFT
     this.#controller?.abort(this.closed)
     this.release?.()
     if (!this.raw.complete) linger(this.raw)
@@ -98,7 +108,7 @@ function logCall(call: Call, answered: boolean): void {
     path,
     rpc: method && `${method.parent.typeName}/${method.name}`,
     status: answered ? response.statusCode : undefined,
-    code: answered ? call.code : 'client_left',
+    code: call.code,
     duration_ms: Math.round((performance.now() - call.startedAt) * 10) / 10,
     account_id: caller?.accountId,
     key_id: caller?.keyId,
@@ -114,6 +124,11 @@ function logCall(call: Call, answered: boolean): void {
  */
 export function shown(error: unknown, call: Call): ConnectError {
   if (call.closed) return call.closed
+  if (error instanceof NoAnswer) {
+    call.log.error({ request_id: call.id, err: error }, 'closed without an answer')
+    call.hangUp()
+    return UNANSWERED
+  }
   const seen = hideUnexpected(error)
   call.code = reasonOf(seen)!
   if (call.code === 'transient_failure' && seen.cause !== undefined) {

@@ -65,7 +65,8 @@ async function readJson(call: Call, limits: BodyLimits): Promise<unknown> {
   if (call.raw.headers['content-encoding'] !== undefined) {
     throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
   }
-  return parseJson(await readBody(call, limits)) ?? {}
+  const json = parseJson(await readBody(call, limits))
+  return json === undefined ? {} : json
 }
 
 function read({ method, inPath }: Binding, json: unknown, params: Record<string, string>): Message {

@@ -12,6 +12,7 @@ import { type Call, callKey, shown } from './call.ts'
 import { headersOf } from './in-process.ts'
 import type { Admit, Path } from './paths.ts'
 import type { ProtocolParts } from './rest.ts'
+import { nameFaults } from './rpc-faults.ts'
 
 const ENVELOPE_BYTES = 5
 
@@ -62,16 +63,12 @@ async function serve(handler: Rpc, limits: BodyLimits, call: Call): Promise<void
     signal: call.signal,
     contextValues: call.values,
   })
+  if (call.closed) return
   if (answer.status >= 400 && answer.body === undefined) return answerError(refusal(answer.status, handler), call)
   call.response.setHeader('x-request-id', call.id)
-  if (answer.status >= 400 && call.code === 'ok') call.code = 'protocol_error'
-  universalResponseToNodeResponse(answer, call.response).catch((error) => {
+  universalResponseToNodeResponse(nameFaults(answer, call), call.response).catch((error) => {
     if (!call.closed) shown(error, call)
     call.response.destroy()
-  })
-  call.response.once('finish', () => {
-    const status = answer.trailer?.get('grpc-status') ?? '0'
-    if (status !== '0' && call.code === 'ok') call.code = 'protocol_error'
   })
 }
 

@@ -1,0 +1,193 @@
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { createServiceImplSpec, type HandlerContext } from '@connectrpc/connect'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { pino } from 'pino'
+import {
+  EmailService,
+  GetEmailResponseSchema,
+  type SendRequest,
+  type SendResponseSchema,
+} from '../../gen/verdict/v1/emails_pb.ts'
+import { EventService, type ListEventsRequest, type ListEventsResponseSchema } from '../../gen/verdict/v1/events_pb.ts'
+import { DeliveryStatus, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { fail } from '../../server/errors.ts'
+import { createApp, type Gate, type Limits } from '../../server/http/app.ts'
+import { type ListenOptions, listen } from '../../server/http/listen.ts'
+import { describeError } from '../../server/log.ts'
+
+// The gateway over an implementation in memory: what lies below it is not what these tests are about.
+
+export const KEY = 'svc_test_key'
+export const MESSAGE_ID = 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5'
+export const CALLER = { accountId: 'acc_1', keyId: 'key_1', test: true }
+
+export interface Parts {
+  send?(request: SendRequest, context: HandlerContext): Promise<MessageInitShape<typeof SendResponseSchema>>
+  listEvents?(request: ListEventsRequest): Promise<MessageInitShape<typeof ListEventsResponseSchema>>
+  gate?: Gate
+  checks?(): Promise<Record<string, string>>
+  limits?: Partial<Limits>
+  listen?: Partial<ListenOptions>
+}
+
+export type Gateway = Awaited<ReturnType<typeof startGateway>>
+
+export async function startGateway(parts: Parts = {}) {
+  const lines: Record<string, unknown>[] = []
+  const sent: SendRequest[] = []
+  const log = pino(
+    { base: undefined, serializers: { err: (error) => describeError(error) } },
+    { write: (line) => void lines.push(JSON.parse(line)) },
+  )
+  const app = await createApp({
+    services: [
+      createServiceImplSpec<typeof EmailService>(EmailService, {
+        async send(request, context) {
+          sent.push(request)
+          return (await parts.send?.(request, context)) ?? delivered()
+        },
+        async getEmail({ id }) {
+          if (id !== MESSAGE_ID) throw fail('not_found', 'There is no such email.')
+          return storedEmail()
+        },
+      }),
+      createServiceImplSpec<typeof EventService>(EventService, {
+        async listEvents(request) {
+          return (await parts.listEvents?.(request)) ?? {}
+        },
+      }),
+    ],
+    gate: parts.gate ?? oneKey,
+    log,
+    checks: parts.checks ?? (async () => ({ database: 'ok', migrations: 'ok' })),
+    about: { version: '0.0.0', region: 'eu' },
+    limits: parts.limits,
+  })
+  const listener = await listen(app, { host: '127.0.0.1', port: 0, ...parts.listen })
+  const close = () => listener.close({ timeoutMs: 0 })
+  return { ...listener, app, lines, sent, listener, close, [Symbol.asyncDispose]: close }
+}
+
+const oneKey: Gate = async ({ authorization }) => {
+  if (authorization !== `Bearer ${KEY}`) throw fail('invalid_api_key', 'This is not the key.')
+  return CALLER
+}
+
+export const delivered = () => ({
+  status: DeliveryStatus.DELIVERED,
+  messageId: MESSAGE_ID,
+  smtp: { mx: 'mx.example.test', code: 250, phase: SmtpPhase.DOT, durationMs: 12 },
+})
+
+const storedEmail = () =>
+  create(GetEmailResponseSchema, {
+    messageId: MESSAGE_ID,
+    status: DeliveryStatus.DELIVERED,
+    from: 'shop@example.test',
+    to: ['ada@recipient.test'],
+    subject: 'Hello',
+    createdAt: timestampFromMs(Date.UTC(2026, 0, 31, 12)),
+    completedAt: timestampFromMs(Date.UTC(2026, 0, 31, 12, 0, 0, 5)),
+    expiresAt: timestampFromMs(Date.UTC(2026, 4, 1, 12)),
+  })
+
+export const MAIL = { to: 'ada@recipient.test', from: 'shop@example.test', subject: 'Hello', text: 'Hello Ada' }
+
+export interface Answer {
+  status: number
+  headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: any JSON
+  json: any
+  text: string
+}
+
+/** One request with the key; the answer's body must be what the OpenAPI document says of it. */
+export async function ask(
+  url: string,
+  path: string,
+  init: RequestInit & { key?: string | null } = {},
+): Promise<Answer> {
+  const headers = new Headers(init.headers)
+  const key = init.key === undefined ? KEY : init.key
+  if (key !== null) headers.set('authorization', `Bearer ${key}`)
+  const response = await fetch(url + path, { ...init, headers })
+  const text = await response.text()
+  const json = text === '' ? undefined : JSON.parse(text)
+  if (response.status >= 400) expectErrorBody(response.status, json, response.headers.get('x-request-id'))
+  return { status: response.status, headers: response.headers, json, text }
+}
+
+export function send(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  const text = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
+  const type = { 'content-type': 'application/json', ...headers }
+  return ask(url, '/api/v1/emails/send', { method: 'POST', body: text as string, headers: type })
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a document of JSON
+export const document: any = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8'))
+
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+formats.default(ajv)
+ajv.addSchema(document, 'openapi')
+
+/** Why a value is not what a place in the OpenAPI document says; nothing when it is. */
+export function faultsAgainst(pointer: string, value: unknown): unknown[] {
+  const validate = ajv.compile({ $ref: `openapi#${pointer}` })
+  return validate(value) ? [] : validate.errors!
+}
+
+/** Every error on every path has this body, and a documented status. */
+export function expectErrorBody(status: number, json: unknown, requestId: string | null | undefined): void {
+  const faults = faultsAgainst('/components/schemas/Error', json)
+  const known = Object.keys(json as object).filter(
+    (name) => !['error', 'message', 'retry_after', 'request_id', 'details'].includes(name),
+  )
+  if (faults.length > 0 || known.length > 0) throw new Error(`not an error body: ${JSON.stringify({ json, faults })}`)
+  if ((json as { request_id: string }).request_id !== requestId) throw new Error('request_id differs from X-Request-Id')
+  if (![400, 401, 403, 404, 405, 410, 413, 415, 500].includes(status)) throw new Error(`undocumented status ${status}`)
+}
+
+/** Writes bytes on a connection of its own and reads until it is closed or quiet. */
+export async function talk(port: number, bytes: string | Buffer, quietMs = 500): Promise<string> {
+  const socket = await open(port)
+  socket.write(bytes)
+  return hear(socket, quietMs)
+}
+
+export async function open(port: number): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1' })
+  socket.on('error', () => {})
+  await new Promise((resolve) => socket.once('connect', resolve))
+  return socket
+}
+
+export function hear(socket: Socket, quietMs = 500): Promise<string> {
+  return new Promise((resolve) => {
+    let text = ''
+    const done = () => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve(text)
+    }
+    let timer = setTimeout(done, quietMs)
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      clearTimeout(timer)
+      timer = setTimeout(done, quietMs)
+    })
+    socket.once('close', done)
+  })
+}
+
+/** The first answer in what was heard, checked like every other. */
+export function firstAnswer(heard: string) {
+  const [head = '', rest = ''] = heard.split('\r\n\r\n', 2)
+  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1])
+  const json = rest === '' ? undefined : JSON.parse(rest)
+  if (status >= 400) expectErrorBody(status, json, /x-request-id: (.*)/i.exec(head)?.[1])
+  return { status, json, head }
+}

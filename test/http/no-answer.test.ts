@@ -1,0 +1,42 @@
+import { Code, ConnectError, createClient, createServiceImplSpec } from '@connectrpc/connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { NoAnswer } from '../../server/errors.ts'
+import { createApp } from '../../server/http/app.ts'
+import { type Listener, listen } from '../../server/http/listen.ts'
+
+let listener: Listener
+beforeAll(async () => {
+  const spec = createServiceImplSpec<typeof EmailService>(EmailService, {
+    send: async () => {
+      throw new NoAnswer({ cause: new Error('the database is away') })
+    },
+  })
+  const app = await createApp({
+    services: [spec],
+    gate: async () => ({ accountId: 'a', keyId: 'k', test: false }),
+    log: pino({ level: 'silent' }),
+    checks: async () => ({}),
+    about: { version: 'test', region: 'eu' },
+  })
+  listener = await listen(app, { host: '127.0.0.1', port: 0 })
+})
+afterAll(() => listener.close({ timeoutMs: 500 }))
+
+test('REST: after a marker that cannot be recorded the connection is closed without an answer', async () => {
+  const send = fetch(`${listener.url}/api/v1/emails/send`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  })
+  await expect(send).rejects.toThrow('fetch failed')
+})
+
+test('gRPC: no answer says that it is safe to retry', async () => {
+  const client = createClient(EmailService, createGrpcTransport({ baseUrl: listener.url }))
+  const error = ConnectError.from(await client.send({}).catch((error) => error))
+  expect(error.code).not.toBe(Code.Unavailable)
+  expect(error.details).toEqual([])
+})

@@ -1,0 +1,294 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import https from 'node:https'
+import tls from 'node:tls'
+import { promisify } from 'node:util'
+import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
+import grpc from '@grpc/grpc-js'
+import { loadSync } from '@grpc/proto-loader'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { BadRequestSchema, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { Health, HealthCheckResponse_ServingStatus as Serving } from '../../gen/grpc/health/v1/health_pb.ts'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { fail, reasonOf } from '../../server/errors.ts'
+import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
+import { type Gateway, KEY, MAIL, MESSAGE_ID, startGateway } from './gateway.ts'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.close())
+
+const withKey = { headers: { authorization: `Bearer ${KEY}` } }
+const mail = { ...MAIL, to: [MAIL.to] }
+
+// Node's client drops an answer that comes while more than 10 MB of the request wait to be written.
+const nodeOptions = { maxSessionMemory: 64 }
+
+const TRANSPORTS: Record<string, (baseUrl: string) => Transport> = {
+  'Connect, HTTP/1.1': (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '1.1' }),
+  'Connect with JSON': (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '1.1', useBinaryFormat: false }),
+  'Connect, HTTP/2': (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '2', nodeOptions }),
+  'gRPC-Web, HTTP/1.1': (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: '1.1' }),
+  'gRPC-Web, HTTP/2': (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: '2', nodeOptions }),
+  gRPC: (baseUrl) => createGrpcTransport({ baseUrl, nodeOptions }),
+}
+const each = test.for(Object.entries(TRANSPORTS))
+const errorOf = (call: Promise<unknown>) => call.then(() => expect.fail('no error'), ConnectError.from)
+
+each('%s: the same send on the same port', async ([, transport]) => {
+  const response = await createClient(EmailService, transport(gateway.url)).send(mail, withKey)
+  expect(response).toMatchObject({ status: 1, messageId: MESSAGE_ID, smtp: { mx: 'mx.example.test', code: 250 } })
+})
+
+each('%s: an error carries its word and its fields', async ([, transport]) => {
+  await using own = await startGateway({
+    async send() {
+      throw fail('invalid_address', 'It does not parse.', { fields: [{ field: 'to[0]', message: 'is no address' }] })
+    },
+  })
+  const error = await errorOf(createClient(EmailService, transport(own.url)).send(mail, withKey))
+  expect([error.code, error.rawMessage, reasonOf(error)]).toEqual([
+    Code.InvalidArgument,
+    'It does not parse.',
+    'invalid_address',
+  ])
+  expect(error.findDetails(BadRequestSchema)[0]!.fieldViolations).toMatchObject([
+    { field: 'to[0]', description: 'is no address' },
+  ])
+})
+
+each('%s: what nobody expected shows nothing', async ([, transport]) => {
+  await using own = await startGateway({
+    async send() {
+      throw new Error('a secret')
+    },
+  })
+  const error = await errorOf(createClient(EmailService, transport(own.url)).send(mail, withKey))
+  expect([error.code, reasonOf(error)]).toEqual([Code.Unavailable, 'transient_failure'])
+  expect(error.message).not.toContain('secret')
+})
+
+each('%s: a wrong key is refused before the body is read', async ([, transport]) => {
+  const error = await errorOf(createClient(EmailService, transport(gateway.url)).send(mail))
+  expect([error.code, reasonOf(error)]).toEqual([Code.Unauthenticated, 'invalid_api_key'])
+})
+
+each('%s: 15 MiB and not a byte more', async ([, transport]) => {
+  const client = createClient(EmailService, transport(gateway.url))
+  const html = (bytes: number) => ({ ...mail, html: 'x'.repeat(bytes) })
+  expect((await client.send(html(15 * 2 ** 20 - 200), withKey)).messageId).toBe(MESSAGE_ID)
+  const error = await errorOf(client.send(html(15 * 2 ** 20), withKey))
+  expect([error.code, reasonOf(error)]).toEqual([Code.ResourceExhausted, 'payload_too_large'])
+})
+
+each('%s: text that nothing can hold is refused by its field', async ([, transport]) => {
+  const error = await errorOf(
+    createClient(EmailService, transport(gateway.url)).send({ ...mail, subject: 'a\0' }, withKey),
+  )
+  expect(reasonOf(error)).toBe('invalid_payload')
+  expect(error.findDetails(BadRequestSchema)[0]!.fieldViolations[0]!.field).toBe('subject')
+})
+
+each('%s: X-Request-Id is on every answer', async ([, transport]) => {
+  let id: string | null = null
+  const onHeader = (headers: Headers) => {
+    id = headers.get('x-request-id')
+  }
+  const headers = { ...withKey.headers, 'x-request-id': 'mine' }
+  await createClient(EmailService, transport(gateway.url)).send(mail, { headers, onHeader })
+  expect(id).toBe('mine')
+  const error = await errorOf(
+    createClient(EmailService, transport(gateway.url)).send(mail, { headers: { 'x-request-id': 'mine' } }),
+  )
+  expect(error.metadata.get('x-request-id')).toBe('mine')
+})
+
+each('%s: the caller’s deadline reaches the service and the caller', async ([, transport]) => {
+  const left = Promise.withResolvers<unknown>()
+  await using own = await startGateway({
+    async send(_, { signal }) {
+      await once(signal, 'abort')
+      left.resolve(signal.reason)
+      throw signal.reason
+    },
+  })
+  const error = await errorOf(createClient(EmailService, transport(own.url)).send(mail, { ...withKey, timeoutMs: 100 }))
+  expect(error.code).toBe(Code.DeadlineExceeded)
+  expect(await left.promise).toBeInstanceOf(ConnectError)
+})
+
+test('what is no message is named as such on Connect and gRPC', async () => {
+  const url = `${gateway.url}/verdict.v1.EmailService/Send`
+  const post = (type: string, body: string) =>
+    fetch(url, { method: 'POST', headers: { ...withKey.headers, 'content-type': type }, body })
+  for (const [type, body] of [
+    ['application/json', '{"to":5}'],
+    ['application/json', '{"replyto":"a"}'],
+    ['application/json', '{'],
+    ['application/proto', '\x0a\x7f'],
+  ] as const) {
+    const response = await post(type, body)
+    const { code, details } = (await response.json()) as { code: string; details: { type: string; debug: object }[] }
+    expect([response.status, code, details[0]!.debug]).toEqual([
+      400,
+      'invalid_argument',
+      { reason: 'invalid_payload', domain: 'verdict' },
+    ])
+  }
+  const session = http2.connect(gateway.url)
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/verdict.v1.EmailService/Send',
+    'content-type': 'application/grpc',
+    ...withKey.headers,
+  })
+  stream.end(Buffer.from('0000000002ffff', 'hex'))
+  stream.resume()
+  const [trailers] = await once(stream, 'trailers')
+  session.close()
+  expect(trailers['grpc-status']).toBe(String(Code.InvalidArgument))
+  expect(Buffer.from(trailers['grpc-status-details-bin'], 'base64').toString()).toContain('invalid_payload')
+})
+
+test('a compressed message is not read', async () => {
+  const response = await fetch(`${gateway.url}/verdict.v1.EmailService/Send`, {
+    method: 'POST',
+    headers: { ...withKey.headers, 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    body: 'x',
+  })
+  expect(await response.json()).toMatchObject({ code: 'unimplemented' })
+})
+
+test('grpc-js sends on the same port and sees the word of an error', async () => {
+  const loaded = loadSync('verdict/v1/emails.proto', { includeDirs: ['proto'], enums: String })
+  // biome-ignore lint/suspicious/noExplicitAny: made at run time
+  const { verdict } = grpc.loadPackageDefinition(loaded) as any
+  const client = new verdict.v1.EmailService(`127.0.0.1:${gateway.port}`, grpc.credentials.createInsecure())
+  const call = (metadata: grpc.Metadata) =>
+    new Promise<[grpc.ServiceError | null, unknown]>((resolve) =>
+      client.send(mail, metadata, (error: grpc.ServiceError | null, response: unknown) => resolve([error, response])),
+    )
+  const metadata = new grpc.Metadata()
+  const [refused] = await call(metadata)
+  expect(refused).toMatchObject({ code: grpc.status.UNAUTHENTICATED })
+  expect(String(refused!.metadata.get('grpc-status-details-bin')[0])).toContain('invalid_api_key')
+  metadata.set('authorization', `Bearer ${KEY}`)
+  const [error, response] = await call(metadata)
+  client.close()
+  expect([error, response]).toEqual([
+    null,
+    expect.objectContaining({ status: 'DELIVERY_STATUS_DELIVERED', messageId: MESSAGE_ID }),
+  ])
+})
+
+test('REST works over HTTP/2 without TLS', async () => {
+  const session = http2.connect(gateway.url)
+  const { status, json } = await postOver(session)
+  session.close()
+  expect([status, json.message_id]).toEqual([200, MESSAGE_ID])
+})
+
+async function postOver(session: http2.ClientHttp2Session) {
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/api/v1/emails/send',
+    'content-type': 'application/json',
+    ...withKey.headers,
+  })
+  stream.end(JSON.stringify(MAIL))
+  const [headers] = await once(stream, 'response')
+  let text = ''
+  for await (const chunk of stream) text += chunk
+  return { status: headers[':status'], json: JSON.parse(text) }
+}
+
+test('with TLS, ALPN chooses between HTTP/1.1 and HTTP/2 on the one port', async () => {
+  await using own = await startGateway({ listen: { tls: CERTIFICATE } })
+  expect(own.url).toMatch(/^https:/)
+  const trust = { ca: AUTHORITY, servername: 'mx1.example.test' }
+
+  const session = http2.connect(own.url, trust)
+  expect((await postOver(session)).status).toBe(200)
+  session.close()
+
+  const request = https.request(`${own.url}/api/v1/events`, { ...trust, ...withKey })
+  request.end()
+  const [response] = await once(request, 'response')
+  expect([response.statusCode, response.httpVersion]).toEqual([200, '1.1'])
+  response.resume()
+
+  const transport = createGrpcTransport({ baseUrl: own.url, nodeOptions: trust })
+  expect((await createClient(EmailService, transport).send(mail, withKey)).messageId).toBe(MESSAGE_ID)
+
+  const socket = tls.connect({ ...trust, port: own.port, ALPNProtocols: ['h2', 'http/1.1'] })
+  await once(socket, 'secureConnect')
+  expect(socket.alpnProtocol).toBe('h2')
+  socket.destroy()
+})
+
+test('a second listener serves gRPC on a port of its own', async () => {
+  await using own = await startGateway({ listen: { grpcPort: 0 } })
+  expect(own.grpcUrl).not.toBe(own.url)
+  const client = createClient(EmailService, createGrpcTransport({ baseUrl: own.grpcUrl! }))
+  expect((await client.send(mail, withKey)).messageId).toBe(MESSAGE_ID)
+})
+
+test('grpc.health.v1 is open: check, list and watch', async () => {
+  let state = 'ok'
+  await using own = await startGateway({ checks: async () => ({ database: state }) })
+  const client = createClient(Health, createGrpcTransport({ baseUrl: own.url }))
+  expect((await client.check({})).status).toBe(Serving.SERVING)
+  expect((await client.check({ service: 'verdict.v1.EmailService' })).status).toBe(Serving.SERVING)
+  const unknown = await errorOf(client.check({ service: 'nope' }))
+  expect([unknown.code, unknown.findDetails(ErrorInfoSchema)[0]!.reason]).toEqual([Code.NotFound, 'not_found'])
+  expect(Object.keys((await client.list({})).statuses)).toEqual([
+    '',
+    'verdict.v1.EmailService',
+    'verdict.v1.EventService',
+  ])
+
+  const seen: Serving[] = []
+  const watching = (async () => {
+    for await (const { status } of client.watch({})) {
+      seen.push(status)
+      state = 'failing'
+    }
+  })()
+  await expect.poll(() => seen, { timeout: 5_000 }).toEqual([Serving.SERVING, Serving.NOT_SERVING])
+  expect((await client.check({})).status).toBe(Serving.NOT_SERVING)
+  await own.listener.close({ timeoutMs: 3_000 })
+  await watching
+})
+
+test('/healthz and /readyz tell what the server is and whether it takes calls', async () => {
+  let state = 'ok'
+  await using own = await startGateway({ checks: async () => ({ database: state, temporal: 'degraded' }) })
+  const get = async (path: string) => {
+    const response = await fetch(own.url + path)
+    return [response.status, await response.json()]
+  }
+  expect(await get('/healthz')).toEqual([200, { status: 'ok', version: '0.0.0', region: 'eu' }])
+  const checks = { database: 'ok', temporal: 'degraded', draining: 'no' }
+  expect(await get('/readyz')).toEqual([200, { status: 'ready', checks }])
+  state = 'failing'
+  expect(await get('/readyz')).toEqual([503, { status: 'not_ready', checks: { ...checks, database: 'failing' } }])
+})
+
+test('buf curl lists and calls through reflection, on gRPC and gRPC-Web', async () => {
+  const run = promisify(execFile)
+  const curl = async (...args: string[]) =>
+    (await run('node_modules/.bin/buf', ['curl', '--http2-prior-knowledge', ...args])).stdout
+  const methods = await curl('--protocol', 'grpc', '--list-methods', gateway.url)
+  expect(methods.split('\n')).toEqual(
+    expect.arrayContaining(['verdict.v1.EmailService/Send', 'verdict.v1.EventService/ListEvents']),
+  )
+  const request = ['--header', `authorization: Bearer ${KEY}`, '--data', JSON.stringify(mail)]
+  for (const protocol of ['grpc', 'grpcweb', 'connect']) {
+    const answer = await curl('--protocol', protocol, ...request, `${gateway.url}/verdict.v1.EmailService/Send`)
+    expect(JSON.parse(answer)).toMatchObject({ status: 'DELIVERY_STATUS_DELIVERED', message_id: MESSAGE_ID })
+  }
+})
