@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { messages } from '../../server/db/schema.ts'
+import { testDatabase } from '../harness/postgres.ts'
 import { type RunningProcess, said, startProgram } from '../harness/process.ts'
 
 let folder: string
@@ -123,6 +125,36 @@ test('when PostgreSQL dies, it is said, and everything ends with 1', async () =>
   await nothingIsLeftOf(ready)
 })
 
+test('when the API dies, it is said with the end of its log, and everything ends with 1', async () => {
+  const { program, ready } = await serving()
+  process.kill(await apiOf(program), 'SIGKILL')
+  expect(await program.ended).toBe(1)
+  expect(program.stderr()).toMatch(/The API ended \(SIGKILL\).*verdict\.log:\n\{.*"ready"/s)
+  await nothingIsLeftOf(ready)
+})
+
+test('a second Ctrl-C does not wait for what was accepted', async () => {
+  const { program, ready } = await serving()
+  const answer = send(ready, 'connection_timeout@simulator.test').catch(() => 'cut')
+  await sleep(300)
+  program.kill('SIGINT')
+  await sleep(600)
+  program.kill('SIGINT')
+  expect(await answer).toBe('cut')
+  expect(await program.ended).toBe(0)
+})
+
+test('DATABASE_URL replaces the embedded database', async () => {
+  const database = await testDatabase()
+  const own = join(folder, 'own')
+  const { program, ready } = await serving({ DATABASE_URL: database.url, DATA_DIR: own })
+  await send(ready, 'delivered@simulator.test')
+  expect(await database.db.$count(messages)).toBe(1)
+  await expect(stat(join(own, 'postgres'))).rejects.toThrow('ENOENT')
+  expect(await program.kill()).toBe(0)
+  await database.drop()
+})
+
 test('a port that is in use is named with the way out', async () => {
   await using other = await listening()
   const program = start({ PORT: String(other.port) })
@@ -150,6 +182,13 @@ test('production is not started by accident', async () => {
   expect(await program.ended).toBe(1)
   expect(program.stderr()).toContain('npm run api')
 })
+
+/** The child of its that runs server/main.ts. */
+async function apiOf({ pid }: RunningProcess): Promise<number> {
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')
+  const commands = await Promise.all(children.map((child) => readFile(`/proc/${child}/cmdline`, 'utf8')))
+  return Number(children[commands.findIndex((command) => command.includes('server/main.ts'))])
+}
 
 /** What is printed from `curl` up to the next empty line. */
 function firstCommand(text: string): string {
