@@ -61,7 +61,9 @@ export async function startProxy(target?: Target): Promise<TcpProxy> {
     upstream.once('connect', () => proxy.ports.push(upstream.localPort!))
     const pair = join(client, upstream, proxy, ++connections)
     pairs.add(pair)
-    Promise.all([once(client, 'close'), once(upstream, 'close')]).then(() => pairs.delete(pair))
+    const forget = () => client.closed && upstream.closed && pairs.delete(pair)
+    client.once('close', forget)
+    upstream.once('close', forget)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -124,7 +126,7 @@ function join(client: Socket, upstream: Socket, proxy: TcpProxy, connection: num
     /** Backpressure reaches the sender. */
     async function drained(to: Socket): Promise<void> {
       from.pause()
-      await Promise.race([once(to, 'drain'), once(to, 'close')]).catch(() => {})
+      await Promise.race([once(to, 'drain').catch(() => {}), new Promise((resolve) => to.once('close', resolve))])
       from.resume()
     }
   }

@@ -1,0 +1,70 @@
+import http from 'node:http'
+import type { ClientEntry } from '../reliability/logs.ts'
+
+export interface Client {
+  /** A send; resolves, whatever becomes of it, when it has ended. `leaveAfterMs` resets the connection then. */
+  send(request: { request: string; to: string[]; text: string }, leaveAfterMs?: number): Promise<ClientEntry>
+  get(path: string): Promise<{ status: number; body: unknown }>
+  /** The sends under way. */
+  running: Set<ClientEntry>
+  close(): void
+}
+
+const FROM = 'Verdict <hello@example.test>'
+
+/** A caller with as many kept connections as it has calls at a time. Every send goes into the log. */
+export function createClient(
+  { node, url, key }: { node: string; url: string; key: string },
+  log: ClientEntry[],
+): Client {
+  const agent = new http.Agent({ keepAlive: true })
+  const running = new Set<ClientEntry>()
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+
+  async function send({ request, to, text }: { request: string; to: string[]; text: string }, leaveAfterMs?: number) {
+    const entry: ClientEntry = { request, node, to, sentAtMs: performance.now() }
+    log.push(entry)
+    running.add(entry)
+    try {
+      const body = JSON.stringify({ from: FROM, subject: request, to, text })
+      Object.assign(entry, await call('POST', '/api/v1/emails/send', body, leaveAfterMs))
+    } catch (error) {
+      entry.lost = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+    }
+    entry.endedAtMs = performance.now()
+    running.delete(entry)
+    return entry
+  }
+
+  function call(method: string, path: string, body?: string, leaveAfterMs?: number) {
+    return new Promise<{ status: number; body: unknown }>((resolve, reject) => {
+      const request = http.request(`${url}${path}`, { method, agent, headers }, (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (part) => {
+          text += part
+        })
+        response.on('error', reject)
+        response.on('end', () => {
+          if (response.complete) resolve({ status: response.statusCode!, body: parsed(text) })
+          else reject(new Error('half an answer'))
+        })
+      })
+      request.on('error', reject)
+      const leave = () => request.socket?.resetAndDestroy()
+      const timer = leaveAfterMs === undefined ? undefined : setTimeout(leave, leaveAfterMs)
+      request.once('close', () => clearTimeout(timer))
+      request.end(body)
+    })
+  }
+
+  return { send, get: (path) => call('GET', path), running, close: () => agent.destroy() }
+}
+
+/** What is no JSON stays text, for the reconciler to find. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,96 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Sql } from 'postgres'
+import { type RunningApi, startApiProcess } from '../harness/process.ts'
+import type { Logs, OpenRow, ProcessEvent } from '../reliability/logs.ts'
+import { type Client, createClient } from './client.ts'
+import { endLeases, openRows, sessionsEnd } from './snapshot.ts'
+import { layWire, type Wire } from './wire.ts'
+
+/** A process of the API with a proxy at each of its sides, and its caller. */
+export interface Node {
+  name: string
+  api: RunningApi
+  wire: Wire
+  client: Client
+  /** SIGKILL, this very moment. */
+  kill(): void
+  /** Ends what a killed process left: its sessions are over, what it left open is written down, and its leases are over. */
+  bury(): Promise<OpenRow[]>
+  pause(): void
+  resume(): void
+  /** SIGTERM; resolves when it is gone. */
+  terminate(): Promise<void>
+}
+
+export interface NodeParts {
+  sql: Sql
+  logs: Logs
+  key: string
+  databaseUrl: string
+  mailPorts: Map<string, number>
+  env: NodeJS.ProcessEnv
+}
+
+/** The code of a process is compiled once for all. */
+const NODE_COMPILE_CACHE = join(tmpdir(), 'verdict-compile-cache')
+
+export async function startNode(name: string, parts: NodeParts): Promise<Node> {
+  const { sql, logs, key, databaseUrl, mailPorts, env } = parts
+  const wire = await layWire(databaseUrl, mailPorts)
+  const throughProxy = new URL(databaseUrl)
+  throughProxy.host = `127.0.0.1:${wire.postgres.port}`
+  const routes = [...wire.mail].map(([domain, { port }]) => `${domain}=127.0.0.1:${port}`)
+  const api = await startApiProcess({
+    DATABASE_URL: throughProxy.href,
+    SMTP_ROUTES: routes.join(','),
+    LOG_LEVEL: 'warn',
+    NODE_COMPILE_CACHE,
+    ...env,
+  })
+  wire.http.target = { host: '127.0.0.1', port: Number(new URL(api.url).port) }
+  const client = createClient({ node: name, url: `http://127.0.0.1:${wire.http.port}`, key }, logs.requests)
+  note({ event: 'started' })
+  api.ended.then((how) => note({ event: 'ended', how }))
+
+  type Happening<E = ProcessEvent> = E extends ProcessEvent ? Omit<E, 'node' | 'atMs'> : never
+  function note(event: Happening): void {
+    logs.processes.push({ node: name, atMs: performance.now(), ...event })
+  }
+
+  function kill(): void {
+    note({ event: 'killed' })
+    api.kill('SIGKILL')
+  }
+
+  async function bury(): Promise<OpenRow[]> {
+    await api.ended
+    await sessionsEnd(sql, wire.postgres.ports)
+    const ours = new Set(logs.requests.filter((entry) => entry.node === name).map(({ request }) => request))
+    const open = (await openRows(sql)).filter(({ request }) => ours.has(request))
+    note({ event: 'crashed', open })
+    if (open.length > 0) await endLeases(sql, [...new Set(open.map(({ request }) => request))])
+    client.close()
+    await wire.close()
+    return open
+  }
+
+  async function terminate(): Promise<void> {
+    note({ event: 'terminated', inFlight: [...client.running].map(({ request }) => request) })
+    await api.kill('SIGTERM')
+    client.close()
+    await wire.close()
+  }
+
+  function pause(): void {
+    note({ event: 'paused' })
+    process.kill(api.pid, 'SIGSTOP')
+  }
+
+  function resume(): void {
+    note({ event: 'resumed' })
+    process.kill(api.pid, 'SIGCONT')
+  }
+
+  return { name, api, wire, client, kill, bury, pause, resume, terminate }
+}

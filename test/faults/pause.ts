@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ClientEntry } from '../reliability/logs.ts'
+import { answered, asked, MARKER, type Point, said } from './points.ts'
+import { endLeases, openRows } from './snapshot.ts'
+import type { World } from './world.ts'
+
+export const PAUSES = {
+  before: { name: 'before the marker', is: said('mail', 'down', /^354/m) },
+  between: { name: 'between marker and dot', is: answered(MARKER) },
+  after: { name: 'after the dot', is: said('mail', 'up', /(^|\r\n)\.\r\n$/) },
+} satisfies Record<string, Point>
+
+export interface Paused {
+  entry: ClientEntry
+  /** Whether it asked for a marker after it had been resumed. */
+  askedLate: boolean
+}
+
+/**
+ * Stops a process with SIGSTOP at a point of a send, for as long as it takes until the sweeper of another one has settled the
+ * message, and then lets it go on. `waits`: until the lease is truly over, instead of ending it from outside.
+ */
+export async function pauseAt(world: World, point: Point, { waits = false } = {}): Promise<Paused> {
+  const request = `paused-${point.name.replaceAll(' ', '-')}`
+  // One site, so that there is one marker.
+  const letter = { request, to: [`ann.${request}@one.example`, `bob.${request}@one.example`], text: 'All is well.' }
+  // The shortest budget there is, so that a lease is half a minute.
+  const node = await world.start({ SEND_BUDGET_MS: '20000' })
+  let state: 'running' | 'paused' | 'resumed' = 'running'
+  let askedLate = false
+  const paused = new Promise<void>((resolve) => {
+    node.wire.onEvent = (event) => {
+      if (state === 'resumed') askedLate ||= asked(MARKER)(event)
+      if (state !== 'running' || !point.is(event)) return undefined
+      state = 'paused'
+      node.pause()
+      resolve()
+      return undefined
+    }
+  })
+  const sent = node.client.send(letter)
+  await Promise.race([paused, sent])
+  if (state === 'running') throw new Error(`the send never came to ${point.name}`)
+  if (!waits) await endLeases(world.sql, [request])
+  await settledByOthers(world, request)
+  state = 'resumed'
+  node.resume()
+  return { entry: await sent, askedLate }
+}
+
+async function settledByOthers({ sql }: World, request: string): Promise<void> {
+  const deadline = performance.now() + 60_000
+  while ((await openRows(sql)).some((row) => row.request === request)) {
+    if (performance.now() > deadline) throw new Error(`nobody settles ${request}`)
+    await sleep(50)
+  }
+}

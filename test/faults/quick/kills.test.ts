@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { killAt } from '../kill.ts'
+import { letters } from '../letters.ts'
+import { POINTS } from '../points.ts'
+import { diceFor } from '../seed.ts'
+import { startWorld, type World } from '../world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.stop())
+
+test('a process killed at each point of a send leaves every message terminal with one event for each recipient, or no trace', async () => {
+  const dice = diceFor('quick kills')
+  let next = world.start()
+  for (const [i, point] of POINTS.entries()) {
+    const node = await next
+    next = world.start()
+    expect(await killAt(node, letters(`point-${i + 1}`, 4, dice), point), point.name).toBe(true)
+  }
+  await next
+  expect(await world.verdict()).toEqual([])
+}, 120_000)

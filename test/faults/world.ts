@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { createAccount } from '../../server/access/accounts.ts'
+import { createKey } from '../../server/access/keys.ts'
+import { SCOPES } from '../../server/access/scopes.ts'
+import { databaseClock } from '../../server/db/clock.ts'
+import type { Database } from '../../server/db/connect.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { createDomain } from '../../server/domains/domains.ts'
+import { startDns } from '../harness/dns.ts'
+import type { Script } from '../harness/exchanger.ts'
+import { testDatabase } from '../harness/postgres.ts'
+import type { Logs } from '../reliability/logs.ts'
+import { reconcile, type Violation } from '../reliability/reconcile.ts'
+import { startMailServer } from './mail-servers.ts'
+import { type Node, startNode } from './node.ts'
+import { SEED } from './seed.ts'
+import { openRows, takeSnapshot } from './snapshot.ts'
+
+export type World = Awaited<ReturnType<typeof startWorld>>
+
+interface WorldOptions {
+  /** The domains that take mail, and how their servers behave. */
+  mail?: Record<string, Script>
+  env?: NodeJS.ProcessEnv
+  database?: { url: string; db: Database; drop(): Promise<void> }
+}
+
+/** How long the sweeper may take once leases are over: its interval, and a slow machine. */
+const SWEPT_WITHIN_MS = 15_000
+
+/**
+ * A database with an account, a key and the verified domain `example.test`; the mail servers of `one.example` and `two.example`;
+ * a DNS that knows nothing else; and as many processes of the API as a test starts. All of them keep the logs.
+ */
+export async function startWorld(options: WorldOptions = {}) {
+  const { mail = { 'one.example': {}, 'two.example': {} }, env } = options
+  console.log(`FAULT_SEED=${SEED}`)
+  const logs: Logs = { requests: [], mail: { named: [], dots: [] }, database: [], processes: [] }
+  const database = options.database ?? (await testDatabase())
+  const account = await openAccount(database.db)
+  const sql = postgres(database.url, { max: 2, onnotice: () => {} })
+  const dns = await startDns()
+  const servers = new Map<string, Awaited<ReturnType<typeof startMailServer>>>()
+  for (const [domain, script] of Object.entries(mail)) servers.set(domain, await startMailServer(logs.mail, script))
+  const nodes = new Set<Node>()
+
+  const parts = {
+    sql,
+    logs,
+    key: account.key,
+    databaseUrl: database.url,
+    mailPorts: new Map([...servers].map(([domain, { port }]) => [domain, port])),
+    env: { ENCRYPTION_KEYS: account.ENCRYPTION_KEYS, DNS_SERVERS: dns.address, ...env },
+  }
+  let names = 0
+  async function start(more: NodeJS.ProcessEnv = {}): Promise<Node> {
+    const node = await startNode(`node-${++names}`, { ...parts, env: { ...parts.env, ...more } })
+    nodes.add(node)
+    node.api.ended.then(() => nodes.delete(node))
+    return node
+  }
+
+  async function snapshot(): Promise<void> {
+    logs.database.push(await takeSnapshot(sql))
+  }
+
+  /**
+   * Waits for the sweeper of a living process, reads back what was answered, and reconciles. Violations are printed, and the
+   * logs kept in a file for `node test/reliability/reconcile.ts`.
+   */
+  async function verdict(): Promise<Violation[]> {
+    const [node = await start()] = nodes
+    await snapshot()
+    const deadline = performance.now() + SWEPT_WITHIN_MS
+    while ((await openRows(sql)).length > 0 && performance.now() < deadline) await sleep(50)
+    for (const entry of logs.requests.filter(({ status }) => status === 200)) {
+      const { message_id } = entry.body as { message_id: string }
+      entry.readBack = await node.client.get(`/api/v1/emails/${message_id}`)
+    }
+    await snapshot()
+    const violations = reconcile(logs)
+    if (violations.length > 0) await report(logs, violations)
+    return violations
+  }
+
+  async function stop(): Promise<void> {
+    for (const { api, client, wire } of nodes) {
+      await api.kill('SIGKILL')
+      client.close()
+      await wire.close()
+    }
+    for (const server of servers.values()) await server.close()
+    await Promise.all([dns.close(), sql.end()])
+    await database.drop()
+  }
+
+  return { logs, sql, database, servers, nodes, start, snapshot, verdict, stop }
+}
+
+async function openAccount(db: Database) {
+  const id = `k1:${randomBytes(32).toString('base64')}`
+  const key = Buffer.from(id.slice(3), 'base64')
+  const clock = await databaseClock(db)
+  const sealer = createSealer([{ id: 'k1', key }])
+  const { id: accountId } = await createAccount(db, clock, 'Faults')
+  await createDomain({ db, sealer, clock }, { accountId, name: 'example.test', status: 'verified' })
+  const made = await createKey(db, clock, { accountId, name: 'faults', kind: 'live', scopes: SCOPES })
+  clock.stop()
+  return { key: made.key, ENCRYPTION_KEYS: id }
+}
+
+async function report(logs: Logs, violations: Violation[]): Promise<void> {
+  const file = join(await mkdtemp(join(tmpdir(), 'verdict-faults-')), 'logs.json')
+  await writeFile(file, JSON.stringify(logs))
+  for (const { statement, what, evidence } of violations) {
+    console.log(`statement ${statement}: ${what}\n${JSON.stringify(evidence, null, 2)}`)
+  }
+  console.log(`FAULT_SEED=${SEED} node test/reliability/reconcile.ts ${file}`)
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+/** `npm run faults`: the long fault runs, about ten minutes. */
+export default defineConfig({
+  test: {
+    include: ['test/faults/**/*.test.ts'],
+    globalSetup: ['test/harness/global-postgres.ts'],
+    // Each file starts and ends processes by the dozen, and the machine is small.
+    fileParallelism: false,
+    testTimeout: 300_000,
+    hookTimeout: 120_000,
+  },
+})
