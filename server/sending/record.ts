@@ -66,6 +66,9 @@ export function recordRow({ messageId, claim, sizeBytes, outcomes }: Verdicts): 
   })
 }
 
+/** A process that was paused past its lease asks once more all the same: the sweeper's answer is better than none. */
+const LATE_RECORD_MS = 5_000
+
 /**
  * Record: the outcomes and their events in one commit, tried until the lease is over. Returns what is stored: our outcomes, or
  * those of the sweeper when it was there first. Throws `transient_failure` when the sweeper removed the message because no
@@ -75,11 +78,12 @@ export function recordUntil(db: Database) {
   const record = recordStep(db)
 
   return async (verdicts: Verdicts, { marked, leaseUntilMs }: { marked: boolean; leaseUntilMs: number }) => {
+    const untilMs = Math.max(leaseUntilMs, performance.now() + LATE_RECORD_MS)
     let cause: unknown
-    for (let waitMs = 50; performance.now() < leaseUntilMs; waitMs = Math.min(waitMs * 2, 1_000)) {
+    for (let waitMs = 50; performance.now() < untilMs; waitMs = Math.min(waitMs * 2, 1_000)) {
       try {
-        if (await within(leaseUntilMs, record(verdicts))) return verdicts.outcomes
-        const stored = await within(leaseUntilMs, storedOutcomes(db, verdicts.messageId))
+        if (await within(untilMs, record(verdicts))) return verdicts.outcomes
+        const stored = await within(untilMs, storedOutcomes(db, verdicts.messageId))
         if (stored.length > 0) return stored
         throw fail(
           'transient_failure',
