@@ -23,7 +23,7 @@ export function answer(
 /** Answers an error on REST: the documented body, and what HTTP wants beside it. */
 export function answerError(error: unknown, call: Call, more?: Record<string, string>): void {
   const seen = shown(error, call)
-  if (call.closed) return
+  if (call.left) return
   const { status, body } = errorBody(seen, call.id)
   const headers = status === 401 ? { 'www-authenticate': 'Bearer', ...more } : more
   answer(call, status, JSON_TYPE, JSON.stringify(body), headers)

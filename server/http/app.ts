@@ -69,8 +69,9 @@ export interface App {
 export async function createApp(parts: AppParts): Promise<App> {
   const limits = { ...LIMITS, ...parts.limits }
   const budget = createByteBudget({ totalBytes: limits.budgetBytes, waitMs: limits.budgetWaitMs })
-  const body: BodyLimits = { maxBytes: limits.bodyBytes, timeoutMs: limits.bodyTimeoutMs, budget }
   const draining = new AbortController()
+  const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits
+  const body: BodyLimits = { maxBytes, timeoutMs, budget, draining: draining.signal }
   const inFlight = new Set<Call>()
   const admit = admission(parts.gate, draining.signal)
   const common = { interceptors: [errors, text], limits: body }

@@ -1,6 +1,6 @@
 import { fail } from '../errors.ts'
 import type { ByteBudget } from './byte-budget.ts'
-import type { Call } from './call.ts'
+import type { Call, RawRequest } from './call.ts'
 
 export interface BodyLimits {
   /** Largest body. */
@@ -8,6 +8,8 @@ export interface BodyLimits {
   /** Time for a body to arrive. */
   timeoutMs: number
   budget: ByteBudget
+  /** Streams of requests are taken as ended from then on. */
+  draining: AbortSignal
 }
 
 /** Bodies up to here need no share of the budget. */
@@ -62,7 +64,7 @@ function readSmall({ raw, response }: Call, length: number, timeoutMs: number): 
 }
 
 /** A small body mostly comes with its head, and was parsed while the gate was asked. */
-function takeArrived(raw: Call['raw']): Buffer {
+function takeArrived(raw: RawRequest): Buffer {
   const body: Buffer = raw.read()
   raw.resume()
   return body
@@ -70,7 +72,7 @@ function takeArrived(raw: Call['raw']): Buffer {
 
 /**
  * The chunks of a body as they arrive. A body of known size takes its share of the budget before its first byte is read. `sizeFrom`
- * finds the size in the first chunk where a protocol writes it there. Endless streams of requests pass `endless`: no deadline.
+ * finds the size in the first chunk where a protocol writes it there. A stream of requests passes `endless`: it has no deadline.
  */
 export async function* bodyChunks(
   call: Call,
@@ -83,7 +85,7 @@ export async function* bodyChunks(
   if (call.raw.headers.expect !== undefined) call.response.writeContinue()
 
   let total = 0
-  for await (const chunk of inTime(call, endless ? undefined : limits.timeoutMs)) {
+  for await (const chunk of arriving(call, endless ? { until: limits.draining } : limits)) {
     if (total === 0 && length === undefined && sizeFrom) {
       const size = sizeFrom(chunk)
       refuseLarge(size, limits)
@@ -116,24 +118,57 @@ async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Pro
   call.release = release
 }
 
-/** Leaves the request open when reading stops half-way: its answer travels on the same connection. */
-async function* inTime(call: Call, timeoutMs: number | undefined): AsyncGenerator<Buffer> {
-  const chunks = call.raw.iterator({ destroyOnReturn: false })
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new Promise<never>((_, reject) => {
-    if (timeoutMs !== undefined) timer = setTimeout(() => reject(late(timeoutMs)), timeoutMs)
-  })
-  deadline.catch(() => {})
+/** Not the stream's own iterator, which would close the connection when reading stops half-way: the answer travels on it. */
+async function* arriving(
+  { raw, response }: Call,
+  { timeoutMs, until }: { timeoutMs?: number; until?: AbortSignal },
+): AsyncGenerator<Buffer> {
+  const ends = new AbortController()
+  const stop = () => ends.abort(ENDED)
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => ends.abort(late(timeoutMs)), timeoutMs)
+  const leave = () => ends.abort(raw.errored ?? new Error('the caller left'))
+  response.once('close', leave)
+  raw.once('error', leave)
+  until?.addEventListener('abort', stop)
   try {
-    for (;;) {
-      const next = await Promise.race([chunks.next(), deadline])
-      if (next.done) return
-      yield next.value
+    while (!raw.readableEnded) {
+      const chunk: Buffer | null = raw.read()
+      if (chunk === null) await readable(raw, ends.signal)
+      else yield chunk
     }
+  } catch (error) {
+    if (error !== ENDED) throw error
   } finally {
     clearTimeout(timer)
-    if (!call.raw.readableEnded) call.raw.resume()
+    response.off('close', leave)
+    raw.off('error', leave)
+    until?.removeEventListener('abort', stop)
+    if (!raw.readableEnded) raw.resume()
   }
+}
+
+const ENDED = new Error('the body is taken as ended')
+
+function readable(raw: RawRequest, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = () => {
+      raw.off('readable', go)
+      raw.off('end', go)
+      signal.removeEventListener('abort', stop)
+    }
+    const go = () => {
+      settle()
+      resolve()
+    }
+    const stop = () => {
+      settle()
+      reject(signal.reason)
+    }
+    if (signal.aborted) return reject(signal.reason)
+    raw.once('readable', go)
+    raw.once('end', go)
+    signal.addEventListener('abort', stop)
+  })
 }
 
 const late = (timeoutMs: number) =>

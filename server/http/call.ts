@@ -12,9 +12,9 @@ export type RawResponse = ServerResponse | Http2ServerResponse
 
 // Made once: an error for every finished request would cost more than the request's own work.
 const FINISHED = new ConnectError('The call is finished.', Code.Canceled)
-const LEFT = new ConnectError('The caller left.', Code.Canceled)
+export const LEFT = new ConnectError('The caller left.', Code.Canceled)
 const UNANSWERED = new ConnectError('The call was closed without an answer.', Code.Aborted)
-const LINGER_MS = 10_000
+const LINGER_MS = 5_000
 
 /** How the interceptors and the gate find the call they belong to. */
 export const callKey = createContextKey<Call | undefined>(undefined, { description: 'call' })
@@ -50,10 +50,10 @@ export class Call {
     this.log = log
     this.values.set(requestIdKey, this.id).set(logFieldsKey, {}).set(callKey, this)
     inFlight.add(this)
-    response.once('close', () => {
-      inFlight.delete(this)
-      this.#close()
-    })
+    // On HTTP/2 a response is finished only when the caller, too, has ended; its stream says when the answer has.
+    const answer = 'stream' in response ? response.stream : response
+    answer.once('finish', () => this.#end(true, inFlight))
+    response.once('close', () => this.#end(false, inFlight))
   }
 
   /** Aborted when the call is closed. Made when first asked for: few calls look at theirs. */
@@ -61,6 +61,11 @@ export class Call {
     this.#controller ??= new AbortController()
     if (this.closed) this.#controller.abort(this.closed)
     return this.#controller.signal
+  }
+
+  /** Whether the caller is known to have left. A body cut off by a reset looks like one that ended. */
+  get left(): boolean {
+    return this.closed !== undefined || this.raw.aborted || ('stream' in this.raw && this.raw.stream.closed)
   }
 
   /** Closes the connection, or the stream, of a call that has no honest answer. */
@@ -71,8 +76,8 @@ export class Call {
     else this.response.destroy()
   }
 
-  #close(): void {
-    const answered = this.response.writableFinished
+  #end(answered: boolean, inFlight: Set<Call>): void {
+    if (!inFlight.delete(this)) return
     if (!answered && !this.closed) this.code = 'client_left'
     this.closed ??= answered ? FINISHED : LEFT
     this.#controller?.abort(this.closed)
@@ -90,10 +95,14 @@ function requestIdOf(raw: RawRequest): string {
   return typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID()
 }
 
-/** Reads on for a while after an answer, so that a caller still writing gets to see it, but not for ever. */
+/**
+ * Reads on for a while after an answer, so that a caller still writing gets to see it, but not for ever. On HTTP/2 the answer is
+ * read in any case: closing the stream only tells the caller to stop.
+ */
 function linger(raw: RawRequest): void {
   raw.resume()
-  const timer = setTimeout(() => raw.destroy(), LINGER_MS).unref()
+  const stop = () => ('stream' in raw ? raw.stream.close(constants.NGHTTP2_NO_ERROR) : raw.destroy())
+  const timer = setTimeout(stop, 'stream' in raw ? 500 : LINGER_MS).unref()
   raw.once('close', () => clearTimeout(timer))
 }
 
@@ -123,11 +132,14 @@ function logCall(call: Call, answered: boolean): void {
  * once, since an error that was shown has no cause left to show.
  */
 export function shown(error: unknown, call: Call): ConnectError {
-  if (call.closed) return call.closed
   if (error instanceof NoAnswer) {
     call.log.error({ request_id: call.id, err: error }, 'closed without an answer')
     call.hangUp()
     return UNANSWERED
+  }
+  if (call.left) {
+    call.log.debug({ request_id: call.id, err: error }, 'failed after the caller left')
+    return call.closed ?? LEFT
   }
   const seen = hideUnexpected(error)
   call.code = reasonOf(seen)!

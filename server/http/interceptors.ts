@@ -1,16 +1,19 @@
 import type { Interceptor } from '@connectrpc/connect'
 import { fail } from '../errors.ts'
-import { callKey, shown } from './call.ts'
+import { callKey, LEFT, shown } from './call.ts'
 import { textFaults } from './text.ts'
 
 /** Outermost: whatever is thrown becomes an error the caller may see, and its cause a line in the log. */
 export const errors: Interceptor = (next) => async (request) => {
+  const call = request.contextValues.get(callKey)!
+  // Work is begun for nobody: a thousand requests can be cancelled in one packet.
+  if (call.left) throw LEFT
   try {
     return await next(request)
   } catch (error) {
     // The caller's own deadline is the caller's to hear of.
     if (request.signal.aborted && error === request.signal.reason) throw error
-    throw shown(error, request.contextValues.get(callKey)!)
+    throw shown(error, call)
   }
 }
 

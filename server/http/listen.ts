@@ -49,12 +49,15 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
   const http1 = createHttp1(handle, options, (socket) => [...app.inFlight].some(({ raw }) => raw.socket === socket))
   const sessions = new Set<Http2Session>()
   const http2 = createHttp2(handle, sessions)
-  const route = (socket: Socket) =>
-    sniff(
-      socket,
-      { http1: (socket) => http1.emit('connection', socket), http2: (socket) => http2.emit('connection', socket) },
-      options.sniffTimeoutMs ?? 10_000,
-    )
+  const protocols = {
+    http1: (socket: Socket) => http1.emit('connection', socket),
+    http2: (socket: Socket) => {
+      // Only HTTP/1.1 knows callers that end their side and still want an answer. Here the session would never close.
+      socket.allowHalfOpen = false
+      http2.emit('connection', socket)
+    },
+  }
+  const route = (socket: Socket) => sniff(socket, protocols, options.sniffTimeoutMs ?? 10_000)
   const ports = options.grpcPort === undefined ? [options.port] : [options.port, options.grpcPort]
   const fronts = await Promise.all(ports.map((port) => openFront(route, port, options, open)))
   const [url, grpcUrl] = fronts.map((front) => urlOf(front, options))
@@ -68,7 +71,8 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
     }
     for (const session of sessions) session.close()
     await delay(Math.min(DRAIN_GRACE_MS, timeoutMs))
-    while (app.inFlight.size > 0 && performance.now() < deadline) await delay(20)
+    // An HTTP/2 session closes when the last answer on it is written out.
+    while (app.inFlight.size + sessions.size > 0 && performance.now() < deadline) await delay(20)
     for (const socket of open) socket.destroy()
     http1.close()
     await Promise.all(closed)

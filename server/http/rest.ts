@@ -49,7 +49,7 @@ function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Inter
     const asked = readQuery(query, call.raw.url!)
     const json = hasBody ? await readJson(call, limits) : asked
     const { output, headers } = await invoke(read(binding, json, params), call)
-    if (!call.closed) answer(call, 200, JSON_TYPE, JSON.stringify(writeMessage(method.output, output)), headers)
+    if (!call.left) answer(call, 200, JSON_TYPE, JSON.stringify(writeMessage(method.output, output)), headers)
   }
 }
 

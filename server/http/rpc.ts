@@ -63,11 +63,11 @@ async function serve(handler: Rpc, limits: BodyLimits, call: Call): Promise<void
     signal: call.signal,
     contextValues: call.values,
   })
-  if (call.closed) return
+  if (call.left) return
   if (answer.status >= 400 && answer.body === undefined) return answerError(refusal(answer.status, handler), call)
   call.response.setHeader('x-request-id', call.id)
   universalResponseToNodeResponse(nameFaults(answer, call), call.response).catch((error) => {
-    if (!call.closed) shown(error, call)
+    if (!call.left) shown(error, call)
     call.response.destroy()
   })
 }

@@ -151,11 +151,11 @@ export function expectErrorBody(status: number, json: unknown, requestId: string
   if (![400, 401, 403, 404, 405, 410, 413, 415, 500].includes(status)) throw new Error(`undocumented status ${status}`)
 }
 
-/** Writes bytes on a connection of its own and reads until it is closed or quiet. */
-export async function talk(port: number, bytes: string | Buffer, quietMs = 500): Promise<string> {
+/** Writes bytes on a connection of its own and hears the answer. */
+export async function talk(port: number, bytes: string | Buffer, quietMs = 500, enough = isWhole): Promise<string> {
   const socket = await open(port)
   socket.write(bytes)
-  return hear(socket, quietMs)
+  return hear(socket, quietMs, enough)
 }
 
 export async function open(port: number): Promise<Socket> {
@@ -165,7 +165,8 @@ export async function open(port: number): Promise<Socket> {
   return socket
 }
 
-export function hear(socket: Socket, quietMs = 500): Promise<string> {
+/** Reads until it is enough, or the connection is closed or quiet. */
+export function hear(socket: Socket, quietMs = 500, enough = isWhole): Promise<string> {
   return new Promise((resolve) => {
     let text = ''
     const done = () => {
@@ -177,10 +178,17 @@ export function hear(socket: Socket, quietMs = 500): Promise<string> {
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1')
       clearTimeout(timer)
-      timer = setTimeout(done, quietMs)
+      if (enough(text)) done()
+      else timer = setTimeout(done, quietMs)
     })
     socket.once('close', done)
   })
+}
+
+function isWhole(text: string): boolean {
+  const end = text.indexOf('\r\n\r\n')
+  const length = /content-length: (\d+)/i.exec(text.slice(0, end))?.[1]
+  return end !== -1 && length !== undefined && text.length >= end + 4 + Number(length)
 }
 
 /** The first answer in what was heard, checked like every other. */
@@ -188,6 +196,7 @@ export function firstAnswer(heard: string) {
   const [head = '', rest = ''] = heard.split('\r\n\r\n', 2)
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1])
   const json = rest === '' ? undefined : JSON.parse(rest)
-  if (status >= 400) expectErrorBody(status, json, /x-request-id: (.*)/i.exec(head)?.[1])
+  // 503 is an answer of /readyz alone, not an error.
+  if (status >= 400 && status !== 503) expectErrorBody(status, json, /x-request-id: (.*)/i.exec(head)?.[1])
   return { status, json, head }
 }

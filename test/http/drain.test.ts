@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createClient } from '@connectrpc/connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
+import { expect, test } from 'vitest'
+import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { delivered, firstAnswer, hear, KEY, MAIL, open, send, startGateway } from './gateway.ts'
+
+const body = JSON.stringify(MAIL)
+const REQUEST = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+const READYZ = 'GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n'
+
+/** A gateway whose sends last until they are let go. */
+async function startSlow() {
+  const held = Promise.withResolvers<void>()
+  const gateway = await startGateway({
+    async send() {
+      await held.promise
+      return delivered()
+    },
+  })
+  return { ...gateway, letGo: held.resolve }
+}
+
+test('what was accepted is answered on every protocol, then every connection is closed', async () => {
+  const gateway = await startSlow()
+  const client = createClient(EmailService, createGrpcTransport({ baseUrl: gateway.url }))
+  const grpc = client.send({ ...MAIL, to: [MAIL.to] }, { headers: { authorization: `Bearer ${KEY}` } })
+  const rest = send(gateway.url, MAIL)
+  const raw = await open(gateway.port)
+  raw.write(REQUEST)
+  await expect.poll(() => gateway.sent.length).toBe(3)
+
+  const closing = gateway.listener.close({ timeoutMs: 10_000 })
+  await delay(400)
+  gateway.letGo()
+  const heard = hear(raw, 5_000, () => false)
+  expect((await rest).status).toBe(200)
+  expect((await grpc).messageId).toMatch(/^msg_/)
+  expect((await heard).toLowerCase()).toContain('connection: close')
+  await closing
+  await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow('fetch failed')
+})
+
+test('a call that comes on a kept connection during the drain is told that it is safe to retry', async () => {
+  const gateway = await startSlow()
+  const kept = await open(gateway.port)
+  kept.write(READYZ)
+  await once(kept, 'data')
+  const busy = send(gateway.url, MAIL)
+  await expect.poll(() => gateway.sent.length).toBe(1)
+
+  const closing = gateway.listener.close({ timeoutMs: 10_000 })
+  kept.write(REQUEST)
+  const { status, json, head } = firstAnswer(await hear(kept))
+  expect([status, json.error]).toEqual([500, 'transient_failure'])
+  expect(head.toLowerCase()).toContain('connection: close')
+  expect(gateway.sent.length).toBe(1)
+  gateway.letGo()
+  expect((await busy).status).toBe(200)
+  await closing
+})
+
+test('readiness is false during the drain', async () => {
+  const gateway = await startSlow()
+  const kept = await open(gateway.port)
+  kept.write(READYZ)
+  expect((await once(kept, 'data')).toString()).toContain('200 OK')
+  const closing = gateway.listener.close({ timeoutMs: 1_000 })
+  kept.write(READYZ)
+  const { status, json } = firstAnswer(await hear(kept))
+  expect([status, json]).toEqual([503, expect.objectContaining({ status: 'not_ready' })])
+  await closing
+})
+
+test('HTTP/2 is told to go away, and its open streams are answered', async () => {
+  const gateway = await startSlow()
+  const session = http2.connect(gateway.url)
+  const stream = session.request({ ':method': 'POST', ':path': '/api/v1/emails/send', authorization: `Bearer ${KEY}` })
+  stream.end(body)
+  await expect.poll(() => gateway.sent.length).toBe(1)
+  const goaway = once(session, 'goaway')
+  const closing = gateway.listener.close({ timeoutMs: 10_000 })
+  expect((await goaway)[0]).toBe(0)
+  gateway.letGo()
+  expect((await once(stream, 'response'))[0][':status']).toBe(200)
+  stream.resume()
+  await closing
+  expect(session.destroyed || session.closed).toBe(true)
+})
+
+test('an open stream of reflection does not keep the server', async () => {
+  const gateway = await startGateway()
+  const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: gateway.url }))
+  async function* ask() {
+    yield { messageRequest: { case: 'listServices' as const, value: '' } }
+    await new Promise(() => {})
+  }
+  const answers = client.serverReflectionInfo(ask())[Symbol.asyncIterator]()
+  expect((await answers.next()).value.messageResponse.case).toBe('listServicesResponse')
+  const startedAt = performance.now()
+  await gateway.listener.close({ timeoutMs: 10_000 })
+  expect(performance.now() - startedAt).toBeLessThan(2_000)
+})
+
+test('what is not answered within the time is cut', async () => {
+  const gateway = await startSlow()
+  const cut = send(gateway.url, MAIL)
+  await expect.poll(() => gateway.sent.length).toBe(1)
+  const startedAt = performance.now()
+  await Promise.all([gateway.listener.close({ timeoutMs: 300 }), expect(cut).rejects.toThrow('fetch failed')])
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
+})
+
+test('an idle server closes at once', async () => {
+  const gateway = await startGateway()
+  await fetch(`${gateway.url}/healthz`)
+  const startedAt = performance.now()
+  await gateway.listener.close({ timeoutMs: 10_000 })
+  expect(performance.now() - startedAt).toBeLessThan(1_000)
+})
+
+test('under load no request goes without an answer but those that could not connect', async () => {
+  const gateway = await startGateway({
+    async send() {
+      await delay(5)
+      return delivered()
+    },
+  })
+  const counts = { answered: 0, refused: 0, cut: 0 }
+  const lane = async () => {
+    for (;;) {
+      const socket = await open(gateway.port)
+      if (socket.destroyed || socket.connecting) return counts.refused++
+      for (;;) {
+        socket.write(REQUEST)
+        const heard = await new Promise<string>((resolve) => {
+          const done = (text: string) => {
+            socket.off('data', onData)
+            socket.off('close', onClose)
+            resolve(text)
+          }
+          const onData = (chunk: Buffer) => done(chunk.toString())
+          const onClose = () => done('')
+          socket.on('data', onData)
+          socket.on('close', onClose)
+        })
+        if (heard === '') {
+          counts.cut++
+          return
+        }
+        counts.answered++
+        if (/connection: close/i.test(heard)) return
+      }
+    }
+  }
+  const lanes = Array.from({ length: 20 }, lane)
+  await delay(200)
+  await gateway.listener.close({ timeoutMs: 5_000 })
+  await Promise.all(lanes)
+  expect(counts.cut).toBe(0)
+  expect(counts.answered).toBeGreaterThan(100)
+})

@@ -1,0 +1,241 @@
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import { setTimeout as delay } from 'node:timers/promises'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ask, firstAnswer, type Gateway, hear, KEY, MAIL, open, send, startGateway, talk } from './gateway.ts'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await startGateway({
+    listen: { sniffTimeoutMs: 300, headersTimeoutMs: 500 },
+    limits: { bodyTimeoutMs: 400 },
+  })
+})
+afterAll(() => gateway.close())
+
+const KEY_LINE = `Authorization: Bearer ${KEY}\r\n`
+const HEAD = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\n${KEY_LINE}`
+const BODY = JSON.stringify(MAIL)
+
+test.each([
+  ['no HTTP at all', 'hello\r\n\r\n'],
+  ['TLS on a port without it', Buffer.from('16030100c8010000c40303', 'hex')],
+  ['two Content-Lengths', `${HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}   `],
+  ['a Content-Length beside chunks', `${HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+  ['a Content-Length that is no number', `${HEAD}Content-Length: 5x\r\n\r\n{}`],
+  ['a negative Content-Length', `${HEAD}Content-Length: -5\r\n\r\n{}`],
+  ['a huge Content-Length', `${HEAD}Content-Length: 99999999999999999999999\r\n\r\n{}`],
+  ['a header line without a colon', 'GET / HTTP/1.1\r\nHost: x\r\nnope\r\n\r\n'],
+  ['a space before the colon', 'GET / HTTP/1.1\r\nHost : x\r\n\r\n'],
+  ['a NUL in a header', 'GET / HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n'],
+  ['a folded header', 'GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n'],
+  ['headers over 16 KiB', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`],
+  ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n'],
+  ['a method that does not exist', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n'],
+  ['HTTP/3.0', 'GET / HTTP/3.0\r\nHost: x\r\n\r\n'],
+  ['a chunk that lies', `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`],
+  ['a bare LF', 'GET / HTTP/1.1\nHost: x\n\n'],
+])('%s is a 400 with the body every error has, or a closed connection', async (_, bytes) => {
+  const heard = await talk(gateway.port, bytes)
+  if (heard !== '') expect(firstAnswer(heard).status).toBe(400)
+  expect((await send(gateway.url, MAIL)).status).toBe(200)
+})
+
+test('CONNECT is a 405', async () => {
+  expect(firstAnswer(await talk(gateway.port, 'CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n')).status).toBe(405)
+})
+
+test.each([
+  ['Upgrade to WebSocket', 'Connection: upgrade\r\nUpgrade: websocket\r\n'],
+  ['Upgrade to h2c', 'Connection: upgrade, http2-settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n'],
+  ['an expectation nobody knows', 'Expect: tea\r\n'],
+])('%s is ignored', async (_, header) => {
+  expect(firstAnswer(await talk(gateway.port, `GET /healthz HTTP/1.1\r\nHost: x\r\n${header}\r\n`)).status).toBe(200)
+})
+
+test('HTTP/1.0 without Host is served', async () => {
+  expect(firstAnswer(await talk(gateway.port, 'GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200)
+})
+
+test('an absolute URL and a doubled slash lead nowhere, or to the path they name', async () => {
+  for (const target of ['http://other.test/nope', '//nope', '/api/v1/../../etc/passwd', '*']) {
+    const { status } = firstAnswer(await talk(gateway.port, `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`))
+    expect([400, 404]).toContain(status)
+  }
+})
+
+test('pipelined requests are answered in order', async () => {
+  const request = (id: number) => `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: n${id}\r\n\r\n`
+  const heard = await talk(gateway.port, request(1) + request(2) + request(3), 300, () => false)
+  expect([...heard.matchAll(/x-request-id: (n\d)/gi)].map(([, id]) => id)).toEqual(['n1', 'n2', 'n3'])
+})
+
+test('a body in chunks, split anywhere, is read', async () => {
+  const socket = await open(gateway.port)
+  socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
+  for (const character of BODY) socket.write(`1\r\n${character}\r\n`)
+  socket.write('0\r\n\r\n')
+  expect(firstAnswer(await hear(socket)).status).toBe(200)
+})
+
+test('100 Continue comes with a right key, and not with a wrong one', async () => {
+  const expecting = `Expect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`
+  const socket = await open(gateway.port)
+  socket.write(HEAD + expecting)
+  const [first] = await once(socket, 'data')
+  expect(first.toString()).toMatch(/^HTTP\/1\.1 100 Continue/)
+  socket.write(BODY)
+  expect(firstAnswer(await hear(socket)).status).toBe(200)
+  expect(firstAnswer(await talk(gateway.port, HEAD.replace(KEY, 'wrong') + expecting)).status).toBe(401)
+})
+
+test('a connection that says nothing is closed', async () => {
+  const startedAt = performance.now()
+  for (const bytes of ['', 'PRI * HT']) expect(await talk(gateway.port, bytes, 2_000)).toBe('')
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
+})
+
+test('a head that never ends is cut off', async () => {
+  const socket = await open(gateway.port)
+  socket.write('GET / HTTP/1.1\r\n')
+  const drip = setInterval(() => socket.write('A: b\r\n'), 100)
+  const { status } = firstAnswer(await hear(socket, 4_000))
+  clearInterval(drip)
+  expect(status).toBe(400)
+})
+
+test.each([
+  ['with a length', `${HEAD}Content-Length: 1000\r\n\r\n{`, ' '],
+  ['with a large length', `${HEAD}Content-Length: 100000\r\n\r\n{`, ' '],
+  ['in chunks', `${HEAD}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`, '1\r\n \r\n'],
+])('a body that never ends, %s, is a 400 in time', async (_, start, drop) => {
+  const socket = await open(gateway.port)
+  socket.write(start)
+  const drip = setInterval(() => socket.write(drop), 50)
+  const { status, json } = firstAnswer(await hear(socket, 2_000))
+  clearInterval(drip)
+  expect([status, json.message]).toEqual([400, 'The body did not arrive within 1 s.'])
+})
+
+test('a body that never ends on HTTP/2 is refused in time too', async () => {
+  const session = http2.connect(gateway.url)
+  const headers = { ':method': 'POST', ':path': '/api/v1/emails/send', authorization: `Bearer ${KEY}` }
+  const stream = session.request(headers)
+  stream.write('{')
+  const [answer] = await once(stream, 'response')
+  expect(answer[':status']).toBe(400)
+  stream.destroy()
+  session.destroy()
+})
+
+test('chunks over 15 MiB are a 413 before they end', async () => {
+  const socket = await open(gateway.port)
+  socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
+  const chunk = Buffer.concat([Buffer.from('100000\r\n'), Buffer.alloc(2 ** 20, ' '), Buffer.from('\r\n')])
+  for (let i = 0; i < 16; i++) socket.write(chunk)
+  expect(firstAnswer(await hear(socket, 3_000)).status).toBe(413)
+})
+
+test('a caller that leaves aborts the call, and nothing is answered', async () => {
+  const aborted = Promise.withResolvers<void>()
+  await using own = await startGateway({
+    async send(_, { signal }) {
+      await once(signal, 'abort')
+      aborted.resolve()
+      throw signal.reason
+    },
+  })
+  const socket = await open(own.port)
+  socket.write(`${HEAD}Content-Length: ${BODY.length}\r\n\r\n${BODY}`)
+  await expect.poll(() => own.sent.length).toBe(1)
+  socket.destroy()
+  await aborted.promise
+  await expect.poll(() => own.lines).toContainEqual(expect.objectContaining({ code: 'client_left', msg: 'request' }))
+  expect(own.lines.filter((line) => line.msg === 'unexpected fault')).toEqual([])
+  expect(own.app.inFlight.size).toBe(0)
+})
+
+test('a caller that leaves in the middle of a body leaves nothing behind', async () => {
+  const socket = await open(gateway.port)
+  socket.write(`${HEAD}Content-Length: 1000000\r\n\r\n{"to":`)
+  await delay(50)
+  socket.destroy()
+  await expect.poll(() => gateway.app.inFlight.size).toBe(0)
+  expect(gateway.lines.filter((line) => line.level === 50)).toEqual([])
+})
+
+test('rapid reset on HTTP/2: no cancelled request reaches the service, and the connection is closed', async () => {
+  const before = gateway.sent.length
+  const session = http2.connect(gateway.url)
+  session.on('error', () => {})
+  const closed = new Promise((resolve) => session.once('close', resolve))
+  const headers = { ':method': 'POST', ':path': '/api/v1/emails/send', authorization: `Bearer ${KEY}` }
+  for (let i = 0; i < 2_000 && !session.destroyed; i++) {
+    const stream = session.request(headers)
+    stream.on('error', () => {})
+    stream.write('{')
+    stream.close(http2.constants.NGHTTP2_CANCEL)
+    if (i % 50 === 0) await delay(1)
+  }
+  await closed
+  await expect.poll(() => gateway.app.inFlight.size).toBe(0)
+  expect(gateway.sent.length).toBe(before)
+  expect((await send(gateway.url, MAIL)).status).toBe(200)
+})
+
+test('whatever JSON comes, the answer is a documented one', async () => {
+  const field = fc.constantFrom(...Object.keys(MAIL), 'reply_to', 'attachments', 'headers', 'tenant_id', '__proto__')
+  const json = fc.oneof(fc.jsonValue(), fc.dictionary(field, fc.jsonValue({ maxDepth: 3 })))
+  await fc.assert(
+    fc.asyncProperty(json, async (body) => {
+      expect([200, 400]).toContain((await send(gateway.url, body)).status)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('whatever bytes come as a body, the answer is a documented one', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (body) => {
+      expect([200, 400]).toContain((await send(gateway.url, body)).status)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test('whatever path and query come, the answer is a documented one', async () => {
+  const names = fc.constantFrom('limit', 'status', 'from', 'sandbox', 'recipient', 'cursor', 'x')
+  const query = fc.array(fc.tuple(names, fc.string({ unit: 'binary', maxLength: 20 })), { maxLength: 4 })
+  await fc.assert(
+    fc.asyncProperty(fc.webPath(), query, async (path, pairs) => {
+      const search = pairs.map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`).join('&')
+      await ask(gateway.url, path.startsWith('/') ? path : `/${path}`)
+      expect([200, 400]).toContain((await ask(gateway.url, `/api/v1/events?${search}`)).status)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('whatever bytes come on the wire, the server stays up and answers in its own words', async () => {
+  const pieces = fc.oneof(
+    fc.constantFrom(
+      'GET ',
+      '/healthz',
+      ' HTTP/1.1\r\n',
+      'Host: x\r\n',
+      '\r\n',
+      'Content-Length: 3\r\n',
+      'PRI * HTTP/2.0\r\n',
+    ),
+    fc.uint8Array({ maxLength: 30 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(pieces, { maxLength: 12 }), async (parts) => {
+      const heard = await talk(gateway.port, Buffer.from(parts.join(''), 'latin1'), 20)
+      if (heard.startsWith('HTTP/1.1')) firstAnswer(heard)
+    }),
+    { numRuns: 200 },
+  )
+  expect((await send(gateway.url, MAIL)).status).toBe(200)
+})
