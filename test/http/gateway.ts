@@ -31,6 +31,7 @@ export interface Parts {
   gate?: Gate
   checks?(): Promise<Record<string, string>>
   limits?: Partial<Limits>
+  trustProxy?: string[]
   listen?: Partial<ListenOptions>
 }
 
@@ -66,6 +67,7 @@ export async function startGateway(parts: Parts = {}) {
     checks: parts.checks ?? (async () => ({ database: 'ok', migrations: 'ok' })),
     about: { version: '0.0.0', region: 'eu' },
     limits: parts.limits,
+    trustProxy: parts.trustProxy,
   })
   const listener = await listen(app, { host: '127.0.0.1', port: 0, ...parts.listen })
   const close = () => listener.close({ timeoutMs: 0 })

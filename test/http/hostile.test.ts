@@ -165,6 +165,13 @@ test('a caller that leaves in the middle of a body leaves nothing behind', async
   expect(gateway.lines.filter((line) => line.level === 50)).toEqual([])
 })
 
+test('one HTTP/2 connection has at most 100 requests at a time', async () => {
+  const session = http2.connect(gateway.url)
+  const [settings] = await once(session, 'remoteSettings')
+  session.destroy()
+  expect(settings.maxConcurrentStreams).toBe(100)
+})
+
 test('rapid reset on HTTP/2: no cancelled request reaches the service, and the connection is closed', async () => {
   const before = gateway.sent.length
   const session = http2.connect(gateway.url)

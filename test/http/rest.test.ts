@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { requestIdKey } from '../../server/caller.ts'
 import { ERRORS, type ErrorReason, fail } from '../../server/errors.ts'
-import { ask, type Gateway, MAIL, MESSAGE_ID, send, startGateway } from './gateway.ts'
+import { ask, CALLER, type Gateway, MAIL, MESSAGE_ID, send, startGateway } from './gateway.ts'
 
 let gateway: Gateway
 let url: string
@@ -325,6 +325,23 @@ test('the gate learns the method, the header and the address', async () => {
     ['ListEvents', 'Bearer k', '127.0.0.1'],
     ['ListEvents', null, '127.0.0.1'],
   ])
+})
+
+test.each([
+  [undefined, '127.0.0.1'],
+  [['127.0.0.1/32'], '192.0.2.7'],
+  [['10.0.0.0/8'], '127.0.0.1'],
+])('with trusted proxies %j, X-Forwarded-For means %s', async (trustProxy, address) => {
+  let seen = ''
+  await using own = await startGateway({
+    trustProxy,
+    async gate({ remoteAddress }) {
+      seen = remoteAddress
+      return CALLER
+    },
+  })
+  await ask(own.url, '/api/v1/events', { headers: { 'x-forwarded-for': '198.51.100.1, 192.0.2.7' } })
+  expect(seen).toBe(address)
 })
 
 test('a header that the service sets is in the answer', async () => {

@@ -1,0 +1,224 @@
+import { create, type DescEnum, type DescMessage, type Message, ScalarType, toBinary } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { EmailService, SendRequestSchema, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
+import { EventSchema, EventService, ListEventsRequestSchema } from '../../gen/verdict/v1/events_pb.ts'
+import { DeliveryStatusSchema, ReasonSchema, SmtpPhaseSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { ERRORS } from '../../server/errors.ts'
+import { positionOfFault } from '../../server/http/json-position.ts'
+import { readMessage } from '../../server/http/json-reader.ts'
+import { TIMESTAMP, wordOf, wordsOf } from '../../server/http/json-shape.ts'
+import { parseJson } from '../../server/http/json-text.ts'
+import { writeMessage } from '../../server/http/json-writer.ts'
+
+/** Every message that REST reads or writes. */
+function messagesOf(desc: DescMessage, seen = new Set<DescMessage>()): Set<DescMessage> {
+  if (seen.has(desc) || desc.typeName === TIMESTAMP) return seen
+  seen.add(desc)
+  for (const field of desc.fields) if (field.message) messagesOf(field.message, seen)
+  return seen
+}
+
+const methods = [EmailService, EventService].flatMap((service) => service.methods)
+const messages = [...new Set(methods.flatMap(({ input, output }) => [...messagesOf(input), ...messagesOf(output)]))]
+
+test('every field is snake_case in JSON, but the timestamps of a stored email', () => {
+  const camel = messages.flatMap((desc) => desc.fields.filter((field) => /[A-Z]/.test(field.jsonName)))
+  expect(camel.map((field) => `${field.parent.name}.${field.jsonName}`).sort()).toEqual([
+    'GetEmailResponse.completedAt',
+    'GetEmailResponse.createdAt',
+    'GetEmailResponse.expiresAt',
+  ])
+})
+
+test('no field of REST is a 64-bit integer, which JSON could only show as text', () => {
+  const long = new Set([
+    ScalarType.INT64,
+    ScalarType.UINT64,
+    ScalarType.FIXED64,
+    ScalarType.SFIXED64,
+    ScalarType.SINT64,
+  ])
+  const found = messages.flatMap((desc) => desc.fields.filter((field) => field.scalar && long.has(field.scalar)))
+  expect(found.map(String)).toEqual([])
+})
+
+test.for<[DescEnum, DescMessage, string]>([
+  [DeliveryStatusSchema, EventSchema, 'status'],
+  [ReasonSchema, EventSchema, 'reason'],
+])('every value of %s is read and written as its short word', ([desc, message, field]) => {
+  for (const [word, number] of wordsOf(desc)) {
+    expect(word).toMatch(/^[a-z][a-z_]*$/)
+    const read = readMessage(message, { [field]: word })
+    expect([read.faults, (read.message as Message & Record<string, unknown>)[field]]).toEqual([[], number])
+    expect(writeMessage(message, read.message)).toMatchObject({ [field]: word })
+  }
+  expect(readMessage(message, { [field]: 'unspecified' }).faults).toHaveLength(1)
+})
+
+test('the words are those of the specification', () => {
+  expect([...wordsOf(DeliveryStatusSchema).keys()]).toEqual(['delivered', 'bounced', 'rejected'])
+  expect([...wordsOf(ReasonSchema).keys()].slice(0, 4)).toEqual([
+    'mailbox_full',
+    'mailbox_does_not_exist',
+    'no_mx_record',
+    'connection_timeout',
+  ])
+  expect(wordsOf(SmtpPhaseSchema).get('after_dot')).toBe(10)
+})
+
+test('the contract and the error table have the same reasons', () => {
+  expect(
+    ErrorReasonSchema.values
+      .filter(({ number }) => number > 0)
+      .map(wordOf)
+      .sort(),
+  ).toEqual(Object.keys(ERRORS).sort())
+})
+
+test('what is absent is left out, null or written as empty, as the contract says', () => {
+  expect(writeMessage(SendResponseSchema, create(SendResponseSchema, { status: 1, messageId: 'msg_1' }))).toEqual({
+    status: 'delivered',
+    message_id: 'msg_1',
+  })
+  const response = create(SendResponseSchema, { status: 2, messageId: 'msg_1', smtp: { phase: 7 }, recipients: [{}] })
+  expect(writeMessage(SendResponseSchema, response)).toMatchObject({ smtp: { tls: null }, recipients: [{ email: '' }] })
+})
+
+test.each([
+  [0, '1970-01-01T00:00:00.000Z'],
+  [1, '1970-01-01T00:00:00.001Z'],
+  [1_769_860_800_000, '2026-01-31T12:00:00.000Z'],
+  [-1, '1969-12-31T23:59:59.999Z'],
+])('the time %i is written %s, always with milliseconds', (ms, text) => {
+  const event = create(EventSchema, { timestamp: timestampFromMs(ms) })
+  expect(writeMessage(EventSchema, event)).toMatchObject({ timestamp: text })
+  expect(readMessage(EventSchema, { timestamp: text }).message).toMatchObject({ timestamp: event.timestamp })
+})
+
+test.each([
+  ['2026-01-31', '2026-01-31T00:00:00.000Z'],
+  ['2026-01-31T12:00:00+02:00', '2026-01-31T10:00:00.000Z'],
+  ['2026-01-31T12:00:00.1234567Z', '2026-01-31T12:00:00.123Z'],
+  ['2024-02-29T23:59:59Z', '2024-02-29T23:59:59.000Z'],
+])('the time %s is read as %s', (given, meant) => {
+  const { message, faults } = readMessage(EventSchema, { timestamp: given })
+  expect([faults, writeMessage(EventSchema, message)]).toMatchObject([[], { timestamp: meant }])
+})
+
+test.each([
+  '2026-02-30',
+  '2026-13-01',
+  '2026-01-31T24:00:01Z',
+  '2026-01-31T12:00:00',
+  '31.1.2026',
+  '0',
+  '',
+  0,
+  true,
+  {},
+])('%j is no time', (given) => {
+  expect(readMessage(ListEventsRequestSchema, { from: given }).faults).toEqual([
+    { field: 'from', message: 'must be a time such as 2026-01-31T12:00:00.000Z, or a date' },
+  ])
+})
+
+test('null is absence', () => {
+  const { message, faults } = readMessage(SendRequestSchema, {
+    to: 'a@b.test',
+    html: null,
+    attachments: null,
+    headers: null,
+  })
+  expect([faults, toBinary(SendRequestSchema, message as never)]).toEqual([
+    [],
+    toBinary(SendRequestSchema, create(SendRequestSchema, { to: ['a@b.test'] })),
+  ])
+})
+
+test('base64 of any bytes is read back, in every form', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 50 }), (bytes) => {
+      const padded = Buffer.from(bytes).toString('base64')
+      for (const content of [padded, padded.replaceAll('=', ''), Buffer.from(bytes).toString('base64url')]) {
+        const { message, faults } = readMessage(SendRequestSchema, { attachments: [{ content }] })
+        expect(faults).toEqual([])
+        expect([...(message as unknown as { attachments: [{ content: Uint8Array }] }).attachments[0].content]).toEqual([
+          ...bytes,
+        ])
+      }
+    }),
+  )
+})
+
+test('text with a character that is not base64 is refused', () => {
+  fc.assert(
+    fc.property(
+      fc.base64String({ minLength: 4 }),
+      fc.nat(),
+      fc.constantFrom(' ', '\n', '!', '=', 'é', '\0'),
+      (text, at, bad) => {
+        const place = at % (text.replace(/=+$/, '').length - 1)
+        const content = text.slice(0, place) + bad + text.slice(place + 1)
+        expect(readMessage(SendRequestSchema, { attachments: [{ content }] }).faults).toHaveLength(1)
+      },
+    ),
+  )
+})
+
+test('every fault has a path that leads to it', () => {
+  const { faults } = readMessage(SendRequestSchema, {
+    to: [1],
+    attachments: [{}, { filename: 2, content: [] }, 'x'],
+    headers: { a: null, b: 1 },
+    'Reply-To': 'x',
+  })
+  expect(faults.map(({ field, message }) => `${field} ${message}`)).toEqual([
+    'to[0] must be a string',
+    'attachments[1].filename must be a string',
+    'attachments[1].content must be a string of base64',
+    'attachments[2] must be an object',
+    'headers.a must be a string',
+    'headers.b must be a string',
+    'Reply-To is not a known field; did you mean "reply_to"?',
+  ])
+})
+
+test('no more than 20 faults are listed', () => {
+  expect(readMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) }).faults).toHaveLength(20)
+})
+
+test('any JSON is read without a throw', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (json) => {
+      readMessage(SendRequestSchema, json)
+      readMessage(ListEventsRequestSchema, { from: json, limit: json, sandbox: json, status: json })
+    }),
+  )
+})
+
+test('JSON texts are parsed as JSON.parse does, large ones too', () => {
+  fc.assert(
+    fc.property(fc.json(), (text) => {
+      const large = `${' '.repeat(20_000)}${text}`
+      for (const each of [text, large, `\ufeff${text}`]) expect(parseJson(Buffer.from(each))).toEqual(JSON.parse(text))
+    }),
+  )
+})
+
+test('the position of a fault is found wherever a text is broken', () => {
+  fc.assert(
+    fc.property(fc.json(), fc.nat(), fc.constantFrom('', '}', '"', ',', '\\', '\u0001', 'x'), (text, at, bad) => {
+      const place = at % text.length
+      const broken = text.slice(0, place) + bad + text.slice(place + 1)
+      try {
+        JSON.parse(broken)
+      } catch {
+        expect(positionOfFault(broken)).toMatch(/^: line 1, column \d+; .+/)
+      }
+    }),
+  )
+  expect(positionOfFault(`{"a":"${'x'.repeat(15_000_000)}`)).toMatch(/column 6/)
+})

@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { createServiceImplSpec } from '@connectrpc/connect'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Health } from '../../gen/grpc/health/v1/health_pb.ts'
+import { createApp } from '../../server/http/app.ts'
+import { ask, document, faultsAgainst, type Gateway, KEY, startGateway } from './gateway.ts'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.close())
+
+interface Operation {
+  parameters?: { name: string; in: string; example?: unknown; schema?: unknown }[]
+  requestBody?: { content: { 'application/json': { example: unknown } } }
+  responses: Record<string, { content: { 'application/json': { example?: unknown; examples?: object } } }>
+  security?: unknown[]
+}
+
+const operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(
+  ([path, verbs]) => Object.entries(verbs).map(([verb, operation]) => ({ path, verb, operation })),
+)
+const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+test('generated code and the document are what the contract says', async () => {
+  await promisify(execFile)(process.execPath, ['dev/gen.ts', '--check'])
+})
+
+test('every path of REST is in the document, and the document names no other', () => {
+  const served = gateway.app.paths.filter(
+    ({ path }) => !path.startsWith('/docs') && !/^\/[\w.]+\.v1(alpha)?\./.test(path),
+  )
+  const documented = Object.entries(document.paths).map(([path, verbs]) => [path, Object.keys(verbs as object)])
+  expect(served.map(({ path, verbs }) => [path, verbs.map((verb) => verb.toLowerCase())])).toEqual(documented)
+})
+
+test.for(operations)('$verb $path: the examples are what the schemas say', ({ path, verb, operation }) => {
+  const place = `/paths/${escaped(path)}/${verb}`
+  const { requestBody, responses, parameters } = operation
+  const request = requestBody?.content['application/json'].example
+  if (request) expect(faultsAgainst(`${place}/requestBody/content/application~1json/schema`, request)).toEqual([])
+  for (const [i, { example, schema }] of (parameters ?? []).entries()) {
+    if (example && schema) expect(faultsAgainst(`${place}/parameters/${i}/schema`, example)).toEqual([])
+  }
+  for (const [status, response] of Object.entries(responses)) {
+    const { example, examples } = response.content['application/json']
+    const all = example ? [example] : Object.values(examples ?? {}).map(({ value }) => value)
+    expect(all.length).toBeGreaterThan(0)
+    for (const one of all) {
+      expect(faultsAgainst(`${place}/responses/${status}/content/application~1json/schema`, one)).toEqual([])
+    }
+  }
+})
+
+test.for(operations)('$verb $path: the live answer is what the document says', async ({ path, verb, operation }) => {
+  const inPath = operation.parameters?.filter((parameter) => parameter.in === 'path') ?? []
+  const url = inPath.reduce((url, { name, example }) => url.replace(`{${name}}`, String(example)), path)
+  const body = operation.requestBody && JSON.stringify(operation.requestBody.content['application/json'].example)
+  const headers = { 'content-type': 'application/json' }
+  const { status, json } = await ask(gateway.url, url, { method: verb.toUpperCase(), body, headers })
+  expect(status).toBe(200)
+  const schema = `/paths/${escaped(path)}/${verb}/responses/200/content/application~1json/schema`
+  expect(faultsAgainst(schema, json)).toEqual([])
+
+  const refused = await ask(gateway.url, url, { method: verb.toUpperCase(), body, headers, key: 'wrong' })
+  expect(refused.status).toBe('401' in operation.responses ? 401 : 200)
+})
+
+test('the document is served with and without a key, and a wrong key is a 401', async () => {
+  for (const [key, status] of [
+    [KEY, 200],
+    [null, 200],
+    ['wrong', 401],
+  ] as const) {
+    const answer = await ask(gateway.url, '/api/v1/openapi.json', { key })
+    expect(answer.status).toBe(status)
+    if (status === 200) expect(answer.json).toEqual(document)
+  }
+})
+
+test('the reference page loads from this server alone', async () => {
+  const page = await fetch(`${gateway.url}/docs`)
+  const html = await page.text()
+  expect(page.headers.get('content-type')).toContain('text/html')
+  expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self';")
+  expect(html).not.toMatch(/https?:|<script>|style=| on\w+=/)
+  const parts = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path]) => path!)
+  expect(parts).toHaveLength(4)
+  for (const path of parts) {
+    const part = await fetch(gateway.url + path)
+    expect([path, part.status, (await part.arrayBuffer()).byteLength > 0]).toEqual([path, 200, true])
+  }
+})
+
+test('a method without a scope stops the start', async () => {
+  const app = createApp({
+    services: [createServiceImplSpec<typeof Health>(Health, {})],
+    gate: async () => ({ accountId: '', keyId: '', test: false }),
+    log: pino({ level: 'silent' }),
+    checks: async () => ({}),
+    about: { version: '', region: '' },
+  })
+  await expect(app).rejects.toThrow('grpc.health.v1.Health.Check has no scope')
+})
