@@ -17,13 +17,13 @@ export interface Account {
   database: TestDatabase
   /** A live key with every scope. */
   key: string
-  /** What `SENDER_DOMAIN` has to publish, as lines of the zone of `example.com`. */
+  /** What its domain has to publish, as lines of a zone. */
   zone: string
   env: NodeJS.ProcessEnv
 }
 
 /** A database with one account that has a key and a verified domain, and the environment an API process needs for them. */
-export async function createSender(): Promise<Account> {
+export async function createSender(name = SENDER_DOMAIN): Promise<Account> {
   const database = await testDatabase()
   const { db, url } = database
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
@@ -31,11 +31,11 @@ export async function createSender(): Promise<Account> {
   const clock = await databaseClock(db)
   const { id: accountId } = await createAccount(db, clock, 'Shop')
   const { key } = await createKey(db, clock, { accountId, name: 'shop', kind: 'live', scopes: SCOPES })
-  const domain = { accountId, name: SENDER_DOMAIN, status: 'verified' } as const
+  const domain = { accountId, name, status: 'verified' } as const
   const { dkimKeys } = await createDomain({ db, sealer, clock }, domain)
   clock.stop()
   const records = recordsOf({
-    name: SENDER_DOMAIN,
+    name,
     sourceAddresses: ['127.0.0.1'],
     returnPathHost: undefined,
     dkimKeys,

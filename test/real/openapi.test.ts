@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { messages } from '../../server/db/schema.ts'
+import { openFolder } from './daemon.ts'
+import { startNsd } from './nsd.ts'
+import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
+
+const DOCUMENT = resolve('docs/openapi.json')
+const REDOCLY = '@redocly/cli@2.77.0'
+const SPECTRAL = '@stoplight/spectral-cli@6.16.3'
+const DOWNLOAD_MS = 240_000
+
+let folder: string
+
+beforeAll(async () => {
+  folder = await openFolder('openapi')
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+/** In a folder of its own, where some leave files. */
+async function run(command: string, ...args: string[]): Promise<{ status: number | null; output: string }> {
+  const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+  const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+  }
+  const [status] = await once(child, 'close')
+  return { status, output }
+}
+
+function npmExec(name: string, ...command: string[]) {
+  return run('npm', 'exec', '--yes', `--package=${name}`, '--', ...command)
+}
+
+test(
+  'redocly finds no error in the OpenAPI document',
+  async () => {
+    const { status, output } = await npmExec(REDOCLY, 'redocly', 'lint', DOCUMENT)
+    expect(output).toContain('Your API description is valid')
+    expect(status, output).toBe(0)
+  },
+  DOWNLOAD_MS,
+)
+
+test(
+  'spectral finds no error in the OpenAPI document',
+  async () => {
+    const ruleset = resolve('test/real/spectral.yaml')
+    const { status, output } = await npmExec(
+      SPECTRAL,
+      'spectral',
+      'lint',
+      DOCUMENT,
+      '--ruleset',
+      ruleset,
+      '--fail-severity=error',
+    )
+    expect(output).toMatch(/No results with a severity of 'error' found|0 errors/)
+    expect(status, output).toBe(0)
+  },
+  DOWNLOAD_MS,
+)
+
+let account: Account
+let nsd: Awaited<ReturnType<typeof startNsd>>
+let product: Product
+
+/** No name but the sender's exists in the only DNS there is: no mail can leave the machine. */
+async function startProductWithoutInternet(): Promise<void> {
+  account = await createSender(SENDER_DOMAIN)
+  nsd = await startNsd({ '.': account.zone })
+  product = await startProduct(account, { DNS_SERVERS: nsd.address, SMTP_PORT: '1' })
+}
+
+afterAll(async () => {
+  await product?.api.kill()
+  await nsd?.stop()
+  await account?.database.drop()
+})
+
+const SIMULATED = ['delivered', 'mailbox_full', 'mailbox_does_not_exist', 'spam_blocked', 'invalid_address', 'nobody+x']
+
+/**
+ * Values that lead further than invented ones. The document says in words what makes an address, a time, a file or a header good, and how
+ * long anything may be: a request that fits the schema may still be refused, with 400. An id whose time has passed is 410.
+ */
+const configuration = (messageId: string) => `
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 401, 403, 404, 410]
+[dictionaries.senders]
+values = ["orders@${SENDER_DOMAIN}", "Shop <orders@${SENDER_DOMAIN}>"]
+[dictionaries.recipients]
+values = ${JSON.stringify(SIMULATED.map((local) => `${local}@simulator.test`))}
+[dictionaries.messages]
+values = ["${messageId}"]
+[parameters]
+"body.from" = { dictionary = "senders", probability = 0.9 }
+"body.to" = { dictionary = "recipients", probability = 0.9 }
+"path.id" = { dictionary = "messages", probability = 0.5 }
+`
+
+test('schemathesis finds nothing against a running instance', async () => {
+  await startProductWithoutInternet()
+  const { body } = await product.send({ to: 'delivered@simulator.test' })
+  await writeFile(join(folder, 'schemathesis.toml'), configuration(body.message_id))
+  const python = join(folder, 'python', 'bin')
+  const requirements = resolve('test/real/requirements.txt')
+  const prepared = [
+    await run('/usr/bin/python3', '-m', 'venv', join(folder, 'python')),
+    await run(`${python}/pip`, 'install', '--quiet', '--no-deps', '--requirement', requirements),
+  ]
+  for (const { status, output } of prepared) expect(status, output).toBe(0)
+
+  const { url } = product.api
+  const key = `Authorization: Bearer ${account.key}`
+  const options = ['--url', url, '--header', key, '--max-examples', '200', '--seed', '1', '--no-color']
+  const { status, output } = await run(`${python}/schemathesis`, 'run', `${url}/api/v1/openapi.json`, ...options)
+  expect(status, output).toBe(0)
+  const cases = Number(/Test cases:\s+(\d+) generated/.exec(output)?.[1])
+  expect(cases).toBeGreaterThan(500)
+  // It came further than the checks of the request.
+  const sent = await account.database.db.$count(messages)
+  expect(sent).toBeGreaterThan(20)
+  console.log(`schemathesis: ${cases} requests, ${sent} of them accepted as sends`)
+}, 400_000)
