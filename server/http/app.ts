@@ -10,6 +10,7 @@ import { type Checks, healthService } from './health.ts'
 import { errors, text } from './interceptors.ts'
 import type { Admit } from './paths.ts'
 import { reflectionServices } from './reflection.ts'
+import { createRequestLog } from './request-log.ts'
 import { restPaths } from './rest.ts'
 import { createRouter } from './router.ts'
 import { rpcPaths } from './rpc.ts'
@@ -82,7 +83,11 @@ export async function createApp(parts: AppParts): Promise<App> {
     ...rpcPaths({ ...common, services: openServices(parts, draining.signal), admit: async () => {} }),
   ]
   return {
-    handle: await createRouter(paths, parts.log, parts.trustProxy ?? [], inFlight),
+    handle: await createRouter(paths, parts.trustProxy ?? [], {
+      log: parts.log,
+      inFlight,
+      ended: createRequestLog(parts.log),
+    }),
     inFlight,
     drain: () => draining.abort(),
     draining: draining.signal,

@@ -4,7 +4,7 @@ import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'no
 import type { DescMethod } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
 import type { Logger } from 'pino'
-import { callerKey, logFieldsKey, requestIdKey } from '../caller.ts'
+import { logFieldsKey, requestIdKey } from '../caller.ts'
 import { hideUnexpected, NoAnswer, reasonOf } from '../errors.ts'
 
 export type RawRequest = IncomingMessage | Http2ServerRequest
@@ -16,10 +16,17 @@ export const LEFT = new ConnectError('The caller left.', Code.Canceled)
 const UNANSWERED = new ConnectError('The call was closed without an answer.', Code.Aborted)
 const LINGER_MS = 5_000
 
+/** Where calls are kept: as long as they last, and as a line when they have ended. */
+export interface CallRecords {
+  log: Logger
+  inFlight: Set<Call>
+  ended(call: Call, answered: boolean): void
+}
+
 /** How the interceptors and the gate find the call they belong to. */
 export const callKey = createContextKey<Call | undefined>(undefined, { description: 'call' })
 
-/** One request from its head to the end of its answer, whatever the protocol. Writes its line in the log when it ends. */
+/** One request from its head to the end of its answer, whatever the protocol. */
 export class Call {
   readonly id: string
   readonly raw: RawRequest
@@ -41,8 +48,7 @@ export class Call {
   closed: ConnectError | undefined
   #controller: AbortController | undefined
 
-  /** `inFlight` holds the call as long as it lasts. */
-  constructor(raw: RawRequest, response: RawResponse, remoteAddress: string, log: Logger, inFlight: Set<Call>) {
+  constructor(raw: RawRequest, response: RawResponse, remoteAddress: string, { log, inFlight, ended }: CallRecords) {
     this.id = requestIdOf(raw)
     this.raw = raw
     this.response = response
@@ -50,10 +56,15 @@ export class Call {
     this.log = log
     this.values.set(requestIdKey, this.id).set(logFieldsKey, {}).set(callKey, this)
     inFlight.add(this)
+    const end = (answered: boolean) => {
+      if (!inFlight.delete(this)) return
+      this.#end(answered)
+      ended(this, answered)
+    }
     // On HTTP/2 a response is finished only when the caller, too, has ended; its stream says when the answer has.
     const answer = 'stream' in response ? response.stream : response
-    answer.once('finish', () => this.#end(true, inFlight))
-    response.once('close', () => this.#end(false, inFlight))
+    answer.once('finish', () => end(true))
+    response.once('close', () => end(false))
   }
 
   /** Aborted when the call is closed. Made when first asked for: few calls look at theirs. */
@@ -76,14 +87,12 @@ export class Call {
     else this.response.destroy()
   }
 
-  #end(answered: boolean, inFlight: Set<Call>): void {
-    if (!inFlight.delete(this)) return
+  #end(answered: boolean): void {
     if (!answered && !this.closed) this.code = 'client_left'
     this.closed ??= answered ? FINISHED : LEFT
     this.#controller?.abort(this.closed)
     this.release?.()
     if (!this.raw.complete) linger(this.raw)
-    logCall(this, answered)
   }
 }
 
@@ -104,27 +113,6 @@ function linger(raw: RawRequest): void {
   const stop = () => ('stream' in raw ? raw.stream.close(constants.NGHTTP2_NO_ERROR) : raw.destroy())
   const timer = setTimeout(stop, 'stream' in raw ? 500 : LINGER_MS).unref()
   raw.once('close', () => clearTimeout(timer))
-}
-
-/** The one line of a request. Nothing the caller wrote stands in it but a request id. */
-function logCall(call: Call, answered: boolean): void {
-  const { id, protocol, raw, path, method, response, values } = call
-  const caller = values.get(callerKey)
-  const line = {
-    request_id: id,
-    protocol,
-    http_method: raw.method,
-    path,
-    rpc: method && `${method.parent.typeName}/${method.name}`,
-    status: answered ? response.statusCode : undefined,
-    code: call.code,
-    duration_ms: Math.round((performance.now() - call.startedAt) * 10) / 10,
-    account_id: caller?.accountId,
-    key_id: caller?.keyId,
-    ...values.get(logFieldsKey),
-  }
-  if (call.code === 'transient_failure') call.log.error(line, 'request')
-  else call.log.info(line, 'request')
 }
 
 /**

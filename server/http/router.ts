@@ -1,8 +1,7 @@
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Logger } from 'pino'
 import { type ErrorReason, fail } from '../errors.ts'
 import { answerError } from './answer.ts'
-import { Call, type RawRequest, type RawResponse } from './call.ts'
+import { Call, type CallRecords, type RawRequest, type RawResponse } from './call.ts'
 import { allowedOf, type Endpoint, notFound, otherMethods, type Path } from './paths.ts'
 
 const ROUTER_FAULTS: Record<string, [ErrorReason, string]> = {
@@ -15,10 +14,10 @@ const ROUTER_FAULTS: Record<string, [ErrorReason, string]> = {
  * Every other method of a path has a route too, so that a literal path wins over a parameter for all of them: GET /emails/send is
  * no GET /emails/{id}.
  */
-export async function createRouter(paths: Path[], log: Logger, trustProxy: string[], inFlight: Set<Call>) {
+export async function createRouter(paths: Path[], trustProxy: string[], records: CallRecords) {
   const begin = (request: FastifyRequest, reply: FastifyReply) => {
     reply.hijack()
-    return new Call(request.raw, reply.raw, request.ip, log, inFlight)
+    return new Call(request.raw, reply.raw, request.ip, records)
   }
   const fastify = Fastify({
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
