@@ -1,4 +1,5 @@
 import { fail } from '../errors.ts'
+import { arriving, late } from './arriving.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { Call, RawRequest } from './call.ts'
 
@@ -33,10 +34,11 @@ export async function readBody(call: Call, limits: BodyLimits): Promise<Buffer> 
 }
 
 /** What most requests need, for a tenth of what going through a generator costs. */
-function readSmall({ raw, response }: Call, length: number, timeoutMs: number): Promise<Buffer> {
+function readSmall(call: Call, length: number, timeoutMs: number): Promise<Buffer> {
+  const { raw, response } = call
   if (length === 0) return Promise.resolve(EMPTY)
   if (raw.readableLength === length) return Promise.resolve(takeArrived(raw))
-  if (raw.headers.expect !== undefined) response.writeContinue()
+  letGoOn(call)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let missing = length
@@ -82,20 +84,27 @@ export async function* bodyChunks(
   const length = contentLength(call)
   refuseLarge(length, limits)
   if (length !== undefined && length > FREE_BYTES) await takeShare(call, length, limits)
-  if (call.raw.headers.expect !== undefined) call.response.writeContinue()
+  letGoOn(call)
 
   let total = 0
+  let size: number | undefined
   for await (const chunk of arriving(call, endless ? { until: limits.draining } : limits)) {
-    if (total === 0 && length === undefined && sizeFrom) {
-      const size = sizeFrom(chunk)
+    if (total === 0 && length === undefined) {
+      size = sizeFrom?.(chunk)
       refuseLarge(size, limits)
       if (size !== undefined && size > FREE_BYTES) await takeShare(call, size, limits)
     }
     total += chunk.length
     refuseLarge(total, limits)
+    if (total > (size ?? total)) throw fail('invalid_payload', 'The request has more than one message.')
     if (total > FREE_BYTES && !call.release) await takeShare(call, limits.maxBytes, limits)
     yield chunk
   }
+}
+
+/** For a caller that waits with its body until it may send it. */
+function letGoOn({ raw, response }: Call): void {
+  if (raw.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
 }
 
 function contentLength({ raw }: Call): number | undefined {
@@ -117,59 +126,3 @@ async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Pro
   }
   call.release = release
 }
-
-/** Not the stream's own iterator, which would close the connection when reading stops half-way: the answer travels on it. */
-async function* arriving(
-  { raw, response }: Call,
-  { timeoutMs, until }: { timeoutMs?: number; until?: AbortSignal },
-): AsyncGenerator<Buffer> {
-  const ends = new AbortController()
-  const stop = () => ends.abort(ENDED)
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => ends.abort(late(timeoutMs)), timeoutMs)
-  const leave = () => ends.abort(raw.errored ?? new Error('the caller left'))
-  response.once('close', leave)
-  raw.once('error', leave)
-  until?.addEventListener('abort', stop)
-  try {
-    while (!raw.readableEnded) {
-      const chunk: Buffer | null = raw.read()
-      if (chunk === null) await readable(raw, ends.signal)
-      else yield chunk
-    }
-  } catch (error) {
-    if (error !== ENDED) throw error
-  } finally {
-    clearTimeout(timer)
-    response.off('close', leave)
-    raw.off('error', leave)
-    until?.removeEventListener('abort', stop)
-    if (!raw.readableEnded) raw.resume()
-  }
-}
-
-const ENDED = new Error('the body is taken as ended')
-
-function readable(raw: RawRequest, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const settle = () => {
-      raw.off('readable', go)
-      raw.off('end', go)
-      signal.removeEventListener('abort', stop)
-    }
-    const go = () => {
-      settle()
-      resolve()
-    }
-    const stop = () => {
-      settle()
-      reject(signal.reason)
-    }
-    if (signal.aborted) return reject(signal.reason)
-    raw.once('readable', go)
-    raw.once('end', go)
-    signal.addEventListener('abort', stop)
-  })
-}
-
-const late = (timeoutMs: number) =>
-  fail('invalid_payload', `The body did not arrive within ${Math.ceil(timeoutMs / 1000)} s.`)

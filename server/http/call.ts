@@ -42,7 +42,7 @@ export class Call {
   path: string | undefined
   /** For the log: the word of the error, `ok` without one. */
   code = 'ok'
-  /** Gives the body's share of the byte budget back. */
+  /** Gives the body's share of the byte budget back; may be called again. */
   release: (() => void) | undefined
   /** Set when the answer is finished or the caller left before. */
   closed: ConnectError | undefined

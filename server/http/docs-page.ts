@@ -19,7 +19,11 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const HEADERS = { 'content-security-policy': POLICY, 'cache-control': 'max-age=3600' }
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'max-age=3600',
+}
 
 const PAGE = `<!doctype html>
 <html lang="en">

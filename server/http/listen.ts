@@ -48,7 +48,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
   }
   const http1 = createHttp1(handle, options, (socket) => [...app.inFlight].some(({ raw }) => raw.socket === socket))
   const sessions = new Set<Http2Session>()
-  const http2 = createHttp2(handle, sessions)
+  const http2 = createHttp2(handle, sessions, app.draining)
   const protocols = {
     http1: (socket: Socket) => http1.emit('connection', socket),
     http2: (socket: Socket) => {
@@ -111,7 +111,7 @@ function createHttp1(handle: Handle, options: ListenOptions, isAnswering: (socke
   return server
 }
 
-function createHttp2(handle: Handle, sessions: Set<Http2Session>) {
+function createHttp2(handle: Handle, sessions: Set<Http2Session>, draining: AbortSignal) {
   const server = http2.createServer({
     settings: { maxConcurrentStreams: 100, maxHeaderListSize: MAX_HEADER_BYTES },
     // Against rapid reset: a connection may cancel so many requests at once, then so many a second.
@@ -129,6 +129,7 @@ function createHttp2(handle: Handle, sessions: Set<Http2Session>) {
     })
     session.setTimeout(IDLE_SESSION_MS, () => streams === 0 && session.close())
     session.once('close', () => sessions.delete(session))
+    if (draining.aborted) session.close()
   })
   server.on('sessionError', () => {})
   return server
@@ -158,6 +159,8 @@ async function openFront(
     front.once('error', reject)
     front.listen(port, options.host, () => {
       front.off('error', reject)
+      // An accept that fails concerns one connection.
+      front.on('error', () => {})
       resolve()
     })
   })

@@ -39,17 +39,25 @@ function implementationOf(services: ServiceImplSpec[], method: DescMethod): Meth
 
 /** One JSON tree, one message, the implementation called in process, one JSON answer. */
 function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Interceptor[], limits: BodyLimits): Handler {
-  const { method, inPath, hasBody } = binding
+  const { method } = binding
   messageReader(method.input)
   messageWriter(method.output)
-  const query = hasBody ? new Map() : queryFields(method.input, inPath)
+  const readRequest = requestReader(binding, limits)
   const invoke = inProcess(spec, interceptors)
 
   return async (call, params) => {
-    const asked = readQuery(query, call.raw.url!)
-    const json = hasBody ? await readJson(call, limits) : asked
-    const { output, headers } = await invoke(read(binding, json, params), call)
+    const { output, headers } = await invoke(await readRequest(call, params), call)
     if (!call.left) answer(call, 200, JSON_TYPE, JSON.stringify(writeMessage(method.output, output)), headers)
+  }
+}
+
+/** A function of its own, so that nothing of the JSON is left when the implementation waits for a mail server. */
+function requestReader(binding: Binding, limits: BodyLimits) {
+  const { method, inPath, hasBody } = binding
+  const query = hasBody ? new Map() : queryFields(method.input, inPath)
+  return async (call: Call, params: Record<string, string>): Promise<Message> => {
+    const asked = readQuery(query, call.raw.url!)
+    return read(binding, hasBody ? await readJson(call, limits) : asked, params)
   }
 }
 

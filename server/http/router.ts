@@ -17,7 +17,7 @@ const ROUTER_FAULTS: Record<string, [ErrorReason, string]> = {
 export async function createRouter(paths: Path[], trustProxy: string[], records: CallRecords) {
   const begin = (request: FastifyRequest, reply: FastifyReply) => {
     reply.hijack()
-    return new Call(request.raw, reply.raw, request.ip, records)
+    return new Call(request.raw, reply.raw, request.ip ?? '', records)
   }
   const fastify = Fastify({
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
@@ -60,5 +60,8 @@ async function run({ admit, handler }: Endpoint, call: Call, params: Record<stri
     await handler(call, params)
   } catch (error) {
     answerError(error, call)
+  } finally {
+    // What it read is of no more use, however slowly its caller takes the answer.
+    call.release?.()
   }
 }

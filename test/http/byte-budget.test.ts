@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import http2 from 'node:http2'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
@@ -140,6 +142,37 @@ test.for(Object.entries(SENDS))('%s: a body that finds no room in time is a tran
   await expect.poll(() => gateway.sent.length).toBe(2)
   gateway.letGo()
   expect([await first, (await small).status, await post(gateway)]).toEqual(['ok', 200, 'ok'])
+})
+
+test('gRPC: what is larger than it said takes no share beside the one it said', async () => {
+  await using gateway = await startNarrow()
+  const session = http2.connect(gateway.url)
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/verdict.v1.EmailService/Send',
+    'content-type': 'application/grpc',
+    authorization: `Bearer ${KEY}`,
+  })
+  const envelope = Buffer.alloc(100_005)
+  envelope.writeUInt32BE(100_000, 1)
+  stream.end(Buffer.concat([envelope, envelope]))
+  stream.resume()
+  const [trailers] = await once(stream, 'trailers')
+  session.destroy()
+  expect(trailers['grpc-message']).toBe(encodeURIComponent('The request has more than one message.'))
+})
+
+test('a share comes back when the answer is made, however slowly it is taken', async () => {
+  await using gateway = await startNarrow()
+  gateway.letGo()
+  const session = http2.connect(gateway.url, { settings: { initialWindowSize: 0 } })
+  const headers = { ':method': 'POST', ':path': '/api/v1/emails/send', authorization: `Bearer ${KEY}` }
+  const text = JSON.stringify(LARGE)
+  const untaken = session.request({ ...headers, 'content-length': text.length })
+  untaken.end(text)
+  await once(untaken, 'response')
+  expect((await send(gateway.url, LARGE)).status).toBe(200)
+  session.destroy()
 })
 
 test('a share comes back from callers that leave, waiting or reading or answered', async () => {

@@ -198,7 +198,7 @@ test('whatever JSON comes, the answer is a documented one', async () => {
     fc.asyncProperty(json, async (body) => {
       expect([200, 400]).toContain((await send(gateway.url, body)).status)
     }),
-    { numRuns: 500 },
+    { numRuns: 250 },
   )
 })
 
@@ -220,7 +220,7 @@ test('whatever path and query come, the answer is a documented one', async () =>
       await ask(gateway.url, path.startsWith('/') ? path : `/${path}`)
       expect([200, 400]).toContain((await ask(gateway.url, `/api/v1/events?${search}`)).status)
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   )
 })
 
