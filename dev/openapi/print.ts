@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs'
+import { fromBinary } from '@bufbuild/protobuf'
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import { commentsOf } from './comments.ts'
+import { openApiDocument } from './document.ts'
+
+// Prints the document as `docs/openapi.json` holds it. The argument is the compiled contract with its comments, which generated code
+// leaves out. A process of its own, because it stands on code that may just have been generated.
+
+/** The services of REST, in the order of the document. */
+const SERVICES = [EmailService, EventService]
+
+const contract = fromBinary(FileDescriptorSetSchema, readFileSync(process.argv[2]!))
+console.log(JSON.stringify(openApiDocument(SERVICES, commentsOf(contract), packageJson.version), null, 2))
