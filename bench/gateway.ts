@@ -32,7 +32,13 @@ export async function run(): Promise<Report> {
     const port = await ask(null)
     return (requests: number): Promise<Round> =>
       round([pid], requests, async () => {
-        const common = { path: '/api/v1/emails/send', key: 'svc_live_bench', body: BODY, connections: CONNECTIONS }
+        const common = {
+          path: '/api/v1/emails/send',
+          key: 'svc_live_bench',
+          body: BODY,
+          connections: CONNECTIONS,
+          awake: true,
+        }
         const { counts } = await load.ask({ ...common, port, requests })
         if (counts['200 delivered'] !== requests) throw new Error(`not all delivered: ${JSON.stringify(counts)}`)
       })

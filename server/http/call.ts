@@ -61,10 +61,9 @@ export class Call {
       this.#end(answered)
       ended(this, answered)
     }
-    // On HTTP/2 a response is finished only when the caller, too, has ended; its stream says when the answer has.
-    const answer = 'stream' in response ? response.stream : response
-    answer.once('finish', () => end(true))
-    response.once('close', () => end(false))
+    response.once('close', () => end(response.writableFinished))
+    // On HTTP/2 that comes only when the caller, too, has ended; the stream says when the answer is out.
+    if ('stream' in response) response.stream.once('finish', () => end(true))
   }
 
   /** Aborted when the call is closed. Made when first asked for: few calls look at theirs. */
