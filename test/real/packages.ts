@@ -18,6 +18,7 @@ const REFUSE_TO_START = '#!/bin/sh\nexit 101\n'
 
 /** Installs what is missing and says what is used. Throws when something cannot be had. */
 export function installPackages(): void {
+  if (!existsSync('/usr/bin/apt-get')) throw new Error('There is no apt-get: these tests need Debian 12 or later')
   const missing = Object.keys(PACKAGES).filter((name) => versionOf(name) === undefined)
   if (missing.length > 0) install(missing)
   for (const [name, purpose] of Object.entries(PACKAGES)) console.log(`  ${name} ${versionOf(name)}: ${purpose}`)
