@@ -1,3 +1,5 @@
+import { inTime } from './in-time.ts'
+
 /** How much one statement takes at the most. */
 const MAX_ROWS = 100
 const MAX_BYTES = 4 * 1024 * 1024
@@ -5,6 +7,8 @@ const MAX_BYTES = 4 * 1024 * 1024
 const LANES = 2
 /** How often a batch that lost a deadlock or a serialisation race is run again. */
 const MAX_RERUNS = 5
+/** Longer than any statement may take: a lane whose answer was lost on the way is free again. */
+const RUN_MS = 20_000
 
 /**
  * One statement shared by the sends that need it at the same moment. What waits when a lane is free goes out together; a send
@@ -52,7 +56,7 @@ export function collector<Row extends { json: string }, Result>(
   async function runAgainOnRace(rows: Row[]): Promise<Result[]> {
     for (let rerun = 0; ; rerun++) {
       try {
-        return await run(rows)
+        return await inTime(run(rows), RUN_MS)
       } catch (error) {
         if (!sqlStateOf(error).startsWith('40') || rerun === MAX_RERUNS) throw error
       }
@@ -66,9 +70,11 @@ export function collector<Row extends { json: string }, Result>(
     })
 }
 
-const isRowFault = (error: unknown) => /^2[23]/.test(sqlStateOf(error))
+/** One row of the batch is poisonous; nothing was done. */
+export const isRowFault = (error: unknown) => /^2[23]/.test(sqlStateOf(error))
 
-function sqlStateOf(error: unknown): string {
+/** The SQLSTATE of an error of Postgres, empty for any other. */
+export function sqlStateOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : ''
 }

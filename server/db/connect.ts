@@ -1,19 +1,38 @@
 import { drizzle } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import * as schema from './schema.ts'
+import { watchedSockets } from './sockets.ts'
 
 export type Database = ReturnType<typeof connect>
 
+interface Options {
+  connections?: number
+  /** The longest that a statement may take; 0 for those that take as long as they take. */
+  statementMs?: number
+}
+
 /** Drizzle over one pool of postgres.js. `db.$client` is the pool, for the few statements that are SQL. Close with `db.$client.end()`. */
-export function connect(url: string, options: { connections?: number } = {}) {
+export function connect(url: string, { connections = 10, statementMs = 15_000 }: Options = {}) {
   const client = postgres(url, {
-    max: options.connections ?? 10,
+    max: connections,
     connect_timeout: 5,
     // Seconds between tries to connect again: a database that is back is used within a second.
     backoff: () => 0.5,
     onnotice: () => {},
-    // Lost answers and dead peers are noticed instead of waited for.
-    connection: { application_name: 'verdict', statement_timeout: 15_000, idle_in_transaction_session_timeout: 15_000 },
+    // An idle connection is closed before its silence could be taken for that of a dead one.
+    idle_timeout: statementMs / 1_000,
+    connection: {
+      application_name: 'verdict',
+      statement_timeout: statementMs,
+      idle_in_transaction_session_timeout: statementMs,
+      // The locks of a machine that went without a word are free within half a minute.
+      tcp_keepalives_idle: 10,
+      tcp_keepalives_interval: 5,
+      tcp_keepalives_count: 3,
+      tcp_user_timeout: 20_000,
+    },
+    // The types do not know this option.
+    ...(statementMs > 0 ? { socket: watchedSockets(statementMs) } : {}),
   })
   return drizzle(client, { schema })
 }

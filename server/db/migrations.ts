@@ -9,9 +9,8 @@ const LOCK = 0x7665_7264 // 'verd'
 /** Applies what is missing. Processes that start together take turns by an advisory lock; a table that stays locked for 30 s fails the start. */
 export async function applyMigrations(url: string): Promise<void> {
   // One connection: the lock belongs to the session that migrates.
-  const db = connect(url, { connections: 1 })
+  const db = connect(url, { connections: 1, statementMs: 0 })
   try {
-    await db.$client`set statement_timeout = 0`
     await db.$client`set lock_timeout = '30s'`
     await db.$client`select pg_advisory_lock(${LOCK})`
     await migrate(db, { migrationsFolder })

@@ -1,6 +1,8 @@
 import { performance } from 'node:perf_hooks'
+import { inTime } from './in-time.ts'
 
-const READ_TIMEOUT_MS = 5000
+/** A database that is silent, and not merely gone, must not hold a call for ever. */
+const READ_TIMEOUT_MS = 5_000
 
 /**
  * Reads through a bounded cache. Callers who want the same at the same moment share one read. A value is given out for `keepMs`
@@ -17,7 +19,7 @@ export function recent<Value>(options: {
 
   async function read(key: string): Promise<Value | undefined> {
     const readAt = performance.now()
-    const value = inTime(options.read(key))
+    const value = inTime(options.read(key), READ_TIMEOUT_MS)
     const entry = { value, until: readAt + options.keepMs }
     // Set anew, so that the first entry of the map is the oldest.
     entries.delete(key)
@@ -36,21 +38,5 @@ export function recent<Value>(options: {
   return (key) => {
     const entry = entries.get(key)
     return entry && performance.now() < entry.until ? entry.value : read(key)
-  }
-}
-
-/** A database that is silent, and not merely gone, must not hold a call for ever. */
-async function inTime<Value>(reading: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`the database did not answer within ${READ_TIMEOUT_MS} ms`)),
-      READ_TIMEOUT_MS,
-    )
-  })
-  try {
-    return await Promise.race([reading, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,5 +1,6 @@
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import { inTime } from '../db/in-time.ts'
 
 /** A send as it is claimed. Ids are UUIDs; the lease is counted from the commit, by the database's clock. */
 export interface Claim {
@@ -30,13 +31,16 @@ const CLAIM = `
   select i.id, r.position, r.event_id, r.email, i.claim, now() + i.lease_ms * interval '1 millisecond'
   from input i, json_to_recordset(i.recipients) as r(position smallint, event_id uuid, email text)`
 
+/** More would be taken from the time of the recipient's server, and blamed on it. */
+const CLAIM_MS = 5_000
+
 /** Claim: message, recipients and lease in one commit. A throw means that nobody knows; the sweeper removes what may be there. */
 export function claimStep(db: Database): (claim: Claim) => Promise<void> {
   const commit = collector<{ json: string }, void>(async (rows) => {
     await db.$client.unsafe(CLAIM, [jsonArray(rows)], { prepare: true })
     return rows.map(() => undefined)
   })
-  return (claim) => commit({ json: claimRow(claim) })
+  return (claim) => inTime(commit({ json: claimRow(claim) }), CLAIM_MS)
 }
 
 /** The row of a claim: also what a send carries into history that never reaches SMTP. */

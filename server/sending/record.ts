@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { collector, jsonArray } from '../db/collector.ts'
+import { collector, isRowFault, jsonArray, sqlStateOf } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import { inTime } from '../db/in-time.ts'
 import { fail, NoAnswer, reasonOf } from '../errors.ts'
 import { INTO_HISTORY } from '../events/history.ts'
 import { type Claim, claimRow } from './claim.ts'
 import { outcomeRow, summaryRow } from './outcome.ts'
 import { storedOutcomes } from './stored.ts'
 
+const UNIQUE_VIOLATION = '23505'
 const OUTCOME_COLUMNS = 'position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json'
 
 // The message row goes first and carries everything else: locks are taken in the order message, recipient everywhere.
@@ -66,50 +68,42 @@ export function recordRow({ messageId, claim, sizeBytes, outcomes }: Verdicts): 
   })
 }
 
-/** A process that was paused past its lease asks once more all the same: the sweeper's answer is better than none. */
-const LATE_RECORD_MS = 5_000
-
 /**
- * Record: the outcomes and their events in one commit, tried until the lease is over. Returns what is stored: our outcomes, or
- * those of the sweeper when it was there first. Throws `transient_failure` when the sweeper removed the message because no
- * marker was set, NoAnswer when a marker may be set and nothing could be recorded: the sweeper will settle it.
+ * Record: the outcomes and their events in one commit. Returns what is stored: our outcomes, or those of the sweeper when it was
+ * there first. Throws `transient_failure` when the sweeper removed the message because no marker was set, NoAnswer when nobody
+ * knows by the end of the lease: the sweeper will settle it.
  */
-export function recordUntil(db: Database) {
+export function recordUntil(db: Database): (verdicts: Verdicts, leaseUntilMs: number) => Promise<RecipientOutcome[]> {
   const record = recordStep(db)
-
-  return async (verdicts: Verdicts, { marked, leaseUntilMs }: { marked: boolean; leaseUntilMs: number }) => {
-    const untilMs = Math.max(leaseUntilMs, performance.now() + LATE_RECORD_MS)
-    let cause: unknown
-    for (let waitMs = 50; performance.now() < untilMs; waitMs = Math.min(waitMs * 2, 1_000)) {
-      try {
-        if (await within(untilMs, record(verdicts))) return verdicts.outcomes
-        const stored = await within(untilMs, storedOutcomes(db, verdicts.messageId))
-        if (stored.length > 0) return stored
-        throw fail(
-          'transient_failure',
-          'The send took too long and was given up. Nothing was sent; it is safe to retry.',
-        )
-      } catch (error) {
-        if (reasonOf(error)) throw error
-        cause = error
-        await sleep(waitMs)
-      }
-    }
-    if (marked) throw new NoAnswer({ cause })
-    throw fail('transient_failure', 'The outcome could not be stored. Nothing was sent; it is safe to retry.', {
-      cause,
+  return (verdicts, leaseUntilMs) =>
+    tryUntil(leaseUntilMs, async () => {
+      if (await record(verdicts)) return verdicts.outcomes
+      const stored = await storedOutcomes(db, verdicts.messageId)
+      if (stored.length > 0) return stored
+      throw fail('transient_failure', 'The send took too long and was given up. Nothing was sent; it is safe to retry.')
     })
-  }
 }
 
-async function within<T>(untilMs: number, work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    reject,
-    untilMs - performance.now(),
-    new Error('no answer from the database within the lease'),
-  )
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+/** A process that was paused past its lease asks once more all the same: the sweeper's answer is better than none. */
+const LATE_MS = 5_000
+
+/**
+ * Tries until it is known what is stored. An error made by `fail` is the last word, after any other it may be done or not. Throws
+ * NoAnswer when the time is over.
+ */
+async function tryUntil<T>(leaseUntilMs: number, work: () => Promise<T>): Promise<T> {
+  const untilMs = Math.max(leaseUntilMs, performance.now() + LATE_MS)
+  let cause: unknown
+  for (let waitMs = 50; performance.now() < untilMs; waitMs = Math.min(waitMs * 2, 1_000)) {
+    try {
+      return await inTime(work(), untilMs - performance.now())
+    } catch (error) {
+      if (reasonOf(error)) throw error
+      cause = error
+      await sleep(waitMs)
+    }
+  }
+  throw new NoAnswer({ cause })
 }
 
 /**
@@ -125,7 +119,10 @@ function recordStep(db: Database): (verdicts: Verdicts) => Promise<boolean> {
   return (verdicts) => commit({ json: recordRow(verdicts), messageId: verdicts.messageId })
 }
 
-/** Claim and record in one commit, for a send that never reaches SMTP: rejected, no_mx_record, dry run. */
+/**
+ * Claim and record in one commit, for a send that never reaches SMTP: rejected, no_mx_record, dry run. Throws NoAnswer when nobody
+ * knows for the time of a lease whether it is stored.
+ */
 export function settleStep(
   db: Database,
 ): (claim: Claim, outcomes: RecipientOutcome[], sandbox: boolean) => Promise<void> {
@@ -135,6 +132,15 @@ export function settleStep(
   })
   return (claim, outcomes, sandbox) => {
     const result = { ...summaryRow(outcomes), outcomes: outcomes.map(outcomeRow), size_bytes: 0, sandbox }
-    return commit({ json: claimRow(claim, result) })
+    const json = claimRow(claim, result)
+    return tryUntil(performance.now() + claim.leaseMs, () =>
+      commit({ json }).catch(async (error) => {
+        const isRefused = isRowFault(error) && sqlStateOf(error) !== UNIQUE_VIOLATION
+        if (isRefused) throw fail('transient_failure', 'The outcome could not be stored.', { cause: error })
+        // Stored by an earlier try, whose answer was lost.
+        const stored = await storedOutcomes(db, claim.messageId)
+        if (stored.length === 0) throw error
+      }),
+    )
   }
 }

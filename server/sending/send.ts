@@ -110,7 +110,7 @@ export function createSend(parts: SendParts): Send {
       throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
     }
     const verdicts = { messageId: claimed.messageId, claim: claimed.claim, sizeBytes: composed.sizeBytes, outcomes }
-    return answer(claimed.messageId, await record(verdicts, { marked, leaseUntilMs }))
+    return answer(claimed.messageId, await record(verdicts, leaseUntilMs))
   }
 
   /** A release that fails leaves the claim to the sweeper; what the caller is told stays the same. */

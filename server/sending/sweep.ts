@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { Reason, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
+import { inTime } from '../db/in-time.ts'
 import { bounced, inDoubt } from './outcome.ts'
 import { RECORD, recordRow } from './record.ts'
 
 const EVERY_MS = 5_000
 const MESSAGES_A_ROUND = 100
+/** A round whose answers were lost on the way does not keep the next one from running. */
+const ROUND_MS = 60_000
 
 export interface Swept {
   /** Messages with a marker: settled, the marked recipients in doubt. */
@@ -83,7 +86,7 @@ export function keepSweeping(db: Database, report: (found: Swept | { error: unkn
     running = true
     try {
       for (;;) {
-        const found = await sweep(db)
+        const found = await inTime(sweep(db), ROUND_MS)
         if (found.settled + found.released > 0) report(found)
         if (found.settled + found.released < MESSAGES_A_ROUND) break
       }

@@ -8,8 +8,18 @@ export interface Letter {
   text: string
 }
 
-/** Who else may be written to: over quota, unknown, rejected (special-use), and without a mail server. */
-const OTHERS = ['bob@one.example', 'full@one.example', 'nobody@two.example', 'eve@printer.local', 'zoe@nowhere.example']
+/** Rejected (special-use), and without a mail server. */
+const NEVER = ['eve@printer.local', 'zoe@nowhere.example']
+/** Who else may be written to: a friend, one over quota, one unknown, and those. */
+const OTHERS = ['bob@one.example', 'full@one.example', 'nobody@two.example', ...NEVER]
+
+/** Letters that never reach a mail server. */
+export function hopelessLetters(purpose: string, count: number): Letter[] {
+  return Array.from({ length: count }, (_, i) => {
+    const request = `${purpose}-${i + 1}`
+    return { request, to: NEVER.map((address) => address.replace('@', `.${request}@`)), text: 'Hello?' }
+  })
+}
 
 /** Letters to one to five recipients, of whom at least one is welcome; one in five letters is long. Nobody gets two. */
 export function letters(purpose: string, count: number, dice: Dice): Letter[] {

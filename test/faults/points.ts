@@ -3,9 +3,12 @@ import type { WireEvent } from './wire.ts'
 
 // Every point of a send at which a process can die, as it shows on the wire.
 
-const CLAIM = 'insert into open_messages'
+export const CLAIM = 'insert into open_messages'
 export const MARKER = 'set marked_at ='
-const RECORD = 'delete from open_messages m using input'
+export const RECORD = 'delete from open_messages m using input'
+/** Claim and record in one, for a send that never reaches SMTP. */
+export const SETTLE = 'json_to_recordset(m.recipients)'
+export const RELEASE = 'released as ('
 
 export interface Point {
   name: string

@@ -42,7 +42,7 @@ function newClaim(emails = ['ann@example.net'], leaseMs = 40_000): Claim {
   }
 }
 
-const soon = (marked: boolean) => ({ marked, leaseUntilMs: performance.now() + 5_000 })
+const soon = () => performance.now() + 5_000
 const leaseOver = (c: Claim) => overrideLease(c, `clock_timestamp() - interval '1 second'`)
 
 async function overrideLease({ messageId }: Claim, sql: string): Promise<void> {
@@ -70,7 +70,7 @@ test('claim, marker and record leave one message with one event for each recipie
   expect(await mark(c.messageId, c.claim, [0, 1])).toBe(true)
   const outcomes = [delivered('ann@example.net'), bounced('bob@example.net', Reason.MAILBOX_FULL)]
   const verdicts = { messageId: c.messageId, claim: c.claim, sizeBytes: 7, outcomes }
-  expect(await record(verdicts, soon(true))).toBe(outcomes)
+  expect(await record(verdicts, soon())).toBe(outcomes)
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 2, events: 2 })
   const [message] = await database.db
     .$client`select status, reason, size_bytes, sandbox from messages where id = ${c.messageId}`
@@ -82,7 +82,7 @@ test('the event has the id that was minted with the claim', async () => {
   await claim(c)
   await record(
     { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] },
-    soon(false),
+    soon(),
   )
   const rows = await database.db.$client`select id from events where message_id = ${c.messageId}`
   expect(rows.map((row) => row.id)).toEqual([c.recipients[0]!.eventId])
@@ -92,9 +92,9 @@ test('a message that is recorded twice keeps its first outcome', async () => {
   const c = newClaim()
   await claim(c)
   const first = { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
-  await record(first, soon(true))
+  await record(first, soon())
   const second = { ...first, outcomes: [bounced('ann@example.net', Reason.SPAM_BLOCKED)] }
-  const answered = await record(second, soon(true))
+  const answered = await record(second, soon())
   expect(answered.map((outcome) => outcome.reason)).toEqual([undefined])
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
 })
@@ -121,6 +121,27 @@ test('a send that never reaches SMTP is claimed and recorded in one commit', asy
   const [event] = await database.db
     .$client`select status, reason, sandbox from events where message_id = ${c.messageId}`
   expect({ ...event }).toEqual({ status: 'rejected', reason: 'invalid_address', sandbox: true })
+})
+
+test('a settlement whose answer was lost is made again and stored once', async () => {
+  const c = newClaim()
+  const outcomes = [rejected('ann@example.net', Reason.INVALID_ADDRESS)]
+  await settle(c, outcomes, false)
+  await settle(c, outcomes, false)
+  expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
+})
+
+test('a settlement that Postgres refuses fails at once and stores nothing', async () => {
+  const c = newClaim(['nul\0@example.net'])
+  await expect(settle(c, [rejected('nul\0@example.net', Reason.INVALID_ADDRESS)], false)).rejects.toThrow('stored')
+  expect(await traces(c)).toEqual(GONE)
+})
+
+test('a record that comes after its lease answers what is stored all the same', async () => {
+  const c = newClaim()
+  await claim(c)
+  const verdicts = { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  expect(await record(verdicts, performance.now() - 1)).toBe(verdicts.outcomes)
 })
 
 test('a marker needs the claim: another process sets none', async () => {
@@ -202,7 +223,7 @@ test('a record that comes after the sweeper answers with what was settled', asyn
   await leaseOver(c)
   await sweep(database.db)
   const late = { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
-  const answered = await record(late, soon(true))
+  const answered = await record(late, soon())
   expect(answered[0]!.inDoubt).toBe(true)
 })
 
@@ -217,7 +238,7 @@ test('a record that comes after the sweeper removed an unmarked send says that n
     sizeBytes: 0,
     outcomes: [bounced('ann@example.net', Reason.POLICY_BLOCK)],
   }
-  await expect(record(late, soon(false))).rejects.toThrow('Nothing was sent')
+  await expect(record(late, soon())).rejects.toThrow('Nothing was sent')
 })
 
 test('markers and the sweeper race: a marker that passed is never lost', async () => {

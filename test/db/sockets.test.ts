@@ -1,0 +1,94 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { TLSSocket } from 'node:tls'
+import { expect, onTestFinished, test } from 'vitest'
+import { connect } from '../../server/db/connect.ts'
+import { CERTIFICATE } from '../harness/certificates.ts'
+import { testDatabase } from '../harness/postgres.ts'
+import { startProxy } from '../harness/proxy.ts'
+
+/** A pool of one connection whose statements may take half a second, through a proxy. */
+async function setUp() {
+  const database = await testDatabase()
+  const url = new URL(database.url)
+  const proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
+  url.port = String(proxy.port)
+  const { $client: sql } = connect(url.href, { connections: 1, statementMs: 500 })
+  onTestFinished(async () => {
+    await sql.end({ timeout: 0 })
+    await proxy.close()
+    await database.drop()
+  })
+  return { sql, proxy, url }
+}
+
+const isHung = new Error('hung')
+const within = <T>(ms: number, work: Promise<T>) => Promise.race([work, sleep(ms).then(() => Promise.reject(isHung))])
+
+test('a statement whose connection goes silent fails, and the next one is done on a new connection', async () => {
+  const { sql, proxy } = await setUp()
+  await sql`select 1`
+  proxy.onMessage = ({ direction }) => (direction === 'down' ? 'hang' : undefined)
+  await expect(within(3_000, sql`select 2`)).rejects.toThrow('CONNECTION_CLOSED')
+  proxy.onMessage = () => undefined
+  expect(await within(3_000, sql`select 3 as three`)).toEqual([{ three: 3 }])
+})
+
+test('an idle connection is closed in order, and its end is no error', async () => {
+  const { sql, proxy } = await setUp()
+  await sql`select 1`
+  await sleep(1_200)
+  expect(await sql`select 2 as two`).toEqual([{ two: 2 }])
+  expect(proxy.ports).toHaveLength(2)
+})
+
+test('a connection that died while it was idle does not cost its place in the pool', async () => {
+  const { sql, proxy } = await setUp()
+  await sql`select 1`
+  proxy.onMessage = () => 'hang'
+  await sleep(1_300)
+  proxy.onMessage = () => undefined
+  expect(await within(3_000, sql`select 2 as two`)).toEqual([{ two: 2 }])
+})
+
+test('a statement that takes too long fails by the word of the server, not by its silence', async () => {
+  const { sql } = await setUp()
+  await expect(sql`select pg_sleep(2)`).rejects.toThrow('statement timeout')
+})
+
+test('silence is noticed under TLS too', async () => {
+  const { proxy, url } = await setUp()
+  // Answers SSLRequest, and takes the TLS off.
+  const front = createServer((socket: Socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      socket.write('S')
+      const secured = new TLSSocket(socket, { isServer: true, ...CERTIFICATE })
+      const plain = dial({ host: '127.0.0.1', port: proxy.port })
+      for (const end of [secured, plain]) end.on('error', () => {})
+      secured.pipe(plain).pipe(secured)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  url.port = String((front.address() as AddressInfo).port)
+  const { $client: sql } = connect(`${url.href}?sslmode=require`, { connections: 1, statementMs: 500 })
+  await sql`select 1`
+  proxy.onMessage = () => 'hang'
+  await expect(within(3_000, sql`select 2`)).rejects.toThrow('CONNECTION_CLOSED')
+  proxy.onMessage = () => undefined
+  expect(await within(3_000, sql`select 3 as three`)).toEqual([{ three: 3 }])
+  await sql.end({ timeout: 0 })
+  front.close()
+})
+
+test('a statement that is begun while a connection breaks is not lost', async () => {
+  const { sql, proxy } = await setUp()
+  await sql`select 1`
+  proxy.onMessage = ({ direction }) => (direction === 'down' ? 'reset' : undefined)
+  const next = sql`select 2`.catch(() => {
+    proxy.onMessage = () => undefined
+    return within(3_000, sql`select 3 as three`)
+  })
+  expect(await next).toEqual([{ three: 3 }])
+})

@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { startCluster } from './cluster.ts'
+import { letters } from './letters.ts'
+import { runLoad, tally } from './load.ts'
+import { diceFor } from './seed.ts'
+import { startWorld, type World } from './world.ts'
+
+type Cluster = Awaited<ReturnType<typeof startCluster>>
+
+let cluster: Cluster
+let world: World
+beforeEach(async () => {
+  cluster = await startCluster()
+  world = await startWorld({ database: cluster })
+})
+afterEach(() => world.stop())
+
+/** Letters of 30 callers while the database suffers; then it is well again, and so must everything be. */
+async function suffer(purpose: string, suffering: (cluster: Cluster) => Promise<void>) {
+  const node = await world.start()
+  const load = runLoad(30, letters(purpose, 20_000, diceFor(purpose)), () => node)
+  await sleep(500)
+  await suffering(cluster)
+  await sleep(1_500)
+  const counts = tally(await load.stop())
+  console.log(purpose, counts)
+  expect(counts.delivered).toBeGreaterThan(30)
+  expect(counts[500] ?? 0).toBeGreaterThan(0)
+  expect(await world.verdict()).toEqual([])
+}
+
+test('Postgres is killed under load, again while it recovers, and started: everything reconciles', async () => {
+  await suffer('killed', async ({ kill, start }) => {
+    await kill()
+    await start()
+    await sleep(300)
+    await kill()
+    await sleep(500)
+    await start()
+  })
+})
+
+test('Postgres is restarted under load: everything reconciles', async () => {
+  await suffer('restarted', async ({ stop, start }) => {
+    await stop()
+    await start()
+  })
+})
+
+test('all sessions are ended under load, ten times: everything reconciles', async () => {
+  await suffer('ended', async () => {
+    for (let i = 0; i < 10; i++) {
+      await world.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'verdict'`
+      await sleep(200)
+    }
+  })
+})
