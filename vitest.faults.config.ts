@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: ['test/harness/global-postgres.ts'],
     // Each file starts and ends processes by the dozen, and the machine is small.
     fileParallelism: false,
-    testTimeout: 300_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
   },
 })

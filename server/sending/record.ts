@@ -13,7 +13,7 @@ const UNIQUE_VIOLATION = '23505'
 const OUTCOME_COLUMNS = 'position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json'
 
 // The message row goes first and carries everything else: locks are taken in the order message, recipient everywhere.
-export const RECORD = `
+const RECORD = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
       message_id uuid, claim uuid, status text, reason text, size_bytes int, outcomes json)
@@ -57,8 +57,8 @@ export interface Verdicts {
   outcomes: RecipientOutcome[]
 }
 
-/** A message's outcomes as the statement takes them; the sweeper runs the same one. */
-export function recordRow({ messageId, claim, sizeBytes, outcomes }: Verdicts): string {
+/** A message's outcomes as the statement takes them. */
+function recordRow({ messageId, claim, sizeBytes, outcomes }: Verdicts): string {
   return JSON.stringify({
     message_id: messageId,
     claim,

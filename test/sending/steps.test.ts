@@ -216,6 +216,20 @@ test('what a crash left with a marker is in doubt, and its other recipients are 
   ])
 })
 
+test('a marker that is set while the sweeper already waits for its row is seen', async () => {
+  const c = newClaim(['ann@example.net', 'bob@example.net'])
+  await claim(c)
+  await leaseOver(c)
+  const { promise: swept, resolve } = Promise.withResolvers<unknown>()
+  await database.db.$client.begin(async (tx) => {
+    await tx`update open_recipients set marked_at = now() where message_id = ${c.messageId} and position = 1`
+    sweep(database.db).then(resolve)
+    await new Promise((done) => setTimeout(done, 100))
+  })
+  expect(await swept).toEqual({ settled: 1, released: 0 })
+  expect((await storedOutcomes(database.db, c.messageId)).map(({ inDoubt }) => inDoubt)).toEqual([undefined, true])
+})
+
 test('a record that comes after the sweeper answers with what was settled', async () => {
   const c = newClaim()
   await claim(c)
