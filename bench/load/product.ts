@@ -20,7 +20,7 @@ export interface Product extends AsyncDisposable {
 
 const MAIN = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 
-/** The API process over a fresh embedded PostgreSQL; mail for `to.test` goes to the sink. Only errors are logged. */
+/** The API process over a fresh embedded PostgreSQL; mail for `to.test` goes to the sink. Nothing is logged. */
 export async function startProduct(sink: Sink): Promise<Product> {
   await using parts = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'verdict-bench-'))
@@ -32,11 +32,13 @@ export async function startProduct(sink: Sink): Promise<Product> {
 
   const env = {
     PATH: process.env.PATH,
+    // `--cpu-prof`, for example.
+    NODE_OPTIONS: process.env.NODE_OPTIONS,
     PORT: '0',
     DATABASE_URL: postgres.url,
     ENCRYPTION_KEYS: encryptionKeys,
     SMTP_ROUTES: `to.test=127.0.0.1:${sink.port}`,
-    LOG_LEVEL: 'error',
+    LOG_LEVEL: 'fatal',
   }
   const api = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const gone = once(api, 'exit')
@@ -44,7 +46,7 @@ export async function startProduct(sink: Sink): Promise<Product> {
   process.once('exit', kill)
   parts.defer(async () => {
     process.off('exit', kill)
-    kill()
+    api.kill('SIGTERM')
     await gone
   })
   const [{ ready }] = await Promise.race([
