@@ -1,9 +1,13 @@
 import type { Act } from '../harness/proxy.ts'
+import type { Logs } from '../reliability/logs.ts'
 import type { Letter } from './letters.ts'
 import type { Node } from './node.ts'
 import type { WireEvent } from './wire.ts'
 
-/** Sends the letters side by side and kills the process at the first message for which it is time. False when it never was. */
+/**
+ * Sends the letters side by side and kills the process at the first message for which it is time, or at the latest when all are
+ * answered. Says whether it was in time.
+ */
 export async function killAt(
   node: Node,
   letters: Letter[],
@@ -17,6 +21,16 @@ export async function killAt(
     return act
   }
   await Promise.all(letters.map((letter) => node.client.send(letter)))
-  if (isDead) await node.bury()
-  return isDead
+  const wasInTime = isDead
+  if (!wasInTime) node.kill()
+  await node.bury()
+  return wasInTime
+}
+
+/** How many messages the killed processes left open, with and without a marker. */
+export function leftBehind({ processes }: Logs): { marked: number; unmarked: number } {
+  const rows = processes.flatMap((process) => (process.event === 'crashed' ? process.open : []))
+  const messages = [...Map.groupBy(rows, ({ message }) => message).values()]
+  const marked = messages.filter((rows) => rows.some((row) => row.marked)).length
+  return { marked, unmarked: messages.length - marked }
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { killAt } from '../kill.ts'
+import { killAt, leftBehind } from '../kill.ts'
 import { letters } from '../letters.ts'
 import { POINTS } from '../points.ts'
 import { diceFor } from '../seed.ts'
@@ -20,5 +20,7 @@ test('a process killed at each point of a send leaves every message terminal wit
     expect(await killAt(node, letters(`point-${i + 1}`, 4, dice), point), point.name).toBe(true)
   }
   await next
+  const { marked, unmarked } = leftBehind(world.logs)
+  expect(Math.min(marked, unmarked)).toBeGreaterThan(3)
   expect(await world.verdict()).toEqual([])
 }, 120_000)

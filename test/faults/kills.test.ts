@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { killAt, leftBehind } from './kill.ts'
+import { letters } from './letters.ts'
+import type { Node } from './node.ts'
+import { POINTS } from './points.ts'
+import { diceFor } from './seed.ts'
+import { startWorld, type World } from './world.ts'
+
+let world: World
+beforeEach(async () => {
+  world = await startWorld()
+})
+afterEach(() => world.stop())
+
+/** One process after the other; the next one starts while the last one is being killed. */
+async function withNodes(kills: number, kill: (node: Node, i: number) => Promise<void>): Promise<void> {
+  let next = world.start()
+  for (let i = 0; i < kills; i++) {
+    const node = await next
+    next = world.start()
+    await kill(node, i)
+  }
+  await next
+}
+
+/** Each kind of remains was there, so many times at least, and all of it has become what it must. */
+async function expectAll(remains: number): Promise<void> {
+  const { marked, unmarked } = leftBehind(world.logs)
+  console.log(`left with a marker: ${marked}, without: ${unmarked}`)
+  expect(Math.min(marked, unmarked)).toBeGreaterThan(remains)
+  expect(await world.verdict()).toEqual([])
+}
+
+const TO = ['ann@one.example', 'bob@one.example', 'ann@two.example', 'nobody@two.example', 'eve@printer.local']
+
+test('killed at the n-th message on the wire of one send, for every n', async () => {
+  const letter = (n: number) => ({
+    request: `nth-${n}`,
+    to: TO.map((address) => address.replace('@', `.nth-${n}@`)),
+    text: 'All is well.\n'.repeat(15_000),
+  })
+  const trial = await world.start()
+  const before = trial.wire.total
+  await trial.client.send(letter(0))
+  const messages = trial.wire.total - before
+  console.log(`${messages} messages`)
+  expect(messages).toBeGreaterThan(20)
+  await withNodes(messages, async (node, i) => {
+    const last = node.wire.total + i + 1
+    await killAt(node, [letter(i + 1)], { is: ({ total }) => total >= last })
+  })
+  await expectAll(5)
+})
+
+test('killed at each point of a send under 20 others', async () => {
+  const dice = diceFor('points')
+  await withNodes(POINTS.length, async (node, i) => {
+    // Not at the first that comes there.
+    let passes = dice.between(0, 5)
+    const { is, act } = POINTS[i]!
+    await killAt(node, letters(`crowd-${i + 1}`, 20, dice), { is: (event) => is(event) && passes-- === 0, act })
+  })
+  await expectAll(20)
+})
+
+test('killed at random under 50 concurrent sends, 50 times', async () => {
+  const dice = diceFor('random kills')
+  await withNodes(50, async (node, i) => {
+    const last = node.wire.total + dice.between(1, 700)
+    await killAt(node, letters(`random-${i + 1}`, 50, dice), { is: ({ total }) => total >= last })
+  })
+  await expectAll(100)
+})
