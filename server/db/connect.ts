@@ -19,6 +19,8 @@ export function connect(url: string, { connections = 10, statementMs = 15_000 }:
     // Seconds between tries to connect again: a database that is back is used within a second.
     backoff: () => 0.5,
     onnotice: () => {},
+    // Drizzle reads arrays by itself, and a connection that broke during this question would end the process.
+    fetch_types: false,
     // An idle connection is closed before its silence could be taken for that of a dead one.
     idle_timeout: statementMs / 1_000,
     connection: {

@@ -119,6 +119,7 @@ test('a thousand first calls with one key ask the database once, and the next on
   const { key } = await newKey()
   const gate = createGate({ db, clock })
   const locker = connect(database.url, { connections: 1 })
+  await locker.$client`select 1`
   const lock = await locker.$client.reserve()
   await lock`begin`
   await lock`lock table api_keys in access exclusive mode`

@@ -113,6 +113,7 @@ test('nothing leaves unsigned: a domain whose key is gone, moved or sealed with 
 test('many sends from one domain read it once, and see a change within 5 s', async () => {
   const { id } = await add('busy.example', 'verified')
   const locker = connect(database.url, { connections: 1 })
+  await locker.$client`select 1`
   const lock = await locker.$client.reserve()
   const senders = createSenderDomains({ db, sealer })
   await lock`begin`

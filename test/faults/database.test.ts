@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startCluster } from './cluster.ts'
 import { letters } from './letters.ts'
 import { runLoad, tally } from './load.ts'
+import { PAUSES } from './pause.ts'
 import { diceFor } from './seed.ts'
 import { startWorld, type World } from './world.ts'
 
@@ -25,8 +26,11 @@ async function suffer(purpose: string, suffering: (cluster: Cluster) => Promise<
   await sleep(1_500)
   const counts = tally(await load.stop())
   console.log(purpose, counts)
+  expect(world.logs.processes.filter(({ event }) => event === 'ended')).toEqual([])
   expect(counts.delivered).toBeGreaterThan(30)
   expect(counts[500] ?? 0).toBeGreaterThan(0)
+  const [afterwards] = letters(`${purpose}-afterwards`, 1, diceFor(purpose))
+  expect(await node.client.send(afterwards!)).toMatchObject({ status: 200 })
   expect(await world.verdict()).toEqual([])
 }
 
@@ -55,4 +59,31 @@ test('all sessions are ended under load, ten times: everything reconciles', asyn
       await sleep(200)
     }
   })
+})
+
+test('away for longer than a lease after the marker: no answer rather than a 500, and the sweeper settles', async () => {
+  const { front } = cluster
+  const { target } = front
+  const node = await world.start({ SEND_BUDGET_MS: '20000' })
+  const gone = new Promise<void>((resolve) => {
+    node.wire.onEvent = (event) => {
+      if (!PAUSES.after.is(event)) return undefined
+      front.target = undefined
+      front.reset()
+      resolve()
+      return undefined
+    }
+  })
+  const sent = node.client.send({ request: 'away', to: ['ann.away@one.example'], text: 'All is well.' })
+  await gone
+  const others = await runLoad(5, letters('away-others', 20, diceFor('away')), () => node).ended
+  expect(tally(others)).toEqual({ 500: 20 })
+  const { lost, sentAtMs, endedAtMs } = await sent
+  front.target = target
+  expect(lost).toBeDefined()
+  expect(endedAtMs! - sentAtMs).toBeLessThan(35_000)
+  expect(world.logs.mail.dots.map(({ request }) => request)).toEqual(['away'])
+  expect(await world.verdict()).toEqual([])
+  const [settled] = world.logs.database.at(-1)!.recipients
+  expect(settled).toMatchObject({ email: 'ann.away@one.example', inDoubt: true })
 })

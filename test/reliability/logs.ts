@@ -94,5 +94,6 @@ export type ProcessEvent = { node: string; atMs: number } & (
   | { event: 'crashed'; open: OpenRow[] }
   /** SIGTERM, with the requests that it had accepted and not answered. */
   | { event: 'terminated'; inFlight: string[] }
-  | { event: 'ended'; how: number | string }
+  /** Its exit code or signal, and what it said on standard error. */
+  | { event: 'ended'; how: number | string; lastWords?: string }
 )
