@@ -113,5 +113,10 @@ async function serve(config: Config): Promise<void> {
     log.info('drained')
     process.exit(0)
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, drain)
+  let draining: Promise<void> | undefined
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      draining ??= drain()
+    })
+  }
 }
