@@ -113,10 +113,9 @@ async function serve(config: Config): Promise<void> {
     log.info('drained')
     process.exit(0)
   }
-  let draining: Promise<void> | undefined
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      draining ??= drain()
+      if (!app.draining.aborted) void drain()
     })
   }
 }
