@@ -61,6 +61,16 @@ test('all sessions are ended under load, ten times: everything reconciles', asyn
   })
 })
 
+test('connections to the database are reset at any of their messages, from the first: everything reconciles', async () => {
+  const dice = diceFor('resets')
+  await suffer('resets', async () => {
+    const [node] = world.nodes
+    node!.wire.onEvent = ({ place }) => (place === 'postgres' && dice.chance(0.04) ? 'reset' : undefined)
+    await sleep(6_000)
+    node!.wire.onEvent = () => undefined
+  })
+})
+
 test('away for longer than a lease after the marker: no answer rather than a 500, and the sweeper settles', async () => {
   const { front } = cluster
   const { target } = front

@@ -2,8 +2,8 @@ import { type Act, type Exchanger, type Script, type SeenMessage, startExchanger
 import type { MailLog } from '../reliability/logs.ts'
 
 /** A mail exchanger that writes down whom it was asked about, and every final dot with what it said to it. */
-export async function startMailServer(log: MailLog, script: Script = {}): Promise<Exchanger> {
-  const exchanger = await startExchanger({
+export async function startMailServer(log: MailLog, script: Script = {}, host?: string): Promise<Exchanger> {
+  const watched: Script = {
     ...script,
     rcpt(line, times) {
       const [, address = ''] = /<(.*)>/.exec(line) ?? []
@@ -15,7 +15,8 @@ export async function startMailServer(log: MailLog, script: Script = {}): Promis
       log.dots.push({ ...labelsOf(exchanger.messages.at(-1)!), reply: codeOf(act), atMs: performance.now() })
       return act
     },
-  })
+  }
+  const exchanger = await startExchanger(watched, undefined, host)
   return exchanger
 }
 
@@ -38,5 +39,6 @@ function labelsOf({ content, to }: SeenMessage) {
 /** What is said in the end; null for what is no reply. */
 function codeOf(act: Act): number | null {
   if (typeof act === 'object' && 'after' in act) return codeOf(act.act)
+  if (typeof act === 'object' && 'drip' in act) return codeOf(act.drip)
   return typeof act === 'string' && /^\d{3}/.test(act) ? Number(act.slice(0, 3)) : null
 }

@@ -105,7 +105,7 @@ export async function startWorld(options: WorldOptions = {}) {
     await database.drop()
   }
 
-  return { logs, sql, database, servers, nodes, start, snapshot, verdict, stop }
+  return { logs, sql, database, dns, servers, nodes, start, snapshot, verdict, stop }
 }
 
 async function openAccount(db: Database) {

@@ -1,0 +1,27 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Script } from '../harness/exchanger.ts'
+import { letters } from './letters.ts'
+import { runLoad, tally } from './load.ts'
+import type { Dice } from './seed.ts'
+import type { World } from './world.ts'
+
+/** Mail servers that take their time at the dot, so that a SIGTERM finds many sends behind it. */
+export function patientMail(dice: Dice): Record<string, Script> {
+  const dot: Script['dot'] = () => ({ after: dice.between(20, 300), act: '250 2.0.0 queued' })
+  return { 'one.example': { dot }, 'two.example': { dot } }
+}
+
+/** SIGTERM to one process after the other, each at some moment of a load of 20 callers. Says how their sends ended. */
+export async function terminateUnderLoad(world: World, times: number, dice: Dice) {
+  let next = world.start()
+  for (let i = 1; i <= times; i++) {
+    const node = await next
+    next = world.start()
+    const load = runLoad(20, letters(`drain-${i}`, 5_000, dice), () => node)
+    await sleep(dice.between(300, 900))
+    await node.terminate()
+    await load.stop()
+  }
+  await next
+  return tally(world.logs.requests)
+}

@@ -1,0 +1,85 @@
+import { afterEach, expect, test } from 'vitest'
+import { a, mx } from '../harness/dns.ts'
+import type { Act, Script, Verb } from '../harness/exchanger.ts'
+import type { ClientEntry } from '../reliability/logs.ts'
+import { startMailServer } from './mail-servers.ts'
+import { startWorld, type World } from './world.ts'
+
+let world: World
+afterEach(() => world.stop())
+
+const REPLIES = {
+  greeting: '220 mx.test ESMTP',
+  ehlo: '250-mx.test\r\n250 PIPELINING',
+  mail: '250 2.1.0 ok',
+  rcpt: '250 2.1.5 ok',
+  data: '354 go ahead',
+  dot: '250 2.0.0 queued',
+} satisfies Script
+const VERBS = Object.keys(REPLIES) as (keyof typeof REPLIES)[]
+
+/** What a server does at a verb, and the verdict of it before the dot and at it. */
+const FAULTS: Record<string, { act: (verb: keyof typeof REPLIES) => Act; before: string; atDot: string }> = {
+  silent: { act: () => 'stall', before: 'connection_timeout', atDot: 'in_doubt' },
+  late: { act: (verb) => ({ after: 1_500, act: REPLIES[verb] }), before: 'delivered', atDot: 'delivered' },
+  slow: { act: (verb) => ({ drip: `${REPLIES[verb]}\r\n`, everyMs: 60 }), before: 'delivered', atDot: 'delivered' },
+  reset: { act: () => 'reset', before: 'connection_timeout', atDot: 'in_doubt' },
+  closing: { act: () => '421 4.3.2 closing', before: 'temporary_failure', atDot: 'temporary_failure' },
+  garbage: { act: () => ({ raw: 'hello?\r\n' }), before: 'temporary_failure', atDot: 'in_doubt' },
+  endless: { act: () => ({ raw: `250 ${'x'.repeat(1_000_000)}\r\n` }), before: 'temporary_failure', atDot: 'in_doubt' },
+}
+
+const CASES = VERBS.flatMap((verb) =>
+  Object.entries(FAULTS).map(([fault, { act, before, atDot }]) => ({
+    domain: `${fault}-${verb}.example`,
+    script: { [verb satisfies Verb]: act(verb) },
+    expected: verb === 'dot' ? atDot : before,
+  })),
+)
+
+/** `delivered`, `in_doubt`, the reason of a bounce, or what there was instead of an answer. */
+function wordOf({ status, body, lost }: ClientEntry): string {
+  const { status: state, reason, in_doubt } = (body ?? {}) as { status?: string; reason?: string; in_doubt?: boolean }
+  if (status !== 200) return String(status ?? lost)
+  return in_doubt ? 'in_doubt' : (reason ?? state!)
+}
+
+test('mail servers with every fault at every verb, all at once: each verdict is its own, and comes in time', async () => {
+  world = await startWorld({ mail: Object.fromEntries(CASES.map(({ domain, script }) => [domain, script])) })
+  const node = await world.start()
+  const sends = CASES.flatMap(({ domain, expected }) =>
+    [1, 2, 3].map(async (i) => {
+      const entry = await node.client.send({
+        request: `${domain}-${i}`,
+        to: [`ann.${i}@${domain}`, `bob.${i}@${domain}`],
+        text: 'All is well.',
+      })
+      return { of: domain, expected, was: wordOf(entry), tookMs: entry.endedAtMs! - entry.sentAtMs }
+    }),
+  )
+  const results = await Promise.all(sends)
+  expect(results.filter(({ expected, was }) => was !== expected)).toEqual([])
+  expect(Math.max(...results.map(({ tookMs }) => tookMs))).toBeLessThan(35_000)
+  expect(await world.verdict()).toEqual([])
+})
+
+test('the first host of a domain is dead: the second one takes its mail', async () => {
+  world = await startWorld()
+  const second = await startMailServer(world.logs.mail, {}, '127.0.0.3')
+  Object.assign(world.dns.zone, {
+    'MX failover.net': [mx('failover.net', 10, 'mx1.failover.net'), mx('failover.net', 20, 'mx2.failover.net')],
+    'A mx1.failover.net': [a('mx1.failover.net', '127.0.0.2')],
+    'A mx2.failover.net': [a('mx2.failover.net', '127.0.0.3')],
+    'AAAA mx1.failover.net': 'nodata',
+    'AAAA mx2.failover.net': 'nodata',
+  })
+  const node = await world.start({ SMTP_PORT: String(second.port), SMTP_ALLOW_SUBNETS: '127.0.0.0/8' })
+  const sends = Array.from({ length: 30 }, (_, i) =>
+    node.client.send({ request: `failover-${i}`, to: [`ann.${i}@failover.net`], text: 'All is well.' }),
+  )
+  const entries = await Promise.all(sends)
+  expect(entries.map(wordOf)).toEqual(entries.map(() => 'delivered'))
+  expect(entries[0]!.body).toMatchObject({ smtp: { mx: 'mx2.failover.net' } })
+  expect(await world.verdict()).toEqual([])
+  await second.close()
+})
