@@ -6,6 +6,7 @@ const PROCESSES = [
   'test/docs/**/*.test.ts',
   'test/e2e/**/*.test.ts',
   'test/cli/verdict.test.ts',
+  'test/faults/quick/**/*.test.ts',
 ]
 /** Run by configurations of their own. */
 const ELSEWHERE = ['test/real/**', 'test/faults/**']

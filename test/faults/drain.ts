@@ -11,7 +11,7 @@ export function patientMail(dice: Dice): Record<string, Script> {
   return { 'one.example': { dot }, 'two.example': { dot } }
 }
 
-/** SIGTERM to one process after the other, each at some moment of a load of 20 callers. Says how their sends ended. */
+/** SIGTERM to one process after the other, each at some moment of a load of 20 callers. Says how the sends in flight ended. */
 export async function terminateUnderLoad(world: World, times: number, dice: Dice) {
   let next = world.start()
   for (let i = 1; i <= times; i++) {
@@ -23,5 +23,6 @@ export async function terminateUnderLoad(world: World, times: number, dice: Dice
     await load.stop()
   }
   await next
-  return tally(world.logs.requests)
+  const inFlight = world.logs.processes.flatMap((process) => (process.event === 'terminated' ? process.inFlight : []))
+  return tally(world.logs.requests.filter(({ request }) => inFlight.includes(request)))
 }

@@ -13,8 +13,10 @@ afterAll(() => world.stop())
 
 test('a process killed at each point of a send leaves every message terminal with one event for each recipient, or no trace', async () => {
   const dice = diceFor('quick kills')
+  // A statement that never arrives leaves what the point before it left: the long runs have these too.
+  const points = POINTS.filter(({ name }) => !name.endsWith('before it is there'))
   let next = world.start()
-  for (const [i, point] of POINTS.entries()) {
+  for (const [i, point] of points.entries()) {
     const node = await next
     next = world.start()
     expect(await killAt(node, letters(`point-${i + 1}`, 4, dice), point), point.name).toBe(true)
