@@ -18,9 +18,10 @@ export interface Paused {
 
 /**
  * Stops a process with SIGSTOP at a point of a send, for as long as it takes until the sweeper of another one has settled the
- * message, and then lets it go on. `waits`: until the lease is truly over, instead of ending it from outside.
+ * message, and then lets it go on. `waits`: until the lease is truly over, instead of ending it from outside. `alone`: there is no
+ * other process, it goes on when its lease is over.
  */
-export async function pauseAt(world: World, point: Point, { waits = false } = {}): Promise<Paused> {
+export async function pauseAt(world: World, point: Point, { waits = false, alone = false } = {}): Promise<Paused> {
   const request = `paused-${point.name.replaceAll(' ', '-')}`
   // One site, so that there is one marker.
   const letter = { request, to: [`ann.${request}@one.example`, `bob.${request}@one.example`], text: 'All is well.' }
@@ -42,7 +43,7 @@ export async function pauseAt(world: World, point: Point, { waits = false } = {}
   await Promise.race([paused, sent])
   if (state === 'running') throw new Error(`the send never came to ${point.name}`)
   if (!waits) await endLeases(world.sql, [request])
-  await settledByOthers(world, request)
+  if (!alone) await settledByOthers(world, request)
   state = 'resumed'
   node.resume()
   return { entry: await sent, askedLate }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { PAUSES, type Paused, pauseAt } from '../pause.ts'
 import { startWorld, type World } from '../world.ts'
 
@@ -26,6 +26,15 @@ test.each(['between', 'after'] as const)(
     expect(paused[point].entry).toMatchObject({ status: 200, body: { in_doubt: true } })
   },
 )
+
+test('paused past its lease with nobody there to settle the message: no marker and no dot either', async () => {
+  const lonely = await startWorld()
+  onTestFinished(lonely.stop)
+  const { askedLate } = await pauseAt(lonely, PAUSES.before, { alone: true })
+  expect(askedLate).toBe(true)
+  expect(lonely.logs.mail.dots).toEqual([])
+  expect(await lonely.verdict()).toEqual([])
+})
 
 test('the four logs agree', async () => {
   expect(await world.verdict()).toEqual([])
