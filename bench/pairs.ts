@@ -1,4 +1,4 @@
-import { type Measured, measure } from './load/cpu.ts'
+import { calm, type Measured, measure } from './load/cpu.ts'
 import { median } from './report.ts'
 
 /** One round of one side. */
@@ -20,6 +20,8 @@ const ROUNDS = 5
 const FOREIGN = 0.15
 /** so many of them at the most. */
 const REPEATS = 3
+/** Before a round, for other work to end. */
+const PATIENCE_MS = 8_000
 
 /** `trees`: the roots of the processes whose time is the side's. */
 export async function round(trees: readonly number[], messages: number, work: () => Promise<unknown>): Promise<Round> {
@@ -40,15 +42,16 @@ export async function playPairs<Ours extends Round>(
   theirs: () => Promise<Round>,
 ): Promise<Pair<Ours>[]> {
   const pairs: Pair<Ours>[] = []
-  const calm = () => pairs.filter((pair) => pair.ours.foreign <= FOREIGN && pair.theirs.foreign <= FOREIGN)
-  while (pairs.length < ROUNDS || (calm().length < ROUNDS && pairs.length < ROUNDS + REPEATS)) {
+  const undisturbed = () => pairs.filter((pair) => pair.ours.foreign <= FOREIGN && pair.theirs.foreign <= FOREIGN)
+  while (pairs.length < ROUNDS || (undisturbed().length < ROUNDS && pairs.length < ROUNDS + REPEATS)) {
+    await calm(PATIENCE_MS)
     const first = pairs.length % 2 === 0 ? undefined : await ours()
     const peer = await theirs()
     const pair = { theirs: peer, ours: first ?? (await ours()) }
     pairs.push(pair)
     console.log(`round ${pairs.length}: ours ${describe(pair.ours)}; Postfix ${describe(pair.theirs)}`)
   }
-  if (calm().length >= 3) return calm()
+  if (undisturbed().length >= 3) return undisturbed()
   console.log(
     `Other work took more than ${FOREIGN * 100} % of the processors in most rounds: take these figures with care.`,
   )

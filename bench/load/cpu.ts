@@ -71,3 +71,12 @@ export async function measure<Result>(
     foreign: Math.max(0, strange) / elapsed / cpus().length,
   }
 }
+
+/** Waits, so long at the most, for half a second in which other work takes less than a tenth of the processors. */
+export async function calm(patienceMs: number): Promise<void> {
+  const deadline = performance.now() + patienceMs
+  while (performance.now() < deadline) {
+    const { foreign } = await measure([], async () => {})
+    if (foreign < 0.1) return
+  }
+}
