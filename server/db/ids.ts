@@ -8,7 +8,20 @@ export type IdPrefix = 'acc' | 'msg' | 'evt' | 'dom' | 'key'
 
 /** A new UUIDv7 of the given time (Unix milliseconds, by the database's clock). RFC 9562 5.7. */
 export function newId(atMs: number): string {
-  return v7({ msecs: Math.floor(atMs), random: randomFillSync(new Uint8Array(16)) })
+  return v7({ msecs: Math.floor(atMs), random: randomOctets() })
+}
+
+const POOL = new Uint8Array(16 * 256)
+let used = POOL.length
+
+/** Sixteen octets of the system's randomness, fetched for 256 ids at a time: one call for each costs more than the id. */
+function randomOctets(): Uint8Array {
+  if (used === POOL.length) {
+    randomFillSync(POOL)
+    used = 0
+  }
+  used += 16
+  return POOL.subarray(used - 16, used)
 }
 
 export function showId(prefix: IdPrefix, uuid: string): string {
