@@ -16,6 +16,8 @@ const limits = { testTimeout: 20_000, hookTimeout: 60_000 }
 export default defineConfig({
   test: {
     globalSetup: ['test/harness/global-postgres.ts'],
+    // Most tests wait for a time limit or another process: more of them at a time than processors.
+    maxWorkers: 4,
     projects: [
       { test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...PROCESSES, ...ELSEWHERE], ...limits } },
       { test: { name: 'processes', include: PROCESSES, ...limits } },

