@@ -28,7 +28,10 @@ export async function seed(options: { databaseUrl: string; encryptionKeys: strin
     const account = accounts.find(({ name }) => name === ACCOUNT) ?? (await createAccount(db, clock, ACCOUNT))
     if (!(await listDomains(db, account.id)).some(({ name }) => name === DOMAIN)) {
       const sealer = createSealer(encryptionKeys(options.encryptionKeys))
-      await createDomain({ db, sealer, clock }, { accountId: account.id, name: DOMAIN, status: 'verified' })
+      await createDomain(
+        { db, sealer, clock },
+        { accountId: account.id, name: DOMAIN, status: 'verified', warmsUp: false },
+      )
     }
     return (await keptKeys(db, options.keysFile)) ?? (await makeKeys(db, clock, account.id, options.keysFile))
   } finally {

@@ -14,6 +14,7 @@ export const ERRORS = {
   event_expired: { code: Code.NotFound, status: 410 },
   payload_too_large: { code: Code.ResourceExhausted, status: 413 },
   unsupported_media_type: { code: Code.InvalidArgument, status: 415 },
+  rate_limit_exceeded: { code: Code.ResourceExhausted, status: 429 },
   transient_failure: { code: Code.Unavailable, status: 500 },
 } as const
 

@@ -28,6 +28,28 @@ export const EXAMPLES: Record<string, Example> = {
     },
     answer: { status: 'delivered', message_id: MESSAGE_ID, smtp: ACCEPTED },
   },
+  'EmailService.Validate': {
+    request: {
+      to: 'ada@recipient.example',
+      from: 'Shop <orders@example.com>',
+      subject: 'Your order has been shipped',
+      text: 'Hello Ada, your order 1234 left our warehouse today.',
+    },
+    answer: {
+      status: 'delivered',
+      message_id: MESSAGE_ID,
+      sandbox: true,
+      checks: [
+        { name: 'payload', passed: true },
+        { name: 'domain', passed: true },
+        { name: 'warm_up', passed: true },
+        { name: 'breaker', passed: true },
+        { name: 'address', passed: true },
+        { name: 'suppression', passed: true },
+        { name: 'recipient_mx', passed: true },
+      ],
+    },
+  },
   'EmailService.GetEmail': {
     parameters: { id: MESSAGE_ID },
     answer: {

@@ -98,6 +98,7 @@ const MESSAGES: Record<ErrorReason, string> = {
   event_expired: 'It is older than the 90 days that everything is kept.',
   payload_too_large: 'The request is larger than 15 MiB.',
   unsupported_media_type: 'The body must be application/json in UTF-8.',
+  rate_limit_exceeded: 'The 600 requests per minute of this account are used up. Wait 12 seconds.',
   transient_failure: 'A fault of the service. Nothing was sent; it is safe to retry.',
 }
 

@@ -3,6 +3,7 @@ import {
   boolean,
   check,
   customType,
+  date,
   index,
   integer,
   json,
@@ -15,11 +16,14 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core'
 import { DeliveryStatusSchema, ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { LATENCY_COLUMNS } from './latency.ts'
 import { shortWords } from './words.ts'
 
 const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 const at = (name: string) => timestamp(name, { withTimezone: true, precision: 3 })
 const oneOf = (column: string, words: string[]) => sql.raw(`${column} in (${words.map((w) => `'${w}'`).join(', ')})`)
+
+const count = (name: string) => integer(name).notNull().default(0)
 
 const STATUSES = shortWords(DeliveryStatusSchema)
 const REASONS = shortWords(ReasonSchema)
@@ -68,6 +72,8 @@ export const domains = pgTable(
     status: text({ enum: ['pending', 'verified', 'failed', 'lapsed'] }).notNull(),
     createdAt: at('created_at').notNull().defaultNow(),
     verifiedAt: at('verified_at'),
+    /** Whether the daily volume is limited in the days after `verified_at`. */
+    warmsUp: boolean('warms_up').notNull().default(true),
   },
   (t) => [
     uniqueIndex('domains_account_name').on(t.accountId, t.name),
@@ -109,6 +115,14 @@ export const openMessages = pgTable('open_messages', {
   region: text().notNull(),
   /** What Get email shows of the request. */
   request: json().notNull(),
+  /** The sending domain, for statistics and warm-up. */
+  domain: text().notNull().default(''),
+  /** The idempotency key this send has taken: it goes when the message goes without a trace. */
+  keyScope: text('key_scope'),
+  key: text(),
+  /** How many emails of which day this send has taken of the warm-up: they are given back with the key. */
+  warmUpDay: date('warm_up_day'),
+  warmUpEmails: integer('warm_up_emails'),
 })
 
 export const openRecipients = pgTable(
@@ -143,6 +157,8 @@ export const messages = pgTable(
     createdAt: at('created_at').notNull(),
     completedAt: at('completed_at').notNull(),
     request: json().notNull(),
+    /** Of a dry run: what was checked, as JSON of a list of `verdict.v1.Check`. */
+    checks: json(),
   },
   () => [check('messages_status', oneOf('status', STATUSES)), check('messages_reason', oneOf('reason', REASONS))],
 )
@@ -160,6 +176,8 @@ export const recipients = pgTable(
     inDoubt: boolean('in_doubt').notNull(),
     /** The evidence, as JSON of `verdict.v1.SmtpEvidence`. */
     smtp: json(),
+    /** The entry that stood against it, as JSON of `verdict.v1.Suppression`. */
+    suppression: json(),
   },
   (t) => [
     primaryKey({ columns: [t.messageId, t.position] }),
@@ -193,6 +211,149 @@ export const events = pgTable(
 
 /** The history tables, each with the column whose time decides the partition. */
 export const HISTORY = { messages: 'id', recipients: 'message_id', events: 'id' } as const
+
+// Idempotency: which message, or which batch, a key stands for. Gone after 24 hours.
+
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    accountId: uuid('account_id').notNull(),
+    /** The method, and live or sandbox: see idempotency.ts. */
+    scope: text().notNull(),
+    key: text().notNull(),
+    messageId: uuid('message_id').notNull(),
+    /** SHA-256 of the first request. */
+    requestHash: bytea('request_hash').notNull(),
+    expiresAt: at('expires_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.scope, t.key] }), index('idempotency_keys_expiry').on(t.expiresAt)],
+)
+
+export const batchKeys = pgTable(
+  'batch_keys',
+  {
+    accountId: uuid('account_id').notNull(),
+    scope: text().notNull(),
+    key: text().notNull(),
+    requestHash: bytea('request_hash').notNull(),
+    /** Whose batch this is while it runs. */
+    claim: uuid().notNull(),
+    leaseUntil: at('lease_until').notNull(),
+    /** The whole answer, `verdict.v1.BatchResponse` in binary; null while the batch runs or may run again. */
+    answer: bytea(),
+    expiresAt: at('expires_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.scope, t.key] }), index('batch_keys_expiry').on(t.expiresAt)],
+)
+
+// Reputation: who is not mailed, and how much.
+
+/** The account of entries that hold for everybody. */
+export const EVERYBODY = '00000000-0000-0000-0000-000000000000'
+
+export const suppressions = pgTable(
+  'suppressions',
+  {
+    id: uuid().primaryKey(),
+    /** `EVERYBODY` for a global entry. */
+    accountId: uuid('account_id').notNull(),
+    /** Empty for an entry of the whole account. */
+    tenantId: text('tenant_id').notNull(),
+    /** As addresses are matched: lower case, A-labels. */
+    email: text().notNull(),
+    reason: text({ enum: ['bounce', 'complaint', 'import', 'manual'] }).notNull(),
+    /** The message whose bounce or complaint made the entry. */
+    messageId: uuid('message_id'),
+    detail: text(),
+    createdAt: at('created_at').notNull().defaultNow(),
+    /** null for an entry that stays. */
+    expiresAt: at('expires_at'),
+  },
+  (t) => [
+    uniqueIndex('suppressions_email').on(t.accountId, t.email, t.tenantId),
+    index('suppressions_account').on(t.accountId, t.id),
+    check('suppressions_reason', oneOf('reason', ['bounce', 'complaint', 'import', 'manual'])),
+  ],
+)
+
+/** Bounces that suppress an address only when they repeat. Kept for seven days. */
+export const suppressionStrikes = pgTable(
+  'suppression_strikes',
+  {
+    eventId: uuid('event_id').primaryKey(),
+    accountId: uuid('account_id').notNull(),
+    tenantId: text('tenant_id').notNull(),
+    email: text().notNull(),
+    kind: text({ enum: ['mailbox', 'full'] }).notNull(),
+    createdAt: at('created_at').notNull().defaultNow(),
+  },
+  (t) => [
+    index('suppression_strikes_email').on(t.accountId, t.email),
+    index('suppression_strikes_created').on(t.createdAt),
+    check('suppression_strikes_kind', oneOf('kind', ['mailbox', 'full'])),
+  ],
+)
+
+/** Emails of a domain that warms up, by the UTC day. */
+export const warmUps = pgTable(
+  'warm_ups',
+  {
+    accountId: uuid('account_id').notNull(),
+    domain: text().notNull(),
+    day: date().notNull(),
+    emails: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.domain, t.day] })],
+)
+
+/** A breaker that has ever opened; a domain without a row is closed. See breaker.ts. */
+export const breakers = pgTable(
+  'breakers',
+  {
+    accountId: uuid('account_id').notNull(),
+    domain: text().notNull(),
+    state: text({ enum: ['open', 'half_open', 'closed'] }).notNull(),
+    cause: text({ enum: ['bounces', 'complaints'] }).notNull(),
+    changedAt: at('changed_at').notNull(),
+    /** What the hour of the last change had counted before it: left out of the rates from then on. */
+    baseEmails: integer('base_emails').notNull(),
+    baseBounces: integer('base_bounces').notNull(),
+    baseComplaints: integer('base_complaints').notNull(),
+    /** The running minute while half open, and what was let through in it. */
+    minute: at('minute'),
+    admitted: integer().notNull().default(0),
+  },
+  (t) => [
+    primaryKey({ columns: [t.accountId, t.domain] }),
+    check('breakers_state', oneOf('state', ['open', 'half_open', 'closed'])),
+    check('breakers_cause', oneOf('cause', ['bounces', 'complaints'])),
+  ],
+)
+
+export const STATS_COUNTS: readonly string[] = ['delivered', ...REASONS, 'complaints', ...LATENCY_COLUMNS]
+
+/**
+ * Statistics by the hour, kept in the commit of the outcome: one row for all of a domain (empty tenant) and one for each tenant.
+ * What is not delivered is counted by its reason. The buckets of latency.ts hold delivered and bounced emails.
+ */
+export const hourlyStats = pgTable(
+  'hourly_stats',
+  {
+    accountId: uuid('account_id').notNull(),
+    tenantId: text('tenant_id').notNull(),
+    hour: at('hour').notNull(),
+    domain: text().notNull(),
+    ...Object.fromEntries(STATS_COUNTS.map((name) => [name, count(name)])),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.tenantId, t.hour, t.domain] })],
+)
+
+/** Requests in the running window of a caller: an account, or an address without a key. May be forgotten by a crash of Postgres. */
+export const rateWindows = pgTable('rate_windows', {
+  caller: text().primaryKey(),
+  startedAt: at('started_at').notNull(),
+  used: integer().notNull(),
+})
 
 /** Written by every readiness check: one row, the proof that the database takes writes. */
 export const heartbeat = pgTable('heartbeat', {

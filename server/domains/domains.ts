@@ -17,6 +17,8 @@ interface NewDomain {
   /** As `readDomainName` gives it. */
   name: string
   status: 'pending' | 'verified'
+  /** Whether its daily volume is limited in the days after its verification; true when absent. */
+  warmsUp?: boolean
 }
 
 /**
@@ -25,14 +27,14 @@ interface NewDomain {
  */
 export async function createDomain(
   { db, sealer, clock }: { db: Database; sealer: Sealer; clock: DatabaseClock },
-  { accountId, name, status }: NewDomain,
+  { accountId, name, status, warmsUp = true }: NewDomain,
 ): Promise<Domain> {
   const now = new Date(clock.now())
   const id = newId(now.getTime())
   const verified = { status: 'verified', verifiedAt: now } as const
   const key = await makeDkimKey(sealer, newId(now.getTime()), id, now)
   await db.transaction(async (tx) => {
-    const row = { id, accountId, name, ...(status === 'verified' ? verified : { status }) }
+    const row = { id, accountId, name, warmsUp, ...(status === 'verified' ? verified : { status }) }
     const made = await tx.insert(domains).values(row).onConflictDoNothing().returning({ id: domains.id })
     if (made.length > 0) await tx.insert(dkimKeys).values(key)
     else if (status === 'verified') {

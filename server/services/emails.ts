@@ -1,8 +1,14 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
-import type { ServiceImpl } from '@connectrpc/connect'
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import { and, eq } from 'drizzle-orm'
-import { type EmailService, type GetEmailResponse, GetEmailResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import {
+  type EmailService,
+  type GetEmailResponse,
+  GetEmailResponseSchema,
+  type SendRequest,
+  type SendResponse,
+} from '../../gen/verdict/v1/emails_pb.ts'
 import { callerKey, logFieldsKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -25,24 +31,33 @@ export interface EmailServiceParts {
 }
 
 export function emailService({ db, clock, send, hashAddress }: EmailServiceParts): ServiceImpl<typeof EmailService> {
+  async function sendOne(request: SendRequest, context: HandlerContext, sandbox: boolean): Promise<SendResponse> {
+    const { accountId } = context.values.get(callerKey)!
+    refuseIdempotencyKey(context.requestHeader)
+    const message = readMessage(request)
+    const log = context.values.get(logFieldsKey)
+    Object.assign(log, { recipients: recipientsInLog(message, hashAddress), sandbox })
+
+    const response = await send(message, { accountId, sandbox, signal: context.signal })
+
+    Object.assign(log, {
+      message_id: response.messageId,
+      outcome: statusWords.word(response.status),
+      reason: response.reason && reasonWords.word(response.reason),
+      in_doubt: response.inDoubt,
+    })
+    return response
+  }
+
   return {
-    async send(request, context) {
-      const caller = context.values.get(callerKey)!
-      refuseIdempotencyKey(context.requestHeader)
-      const sandbox = readSandbox(context.requestHeader) || caller.test
-      const message = readMessage(request)
-      const log = context.values.get(logFieldsKey)
-      Object.assign(log, { recipients: recipientsInLog(message, hashAddress), sandbox })
+    send(request, context) {
+      const { test } = context.values.get(callerKey)!
+      return sendOne(request, context, readSandbox(context.requestHeader) || test)
+    },
 
-      const response = await send(message, { accountId: caller.accountId, sandbox, signal: context.signal })
-
-      Object.assign(log, {
-        message_id: response.messageId,
-        outcome: statusWords.word(response.status),
-        reason: response.reason && reasonWords.word(response.reason),
-        in_doubt: response.inDoubt,
-      })
-      return response
+    validate(request, context) {
+      readSandbox(context.requestHeader)
+      return sendOne(request, context, true)
     },
 
     async getEmail({ id }, context) {

@@ -51,6 +51,9 @@ export async function startGateway(parts: Parts = {}) {
           sent.push(request)
           return (await parts.send?.(request, context)) ?? delivered()
         },
+        async validate() {
+          return { ...delivered(), sandbox: true }
+        },
         async getEmail({ id }) {
           if (id !== MESSAGE_ID) throw fail('not_found', 'There is no such email.')
           return storedEmail()

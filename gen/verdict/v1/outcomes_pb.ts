@@ -6,6 +6,8 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_verdict_v1_options } from "./options_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -13,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/outcomes.proto.
  */
 export const file_verdict_v1_outcomes: GenFile = /*@__PURE__*/
-  fileDesc("Chl2ZXJkaWN0L3YxL291dGNvbWVzLnByb3RvEgp2ZXJkaWN0LnYxIigKA1RscxIPCgd2ZXJzaW9uGAEgASgJEhAKCHZlcmlmaWVkGAIgASgIIooCCgxTbXRwRXZpZGVuY2USDwoCbXgYASABKAlIAIgBARIPCgJpcBgCIAEoCUgBiAEBEhEKBGNvZGUYAyABKA1IAogBARIVCghlbmhhbmNlZBgEIAEoCUgDiAEBEhIKBXJlcGx5GAUgASgJSASIAQESJAoFcGhhc2UYBiABKA4yFS52ZXJkaWN0LnYxLlNtdHBQaGFzZRIkCgN0bHMYByABKAsyDy52ZXJkaWN0LnYxLlRsc0IGirUYAhgBEiAKC2R1cmF0aW9uX21zGAggASgNUgtkdXJhdGlvbl9tc0IFCgNfbXhCBQoDX2lwQgcKBV9jb2RlQgsKCV9lbmhhbmNlZEIICgZfcmVwbHki/QEKEFJlY2lwaWVudE91dGNvbWUSDQoFZW1haWwYASABKAkSKgoGc3RhdHVzGAIgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEiYKBHNtdHAYBCABKAsyGC52ZXJkaWN0LnYxLlNtdHBFdmlkZW5jZRIWCglyZXRyeWFibGUYBSABKAhIAYgBARIfCghpbl9kb3VidBgGIAEoCEgCUghpbl9kb3VidIgBAUIJCgdfcmVhc29uQgwKCl9yZXRyeWFibGVCCwoJX2luX2RvdWJ0KosBCg5EZWxpdmVyeVN0YXR1cxIfChtERUxJVkVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIdChlERUxJVkVSWV9TVEFUVVNfREVMSVZFUkVEEAESGwoXREVMSVZFUllfU1RBVFVTX0JPVU5DRUQQAhIcChhERUxJVkVSWV9TVEFUVVNfUkVKRUNURUQQAyq9AgoGUmVhc29uEhYKElJFQVNPTl9VTlNQRUNJRklFRBAAEhcKE1JFQVNPTl9NQUlMQk9YX0ZVTEwQARIhCh1SRUFTT05fTUFJTEJPWF9ET0VTX05PVF9FWElTVBACEhcKE1JFQVNPTl9OT19NWF9SRUNPUkQQAxIdChlSRUFTT05fQ09OTkVDVElPTl9USU1FT1VUEAQSFwoTUkVBU09OX1BPTElDWV9CTE9DSxAFEhcKE1JFQVNPTl9TUEFNX0JMT0NLRUQQBhIcChhSRUFTT05fVEVNUE9SQVJZX0ZBSUxVUkUQBxIbChdSRUFTT05fU1VQUFJFU1NJT05fTElTVBAIEhoKFlJFQVNPTl9JTlZBTElEX0FERFJFU1MQCRIeChpSRUFTT05fRE9NQUlOX05PVF9WRVJJRklFRBAKKocCCglTbXRwUGhhc2USGgoWU01UUF9QSEFTRV9VTlNQRUNJRklFRBAAEhIKDlNNVFBfUEhBU0VfRE5TEAESFgoSU01UUF9QSEFTRV9DT05ORUNUEAISFwoTU01UUF9QSEFTRV9HUkVFVElORxADEhMKD1NNVFBfUEhBU0VfRUhMTxAEEhcKE1NNVFBfUEhBU0VfU1RBUlRUTFMQBRITCg9TTVRQX1BIQVNFX01BSUwQBhITCg9TTVRQX1BIQVNFX1JDUFQQBxITCg9TTVRQX1BIQVNFX0RBVEEQCBISCg5TTVRQX1BIQVNFX0RPVBAJEhgKFFNNVFBfUEhBU0VfQUZURVJfRE9UEApiBnByb3RvMw", [file_verdict_v1_options]);
+  fileDesc("Chl2ZXJkaWN0L3YxL291dGNvbWVzLnByb3RvEgp2ZXJkaWN0LnYxIigKA1RscxIPCgd2ZXJzaW9uGAEgASgJEhAKCHZlcmlmaWVkGAIgASgIIooCCgxTbXRwRXZpZGVuY2USDwoCbXgYASABKAlIAIgBARIPCgJpcBgCIAEoCUgBiAEBEhEKBGNvZGUYAyABKA1IAogBARIVCghlbmhhbmNlZBgEIAEoCUgDiAEBEhIKBXJlcGx5GAUgASgJSASIAQESJAoFcGhhc2UYBiABKA4yFS52ZXJkaWN0LnYxLlNtdHBQaGFzZRIkCgN0bHMYByABKAsyDy52ZXJkaWN0LnYxLlRsc0IGirUYAhgBEiAKC2R1cmF0aW9uX21zGAggASgNUgtkdXJhdGlvbl9tc0IFCgNfbXhCBQoDX2lwQgcKBV9jb2RlQgsKCV9lbmhhbmNlZEIICgZfcmVwbHkikwEKC1N1cHByZXNzaW9uEisKBXNjb3BlGAEgASgOMhwudmVyZGljdC52MS5TdXBwcmVzc2lvblNjb3BlEiwKBWNhdXNlGAIgASgOMh0udmVyZGljdC52MS5TdXBwcmVzc2lvblJlYXNvbhIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiqwIKEFJlY2lwaWVudE91dGNvbWUSDQoFZW1haWwYASABKAkSKgoGc3RhdHVzGAIgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEiYKBHNtdHAYBCABKAsyGC52ZXJkaWN0LnYxLlNtdHBFdmlkZW5jZRIWCglyZXRyeWFibGUYBSABKAhIAYgBARIfCghpbl9kb3VidBgGIAEoCEgCUghpbl9kb3VidIgBARIsCgtzdXBwcmVzc2lvbhgHIAEoCzIXLnZlcmRpY3QudjEuU3VwcHJlc3Npb25CCQoHX3JlYXNvbkIMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidCqLAQoORGVsaXZlcnlTdGF0dXMSHwobREVMSVZFUllfU1RBVFVTX1VOU1BFQ0lGSUVEEAASHQoZREVMSVZFUllfU1RBVFVTX0RFTElWRVJFRBABEhsKF0RFTElWRVJZX1NUQVRVU19CT1VOQ0VEEAISHAoYREVMSVZFUllfU1RBVFVTX1JFSkVDVEVEEAMqvQIKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABIXChNSRUFTT05fTUFJTEJPWF9GVUxMEAESIQodUkVBU09OX01BSUxCT1hfRE9FU19OT1RfRVhJU1QQAhIXChNSRUFTT05fTk9fTVhfUkVDT1JEEAMSHQoZUkVBU09OX0NPTk5FQ1RJT05fVElNRU9VVBAEEhcKE1JFQVNPTl9QT0xJQ1lfQkxPQ0sQBRIXChNSRUFTT05fU1BBTV9CTE9DS0VEEAYSHAoYUkVBU09OX1RFTVBPUkFSWV9GQUlMVVJFEAcSGwoXUkVBU09OX1NVUFBSRVNTSU9OX0xJU1QQCBIaChZSRUFTT05fSU5WQUxJRF9BRERSRVNTEAkSHgoaUkVBU09OX0RPTUFJTl9OT1RfVkVSSUZJRUQQCiqHAgoJU210cFBoYXNlEhoKFlNNVFBfUEhBU0VfVU5TUEVDSUZJRUQQABISCg5TTVRQX1BIQVNFX0ROUxABEhYKElNNVFBfUEhBU0VfQ09OTkVDVBACEhcKE1NNVFBfUEhBU0VfR1JFRVRJTkcQAxITCg9TTVRQX1BIQVNFX0VITE8QBBIXChNTTVRQX1BIQVNFX1NUQVJUVExTEAUSEwoPU01UUF9QSEFTRV9NQUlMEAYSEwoPU01UUF9QSEFTRV9SQ1BUEAcSEwoPU01UUF9QSEFTRV9EQVRBEAgSEgoOU01UUF9QSEFTRV9ET1QQCRIYChRTTVRQX1BIQVNFX0FGVEVSX0RPVBAKKpABChBTdXBwcmVzc2lvblNjb3BlEiEKHVNVUFBSRVNTSU9OX1NDT1BFX1VOU1BFQ0lGSUVEEAASHAoYU1VQUFJFU1NJT05fU0NPUEVfR0xPQkFMEAESHQoZU1VQUFJFU1NJT05fU0NPUEVfQUNDT1VOVBACEhwKGFNVUFBSRVNTSU9OX1NDT1BFX1RFTkFOVBADKrYBChFTdXBwcmVzc2lvblJlYXNvbhIiCh5TVVBQUkVTU0lPTl9SRUFTT05fVU5TUEVDSUZJRUQQABIdChlTVVBQUkVTU0lPTl9SRUFTT05fQk9VTkNFEAESIAocU1VQUFJFU1NJT05fUkVBU09OX0NPTVBMQUlOVBACEh0KGVNVUFBSRVNTSU9OX1JFQVNPTl9JTVBPUlQQAxIdChlTVVBQUkVTU0lPTl9SRUFTT05fTUFOVUFMEARiBnByb3RvMw", [file_google_protobuf_timestamp, file_verdict_v1_options]);
 
 /**
  * The TLS session a message travelled in.
@@ -114,6 +116,41 @@ export const SmtpEvidenceSchema: GenMessage<SmtpEvidence> = /*@__PURE__*/
   messageDesc(file_verdict_v1_outcomes, 1);
 
 /**
+ * The suppression entry that stood against a recipient.
+ *
+ * @generated from message verdict.v1.Suppression
+ */
+export type Suppression = Message<"verdict.v1.Suppression"> & {
+  /**
+   * For whom the entry holds.
+   *
+   * @generated from field: verdict.v1.SuppressionScope scope = 1;
+   */
+  scope: SuppressionScope;
+
+  /**
+   * Where it comes from.
+   *
+   * @generated from field: verdict.v1.SuppressionReason cause = 2;
+   */
+  cause: SuppressionReason;
+
+  /**
+   * Since when the address is suppressed.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 3;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.Suppression.
+ * Use `create(SuppressionSchema)` to create a new message.
+ */
+export const SuppressionSchema: GenMessage<Suppression> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_outcomes, 2);
+
+/**
  * The outcome of one recipient of a message.
  *
  * @generated from message verdict.v1.RecipientOutcome
@@ -160,6 +197,13 @@ export type RecipientOutcome = Message<"verdict.v1.RecipientOutcome"> & {
    * @generated from field: optional bool in_doubt = 6 [json_name = "in_doubt"];
    */
   inDoubt?: boolean | undefined;
+
+  /**
+   * The entry that stood against it, when `reason` is `suppression_list`. Absent for the simulator's address.
+   *
+   * @generated from field: verdict.v1.Suppression suppression = 7;
+   */
+  suppression?: Suppression | undefined;
 };
 
 /**
@@ -167,7 +211,7 @@ export type RecipientOutcome = Message<"verdict.v1.RecipientOutcome"> & {
  * Use `create(RecipientOutcomeSchema)` to create a new message.
  */
 export const RecipientOutcomeSchema: GenMessage<RecipientOutcome> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_outcomes, 2);
+  messageDesc(file_verdict_v1_outcomes, 3);
 
 /**
  * The terminal state of a message or of one recipient. There are no others, and none is ever left.
@@ -414,4 +458,107 @@ export type SmtpPhase = (typeof SmtpPhase)[keyof typeof SmtpPhase] | UnknownEnum
  */
 export const SmtpPhaseSchema: GenEnum<SmtpPhase> = /*@__PURE__*/
   enumDesc(file_verdict_v1_outcomes, 2);
+
+/**
+ * For whom a suppression entry holds.
+ *
+ * @generated from enum verdict.v1.SuppressionScope
+ */
+export const SuppressionScope = {
+  /**
+   * Never sent by the service.
+   *
+   * @generated from enum value: SUPPRESSION_SCOPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * For everybody who sends through this service.
+   *
+   * @generated from enum value: SUPPRESSION_SCOPE_GLOBAL = 1;
+   */
+  GLOBAL: 1,
+
+  /**
+   * For every send of the account.
+   *
+   * @generated from enum value: SUPPRESSION_SCOPE_ACCOUNT = 2;
+   */
+  ACCOUNT: 2,
+
+  /**
+   * For sends of the account with the entry's `tenant_id`.
+   *
+   * @generated from enum value: SUPPRESSION_SCOPE_TENANT = 3;
+   */
+  TENANT: 3,
+} as const;
+
+/**
+ * For whom a suppression entry holds.
+ *
+ * @generated from enum verdict.v1.SuppressionScope
+ */
+export type SuppressionScope = (typeof SuppressionScope)[keyof typeof SuppressionScope] | UnknownEnum;
+
+/**
+ * Describes the enum verdict.v1.SuppressionScope.
+ */
+export const SuppressionScopeSchema: GenEnum<SuppressionScope> = /*@__PURE__*/
+  enumDesc(file_verdict_v1_outcomes, 3);
+
+/**
+ * Where a suppression entry comes from.
+ *
+ * @generated from enum verdict.v1.SuppressionReason
+ */
+export const SuppressionReason = {
+  /**
+   * Never sent by the service.
+   *
+   * @generated from enum value: SUPPRESSION_REASON_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A message to the address bounced: it does not exist, or was full three times in seven days.
+   *
+   * @generated from enum value: SUPPRESSION_REASON_BOUNCE = 1;
+   */
+  BOUNCE: 1,
+
+  /**
+   * Its owner complained about a message.
+   *
+   * @generated from enum value: SUPPRESSION_REASON_COMPLAINT = 2;
+   */
+  COMPLAINT: 2,
+
+  /**
+   * It was imported.
+   *
+   * @generated from enum value: SUPPRESSION_REASON_IMPORT = 3;
+   */
+  IMPORT: 3,
+
+  /**
+   * It was added by hand.
+   *
+   * @generated from enum value: SUPPRESSION_REASON_MANUAL = 4;
+   */
+  MANUAL: 4,
+} as const;
+
+/**
+ * Where a suppression entry comes from.
+ *
+ * @generated from enum verdict.v1.SuppressionReason
+ */
+export type SuppressionReason = (typeof SuppressionReason)[keyof typeof SuppressionReason] | UnknownEnum;
+
+/**
+ * Describes the enum verdict.v1.SuppressionReason.
+ */
+export const SuppressionReasonSchema: GenEnum<SuppressionReason> = /*@__PURE__*/
+  enumDesc(file_verdict_v1_outcomes, 4);
 
