@@ -81,11 +81,15 @@ function startDialogue({ wire, extensions }: Session, { deadlines, commandMs }: 
   return { ask, isReusable: () => !isGoodbye && wire.isQuiet() }
 }
 
-/** Hears the answers to what was sent along in vain; false when the server would go on even so. */
+/** Hears the answers to what was sent along in vain; false when the server would go on even so, or says no more. */
 async function isRefused(commands: string[], ask: Ask): Promise<boolean> {
-  let last: Heard | undefined
-  for (const command of commands) last = await ask(command)
-  return last !== undefined && isNo(last)
+  let isLastNo = false
+  for (const command of commands) {
+    const heard = await ask(command)
+    if (heard.kind === 'broken') return false
+    isLastNo = isNo(heard)
+  }
+  return isLastNo
 }
 
 export function verdictOf({ host }: Session, phase: Phase, raw: RawReply): Verdict {

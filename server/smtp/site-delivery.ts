@@ -68,7 +68,8 @@ async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger
     ledger.note(result, { mx: host.name, ip: opened.ip, tls: opened.tls ?? null })
     if (isOpen && result.replyMayCome) tools.lateReplies.waitFor(opened, startedAtMs)
     if (isOpen && result.reusable) return opened
-    if (!result.failure) return undefined
+    // When all have been refused, it does not matter how the rest of the conversation went.
+    if (!result.failure || ledger.isSettled()) return undefined
     hosts = hostsAfter(result.failure, { hosts, host, isIdle, mayRepeat })
     mayRepeat &&= result.failure.how !== 'garbage'
   }
@@ -140,7 +141,7 @@ function createLedger(delivery: SiteDelivery) {
     return attempts as Attempt[]
   }
 
-  return { mail, note, close, isAsked: () => isAsked }
+  return { mail, note, close, isAsked: () => isAsked, isSettled: () => pending().length === 0 }
 }
 
 function nothingTried(cause: string): FailedTry {

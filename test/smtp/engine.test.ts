@@ -280,6 +280,29 @@ test.each([
   },
 )
 
+test.each([
+  ['asks for the content', '354 give it to me'],
+  ['closes', 'close'],
+  ['talks garbage', { raw: 'oops\r\n' }],
+  ['is silent', 'stall'],
+] as const)('a server that refuses every recipient and then %s is not asked again, nor is another', async (_, data) => {
+  const [first, second] = [await exchangerWith({ rcpt: '550 5.1.1 no', data }), await exchangerWith()]
+  expect(word(await send(engineWith(), siteOf(first, second)))).toBe('mailbox_does_not_exist')
+  await eventually(() => expect(first.sessions[0]!.closed).toBe(true))
+  await sleep(20)
+  expect([first.sessions.length, second.sessions.length]).toEqual([1, 0])
+})
+
+test('a server that refuses the sender and then falls silent is waited for once, not once for each recipient', async () => {
+  const exchanger = await exchangerWith({ mail: '550 5.7.1 no', rcpt: 'stall' })
+  const site = siteOf(exchanger)
+  const recipients = [1, 2, 3, 4].map((i) => ({ address: `user${i}@example.test`, site }))
+  const startedAt = performance.now()
+  const attempts = await engineWith().deliver(deliveryTo(site, { recipients }))
+  expect(attempts.map(word)).toEqual(Array(4).fill('policy_block'))
+  expect(performance.now() - startedAt).toBeLessThan(950)
+})
+
 // After a failed transaction
 
 test.each([
