@@ -10,7 +10,7 @@ import { createCleartextHosts, createTlsContext } from './tls.ts'
 
 export interface EngineOptions extends Omit<MxOptions, 'random'> {
   heloName: string
-  /** Local addresses to send from, one of them by chance; the system's choice when left out. */
+  /** Local addresses to send from, one of them by chance; the system's choice when there are none. */
   sourceAddresses?: readonly string[]
   random?: () => number
   /** The verdict that came after its caller had been told `in_doubt`. */
@@ -61,11 +61,12 @@ export function createEngine(options: EngineOptions): Engine {
     return attempts
   }
 
-  /** One of ours, of a family the site can be reached by. */
+  /** One of ours, where there is one of a family the site can be reached by: nothing leaves from an address not listed. */
   function sourceFor({ hosts }: Site): string | undefined {
     const families = new Set(hosts.flatMap(({ addresses }) => addresses.map(isIPv6)))
-    const fitting = (options.sourceAddresses ?? []).filter((address) => families.has(isIPv6(address)))
-    return fitting[Math.floor(random() * fitting.length)]
+    const { sourceAddresses = [] } = options
+    const fitting = sourceAddresses.filter((address) => families.has(isIPv6(address)))
+    return fitting[Math.floor(random() * fitting.length)] ?? sourceAddresses[0]
   }
 
   function close(): void {

@@ -89,14 +89,20 @@ test('mail leaves from the address that is configured, and is pooled by it', asy
   expect(exchanger.sessions.map(({ from }) => from)).toEqual(['127.0.0.5', '127.0.0.6'])
 })
 
-test('a host without an address of our family is unreachable', async () => {
-  const host = { name: 'mx', preference: 0, addresses: ['2001:db8::1'], port: 25 }
-  const attempt = await send(engineWith({ sourceAddresses: ['127.0.0.1'] }), { key: 'v6', hosts: [host] })
+test('a host without an address of our family is unreachable, though the system could reach it', async () => {
+  const exchanger = await exchangerWith({}, {}, '::1')
+  const attempt = await send(engineWith({ sourceAddresses: ['127.0.0.1'] }), siteOf(exchanger))
   expect(attempt).toMatchObject({ phase: 'connect', outcome: { reason: 'connection_timeout' } })
+  expect(attempt.detail).toBe('no address we can reach')
+  expect(exchanger.sessions).toEqual([])
+  expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
 })
 
 test('a source address that is not ours is our fault, and no other host is tried', async () => {
   const [first, second] = [await exchangerWith(), await exchangerWith()]
   const attempt = await send(engineWith({ sourceAddresses: ['192.0.2.7'] }), siteOf(first, second))
-  expect(attempt).toMatchObject({ outcome: { kind: 'our_fault', cause: expect.stringContaining('EADDRNOTAVAIL') } })
+  expect(attempt).toMatchObject({
+    outcome: { kind: 'our_fault', cause: expect.stringContaining('EADDRNOTAVAIL') },
+    mx: 'mx1.example.test',
+  })
 })
