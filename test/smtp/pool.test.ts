@@ -122,12 +122,6 @@ test.concurrent('an idle connection ends with QUIT when its time is over', async
   expect(exchanger.sessions[0]!.commands.at(-1)).toBe('QUIT')
 })
 
-test.concurrent('a server that does not answer QUIT is left all the same', async () => {
-  const exchanger = await exchangerWith({ quit: 'deaf' })
-  await send(engineWith({ limits: { idleMs: 20 } }), siteOf(exchanger))
-  await eventually(() => expect(exchanger.sessions[0]!.commands.at(-1)).toBe('QUIT'))
-})
-
 test.concurrent.each([
   ['closed', 'close'],
   ['reset', 'reset'],
