@@ -93,6 +93,8 @@ export interface Delivery {
    * `false` or a throw: the dot is not sent, the connection is closed and those recipients end bounced/temporary_failure.
    */
   beforeDot(recipients: number[]): Promise<boolean>
+  /** What the caller knows the message by: a late reply is told with it. */
+  reference?: string
   /** The caller gave up. Honoured until `beforeDot` is asked, ignored from then on. */
   signal?: AbortSignal
 }

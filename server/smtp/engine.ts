@@ -13,8 +13,8 @@ export interface EngineOptions extends Omit<MxOptions, 'random'> {
   /** Local addresses to send from, one of them by chance; the system's choice when there are none. */
   sourceAddresses?: readonly string[]
   random?: () => number
-  /** The verdict that came after its caller had been told `in_doubt`. */
-  onLateReply?: (attempt: Attempt) => void
+  /** The verdict that came after its caller had been told `in_doubt`, and the `reference` of his delivery. */
+  onLateReply?: (attempt: Attempt, reference?: string) => void
   limits?: Partial<Limits>
 }
 
@@ -33,7 +33,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   async function deliver(delivery: Delivery): Promise<Attempt[]> {
-    const { sender, recipients, startedAtMs, budgetMs, signal } = delivery
+    const { sender, recipients, startedAtMs, budgetMs, reference, signal } = delivery
     for (const address of [sender, ...recipients.map((recipient) => recipient.address)]) checkAddress(address)
     const content = stuffDots(delivery.content)
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
@@ -48,6 +48,7 @@ export function createEngine(options: EngineOptions): Engine {
             sender,
             recipients: indexes.map((i) => recipients[i]!.address),
             content,
+            reference,
             startedAtMs,
             deadlines,
             commandMs: site.commandTimeoutMs ?? limits.commandMs,

@@ -14,6 +14,7 @@ export interface SiteDelivery {
   sender: string
   recipients: string[]
   content: WireContent
+  reference?: string
   startedAtMs: number
   deadlines: Deadlines
   commandMs: number
@@ -50,7 +51,7 @@ export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): P
 
 /** Over an idle session or a new one, and to another host where the rules allow it. Gives back what can be used again. */
 async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger, idle?: Session) {
-  const { site, startedAtMs } = delivery
+  const { site } = delivery
   const { dotMs } = delivery.deadlines
   let hosts = site.hosts.slice(0, HOSTS)
   let mayRepeat = true
@@ -66,7 +67,7 @@ async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger
       ? await transact(opened, ledger.mail(signal))
       : { verdicts: [], failure: opened, reusable: false }
     ledger.note(result, { mx: host.name, ip: opened.ip, tls: opened.tls ?? null })
-    if (isOpen && result.replyMayCome) tools.lateReplies.waitFor(opened, startedAtMs)
+    if (isOpen && result.replyMayCome) tools.lateReplies.waitFor(opened, delivery)
     if (isOpen && result.reusable) return opened
     // When all have been refused, it does not matter how the rest of the conversation went.
     if (!result.failure || ledger.isSettled()) return undefined

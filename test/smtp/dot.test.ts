@@ -209,12 +209,15 @@ test.concurrent.each([
 ])('a reply %s after the limit: in doubt for the caller, told later for the record', async (reply, expected) => {
   const exchanger = await exchangerWith({ dot: { after: 900, act: reply } })
   const late: Attempt[] = []
-  const engine = engineWith({ onLateReply: (attempt) => late.push(attempt) })
-  const attempt = await send(engine, siteOf(exchanger), { budgetMs: 600 })
+  const references: (string | undefined)[] = []
+  const onLateReply = (attempt: Attempt, reference?: string) => late.push(attempt) && references.push(reference)
+  const engine = engineWith({ onLateReply })
+  const attempt = await send(engine, siteOf(exchanger), { budgetMs: 600, reference: 'message 17' })
   expect(attempt).toMatchObject({ phase: 'after_dot', outcome: { kind: 'in_doubt' }, tls: null })
   expect(attempt.durationMs).toBeGreaterThan(590)
   expect(late).toEqual([])
   await eventually(() => expect(late.map(word)).toEqual([expected]))
+  expect(references).toEqual(['message 17'])
   expect(late[0]).toMatchObject({
     phase: 'dot',
     mx: 'mx1.example.test',
@@ -237,10 +240,15 @@ test.concurrent('a late reply is waited for only so long, and only so many are',
   expect(late).toEqual([])
 })
 
-test.concurrent('closing the engine ends the waiting for late replies', async () => {
-  const exchanger = await exchangerWith({ dot: 'stall' })
-  const engine = engineWith()
-  await send(engine, siteOf(exchanger), { budgetMs: 600 })
-  engine.close()
-  await eventually(() => expect(exchanger.sessions[0]!.closed).toBe(true))
+test.concurrent('closing the engine ends the waiting for late replies, also of a send that runs on', async () => {
+  for (const closesAfterMs of [0, 700]) {
+    const exchanger = await exchangerWith({ dot: 'stall' })
+    const engine = engineWith()
+    const running = send(engine, siteOf(exchanger), { budgetMs: 600 })
+    await sleep(50 + closesAfterMs)
+    expect(exchanger.sessions[0]!.closed).toBe(false)
+    engine.close()
+    expect(word(await running)).toBe('in_doubt')
+    await eventually(() => expect(exchanger.sessions[0]!.closed).toBe(true))
+  }
 })
