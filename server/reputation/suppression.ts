@@ -1,0 +1,72 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import {
+  type Suppression,
+  type SuppressionReason,
+  SuppressionReasonSchema,
+  SuppressionSchema,
+  SuppressionScope,
+} from '../../gen/verdict/v1/outcomes_pb.ts'
+import { collector, jsonArray } from '../db/collector.ts'
+import type { Database } from '../db/connect.ts'
+import { inTime } from '../db/in-time.ts'
+import { EVERYBODY } from '../db/schema.ts'
+import { wordsOf } from '../db/words.ts'
+
+export const suppressionReasonWords = wordsOf<SuppressionReason>(SuppressionReasonSchema)
+
+/** Whom a look-up asks for. */
+export interface SuppressionQuestion {
+  accountId: string
+  /** Of the send: without one, entries of tenants do not hold. */
+  tenantId?: string
+  /** As addresses are matched: lower case, A-labels. */
+  emails: string[]
+}
+
+// The widest entry is the one that is told: while it stands, taking away a narrower one would not help.
+const LOOK_UP = `
+  select q.n::int, a.email, e.account_id, e.tenant_id, e.reason, e.since_ms
+  from rows from (json_to_recordset($1::json) as (account_id uuid, tenant_id text, emails json))
+    with ordinality as q(account_id, tenant_id, emails, n)
+  cross join lateral json_array_elements_text(q.emails) as a(email)
+  cross join lateral (
+    select s.account_id, s.tenant_id, s.reason, (extract(epoch from s.created_at) * 1000)::float8 as since_ms
+    from suppressions s
+    where s.account_id in ('${EVERYBODY}', q.account_id) and s.email = a.email and s.tenant_id in ('', q.tenant_id)
+      and (s.expires_at is null or s.expires_at > now())
+    order by s.account_id = '${EVERYBODY}' desc, s.tenant_id = '' desc
+    limit 1
+  ) as e`
+
+/** More would be taken from the time of the recipient's server. */
+const LOOK_UP_MS = 5_000
+
+/**
+ * Which of these addresses must not be mailed, and the widest entry that says so: global before account before tenant. One
+ * statement answers all sends that ask at the same moment. Expiry is by the database's clock. A throw means that nobody knows:
+ * nothing may be sent.
+ */
+export function suppressionLookup(db: Database): (question: SuppressionQuestion) => Promise<Map<string, Suppression>> {
+  const find = collector<{ json: string }, Map<string, Suppression>>(async (questions) => {
+    const answers = questions.map(() => new Map<string, Suppression>())
+    for (const row of await db.$client.unsafe(LOOK_UP, [jsonArray(questions)], { prepare: true })) {
+      answers[row.n - 1]!.set(
+        row.email,
+        create(SuppressionSchema, {
+          scope: scopeOf(row.account_id, row.tenant_id),
+          cause: suppressionReasonWords.value(row.reason),
+          since: timestampFromMs(row.since_ms),
+        }),
+      )
+    }
+    return answers
+  })
+  return ({ accountId, tenantId, emails }) =>
+    inTime(find({ json: JSON.stringify({ account_id: accountId, tenant_id: tenantId ?? '', emails }) }), LOOK_UP_MS)
+}
+
+function scopeOf(accountId: string, tenantId: string): SuppressionScope {
+  if (accountId === EVERYBODY) return SuppressionScope.GLOBAL
+  return tenantId === '' ? SuppressionScope.ACCOUNT : SuppressionScope.TENANT
+}

@@ -1,0 +1,126 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { connect, type Database } from '../../server/db/connect.ts'
+import { newId } from '../../server/db/ids.ts'
+import { EVERYBODY, suppressions } from '../../server/db/schema.ts'
+import { suppressionLookup } from '../../server/reputation/suppression.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+let database: TestDatabase
+let lookUp: ReturnType<typeof suppressionLookup>
+
+beforeAll(async () => {
+  database = await testDatabase()
+  lookUp = suppressionLookup(database.db)
+})
+afterAll(() => database.drop())
+
+const account = newId(Date.now())
+const stranger = newId(Date.now())
+
+async function suppress(email: string, change: Partial<typeof suppressions.$inferInsert> = {}) {
+  const id = newId(Date.now())
+  await database.db
+    .insert(suppressions)
+    .values({ id, accountId: account, tenantId: '', email, reason: 'manual', ...change })
+}
+
+async function scopeFor(email: string, tenantId?: string, accountId = account) {
+  return (await lookUp({ accountId, tenantId, emails: [email] })).get(email)?.scope
+}
+
+test('a look-up finds the entries of everybody, of the account, and of the tenant when one is named', async () => {
+  await suppress('global@a.example', { accountId: EVERYBODY })
+  await suppress('account@a.example')
+  await suppress('tenant@a.example', { tenantId: 'acme' })
+  expect(await scopeFor('global@a.example')).toBe(SuppressionScope.GLOBAL)
+  expect(await scopeFor('account@a.example')).toBe(SuppressionScope.ACCOUNT)
+  expect(await scopeFor('account@a.example', 'acme')).toBe(SuppressionScope.ACCOUNT)
+  expect(await scopeFor('tenant@a.example', 'acme')).toBe(SuppressionScope.TENANT)
+  expect(await scopeFor('tenant@a.example')).toBeUndefined()
+  expect(await scopeFor('tenant@a.example', 'other')).toBeUndefined()
+  expect(await scopeFor('free@a.example', 'acme')).toBeUndefined()
+})
+
+test('entries of another account never hold, whatever their tenant is called', async () => {
+  await suppress('theirs@a.example', { accountId: stranger })
+  await suppress('theirs@a.example', { accountId: stranger, tenantId: 'acme' })
+  expect(await scopeFor('theirs@a.example')).toBeUndefined()
+  expect(await scopeFor('theirs@a.example', 'acme')).toBeUndefined()
+  expect(await scopeFor('theirs@a.example', undefined, stranger)).toBe(SuppressionScope.ACCOUNT)
+})
+
+test('of several entries the widest is told, with where it comes from and since when', async () => {
+  const email = 'thrice@a.example'
+  await suppress(email, { tenantId: 'acme', reason: 'manual' })
+  await suppress(email, { reason: 'complaint', createdAt: new Date('2026-01-02T03:04:05.678Z') })
+  const entry = (await lookUp({ accountId: account, tenantId: 'acme', emails: [email] })).get(email)!
+  expect(entry.scope).toBe(SuppressionScope.ACCOUNT)
+  expect(entry.cause).toBe(SuppressionReason.COMPLAINT)
+  expect(timestampMs(entry.since!)).toBe(Date.parse('2026-01-02T03:04:05.678Z'))
+  await suppress(email, { accountId: EVERYBODY })
+  expect(await scopeFor(email, 'acme')).toBe(SuppressionScope.GLOBAL)
+})
+
+test('an entry that has expired by the clock of the database does not hold', async () => {
+  const [{ now }] = await database.db.$client`select (extract(epoch from now()) * 1000)::float8 as now`
+  await suppress('over@a.example', { expiresAt: new Date(now - 1) })
+  await suppress('week@a.example', { expiresAt: new Date(now + 60_000) })
+  await suppress('narrow@a.example', { expiresAt: new Date(now - 1) })
+  await suppress('narrow@a.example', { tenantId: 'acme' })
+  expect(await scopeFor('over@a.example')).toBeUndefined()
+  expect(await scopeFor('week@a.example')).toBe(SuppressionScope.ACCOUNT)
+  expect(await scopeFor('narrow@a.example', 'acme')).toBe(SuppressionScope.TENANT)
+})
+
+test('look-ups that share a statement each get their own answer', async () => {
+  const names = Array.from({ length: 60 }, (_, i) => `crowd${i}@a.example`)
+  for (const [i, email] of names.entries()) if (i % 3 === 0) await suppress(email, { tenantId: i % 2 ? 'odd' : '' })
+  const answers = await Promise.all(
+    names.map((email, i) =>
+      lookUp({ accountId: i % 5 ? account : stranger, tenantId: 'odd', emails: [email, 'x@y.example'] }),
+    ),
+  )
+  for (const [i, answer] of answers.entries()) {
+    const holds = i % 3 === 0 && i % 5 !== 0
+    expect([...answer.keys()], names[i]).toEqual(holds ? [names[i]] : [])
+  }
+})
+
+test('a question that the database cannot read fails alone', async () => {
+  await suppress('beside@a.example')
+  const asked = ['a', 'b', 'c', 'd'].map((tenantId) =>
+    lookUp({ accountId: account, tenantId, emails: ['beside@a.example'] }),
+  )
+  await expect(lookUp({ accountId: account, tenantId: '\0', emails: ['beside@a.example'] })).rejects.toThrow()
+  for (const answer of await Promise.all(asked)) expect(answer.size).toBe(1)
+})
+
+test('a look-up reads only the entries of the addresses it asks for', async () => {
+  await database.db.$client`
+    insert into suppressions (id, account_id, tenant_id, email, reason)
+    select gen_random_uuid(), ${account}::uuid, '', 'many' || i || '@a.example', 'import' from generate_series(1, 20000) i`
+  await database.db.$client`analyze suppressions`
+  const emails = Array.from({ length: 50 }, (_, i) => `many${i * 2 + 1}@a.example`)
+  // Statistics belong to a connection: one, so that its own are the ones that are read.
+  const alone = connect(database.url, { connections: 1 })
+  try {
+    const before = await blocksRead(alone)
+    expect((await suppressionLookup(alone)({ accountId: account, tenantId: 'acme', emails })).size).toBe(50)
+    const read = (await blocksRead(alone)) - before
+    expect(read).toBeGreaterThan(50)
+    expect(read).toBeLessThan(50 * 12)
+  } finally {
+    await alone.$client.end()
+  }
+})
+
+/** Blocks of the table and its indexes that were looked at so far. */
+async function blocksRead(db: Database): Promise<number> {
+  await db.$client`select pg_stat_force_next_flush()`
+  const [row] = await db.$client`
+    select (heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::float8 as blocks
+    from pg_statio_user_tables where relname = 'suppressions'`
+  return row!.blocks
+}
