@@ -1,7 +1,9 @@
 import { isIPv6 } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { type FileLimits, limitsFile } from './config-limits.ts'
 import * as values from './config-values.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
 
 /** What each variable says. */
 export interface Variables {
@@ -36,6 +38,9 @@ export interface Variables {
   sendBudgetMs: number
   storeContent: boolean
   dataRegion: string
+  tiers: FileLimits
+  /** A tier of `tiers`. */
+  defaultTier: string
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** Absolute. */
   dataDir: string
@@ -130,6 +135,13 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     read: values.matching(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -'),
     example: 'eu',
     default: () => 'eu',
+  },
+  tiers: { name: 'TIERS_FILE', read: limitsFile, example: '/etc/verdict/tiers.json', default: () => DEFAULT_LIMITS },
+  defaultTier: {
+    name: 'DEFAULT_TIER',
+    read: values.text,
+    example: DEFAULT_LIMITS.defaultTier,
+    default: () => DEFAULT_LIMITS.defaultTier,
   },
   logLevel: {
     name: 'LOG_LEVEL',

@@ -1,9 +1,11 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { VARIABLES, type Variable, type Variables } from './config-variables.ts'
+import type { Limits } from './limits.ts'
 
-export interface Config extends Readonly<Omit<Variables, 'tlsCert' | 'tlsKey'>> {
+export interface Config extends Readonly<Omit<Variables, 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier'>> {
   /** PEM texts that fit each other. */
   tls: { cert: string; key: string } | undefined
+  limits: Limits
 }
 
 export interface Fault {
@@ -19,15 +21,16 @@ type Key = keyof Variables
 
 /**
  * Reads the whole environment, once, into one frozen object, or tells every fault there is in it. A variable that is empty counts
- * as not set. `warnings` names variables that look like a known one misspelt. Reads the files that TLS_* name.
+ * as not set. `warnings` names variables that look like a known one misspelt. Reads the files that TLS_* and TIERS_FILE name.
  */
 export function readConfig(env: Environment): { config: Config; warnings: string[] } | { faults: Fault[] } {
   const { variables, faults } = read(env, Object.keys(VARIABLES) as Key[])
-  faults.push(...tlsFaults(env, variables))
+  faults.push(...tlsFaults(env, variables), ...tierFaults(variables))
   if (faults.length > 0) return { faults }
-  const { tlsCert, tlsKey, ...others } = variables
+  const { tlsCert, tlsKey, tiers, defaultTier, ...others } = variables
   const tls = tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey } : undefined
-  return { config: Object.freeze({ ...others, tls }), warnings: misspelt(env) }
+  const limits: Limits = Object.freeze({ ...tiers, defaultTier })
+  return { config: Object.freeze({ ...others, tls, limits }), warnings: misspelt(env) }
 }
 
 /** Reads some variables only, for a command that needs no more of them. */
@@ -77,6 +80,11 @@ function tlsFaults(env: Environment, { tlsCert, tlsKey }: Partial<Variables>): F
   if (given.key && !given.cert) return [faultOf(VARIABLES.tlsCert, 'must be set when TLS_KEY_FILE is')]
   if (!tlsCert || !tlsKey || new X509Certificate(tlsCert).checkPrivateKey(createPrivateKey(tlsKey))) return []
   return [faultOf(VARIABLES.tlsKey, 'must name the key of the certificate in TLS_CERT_FILE')]
+}
+
+function tierFaults({ tiers, defaultTier }: Partial<Variables>): Fault[] {
+  if (!tiers || defaultTier === undefined || Object.hasOwn(tiers.tiers, defaultTier)) return []
+  return [faultOf(VARIABLES.defaultTier, `must be one of ${Object.keys(tiers.tiers).join(', ')}`)]
 }
 
 /** Names that differ from a known one in case, in underscores, or by one letter that is wrong, missing, extra or swapped. */

@@ -5,6 +5,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { type Config, readConfig, readVariables } from '../server/config.ts'
+import { DEFAULT_LIMITS } from '../server/limits.ts'
 
 const KEY = Buffer.alloc(32, 7).toString('base64')
 const least = { DATABASE_URL: 'postgres://verdict:secret@127.0.0.1:5432/verdict', ENCRYPTION_KEYS: `k1:${KEY}` }
@@ -50,6 +51,7 @@ test('the least configuration takes the documented default of everything else', 
     drainMs: 40_000,
     storeContent: false,
     dataRegion: 'eu',
+    limits: DEFAULT_LIMITS,
     logLevel: 'info',
     dataDir: resolve('.verdict'),
     readyFile: undefined,

@@ -4,20 +4,21 @@ import { expect, test } from 'vitest'
 
 // Who may import whom. `everything` marks the composition roots.
 const everything = /./
+// The limits of tiers, warm-up and breaker are one table of data, for whoever applies a limit or tells it.
 const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^gen\//, /^gen\//],
   [/^server\/egress\//, /^server\/egress\//],
   [/^server\/smtp\//, /^server\/smtp\//],
-  [/^server\/config/, /^server\/config/],
-  [/^server\/(errors|caller|log)\.ts$/, /^gen\//],
+  [/^server\/config/, /^server\/(config|limits)/],
+  [/^server\/(errors|caller|log|limits)\.ts$/, /^gen\//],
   [/^server\/db\//, /^(gen|server\/db)\//],
-  [/^server\/(events|access|reputation)\//, /^(gen|server\/(db|egress))\/|^server\/(errors|caller)\.ts$/],
+  [/^server\/(events|access|reputation)\//, /^(gen|server\/(db|egress))\/|^server\/(errors|caller|limits)\.ts$/],
   [/^server\/(domains|inbound)\//, /^(gen|server\/(db|egress|smtp))\/|^server\/errors\.ts$/],
-  [/^server\/sending\//, /^(gen|server\/(db|smtp|domains|events|reputation))\/|^server\/errors\.ts$/],
+  [/^server\/sending\//, /^(gen|server\/(db|smtp|domains|events|reputation))\/|^server\/(errors|limits)\.ts$/],
   [/^server\/simulator\//, /^server\/smtp\//],
   [
     /^server\/services\//,
-    /^(gen|server\/(db|sending|domains|events|reputation|webhooks))\/|^server\/(errors|caller)\.ts$/,
+    /^(gen|server\/(db|sending|domains|events|reputation|webhooks))\/|^server\/(errors|caller|limits)\.ts$/,
   ],
   [/^server\/http\//, /^gen\/|^server\/(errors|caller)\.ts$/],
   // The operator's command line composes what it runs.
