@@ -2,7 +2,7 @@ import type { Phase } from './attempt.ts'
 import { classify } from './classify.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { type RawReply, toReply } from './reply.ts'
-import { isReused, type Session } from './session.ts'
+import type { Session } from './session.ts'
 import type { Mail, Verdict } from './transaction.ts'
 import type { Heard } from './wire.ts'
 
@@ -38,8 +38,8 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   session.needsReset = false
 
   const sender = await ask(from)
-  // The server was closing this connection already when we took it up again: no word on this message.
-  if (isNo(sender) && sender.code === 421 && isReused(session)) return stop(failureOf('mail', sender))
+  // Of a connection that was idle it says that the server was closing it already, and nothing of this message.
+  if (isNo(sender) && sender.code === 421) return stop(failureOf('mail', sender))
   if (isNo(sender)) {
     verdicts.fill(verdictOf(session, 'mail', sender))
     const isOver = !pipelining || (await isRefused([...to, DATA], ask))

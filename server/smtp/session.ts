@@ -29,11 +29,6 @@ export interface Session {
   needsReset: boolean
 }
 
-/** The transaction under way, or just over, was not its first. */
-export function isReused({ messages }: Session): boolean {
-  return messages > 1
-}
-
 export interface SessionOptions {
   heloName: string
   secureContext: SecureContext

@@ -78,6 +78,22 @@ test.concurrent.each(ONCE)('$name at $verb once: a fresh connection delivers', a
   expect([exchanger.sessions.length, exchanger.messages.length]).toEqual([2, 1])
 })
 
+test.concurrent.each([
+  ['greeting', '354 go'],
+  ['ehlo', '354 go'],
+  ['mail', '354 go'],
+  ['rcpt', '354 go'],
+  ['data', '250 ok'],
+])('a reply out of its place, %s answered by %s: one fresh connection, no content', async (verb, reply) => {
+  for (const offers of [{}, { ehlo: '250 mx.test' }]) {
+    const [first, second] = [await exchangerWith({ ...offers, [verb]: reply }), await exchangerWith()]
+    const attempt = await send(engineWith(), siteOf(first, second))
+    expect([word(attempt), attempt.phase]).toEqual(['temporary_failure', verb])
+    expect([first.sessions.length, second.sessions.length]).toEqual([2, 0])
+    expect(first.sessions.map(({ segments }) => segments.join('')).join('')).not.toContain('Hello.')
+  }
+})
+
 const LOST = FAULTS.filter(([, , expected]) => expected === 'connection_timeout').flatMap(([name, act]) =>
   BEFORE_DOT.filter((verb) => verb !== 'content').map((verb) => ({ name, verb, act })),
 )

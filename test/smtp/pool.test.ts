@@ -174,10 +174,18 @@ test.concurrent('a reused connection that dies at RCPT leads to the other host, 
   expect([first.sessions.length, second.sessions.length]).toEqual([1, 1])
 })
 
-test.concurrent('a connection on which 421 was said is not used again', async () => {
-  const exchanger = await exchangerWith({ rcpt: (_line, times) => (times === 0 ? '421 4.3.2 later' : undefined) })
+test.concurrent.each([
+  ['421', 'MAIL', '421 4.3.2 later', 'temporary_failure'],
+  ['421', 'RCPT', '421 4.3.2 later', 'temporary_failure'],
+  ['421', 'DATA', '421 4.3.2 later', 'temporary_failure'],
+  ['421', 'dot', '421 4.3.2 later', 'temporary_failure'],
+  ['neither yes nor no', 'dot', '354 more?', 'in_doubt'],
+])('a connection on which %s was said to the %s is not used again', async (_, verb, reply, expected) => {
+  const exchanger = await exchangerWith({
+    [verb.toLowerCase()]: (_line: string, times: number) => (times === 0 ? reply : undefined),
+  })
   const [engine, site] = [engineWith(), siteOf(exchanger)]
-  expect([word(await send(engine, site)), word(await send(engine, site))]).toEqual(['temporary_failure', 'delivered'])
+  expect([word(await send(engine, site)), word(await send(engine, site))]).toEqual([expected, 'delivered'])
   expect(exchanger.sessions).toHaveLength(2)
 })
 
