@@ -256,6 +256,65 @@ test('reported faults are printed, one paragraph each, and the process ends with
 `)
 })
 
+test('TIERS_FILE overlays the tiers, the warm-up and the breaker; what is absent keeps its default', () => {
+  const TIERS_FILE = file(
+    'tiers.json',
+    JSON.stringify({
+      tiers: { free: { requests_per_minute: 10 }, gold: { requests_per_minute: 60_000 } },
+      warmup: [100, 200],
+      breaker: { min_emails: 50, open_minutes: 5 },
+    }),
+  )
+  expect(config({ TIERS_FILE, DEFAULT_TIER: 'gold' }).limits).toEqual({
+    tiers: { ...DEFAULT_LIMITS.tiers, free: { requestsPerMinute: 10 }, gold: { requestsPerMinute: 60_000 } },
+    defaultTier: 'gold',
+    warmUp: [100, 200],
+    breaker: { ...DEFAULT_LIMITS.breaker, minEmails: 50, openMinutes: 5 },
+  })
+  expect(config({ TIERS_FILE: file('empty.json', '{}') }).limits).toEqual(DEFAULT_LIMITS)
+})
+
+test.each([
+  ['[]', 'the whole must be an object'],
+  ['{"tier": {}}', 'the whole has no field "tier"; there are tiers, warmup, breaker'],
+  ['{"tiers": {"free": 60}}', 'tiers.free must be an object'],
+  ['{"tiers": {"free": {}}}', 'tiers.free.requests_per_minute must be a whole number from 1 to 1000000000'],
+  ['{"tiers": {"free": {"requests_per_minute": 0}}}', 'must be a whole number from 1 to 1000000000'],
+  ['{"tiers": {"free": {"requests_per_minute": "60"}}}', 'must be a whole number from 1 to 1000000000'],
+  ['{"tiers": {"__proto__": {"requests_per_minute": 1}}}', 'tiers.__proto__ must be named by 1 to 32 of'],
+  ['{"warmup": [500, -1]}', 'warmup must be a list of at most 60 whole numbers from 1 to 1000000000'],
+  ['{"warmup": 500}', 'warmup must be a list of at most 60 whole numbers from 1 to 1000000000'],
+  ['{"breaker": {"bounce_open": 10}}', 'breaker.bounce_open must be a number from 0 to 1'],
+  ['{"breaker": {"min_emails": 1.5}}', 'breaker.min_emails must be a whole number from 1 to 1000000'],
+  ['{"breaker": {"bounce_warn": 0.2}}', 'breaker.bounce_warn must not be above bounce_open'],
+  ['{"breaker": {"complaint_open": 0}}', 'breaker.complaint_warn must not be above complaint_open'],
+])('TIERS_FILE with %s: %s', (text, why) => {
+  const [told, ...more] = faults({ TIERS_FILE: file('faulty.json', text) })
+  expect(told).toContain('TIERS_FILE must name a file of limits without fault: ')
+  expect(told).toContain(why)
+  expect(more).toEqual([])
+})
+
+test('every fault of the TIERS_FILE is told at once', () => {
+  const text = '{"warmup": 1, "tiers": {"A": {"requests_per_minute": 1}}, "breaker": {"x": 1, "min_emails": 0}}'
+  expect(faults({ TIERS_FILE: file('faulty.json', text), PORT: 'x' })).toEqual([
+    'PORT must be a whole number from 0 to 65535',
+    'TIERS_FILE must name a file of limits without fault: ' +
+      'tiers.A must be named by 1 to 32 of a-z, 0-9, _ and -, a letter first; ' +
+      'warmup must be a list of at most 60 whole numbers from 1 to 1000000000; ' +
+      'breaker has no field "x"; there are min_emails, bounce_warn, bounce_open, complaint_warn, complaint_open, ' +
+      'open_minutes; breaker.min_emails must be a whole number from 1 to 1000000',
+  ])
+})
+
+test('TIERS_FILE must be JSON that can be read, and DEFAULT_TIER one of the tiers', () => {
+  expect(faults({ TIERS_FILE: '/nowhere/tiers.json' })).toEqual([
+    'TIERS_FILE must name a file that can be read (ENOENT)',
+  ])
+  expect(faults({ TIERS_FILE: file('faulty.json', '{') })).toEqual(['TIERS_FILE must name a file of JSON'])
+  expect(faults({ DEFAULT_TIER: 'constructor' })).toEqual(['DEFAULT_TIER must be one of free, pro, scale, unlimited'])
+})
+
 // A self-signed certificate for `localhost`, made for this test.
 const CERT_KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgQBAitdwOCP6Gtx1p
