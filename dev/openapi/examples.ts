@@ -18,6 +18,14 @@ const ACCEPTED = {
   duration_ms: 412,
 }
 
+const SUPPRESSED = {
+  email: 'ada@recipient.example',
+  scope: 'tenant',
+  tenant_id: 'tenant_1',
+  reason: 'manual',
+  created_at: '2026-01-31T12:00:00.000Z',
+}
+
 export const EXAMPLES: Record<string, Example> = {
   'EmailService.Send': {
     request: {
@@ -91,6 +99,28 @@ export const EXAMPLES: Record<string, Example> = {
       ],
       has_more: false,
     },
+  },
+  'SuppressionService.Import': {
+    request: { emails: ['Ada@recipient.example', 'bob@recipient.example', 'not an address'] },
+    answer: {
+      imported: 1,
+      already_suppressed: 1,
+      invalid: 1,
+      total: 3,
+      errors: [{ index: 2, email: 'not an address', error: 'invalid_address' }],
+    },
+  },
+  'SuppressionService.List': {
+    parameters: { email: 'ada@recipient.example', limit: 50 },
+    answer: { entries: [SUPPRESSED], has_more: false },
+  },
+  'SuppressionService.Add': {
+    request: { email: 'Ada@recipient.example', tenant_id: 'tenant_1' },
+    answer: SUPPRESSED,
+  },
+  'SuppressionService.Remove': {
+    parameters: { email: 'ada@recipient.example', tenant_id: 'tenant_1' },
+    answer: {},
   },
 }
 

@@ -3,6 +3,7 @@ import { fromBinary } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { commentsOf } from './comments.ts'
 import { openApiDocument } from './document.ts'
@@ -11,7 +12,7 @@ import { openApiDocument } from './document.ts'
 // leaves out. A process of its own, because it stands on code that may just have been generated.
 
 /** The services of REST, in the order of the document. */
-const SERVICES = [EmailService, EventService]
+const SERVICES = [EmailService, EventService, SuppressionService]
 
 const contract = fromBinary(FileDescriptorSetSchema, readFileSync(process.argv[2]!))
 console.log(JSON.stringify(openApiDocument(SERVICES, commentsOf(contract), packageJson.version), null, 2))

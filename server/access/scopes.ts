@@ -2,8 +2,11 @@ import { type DescMethod, getOption } from '@bufbuild/protobuf'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
+import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 
-const METHODS: readonly DescMethod[] = [EmailService, EventService].flatMap((service) => service.methods)
+const METHODS: readonly DescMethod[] = [EmailService, EventService, SuppressionService].flatMap(
+  (service) => service.methods,
+)
 
 const nameOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}`
 

@@ -54,7 +54,7 @@ export function suppressionLookup(db: Database): (question: SuppressionQuestion)
       answers[row.n - 1]!.set(
         row.email,
         create(SuppressionSchema, {
-          scope: scopeOf(row.account_id, row.tenant_id),
+          scope: suppressionScopeOf(row.account_id, row.tenant_id),
           cause: suppressionReasonWords.value(row.reason),
           since: timestampFromMs(row.since_ms),
         }),
@@ -66,7 +66,7 @@ export function suppressionLookup(db: Database): (question: SuppressionQuestion)
     inTime(find({ json: JSON.stringify({ account_id: accountId, tenant_id: tenantId ?? '', emails }) }), LOOK_UP_MS)
 }
 
-function scopeOf(accountId: string, tenantId: string): SuppressionScope {
+export function suppressionScopeOf(accountId: string, tenantId: string): SuppressionScope {
   if (accountId === EVERYBODY) return SuppressionScope.GLOBAL
   return tenantId === '' ? SuppressionScope.ACCOUNT : SuppressionScope.TENANT
 }

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { create, toBinary } from '@bufbuild/protobuf'
+import { create } from '@bufbuild/protobuf'
 import { type Timestamp, timestampFromDate, timestampMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
@@ -16,12 +15,9 @@ import type { Database } from '../db/connect.ts'
 import { firstIdAt, readId, showId } from '../db/ids.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import { events, recipients } from '../db/schema.ts'
-import type { Words } from '../db/words.ts'
-import { fail } from '../errors.ts'
 import { reasonWords, statusWords } from '../sending/outcome.ts'
+import { pageOf, readCursor, readLimit, readWord, refuse } from './listing.ts'
 
-const DEFAULT_LIMIT = 50
-const MAX_LIMIT = 100
 /** An event's id carries the time its send was accepted; its timestamp comes at most a send's lease later. */
 const LONGEST_SEND_MS = 120_000
 /** The last millisecond of the year 9999. */
@@ -32,12 +28,9 @@ export function eventService({ db, clock }: { db: Database; clock: DatabaseClock
     async listEvents(request, context) {
       const { accountId } = context.values.get(callerKey)!
       const limit = readLimit(request.limit)
-      const filters = [
-        eq(events.accountId, accountId),
-        gte(events.id, oldestKeptId(clock)),
-        ...readFilters(request),
-        ...readCursor(request),
-      ]
+      const filters = [eq(events.accountId, accountId), gte(events.id, oldestKeptId(clock)), ...readFilters(request)]
+      const after = readCursor(ListEventsRequestSchema, request)
+      if (after !== undefined) filters.push(lt(events.id, after))
       if (request.messageId !== undefined) filters.push(await eventsOfMessage(db, request.messageId))
 
       const rows = await db
@@ -46,20 +39,10 @@ export function eventService({ db, clock }: { db: Database; clock: DatabaseClock
         .where(and(...filters))
         .orderBy(desc(events.id))
         .limit(limit + 1)
-      const page = rows.slice(0, limit)
-      const hasMore = rows.length > limit
-      return {
-        events: page.map(eventOfRow),
-        hasMore,
-        nextCursor: hasMore ? makeCursor(page.at(-1)!.id, request) : undefined,
-      }
+      const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request)
+      return { events: page.map(eventOfRow), ...more }
     },
   }
-}
-
-function readLimit(limit: number = DEFAULT_LIMIT): number {
-  if (limit >= 1 && limit <= MAX_LIMIT) return limit
-  throw refuse('limit', `must be 1 to ${MAX_LIMIT}`)
 }
 
 function readFilters(request: ListEventsRequest): SQL[] {
@@ -81,13 +64,6 @@ function readFilters(request: ListEventsRequest): SQL[] {
   ].filter((filter) => filter !== undefined)
 }
 
-/** The word of an enum value. On gRPC any number may arrive. */
-function readWord<E extends number>(field: string, value: E | undefined, words: Words<E>): string | undefined {
-  if (value === undefined) return undefined
-  if (!words.has(value)) throw refuse(field, `${value} is not a known value`)
-  return words.word(value)
-}
-
 function readTime(field: string, time: Timestamp | undefined): Date | undefined {
   if (!time) return undefined
   const ms = timestampMs(time)
@@ -106,35 +82,6 @@ async function eventsOfMessage(db: Database, shownId: string): Promise<SQL> {
   )
 }
 
-// A cursor is the last id of its page and a digest that binds it to the filters, so that a page of another query is refused
-// instead of being answered with a gap.
-
-const DIGEST_BYTES = 8
-
-function makeCursor(id: string, request: ListEventsRequest): string {
-  const bytes = Buffer.from(id.replaceAll('-', ''), 'hex')
-  return Buffer.concat([bytes, cursorDigest(bytes, request)]).toString('base64url')
-}
-
-function readCursor(request: ListEventsRequest): SQL[] {
-  if (request.cursor === undefined) return []
-  const raw = Buffer.from(request.cursor, 'base64url')
-  const bytes = raw.subarray(0, -DIGEST_BYTES)
-  if (bytes.length !== 16 || !raw.subarray(-DIGEST_BYTES).equals(cursorDigest(bytes, request))) {
-    throw refuse(
-      'cursor',
-      'is not a next_cursor of these filters. Take it from the page before, or leave it out to start anew',
-    )
-  }
-  const hex = bytes.toString('hex')
-  return [lt(events.id, hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'))]
-}
-
-function cursorDigest(id: Buffer, request: ListEventsRequest): Buffer {
-  const filters = toBinary(ListEventsRequestSchema, { ...request, cursor: undefined, limit: undefined })
-  return createHash('sha256').update(id).update(filters).digest().subarray(0, DIGEST_BYTES)
-}
-
 function eventOfRow(row: typeof events.$inferSelect): Event {
   return create(EventSchema, {
     eventId: showId('evt', row.id),
@@ -146,8 +93,4 @@ function eventOfRow(row: typeof events.$inferSelect): Event {
     tenantId: row.tenantId ?? undefined,
     sandbox: row.sandbox,
   })
-}
-
-function refuse(field: string, message: string) {
-  return fail('invalid_payload', `${field} ${message}.`, { fields: [{ field, message }] })
 }

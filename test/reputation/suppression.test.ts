@@ -64,7 +64,8 @@ test('of several entries the widest is told, with where it comes from and since 
 })
 
 test('an entry that has expired by the clock of the database does not hold', async () => {
-  const [{ now }] = await database.db.$client`select (extract(epoch from now()) * 1000)::float8 as now`
+  const [row] = await database.db.$client`select (extract(epoch from now()) * 1000)::float8 as now`
+  const now: number = row!.now
   await suppress('over@a.example', { expiresAt: new Date(now - 1) })
   await suppress('week@a.example', { expiresAt: new Date(now + 60_000) })
   await suppress('narrow@a.example', { expiresAt: new Date(now - 1) })

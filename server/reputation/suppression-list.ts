@@ -1,0 +1,102 @@
+import { and, desc, eq, gt, inArray, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { newId } from '../db/ids.ts'
+import { EVERYBODY, suppressions } from '../db/schema.ts'
+
+export type SuppressionRow = typeof suppressions.$inferSelect
+
+/** One list: that of an account, or with a tenant that of the tenant. `EVERYBODY` has the global one. */
+export interface SuppressionList {
+  accountId: string
+  tenantId?: string
+}
+
+// In one order of addresses, so that two imports never wait for each other.
+const ADD = `
+  insert into suppressions as s (id, account_id, tenant_id, email, reason)
+  select i.id, $2, $3, i.email, $4 from json_to_recordset($1::json) as i(id uuid, email text) order by i.email
+  on conflict (account_id, email, tenant_id) do update
+    set id = excluded.id, reason = excluded.reason, message_id = null, detail = null,
+      created_at = excluded.created_at, expires_at = null
+    where s.expires_at is not null`
+
+/**
+ * Puts addresses on a list, in one commit. An entry that stays is kept as it is; one that expires, or has, is replaced.
+ *
+ * @param emails as addresses are matched, no two alike
+ * @returns how many entries are new or replaced
+ */
+export async function addSuppressions(
+  { db, clock }: { db: Database; clock: DatabaseClock },
+  { accountId, tenantId = '' }: SuppressionList,
+  emails: string[],
+  reason: SuppressionRow['reason'],
+): Promise<number> {
+  const now = clock.now()
+  const rows = JSON.stringify(emails.map((email) => ({ id: newId(now), email })))
+  return (await db.$client.unsafe(ADD, [rows, accountId, tenantId, reason])).count
+}
+
+export interface SuppressionFilters {
+  /** As addresses are matched. */
+  email?: string
+  reason?: SuppressionRow['reason']
+  tenantId?: string
+  /** Entries that come after this id of the page before. */
+  after?: string
+}
+
+/** Entries of an account and its tenants that hold, newest first; of one address the global one too. */
+export async function listSuppressions(
+  db: Database,
+  accountId: string,
+  { email, reason, tenantId, after }: SuppressionFilters,
+  limit: number,
+): Promise<SuppressionRow[]> {
+  return db
+    .select()
+    .from(suppressions)
+    .where(
+      and(
+        inArray(suppressions.accountId, email === undefined ? [accountId] : [accountId, EVERYBODY]),
+        holds(),
+        email === undefined ? undefined : eq(suppressions.email, email),
+        reason && eq(suppressions.reason, reason),
+        tenantId === undefined ? undefined : eq(suppressions.tenantId, tenantId),
+        after === undefined ? undefined : lt(suppressions.id, after),
+      ),
+    )
+    .orderBy(desc(suppressions.id))
+    .limit(limit)
+}
+
+/** The entry of an address on one list, if it holds. */
+export async function findSuppression(
+  db: Database,
+  list: SuppressionList,
+  email: string,
+): Promise<SuppressionRow | undefined> {
+  const [row] = await db
+    .select()
+    .from(suppressions)
+    .where(and(isOn(list, email), holds()))
+  return row
+}
+
+/** Takes an address off a list. False when it was not on it. */
+export async function removeSuppression(db: Database, list: SuppressionList, email: string): Promise<boolean> {
+  const removed = await db
+    .delete(suppressions)
+    .where(and(isOn(list, email), holds()))
+    .returning({ id: suppressions.id })
+  return removed.length > 0
+}
+
+function isOn({ accountId, tenantId = '' }: SuppressionList, email: string): SQL | undefined {
+  return and(eq(suppressions.accountId, accountId), eq(suppressions.email, email), eq(suppressions.tenantId, tenantId))
+}
+
+function holds(): SQL | undefined {
+  return or(isNull(suppressions.expiresAt), gt(suppressions.expiresAt, sql`now()`))
+}

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
+import type { Words } from '../db/words.ts'
+import { fail } from '../errors.ts'
+
+// What every list of the API has: filters, pages of 1 to 100, and a cursor that leads from one page to the next.
+
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 100
+
+export function readLimit(limit: number = DEFAULT_LIMIT): number {
+  if (limit >= 1 && limit <= MAX_LIMIT) return limit
+  throw refuse('limit', `must be 1 to ${MAX_LIMIT}`)
+}
+
+/** The word of an enum value. On gRPC any number may arrive. */
+export function readWord<E extends number>(field: string, value: E | undefined, words: Words<E>): string | undefined {
+  if (value === undefined) return undefined
+  if (!words.has(value)) throw refuse(field, `${value} is not a known value`)
+  return words.word(value)
+}
+
+// A cursor is the last id of its page and a digest that binds it to the filters, so that a page of another query is refused
+// instead of being answered with a gap.
+
+const DIGEST_BYTES = 8
+
+interface Page {
+  limit?: number
+  cursor?: string
+}
+
+/** A page of rows, of which one more than `limit` was asked for, and the cursor to the next. */
+export function pageOf<Row extends { id: string }, Desc extends DescMessage>(
+  rows: Row[],
+  limit: number,
+  desc: Desc,
+  request: MessageShape<Desc> & Page,
+): { page: Row[]; hasMore: boolean; nextCursor: string | undefined } {
+  const page = rows.slice(0, limit)
+  const hasMore = rows.length > limit
+  return { page, hasMore, nextCursor: hasMore ? makeCursor(page.at(-1)!.id, desc, request) : undefined }
+}
+
+function makeCursor<Desc extends DescMessage>(id: string, desc: Desc, request: MessageShape<Desc> & Page): string {
+  const bytes = Buffer.from(id.replaceAll('-', ''), 'hex')
+  return Buffer.concat([bytes, cursorDigest(bytes, desc, request)]).toString('base64url')
+}
+
+/** The id after which the page begins, undefined on the first one. */
+export function readCursor<Desc extends DescMessage>(
+  desc: Desc,
+  request: MessageShape<Desc> & Page,
+): string | undefined {
+  if (request.cursor === undefined) return undefined
+  const raw = Buffer.from(request.cursor, 'base64url')
+  const bytes = raw.subarray(0, -DIGEST_BYTES)
+  if (bytes.length !== 16 || !raw.subarray(-DIGEST_BYTES).equals(cursorDigest(bytes, desc, request))) {
+    throw refuse(
+      'cursor',
+      'is not a next_cursor of these filters. Take it from the page before, or leave it out to start anew',
+    )
+  }
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+function cursorDigest<Desc extends DescMessage>(id: Buffer, desc: Desc, request: MessageShape<Desc> & Page): Buffer {
+  const filters = toBinary(desc, { ...request, cursor: undefined, limit: undefined })
+  const hash = createHash('sha256').update(id).update(desc.typeName).update(filters)
+  return hash.digest().subarray(0, DIGEST_BYTES)
+}
+
+export function refuse(field: string, message: string) {
+  return fail('invalid_payload', `${field} ${message}.`, { fields: [{ field, message }] })
+}

@@ -1,0 +1,127 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import { SuppressionReason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import {
+  type SuppressionEntry,
+  SuppressionEntrySchema,
+  type SuppressionService,
+  SuppressionServiceListRequestSchema,
+} from '../../gen/verdict/v1/suppression_pb.ts'
+import { callerKey } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { showId } from '../db/ids.ts'
+import { EVERYBODY } from '../db/schema.ts'
+import { fail } from '../errors.ts'
+import { suppressionReasonWords, suppressionScopeOf } from '../reputation/suppression.ts'
+import {
+  addSuppressions,
+  findSuppression,
+  listSuppressions,
+  removeSuppression,
+  type SuppressionRow,
+} from '../reputation/suppression-list.ts'
+import { LIMITS } from '../sending/message.ts'
+import { pageOf, readCursor, readLimit, readWord, refuse } from './listing.ts'
+
+const MAX_IMPORT = 10_000
+
+export interface SuppressionServiceParts {
+  db: Database
+  clock: DatabaseClock
+  /** An address as addresses are matched; undefined for a text that is none. */
+  matchingForm(text: string): string | undefined
+}
+
+export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<typeof SuppressionService> {
+  const { db, matchingForm } = parts
+
+  function readEmail(text: string): string {
+    const email = matchingForm(text)
+    if (email === undefined) throw refuse('email', 'is not an email address. Expected something like ann@example.com')
+    return email
+  }
+
+  return {
+    async import({ emails, tenantId, reason = SuppressionReason.IMPORT }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      if (emails.length < 1 || emails.length > MAX_IMPORT) {
+        throw refuse('emails', `holds ${emails.length} addresses; an import takes 1 to 10,000`)
+      }
+      const list = { accountId, tenantId: readTenant(tenantId) }
+      const word = readReason(reason)!
+      const matched = emails.map(matchingForm)
+      const distinct = [...new Set(matched.filter((email) => email !== undefined))]
+      const imported = distinct.length === 0 ? 0 : await addSuppressions(parts, list, distinct, word)
+      const errors = emails.flatMap((email, index) =>
+        matched[index] === undefined ? [{ index, email, error: 'invalid_address' }] : [],
+      )
+      const invalid = errors.length
+      return { imported, alreadySuppressed: emails.length - invalid - imported, invalid, total: emails.length, errors }
+    },
+
+    async list(request, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const limit = readLimit(request.limit)
+      const filters = {
+        email: request.email === undefined ? undefined : readEmail(request.email),
+        reason: readReason(request.reason),
+        tenantId: readTenant(request.tenantId),
+        after: readCursor(SuppressionServiceListRequestSchema, request),
+      }
+      const rows = await listSuppressions(db, accountId, filters, limit + 1)
+      const { page, ...more } = pageOf(rows, limit, SuppressionServiceListRequestSchema, request)
+      return { entries: page.map(entryOfRow), ...more }
+    },
+
+    async add(request, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const list = { accountId, tenantId: readTenant(request.tenantId) }
+      const email = readEmail(request.email)
+      const reason = readReason(request.reason ?? SuppressionReason.MANUAL)!
+      // Round again only when somebody removed it between the two statements.
+      for (;;) {
+        await addSuppressions(parts, list, [email], reason)
+        const entry = await findSuppression(db, list, email)
+        if (entry) return entryOfRow(entry)
+      }
+    },
+
+    async remove(request, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const list = { accountId, tenantId: readTenant(request.tenantId) }
+      const email = readEmail(request.email)
+      if (await removeSuppression(db, list, email)) return {}
+      const isGlobal = await findSuppression(db, { accountId: EVERYBODY }, email)
+      throw fail('not_found', isGlobal ? GLOBAL : `There is no such entry for ${email} in this account.`)
+    },
+  }
+}
+
+const GLOBAL = 'This account has no such entry. A global one holds for the address: only the operator can remove it.'
+
+function readTenant(tenantId: string | undefined): string | undefined {
+  if (tenantId === undefined) return undefined
+  const isPrintable = tenantId.isWellFormed() && !/\p{Cc}/u.test(tenantId)
+  if (tenantId !== '' && tenantId.length <= LIMITS.tenantIdCharacters && isPrintable) return tenantId
+  throw refuse('tenant_id', `must be 1 to ${LIMITS.tenantIdCharacters} printable characters`)
+}
+
+function readReason(reason: SuppressionReason | undefined): SuppressionRow['reason'] | undefined {
+  return readWord('reason', reason, suppressionReasonWords) as SuppressionRow['reason'] | undefined
+}
+
+function entryOfRow(row: SuppressionRow): SuppressionEntry {
+  return create(SuppressionEntrySchema, {
+    email: row.email,
+    scope: suppressionScopeOf(row.accountId, row.tenantId),
+    tenantId: row.tenantId || undefined,
+    reason: suppressionReasonWords.value(row.reason),
+    // What made a global entry may be the mail of another account.
+    messageId: row.messageId === null || row.accountId === EVERYBODY ? undefined : showId('msg', row.messageId),
+    detail: row.detail === null || row.accountId === EVERYBODY ? undefined : row.detail,
+    createdAt: timestampFromDate(row.createdAt),
+    expiresAt: row.expiresAt ? timestampFromDate(row.expiresAt) : undefined,
+  })
+}
