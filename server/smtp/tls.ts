@@ -1,5 +1,6 @@
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext } from 'node:tls'
+import { createAlarm } from './alarm.ts'
 
 export interface TlsState {
   version: string
@@ -28,7 +29,9 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<Upgr
   return new Promise((resolve) => {
     const servername = isIP(name) === 0 ? name : undefined
     const secured = connect({ socket, host: name, servername, secureContext, rejectUnauthorized: false })
-    const timer = setTimeout(() => fail('no handshake in time'), Math.max(1, untilMs - performance.now()))
+    // Never too early, as a bare timer is: whose time was over is asked afterwards.
+    const alarm = createAlarm(() => fail('no handshake in time'))
+    alarm.set(untilMs)
     const fail = (detail: string) => {
       end()
       secured.destroy()
@@ -38,7 +41,7 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<Upgr
     const onClose = () => fail('closed in the handshake')
     const onAbort = () => fail('the caller left')
     const end = () => {
-      clearTimeout(timer)
+      alarm.stop()
       signal?.removeEventListener('abort', onAbort)
       secured
         .off('error', onError)

@@ -44,6 +44,15 @@ test('two addresses are raced: the silent one costs the other its head start, no
   expect(attempt.durationMs).toBeLessThan(2_000)
 })
 
+test('once an address has answered, the other is left alone', async () => {
+  const first = await exchangerWith({ dot: { after: 100, act: '250 2.0.0 ok' } })
+  const second = await exchangerWith({}, { port: first.port }, '127.0.0.2')
+  const host = { ...hostOf(first), addresses: ['127.0.0.1', '127.0.0.2'] }
+  const attempt = await send(engineWith({ limits: { raceMs: 30 } }), { key: 'race', hosts: [host] })
+  expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, ip: '127.0.0.1' })
+  expect(second.sessions).toEqual([])
+})
+
 test('an address that refuses costs the other nothing', async () => {
   const exchanger = await exchangerWith({}, { port: (await closedPort()).port }, '127.0.0.2')
   const host = { ...hostOf(exchanger), addresses: ['127.0.0.1', '127.0.0.2'] }

@@ -1,5 +1,6 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { beforeAll, expect, test } from 'vitest'
+import { createCleartextHosts } from '../../server/smtp/tls.ts'
 import { AUTHORITY, CERTIFICATE, WEAK_CERTIFICATE, WEAK_DH } from '../harness/certificates.ts'
 import type { Exchanger, Script } from '../harness/exchanger.ts'
 import { closedPort, engineWith, eventually, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
@@ -109,6 +110,12 @@ test('that a host has broken TLS is forgotten after a while', async () => {
   expect(await send(engine, { ...siteOf(exchanger), key: '2' })).toMatchObject({ tls: { version: 'TLSv1.3' } })
 })
 
+test('of the hosts with broken TLS only so many are remembered, the latest', () => {
+  const hosts = createCleartextHosts(60_000, 2)
+  for (const host of ['a', 'b', 'a', 'c']) hosts.add(host)
+  expect(['a', 'b', 'c'].map((host) => hosts.has(host))).toEqual([true, false, true])
+})
+
 test.each([
   ['a whole reply', '220 go ahead\r\n250-injected\r\n250 STARTTLS\r\n'],
   ['part of a line', '220 go ahead\r\n250 inj'],
@@ -151,6 +158,13 @@ test('a caller who leaves in the handshake: our fault, and TLS is not given up f
   const caller = new AbortController()
   setTimeout(() => caller.abort(), 60)
   expect(word(await send(engine, siteOf(exchanger), { signal: caller.signal }))).toBe('our_fault')
+  expect(await send(engine, siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.3' } })
+})
+
+test('a handshake that our own time did not suffice for says nothing of the server: TLS is not given up for it', async () => {
+  const exchanger = await offering({ handshake: (_line, times) => (times === 0 ? 'stall' : undefined) })
+  const engine = engineWith({ limits: { commandMs: 3_000 } })
+  expect(word(await send(engine, siteOf(exchanger), { budgetMs: 600 }))).toBe('connection_timeout')
   expect(await send(engine, siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.3' } })
 })
 
