@@ -1,6 +1,7 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../gen/verdict/v1/events_pb.ts'
+import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { createGate } from './access/gate.ts'
 import { type Config, readConfig, reportFaults } from './config.ts'
@@ -16,11 +17,17 @@ import { createGuard } from './egress/guard.ts'
 import { createApp } from './http/app.ts'
 import { listen } from './http/listen.ts'
 import { createAddressHash, createLogger } from './log.ts'
-import { createSend } from './sending/send.ts'
+import { createBreaker } from './reputation/breaker.ts'
+import { suppressionLookup } from './reputation/suppression.ts'
+import { dailyVolume } from './reputation/warm-up.ts'
+import { createIdempotency } from './sending/idempotency.ts'
+import { createSend, leaseOf } from './sending/send.ts'
 import { keepSweeping } from './sending/sweep.ts'
 import { emailService } from './services/emails.ts'
 import { eventService } from './services/events.ts'
+import { suppressionService } from './services/suppression.ts'
 import { createSimulator } from './simulator/simulator.ts'
+import { matchingForm, parseAddress } from './smtp/address.ts'
 import { createEngine } from './smtp/engine.ts'
 import { createResolver } from './smtp/resolver.ts'
 
@@ -75,15 +82,31 @@ async function serve(config: Config): Promise<void> {
     region: config.dataRegion,
     sendBudgetMs: config.sendBudgetMs,
     storeContent: config.storeContent,
+    warmUpSteps: config.limits.warmUp,
+    dailyVolume: dailyVolume(db),
+    breaker: createBreaker({ db, thresholds: config.limits.breaker }),
+    suppressed: suppressionLookup(db),
   })
+  const idempotency = createIdempotency(db, leaseOf(config.sendBudgetMs))
 
   const app = await createApp({
     services: [
       createServiceImplSpec<typeof EmailService>(
         EmailService,
-        emailService({ db, clock, send, hashAddress: createAddressHash(logKey) }),
+        emailService({ db, clock, send, idempotency, hashAddress: createAddressHash(logKey) }),
       ),
       createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock })),
+      createServiceImplSpec<typeof SuppressionService>(
+        SuppressionService,
+        suppressionService({
+          db,
+          clock,
+          matchingForm: (text) => {
+            const address = parseAddress(text)
+            return address && matchingForm(address)
+          },
+        }),
+      ),
     ],
     gate: createGate({ db, clock }),
     log,
@@ -105,6 +128,7 @@ async function serve(config: Config): Promise<void> {
   async function drain(): Promise<void> {
     log.info('draining')
     await listener.close({ timeoutMs: config.drainMs })
+    await idempotency.idle()
     sweeper.stop()
     partitions.stop()
     clock.stop()

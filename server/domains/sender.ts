@@ -10,6 +10,9 @@ export interface SenderDomain {
   id: string
   name: string
   status: Domain['status']
+  verifiedAt: Date | null
+  /** Whether its daily volume is limited in the days after its verification. */
+  warmsUp: boolean
   /** Where bounces go, and the domain that SPF is checked for. */
   returnPathHost: string
   dkimKeys: { selector: string; algorithm: 'rsa' | 'ed25519'; key: KeyObject }[]
@@ -52,10 +55,10 @@ export function createSenderDomains({
     const name = accountAndName.slice(UUID_CHARACTERS)
     const domain = await findDomain(db, accountId, name)
     if (!domain) return undefined
-    const { id, status, dkimKeys } = domain
+    const { id, status, verifiedAt, warmsUp, dkimKeys } = domain
     if (dkimKeys.length === 0) throw new Error(`${name} has no DKIM key`)
     const keys = dkimKeys.map((row) => ({ selector: row.selector, algorithm: row.algorithm, key: keyOf(row) }))
-    return { id, name, status, returnPathHost: returnPathHost ?? `rp.${name}`, dkimKeys: keys }
+    return { id, name, status, verifiedAt, warmsUp, returnPathHost: returnPathHost ?? `rp.${name}`, dkimKeys: keys }
   }
 
   const find = recent({ read, ...KEEP })

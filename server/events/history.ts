@@ -1,20 +1,21 @@
-// How an outcome enters history: the tail that every statement shares which ends a send. It expects two CTEs before it:
-//   message(id, account_id, created_at, tenant_id, region, request, sandbox, status, reason, size_bytes)
-//   outcome(message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp)
+// How an outcome enters history. It expects two CTEs before it:
+//   message(id, account_id, created_at, tenant_id, region, request, sandbox, checks, status, reason, size_bytes)
+//   outcome(message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression)
 // One event for each recipient, in the same commit as the outcome.
 export const INTO_HISTORY = `
   kept_messages as (
-    insert into messages (id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, completed_at, request)
-    select id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, greatest(created_at, now()), request
+    insert into messages (
+      id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, completed_at, request, checks)
+    select id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, greatest(created_at, now()),
+      request, checks
     from message
   ),
   kept_recipients as (
-    insert into recipients (message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp)
-    select message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp from outcome
+    insert into recipients (message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression)
+    select message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression from outcome
   ),
   kept_events as (
     insert into events (id, message_id, account_id, status, reason, recipient, tenant_id, sandbox, created_at)
     select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, m.tenant_id, m.sandbox, greatest(m.created_at, now())
     from outcome o join message m on m.id = o.message_id
-  )
-  select id from message`
+  )`

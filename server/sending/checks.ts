@@ -1,9 +1,15 @@
-import { Reason, type RecipientOutcome, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { Reason, type RecipientOutcome, SmtpPhase, type Suppression } from '../../gen/verdict/v1/outcomes_pb.ts'
+import type { DatabaseClock } from '../db/clock.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import { fail } from '../errors.ts'
-import { type Address, isSpecialUse } from '../smtp/address.ts'
+import type { Breaker } from '../reputation/breaker.ts'
+import type { suppressionLookup } from '../reputation/suppression.ts'
+import type { DailyVolume, WarmUpDay } from '../reputation/warm-up.ts'
+import { type Address, isSpecialUse, matchingForm } from '../smtp/address.ts'
 import type { Engine, Lookup, Site } from '../smtp/attempt.ts'
 import { bounced, rejected } from './outcome.ts'
+
+const DAY_MS = 86_400_000
 
 /** One recipient on its way through the checks: it gets an outcome from the one that refuses it, a site once its server is known. */
 export interface Recipient {
@@ -22,13 +28,27 @@ export interface Simulated {
   route: { kind: 'suppression_list' } | Lookup
 }
 
-export interface CheckContext {
+export interface CheckContext extends Rules {
+  accountId: string
+  tenantId?: string
+  sandbox: boolean
   domain: SenderDomain
+  /** The day of a domain that warms up. */
+  warmUp?: WarmUpDay
+  signal: AbortSignal
+}
+
+/** What the checks ask. */
+export interface Rules {
   engine: Engine
+  clock: DatabaseClock
   simulated: SimulatorRoute
   /** Domains with a static route are exempt from the checks of their name. */
   hasStaticRoute(domain: string): boolean
-  signal: AbortSignal
+  /** Emails of a domain on a day so far. */
+  dailyVolume: DailyVolume
+  breaker: Breaker
+  suppressed: ReturnType<typeof suppressionLookup>
 }
 
 /** Why a check stands against a recipient: its outcome, and words for a dry run. */
@@ -37,37 +57,91 @@ export interface Refusal {
   detail: string
 }
 
-/** One check of one recipient: nothing when nothing stands against it. */
-export type RecipientCheck = (
-  recipient: Recipient,
-  context: CheckContext,
-) => Refusal | undefined | Promise<Refusal | undefined>
+/** One check of the recipients that are still undecided: a refusal for each that it stands against. Throws what refuses the whole message. */
+export type Check = (open: Recipient[], context: CheckContext) => Promise<(Refusal | undefined)[]>
 
 /** The sending domain belongs to the account; it must be verified too. */
-export const domainIsVerified: RecipientCheck = ({ address }, { domain }) =>
+export const domainIsVerified: Check = async (open, { domain }) =>
   domain.status === 'verified'
-    ? undefined
-    : {
+    ? []
+    : open.map(({ address }) => ({
         outcome: rejected(address.address, Reason.DOMAIN_NOT_VERIFIED),
         detail: `${domain.name} is ${domain.status}. Publish its DNS records and verify it`,
-      }
+      }))
 
-/** Nothing under a special-use top-level domain (RFC 6761) can ever be mailed. */
-export const addressCanBeMailed: RecipientCheck = ({ address }, { simulated, hasStaticRoute }) => {
-  const simulatedKind = simulated(address)?.route.kind
-  if (simulatedKind === 'invalid_address') return neverMailed(address, 'this simulator address is never mailed')
-  if (simulatedKind || hasStaticRoute(address.domain) || !isSpecialUse(address.domain)) return undefined
-  return neverMailed(address, `${address.domain} is under a special-use top-level domain`)
+/** A message that goes over the day's volume of a domain that warms up is refused as a whole. The claim has the last word. */
+export const warmUpAllows: Check = async (open, context) => {
+  const { accountId, domain, warmUp, clock, dailyVolume } = context
+  const emails = countedEmails(open, context)
+  if (!warmUp || emails === 0) return []
+  const sent = await dailyVolume(accountId, domain.name, warmUp.date)
+  if (sent + emails > warmUp.dailyLimit) throw overWarmUp(domain.name, warmUp, clock)
+  return []
 }
 
-/** The simulator's stand-in for a suppressed address. */
-export const addressIsNotSuppressed: RecipientCheck = ({ address }, { simulated }) =>
-  simulated(address)?.route.kind === 'suppression_list'
-    ? { outcome: rejected(address.address, Reason.SUPPRESSION_LIST), detail: 'this simulator address is suppressed' }
-    : undefined
+export function overWarmUp(domain: string, { day, dailyLimit }: WarmUpDay, clock: DatabaseClock) {
+  return fail(
+    'rate_limit_exceeded',
+    `${domain} is on day ${day} of its warm-up: ${dailyLimit} emails a day, and this message would go over it. Nothing was sent.`,
+    { retryAfterSeconds: Math.ceil((DAY_MS - (clock.now() % DAY_MS)) / 1_000) },
+  )
+}
+
+/** While too many emails of a domain bounce or are complained about, its circuit breaker lets none or few through. */
+export const breakerAllows: Check = async (open, context) => {
+  const { accountId, domain, sandbox, breaker } = context
+  const emails = countedEmails(open, context)
+  if (emails === 0) return []
+  const refusal = sandbox
+    ? await breaker.peek(accountId, domain.name)
+    : await breaker.admit(accountId, domain.name, emails)
+  if (refusal?.retryAfterSeconds === undefined) return []
+  throw fail(
+    'rate_limit_exceeded',
+    `Too many emails of ${domain.name} bounced or were complained about: its circuit breaker is ${refusal.state}. Nothing was sent. See GET /api/v1/stats.`,
+    { retryAfterSeconds: refusal.retryAfterSeconds },
+  )
+}
+
+/** The simulator's addresses count in no warm-up and no breaker. */
+export const countedEmails = (recipients: Recipient[], { simulated }: Pick<Rules, 'simulated'>) =>
+  recipients.filter(({ address, outcome }) => !outcome && !simulated(address)).length
+
+/** Nothing under a special-use top-level domain (RFC 6761) can ever be mailed. */
+export const addressCanBeMailed: Check = async (open, { simulated, hasStaticRoute }) =>
+  open.map(({ address }) => {
+    const simulatedKind = simulated(address)?.route.kind
+    if (simulatedKind === 'invalid_address') return neverMailed(address, 'this simulator address is never mailed')
+    if (simulatedKind || hasStaticRoute(address.domain) || !isSpecialUse(address.domain)) return undefined
+    return neverMailed(address, `${address.domain} is under a special-use top-level domain`)
+  })
+
+/** No suppression entry holds for the address: global, of the account, or of the tenant. When that cannot be known nothing is sent. */
+export const addressIsNotSuppressed: Check = async (open, { accountId, tenantId, suppressed, simulated }) => {
+  const emails = open.filter(({ address }) => !simulated(address)).map(({ address }) => matchingForm(address))
+  const entries = emails.length > 0 ? await suppressed({ accountId, tenantId, emails }) : new Map<string, Suppression>()
+  return open.map(({ address }) => {
+    if (simulated(address)?.route.kind === 'suppression_list') {
+      return suppressedAddress(address, 'this simulator address is suppressed')
+    }
+    const entry = entries.get(matchingForm(address))
+    return entry && suppressedAddress(address, 'the address is on a suppression list', entry)
+  })
+}
+
+function suppressedAddress({ address }: Address, detail: string, entry?: Suppression): Refusal {
+  const outcome = rejected(address, Reason.SUPPRESSION_LIST)
+  outcome.suppression = entry
+  return { outcome, detail }
+}
 
 /** The recipient's domain has a server that may be dialled. */
-export const exchangerIsKnown: RecipientCheck = async (recipient, { engine, simulated, signal }) => {
+export const exchangerIsKnown: Check = (open, context) => Promise.all(open.map((one) => findExchanger(one, context)))
+
+async function findExchanger(
+  recipient: Recipient,
+  { engine, simulated, signal }: CheckContext,
+): Promise<Refusal | undefined> {
   const { address } = recipient
   const startedAt = performance.now()
   const route = simulated(address)?.route

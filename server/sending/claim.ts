@@ -12,35 +12,102 @@ export interface Claim {
   createdAtMs: number
   tenantId?: string
   region: string
+  /** The sending domain. */
+  domain: string
   /** What Get email shows of the request. */
   request: object
   recipients: { eventId: string; email: string }[]
+  key?: KeyToTake
+  warmUp?: WarmUpShare
 }
 
+/** The idempotency key that a send takes with its claim. */
+export interface KeyToTake {
+  scope: string
+  key: string
+  /** SHA-256 of the request, in hex. */
+  requestHash: string
+}
+
+/** What a send takes of the day's volume of a domain that warms up. */
+export interface WarmUpShare {
+  /** The UTC day, `2026-01-31`. Its row is there: see warm-up.ts. */
+  day: string
+  dailyLimit: number
+  emails: number
+}
+
+/** Nothing is claimed unless it says `claimed`: the key is another send's, or the day's volume is used up. */
+export type Claimed = 'claimed' | 'key_taken' | 'over_warm_up'
+
+/** Takes the keys of the rows of `from`; an expired one is taken over where it stands. Gives the ids of the messages that have theirs. */
+export const takesKeys = (from: string) => `
+  taken as (
+    insert into idempotency_keys as kept (account_id, scope, key, message_id, request_hash, expires_at)
+    select distinct on (account_id, key_scope, key)
+      account_id, key_scope, key, id, decode(request_hash, 'hex'), now() + interval '24 hours'
+    from ${from} where key is not null order by account_id, key_scope, key, id
+    on conflict (account_id, scope, key) do update
+    set message_id = excluded.message_id, request_hash = excluded.request_hash, expires_at = excluded.expires_at
+    where kept.expires_at <= now()
+    returning message_id
+  )`
+
+// Locks are taken in this order everywhere: warm-up, keys, messages, recipients. The rows of the warm-up are locked before they are
+// read, so that no two statements let the same email through.
 const CLAIM = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
-      id uuid, account_id uuid, claim uuid, lease_ms int, created_at timestamptz, tenant_id text, region text,
-      request json, recipients json)
+      id uuid, account_id uuid, claim uuid, lease_ms int, created_at timestamptz, tenant_id text, region text, domain text,
+      request json, recipients json, key_scope text, key text, request_hash text, day date, daily_limit int, emails int)
+  ),
+  warm_up as materialized (
+    select w.account_id, w.domain, w.day, w.emails as used from warm_ups w
+    where (w.account_id, w.domain, w.day) in (select account_id, domain, day from input where day is not null)
+    order by w.account_id, w.domain, w.day for update
+  ),
+  admitted as materialized (
+    select * from (
+      select i.*, sum(i.emails) over (partition by i.account_id, i.domain, i.day order by i.id) as asked from input i
+    ) i
+    where i.day is null or i.asked <= i.daily_limit - (
+      select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day)
+  ),
+  ${takesKeys('admitted')},
+  winner as materialized (
+    select * from admitted where key is null or id in (select message_id from taken)
+  ),
+  warmed as (
+    update warm_ups w set emails = w.emails + n.emails
+    from (select account_id, domain, day, sum(emails) as emails from winner where day is not null group by 1, 2, 3) n
+    where w.account_id = n.account_id and w.domain = n.domain and w.day = n.day
   ),
   message as (
-    insert into open_messages (id, account_id, claim, lease_until, created_at, tenant_id, region, request)
-    select id, account_id, claim, now() + lease_ms * interval '1 millisecond', created_at, tenant_id, region, request from input
+    insert into open_messages (id, account_id, claim, lease_until, created_at, tenant_id, region, domain, request, key_scope, key,
+      warm_up_day, warm_up_emails)
+    select id, account_id, claim, now() + lease_ms * interval '1 millisecond', created_at, tenant_id, region, domain, request,
+      key_scope, key, day, emails
+    from winner
+  ),
+  recipient as (
+    insert into open_recipients (message_id, position, event_id, email, claim, lease_until)
+    select w.id, r.position, r.event_id, r.email, w.claim, now() + w.lease_ms * interval '1 millisecond'
+    from winner w, json_to_recordset(w.recipients) as r(position smallint, event_id uuid, email text)
   )
-  insert into open_recipients (message_id, position, event_id, email, claim, lease_until)
-  select i.id, r.position, r.event_id, r.email, i.claim, now() + i.lease_ms * interval '1 millisecond'
-  from input i, json_to_recordset(i.recipients) as r(position smallint, event_id uuid, email text)`
+  select i.id, case when w.id is not null then 'claimed' when a.id is not null then 'key_taken' else 'over_warm_up' end as claimed
+  from input i left join admitted a on a.id = i.id left join winner w on w.id = i.id`
 
 /** More would be taken from the time of the recipient's server, and blamed on it. */
 const CLAIM_MS = 5_000
 
-/** Claim: message, recipients and lease in one commit. A throw means that nobody knows; the sweeper removes what may be there. */
-export function claimStep(db: Database): (claim: Claim) => Promise<void> {
-  const commit = collector<{ json: string }, void>(async (rows) => {
-    await db.$client.unsafe(CLAIM, [jsonArray(rows)], { prepare: true })
-    return rows.map(() => undefined)
+/** Claim: message, recipients, key, warm-up and lease in one commit. A throw means that nobody knows; the sweeper removes what may be there. */
+export function claimStep(db: Database): (claim: Claim) => Promise<Claimed> {
+  const commit = collector<{ json: string; id: string }, Claimed>(async (rows) => {
+    const answers = await db.$client.unsafe(CLAIM, [jsonArray(rows)], { prepare: true })
+    const claimed = new Map(answers.map((row) => [row.id as string, row.claimed as Claimed]))
+    return rows.map(({ id }) => claimed.get(id)!)
   })
-  return (claim) => inTime(commit({ json: claimRow(claim) }), CLAIM_MS)
+  return (claim) => inTime(commit({ json: claimRow(claim), id: claim.messageId }), CLAIM_MS)
 }
 
 /** The row of a claim: also what a send carries into history that never reaches SMTP. */
@@ -53,8 +120,15 @@ export function claimRow(claim: Claim, more: object = {}): string {
     created_at: new Date(claim.createdAtMs).toISOString(),
     tenant_id: claim.tenantId ?? null,
     region: claim.region,
+    domain: claim.domain,
     request: claim.request,
     recipients: claim.recipients.map(({ eventId, email }, position) => ({ position, event_id: eventId, email })),
+    key_scope: claim.key?.scope,
+    key: claim.key?.key,
+    request_hash: claim.key?.requestHash,
+    day: claim.warmUp?.day,
+    daily_limit: claim.warmUp?.dailyLimit,
+    emails: claim.warmUp?.emails,
     ...more,
   })
 }

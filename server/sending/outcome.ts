@@ -9,9 +9,12 @@ import {
   SmtpEvidenceSchema,
   type SmtpPhase,
   SmtpPhaseSchema,
+  SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { wordsOf } from '../db/words.ts'
+import type { Strike } from '../reputation/strikes.ts'
 import type { Attempt } from '../smtp/attempt.ts'
+import { saysUserUnknown } from '../smtp/rules.ts'
 
 export const statusWords = wordsOf<DeliveryStatus>(DeliveryStatusSchema)
 export const reasonWords = wordsOf<Reason>(ReasonSchema)
@@ -86,9 +89,24 @@ export function summarise(outcomes: RecipientOutcome[]): { status: DeliveryStatu
   return { status, reason, inDoubt: outcomes.some((outcome) => outcome.inDoubt) ? true : undefined }
 }
 
-/** One recipient's outcome as the row that history keeps. */
+const HARD_STATUS = /^5\.1\.(1|3|6|10)$/
+
+/** What a bounce says against its address. The simulator's addresses and everything in doubt say nothing. */
+function strikeOf({ email, reason, smtp, inDoubt }: RecipientOutcome): Strike | null {
+  if (inDoubt || email.endsWith('@simulator.test')) return null
+  if (reason === Reason.MAILBOX_FULL) return 'full'
+  if (reason !== Reason.MAILBOX_DOES_NOT_EXIST) return null
+  const { enhanced = '', reply = '' } = smtp ?? {}
+  const isHard = HARD_STATUS.test(enhanced) || (enhanced === '' && saysUserUnknown(reply))
+  return isHard ? 'hard' : 'mailbox'
+}
+
+/** One recipient's outcome as the row that history keeps, and what is to be counted against the address. */
 export function outcomeRow(outcome: RecipientOutcome, position: number) {
   return {
+    strike: strikeOf(outcome),
+    strike_email: outcome.email.toLowerCase(),
+    suppression: outcome.suppression ? toJson(SuppressionSchema, outcome.suppression) : null,
     position,
     status: statusWords.word(outcome.status),
     reason: outcome.reason === undefined ? null : reasonWords.word(outcome.reason),

@@ -4,13 +4,15 @@ import { collector, isRowFault, jsonArray, sqlStateOf } from '../db/collector.ts
 import type { Database } from '../db/connect.ts'
 import { inTime } from '../db/in-time.ts'
 import { fail, NoAnswer, reasonOf } from '../errors.ts'
-import { INTO_HISTORY } from '../events/history.ts'
-import { type Claim, claimRow } from './claim.ts'
+import { type Claim, type Claimed, claimRow, takesKeys } from './claim.ts'
+import { ENDS_SENDS } from './ending.ts'
 import { outcomeRow, summaryRow } from './outcome.ts'
 import { storedOutcomes } from './stored.ts'
 
 const UNIQUE_VIOLATION = '23505'
-const OUTCOME_COLUMNS = 'position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json'
+const OUTCOME_COLUMNS =
+  'position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json, strike text, strike_email text'
+const OUTCOME = 'o.status, o.reason, o.retryable, o.in_doubt, o.smtp, o.suppression, o.strike, o.strike_email'
 
 // The message row goes first and carries everything else: locks are taken in the order message, recipient everywhere.
 const RECORD = `
@@ -20,7 +22,7 @@ const RECORD = `
   ),
   message as (
     delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
-    returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, false as sandbox,
+    returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain, false as sandbox, null::json as checks,
       i.status, i.reason, i.size_bytes, i.outcomes
   ),
   recipient as (
@@ -28,26 +30,31 @@ const RECORD = `
     returning o.message_id, o.position, o.event_id, o.email
   ),
   outcome as (
-    select r.message_id, r.position, r.event_id, r.email, o.status, o.reason, o.retryable, o.in_doubt, o.smtp
+    select r.message_id, r.position, r.event_id, r.email, ${OUTCOME}
     from message m
     cross join lateral json_to_recordset(m.outcomes) as o(${OUTCOME_COLUMNS})
     join recipient r on r.message_id = m.id and r.position = o.position
   ),
-  ${INTO_HISTORY}`
+  ${ENDS_SENDS}`
 
 const SETTLE = `
-  with message as materialized (
+  with input as materialized (
     select * from json_to_recordset($1::json) as r(
-      id uuid, account_id uuid, created_at timestamptz, tenant_id text, region text, request json, sandbox boolean,
-      status text, reason text, size_bytes int, recipients json, outcomes json)
+      id uuid, account_id uuid, created_at timestamptz, tenant_id text, region text, request json, domain text, sandbox boolean,
+      checks json, status text, reason text, size_bytes int, recipients json, outcomes json, key_scope text, key text,
+      request_hash text)
+  ),
+  ${takesKeys('input')},
+  message as materialized (
+    select * from input where key is null or id in (select message_id from taken)
   ),
   outcome as (
-    select m.id as message_id, r.position, r.event_id, r.email, o.status, o.reason, o.retryable, o.in_doubt, o.smtp
+    select m.id as message_id, r.position, r.event_id, r.email, ${OUTCOME}
     from message m
     cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text)
     join lateral json_to_recordset(m.outcomes) as o(${OUTCOME_COLUMNS}) on o.position = r.position
   ),
-  ${INTO_HISTORY}`
+  ${ENDS_SENDS}`
 
 export interface Verdicts {
   messageId: string
@@ -119,28 +126,41 @@ function recordStep(db: Database): (verdicts: Verdicts) => Promise<boolean> {
   return (verdicts) => commit({ json: recordRow(verdicts), messageId: verdicts.messageId })
 }
 
+/** A send that never reaches SMTP, as it ends: rejected, no_mx_record, dry run. */
+export interface Settled {
+  outcomes: RecipientOutcome[]
+  sandbox: boolean
+  /** Of a dry run: JSON of its checks. */
+  checks?: object[]
+}
+
 /**
- * Claim and record in one commit, for a send that never reaches SMTP: rejected, no_mx_record, dry run. Throws NoAnswer when nobody
- * knows for the time of a lease whether it is stored.
+ * Claim and record in one commit, for a send that never reaches SMTP. Nothing is stored when its key is another send's. Throws
+ * NoAnswer when nobody knows for the time of a lease whether it is stored.
  */
 export function settleStep(
   db: Database,
-): (claim: Claim, outcomes: RecipientOutcome[], sandbox: boolean) => Promise<void> {
-  const commit = collector<{ json: string }, void>(async (rows) => {
-    await db.$client.unsafe(SETTLE, [jsonArray(rows)], { prepare: true })
-    return rows.map(() => undefined)
+): (claim: Claim, settled: Settled) => Promise<Exclude<Claimed, 'over_warm_up'>> {
+  const commit = collector<{ json: string; id: string }, boolean>(async (rows) => {
+    const settled = await db.$client.unsafe(SETTLE, [jsonArray(rows)], { prepare: true })
+    const ids = new Set(settled.map((row) => row.id))
+    return rows.map(({ id }) => ids.has(id))
   })
-  return (claim, outcomes, sandbox) => {
-    const result = { ...summaryRow(outcomes), outcomes: outcomes.map(outcomeRow), size_bytes: 0, sandbox }
+  return (claim, { outcomes, sandbox, checks }) => {
+    const id = claim.messageId
+    const result = { ...summaryRow(outcomes), outcomes: outcomes.map(outcomeRow), size_bytes: 0, sandbox, checks }
     const json = claimRow(claim, result)
-    return tryUntil(performance.now() + claim.leaseMs, () =>
-      commit({ json }).catch(async (error) => {
+    /** Stored by an earlier try, whose answer was lost. */
+    const isStored = async () => (await storedOutcomes(db, id)).length > 0
+    return tryUntil(performance.now() + claim.leaseMs, async () => {
+      try {
+        return (await commit({ json, id })) || (await isStored()) ? 'claimed' : 'key_taken'
+      } catch (error) {
         const isRefused = isRowFault(error) && sqlStateOf(error) !== UNIQUE_VIOLATION
         if (isRefused) throw fail('transient_failure', 'The outcome could not be stored.', { cause: error })
-        // Stored by an earlier try, whose answer was lost.
-        const stored = await storedOutcomes(db, claim.messageId)
-        if (stored.length === 0) throw error
-      }),
-    )
+        if (await isStored()) return 'claimed'
+        throw error
+      }
+    })
   }
 }

@@ -1,5 +1,20 @@
 import type { Database } from '../db/connect.ts'
 
+/** Frees the keys of the messages in the CTE `released`, and gives back what they had taken of a warm-up. */
+export const GIVES_BACK = `
+  given_back as (
+    update warm_ups w set emails = w.emails - r.emails
+    from (
+      select account_id, domain, warm_up_day as day, sum(warm_up_emails) as emails from released
+      where warm_up_day is not null group by 1, 2, 3
+    ) r
+    where w.account_id = r.account_id and w.domain = r.domain and w.day = r.day
+  ),
+  freed as (
+    delete from idempotency_keys k using released r
+    where k.account_id = r.account_id and k.scope = r.key_scope and k.key = r.key and k.message_id = r.id
+  )`
+
 // One statement: no lock waits for this process to say its next word.
 const RELEASE = `
   with message as (
@@ -11,15 +26,17 @@ const RELEASE = `
   released as (
     delete from open_messages where id in (select id from message)
       and not exists (select from recipient where marked_at is not null)
-    returning id
+    returning *
   ),
   released_recipient as (
     delete from open_recipients where message_id in (select id from released)
-  )
+  ),
+  ${GIVES_BACK}
   select id from released`
 
 /**
- * Release, for a fault of ours after the claim and before any marker: the message goes as if the request had never come. False,
+ * Release, for a fault of ours after the claim and before any marker: the message goes as if the request had never come,
+ * and with it its key and its share of a warm-up. False,
  * and nothing is changed, when a marker is set or the claim is no longer ours.
  */
 export async function release(db: Database, messageId: string, claim: string): Promise<boolean> {

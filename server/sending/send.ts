@@ -1,48 +1,53 @@
 import { randomUUID } from 'node:crypto'
-import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { type CheckSchema, type SendResponse, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { create, toJson } from '@bufbuild/protobuf'
+import { CheckSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
-import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { newId, showId } from '../db/ids.ts'
+import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
 import { fail } from '../errors.ts'
-import type { Engine } from '../smtp/attempt.ts'
+import { warmUpDay } from '../reputation/warm-up.ts'
+import { answer, type DryRunCheck } from './answer.ts'
 import {
   addressCanBeMailed,
   addressIsNotSuppressed,
+  breakerAllows,
   type CheckContext,
+  countedEmails,
   domainIsVerified,
   exchangerIsKnown,
+  overWarmUp,
   type Recipient,
+  type Rules,
   type SimulatorRoute,
+  warmUpAllows,
 } from './checks.ts'
-import { type Claim, claimStep } from './claim.ts'
+import { type Claim, claimStep, type KeyToTake } from './claim.ts'
 import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
 import { markerStep } from './marker.ts'
 import type { Message } from './message.ts'
-import { delivered, simulatedOutcome, summarise } from './outcome.ts'
+import { delivered, simulatedOutcome } from './outcome.ts'
 import { recordUntil, settleStep } from './record.ts'
 import { release } from './release.ts'
 
-export type Send = (message: Message, options: SendOptions) => Promise<SendResponse>
+export type Send = (message: Message, options: SendOptions) => Promise<SendResponse | undefined>
 
 export interface SendOptions {
   accountId: string
   /** A dry run: everything is checked, nothing is sent. */
   sandbox: boolean
+  /** The idempotency key this send takes with its claim. */
+  key?: KeyToTake
   /** Aborts when the caller gave up. Honoured until the marker. */
   signal: AbortSignal
 }
 
-export interface SendParts {
+export interface SendParts extends Rules {
   db: Database
-  clock: DatabaseClock
-  engine: Engine
   senderDomains: SenderDomains
-  simulated: SimulatorRoute
-  hasStaticRoute(domain: string): boolean
+  /** Emails a day of a domain that warms up, from its first day on. */
+  warmUpSteps: readonly number[]
   /** The envelope sender of a message. */
   returnPath(messageId: string, domain: SenderDomain): string
   region: string
@@ -50,16 +55,18 @@ export interface SendParts {
   storeContent: boolean
 }
 
-/** In the order they are made; the first that refuses a recipient decides it. Warm-up and breaker belong behind `domain`. */
+/** In the order they are made; the first that refuses a recipient decides it. */
 const CHECKS = [
   { name: 'domain', check: domainIsVerified },
+  { name: 'warm_up', check: warmUpAllows },
+  { name: 'breaker', check: breakerAllows },
   { name: 'address', check: addressCanBeMailed },
   { name: 'suppression', check: addressIsNotSuppressed },
   { name: 'recipient_mx', check: exchangerIsKnown },
 ]
 
-/** The lease outlives the send's budget by this much: time for the record. */
-const LEASE_MARGIN_MS = 10_000
+/** The lease of a send outlives its budget: time for the record. */
+export const leaseOf = (sendBudgetMs: number) => sendBudgetMs + 10_000
 
 /**
  * The way of one send: checks -> claim -> SMTP, with the marker just before the final dot -> record. Each of the three is one
@@ -73,24 +80,30 @@ export function createSend(parts: SendParts): Send {
   const record = recordUntil(db)
   const settle = settleStep(db)
 
-  return async function send(message, { accountId, sandbox, signal }) {
+  return async function send(message, { accountId, sandbox, key, signal }) {
     const startedAtMs = performance.now()
     const domain = await parts.senderDomains.find(accountId, message.from.domain)
     if (!domain) throw notADomainOfTheAccount(message.from.domain)
+    const warmUp = warmUpDay(domain, parts.clock.now(), parts.warmUpSteps)
 
     const recipients: Recipient[] = message.to.map((address) => ({ address }))
-    const checks = await makeChecks(recipients, { ...parts, domain, signal })
-    const claimed = newClaim(parts, message, accountId)
+    const { tenantId } = message
+    const checks = await makeChecks(recipients, { ...parts, accountId, tenantId, sandbox, domain, warmUp, signal })
+    const claimed = newClaim(parts, message, { accountId, domain, key })
 
     if (sandbox || recipients.every((recipient) => recipient.outcome)) {
       const outcomes = recipients.map((recipient) => recipient.outcome ?? withoutSending(recipient, parts.simulated))
-      await settle(claimed, outcomes, sandbox)
-      return answer(claimed.messageId, outcomes, sandbox ? checks : undefined)
+      const settled = await settle(claimed, { outcomes, sandbox, checks: sandbox ? checks.map(checkJson) : undefined })
+      return settled === 'claimed' ? answer(claimed.messageId, outcomes, sandbox ? checks : undefined) : undefined
     }
 
+    const emails = countedEmails(recipients, parts)
+    if (warmUp && emails > 0) claimed.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, emails }
     const leaseUntilMs = performance.now() + claimed.leaseMs
     const [claiming, composing] = await Promise.allSettled([claim(claimed), compose(message, domain, claimed)])
     if (claiming.status === 'rejected') throw claiming.reason
+    if (claiming.value === 'key_taken') return undefined
+    if (claiming.value === 'over_warm_up') throw overWarmUp(domain.name, warmUp!, parts.clock)
     if (composing.status === 'rejected') {
       await undo(claimed)
       throw composing.reason
@@ -103,6 +116,7 @@ export function createSend(parts: SendParts): Send {
       content: composed.content,
       startedAtMs,
       budgetMs: parts.sendBudgetMs,
+      reference: claimed.messageId,
       signal,
     })
     if (fault && !marked) {
@@ -119,15 +133,13 @@ export function createSend(parts: SendParts): Send {
   }
 }
 
-type DryRunCheck = MessageInitShape<typeof CheckSchema>
-
 /** Walks the checks until every recipient is decided or none is left. What stands here as `payload` has passed by now. */
 async function makeChecks(recipients: Recipient[], context: CheckContext): Promise<DryRunCheck[]> {
   const made: DryRunCheck[] = [{ name: 'payload', passed: true }]
   for (const { name, check } of CHECKS) {
     const open = recipients.filter((recipient) => !recipient.outcome)
     if (open.length === 0) break
-    const refusals = await Promise.all(open.map((recipient) => check(recipient, context)))
+    const refusals = await check(open, context)
     open.forEach((recipient, i) => {
       recipient.outcome = refusals[i]?.outcome
     })
@@ -137,36 +149,27 @@ async function makeChecks(recipients: Recipient[], context: CheckContext): Promi
   return made
 }
 
+const checkJson = (check: DryRunCheck) => toJson(CheckSchema, create(CheckSchema, check)) as object
+
 function newClaim(
   { clock, region, sendBudgetMs, storeContent }: SendParts,
   message: Message,
-  accountId: string,
+  { accountId, domain, key }: { accountId: string; domain: SenderDomain; key?: KeyToTake },
 ): Claim {
   const createdAtMs = clock.now()
   return {
     messageId: newId(createdAtMs),
     accountId,
     claim: randomUUID(),
-    leaseMs: sendBudgetMs + LEASE_MARGIN_MS,
+    leaseMs: leaseOf(sendBudgetMs),
     createdAtMs,
     tenantId: message.tenantId,
     region,
+    domain: domain.name,
     request: storedRequest(message, storeContent),
     recipients: message.to.map(({ address }) => ({ eventId: newId(createdAtMs), email: address })),
+    key,
   }
-}
-
-function answer(messageId: string, outcomes: RecipientOutcome[], checks?: DryRunCheck[]): SendResponse {
-  const only = outcomes.length === 1 ? outcomes[0]! : undefined
-  return create(SendResponseSchema, {
-    messageId: showId('msg', messageId),
-    ...summarise(outcomes),
-    retryable: only?.retryable,
-    smtp: only?.smtp,
-    recipients: only ? [] : outcomes,
-    sandbox: checks ? true : undefined,
-    checks,
-  })
 }
 
 /** What a dry run says of a recipient that nothing stood against. */

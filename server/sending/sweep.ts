@@ -1,6 +1,7 @@
 import type { Database } from '../db/connect.ts'
 import { inTime } from '../db/in-time.ts'
-import { INTO_HISTORY } from '../events/history.ts'
+import { ENDS_SENDS } from './ending.ts'
+import { GIVES_BACK } from './release.ts'
 
 const EVERY_MS = 5_000
 const MESSAGES_A_ROUND = 100
@@ -9,14 +10,14 @@ const ROUND_MS = 60_000
 
 // One statement: no lock waits for a process that may be paused in its turn. The rows of the recipients go before they are looked
 // at: only what the delete returns shows a marker that was set a moment ago, and none can be set any more.
-const SWEEP = `
+const sweeping = (whose: string) => `
   with due as materialized (
-    select id from open_messages where lease_until < clock_timestamp() order by id limit ${MESSAGES_A_ROUND}
+    select id from open_messages where lease_until < clock_timestamp() and ${whose} order by id limit ${MESSAGES_A_ROUND}
     for update skip locked
   ),
   taken as (
     delete from open_messages m using due where m.id = due.id
-    returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request
+    returning m.*
   ),
   recipient as (
     delete from open_recipients o using due where o.message_id = due.id
@@ -25,16 +26,24 @@ const SWEEP = `
   outcome as (
     select message_id, position, event_id, email, 'bounced' as status,
       case when marked then 'connection_timeout' else 'temporary_failure' end as reason,
-      not marked as retryable, marked as in_doubt, null::json as smtp
+      not marked as retryable, marked as in_doubt, null::json as smtp, null::json as suppression, null as strike,
+      null as strike_email
     from recipient where message_id in (select message_id from recipient where marked)
   ),
   message as (
-    select taken.*, false as sandbox, first.status, first.reason, 0 as size_bytes
+    select taken.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes
     from taken join outcome first on first.message_id = taken.id and first.position = 0
   ),
-  ${INTO_HISTORY}
+  released as (
+    select * from taken where id not in (select id from message)
+  ),
+  ${GIVES_BACK},
+  ${ENDS_SENDS}
   union all
-  select null from taken where id not in (select id from message)`
+  select null from released`
+
+const SWEEP = sweeping('true')
+const SWEEP_ONE = sweeping('id = $1::uuid')
 
 export interface Swept {
   /** Messages with a marker: settled, the marked recipients in doubt, the others temporary failures. */
@@ -48,6 +57,11 @@ export async function sweep(db: Database): Promise<Swept> {
   const rows = await db.$client.unsafe(SWEEP, [], { prepare: true })
   const settled = rows.filter(({ id }) => id !== null).length
   return { settled, released: rows.length - settled }
+}
+
+/** The same for one message, for those who wait for it. */
+export async function sweepMessage(db: Database, messageId: string): Promise<void> {
+  await db.$client.unsafe(SWEEP_ONE, [messageId], { prepare: true })
 }
 
 /** Sweeps every five seconds until stopped. `report` hears of what was found and of rounds that failed (the next one tries again). */

@@ -1,4 +1,5 @@
-import { create } from '@bufbuild/protobuf'
+import { createHash } from 'node:crypto'
+import { create, toBinary } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import { and, eq } from 'drizzle-orm'
@@ -7,6 +8,7 @@ import {
   type GetEmailResponse,
   GetEmailResponseSchema,
   type SendRequest,
+  SendRequestSchema,
   type SendResponse,
 } from '../../gen/verdict/v1/emails_pb.ts'
 import { callerKey, logFieldsKey } from '../caller.ts'
@@ -17,6 +19,7 @@ import { isExpired, RETENTION_MS } from '../db/retention.ts'
 import { messages, recipients } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import type { StoredRequest } from '../sending/compose.ts'
+import type { Answered, Idempotency, IdempotencyKey } from '../sending/idempotency.ts'
 import { type Message, readMessage } from '../sending/message.ts'
 import { reasonWords, statusWords, summarise } from '../sending/outcome.ts'
 import type { Send } from '../sending/send.ts'
@@ -26,19 +29,29 @@ export interface EmailServiceParts {
   db: Database
   clock: DatabaseClock
   send: Send
+  idempotency: Idempotency
   /** Keyed hash of an address, for the log. */
   hashAddress(address: string): string
 }
 
-export function emailService({ db, clock, send, hashAddress }: EmailServiceParts): ServiceImpl<typeof EmailService> {
+export function emailService(parts: EmailServiceParts): ServiceImpl<typeof EmailService> {
+  const { db, clock, send, idempotency, hashAddress } = parts
+
+  /** A send or, with `sandbox`, its dry run, under the key of its header. */
   async function sendOne(request: SendRequest, context: HandlerContext, sandbox: boolean): Promise<SendResponse> {
     const { accountId } = context.values.get(callerKey)!
-    refuseIdempotencyKey(context.requestHeader)
-    const message = readMessage(request)
     const log = context.values.get(logFieldsKey)
-    Object.assign(log, { recipients: recipientsInLog(message, hashAddress), sandbox })
+    log.sandbox = sandbox
+    const run = (signal: AbortSignal, key?: IdempotencyKey) => {
+      const message = readMessage(request)
+      log.recipients = recipientsInLog(message, hashAddress)
+      return send(message, { accountId, sandbox, key, signal })
+    }
 
-    const response = await send(message, { accountId, sandbox, signal: context.signal })
+    const key = readKey(context, sandbox, request)
+    const response = key
+      ? replayHeaders(context, await idempotency.once(key, async () => run(NEVER, key)))
+      : (await run(context.signal))!
 
     Object.assign(log, {
       message_id: response.messageId,
@@ -84,11 +97,29 @@ function readSandbox(headers: Headers): boolean {
   })
 }
 
-/** A key that would be ignored is worse than none: its caller believes that a repeat sends nothing. */
-function refuseIdempotencyKey(headers: Headers): void {
-  if (!headers.has('idempotency-key')) return
-  const message = 'is not supported yet. Leave the header out; every request is a new send'
-  throw fail('invalid_payload', `Idempotency-Key ${message}.`, { fields: [{ field: 'Idempotency-Key', message }] })
+/** A send with a key goes on when its caller leaves: the repeat that follows finds its answer. */
+const NEVER = new AbortController().signal
+const PRINTABLE = /^[\x20-\x7e]{1,256}$/
+
+function readKey(context: HandlerContext, sandbox: boolean, request: SendRequest): IdempotencyKey | undefined {
+  const key = context.requestHeader.get('idempotency-key')
+  if (key === null) return undefined
+  if (!PRINTABLE.test(key)) {
+    const message = 'must be 1 to 256 printable ASCII characters'
+    throw fail('invalid_payload', `The header Idempotency-Key ${message}.`, {
+      fields: [{ field: 'Idempotency-Key', message }],
+    })
+  }
+  const { accountId } = context.values.get(callerKey)!
+  const scope = `${context.method.localName}/${sandbox ? 'sandbox' : 'live'}`
+  const requestHash = createHash('sha256').update(toBinary(SendRequestSchema, request)).digest('hex')
+  return { accountId, scope, key, requestHash }
+}
+
+function replayHeaders({ responseHeader }: HandlerContext, { response, replayed, mismatch }: Answered): SendResponse {
+  if (replayed) responseHeader.set('Idempotent-Replayed', 'true')
+  if (mismatch) responseHeader.set('Idempotency-Mismatch', 'body')
+  return response
 }
 
 function recipientsInLog(message: Message, hashAddress: EmailServiceParts['hashAddress']) {

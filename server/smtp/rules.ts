@@ -148,3 +148,7 @@ export const CODE_RULES: readonly Rule[] = [
 
 /** In the order of precedence. */
 export const RULES: readonly Rule[] = [...PHASE_RULES, ...STATUS_RULES, ...PROVIDER_RULES, ...TEXT_RULES, ...CODE_RULES]
+
+/** Whether the words of a reply say that there is no such user. */
+export const saysUserUnknown = (text: string) =>
+  [UNKNOWN_USER, USER_UNKNOWN, NOT_HERE, UNKNOWN_ABROAD].some((words) => words.test(text))

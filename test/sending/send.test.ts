@@ -22,7 +22,9 @@ beforeAll(async () => {
   })
 })
 afterAll(() => world.stop())
-beforeEach(() => {
+beforeEach(async () => {
+  // The bounces of one test are not to suppress the addresses of the next.
+  await world.db.$client`truncate suppressions, suppression_strikes`
   world.exchanger.messages.length = 0
   world.exchanger.sessions.length = 0
 })
@@ -33,7 +35,8 @@ const options = (more: { sandbox?: boolean; signal?: AbortSignal } = {}) => ({
   signal: new AbortController().signal,
   ...more,
 })
-const send = (change: Parameters<typeof message>[0] = {}, more = {}) => world.sendWith()(message(change), options(more))
+const send = (change: Parameters<typeof message>[0] = {}, more = {}) =>
+  world.sendAlone()(message(change), options(more))
 
 async function stored(messageId: string) {
   const id = readId('msg', messageId)!
@@ -161,7 +164,7 @@ test('in doubt: the reply to the final dot was lost; bounced/connection_timeout,
 
 test('no free connection in time is our fault: 500 transient_failure, the claim is released, no trace is left', async () => {
   const engine = world.engineWith({ limits: { dotAtLeastMs: 0 } })
-  const impatient = world.sendWith({ engine, sendBudgetMs: 600 })
+  const impatient = world.sendAlone({ engine, sendBudgetMs: 600 })
   script(world, { rcpt: 'stall' })
   const before = await rows()
   // The default limit of connections to one site, each held by a server that does not answer.
@@ -197,6 +200,8 @@ test('a dry run opens no SMTP connection, lists its checks and says what a real 
   expect(response.checks.map(({ name, passed }) => `${name} ${passed}`)).toEqual([
     'payload true',
     'domain true',
+    'warm_up true',
+    'breaker true',
     'address true',
     'suppression true',
     'recipient_mx true',
@@ -240,7 +245,7 @@ test.each(SIMULATED)(
 
 test('bodies are kept only where the operator stores content', async () => {
   const without = await send()
-  const kept = await world.sendWith({ storeContent: true })(message({ html: '<p>Hi</p>' }), options())
+  const kept = await world.sendAlone({ storeContent: true })(message({ html: '<p>Hi</p>' }), options())
   const requests = await world.db.$client`
     select request from messages where id in (${readId('msg', without.messageId)!}, ${readId('msg', kept.messageId)!}) order by id`
   expect(requests.map(({ request }) => [request.text, request.html])).toEqual([

@@ -37,6 +37,7 @@ function newClaim(emails = ['ann@example.net'], leaseMs = 40_000): Claim {
     leaseMs,
     createdAtMs,
     region: 'eu',
+    domain: 'example.test',
     request: { subject: 'Hello' },
     recipients: emails.map((email) => ({ eventId: newId(createdAtMs), email })),
   }
@@ -101,7 +102,7 @@ test('a message that is recorded twice keeps its first outcome', async () => {
 
 test('history refuses every update', async () => {
   const c = newClaim()
-  await settle(c, [rejected('ann@example.net', Reason.INVALID_ADDRESS)], false)
+  await settle(c, { outcomes: [rejected('ann@example.net', Reason.INVALID_ADDRESS)], sandbox: false })
   for (const [table, column] of [
     ['messages', 'id'],
     ['recipients', 'message_id'],
@@ -116,7 +117,7 @@ test('history refuses every update', async () => {
 
 test('a send that never reaches SMTP is claimed and recorded in one commit', async () => {
   const c = newClaim()
-  await settle(c, [rejected('ann@example.net', Reason.INVALID_ADDRESS)], true)
+  await settle(c, { outcomes: [rejected('ann@example.net', Reason.INVALID_ADDRESS)], sandbox: true })
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
   const [event] = await database.db
     .$client`select status, reason, sandbox from events where message_id = ${c.messageId}`
@@ -126,14 +127,16 @@ test('a send that never reaches SMTP is claimed and recorded in one commit', asy
 test('a settlement whose answer was lost is made again and stored once', async () => {
   const c = newClaim()
   const outcomes = [rejected('ann@example.net', Reason.INVALID_ADDRESS)]
-  await settle(c, outcomes, false)
-  await settle(c, outcomes, false)
+  await settle(c, { outcomes, sandbox: false })
+  await settle(c, { outcomes, sandbox: false })
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
 })
 
 test('a settlement that Postgres refuses fails at once and stores nothing', async () => {
   const c = newClaim(['nul\0@example.net'])
-  await expect(settle(c, [rejected('nul\0@example.net', Reason.INVALID_ADDRESS)], false)).rejects.toThrow('stored')
+  await expect(
+    settle(c, { outcomes: [rejected('nul\0@example.net', Reason.INVALID_ADDRESS)], sandbox: false }),
+  ).rejects.toThrow('stored')
   expect(await traces(c)).toEqual(GONE)
 })
 

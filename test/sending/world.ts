@@ -10,8 +10,12 @@ import { createDomain } from '../../server/domains/domains.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { createGuard } from '../../server/egress/guard.ts'
-import { readMessage } from '../../server/sending/message.ts'
-import { createSend } from '../../server/sending/send.ts'
+import { DEFAULT_LIMITS } from '../../server/limits.ts'
+import { createBreaker } from '../../server/reputation/breaker.ts'
+import { suppressionLookup } from '../../server/reputation/suppression.ts'
+import { dailyVolume } from '../../server/reputation/warm-up.ts'
+import { type Message, readMessage } from '../../server/sending/message.ts'
+import { createSend, type SendOptions } from '../../server/sending/send.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
 import type { EngineOptions } from '../../server/smtp/engine.ts'
 import { createEngine } from '../../server/smtp/engine.ts'
@@ -75,8 +79,18 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
       region: 'eu',
       sendBudgetMs: 30_000,
       storeContent: false,
+      warmUpSteps: DEFAULT_LIMITS.warmUp,
+      dailyVolume: dailyVolume(db),
+      breaker: createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }),
+      suppressed: suppressionLookup(db),
       ...more,
     })
+
+  /** A send without an idempotency key. */
+  const sendAlone = (...more: Parameters<typeof sendWith>) => {
+    const send = sendWith(...more)
+    return async (message: Message, options: Omit<SendOptions, 'key'>) => (await send(message, options))!
+  }
 
   async function stop(): Promise<void> {
     engine.close()
@@ -85,7 +99,21 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
     await database.drop()
   }
 
-  return { database, db, clock, sealer, account, exchanger, dns, simulator, engine, engineWith, sendWith, stop }
+  return {
+    database,
+    db,
+    clock,
+    sealer,
+    account,
+    exchanger,
+    dns,
+    simulator,
+    engine,
+    engineWith,
+    sendWith,
+    sendAlone,
+    stop,
+  }
 }
 
 /** A checked message to `ann@example.net` but for what is changed. */

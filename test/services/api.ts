@@ -2,14 +2,19 @@ import { createServiceImplSpec } from '@connectrpc/connect'
 import { pino } from 'pino'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createGate } from '../../server/access/gate.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
 import { createApp } from '../../server/http/app.ts'
 import { listen } from '../../server/http/listen.ts'
+import { createIdempotency } from '../../server/sending/idempotency.ts'
+import { leaseOf } from '../../server/sending/send.ts'
 import { emailService } from '../../server/services/emails.ts'
 import { eventService } from '../../server/services/events.ts'
+import { suppressionService } from '../../server/services/suppression.ts'
+import { matchingForm, parseAddress } from '../../server/smtp/address.ts'
 import { startWorld } from '../sending/world.ts'
 
 export type Api = Awaited<ReturnType<typeof startApi>>
@@ -23,12 +28,29 @@ export async function startApi(now?: () => number) {
     services: [
       createServiceImplSpec<typeof EmailService>(
         EmailService,
-        emailService({ db, clock, send: world.sendWith({ storeContent: true }), hashAddress: () => '0' }),
+        emailService({
+          db,
+          clock,
+          send: world.sendWith({ storeContent: true }),
+          idempotency: createIdempotency(db, leaseOf(30_000)),
+          hashAddress: () => '0',
+        }),
       ),
       createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock })),
+      createServiceImplSpec<typeof SuppressionService>(
+        SuppressionService,
+        suppressionService({
+          db,
+          clock,
+          matchingForm: (text) => {
+            const address = parseAddress(text)
+            return address && matchingForm(address)
+          },
+        }),
+      ),
     ],
     gate: createGate({ db, clock: world.clock }),
-    log: pino({ level: 'silent' }),
+    log: pino({ level: process.env.TEST_LOG ?? 'silent' }),
     checks: async () => ({ database: 'ok' }),
     about: { version: 'test', region: 'eu' },
   })

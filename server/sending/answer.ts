@@ -1,0 +1,22 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import { type CheckSchema, type SendResponse, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { showId } from '../db/ids.ts'
+import { summarise } from './outcome.ts'
+
+export type DryRunCheck = MessageInitShape<typeof CheckSchema>
+
+/** The answer of a send, the same whether it has just ended or is read back for a repeat. `checks` are there for a dry run. */
+export function answer(messageId: string, outcomes: RecipientOutcome[], checks?: DryRunCheck[]): SendResponse {
+  const only = outcomes.length === 1 ? outcomes[0]! : undefined
+  return create(SendResponseSchema, {
+    messageId: showId('msg', messageId),
+    ...summarise(outcomes),
+    retryable: only?.retryable,
+    smtp: only?.smtp,
+    suppression: only?.suppression,
+    recipients: only ? [] : outcomes,
+    sandbox: checks ? true : undefined,
+    checks,
+  })
+}

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createKey } from '../../server/access/keys.ts'
+import { SCOPES } from '../../server/access/scopes.ts'
+import { newId } from '../../server/db/ids.ts'
+import { type Api, startApi } from './api.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.stop())
+beforeEach(() => {
+  api.world.exchanger.script = {}
+  api.world.exchanger.messages.length = 0
+})
+
+const TO = 'ann@example.net'
+const send = (key: string, change: object = {}, headers: Record<string, string> = {}, apiKey?: string) =>
+  api.send({ to: TO, ...change }, { 'idempotency-key': key, ...headers }, apiKey)
+const mails = () => api.world.exchanger.messages.length
+
+test('a repeat gives the original answer, byte for byte, says so, and sends nothing', async () => {
+  const first = await send('order-1')
+  const repeat = await send('order-1')
+  expect(first.json.status).toBe('delivered')
+  expect([first.headers.get('idempotent-replayed'), repeat.headers.get('idempotent-replayed')]).toEqual([null, 'true'])
+  expect(repeat.text).toBe(first.text)
+  expect(repeat.headers.get('idempotency-mismatch')).toBeNull()
+  expect(mails()).toBe(1)
+})
+
+test.each(['bounced', 'rejected', 'dry run'])(
+  'the repeat of a send that was %s is byte-identical too',
+  async (kind) => {
+    const to = { bounced: 'policy_block', rejected: 'suppression_list', 'dry run': 'mailbox_full' }[kind]
+    const headers: Record<string, string> = kind === 'dry run' ? { 'x-service-sandbox': 'true' } : {}
+    const change = { to: [`${to}@simulator.test`, 'delivered@simulator.test'] }
+    const first = await send(`kind-${kind}`, change, headers)
+    expect((await send(`kind-${kind}`, change, headers)).text).toBe(first.text)
+  },
+)
+
+test('the original answer is given whatever the new body is, and Idempotency-Mismatch says that it differs', async () => {
+  const first = await send('order-2')
+  for (const change of [{ subject: 'Another' }, { to: 'not an address' }, { from: 'a@elsewhere.test' }]) {
+    const repeat = await send('order-2', change)
+    expect(repeat.text).toBe(first.text)
+    expect(repeat.headers.get('idempotency-mismatch')).toBe('body')
+  }
+  expect(mails()).toBe(1)
+})
+
+test('4xx and 500 leave the key free', async () => {
+  expect((await send('order-3', { to: 'nobody' })).status).toBe(400)
+  expect((await send('order-3', { from: 'a@elsewhere.test' })).status).toBe(403)
+  api.world.dns.zone['MX broken.org'] = 'servfail'
+  expect((await send('order-3', { to: 'ann@broken.org' })).status).toBe(500)
+  expect((await send('order-3')).json.status).toBe('delivered')
+  expect(mails()).toBe(1)
+})
+
+test('200 concurrent requests with one key: one mail, equal bodies', async () => {
+  api.world.exchanger.script = { dot: { after: 300, act: '250 2.0.0 ok' } }
+  const answers = await Promise.all(Array.from({ length: 200 }, () => send('order-4')))
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+  expect(answers.filter(({ headers }) => headers.get('idempotent-replayed') === null)).toHaveLength(1)
+  expect(mails()).toBe(1)
+})
+
+test('concurrent requests with one key and a fault get the error of the first, and the key stays free', async () => {
+  const answers = await Promise.all(Array.from({ length: 20 }, () => send('order-5', { to: 'nobody' })))
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 400))
+  expect((await send('order-5')).json.status).toBe('delivered')
+})
+
+test('a fault of another body is not the fault of this one', async () => {
+  const [bad, good] = await Promise.all([send('order-6', { to: 'nobody' }), send('order-6')])
+  expect([bad.status, good.status]).toEqual([400, 200])
+})
+
+test('live and sandbox, send and validate, and two accounts never share a key', async () => {
+  const live = await send('order-7')
+  const sandbox = await send('order-7', {}, { 'x-service-sandbox': 'true' })
+  const validated = await api.call('POST', '/api/v1/emails/validate', {
+    headers: { 'idempotency-key': 'order-7' },
+    body: { to: TO, from: 'hello@example.test', subject: 'Hello', text: 'Hi' },
+  })
+  const stranger = await send('order-7', {}, {}, api.keys.stranger)
+  const ids = [live, sandbox, validated].map(({ json }) => json.message_id)
+  expect(new Set(ids).size).toBe(3)
+  expect(stranger.json.error).toBe('domain_not_verified')
+  expect(mails()).toBe(1)
+})
+
+test("another API key of the account keeps the account's idempotency keys", async () => {
+  const first = await send('order-8')
+  const { world } = api
+  const rotated = await createKey(world.db, world.clock, {
+    accountId: world.account.id,
+    name: 'rotated',
+    kind: 'live',
+    scopes: SCOPES,
+  })
+  expect((await send('order-8', {}, {}, rotated.key)).text).toBe(first.text)
+})
+
+test('a key is 1 to 256 printable ASCII characters, else 400 invalid_payload', async () => {
+  for (const key of ['', 'x'.repeat(257), 'tab\there', 'caf\u00e9']) {
+    const { status, json } = await send(key)
+    expect([status, json.error, json.details[0].field]).toEqual([400, 'invalid_payload', 'Idempotency-Key'])
+  }
+  expect((await send('x'.repeat(256))).status).toBe(200)
+})
+
+test("a key expires 24 hours after its first request, by the database's clock: then it sends anew", async () => {
+  const sql = api.world.db.$client
+  const first = await send('order-9')
+  const age = (
+    time: string,
+  ) => sql`update idempotency_keys set expires_at = now() + interval '24 hours' - ${time}::interval
+    where key = 'order-9'`
+  const [row] = await sql`select round(extract(epoch from expires_at - now()) / 60)::int as minutes
+    from idempotency_keys where key = 'order-9'`
+  expect(row!.minutes).toBe(24 * 60)
+  await age('23:59:59')
+  expect((await send('order-9')).text).toBe(first.text)
+  await age('24:00:01')
+  const anew = await send('order-9')
+  expect(anew.json.message_id).not.toBe(first.json.message_id)
+  expect((await send('order-9')).text).toBe(anew.text)
+  expect(mails()).toBe(2)
+})
+
+test('the first that died before its marker leaves the key to a waiter; what had a marker is answered in doubt', async () => {
+  const sql = api.world.db.$client
+  for (const marked of [false, true]) {
+    const id = newId(Date.now())
+    const key = `died-${marked}`
+    await sql`insert into open_messages (id, account_id, claim, lease_until, created_at, region, domain, request, key_scope, key)
+      values (${id}, ${api.world.account.id}, ${randomUUID()}, clock_timestamp() + interval '300 ms', now(), 'eu', 'example.test',
+        '{"subject": "Hello"}', 'send/live', ${key})`
+    await sql`insert into open_recipients (message_id, position, event_id, email, claim, lease_until, marked_at)
+      select id, 0, ${newId(Date.now())}::uuid, ${TO}, claim, lease_until, ${marked ? sql`now()` : null} from open_messages where id = ${id}`
+    await sql`insert into idempotency_keys (account_id, scope, key, message_id, request_hash, expires_at)
+      values (${api.world.account.id}, 'send/live', ${key}, ${id}, '\\x00', now() + interval '24 hours')`
+    const { json, headers } = await send(key)
+    expect(json).toMatchObject(marked ? { reason: 'connection_timeout', in_doubt: true } : { status: 'delivered' })
+    expect(headers.get('idempotent-replayed')).toBe(marked ? 'true' : null)
+    expect(headers.get('idempotency-mismatch')).toBe(marked ? 'body' : null)
+  }
+  expect(mails()).toBe(1)
+})
+
+test('a send with a key goes on when its caller leaves', async () => {
+  const { exchanger } = api.world
+  const leaving = new AbortController()
+  exchanger.script = {
+    rcpt: () => {
+      leaving.abort()
+      return undefined
+    },
+  }
+  const request = { to: TO, from: 'hello@example.test', subject: 'Hello', text: 'Hi' }
+  await fetch(`${api.url}/api/v1/emails/send`, {
+    method: 'POST',
+    signal: leaving.signal,
+    headers: {
+      authorization: `Bearer ${api.keys.live}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'left',
+    },
+    body: JSON.stringify(request),
+  }).catch(() => {})
+  const repeat = await send('left')
+  expect([repeat.json.status, repeat.headers.get('idempotent-replayed')]).toEqual(['delivered', 'true'])
+  expect(mails()).toBe(1)
+})
