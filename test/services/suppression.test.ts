@@ -1,0 +1,326 @@
+import { createClient } from '@connectrpc/connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
+import { and, eq } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { newId, showId } from '../../server/db/ids.ts'
+import { EVERYBODY, suppressions } from '../../server/db/schema.ts'
+import { type Api, startApi } from './api.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.stop())
+
+type Entry = Record<string, string>
+
+const PATH = '/api/v1/suppression'
+const importAll = (body: object, key?: string) => api.call('POST', `${PATH}/import`, { body, key })
+const add = (body: object, key?: string) => api.call('POST', PATH, { body, key })
+const list = (query: string, key?: string) => api.call('GET', `${PATH}?${query}`, { key })
+const remove = (email: string, query = '', key?: string) => api.call('DELETE', `${PATH}/${email}${query}`, { key })
+const listed = async (query: string): Promise<Entry[]> => (await list(query)).json.entries
+
+/** A row of the table as it is, also of other accounts. */
+async function insert(email: string, change: Partial<typeof suppressions.$inferInsert> = {}) {
+  const row = { id: newId(Date.now()), accountId: api.world.account.id, tenantId: '', email, reason: 'bounce' as const }
+  await api.world.db.insert(suppressions).values({ ...row, ...change })
+}
+
+async function rowOf(email: string, tenantId = '') {
+  const [row] = await api.world.db
+    .select()
+    .from(suppressions)
+    .where(and(eq(suppressions.email, email), eq(suppressions.tenantId, tenantId)))
+  return row
+}
+
+async function countRows(): Promise<number> {
+  return api.world.db.$count(suppressions)
+}
+
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+test('an import tells what was imported, what was there already and what is no address', async () => {
+  await add({ email: 'there@import.example' })
+  const emails = ['new@import.example', 'there@import.example', 'no address', 'NEW@import.example', '', 'a@b']
+  expect((await importAll({ emails })).json).toEqual({
+    imported: 1,
+    already_suppressed: 2,
+    invalid: 3,
+    total: 6,
+    errors: [
+      { index: 2, email: 'no address', error: 'invalid_address' },
+      { index: 4, email: '', error: 'invalid_address' },
+      { index: 5, email: 'a@b', error: 'invalid_address' },
+    ],
+  })
+  expect(await listed('email=new@import.example')).toEqual([
+    { email: 'new@import.example', scope: 'account', reason: 'import', created_at: TIME },
+  ])
+  expect((await importAll({ emails })).json).toMatchObject({ imported: 0, already_suppressed: 3, invalid: 3 })
+})
+
+test('an import of which nothing is an address is answered, not refused', async () => {
+  expect(await importAll({ emails: ['x'] })).toMatchObject({ status: 200, json: { imported: 0, invalid: 1, total: 1 } })
+})
+
+test('mixed case and internationalised domains are one address', async () => {
+  const emails = ['Ann@Bücher.example', 'ann@xn--bcher-kva.example', 'ANN@BÜCHER.EXAMPLE', '"ann"@bücher.example']
+  expect((await importAll({ emails })).json).toMatchObject({ imported: 1, already_suppressed: 3, invalid: 0 })
+  const [entry] = await listed(`email=${encodeURIComponent('aNN@bücher.Example')}`)
+  expect(entry).toMatchObject({ email: 'ann@xn--bcher-kva.example' })
+  expect((await add({ email: 'Ann@BÜCHER.example' })).json).toEqual(entry)
+  expect((await remove(encodeURIComponent('Ann@Bücher.example'))).status).toBe(200)
+  expect(await listed('email=ann@xn--bcher-kva.example')).toEqual([])
+})
+
+test('the reason of an import is import, of an added entry manual, or what the caller says', async () => {
+  await importAll({ emails: ['old@reason.example'], reason: 'complaint' })
+  expect((await listed('email=old@reason.example'))[0]).toMatchObject({ reason: 'complaint' })
+  expect((await add({ email: 'plain@reason.example' })).json).toMatchObject({ reason: 'manual' })
+  expect((await add({ email: 'told@reason.example', reason: 'bounce' })).json).toMatchObject({ reason: 'bounce' })
+})
+
+test('an entry that stays keeps its reason, its message and its time', async () => {
+  const messageId = newId(Date.now())
+  const createdAt = new Date('2026-01-02T03:04:05.678Z')
+  await insert('kept@stay.example', { messageId, detail: '550 5.1.1 unknown', createdAt })
+  expect((await importAll({ emails: ['kept@stay.example'] })).json).toMatchObject({
+    imported: 0,
+    already_suppressed: 1,
+  })
+  expect((await add({ email: 'kept@stay.example', reason: 'manual' })).json).toEqual({
+    email: 'kept@stay.example',
+    scope: 'account',
+    reason: 'bounce',
+    message_id: showId('msg', messageId),
+    detail: '550 5.1.1 unknown',
+    created_at: '2026-01-02T03:04:05.678Z',
+  })
+})
+
+test.each([
+  ['expires', 3_600_000],
+  ['has expired', -3_600_000],
+])('an entry that %s is replaced by one that stays', async (_, inMs) => {
+  const stale = { detail: 'full', messageId: newId(Date.now()), expiresAt: new Date(Date.now() + inMs) }
+  await insert(`import${inMs}@expiry.example`, stale)
+  await insert(`add${inMs}@expiry.example`, stale)
+  expect((await importAll({ emails: [`import${inMs}@expiry.example`] })).json).toMatchObject({ imported: 1 })
+  await add({ email: `add${inMs}@expiry.example` })
+  for (const [word, reason] of [
+    ['import', 'import'],
+    ['add', 'manual'],
+  ]) {
+    const email = `${word}${inMs}@expiry.example`
+    expect(await listed(`email=${email}`)).toEqual([{ email, scope: 'account', reason, created_at: TIME }])
+  }
+})
+
+test('an entry that has expired is not listed and cannot be removed', async () => {
+  await insert('over@gone.example', { expiresAt: new Date(Date.now() - 1_000) })
+  await insert('week@gone.example', { expiresAt: new Date(Date.now() + 60_000) })
+  expect(await listed('email=over@gone.example')).toEqual([])
+  expect(await listed('email=week@gone.example')).toMatchObject([{ expires_at: TIME }])
+  expect((await remove('over@gone.example')).status).toBe(404)
+})
+
+test('the list of a tenant and that of the account are apart', async () => {
+  await importAll({ emails: ['a@tenant.example'], tenant_id: 'acme' })
+  await importAll({ emails: ['a@tenant.example'], tenant_id: 'zeta' })
+  expect((await importAll({ emails: ['a@tenant.example'] })).json).toMatchObject({ imported: 1 })
+  expect((await listed('email=a@tenant.example')).map(({ scope, tenant_id }) => [scope, tenant_id])).toEqual([
+    ['account', undefined],
+    ['tenant', 'zeta'],
+    ['tenant', 'acme'],
+  ])
+  expect(await listed('tenant_id=acme')).toMatchObject([{ email: 'a@tenant.example', tenant_id: 'acme' }])
+  expect((await remove('a@tenant.example', '?tenant_id=acme')).json).toEqual({})
+  expect((await remove('a@tenant.example', '?tenant_id=acme')).status).toBe(404)
+  expect(await listed('email=a@tenant.example')).toHaveLength(2)
+  await remove('a@tenant.example')
+  expect(await listed('email=a@tenant.example')).toMatchObject([{ tenant_id: 'zeta' }])
+})
+
+test('a removed address can be mailed again, and added anew', async () => {
+  await add({ email: 'back@remove.example' })
+  expect(await remove('BACK@remove.example')).toMatchObject({ status: 200, text: '{}' })
+  expect(await listed('email=back@remove.example')).toEqual([])
+  expect(await remove('back@remove.example')).toMatchObject({ status: 404, json: { error: 'not_found' } })
+  expect((await add({ email: 'back@remove.example' })).status).toBe(200)
+})
+
+test.each([
+  ['plus+tag@path.example', 'plus+tag@path.example'],
+  ['plus+tag@path.example', 'plus%2Btag%40path.example'],
+  ['a/b@path.example', 'a%2Fb@path.example'],
+  ['per%25cent@path.example', 'per%2525cent@path.example'],
+  ['who?@path.example', 'who%3F@path.example'],
+  ['hash#tag@path.example', 'hash%23tag@path.example'],
+  ['"two words"@path.example', '%22two%20words%22@path.example'],
+])('%s in a path is written %s', async (email, path) => {
+  expect((await add({ email })).json).toMatchObject({ email })
+  expect((await remove(path)).status).toBe(200)
+})
+
+test('what is imported while it is imported elsewhere is counted once', async () => {
+  const emails = Array.from({ length: 300 }, (_, i) => `${i}@race.example`)
+  const answers = await Promise.all([emails, emails.toReversed(), emails].map((emails) => importAll({ emails })))
+  const total = answers.reduce((sum, { json }) => sum + json.imported, 0)
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(total).toBe(300)
+})
+
+test('an address added and removed by many at once is there or not there, and no call fails', async () => {
+  const calls = Array.from({ length: 40 }, (_, i) =>
+    i % 2 ? remove('busy@race.example') : add({ email: 'busy@race.example' }),
+  )
+  for (const { status, json } of await Promise.all(calls)) {
+    expect(status === 404 || (status === 200 && (json.email === 'busy@race.example' || json.email === undefined))).toBe(
+      true,
+    )
+  }
+})
+
+test('a global entry that holds for an address is shown with it, without what made it', async () => {
+  await insert('g@global.example', { accountId: EVERYBODY, messageId: newId(Date.now()), detail: 'of another account' })
+  expect(await listed('email=G@global.example')).toEqual([
+    { email: 'g@global.example', scope: 'global', reason: 'bounce', created_at: TIME },
+  ])
+  expect((await listed('limit=100')).map(({ email }) => email)).not.toContain('g@global.example')
+  expect(await listed('email=g@global.example&tenant_id=acme')).toEqual([])
+})
+
+test('a global entry is never touched by an account', async () => {
+  await insert('h@global.example', { accountId: EVERYBODY, expiresAt: new Date(Date.now() + 60_000) })
+  const before = await rowOf('h@global.example')
+  expect(await remove('h@global.example')).toMatchObject({
+    status: 404,
+    json: { error: 'not_found', message: expect.stringContaining('global') },
+  })
+  expect((await importAll({ emails: ['h@global.example'] })).json).toMatchObject({ imported: 1 })
+  expect((await remove('h@global.example')).status).toBe(200)
+  expect(await rowOf('h@global.example')).toEqual(before)
+})
+
+test('lists are newest first, and pages of one give every entry once', async () => {
+  const emails = Array.from({ length: 7 }, (_, i) => `${i}@pages.example`)
+  for (const email of emails) await add({ email, tenant_id: 'pages' })
+  const seen: string[] = []
+  let cursor = ''
+  for (let page = 0; page < 10; page++) {
+    const { json } = await list(`tenant_id=pages&limit=1${cursor && `&cursor=${cursor}`}`)
+    expect(json.has_more).toBe(json.next_cursor !== undefined)
+    seen.push(...json.entries.map(({ email }: Entry) => email))
+    if (!json.has_more) break
+    cursor = json.next_cursor
+  }
+  expect(seen).toEqual(emails.toReversed())
+})
+
+test('filters must all match', async () => {
+  await add({ email: 'f@filter.example', reason: 'complaint', tenant_id: 'filter' })
+  await add({ email: 'g@filter.example', tenant_id: 'filter' })
+  const found = async (query: string) => (await listed(query)).map(({ email }) => email)
+  expect(await found('tenant_id=filter&reason=complaint')).toEqual(['f@filter.example'])
+  expect(await found('tenant_id=filter&email=g@filter.example')).toEqual(['g@filter.example'])
+  expect(await found('email=g@filter.example&reason=complaint')).toEqual([])
+  expect(await found('tenant_id=unknown')).toEqual([])
+})
+
+test('a cursor of other filters, of another list, or one that was tampered with, is refused', async () => {
+  for (const email of ['a@cursor.example', 'b@cursor.example']) await add({ email, tenant_id: 'cursor' })
+  const { next_cursor: cursor } = (await list('tenant_id=cursor&limit=1')).json
+  expect((await list(`tenant_id=cursor&limit=2&cursor=${cursor}`)).status).toBe(200)
+  expect((await list(`tenant_id=other&cursor=${cursor}`)).status).toBe(400)
+  expect((await list(`cursor=${cursor}`)).status).toBe(400)
+  const plain = (await list('limit=1')).json.next_cursor
+  expect((await api.call('GET', `/api/v1/events?cursor=${plain}`)).status).toBe(400)
+  for (let at = 0; at < cursor.length; at += 5) {
+    const changed = cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1)
+    const { status, json } = await list(`tenant_id=cursor&limit=1&cursor=${changed}`)
+    expect([status, json.error, json.details?.[0]?.field]).toEqual([400, 'invalid_payload', 'cursor'])
+  }
+})
+
+const tooMany = Array.from({ length: 10_001 }, (_, i) => `${i}@many.example`)
+
+test.each([
+  ['POST', '/import', { emails: [] }, 'emails'],
+  ['POST', '/import', {}, 'emails'],
+  ['POST', '/import', { emails: tooMany }, 'emails'],
+  ['POST', '/import', { emails: 'a@bad.example' }, 'emails'],
+  ['POST', '/import', { emails: ['a@bad.example', 7] }, 'emails[1]'],
+  ['POST', '/import', { emails: ['a@bad.example'], tenant_id: '' }, 'tenant_id'],
+  ['POST', '/import', { emails: ['a@bad.example'], tenant_id: 't'.repeat(129) }, 'tenant_id'],
+  ['POST', '/import', { emails: ['a@bad.example'], tenant_id: 'a\0b' }, 'tenant_id'],
+  ['POST', '/import', { emails: ['a@bad.example'], tenant_id: '\ud800' }, 'tenant_id'],
+  ['POST', '/import', { emails: ['a@bad.example'], reason: 'unsubscribe' }, 'reason'],
+  ['POST', '/import', { emails: ['a@bad.example'], scope: 'global' }, 'scope'],
+  ['POST', '', {}, 'email'],
+  ['POST', '', { email: 'Ann <a@bad.example>' }, 'email'],
+  ['POST', '', { email: 'a@bad.example\0' }, 'email'],
+  ['POST', '', { email: 'a@bad.example', tenant_id: '\n' }, 'tenant_id'],
+  ['POST', '', { email: 'a@bad.example', reason: 'x' }, 'reason'],
+  ['POST', '', { email: 'a@bad.example', expires_at: '2026-01-01' }, 'expires_at'],
+  ['DELETE', '/nobody', undefined, 'email'],
+  ['DELETE', '/%00', undefined, 'email'],
+  ['DELETE', '/a@bad.example?tenant_id=', undefined, 'tenant_id'],
+  ['DELETE', '/a@bad.example?tenant=x', undefined, 'tenant'],
+  ['DELETE', '/a@bad.example?email=b@bad.example', undefined, 'email'],
+  ['GET', '?email=nobody', undefined, 'email'],
+  ['GET', '?reason=unknown', undefined, 'reason'],
+  ['GET', '?tenant_id=%00', undefined, 'tenant_id'],
+  ['GET', '?limit=0', undefined, 'limit'],
+  ['GET', '?limit=101', undefined, 'limit'],
+  ['GET', '?cursor=AAAA', undefined, 'cursor'],
+  ['GET', '?scope=global', undefined, 'scope'],
+] as const)(
+  '%s %s with bad input %#: 400 invalid_payload names the field, nothing changed',
+  async (method, path, body, field) => {
+    const before = await countRows()
+    const { status, json } = await api.call(method, PATH + path, { body })
+    expect([status, json.error, json.details?.[0]?.field]).toEqual([400, 'invalid_payload', field])
+    expect(await countRows()).toBe(before)
+  },
+)
+
+test('import is no address: other methods of its path are refused', async () => {
+  expect((await remove('import')).status).toBe(405)
+})
+
+test('an entry of another account is byte for byte like one that nobody has', async () => {
+  await add({ email: 'ours@alien.example', tenant_id: 'acme' })
+  const before = await countRows()
+  const answer = async (email: string, query: string) => {
+    const calls = [await remove(email, query, api.keys.stranger), await list(`email=${email}`, api.keys.stranger)]
+    return calls.map(({ status, text, json }) => [
+      status,
+      text.replaceAll(json.request_id, 'id').replaceAll(email, 'it'),
+    ])
+  }
+  for (const query of ['', '?tenant_id=acme']) {
+    expect(await answer('ours@alien.example', query)).toEqual(await answer('none@alien.example', query))
+  }
+  expect((await list('tenant_id=acme', api.keys.stranger)).json).toEqual({ entries: [], has_more: false })
+  expect(await countRows()).toBe(before)
+  const theirs = await importAll({ emails: ['ours@alien.example'], tenant_id: 'acme' }, api.keys.stranger)
+  expect(theirs.json).toMatchObject({ imported: 1, already_suppressed: 0 })
+  expect(await listed('email=ours@alien.example')).toHaveLength(1)
+})
+
+test('gRPC gives the same answers, and refuses what is no value of the contract', async () => {
+  const client = createClient(SuppressionService, createGrpcTransport({ baseUrl: api.url }))
+  const headers = { authorization: `Bearer ${api.keys.live}` }
+  const imported = await client.import({ emails: ['a@grpc.example', 'x'] }, { headers })
+  expect(imported).toMatchObject({ imported: 1, alreadySuppressed: 0, invalid: 1, total: 2 })
+  expect((await client.list({ email: 'a@grpc.example' }, { headers })).entries).toMatchObject([
+    { email: 'a@grpc.example' },
+  ])
+  await expect(client.add({ email: 'b@grpc.example', reason: 9 as never }, { headers })).rejects.toThrow('reason')
+  await expect(client.list({ reason: 0 }, { headers })).rejects.toThrow('reason')
+  await client.remove({ email: 'a@grpc.example' }, { headers })
+  await expect(client.remove({ email: 'a@grpc.example' }, { headers })).rejects.toThrow('no such entry')
+})
