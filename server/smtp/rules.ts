@@ -1,5 +1,5 @@
-// What a negative reply means, as tables. Every pattern is tried on text the other side wrote: no quantifier holds another,
-// so the time is linear in its (capped) length.
+// What a negative reply means, as tables. Every pattern is tried on text the other side wrote: every repetition has a small
+// bound, so the time is linear in its (capped) length.
 
 import type { BounceReason, Phase } from './attempt.ts'
 
