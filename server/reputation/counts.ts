@@ -1,0 +1,13 @@
+import { ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { shortWords } from '../db/words.ts'
+
+/** Why an email was refused before anything was sent. Every other reason is a bounce. */
+const REJECTIONS = ['suppression_list', 'invalid_address', 'domain_not_verified']
+
+export const REASONS: readonly string[] = shortWords(ReasonSchema)
+
+// Sums of columns of `hourly_stats`, as SQL. A bounce had reached DNS or SMTP, so sent = delivered + bounced.
+
+export const REJECTED = REJECTIONS.join(' + ')
+export const BOUNCED = REASONS.filter((reason) => !REJECTIONS.includes(reason)).join(' + ')
+export const SENT = `delivered + ${BOUNCED}`

@@ -1,0 +1,275 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { connect } from '../../server/db/connect.ts'
+import { DEFAULT_LIMITS } from '../../server/limits.ts'
+import { createBreaker } from '../../server/reputation/breaker.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+const DOMAIN = 'example.test'
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+
+let accountId: string
+beforeEach(() => {
+  accountId = randomUUID()
+})
+
+/** A process of its own: it knows nothing of what another one has read. */
+const breaker = (db = database.db) => createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker })
+
+interface Counts {
+  emails?: number
+  bounces?: number
+  complaints?: number
+  hoursAgo?: number
+  tenantId?: string
+  domain?: string
+}
+
+/** What was sent in one hour: `emails` in all, `bounces` of them to mailboxes that do not exist. */
+async function sent({ emails = 0, bounces = 0, complaints = 0, hoursAgo = 0, tenantId = '', domain = DOMAIN }: Counts) {
+  await database.db.$client`
+    insert into hourly_stats as s (account_id, tenant_id, hour, domain, delivered, mailbox_does_not_exist, complaints)
+    values (${accountId}, ${tenantId}, date_trunc('hour', now(), 'UTC') - ${hoursAgo}::int * interval '1 hour', ${domain},
+      ${emails - bounces}, ${bounces}, ${complaints})
+    on conflict (account_id, tenant_id, hour, domain) do update set delivered = s.delivered + excluded.delivered,
+      mailbox_does_not_exist = s.mailbox_does_not_exist + excluded.mailbox_does_not_exist,
+      complaints = s.complaints + excluded.complaints`
+}
+
+/** As if the last change had been so long ago. */
+const longAgo = (interval: string) =>
+  database.db.$client`
+    update breakers set changed_at = changed_at - ${interval}::interval where account_id = ${accountId}`
+
+const row = async () =>
+  (await database.db.$client`select state, cause, admitted from breakers where account_id = ${accountId}`)[0]
+
+const peek = (of = breaker()) => of.peek(accountId, DOMAIN)
+const admit = (emails = 1, of = breaker()) => of.admit(accountId, DOMAIN, emails)
+
+async function open() {
+  await sent({ emails: 100, bounces: 10 })
+  expect(await peek()).toMatchObject({ state: 'paused' })
+}
+
+async function halfOpen() {
+  await open()
+  await longAgo('60 minutes')
+  expect(await peek()).toEqual({ state: 'throttled' })
+}
+
+/** Waits for the next minute when this one is about to end, so that all that follows is in one. */
+async function inOneMinute() {
+  const [{ left }] = await database.db.$client<[{ left: number }]>`
+    select (60 - extract(second from now()))::float8 as left`
+  if (left < 5) await sleep(left * 1_000 + 50)
+}
+
+test.each<[string, Counts, string]>([
+  ['no email at all', {}, 'active'],
+  ['99 emails, all hard bounces: too few to judge', { emails: 99, bounces: 99 }, 'active'],
+  ['hard bounces just under 5 %', { emails: 101, bounces: 5 }, 'active'],
+  ['5 % hard bounces warn', { emails: 100, bounces: 5 }, 'throttled'],
+  ['hard bounces just under 10 % warn', { emails: 1_001, bounces: 100 }, 'throttled'],
+  ['10 % hard bounces open', { emails: 1_000, bounces: 100 }, 'paused'],
+  ['complaints just under 0.1 %', { emails: 1_001, complaints: 1 }, 'active'],
+  ['0.1 % complaints warn', { emails: 1_000, complaints: 1 }, 'throttled'],
+  ['complaints just under 0.5 % warn', { emails: 601, complaints: 3 }, 'throttled'],
+  ['0.5 % complaints open', { emails: 600, complaints: 3 }, 'paused'],
+  ['2 complaints never open, whatever their share', { emails: 100, complaints: 2 }, 'throttled'],
+])('%s', async (_, counts, state) => {
+  await sent(counts)
+  expect(await peek()).toMatchObject({ state })
+  const refusal = await admit()
+  if (state === 'paused') expect(refusal).toMatchObject({ state })
+  else expect(refusal).toBeUndefined()
+})
+
+test('what came in the last 23 hours and the running one counts, what is older does not', async () => {
+  await sent({ emails: 50, bounces: 5, hoursAgo: 23 })
+  await sent({ emails: 50, bounces: 50, hoursAgo: 24 })
+  expect(await peek()).toEqual({ state: 'active' })
+  await sent({ emails: 50, bounces: 5 })
+  expect(await peek()).toMatchObject({ state: 'paused' })
+})
+
+test('other bounces than hard ones do not count', async () => {
+  await sent({ emails: 100 })
+  await database.db.$client`
+    update hourly_stats set delivered = 0, mailbox_full = 20, no_mx_record = 20, connection_timeout = 20, policy_block = 20,
+      spam_blocked = 10, temporary_failure = 10 where account_id = ${accountId}`
+  expect(await peek()).toEqual({ state: 'active' })
+})
+
+test('refused emails are not part of what a share is taken of', async () => {
+  await sent({ emails: 100, bounces: 10 })
+  await database.db.$client`update hourly_stats set suppression_list = 10000 where account_id = ${accountId}`
+  expect(await peek()).toMatchObject({ state: 'paused' })
+})
+
+test('the rows of tenants are not counted twice', async () => {
+  await sent({ emails: 60, bounces: 6 })
+  await sent({ emails: 60, bounces: 6, tenantId: 'shop-1' })
+  expect(await peek()).toEqual({ state: 'active' })
+})
+
+test('an open breaker refuses everything, with the seconds until it is half open', async () => {
+  await open()
+  const refusal = (await admit())!
+  expect(refusal.retryAfterSeconds).toBeGreaterThan(3_590)
+  expect(refusal.retryAfterSeconds).toBeLessThanOrEqual(3_600)
+  await longAgo('59 minutes')
+  const later = (await admit())!
+  expect(later.retryAfterSeconds).toBeGreaterThan(50)
+  expect(later.retryAfterSeconds).toBeLessThanOrEqual(60)
+  expect(await row()).toMatchObject({ state: 'open', cause: 'bounces' })
+})
+
+test('another domain of the account, and the same domain of another account, are not affected', async () => {
+  await open()
+  await sent({ emails: 100, domain: 'other.test' })
+  expect(await breaker().admit(accountId, 'other.test', 1)).toBeUndefined()
+  expect(await breaker().admit(randomUUID(), DOMAIN, 1)).toBeUndefined()
+})
+
+test('half open after an hour: 10 emails a minute, exactly, over two processes at once', async () => {
+  await halfOpen()
+  await inOneMinute()
+  const other = connect(database.url)
+  const processes = [breaker(), breaker(other)]
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => admit(1, processes[i % 2])))
+  expect(answers.filter((answer) => answer === undefined)).toHaveLength(10)
+  for (const refusal of answers.filter((answer) => answer !== undefined)) {
+    expect(refusal).toMatchObject({ state: 'throttled' })
+    expect(refusal.retryAfterSeconds).toBeGreaterThanOrEqual(1)
+    expect(refusal.retryAfterSeconds).toBeLessThanOrEqual(60)
+  }
+  const seen = await peek()
+  expect(seen).toMatchObject({ state: 'throttled' })
+  expect(seen.retryAfterSeconds).toBeLessThanOrEqual(60)
+  await other.$client.end()
+})
+
+test('half open: the next minute lets 10 more through', async () => {
+  await halfOpen()
+  await inOneMinute()
+  expect(await admit(10)).toBeUndefined()
+  expect(await admit(1)).toBeDefined()
+  await database.db.$client`update breakers set minute = minute - interval '1 minute' where account_id = ${accountId}`
+  expect(await admit(7)).toBeUndefined()
+  expect(await admit(4)).toBeDefined()
+  expect(await admit(3)).toBeUndefined()
+})
+
+test('half open: a message of 25 emails is let through first in its minute, and takes the next two minutes too', async () => {
+  await halfOpen()
+  await inOneMinute()
+  expect(await admit(25)).toBeUndefined()
+  const refusal = (await admit(1))!
+  expect(refusal.retryAfterSeconds).toBeGreaterThan(120)
+  expect(refusal.retryAfterSeconds).toBeLessThanOrEqual(180)
+  await database.db.$client`update breakers set minute = minute - interval '2 minutes' where account_id = ${accountId}`
+  expect(await admit(5)).toBeUndefined()
+  expect(await admit(1)).toBeDefined()
+})
+
+test('a peek takes nothing of the minute', async () => {
+  await halfOpen()
+  const one = breaker()
+  for (let i = 0; i < 20; i++) expect(await peek(one)).toEqual({ state: 'throttled' })
+  expect(await row()).toMatchObject({ admitted: 0 })
+})
+
+test('closes after 100 clean emails, not after 99', async () => {
+  await halfOpen()
+  await sent({ emails: 108, bounces: 9 })
+  expect(await peek()).toEqual({ state: 'throttled' })
+  await sent({ emails: 1 })
+  expect(await peek()).toEqual({ state: 'active' })
+  expect(await admit(50)).toBeUndefined()
+  expect(await row()).toMatchObject({ state: 'closed', cause: 'bounces' })
+})
+
+test('closes also when 100 emails take longer than a day', async () => {
+  await halfOpen()
+  await longAgo('30 hours')
+  await database.db.$client`update breakers set base_emails = 0, base_bounces = 0 where account_id = ${accountId}`
+  await database.db.$client`delete from hourly_stats where account_id = ${accountId}`
+  await sent({ emails: 50, hoursAgo: 29 })
+  await sent({ emails: 49 })
+  expect(await peek()).toEqual({ state: 'throttled' })
+  await sent({ emails: 1 })
+  expect(await peek()).toEqual({ state: 'active' })
+})
+
+test('opens again with the tenth hard bounce', async () => {
+  await halfOpen()
+  await sent({ emails: 9, bounces: 9 })
+  expect(await peek()).toEqual({ state: 'throttled' })
+  await sent({ emails: 1, bounces: 1 })
+  expect(await peek()).toMatchObject({ state: 'paused' })
+  expect((await admit())!.retryAfterSeconds).toBeGreaterThan(3_590)
+})
+
+test('opens again with the third complaint', async () => {
+  await halfOpen()
+  await sent({ emails: 90, complaints: 2 })
+  expect(await peek()).toEqual({ state: 'throttled' })
+  await sent({ complaints: 1 })
+  expect(await peek()).toMatchObject({ state: 'paused' })
+  expect(await row()).toMatchObject({ state: 'open', cause: 'complaints' })
+})
+
+test('once closed, what was counted before does not count again', async () => {
+  await halfOpen()
+  await sent({ emails: 100 })
+  expect(await peek()).toEqual({ state: 'active' })
+  await sent({ emails: 99, bounces: 99 })
+  expect(await peek()).toEqual({ state: 'active' })
+  await sent({ emails: 1 })
+  expect(await peek()).toMatchObject({ state: 'paused' })
+})
+
+test('a day after it has closed, all of the last 24 hours counts', async () => {
+  await halfOpen()
+  await sent({ emails: 100 })
+  expect(await peek()).toEqual({ state: 'active' })
+  await database.db.$client`delete from hourly_stats where account_id = ${accountId}`
+  await sent({ emails: 100, bounces: 10 })
+  await longAgo('25 hours')
+  expect(await peek()).toMatchObject({ state: 'paused' })
+})
+
+test('many processes that see the same make one change', async () => {
+  await sent({ emails: 100, bounces: 10 })
+  const seen = await Promise.all(Array.from({ length: 20 }, () => peek()))
+  expect(seen.every(({ state }) => state === 'paused')).toBe(true)
+  const [before] = await database.db.$client`select changed_at from breakers where account_id = ${accountId}`
+  await peek()
+  const [after] = await database.db.$client`select changed_at from breakers where account_id = ${accountId}`
+  expect(after).toEqual(before)
+})
+
+test('a breaker that another process has opened is noticed within about a second', async () => {
+  const [one, other] = [breaker(), breaker()]
+  expect(await admit(1, other)).toBeUndefined()
+  await sent({ emails: 100, bounces: 10 })
+  expect(await admit(1, one)).toBeDefined()
+  expect(await admit(1, other)).toBeUndefined()
+  await sleep(1_050)
+  expect(await admit(1, other)).toMatchObject({ state: 'paused' })
+})
+
+test('a healthy domain costs one query a second, not one for each send', async () => {
+  await sent({ emails: 1_000 })
+  const one = breaker()
+  await admit(1, one)
+  const before = performance.now()
+  for (let i = 0; i < 100_000; i++) await admit(1, one)
+  expect(performance.now() - before).toBeLessThan(1_000)
+})
