@@ -58,6 +58,17 @@ const UNREADABLE = new ConnectError('', Code.Unknown)
 
 async function* grpcBody({ body, trailer }: RpcAnswer, call: Call): AsyncGenerator<Uint8Array> {
   yield* body ?? []
-  const seen = trailer && nameFault(findTrailerError(trailer), call)
+  if (!trailer) return
+  const seen = nameFault(findTrailerError(trailer), call)
   if (seen) setTrailerStatus(trailer, seen)
+  const message = trailer.get('grpc-message')
+  if (message) trailer.set('grpc-message', percentEncoded(decodeURIComponent(message)))
+}
+
+/**
+ * As the gRPC protocol over HTTP/2 defines Percent-Encoded: printable ASCII but "%" stays as it is. The library escapes as in a URL,
+ * and clients that undo no more than they must show `%3A` and `%40` for ":" and "@".
+ */
+function percentEncoded(text: string): string {
+  return text.replaceAll(/[^\x20-\x24\x26-\x7e]+/gu, encodeURIComponent)
 }

@@ -163,26 +163,65 @@ test('a compressed message is not read', async () => {
   expect(await response.json()).toMatchObject({ code: 'unimplemented' })
 })
 
-test('grpc-js sends on the same port and sees the word of an error', async () => {
+function grpcJs(port: number) {
   const loaded = loadSync('verdict/v1/emails.proto', { includeDirs: ['proto'], enums: String })
   // biome-ignore lint/suspicious/noExplicitAny: made at run time
   const { verdict } = grpc.loadPackageDefinition(loaded) as any
-  const client = new verdict.v1.EmailService(`127.0.0.1:${gateway.port}`, grpc.credentials.createInsecure())
+  const client = new verdict.v1.EmailService(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
   const call = (metadata: grpc.Metadata) =>
     new Promise<[grpc.ServiceError | null, unknown]>((resolve) =>
       client.send(mail, metadata, (error: grpc.ServiceError | null, response: unknown) => resolve([error, response])),
     )
+  return { call, [Symbol.dispose]: () => client.close() }
+}
+
+test('grpc-js sends on the same port and sees the word of an error', async () => {
+  using client = grpcJs(gateway.port)
+  const { call } = client
   const metadata = new grpc.Metadata()
   const [refused] = await call(metadata)
   expect(refused).toMatchObject({ code: grpc.status.UNAUTHENTICATED })
   expect(String(refused!.metadata.get('grpc-status-details-bin')[0])).toContain('invalid_api_key')
   metadata.set('authorization', `Bearer ${KEY}`)
   const [error, response] = await call(metadata)
-  client.close()
   expect([error, response]).toEqual([
     null,
     expect.objectContaining({ status: 'DELIVERY_STATUS_DELIVERED', messageId: MESSAGE_ID }),
   ])
+})
+
+test('grpc-js reads the words of an error as they were written', async () => {
+  const words = 'from: "a@b.c" is 100% no address; see <https://x.test/?a=1&b=2#c>, 日本 \u{1f4a9}\n+%41'
+  await using own = await startGateway({
+    async send() {
+      throw fail('invalid_address', words)
+    },
+  })
+  using client = grpcJs(own.port)
+  const metadata = new grpc.Metadata()
+  metadata.set('authorization', `Bearer ${KEY}`)
+  const [error] = await client.call(metadata)
+  expect(error!.details).toBe(words)
+})
+
+test('grpc-message escapes what the gRPC protocol says, and nothing more', async () => {
+  await using own = await startGateway({
+    async send() {
+      throw fail('invalid_address', 'a@b.c: 5% ~"é"\n')
+    },
+  })
+  const session = http2.connect(own.url)
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/verdict.v1.EmailService/Send',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    authorization: `Bearer ${KEY}`,
+  })
+  stream.end(Buffer.alloc(5)).resume()
+  const [trailers] = await once(stream, 'trailers')
+  session.close()
+  expect(trailers['grpc-message']).toBe('a@b.c: 5%25 ~"%C3%A9"%0A')
 })
 
 test('REST works over HTTP/2 without TLS', async () => {
@@ -224,7 +263,7 @@ test('with TLS, ALPN chooses between HTTP/1.1 and HTTP/2 on the one port', async
   const transport = createGrpcTransport({ baseUrl: own.url, nodeOptions: trust })
   expect((await createClient(EmailService, transport).send(mail, withKey)).messageId).toBe(MESSAGE_ID)
 
-  const socket = tls.connect({ ...trust, port: own.port, ALPNProtocols: ['h2', 'http/1.1'] })
+  const socket = tls.connect({ ...trust, host: '127.0.0.1', port: own.port, ALPNProtocols: ['h2', 'http/1.1'] })
   await once(socket, 'secureConnect')
   expect(socket.alpnProtocol).toBe('h2')
   socket.destroy()
