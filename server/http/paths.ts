@@ -49,6 +49,6 @@ export function notFound(paths: Path[]): Handler {
     const path = call.raw.url!.split('?', 1)[0]!
     const match = known.find(({ pattern }) => pattern.test(path))
     if (match) return match.refuse(call, {})
-    answerError(fail('not_found', 'There is nothing at this path.'), call)
+    answerError(fail('not_found', 'There is nothing at this path. See /docs for those there are.'), call)
   }
 }

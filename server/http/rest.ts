@@ -68,7 +68,10 @@ async function readJson(call: Call, limits: BodyLimits): Promise<unknown> {
   const type = call.raw.headers['content-type']
   const isJson = type === undefined || /^\s*application\/json\s*(;|$)/i.test(type)
   if (!isJson || OTHER_CHARSET.test(type ?? '')) {
-    throw fail('unsupported_media_type', 'The body must be application/json in UTF-8.')
+    throw fail(
+      'unsupported_media_type',
+      'The body must be JSON in UTF-8: send the header "Content-Type: application/json".',
+    )
   }
   if (call.raw.headers['content-encoding'] !== undefined) {
     throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
@@ -92,5 +95,6 @@ function read({ method, inPath }: Binding, json: unknown, params: Record<string,
 }
 
 function refusal(fields: FieldFault[]) {
-  return fail('invalid_payload', `The field ${fields[0]!.field} ${fields[0]!.message}.`, { fields })
+  const { field, message } = fields[0]!
+  return fail('invalid_payload', `The field ${field} ${message}${message.endsWith('?') ? '' : '.'}`, { fields })
 }
