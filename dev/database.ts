@@ -21,6 +21,8 @@ export async function openDatabase(givenUrl: string | undefined, dataDir: string
     }
   }
   const postgres = await startPostgres({ dataDir })
-  const lost = postgres.gone.then(() => `The embedded PostgreSQL ended. Its last words are in ${dataDir}/postgres.log.`)
+  const lost = postgres.gone.then(
+    () => `The embedded PostgreSQL ended. Its last words are in ${dataDir}/postgres.log; npm start starts it again.`,
+  )
   return { url: postgres.url, where: `embedded PostgreSQL in ${dataDir}`, lost, stop: postgres.stop }
 }

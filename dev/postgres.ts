@@ -90,7 +90,7 @@ async function otherServerEnds(cluster: string): Promise<void> {
     if (status === 'stopping' || Date.now() < deadline) continue
     throw new Problem(
       `${cluster} is in use: its PostgreSQL is process ${pid}, on port ${port}.\n` +
-        'If another `npm start` runs, stop it with Ctrl-C there, or give this one a folder of its own: DATA_DIR=.verdict-2',
+        'If another `npm start` runs, stop it with Ctrl-C there, or give this one a folder of its own: DATA_DIR=.verdict/second',
     )
   }
 }

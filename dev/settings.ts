@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { access, constants, mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { dirname } from 'node:path'
 import { type Config, readConfig, reportFaults } from '../server/config.ts'
 import { Problem } from './problem.ts'
 
@@ -34,4 +36,20 @@ export async function portIsFree(name: string, host: string, port: number): Prom
     )
   }
   await new Promise((closed) => server.close(closed))
+}
+
+/** The folder that DATA_DIR names, made when it is not there. */
+export async function makeDataDir(path: string): Promise<void> {
+  await mkdir(path, { recursive: true }).catch((cause) => {
+    throw new Problem(`DATA_DIR must name a folder, or one that can be made: ${path} (${cause.code}).`, { cause })
+  })
+}
+
+/** Asked before anything is started: nothing else would be written to that folder before everything runs. */
+export async function readyFileCanBeMade(path: string): Promise<void> {
+  await access(dirname(path), constants.W_OK).catch((cause) => {
+    throw new Problem(`VERDICT_READY_FILE must name a file in a folder that can be written: ${path} (${cause.code}).`, {
+      cause,
+    })
+  })
 }

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { reachability } from '../server/cli/database-errors.ts'
 import { applyMigrations } from '../server/db/migrations.ts'
 import { startApi } from './api-process.ts'
 import { openDatabase } from './database.ts'
 import { keep, writePrivately } from './private-file.ts'
 import { Problem } from './problem.ts'
 import { seed } from './seed.ts'
-import { portIsFree, readSettings } from './settings.ts'
+import { makeDataDir, portIsFree, readSettings, readyFileCanBeMade } from './settings.ts'
 import { stopSignals } from './stop-signals.ts'
 import { welcome } from './welcome.ts'
 
@@ -30,10 +31,13 @@ async function start(): Promise<void> {
   const stop = stopSignals()
   const dataDir = relative('', config.dataDir) || '.'
   const file = (name: string) => join(dataDir, name)
-  if (readyFile) await rm(readyFile, { force: true })
+  if (readyFile) {
+    await readyFileCanBeMade(readyFile)
+    await rm(readyFile, { force: true })
+  }
   await portIsFree('PORT', host, port)
   await portIsFree('GRPC_PORT', host, grpcPort ?? 0)
-  await mkdir(dataDir, { recursive: true })
+  await makeDataDir(dataDir)
 
   await using parts = new AsyncDisposableStack()
   console.log('Starting the database')
@@ -42,7 +46,7 @@ async function start(): Promise<void> {
   const encryptionKeys = process.env.ENCRYPTION_KEYS || (await keep(file('encryption.keys'), makeEncryptionKey))
   await writePrivately(file('database.json'), JSON.stringify({ url: database.url }))
   console.log('Preparing its tables, an account and keys')
-  await applyMigrations(database.url)
+  await applyMigrations(database.url).catch(tellUnreachable)
   const keys = await seed({ databaseUrl: database.url, encryptionKeys, keysFile: file('keys.json') })
 
   console.log('Starting the API\n')
@@ -50,7 +54,8 @@ async function start(): Promise<void> {
   const api = await startApi({ ...process.env, ...given }, file('verdict.log'))
   parts.defer(async () => {
     api.drain()
-    stop.second.then(api.kill)
+    // Without its database it could only hold its callers until their time is up: nothing can be stored any more.
+    for (const event of [stop.second, database.lost]) event.then(api.kill)
     await api.gone
   })
   const end = Promise.race([stop.first, api.gone, database.lost])
@@ -64,8 +69,20 @@ async function start(): Promise<void> {
     console.log(`ready ${url}`)
   }
   const fault = await end
-  if (fault) throw new Problem(fault)
-  console.log('\nStopping: what was accepted is finished first. Another Ctrl-C does not wait for it.')
+  if (fault) {
+    // Now, not when everything has ended.
+    console.error(`\n${fault}`)
+    process.exitCode = 1
+  } else console.log('\nStopping: what was accepted is finished first. Another Ctrl-C does not wait for it.')
+}
+
+function tellUnreachable(error: unknown): never {
+  const failure = reachability(error)
+  if (!failure) throw error
+  throw new Problem(
+    `${failure.message}\nSet DATABASE_URL right, or leave it out: npm start then brings a database of its own.`,
+    { cause: error },
+  )
 }
 
 function makeEncryptionKey(): string {

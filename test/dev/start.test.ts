@@ -177,6 +177,33 @@ test('every fault of the configuration is told at once, before anything is start
   await expect(stat(join(folder, 'never'))).rejects.toThrow('ENOENT')
 })
 
+test.each<[what: string, env: NodeJS.ProcessEnv, words: string[]]>([
+  [
+    'a database that is not there',
+    { DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' },
+    ['ECONNREFUSED', 'DATABASE_URL'],
+  ],
+  ['a folder that is a file', { DATA_DIR: 'package.json' }, ['DATA_DIR', 'package.json', 'EEXIST']],
+  ['a ready file in no folder', { VERDICT_READY_FILE: 'nowhere/ready.json' }, ['VERDICT_READY_FILE', 'ENOENT']],
+])('%s is told in words, without a stack', async (_, env, words) => {
+  const program = start({ DATA_DIR: join(folder, 'told'), ...env })
+  expect(await program.ended).toBe(1)
+  for (const word of words) expect(program.stderr()).toContain(word)
+  expect(program.stderr()).not.toMatch(/^ {4}at |hunter2/m)
+})
+
+test('when PostgreSQL dies in the middle of a send, that is told and everything ended at once', async () => {
+  const { program, ready } = await serving()
+  const answer = send(ready, 'connection_timeout@simulator.test').catch(() => 'cut')
+  await sleep(500)
+  const pid = Number((await readFile(join(dataDir(), 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0])
+  process.kill(pid, 'SIGQUIT')
+  expect(await answer).toBe('cut')
+  expect(await program.ended).toBe(1)
+  expect(program.stderr()).toContain('npm start starts it again')
+  await nothingIsLeftOf(ready)
+})
+
 test('production is not started by accident', async () => {
   const program = start({ NODE_ENV: 'production' })
   expect(await program.ended).toBe(1)
