@@ -10,8 +10,14 @@ export function reachability(error: unknown): Failure | undefined {
       return new Failure('configuration', 'The database has no tables of Verdict. Make them: npm run migrate')
     // 08: connection, 28: authorisation, 3D: no such database, 53: resources, 57P: shutting down; the others are of the socket or driver.
     if (code && /^(08|28|3D|53|57P)|^E[A-Z_]+$|^CONN/.test(code)) {
-      return new Failure('unavailable', `The database cannot be reached: ${cause.message}`)
+      // What failed at every address of a name has no message, only a code.
+      return new Failure('unavailable', `The database cannot be reached: ${cause.message || code}${wayOut()}`)
     }
   }
   return undefined
+}
+
+/** For a database that nobody named. */
+function wayOut(): string {
+  return process.env.DATABASE_URL ? '' : '\nIt is the one that npm start runs here. Is npm start running?'
 }

@@ -5,8 +5,10 @@ import { doctor } from './doctor.ts'
 import * as domains from './domains.ts'
 import { events, send } from './emails.ts'
 import { helpOf, overview } from './help.ts'
+import { importList } from './import.ts'
 import * as keys from './keys.ts'
 import { status } from './status.ts'
+import * as suppression from './suppression.ts'
 
 const COMMANDS: Record<string, Command> = {
   'accounts create': accounts.create,
@@ -18,6 +20,10 @@ const COMMANDS: Record<string, Command> = {
   'domains list': domains.list,
   send,
   events,
+  import: importList,
+  'suppression list': suppression.list,
+  'suppression add': suppression.add,
+  'suppression remove': suppression.remove,
   status,
   doctor,
 }
@@ -30,7 +36,7 @@ export async function run(argv: string[]): Promise<Answer> {
   if (!name) return noCommand(argv)
   const command = COMMANDS[name]!
   const { values, positionals } = parse(argv, name, command)
-  if (values.help) return { json: {}, text: helpOf(name, command) }
+  if (values.help) return answerOf(helpOf(name, command))
   const missing = Object.keys(command.options).filter(
     (option) => command.options[option]!.required && !(option in values),
   )
@@ -50,7 +56,8 @@ function parse(argv: string[], name: string, command: Command) {
   try {
     return parseArgs({ args: argv.slice(name.split(' ').length), options, allowPositionals: true })
   } catch (error) {
-    throw misunderstood(name, (error as Error).message)
+    // What follows the fault is about words that begin with a hyphen, which no command takes.
+    throw misunderstood(name, (error as Error).message.split('. To specify')[0]!)
   }
 }
 
@@ -60,8 +67,12 @@ function noCommand(argv: string[]): Answer {
   const group = Object.fromEntries(Object.entries(COMMANDS).filter(([name]) => name.split(' ')[0] === first))
   const known = Object.keys(group).length > 0
   const text = overview(known ? group : COMMANDS)
-  if (argv.includes('--help') || argv.includes('-h') || first === 'help') return { json: {}, text }
+  if (argv.includes('--help') || argv.includes('-h') || first === 'help') return answerOf(text)
   throw new Failure('usage', known || !first ? text : `There is no command ${first}.\n\n${text}`)
+}
+
+function answerOf(help: string): Answer {
+  return { json: { help }, text: help }
 }
 
 function misunderstood(name: string, why: string): Failure {

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { Failure } from './command.ts'
 import { developmentKey } from './surroundings.ts'
 
@@ -13,7 +14,9 @@ const TIMEOUT_MS = 90_000
 interface Call {
   url: string | undefined
   path: string
-  /** Sent as JSON by POST; without one it is a GET. */
+  /** GET without a body and POST with one, when left out. */
+  method?: 'DELETE'
+  /** Sent as JSON. */
   body?: object
   headers?: Record<string, string>
 }
@@ -25,11 +28,29 @@ export interface Reply {
 
 /** One call of the REST interface with the key of VERDICT_API_KEY. An error of the service ends the command with its words. */
 export async function callApi(call: Call): Promise<Reply['body']> {
+  return answerOf(await askWithKey(call))
+}
+
+/** The same, but told to wait by the rate limit it waits, and calls again. */
+export async function callPatiently(call: Call): Promise<Reply['body']> {
+  for (;;) {
+    const reply = await askWithKey(call)
+    const { retry_after: seconds } = reply.body
+    if (reply.status !== 429 || typeof seconds !== 'number') return answerOf(reply)
+    console.error(`The rate limit is reached: going on in ${seconds} s.`)
+    await setTimeout(seconds * 1_000)
+  }
+}
+
+async function askWithKey(call: Call): Promise<Reply> {
   // The key of a development instance goes nowhere but to that instance.
   const isHere = !call.url && !process.env.VERDICT_URL
   const key = process.env.VERDICT_API_KEY || (isHere && developmentKey())
   if (!key) throw new Failure('configuration', 'VERDICT_API_KEY must be set. Make a key: verdict keys create <name>')
-  const { status, body } = await ask({ ...call, headers: { ...call.headers, authorization: `Bearer ${key}` } })
+  return ask({ ...call, headers: { ...call.headers, authorization: `Bearer ${key}` } })
+}
+
+function answerOf({ status, body }: Reply): Reply['body'] {
   if (status === 200) return body
   const words = `${body.error ?? status}: ${body.message ?? 'the service gave no reason'}`
   const request = body.request_id ? ` (request ${body.request_id})` : ''
@@ -37,15 +58,15 @@ export async function callApi(call: Call): Promise<Reply['body']> {
 }
 
 /** Whatever the service answers, as long as it is JSON. */
-export async function ask({ url, path, body, headers }: Call): Promise<Reply> {
+export async function ask({ url, path, method, body, headers }: Call): Promise<Reply> {
   const base = url ?? (process.env.VERDICT_URL || 'http://127.0.0.1:8080')
   if (!/^https?:\/\//.test(base) || !URL.canParse(base))
     throw new Failure('usage', `${base} is no http:// or https:// URL.`)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const post = { method: 'POST', body: JSON.stringify(body) }
   try {
     const response = await fetch(base.replace(/\/$/, '') + path, {
-      ...(body ? post : {}),
+      method: method ?? (body ? 'POST' : 'GET'),
+      body: body && JSON.stringify(body),
       headers: { ...headers, 'content-type': 'application/json' },
       redirect: 'error',
       signal,
@@ -54,6 +75,9 @@ export async function ask({ url, path, body, headers }: Call): Promise<Reply> {
   } catch (error) {
     if (error instanceof SyntaxError) throw new Failure('failed', `What answers at ${base} is not Verdict.`)
     const { cause, message } = error as Error
-    throw new Failure('unavailable', `${base} cannot be reached: ${(cause as Error)?.message || message}`)
+    const why = (cause as NodeJS.ErrnoException)?.message || (cause as NodeJS.ErrnoException)?.code || message
+    const wayOut =
+      url || process.env.VERDICT_URL ? '' : '\nIs npm start running? A service elsewhere is named by VERDICT_URL.'
+    throw new Failure('unavailable', `${base} cannot be reached: ${why}${wayOut}`)
   }
 }

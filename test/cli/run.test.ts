@@ -136,7 +136,7 @@ test.each<[why: string, args: string[], words: string]>([
   ['no command', [], 'Usage: verdict <command>'],
   ['an unknown command', ['frobnicate'], 'There is no command frobnicate.'],
   ['half a command', ['keys'], 'keys revoke <key_id>'],
-  ['an unknown option', ['keys', 'list', '--acount', 'x'], "Unknown option '--acount'"],
+  ['an unknown option', ['keys', 'list', '--acount', 'x'], "Unknown option '--acount'\nSee: verdict keys list --help"],
   ['a missing word', ['accounts', 'create'], 'It takes: <name>'],
   ['an empty word', ['accounts', 'create', ''], 'It takes: <name>'],
   ['a word too many', ['accounts', 'list', 'all'], 'It takes no words.'],
@@ -159,6 +159,10 @@ test('every command has a help with examples', async () => {
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
     expect(await words(...name.split(' '), '--help')).toMatch(pattern)
   }
+})
+
+test('the help is there as JSON too', async () => {
+  expect(await json('send', '--help')).toEqual({ help: await words('send', '--help') })
 })
 
 test('the help says what the exit codes mean', async () => {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -12,6 +12,7 @@ import { databaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, showId } from '../../server/db/ids.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
+import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 // The command as a process: its output and exit codes. What each command does is in run.test.ts.
@@ -46,8 +47,9 @@ test('from nothing to a key that calls and a domain that sends, and to the end o
   expect(account).toMatchObject({ code: 0, stderr: '', json: { name: 'Web shop' } })
   const { key, key_id } = (await verdict(['keys', 'create', 'shop', '--json'])).json
   const clock = await databaseClock(database.db)
-  const gate = createGate({ db: database.db, clock })
-  const { accountId } = await gate({ method: undefined, authorization: `Bearer ${key}` })
+  const call = { method: undefined, authorization: `Bearer ${key}`, remoteAddress: '192.0.2.1', tellRate() {} }
+  const gate = () => createGate({ db: database.db, clock, limits: DEFAULT_LIMITS })
+  const { accountId } = await gate()(call)
   expect(showId('acc', accountId)).toBe(account.json.account_id)
 
   await verdict(['domains', 'add', 'shop.example', '--verified'])
@@ -58,9 +60,7 @@ test('from nothing to a key that calls and a domain that sends, and to the end o
     code: 0,
     stdout: `Revoked key ${key_id} "shop".\n`,
   })
-  await expect(
-    createGate({ db: database.db, clock })({ method: undefined, authorization: `Bearer ${key}` }),
-  ).rejects.toThrow()
+  await expect(gate()(call)).rejects.toThrow('This API key does not exist')
   clock.stop()
 })
 
@@ -87,6 +87,18 @@ test('a database that cannot be reached ends with 69, and its password is not to
     code: 69,
     stdout: '',
     stderr: 'The database cannot be reached: connect ECONNREFUSED 127.0.0.1:1\n',
+  })
+})
+
+test('a database that nobody named and that is not there is that of npm start', async () => {
+  writeFileSync(join(folder, 'database.json'), '{"url":"postgres://u:hunter2@127.0.0.1:1/verdict"}')
+  const { code, stderr } = await verdict(['accounts', 'list'], { DATABASE_URL: '', DATA_DIR: folder })
+  rmSync(join(folder, 'database.json'))
+  expect({ code, stderr }).toEqual({
+    code: 69,
+    stderr:
+      'The database cannot be reached: connect ECONNREFUSED 127.0.0.1:1\n' +
+      'It is the one that npm start runs here. Is npm start running?\n',
   })
 })
 
