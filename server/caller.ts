@@ -8,6 +8,15 @@ export interface Caller {
   test: boolean
 }
 
+/** How much the caller may still ask, as the three headers tell it. */
+export interface Rate {
+  /** Requests in a window of a minute. */
+  limit: number
+  remaining: number
+  /** When the window ends, Unix seconds. */
+  resetAt: number
+}
+
 export const callerKey = createContextKey<Caller | undefined>(undefined, { description: 'caller' })
 
 /** The id of the request in `X-Request-Id`, in errors and in the log. */

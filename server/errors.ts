@@ -26,20 +26,22 @@ export interface FieldFault {
   message: string
 }
 
-/** The one error of the API: carries its word in ErrorInfo, the fields at fault in BadRequest, a wait in RetryInfo. */
+/** The one error of the API: carries its word in ErrorInfo, the fields at fault in BadRequest, a wait in RetryInfo and Retry-After. */
 export function fail(
   reason: ErrorReason,
   message: string,
   more: { fields?: FieldFault[]; retryAfterSeconds?: number; cause?: unknown } = {},
 ): ConnectError {
-  const error = new ConnectError(message, ERRORS[reason].code, undefined, undefined, more.cause)
+  const { retryAfterSeconds } = more
+  const metadata = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) }
+  const error = new ConnectError(message, ERRORS[reason].code, metadata, undefined, more.cause)
   error.details.push({ desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason, domain: 'verdict' }) })
   if (more.fields?.length) {
     const fieldViolations = more.fields.map(({ field, message }) => ({ field, description: message }))
     error.details.push({ desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations }) })
   }
-  if (more.retryAfterSeconds !== undefined) {
-    const retryDelay = { seconds: BigInt(more.retryAfterSeconds), nanos: 0 }
+  if (retryAfterSeconds !== undefined) {
+    const retryDelay = { seconds: BigInt(retryAfterSeconds), nanos: 0 }
     error.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) })
   }
   return error

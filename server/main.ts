@@ -8,6 +8,7 @@ import { type Config, readConfig, reportFaults } from './config.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
 import { createSealer } from './db/encryption.ts'
+import { showId } from './db/ids.ts'
 import { keepPartitions, makePartitions } from './db/partitions.ts'
 import { databaseReadiness } from './db/readiness.ts'
 import { waitForDatabase } from './db/wait.ts'
@@ -68,8 +69,11 @@ async function serve(config: Config): Promise<void> {
     routes: config.smtpRoutes,
     heloName: config.smtpHeloName,
     sourceAddresses: config.smtpSourceAddresses,
-    onLateReply: ({ mx, reply }) =>
-      log.warn({ mx, code: reply?.code }, 'a verdict came after its caller was told in_doubt'),
+    onLateReply: ({ mx, reply }, messageId) =>
+      log.warn(
+        { message_id: messageId && showId('msg', messageId), mx, code: reply?.code },
+        'a verdict came after its caller was told in_doubt',
+      ),
   })
   const send = createSend({
     db,
@@ -108,7 +112,7 @@ async function serve(config: Config): Promise<void> {
         }),
       ),
     ],
-    gate: createGate({ db, clock }),
+    gate: createGate({ db, clock, limits: config.limits }),
     log,
     checks: async () => ({ ...(await ready()) }),
     about: { version: packageJson.version, region: config.dataRegion },

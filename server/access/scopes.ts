@@ -13,8 +13,16 @@ const nameOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}
 // Read once, since an option is parsed anew each time it is asked for; by name, since the gateway has descriptors of its own.
 const SCOPE_OF = new Map(METHODS.map((method) => [nameOf(method), getOption(method, scope)]))
 
+/** What a method asks for that every valid key may call. No key has it: it is not granted. */
+const ANY = 'any'
+
 /** Every scope a key can have: those the methods of the contract ask for. */
-export const SCOPES: readonly string[] = [...new Set(SCOPE_OF.values())].sort()
+export const SCOPES: readonly string[] = [...new Set(SCOPE_OF.values())].filter((scope) => scope !== ANY).sort()
+
+export function mayCall(scopes: ReadonlySet<string>, method: DescMethod): boolean {
+  const asked = scopeOf(method)
+  return asked === ANY || scopes.has(asked)
+}
 
 /** The scope a method asks for. Throws when it names none: such a method must not be served. */
 export function scopeOf(method: DescMethod): string {

@@ -8,14 +8,14 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Ends a call with an answer of known size. */
 export function answer(
-  { id, raw, response }: Call,
+  { headers: common, raw, response }: Call,
   status: number,
   type: string,
   body: string | Buffer,
   more?: Record<string, string>,
 ): void {
   const length = Buffer.byteLength(body)
-  const headers = { 'content-type': type, 'content-length': length, 'x-request-id': id, ...more }
+  const headers = { 'content-type': type, 'content-length': length, ...common, ...more }
   // Both kinds of response take these; their types agree on nothing.
   ;(response as ServerResponse).writeHead(status, headers).end(raw.method === 'HEAD' ? undefined : body)
 }
@@ -25,7 +25,9 @@ export function answerError(error: unknown, call: Call, more?: Record<string, st
   const seen = shown(error, call)
   if (call.left) return
   const { status, body } = errorBody(seen, call.id)
-  const headers = status === 401 ? { 'www-authenticate': 'Bearer', ...more } : more
+  const headers: Record<string, string> = { ...more }
+  if (status === 401) headers['www-authenticate'] = 'Bearer'
+  if (body.retry_after !== undefined) headers['retry-after'] = String(body.retry_after)
   answer(call, status, JSON_TYPE, JSON.stringify(body), headers)
 }
 

@@ -1,7 +1,7 @@
 import type { DescMethod } from '@bufbuild/protobuf'
 import type { ServiceImplSpec } from '@connectrpc/connect'
 import type { Logger } from 'pino'
-import { type Caller, callerKey } from '../caller.ts'
+import { type Caller, callerKey, type Rate } from '../caller.ts'
 import { fail } from '../errors.ts'
 import type { BodyLimits } from './body.ts'
 import { createByteBudget } from './byte-budget.ts'
@@ -22,6 +22,8 @@ export type Gate = (call: {
   method: DescMethod | undefined
   authorization: string | null
   remoteAddress: string
+  /** Is told what is left of the caller's requests, for the headers of the answer. */
+  tellRate(rate: Rate): void
 }) => Promise<Caller>
 
 export interface AppParts {
@@ -103,9 +105,16 @@ function admission(gate: Gate, draining: AbortSignal): Admit {
     }
     const { method, remoteAddress } = call
     const authorization = call.raw.headers.authorization ?? null
-    call.values.set(callerKey, await gate({ method, authorization, remoteAddress }))
+    const tellRate = (rate: Rate) => Object.assign(call.headers, rateHeaders(rate))
+    call.values.set(callerKey, await gate({ method, authorization, remoteAddress, tellRate }))
   }
 }
+
+const rateHeaders = ({ limit, remaining, resetAt }: Rate) => ({
+  'x-ratelimit-limit': String(limit),
+  'x-ratelimit-remaining': String(remaining),
+  'x-ratelimit-reset': String(resetAt),
+})
 
 function openServices({ services, checks }: AppParts, draining: AbortSignal): ServiceImplSpec[] {
   const served = services.map(({ service }) => service)

@@ -36,6 +36,8 @@ export class Call {
   readonly log: Logger
   readonly values: ContextValues = createContextValues()
   readonly startedAt = performance.now()
+  /** Of the answer, whatever it will be. */
+  readonly headers: Record<string, string>
   protocol: 'rest' | 'connect' | 'grpc' | 'grpc-web' = 'rest'
   method: DescMethod | undefined
   /** The pattern of the path; undefined for one that does not exist, since it may hold anything. */
@@ -50,6 +52,7 @@ export class Call {
 
   constructor(raw: RawRequest, response: RawResponse, remoteAddress: string, { log, inFlight, ended }: CallRecords) {
     this.id = requestIdOf(raw)
+    this.headers = { 'x-request-id': this.id }
     this.raw = raw
     this.response = response
     this.remoteAddress = remoteAddress

@@ -65,7 +65,7 @@ async function serve(handler: Rpc, limits: BodyLimits, call: Call): Promise<void
   })
   if (call.left) return
   if (answer.status >= 400 && answer.body === undefined) return answerError(refusal(answer.status, handler), call)
-  call.response.setHeader('x-request-id', call.id)
+  for (const [name, value] of Object.entries(call.headers)) call.response.setHeader(name, value)
   universalResponseToNodeResponse(nameFaults(answer, call), call.response).catch((error) => {
     if (!call.left) shown(error, call)
     call.response.destroy()

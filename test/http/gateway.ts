@@ -153,7 +153,7 @@ export function expectErrorBody(status: number, json: unknown, requestId: string
   )
   if (faults.length > 0 || known.length > 0) throw new Error(`not an error body: ${JSON.stringify({ json, faults })}`)
   if ((json as { request_id: string }).request_id !== requestId) throw new Error('request_id differs from X-Request-Id')
-  if (![400, 401, 403, 404, 405, 410, 413, 415, 500].includes(status)) throw new Error(`undocumented status ${status}`)
+  if (![400, 401, 403, 404, 405, 410, 413, 415, 429, 500].includes(status)) throw new Error(`undocumented status ${status}`)
 }
 
 /** Writes bytes on a connection of its own and hears the answer. */

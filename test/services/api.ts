@@ -9,6 +9,7 @@ import { createKey } from '../../server/access/keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
 import { createApp } from '../../server/http/app.ts'
 import { listen } from '../../server/http/listen.ts'
+import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import { leaseOf } from '../../server/sending/send.ts'
 import { emailService } from '../../server/services/emails.ts'
@@ -49,7 +50,7 @@ export async function startApi(now?: () => number) {
         }),
       ),
     ],
-    gate: createGate({ db, clock: world.clock }),
+    gate: createGate({ db, clock: world.clock, limits: DEFAULT_LIMITS }),
     log: pino({ level: process.env.TEST_LOG ?? 'silent' }),
     checks: async () => ({ database: 'ok' }),
     about: { version: 'test', region: 'eu' },
