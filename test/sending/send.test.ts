@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { readId } from '../../server/db/ids.ts'
 import { reasonOf } from '../../server/errors.ts'
@@ -164,12 +164,13 @@ test('in doubt: the reply to the final dot was lost; bounced/connection_timeout,
 
 test('no free connection in time is our fault: 500 transient_failure, the claim is released, no trace is left', async () => {
   const engine = world.engineWith({ limits: { dotAtLeastMs: 0 } })
-  const impatient = world.sendAlone({ engine, sendBudgetMs: 600 })
+  const patient = world.sendAlone({ engine, sendBudgetMs: 2_000 })
+  const impatient = world.sendAlone({ engine, sendBudgetMs: 100 })
   script(world, { rcpt: 'stall' })
   const before = await rows()
   // The default limit of connections to one site, each held by a server that does not answer.
-  const stalled = Array.from({ length: 20 }, () => impatient(message(), options()))
-  await new Promise((done) => setTimeout(done, 50))
+  const stalled = Array.from({ length: 20 }, () => patient(message(), options()))
+  await vi.waitFor(() => expect(world.exchanger.sessions).toHaveLength(20))
   const error = await impatient(message(), options()).catch((error) => error)
   expect(reasonOf(error)).toBe('transient_failure')
   const settled = await Promise.all(stalled)

@@ -65,9 +65,7 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
     })
   const engine = engineWith()
 
-  const sendWith = (
-    more: { engine?: typeof engine; sendBudgetMs?: number; db?: typeof db; storeContent?: boolean } = {},
-  ) =>
+  const sendWith = (more: Partial<Parameters<typeof createSend>[0]> = {}) =>
     createSend({
       db,
       clock,

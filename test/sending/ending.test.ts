@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { message, script, startWorld, type World } from './world.ts'
+
+// What one commit holds beside the outcome: statistics, and what bounces say against an address.
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld({ 'MX gone.org': 'nxdomain' })
+})
+afterAll(() => world.stop())
+beforeEach(() => world.db.$client`truncate hourly_stats, suppressions, suppression_strikes`)
+
+const send = (change: Parameters<typeof message>[0] = {}, sandbox = false) =>
+  world.sendAlone()(message(change), { accountId: world.account.id, sandbox, signal: new AbortController().signal })
+
+async function counts(tenantId = '') {
+  const [row] = await world.db.$client`select * from hourly_stats where tenant_id = ${tenantId}`
+  const { account_id, tenant_id, hour, domain, ...columns } = row ?? {}
+  const named = Object.entries(columns).filter(([name, count]) => count > 0 && !name.startsWith('latency'))
+  const latencies = Object.entries(columns).reduce((sum, [name, n]) => sum + (name.startsWith('latency') ? n : 0), 0)
+  return { domain, ...Object.fromEntries(named), latencies }
+}
+
+test("statistics count every email by its status or reason in its domain's hour, rejected ones without a latency", async () => {
+  await send()
+  await send({ to: ['a@example.net', 'b@example.net', 'c@gone.org', 'd@nowhere.example'] })
+  expect(await counts()).toEqual({
+    domain: 'example.test',
+    delivered: 3,
+    no_mx_record: 1,
+    invalid_address: 1,
+    latencies: 4,
+  })
+  const [hour] = await world.db.$client`select hour = date_trunc('hour', now(), 'UTC') as now from hourly_stats`
+  expect(hour!.now).toBe(true)
+})
+
+test('statistics count a send with a tenant for all and for the tenant', async () => {
+  await send({ tenantId: 'shop' })
+  await send()
+  expect(await counts()).toMatchObject({ delivered: 2 })
+  expect(await counts('shop')).toMatchObject({ delivered: 1 })
+})
+
+test('dry runs and simulator addresses count in no statistic', async () => {
+  await send({}, true)
+  await send({ to: ['delivered@simulator.test', 'mailbox_full@simulator.test'] })
+  expect(await world.db.$client`select * from hourly_stats`).toHaveLength(0)
+})
+
+test('200 concurrent sends are counted 200 times', async () => {
+  await Promise.all(Array.from({ length: 200 }, (_, i) => send({ to: [`a${i}@example.net`] })))
+  expect(await counts()).toMatchObject({ delivered: 200, latencies: 200 })
+})
+
+const entries = () =>
+  world.db.$client`select email, tenant_id, reason, message_id, detail,
+    round(extract(epoch from expires_at - now()) / 86400)::int as days from suppressions order by email`
+
+test.each(['550 5.1.1 nobody', '550 5.1.10 nobody', '550 5.1.3 bad', '550 5.1.6 moved', '550 no such user here'])(
+  'a hard mailbox bounce (%s) suppresses at once, in the commit of the record',
+  async (rcpt) => {
+    script(world, { rcpt })
+    const first = await send({ to: ['Gone@Example.net'] })
+    expect(first.reason).toBe(Reason.MAILBOX_DOES_NOT_EXIST)
+    expect(await entries()).toMatchObject([{ email: 'gone@example.net', tenant_id: '', reason: 'bounce', days: null }])
+    world.exchanger.sessions.length = 0
+    const second = await send({ to: ['gone@example.NET'] })
+    expect(second).toMatchObject({
+      status: DeliveryStatus.REJECTED,
+      reason: Reason.SUPPRESSION_LIST,
+      suppression: { scope: SuppressionScope.ACCOUNT, cause: SuppressionReason.BOUNCE },
+    })
+    expect(world.exchanger.sessions).toHaveLength(0)
+  },
+)
+
+test('a bounce of a send with a tenant suppresses for that tenant alone', async () => {
+  script(world, { rcpt: '550 5.1.1 nobody' })
+  await send({ tenantId: 'shop' })
+  expect(await entries()).toMatchObject([{ tenant_id: 'shop' }])
+  script(world, {})
+  expect((await send({ tenantId: 'shop' })).suppression?.scope).toBe(SuppressionScope.TENANT)
+  expect((await send({ tenantId: 'other' })).status).toBe(DeliveryStatus.DELIVERED)
+  expect((await send()).status).toBe(DeliveryStatus.DELIVERED)
+})
+
+test.each(['550 5.2.1 disabled', '550 no'])('%s suppresses at the second within 7 days', async (rcpt) => {
+  script(world, { rcpt })
+  await send()
+  expect(await entries()).toHaveLength(0)
+  await world.db.$client`update suppression_strikes set created_at = now() - interval '7 days 1 second'`
+  await send()
+  expect(await entries()).toHaveLength(0)
+  await send()
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+})
+
+test('mailbox_full three times in 7 days suppresses for 7 days', async () => {
+  script(world, { rcpt: '552 5.2.2 full' })
+  await send()
+  await send()
+  expect(await entries()).toHaveLength(0)
+  await send()
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'bounce', days: 7 }])
+  await world.db.$client`update suppressions set expires_at = now()`
+  script(world, {})
+  expect((await send()).status).toBe(DeliveryStatus.DELIVERED)
+})
+
+test.each([{ rcpt: '550 5.7.1 blocked' }, { rcpt: '451 4.3.0 later' }, { dot: 'close' as const }])(
+  '5.7.x, other 4xx and what is in doubt never suppress: %o',
+  async (words) => {
+    for (const _ of [1, 2, 3]) {
+      script(world, words)
+      await send()
+    }
+    expect(await entries()).toHaveLength(0)
+    expect(await world.db.$client`select * from suppression_strikes`).toHaveLength(0)
+  },
+)
+
+test('the simulator suppresses nothing', async () => {
+  for (const _ of [1, 2, 3])
+    await send({ to: ['mailbox_full@simulator.test', 'mailbox_does_not_exist@simulator.test'] })
+  expect(await entries()).toHaveLength(0)
+})
+
+test('an entry that stays is not replaced by one that ends', async () => {
+  await world.db.$client`insert into suppressions (id, account_id, tenant_id, email, reason)
+    values (gen_random_uuid(), ${world.account.id}, 'other', 'ann@example.net', 'manual')`
+  script(world, { rcpt: '552 5.2.2 full' })
+  for (const _ of [1, 2, 3]) await send({ tenantId: 'other-tenant' })
+  expect((await entries()).map(({ tenant_id, reason, days }) => [tenant_id, reason, days])).toEqual([
+    ['other', 'manual', null],
+    ['other-tenant', 'bounce', 7],
+  ])
+})
+
+test('if the suppression look-up fails nothing is sent: 500', async () => {
+  const failing = world.sendAlone({
+    suppressed: async () => {
+      throw new Error('the database is gone')
+    },
+  })
+  world.exchanger.sessions.length = 0
+  const options = { accountId: world.account.id, sandbox: false, signal: new AbortController().signal }
+  const error = await failing(message(), options).catch((error) => error)
+  expect(reasonOf(error)).toBeUndefined()
+  expect(error.message).toContain('gone')
+  expect(world.exchanger.sessions).toHaveLength(0)
+})

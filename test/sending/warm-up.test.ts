@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { connect } from '../../server/db/connect.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { DEFAULT_LIMITS } from '../../server/limits.ts'
+import { dailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
+import { statusWords } from '../../server/sending/outcome.ts'
+import { sweep } from '../../server/sending/sweep.ts'
+import { message, script, startWorld, type World } from './world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld({ 'MX gone.org': 'nxdomain' })
+})
+afterAll(() => world.stop())
+beforeEach(() => world.db.$client`truncate warm_ups`)
+
+const options = (more: { sandbox?: boolean } = {}) => ({
+  accountId: world.account.id,
+  sandbox: false,
+  signal: new AbortController().signal,
+  ...more,
+})
+const today = () => new Date(world.clock.now()).toISOString().slice(0, 10)
+const sentToday = async () => (await world.db.$client`select emails from warm_ups`)[0]?.emails ?? 0
+async function used(emails: number): Promise<void> {
+  await world.db.$client`insert into warm_ups values (${world.account.id}, 'example.test', ${today()}, ${emails})
+    on conflict (account_id, domain, day) do update set emails = excluded.emails`
+}
+/** What came of it: `delivered`, or the word of its error. */
+const wordOf = (sending: Promise<{ status: DeliveryStatus }>) =>
+  sending.then(
+    ({ status }) => statusWords.word(status) as string,
+    (error) => reasonOf(error),
+  )
+
+test('warm-up: 500, 1,000, 2,500, 5,000, 10,000 emails on the first to fifth UTC day from verification on, then none', () => {
+  const verifiedAt = new Date('2026-01-31T23:59:59.999Z')
+  const limitAt = (time: string, warmsUp = true) =>
+    warmUpDay({ verifiedAt, warmsUp }, Date.parse(time), DEFAULT_LIMITS.warmUp)?.dailyLimit
+  expect(limitAt('2026-01-31T23:59:59.999Z')).toBe(500)
+  expect(['02-01', '02-02', '02-03', '02-04', '02-05'].map((day) => limitAt(`2026-${day}T00:00:00Z`))).toEqual([
+    1_000,
+    2_500,
+    5_000,
+    10_000,
+    undefined,
+  ])
+  // A clock behind the verification is still the first day.
+  expect(limitAt('2026-01-30T12:00:00Z')).toBe(500)
+  expect(limitAt('2026-01-31T23:59:59.999Z', false)).toBeUndefined()
+})
+
+test('warm-up: exact with 1,000 concurrent sends around the cap, over two nodes', async () => {
+  await used(490)
+  const other = connect(world.database.url)
+  const nodes = [world.sendAlone(), world.sendAlone({ db: other, dailyVolume: dailyVolume(other) })]
+  const words = await Promise.all(
+    Array.from({ length: 1_000 }, (_, i) => wordOf(nodes[i % 2]!(message({ to: [`ann${i}@example.net`] }), options()))),
+  )
+  await other.$client.end()
+  expect(words.filter((word) => word === 'delivered')).toHaveLength(10)
+  expect(words.filter((word) => word === 'rate_limit_exceeded')).toHaveLength(990)
+  expect(await sentToday()).toBe(500)
+})
+
+test('warm-up: the claim alone is exact, whatever the check before it saw', async () => {
+  await used(490)
+  const blind = world.sendAlone({ dailyVolume: async () => 0 })
+  const words = await Promise.all(
+    Array.from({ length: 200 }, (_, i) => wordOf(blind(message({ to: [`bob${i}@example.net`] }), options()))),
+  )
+  expect(words.filter((word) => word === 'delivered')).toHaveLength(10)
+  expect(await sentToday()).toBe(500)
+})
+
+test('warm-up: a message that would go over it is 429 as a whole, with retry_after up to 00:00 UTC', async () => {
+  await used(499)
+  const send = world.sendAlone()
+  const error = await send(message({ to: ['a@example.net', 'b@example.net'] }), options()).catch((error) => error)
+  expect(reasonOf(error)).toBe('rate_limit_exceeded')
+  expect(error.rawMessage).toContain('day 1')
+  const { seconds } = error.details.find(({ desc }: { desc: { name: string } }) => desc.name === 'RetryInfo').value
+    .retryDelay
+  const midnight = 86_400 - ((world.clock.now() / 1_000) % 86_400)
+  expect(Math.abs(Number(seconds) - midnight)).toBeLessThan(3)
+  expect(await wordOf(send(message({ to: ['a@example.net'] }), options()))).toBe('delivered')
+  expect(await sentToday()).toBe(500)
+})
+
+test('warm-up: what never reaches SMTP, dry runs and the simulator count nothing', async () => {
+  const send = world.sendAlone()
+  await send(message({ to: ['a@gone.org'] }), options())
+  await send(message({ to: ['a@nowhere.example'] }), options())
+  await send(message(), options({ sandbox: true }))
+  await send(message({ to: ['delivered@simulator.test', 'mailbox_full@simulator.test'] }), options())
+  expect(await sentToday()).toBe(0)
+  await used(500)
+  expect(await wordOf(send(message({ to: ['delivered@simulator.test'] }), options()))).toBe('delivered')
+  expect(await wordOf(send(message(), options({ sandbox: true })))).toBe('rate_limit_exceeded')
+})
+
+test('warm-up: given back only in the commit that deletes a claim', async () => {
+  script(world, { data: { after: 150, act: '354 go ahead' } })
+  const leaving = new AbortController()
+  setTimeout(() => leaving.abort(new Error('left')), 50)
+  const send = world.sendAlone()
+  const [left, stayed] = [send(message(), { ...options(), signal: leaving.signal }), send(message(), options())]
+  expect(await wordOf(left)).toBe('transient_failure')
+  expect(await sentToday()).toBe(1)
+  expect(await wordOf(stayed)).toBe('delivered')
+  expect(await sentToday()).toBe(1)
+})
+
+test('warm-up: the sweeper gives back what a crash left without a marker, and nothing else', async () => {
+  const sql = world.db.$client
+  await used(100)
+  for (const [i, marked] of [false, false, true].entries()) {
+    const id = `0${Date.now().toString(16)}`
+      .padStart(12, '0')
+      .replace(/^(.{8})(.{4})$/, `$1-$2-7000-8000-00000000000${i}`)
+    await sql`insert into open_messages
+      (id, account_id, claim, lease_until, created_at, region, domain, request, warm_up_day, warm_up_emails)
+      values (${id}, ${world.account.id}, ${id}, now() - interval '1 second', now(), 'eu', 'example.test', '{}', ${today()}, 7)`
+    await sql`insert into open_recipients (message_id, position, event_id, email, claim, lease_until, marked_at)
+      select id, 0, id, 'a@example.net', id, lease_until, ${marked ? sql`now()` : null} from open_messages where id = ${id}`
+  }
+  expect(await sweep(world.db)).toEqual({ settled: 1, released: 2 })
+  expect(await sentToday()).toBe(86)
+})
