@@ -9,6 +9,7 @@ import { type Config, readConfig, reportFaults } from './config.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
 import { createSealer } from './db/encryption.ts'
+import { keepRemovingExpired } from './db/expiry.ts'
 import { showId } from './db/ids.ts'
 import { keepPartitions, makePartitions } from './db/partitions.ts'
 import { databaseReadiness } from './db/readiness.ts'
@@ -122,6 +123,7 @@ async function serve(config: Config): Promise<void> {
     limits: { budgetWaitMs: config.sendBudgetMs },
   })
   const partitions = keepPartitions(db, (error) => log.error({ err: error }, 'partitions could not be made'))
+  const expiry = keepRemovingExpired(db, (error) => log.error({ err: error }, 'what is over could not be removed'))
   const sweeper = keepSweeping(db, (found) => {
     if ('error' in found) log.error({ err: found.error }, 'the sweeper failed')
     else log.warn(found, 'settled what a crash left behind')
@@ -137,6 +139,7 @@ async function serve(config: Config): Promise<void> {
     await idempotency.idle()
     sweeper.stop()
     partitions.stop()
+    expiry.stop()
     clock.stop()
     engine.close()
     await Promise.all([simulator.close(), db.$client.end({ timeout: 5 })])

@@ -1,0 +1,43 @@
+import type { Database } from './connect.ts'
+import { inTime } from './in-time.ts'
+
+/** What goes by itself outside history, by the database's clock: a table and when a row of it is over. */
+const EXPIRING: [table: string, over: string][] = [
+  ['idempotency_keys', 'expires_at <= now()'],
+  ['batch_keys', 'expires_at <= now()'],
+  ['suppressions', 'expires_at <= now()'],
+  ['suppression_strikes', `created_at < now() - interval '7 days'`],
+  ['warm_ups', `day < (now() at time zone 'utc')::date - 7`],
+  ['rate_windows', `started_at < now() - interval '1 hour'`],
+]
+
+const EVERY_MS = 60_000
+/** Rows a statement removes at the most: it holds their locks no longer than a send waits anyway. */
+const ROWS = 2_000
+const STATEMENT_MS = 15_000
+
+/** Removes what is over. A row that a send takes over at this moment stays. */
+export async function removeExpired(db: Database): Promise<void> {
+  for (const [table, over] of EXPIRING) {
+    const statement = `
+      delete from ${table} where ctid = any(array(select ctid from ${table} where ${over} limit ${ROWS} for update skip locked))
+        and ${over}`
+    let removed: number
+    do {
+      removed = (await inTime(db.$client.unsafe(statement), STATEMENT_MS)).count
+    } while (removed === ROWS)
+  }
+}
+
+/** Every minute until stopped. `failed` hears of what went wrong; the next round tries again. */
+export function keepRemovingExpired(db: Database, failed: (error: unknown) => void): { stop(): void } {
+  let running = false
+  const round = async () => {
+    if (running) return
+    running = true
+    await removeExpired(db).catch(failed)
+    running = false
+  }
+  const timer = setInterval(round, EVERY_MS).unref()
+  return { stop: () => clearInterval(timer) }
+}
