@@ -26,9 +26,10 @@ export function parseJson(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined
   if (!isUtf8(bytes)) throw fail('invalid_payload', 'The body is not UTF-8.')
   if (bytes.length > SMALL_BYTES) checkStructure(bytes)
-  const text = bytes.toString('utf8')
+  const whole = bytes.toString('utf8')
+  const text = whole.charCodeAt(0) === 0xfeff ? whole.slice(1) : whole
   try {
-    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+    return JSON.parse(text)
   } catch {
     throw fail('invalid_payload', `The body is not valid JSON${positionOfFault(text)}.`)
   }

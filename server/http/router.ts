@@ -6,7 +6,7 @@ import { allowedOf, type Endpoint, notFound, otherMethods, type Path } from './p
 
 const ROUTER_FAULTS: Record<string, [ErrorReason, string]> = {
   FST_ERR_BAD_URL: ['invalid_payload', 'The path is not valid percent-encoded UTF-8.'],
-  FST_ERR_MAX_PARAM_LENGTH: ['not_found', 'There is nothing at this path.'],
+  FST_ERR_MAX_PARAM_LENGTH: ['not_found', 'There is nothing at this path: a part of it is too long.'],
 }
 
 /**

@@ -222,3 +222,7 @@ test('the position of a fault is found wherever a text is broken', () => {
   )
   expect(positionOfFault(`{"a":"${'x'.repeat(15_000_000)}`)).toMatch(/column 6/)
 })
+
+test('a byte order mark does not hide where JSON breaks', () => {
+  expect(() => parseJson(Buffer.from('\ufeff{"a": 1,}'))).toThrow('line 1, column 9; a name in double quotes')
+})
