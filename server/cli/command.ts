@@ -1,9 +1,9 @@
 /** What the exit codes mean; scripts rely on them. 69 and 78 are those of sysexits.h. */
 export const EXIT = {
   ok: { code: 0, means: 'done; of a send: delivered' },
-  failed: { code: 1, means: 'the answer is no: refused, bounced, rejected, a check failed' },
+  failed: { code: 1, means: 'the answer is no: refused, bounced, rejected, not imported, a check failed' },
   usage: { code: 2, means: 'the command was not understood' },
-  not_found: { code: 3, means: 'there is no such account, key, domain or message' },
+  not_found: { code: 3, means: 'there is no such account, key, domain, message or entry' },
   unavailable: { code: 69, means: 'the database or the service cannot be reached; try again' },
   configuration: { code: 78, means: 'a variable of the environment is missing or faulty' },
 } as const

@@ -10,7 +10,8 @@ ${aligned(lines)}
 Every command takes --json, and --help for its options and examples.
 
 DATABASE_URL and ENCRYPTION_KEYS name the set-up that accounts, keys, domains and doctor work on; VERDICT_URL and
-VERDICT_API_KEY the service that send, events and status ask. Without them, the instance that npm start runs here is meant.
+VERDICT_API_KEY the service that send, events, import, suppression and status ask. Without them, the instance that
+npm start runs here is meant.
 
 Exit codes:
 ${aligned(Object.values(EXIT).map(({ code, means }) => [String(code), means]))}`

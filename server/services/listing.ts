@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
 import type { Words } from '../db/words.ts'
 import { fail } from '../errors.ts'
+import { LIMITS } from '../sending/message.ts'
 
 // What every list of the API has: filters, pages of 1 to 100, and a cursor that leads from one page to the next.
 
@@ -18,6 +19,13 @@ export function readWord<E extends number>(field: string, value: E | undefined, 
   if (value === undefined) return undefined
   if (!words.has(value)) throw refuse(field, `${value} is not a known value`)
   return words.word(value)
+}
+
+export function readTenant(tenantId: string | undefined): string | undefined {
+  if (tenantId === undefined) return undefined
+  const isPrintable = tenantId.isWellFormed() && !/\p{Cc}/u.test(tenantId)
+  if (tenantId !== '' && tenantId.length <= LIMITS.tenantIdCharacters && isPrintable) return tenantId
+  throw refuse('tenant_id', `must be 1 to ${LIMITS.tenantIdCharacters} printable characters`)
 }
 
 // A cursor is the last id of its page and a digest that binds it to the filters, so that a page of another query is refused

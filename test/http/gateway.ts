@@ -13,7 +13,8 @@ import {
   type SendResponseSchema,
 } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService, type ListEventsRequest, type ListEventsResponseSchema } from '../../gen/verdict/v1/events_pb.ts'
-import { DeliveryStatus, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DeliveryStatus, SmtpPhase, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { SuppressionEntrySchema, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { fail } from '../../server/errors.ts'
 import { createApp, type Gate, type Limits } from '../../server/http/app.ts'
 import { type ListenOptions, listen } from '../../server/http/listen.ts'
@@ -64,6 +65,17 @@ export async function startGateway(parts: Parts = {}) {
           return (await parts.listEvents?.(request)) ?? {}
         },
       }),
+      createServiceImplSpec<typeof SuppressionService>(SuppressionService, {
+        import: async ({ emails: [email] }) => ({
+          imported: 2,
+          invalid: 1,
+          total: 3,
+          errors: [{ index: 0, email, error: 'invalid_address' }],
+        }),
+        list: async () => ({ entries: [suppressed()] }),
+        add: async () => suppressed(),
+        remove: async () => ({}),
+      }),
     ],
     gate: parts.gate ?? oneKey,
     log,
@@ -98,6 +110,15 @@ const storedEmail = () =>
     createdAt: timestampFromMs(Date.UTC(2026, 0, 31, 12)),
     completedAt: timestampFromMs(Date.UTC(2026, 0, 31, 12, 0, 0, 5)),
     expiresAt: timestampFromMs(Date.UTC(2026, 4, 1, 12)),
+  })
+
+const suppressed = () =>
+  create(SuppressionEntrySchema, {
+    email: 'ada@recipient.test',
+    scope: SuppressionScope.TENANT,
+    tenantId: 'tenant_1',
+    reason: SuppressionReason.BOUNCE,
+    createdAt: timestampFromMs(Date.UTC(2026, 0, 31, 12)),
   })
 
 export const MAIL = { to: 'ada@recipient.test', from: 'shop@example.test', subject: 'Hello', text: 'Hello Ada' }
@@ -153,7 +174,8 @@ export function expectErrorBody(status: number, json: unknown, requestId: string
   )
   if (faults.length > 0 || known.length > 0) throw new Error(`not an error body: ${JSON.stringify({ json, faults })}`)
   if ((json as { request_id: string }).request_id !== requestId) throw new Error('request_id differs from X-Request-Id')
-  if (![400, 401, 403, 404, 405, 410, 413, 415, 429, 500].includes(status)) throw new Error(`undocumented status ${status}`)
+  if (![400, 401, 403, 404, 405, 410, 413, 415, 429, 500].includes(status))
+    throw new Error(`undocumented status ${status}`)
 }
 
 /** Writes bytes on a connection of its own and hears the answer. */

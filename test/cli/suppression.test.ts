@@ -1,0 +1,201 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { firstColumn } from '../../server/cli/import.ts'
+import { run } from '../../server/cli/run.ts'
+import { type Api, startApi } from '../services/api.ts'
+
+// The commands against the whole API.
+
+const BIN = fileURLToPath(new URL('../../server/cli/bin.mjs', import.meta.url))
+let api: Api
+let folder: string
+let progress: string[]
+
+beforeAll(async () => {
+  api = await startApi()
+  folder = mkdtempSync(join(tmpdir(), 'verdict-import-'))
+})
+afterAll(async () => {
+  rmSync(folder, { recursive: true })
+  await api.stop()
+})
+beforeEach(() => {
+  const [{ options }] = [api.world.db.$client]
+  const [host, port] = [options.host[0], options.port[0]]
+  vi.stubEnv('DATABASE_URL', `postgres://${options.user}:${options.pass ?? ''}@${host}:${port}/${options.database}`)
+  vi.stubEnv('VERDICT_URL', api.url)
+  vi.stubEnv('VERDICT_API_KEY', api.keys.live)
+  progress = []
+  vi.spyOn(console, 'error').mockImplementation((line) => void progress.push(line))
+})
+afterEach(() => {
+  vi.unstubAllEnvs()
+  vi.restoreAllMocks()
+})
+
+function file(name: string, content: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, content)
+  return path
+}
+
+const entriesOf = async (email: string) =>
+  (await api.call('GET', `/api/v1/suppression?email=${encodeURIComponent(email)}`)).json.entries
+
+test('import takes one address a line, and tells what was skipped, where and why', async () => {
+  const list = file('list.txt', '\ufeffann@lines.example\r\n\r\n  Bob@lines.example  \nno address\nANN@lines.example')
+  expect(await run(['import', list])).toEqual({
+    json: {
+      imported: 2,
+      already_suppressed: 1,
+      invalid: 1,
+      total: 4,
+      errors: [{ line: 4, email: 'no address', error: 'invalid_address' }],
+    },
+    text: '2 imported, 1 already suppressed, 1 skipped\n  line 4: invalid_address: "no address"',
+    exit: 'failed',
+  })
+  expect(await entriesOf('bob@lines.example')).toMatchObject([{ scope: 'account', reason: 'import' }])
+})
+
+test('import takes the first column of a CSV file, its heading left out', async () => {
+  const csv = file('list.csv', 'Email,Name\n"ann@csv.example","Lee, Ann"\nbob@csv.example;Bob\ncy@csv.example\tCy\n')
+  const { json, exit } = await run(['import', csv, '--tenant', 'shop-1', '--reason', 'complaint'])
+  expect({ json, exit }).toMatchObject({ json: { imported: 3, total: 3 }, exit: 'ok' })
+  const entry = { scope: 'tenant', tenant_id: 'shop-1', reason: 'complaint' }
+  for (const name of ['ann', 'bob', 'cy']) expect(await entriesOf(`${name}@csv.example`)).toMatchObject([entry])
+})
+
+test.each([
+  ['ann@a.example', 'ann@a.example'],
+  ['"ann@a.example"', 'ann@a.example'],
+  ['"ann@a.example" , x', 'ann@a.example'],
+  ['"two words"@a.example,x', '"two words"@a.example'],
+  ['"a,b"@a.example', '"a,b"@a.example'],
+  ['"""two words""@a.example",x', '"two words"@a.example'],
+  ['"never closed', '"never closed'],
+  [',second', ''],
+])('the first column of %s is %s', (line, column) => expect(firstColumn(line)).toBe(column))
+
+test('a list of more than 10,000 goes in several requests, with the progress on stderr', async () => {
+  const lines = Array.from({ length: 20_001 }, (_, i) => (i === 15_000 ? 'nobody' : `${i}@long.example`))
+  const { json } = await run(['import', file('long.txt', `${lines.join('\n')}\n`)])
+  expect(json).toEqual({
+    imported: 20_000,
+    already_suppressed: 0,
+    invalid: 1,
+    total: 20_001,
+    errors: [{ line: 15_001, email: 'nobody', error: 'invalid_address' }],
+  })
+  expect(progress).toEqual([
+    '10000 read, up to line 10000',
+    '20000 read, up to line 20000',
+    '20001 read, up to line 20001',
+  ])
+})
+
+test('import reads the standard input', async () => {
+  const env = { VERDICT_URL: api.url, VERDICT_API_KEY: api.keys.live }
+  const child = spawn(process.execPath, [BIN, 'import', '-', '--json'], { env, cwd: folder })
+  child.stdin.end('ann@stdin.example\nbob@stdin.example\n')
+  const [[code], stdout] = await Promise.all([once(child, 'close'), text(child.stdout)])
+  expect({ code, json: JSON.parse(stdout) }).toMatchObject({ code: 0, json: { imported: 2, total: 2 } })
+})
+
+test('an import that is stopped says how far it came', async () => {
+  let requests = 0
+  const server = createServer((_, response) => {
+    const answers = [
+      [200, { imported: 10_000, already_suppressed: 0, invalid: 0, total: 10_000, errors: [] }],
+      [500, { error: 'transient_failure', message: 'Retry.' }],
+    ] as const
+    const [status, body] = answers[requests++]!
+    response.writeHead(status).end(JSON.stringify(body))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const list = file('stopped.txt', Array.from({ length: 10_001 }, (_, i) => `\n${i}@stopped.example`).join('\n'))
+  await expect(
+    run(['import', list, '--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]),
+  ).rejects.toMatchObject({
+    exit: 'unavailable',
+    message: expect.stringMatching(/^transient_failure: Retry\.\nEverything before line 20002 is imported/),
+  })
+  server.close()
+})
+
+test('an import waits as long as the rate limit says, and goes on', async () => {
+  let requests = 0
+  const server = createServer((_, response) => {
+    const counts = { imported: 1, already_suppressed: 0, invalid: 0, total: 1, errors: [] }
+    const [status, body] = requests++ === 0 ? [429, { error: 'rate_limit_exceeded', retry_after: 1 }] : [200, counts]
+    response.writeHead(status).end(JSON.stringify(body))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const startedAt = performance.now()
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  expect(await run(['import', file('limit.txt', 'a@b.example'), '--url', url])).toMatchObject({ exit: 'ok' })
+  expect(performance.now() - startedAt).toBeGreaterThan(990)
+  expect(requests).toBe(2)
+  server.close()
+})
+
+test('a file that is not there, is a folder or holds no address is a mistake of the caller', async () => {
+  for (const path of [join(folder, 'none'), folder, file('empty.txt', '\n\n')]) {
+    await expect(run(['import', path])).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(path) })
+  }
+})
+
+test('an import that the service refuses ends with its words, and nothing is imported', async () => {
+  const list = file('refused.txt', 'ann@refused.example')
+  await expect(run(['import', list, '--reason', 'because'])).rejects.toMatchObject({
+    exit: 'failed',
+    message: expect.stringContaining('reason must be one of bounce, complaint, import, manual'),
+  })
+  expect(await entriesOf('ann@refused.example')).toEqual([])
+})
+
+test('an address is added, listed and removed, for the account or for a tenant', async () => {
+  const email = 'Odd+tag/x@one.example'
+  expect(await run(['suppression', 'add', email])).toMatchObject({ text: 'odd+tag/x@one.example is suppressed.' })
+  await run(['suppression', 'add', email, '--tenant', 'acme', '--reason', 'complaint'])
+  const listed = (await run(['suppression', 'list', '--email', email])).text
+  expect(listed).toMatch(/odd\+tag\/x@one\.example +tenant acme +complaint +- +-\n.* account +manual/)
+  await run(['suppression', 'remove', email])
+  expect(await entriesOf(email)).toMatchObject([{ scope: 'tenant' }])
+  await run(['suppression', 'remove', email, '--tenant', 'acme'])
+  await expect(run(['suppression', 'remove', email])).rejects.toMatchObject({ exit: 'not_found' })
+  expect((await run(['suppression', 'list', '--email', email])).text).toBe('No such entry.')
+})
+
+test('the next page of a list is told', async () => {
+  for (const name of ['a', 'b']) await run(['suppression', 'add', `${name}@page.example`, '--tenant', 'page'])
+  const { json, text } = await run(['suppression', 'list', '--tenant', 'page', '--limit', '1'])
+  const { next_cursor: cursor } = json as { next_cursor: string }
+  expect(text).toContain(`b@page.example`)
+  expect(text).toContain(`More: --cursor ${cursor}`)
+  const next = await run(['suppression', 'list', '--tenant', 'page', '--limit', '1', '--cursor', cursor])
+  expect(next.text).toContain('a@page.example')
+  expect(next.text).not.toContain('More')
+})
+
+test('an operator suppresses an address for everybody, and takes it back', async () => {
+  await run(['suppression', 'add', 'Abuse@Bücher.example', '--global'])
+  const email = 'abuse@xn--bcher-kva.example'
+  expect(await entriesOf(email)).toMatchObject([{ scope: 'global', reason: 'manual' }])
+  await expect(run(['suppression', 'remove', email])).rejects.toMatchObject({
+    exit: 'not_found',
+    message: expect.stringContaining('global'),
+  })
+  expect((await run(['suppression', 'remove', email, '--global'])).text).toBe(`Removed ${email} for everybody.`)
+  await expect(run(['suppression', 'remove', email, '--global'])).rejects.toMatchObject({ exit: 'not_found' })
+  await expect(run(['suppression', 'add', 'x', '--global'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(run(['suppression', 'add', email, '--global', '--tenant', 'a'])).rejects.toMatchObject({ exit: 'usage' })
+})
