@@ -44,6 +44,13 @@ export const DEFAULT_LIMITS: Limits = Object.freeze({
   }),
 })
 
+/** What one request may hold, whoever asks. What one message may hold stands beside its checks. */
+export const REQUEST_LIMITS = {
+  bytes: 15 * 2 ** 20,
+  batchEmails: 100,
+  importAddresses: 10_000,
+} as const
+
 /** The tier of an account. One that the table no longer holds counts as none set. */
 export function tierOf({ tiers, defaultTier }: Limits, tier: string | null): Tier & { readonly name: string } {
   const name = tier !== null && Object.hasOwn(tiers, tier) ? tier : defaultTier

@@ -2,6 +2,7 @@ import { createServiceImplSpec } from '@connectrpc/connect'
 import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../gen/verdict/v1/events_pb.ts'
 import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
+import { LimitsService } from '../gen/verdict/v1/limits_pb.ts'
 import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { createGate } from './access/gate.ts'
@@ -28,6 +29,7 @@ import { createSend, leaseOf } from './sending/send.ts'
 import { keepSweeping } from './sending/sweep.ts'
 import { emailService } from './services/emails.ts'
 import { eventService } from './services/events.ts'
+import { limitsService } from './services/limits.ts'
 import { statsService } from './services/stats.ts'
 import { suppressionService } from './services/suppression.ts'
 import { createSimulator } from './simulator/simulator.ts'
@@ -78,6 +80,7 @@ async function serve(config: Config): Promise<void> {
         'a verdict came after its caller was told in_doubt',
       ),
   })
+  const breaker = createBreaker({ db, thresholds: config.limits.breaker })
   const send = createSend({
     db,
     clock,
@@ -91,7 +94,7 @@ async function serve(config: Config): Promise<void> {
     storeContent: config.storeContent,
     warmUpSteps: config.limits.warmUp,
     dailyVolume: dailyVolume(db),
-    breaker: createBreaker({ db, thresholds: config.limits.breaker }),
+    breaker,
     suppressed: suppressionLookup(db),
   })
   const idempotency = createIdempotency(db, leaseOf(config.sendBudgetMs))
@@ -103,6 +106,7 @@ async function serve(config: Config): Promise<void> {
         emailService({ db, clock, send, idempotency, hashAddress: createAddressHash(logKey) }),
       ),
       createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock })),
+      createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
         suppressionService({
@@ -114,6 +118,7 @@ async function serve(config: Config): Promise<void> {
           },
         }),
       ),
+      createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits: config.limits })),
     ],
     gate: createGate({ db, clock, limits: config.limits }),
     log,

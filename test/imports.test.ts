@@ -20,7 +20,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^server\/services\//,
     /^(gen|server\/(db|sending|domains|events|reputation|webhooks))\/|^server\/(errors|caller|limits)\.ts$/,
   ],
-  [/^server\/http\//, /^gen\/|^server\/(errors|caller)\.ts$/],
+  [/^server\/http\//, /^gen\/|^server\/(errors|caller|limits)\.ts$/],
   // The operator's command line composes what it runs.
   [/^server\/cli\//, everything],
   [/^server\/main\.ts$/, everything],

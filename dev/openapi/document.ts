@@ -70,7 +70,15 @@ const COMPONENTS = {
       schema: { type: 'string' },
       example: 'order-1234',
     },
+    RateLimitLimit: count('How many requests the account, or an address without a valid key, has in a minute.', 600),
+    RateLimitRemaining: count('How many of them are left.', 588),
+    RateLimitReset: count('When the minute ends and all of them are there again, in Unix seconds.', 1_769_860_860),
+    RetryAfter: count('Seconds to wait before trying again, as `retry_after` in the body.', 12),
   },
+}
+
+function count(description: string, example: number) {
+  return { description, required: true, schema: { type: 'integer', minimum: 0 }, example }
 }
 
 const OWN_SCHEMAS: Record<string, Schema> = {
@@ -140,6 +148,7 @@ function serverPaths(): Document['paths'] {
     [OPENAPI_PATH]: open('getOpenApi', 'This document', 'Needs no key; a wrong one is refused all the same.', {
       200: answer('The document.', { type: 'object' }, { openapi: '3.1.0' }),
       401: errorResponse(['invalid_api_key']),
+      429: errorResponse(['rate_limit_exceeded']),
     }),
     '/healthz': open('getHealth', 'Whether the process answers', 'Looks at nothing but itself.', {
       200: answer(

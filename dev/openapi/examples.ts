@@ -100,6 +100,42 @@ export const EXAMPLES: Record<string, Example> = {
       has_more: false,
     },
   },
+  'StatsService.GetStats': {
+    parameters: { from: '2026-01-30', to: '2026-02-01', granularity: 'day', domain: 'example.com' },
+    answer: {
+      from: '2026-01-30T00:00:00.000Z',
+      to: '2026-02-01T00:00:00.000Z',
+      granularity: 'day',
+      totals: {
+        sent: 2_000,
+        delivered: 1_960,
+        bounced: 40,
+        rejected: 12,
+        complaints: 1,
+        delivery_rate: 0.98,
+        bounce_rate: 0.02,
+        complaint_rate: 0.0005,
+      },
+      reasons: {
+        mailbox_full: 6,
+        mailbox_does_not_exist: 22,
+        no_mx_record: 5,
+        connection_timeout: 3,
+        policy_block: 1,
+        spam_blocked: 1,
+        temporary_failure: 2,
+        suppression_list: 9,
+        invalid_address: 3,
+        domain_not_verified: 0,
+      },
+      latency_ms: { p50: 431, p95: 1_620, p99: 3_204 },
+      series: [
+        { period: '2026-01-30T00:00:00.000Z', sent: 1_200, delivered: 1_180, bounced: 20, rejected: 12 },
+        { period: '2026-01-31T00:00:00.000Z', sent: 800, delivered: 780, bounced: 20, rejected: 0 },
+      ],
+      domains: [{ domain: 'example.com', sending: 'active' }],
+    },
+  },
   'SuppressionService.Import': {
     request: { emails: ['Ada@recipient.example', 'bob@recipient.example', 'not an address'] },
     answer: {
@@ -121,6 +157,26 @@ export const EXAMPLES: Record<string, Example> = {
   'SuppressionService.Remove': {
     parameters: { email: 'ada@recipient.example', tenant_id: 'tenant_1' },
     answer: {},
+  },
+  'LimitsService.GetLimits': {
+    answer: {
+      tier: 'pro',
+      requests_per_minute: 600,
+      sizes: {
+        request_bytes: 15_728_640,
+        html_bytes: 2_097_152,
+        text_bytes: 2_097_152,
+        attachments_bytes: 10_485_760,
+        subject_characters: 998,
+        header_value_characters: 998,
+        tenant_id_characters: 128,
+      },
+      counts: { recipients: 50, attachments: 10, headers: 50, batch_emails: 100, import_addresses: 10_000 },
+      domains: [
+        { domain: 'example.com', daily_limit: 500, sent_today: 42 },
+        { domain: 'example.org', daily_limit: null, sent_today: 12_034 },
+      ],
+    },
   },
 }
 

@@ -20,13 +20,13 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
     operationId: method.localName,
     tags: [tagOf(binding)],
     summary,
-    description: [description, `Needs the scope \`${getOption(method, scope)}\`.`].filter(Boolean).join('\n\n'),
+    description: [description, needs(getOption(method, scope))].filter(Boolean).join('\n\n'),
     parameters: [...parameters(binding, schemas, example), ...(HEADERS[name] ?? []), REQUEST_ID_PARAMETER],
     ...(hasBody ? { requestBody: json(schemas.message(method.input, 'request'), example.request, true) } : {}),
     responses: {
       200: {
         description: 'The answer.',
-        headers: REQUEST_ID_HEADER,
+        headers: { ...REQUEST_ID_HEADER, ...RATE_HEADERS },
         ...json(schemas.message(method.output, 'answer'), example.answer),
       },
       ...errorResponses(binding),
@@ -34,8 +34,10 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
   }
 }
 
+const needs = (scope: string) => (scope === 'any' ? undefined : `Needs the scope \`${scope}\`.`)
+
 export function tagOf({ method }: Binding): string {
-  return method.parent.name.replace(/Service$/, 's')
+  return method.parent.name.replace(/s?Service$/, 's')
 }
 
 /** The first sentence, without its dot, and the rest. */
@@ -45,6 +47,13 @@ function split(comment: string): [string, string] {
 }
 
 const REQUEST_ID_PARAMETER = { $ref: '#/components/parameters/RequestId' }
+const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
+const RATE_HEADERS = {
+  'X-RateLimit-Limit': header('RateLimitLimit'),
+  'X-RateLimit-Remaining': header('RateLimitRemaining'),
+  'X-RateLimit-Reset': header('RateLimitReset'),
+}
+const RETRY_HEADER = { 'Retry-After': header('RetryAfter') }
 export const REQUEST_ID_HEADER = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
 
 function parameters({ method, inPath, hasBody }: Binding, schemas: Schemas, example: Example): object[] {
@@ -69,19 +78,21 @@ export function json(schema: object, example?: unknown, required?: boolean): obj
   return { ...(required ? { required } : {}), content: { 'application/json': media } }
 }
 
-const ALWAYS: ErrorReason[] = ['invalid_payload', 'invalid_api_key', 'insufficient_scope', 'transient_failure']
+const ALWAYS: ErrorReason[] = ['invalid_payload', 'invalid_api_key', 'rate_limit_exceeded', 'transient_failure']
+const WITH_SCOPE: ErrorReason[] = ['insufficient_scope']
 const WITH_BODY: ErrorReason[] = ['payload_too_large', 'unsupported_media_type']
 const WITH_ID: ErrorReason[] = ['not_found', 'event_expired']
 const OF_SENDING: ErrorReason[] = ['invalid_address', 'domain_not_verified']
 
 /** The errors an operation can answer with, by status. */
 function errorResponses({ method, hasBody, inPath }: Binding): Record<string, object> {
-  const sends = getOption(method, scope) === 'emails.send'
+  const asked = getOption(method, scope)
   const reasons = [
     ...ALWAYS,
+    ...(asked === 'any' ? [] : WITH_SCOPE),
     ...(hasBody ? WITH_BODY : []),
     ...(inPath.length > 0 ? WITH_ID : []),
-    ...(sends ? OF_SENDING : []),
+    ...(asked === 'emails.send' ? OF_SENDING : []),
   ]
   const byStatus = Map.groupBy(reasons, (reason) => ERRORS[reason].status)
   return Object.fromEntries([...byStatus].map(([status, reasons]) => [status, errorResponse(reasons)]))
@@ -103,13 +114,21 @@ const MESSAGES: Record<ErrorReason, string> = {
 }
 
 export function errorResponse(reasons: ErrorReason[]): object {
+  const limited = reasons.includes('rate_limit_exceeded')
   const examples = reasons.map((error) => [
     error,
-    { value: { error, message: MESSAGES[error], request_id: '5f2c1d1e-8a57-4e0e-9d0c-2b7a4f1d9c10' } },
+    {
+      value: {
+        error,
+        message: MESSAGES[error],
+        ...(limited ? { retry_after: 12 } : {}),
+        request_id: '5f2c1d1e-8a57-4e0e-9d0c-2b7a4f1d9c10',
+      },
+    },
   ])
   return {
     description: `${reasons.map((reason) => `\`${reason}\``).join(' or ')}.`,
-    headers: REQUEST_ID_HEADER,
+    headers: { ...REQUEST_ID_HEADER, ...(limited ? { ...RATE_HEADERS, ...RETRY_HEADER } : {}) },
     content: {
       'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: Object.fromEntries(examples) },
     },

@@ -3,6 +3,8 @@ import { fromBinary } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
+import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { commentsOf } from './comments.ts'
@@ -12,7 +14,7 @@ import { openApiDocument } from './document.ts'
 // leaves out. A process of its own, because it stands on code that may just have been generated.
 
 /** The services of REST, in the order of the document. */
-const SERVICES = [EmailService, EventService, SuppressionService]
+const SERVICES = [EmailService, EventService, StatsService, SuppressionService, LimitsService]
 
 const contract = fromBinary(FileDescriptorSetSchema, readFileSync(process.argv[2]!))
 console.log(JSON.stringify(openApiDocument(SERVICES, commentsOf(contract), packageJson.version), null, 2))

@@ -1,12 +1,18 @@
 import { type DescMethod, getOption } from '@bufbuild/protobuf'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
+import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 
-const METHODS: readonly DescMethod[] = [EmailService, EventService, SuppressionService].flatMap(
-  (service) => service.methods,
-)
+const METHODS: readonly DescMethod[] = [
+  EmailService,
+  EventService,
+  StatsService,
+  SuppressionService,
+  LimitsService,
+].flatMap((service) => service.methods)
 
 const nameOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}`
 

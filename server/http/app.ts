@@ -3,6 +3,7 @@ import type { ServiceImplSpec } from '@connectrpc/connect'
 import type { Logger } from 'pino'
 import { type Caller, callerKey, type Rate } from '../caller.ts'
 import { fail } from '../errors.ts'
+import { REQUEST_LIMITS } from '../limits.ts'
 import type { BodyLimits } from './body.ts'
 import { createByteBudget } from './byte-budget.ts'
 import type { Call, RawRequest, RawResponse } from './call.ts'
@@ -49,7 +50,7 @@ export interface Limits {
 }
 
 const LIMITS: Limits = {
-  bodyBytes: 15 * 2 ** 20,
+  bodyBytes: REQUEST_LIMITS.bytes,
   bodyTimeoutMs: 120_000,
   budgetBytes: 256 * 2 ** 20,
   budgetWaitMs: 30_000,

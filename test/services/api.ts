@@ -2,6 +2,8 @@ import { createServiceImplSpec } from '@connectrpc/connect'
 import { pino } from 'pino'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
+import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createGate } from '../../server/access/gate.ts'
@@ -9,11 +11,14 @@ import { createKey } from '../../server/access/keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
 import { createApp } from '../../server/http/app.ts'
 import { listen } from '../../server/http/listen.ts'
-import { DEFAULT_LIMITS } from '../../server/limits.ts'
+import { DEFAULT_LIMITS, type Limits } from '../../server/limits.ts'
+import { createBreaker } from '../../server/reputation/breaker.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import { leaseOf } from '../../server/sending/send.ts'
 import { emailService } from '../../server/services/emails.ts'
 import { eventService } from '../../server/services/events.ts'
+import { limitsService } from '../../server/services/limits.ts'
+import { statsService } from '../../server/services/stats.ts'
 import { suppressionService } from '../../server/services/suppression.ts'
 import { matchingForm, parseAddress } from '../../server/smtp/address.ts'
 import { startWorld } from '../sending/world.ts'
@@ -21,7 +26,7 @@ import { startWorld } from '../sending/world.ts'
 export type Api = Awaited<ReturnType<typeof startApi>>
 
 /** The whole API over a world of its own, with the keys of two accounts. */
-export async function startApi(now?: () => number) {
+export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMITS) {
   const world = await startWorld()
   const { db } = world
   const clock = now ? { ...world.clock, now } : world.clock
@@ -38,6 +43,10 @@ export async function startApi(now?: () => number) {
         }),
       ),
       createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock })),
+      createServiceImplSpec<typeof StatsService>(
+        StatsService,
+        statsService({ db, clock, breaker: createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }) }),
+      ),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
         suppressionService({
@@ -49,8 +58,9 @@ export async function startApi(now?: () => number) {
           },
         }),
       ),
+      createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],
-    gate: createGate({ db, clock: world.clock, limits: DEFAULT_LIMITS }),
+    gate: createGate({ db, clock: world.clock, limits }),
     log: pino({ level: process.env.TEST_LOG ?? 'silent' }),
     checks: async () => ({ database: 'ok' }),
     about: { version: 'test', region: 'eu' },

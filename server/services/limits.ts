@@ -1,0 +1,79 @@
+import type { ServiceImpl } from '@connectrpc/connect'
+import { eq } from 'drizzle-orm'
+import type { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
+import { callerKey } from '../caller.ts'
+import type { Database } from '../db/connect.ts'
+import { accounts } from '../db/schema.ts'
+import { type Limits, REQUEST_LIMITS, tierOf } from '../limits.ts'
+import { SENT } from '../reputation/counts.ts'
+import { warmUpDay } from '../reputation/warm-up.ts'
+import { LIMITS } from '../sending/message.ts'
+import { MAX_HEADER_VALUE } from '../smtp/headers.ts'
+
+const SIZES = {
+  requestBytes: REQUEST_LIMITS.bytes,
+  htmlBytes: LIMITS.bodyBytes,
+  textBytes: LIMITS.bodyBytes,
+  attachmentsBytes: LIMITS.attachmentBytes,
+  subjectCharacters: LIMITS.subjectCharacters,
+  headerValueCharacters: MAX_HEADER_VALUE,
+  tenantIdCharacters: LIMITS.tenantIdCharacters,
+}
+
+const COUNTS = {
+  recipients: LIMITS.recipients,
+  attachments: LIMITS.attachments,
+  headers: LIMITS.headers,
+  batchEmails: REQUEST_LIMITS.batchEmails,
+  importAddresses: REQUEST_LIMITS.importAddresses,
+}
+
+export function limitsService({ db, limits }: { db: Database; limits: Limits }): ServiceImpl<typeof LimitsService> {
+  return {
+    async getLimits(_, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const [account] = await db.select({ tier: accounts.tier }).from(accounts).where(eq(accounts.id, accountId))
+      const { name, requestsPerMinute } = tierOf(limits, account!.tier)
+      const domains = await volumes(db, accountId, limits.warmUp)
+      return { tier: name, requestsPerMinute, sizes: SIZES, counts: COUNTS, domains }
+    },
+  }
+}
+
+interface Volume {
+  name: string
+  verifiedAt: Date | null
+  warmsUp: boolean
+  /** Let through today while the domain warms up. */
+  warmingUp: number
+  /** Recorded today. */
+  recorded: number
+  /** The database's time, Unix milliseconds. */
+  now: number
+}
+
+/** What each domain may send and has sent on the UTC day it is by the database's clock. */
+async function volumes(db: Database, accountId: string, steps: readonly number[]) {
+  const sql = db.$client
+  const rows = await sql<Volume[]>`
+    with recorded as (
+      select domain, sum(${sql.unsafe(SENT)})::int4 as emails from hourly_stats
+      where account_id = ${accountId} and tenant_id = '' and hour >= date_trunc('day', now(), 'UTC')
+      group by domain
+    )
+    select d.name, d.verified_at as "verifiedAt", d.warms_up as "warmsUp", coalesce(w.emails, 0) as "warmingUp",
+      coalesce(r.emails, 0) as recorded, (extract(epoch from now()) * 1000)::float8 as now
+    from domains d
+    left join warm_ups w on w.account_id = d.account_id and w.domain = d.name and w.day = (now() at time zone 'UTC')::date
+    left join recorded r on r.domain = d.name
+    where d.account_id = ${accountId}
+    order by d.name`
+  return rows.map(({ now, ...row }) => {
+    const warmUp = warmUpDay(row, now, steps)
+    return {
+      domain: row.name,
+      dailyLimit: warmUp?.dailyLimit,
+      sentToday: warmUp ? row.warmingUp : row.recorded,
+    }
+  })
+}
