@@ -15,40 +15,39 @@ export interface Where {
 }
 
 /**
- * Reads the state and what counts in it: the running hour and the 23 before it, so that nothing over 24 hours old is held against a
- * domain. A change begins anew: what came before it does not count, and while half open nothing is too old, for a domain may
- * send little in a day. Every hour is a look-up of the primary key, however many other domains the account has.
+ * Reads the state of each domain and what counts in it: the running hour and the 23 before it, so that nothing over 24 hours old is
+ * held against a domain. A change begins anew: what came before it does not count, and while half open nothing is too old, for
+ * a domain may send little in a day. Every hour is a look-up of the primary key, however many other domains the account has.
  */
-export async function readState(db: Database, { accountId, domain, openMinutes }: Where): Promise<Judged> {
-  const [row] = await db.$client<[Judged]>`
-    with breaker as (
-      select *, date_trunc('hour', changed_at, 'UTC') as changed_hour from breakers
-      where account_id = ${accountId} and domain = ${domain}
-    ),
-    since as (
-      select case when state = 'half_open' then changed_hour else greatest(changed_hour, day_ago) end as since_hour
-      from (select date_trunc('hour', now(), 'UTC') - interval '23 hours' as day_ago) as today left join breaker on true
-    ),
-    counted as (
-      select ${db.$client.unsafe(SENT)} as emails, mailbox_does_not_exist as bounces, complaints
-      from since cross join lateral generate_series(since_hour, now(), interval '1 hour') as counted_hour
-      join hourly_stats on account_id = ${accountId} and tenant_id = '' and hour = counted_hour and domain = ${domain}
-      union all
-      select -base_emails, -base_bounces, -base_complaints from breaker join since on changed_hour >= since_hour
-    ),
-    sums as (
-      select coalesce(sum(emails), 0)::int as emails, coalesce(sum(bounces), 0)::int as bounces,
-        coalesce(sum(complaints), 0)::int as complaints
-      from counted
-    )
-    select coalesce(state, 'closed') as state, changed_at as "changedAt", cause, emails, bounces, complaints,
+export function readStates(
+  db: Database,
+  { accountId, domains, openMinutes }: { accountId: string; domains: readonly string[]; openMinutes: number },
+): Promise<(Judged & { domain: string })[]> {
+  return db.$client<(Judged & { domain: string })[]>`
+    select asked.domain, coalesce(state, 'closed') as state, changed_at as "changedAt", cause, emails, bounces, complaints,
       coalesce(extract(epoch from case
         when state = 'open' then changed_at + ${openMinutes}::float8 * interval '1 minute'
         when state = 'half_open' and minute + (admitted >= ${HALF_OPEN_PER_MINUTE})::int * interval '1 minute' > now()
           then minute + interval '1 minute'
       end - now()), 0)::float8 as "waitSeconds"
-    from sums left join breaker on true`
-  return row
+    from json_array_elements_text(${JSON.stringify(domains)}::text::json) as asked(domain)
+    left join breakers b on b.account_id = ${accountId} and b.domain = asked.domain
+    cross join lateral (select date_trunc('hour', changed_at, 'UTC') as changed_hour) as change
+    cross join lateral (
+      select case when state = 'half_open' then changed_hour
+        else greatest(changed_hour, date_trunc('hour', now(), 'UTC') - interval '23 hours') end as since_hour
+    ) as since
+    cross join lateral (
+      select coalesce(sum(emails), 0)::int as emails, coalesce(sum(bounces), 0)::int as bounces,
+        coalesce(sum(complaints), 0)::int as complaints
+      from (
+        select ${db.$client.unsafe(SENT)} as emails, mailbox_does_not_exist as bounces, complaints
+        from generate_series(since_hour, now(), interval '1 hour') as counted_hour
+        join hourly_stats s on s.account_id = ${accountId} and s.tenant_id = '' and s.hour = counted_hour and s.domain = asked.domain
+        union all
+        select -base_emails, -base_bounces, -base_complaints where changed_hour >= since_hour
+      ) as counted
+    ) as sums`
 }
 
 /** Changes the state, unless another process has done so since it was read. */

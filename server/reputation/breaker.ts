@@ -1,14 +1,14 @@
 import type { Database } from '../db/connect.ts'
 import { recent } from '../db/recent.ts'
 import type { BreakerLimits } from '../limits.ts'
-import { turnOf, warns } from './breaker-rules.ts'
-import { changeState, readState, takeOfMinute } from './breaker-state.ts'
+import { type Judged, turnOf, warns } from './breaker-rules.ts'
+import { changeState, readStates, takeOfMinute } from './breaker-state.ts'
 
 /** `paused` by an open breaker; `throttled` by a half-open one, or near to being paused; otherwise `active`. */
 export type SendingState = 'active' | 'throttled' | 'paused'
 
 export interface Refusal {
-  state: SendingState
+  state: 'throttled' | 'paused'
   /** Whole seconds, at least 1. */
   retryAfterSeconds: number
 }
@@ -19,8 +19,10 @@ export interface Breaker {
    * minute. The domain is given as it is stored: lower case, A-labels.
    */
   admit(accountId: string, domain: string, emails: number): Promise<Refusal | undefined>
-  /** For display and dry runs: counts nothing. `retryAfterSeconds` is absent while an email may be sent. */
+  /** For dry runs: counts nothing. `retryAfterSeconds` is absent while an email may be sent. */
   peek(accountId: string, domain: string): Promise<{ state: SendingState; retryAfterSeconds?: number }>
+  /** For display: the state of each of these domains, in one query. */
+  states(accountId: string, domains: readonly string[]): Promise<Map<string, SendingState>>
 }
 
 /** How long a process goes by what it has read: within this time it notices what another process has changed. */
@@ -33,40 +35,58 @@ export function createBreaker({ db, thresholds }: { db: Database; thresholds: Br
 
   async function judge(accountId: string, domain: string) {
     const where = { accountId, domain, openMinutes }
-    const seen = await readState(db, where)
+    const read = async () => (await readStates(db, { accountId, domains: [domain], openMinutes }))[0]!
+    const seen = await read()
     const turn = turnOf(seen, thresholds)
     if (turn) await changeState(db, where, seen, turn)
-    const { state, waitSeconds, ...counts } = turn ? await readState(db, where) : seen
-    return { state, waitUntil: performance.now() + waitSeconds * 1_000, warning: warns(counts, thresholds) }
+    const judged = turn ? await read() : seen
+    return { ...judged, waitUntil: performance.now() + judged.waitSeconds * 1_000 }
   }
-  const judged = recent({
+  const recently = recent({
     read: (key) => judge(...(key.split(' ') as [string, string])),
     keepMs: KEEP_MS,
     missingMs: KEEP_MS,
     maxEntries: MAX_DOMAINS,
   })
-  // Both names are free of spaces.
-  const known = async (accountId: string, domain: string) => (await judged(`${accountId} ${domain}`))!
+  // Neither an id nor a domain holds a space.
+  const known = async (accountId: string, domain: string) => (await recently(`${accountId} ${domain}`))!
 
-  async function peek(accountId: string, domain: string) {
-    const { state, waitUntil, warning } = await known(accountId, domain)
-    const waitMs = waitUntil - performance.now()
-    if (state === 'open') return refusal('paused', waitMs / 1_000)
-    if (state === 'half_open')
-      return waitMs > 0 ? refusal('throttled', waitMs / 1_000) : { state: 'throttled' as const }
-    return { state: warning ? ('throttled' as const) : ('active' as const) }
+  const shown = (judged: Judged): SendingState => {
+    const state = turnOf(judged, thresholds)?.state ?? judged.state
+    if (state === 'closed') return warns(judged, thresholds) ? 'throttled' : 'active'
+    return state === 'open' ? 'paused' : 'throttled'
   }
 
-  async function admit(accountId: string, domain: string, emails: number) {
-    const { state, waitUntil } = await known(accountId, domain)
-    if (state === 'closed') return undefined
-    if (state === 'open') return refusal('paused', (waitUntil - performance.now()) / 1_000)
-    const refused = await takeOfMinute(db, { accountId, domain, openMinutes }, emails)
-    return refused && refusal(refused.state === 'open' ? 'paused' : 'throttled', refused.waitSeconds)
+  return {
+    async admit(accountId, domain, emails) {
+      const judged = await known(accountId, domain)
+      if (judged.state === 'closed') return undefined
+      if (judged.state === 'open') return { state: 'paused', retryAfterSeconds: secondsUntil(judged.waitUntil) }
+      const refused = await takeOfMinute(db, { accountId, domain, openMinutes }, emails)
+      if (!refused) return undefined
+      const state = refused.state === 'open' ? 'paused' : 'throttled'
+      return { state, retryAfterSeconds: wholeSeconds(refused.waitSeconds) }
+    },
+
+    async peek(accountId, domain) {
+      const judged = await known(accountId, domain)
+      if (judged.state === 'open' || judged.waitUntil > performance.now()) {
+        return { state: shown(judged), retryAfterSeconds: secondsUntil(judged.waitUntil) }
+      }
+      return { state: shown(judged) }
+    },
+
+    async states(accountId, domains) {
+      const judged = await readStates(db, { accountId, domains, openMinutes })
+      return new Map(judged.map((each) => [each.domain, shown(each)]))
+    },
   }
-  return { admit, peek }
 }
 
-function refusal(state: 'throttled' | 'paused', seconds: number): Refusal {
-  return { state, retryAfterSeconds: Math.max(1, Math.ceil(seconds)) }
+function secondsUntil(time: number): number {
+  return wholeSeconds((time - performance.now()) / 1_000)
+}
+
+function wholeSeconds(seconds: number): number {
+  return Math.max(1, Math.ceil(seconds))
 }

@@ -1,0 +1,136 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import { and, asc, eq } from 'drizzle-orm'
+import {
+  type GetStatsRequest,
+  Granularity,
+  GranularitySchema,
+  type SendingState,
+  SendingStateSchema,
+  type StatsService,
+  StatsTotalsSchema,
+} from '../../gen/verdict/v1/stats_pb.ts'
+import { callerKey } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { domains } from '../db/schema.ts'
+import { wordsOf } from '../db/words.ts'
+import { readDomainName } from '../domains/name.ts'
+import type { Breaker } from '../reputation/breaker.ts'
+import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
+import { readTenant, readWord, refuse } from './listing.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** When no `from` is given. */
+const DEFAULT_DAYS = 7
+/** The hours of a leap year. */
+const MAX_PERIODS = 8_784
+const granularityWords = wordsOf<Granularity>(GranularitySchema)
+const sendingWords = wordsOf<SendingState>(SendingStateSchema)
+
+export interface StatsServiceParts {
+  db: Database
+  clock: DatabaseClock
+  breaker: Breaker
+}
+
+export function statsService({ db, clock, breaker }: StatsServiceParts): ServiceImpl<typeof StatsService> {
+  async function sendingOf(accountId: string, domain: string | undefined) {
+    const asked = and(eq(domains.accountId, accountId), domain === undefined ? undefined : eq(domains.name, domain))
+    const rows = await db.select({ name: domains.name }).from(domains).where(asked).orderBy(asc(domains.name))
+    const states = await breaker.states(
+      accountId,
+      rows.map(({ name }) => name),
+    )
+    return rows.map(({ name }) => ({ domain: name, sending: sendingWords.value(states.get(name)!) }))
+  }
+
+  return {
+    async getStats(request, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const { granularity = Granularity.DAY } = request
+      readWord('granularity', granularity, granularityWords)
+      const { from, to, stepMs } = readPeriods(request, granularity, clock)
+      const domain = readDomain(request.domain)
+      const tenantId = readTenant(request.tenantId)
+
+      const [statistics, sending] = await Promise.all([
+        readStatistics(db, { accountId, from, to, stepMs, domain, tenantId }),
+        sendingOf(accountId, domain),
+      ])
+      const percentile = (share: number) => latencyPercentile(statistics.latencies, share)
+      return {
+        from: timestampFromMs(from),
+        to: timestampFromMs(to),
+        granularity,
+        totals: totalsOf(statistics),
+        reasons: statistics.reasons,
+        latencyMs: { p50: percentile(0.5), p95: percentile(0.95), p99: percentile(0.99) },
+        series: statistics.series.map(({ delivered, bounced, rejected }, i) => ({
+          period: timestampFromMs(from + i * stepMs),
+          sent: delivered + bounced,
+          delivered,
+          bounced,
+          rejected,
+        })),
+        domains: sending,
+      }
+    },
+  }
+}
+
+function totalsOf({ delivered, bounced, rejected, complaints }: Statistics) {
+  const sent = delivered + bounced
+  const rate = (count: number) => (sent === 0 ? undefined : count / sent)
+  return create(StatsTotalsSchema, {
+    sent,
+    delivered,
+    bounced,
+    rejected,
+    complaints,
+    deliveryRate: rate(delivered),
+    bounceRate: rate(bounced),
+    complaintRate: rate(complaints),
+  })
+}
+
+/**
+ * The time that is counted, in whole periods: a client that asks for the 24 hours before this minute is answered with all hours it
+ * touches, and `from` and `to` of the answer say so.
+ */
+function readPeriods(request: GetStatsRequest, granularity: Granularity, clock: DatabaseClock) {
+  const grainMs = granularity === Granularity.DAY ? DAY_MS : HOUR_MS
+  const to = Math.ceil((readTime('to', request.to) ?? clock.now()) / grainMs) * grainMs
+  const given = readTime('from', request.from) ?? to - DEFAULT_DAYS * DAY_MS
+  const from = Math.floor(given / grainMs) * grainMs
+  if (from >= to) throw refuse('from', `is not before to, which is ${new Date(to).toISOString()}`)
+  const stepMs = granularity === Granularity.TOTAL ? to - from : grainMs
+  const periods = (to - from) / stepMs
+  if (periods <= MAX_PERIODS) return { from, to, stepMs }
+  throw refuse(
+    'granularity',
+    `gives ${periods} periods, and the most is ${MAX_PERIODS}. Ask for longer periods or a shorter time`,
+  )
+}
+
+/** A date or a time of ISO 8601, in the years that every client and protocol can write. */
+const TIME = /^([12]\d{3}-\d\d-\d\d)(?:(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/
+
+function readTime(field: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const [, date, time = 'T00:00', offset = 'Z'] = TIME.exec(text) ?? []
+  const ms = Date.parse(`${date}${time}${offset}`)
+  // The parser takes the 30th of February for a day in March.
+  const dayExists = date !== undefined && new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(-2))
+  if (!Number.isNaN(ms) && dayExists) return ms
+  throw refuse(field, 'is not a date or a time. Expected something like 2026-11-01 or 2026-11-01T12:00:00Z')
+}
+
+function readDomain(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const domain = readDomainName(text)
+  if (domain === undefined) throw refuse('domain', 'is not a domain name. Expected something like example.com')
+  return domain
+}
