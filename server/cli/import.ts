@@ -12,13 +12,18 @@ interface Line {
   email: string
 }
 
-interface Imported {
+interface Counts {
   imported: number
   already_suppressed: number
   invalid: number
   total: number
-  errors: { index: number; email: string; error: string }[]
 }
+
+/** What the service answers. */
+type Imported = Counts & { errors: { index: number; email: string; error: string }[] }
+
+/** What became of all lines so far. */
+type Sum = Counts & { errors: (Line & { error: string })[] }
 
 export const importList = command({
   summary: 'Import addresses that must not be mailed: one a line, or the first column of a CSV file.',
@@ -33,7 +38,7 @@ export const importList = command({
     'cut -f2 export.tsv | verdict import - --tenant shop-1',
   ],
   async run({ tenant: tenant_id, reason, url }, [file]) {
-    const sum = { imported: 0, already_suppressed: 0, invalid: 0, total: 0, errors: [] as (Line & { error: string })[] }
+    const sum: Sum = { imported: 0, already_suppressed: 0, invalid: 0, total: 0, errors: [] }
     for await (const batch of batches(addressesOf(file!))) {
       const body = { emails: batch.map(({ email }) => email), tenant_id, reason }
       const call = callPatiently({ url, path: '/api/v1/suppression/import', body })
@@ -54,12 +59,7 @@ function stopped(error: unknown, { line }: Line, done: number): never {
   throw new Failure(error.exit, `${error.message}\n${again}`)
 }
 
-function describe({
-  imported,
-  already_suppressed,
-  invalid,
-  errors,
-}: { errors: (Line & { error: string })[] } & Omit<Imported, 'errors'>) {
+function describe({ imported, already_suppressed, invalid, errors }: Sum): string {
   const counts = `${imported} imported, ${already_suppressed} already suppressed, ${invalid} skipped`
   const shown = errors
     .slice(0, SHOWN)

@@ -5,7 +5,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningProcess, said, startProgram } from '../harness/process.ts'
 import { snippets } from './snippets.ts'
 
-const README = await readFile(join(import.meta.dirname, '../../README.md'), 'utf8')
+/** One after the other: the guides go on where the README ends. */
+const DOCUMENTS = ['README.md', 'docs/suppression.md']
+const SNIPPETS = await Promise.all(
+  DOCUMENTS.map(async (name) => {
+    const markdown = await readFile(join(import.meta.dirname, '../..', name), 'utf8')
+    return snippets(markdown).map((snippet) => ({ ...snippet, name }))
+  }),
+).then((found) => found.flat())
 
 let dataDir: string
 let program: RunningProcess
@@ -19,9 +26,9 @@ beforeAll(async () => {
   program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir })
   await said(program, /^ready .*\n/m)
   const url = program.stdout().match(/^ready (.*)$/m)![1]!
-  const script = snippets(README)
-    .map(({ shell }) => shell.replaceAll('.verdict/', `${dataDir}/`).replaceAll('http://127.0.0.1:8080', url))
-    .join(`echo; echo '${MARK}'\n`)
+  const script = SNIPPETS.map(({ shell }) =>
+    shell.replaceAll('.verdict/', `${dataDir}/`).replaceAll('http://127.0.0.1:8080', url),
+  ).join(`echo; echo '${MARK}'\n`)
   const shell = startProgram('sh', ['-euc', script], { DATA_DIR: dataDir })
   expect(await shell.ended, shell.stdout() + shell.stderr()).toBe(0)
   answers = shell.stdout().split(MARK)
@@ -32,8 +39,8 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-test.for(snippets(README).map((snippet, i) => ({ ...snippet, i })))(
-  'the command in line $line of the README does what stands below it',
+test.for(SNIPPETS.map((snippet, i) => ({ ...snippet, i })))(
+  'the command in line $line of $name does what stands below it',
   ({ answer, i }) => {
     const said = answers[i]!.trim()
     expect(said).not.toBe('')
@@ -41,8 +48,8 @@ test.for(snippets(README).map((snippet, i) => ({ ...snippet, i })))(
   },
 )
 
-test('the README has commands to run', () => {
-  expect(snippets(README).length).toBeGreaterThan(5)
+test.for(DOCUMENTS)('%s has commands to run', (document) => {
+  expect(SNIPPETS.filter(({ name }) => name === document).length).toBeGreaterThan(5)
 })
 
 /** `...` in a text stands for anything, a duration for any duration, and what is not shown may be there. */
