@@ -40,16 +40,17 @@ export function roundOf({ seconds, cpu, foreign }: Measured<unknown>, messages: 
 export async function playPairs<Ours extends Round>(
   ours: () => Promise<Ours>,
   theirs: () => Promise<Round>,
+  peer = 'Postfix',
 ): Promise<Pair<Ours>[]> {
   const pairs: Pair<Ours>[] = []
   const undisturbed = () => pairs.filter((pair) => pair.ours.foreign <= FOREIGN && pair.theirs.foreign <= FOREIGN)
   while (pairs.length < ROUNDS || (undisturbed().length < ROUNDS && pairs.length < ROUNDS + REPEATS)) {
     await calm(PATIENCE_MS)
     const first = pairs.length % 2 === 0 ? undefined : await ours()
-    const peer = await theirs()
-    const pair = { theirs: peer, ours: first ?? (await ours()) }
+    const other = await theirs()
+    const pair = { theirs: other, ours: first ?? (await ours()) }
     pairs.push(pair)
-    console.log(`round ${pairs.length}: ours ${describe(pair.ours)}; Postfix ${describe(pair.theirs)}`)
+    console.log(`round ${pairs.length}: ours ${describe(pair.ours)}; ${peer} ${describe(pair.theirs)}`)
   }
   if (undisturbed().length >= 3) return undisturbed()
   console.log(

@@ -10,6 +10,8 @@ export interface HttpRun {
   body: string
   /** So many characters `A` take the place of the `*` in `body`: one buffer for all requests, however many and large they are. */
   fill?: number
+  /** Requests carry an Idempotency-Key: so many different ones in turn, each with this prefix. */
+  keys?: { prefix: string; distinct: number }
   connections: number
   requests: number
   /**
@@ -25,6 +27,8 @@ export interface HttpAnswers {
   latenciesMs: number[]
   /** How often, by HTTP status and the `status` or `error` of the JSON: `200 delivered`. */
   counts: Record<string, number>
+  /** How many different bodies came back. */
+  bodies: number
 }
 
 /** A load tool in a process of its own: POSTs over kept connections, each of which sends its next request after an answer. */
@@ -33,18 +37,21 @@ export function startHttpLoad(): Promise<Worker<HttpRun, HttpAnswers>> {
 }
 
 async function load(run: HttpRun): Promise<HttpAnswers> {
-  const request = piecesOf(run)
-  const answers: HttpAnswers = { seconds: 0, latenciesMs: [], counts: {} }
+  const [first, ...rest] = piecesOf(run)
+  const answers: HttpAnswers = { seconds: 0, latenciesMs: [], counts: {}, bodies: 0 }
+  const bodies = new Set<string>()
   let begun = 0
   const lane = async () => {
     let exchange: Exchange | undefined
-    while (begun++ < run.requests) {
+    while (begun < run.requests) {
+      const request = [requestLine(run), keyLine(run, begun++), first!, ...rest]
       exchange ??= openExchange(run.port)
       const startedAt = performance.now()
       const answer = await exchange(request).catch((error: Error) => `no answer: ${error.message}`)
       const isAnswer = typeof answer === 'object'
       if (!isAnswer || answer.closes) exchange = undefined
       const word = isAnswer ? `${answer.status} ${wordOf(answer.body)}` : answer
+      if (isAnswer) bodies.add(answer.body)
       answers.counts[word] = (answers.counts[word] ?? 0) + 1
       answers.latenciesMs.push(performance.now() - startedAt)
     }
@@ -55,15 +62,20 @@ async function load(run: HttpRun): Promise<HttpAnswers> {
   if (run.awake) stayAwake()
   await Promise.all(Array.from({ length: run.connections }, lane))
   running = false
+  answers.bodies = bodies.size
   answers.seconds = (performance.now() - startedAt) / 1000
   return answers
 }
 
-function piecesOf({ path, key, body, fill }: HttpRun): Buffer[] {
+const requestLine = ({ path }: HttpRun) => Buffer.from(`POST ${path} HTTP/1.1\r\n`)
+
+const keyLine = ({ keys }: HttpRun, i: number) =>
+  Buffer.from(keys ? `Idempotency-Key: ${keys.prefix}${i % keys.distinct}\r\n` : '')
+
+function piecesOf({ key, body, fill }: HttpRun): Buffer[] {
   const pieces = fill === undefined ? [body] : body.split('*', 2)
   const length = Buffer.byteLength(pieces.join('')) + (fill ?? 0)
   const head = [
-    `POST ${path} HTTP/1.1`,
     'Host: 127.0.0.1',
     ...(key === undefined ? [] : [`Authorization: Bearer ${key}`]),
     'Content-Type: application/json',

@@ -12,16 +12,19 @@ import type { Sink } from './sink.ts'
 
 export interface Product extends AsyncDisposable {
   port: number
+  /** Of every process, the first one's before. */
+  ports: number[]
   /** Of an account that may send from `example.test`. */
   key: string
+  databaseUrl: string
   apiPid: number
   postgresPid: number
 }
 
 const MAIN = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 
-/** The API process over a fresh embedded PostgreSQL; mail for `to.test` goes to the sink. Nothing is logged. */
-export async function startProduct(sink: Sink): Promise<Product> {
+/** So many API processes over a fresh embedded PostgreSQL; mail for `to.test` goes to the sink. Nothing is logged. */
+export async function startProduct(sink: Sink, { nodes = 1 } = {}): Promise<Product> {
   await using parts = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'verdict-bench-'))
   const postgres = await startPostgres({ dataDir, temporary: true })
@@ -40,6 +43,20 @@ export async function startProduct(sink: Sink): Promise<Product> {
     SMTP_ROUTES: `to.test=127.0.0.1:${sink.port}`,
     LOG_LEVEL: 'fatal',
   }
+  const apis = await Promise.all(Array.from({ length: nodes }, () => startApi(env, parts)))
+  const started = parts.move()
+  return {
+    port: apis[0]!.port,
+    ports: apis.map(({ port }) => port),
+    key: keys.live,
+    databaseUrl: postgres.url,
+    apiPid: apis[0]!.pid,
+    postgresPid: Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}
+
+async function startApi(env: NodeJS.ProcessEnv, parts: AsyncDisposableStack): Promise<{ port: number; pid: number }> {
   const api = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const gone = once(api, 'exit')
   const kill = () => api.kill('SIGKILL')
@@ -53,12 +70,5 @@ export async function startProduct(sink: Sink): Promise<Product> {
     once(api, 'message'),
     gone.then(() => Promise.reject(new Error('The API ended'))),
   ])
-  const started = parts.move()
-  return {
-    port: Number(new URL(ready).port),
-    key: keys.live,
-    apiPid: api.pid!,
-    postgresPid: Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]),
-    [Symbol.asyncDispose]: () => started.disposeAsync(),
-  }
+  return { port: Number(new URL(ready).port), pid: api.pid! }
 }

@@ -6,17 +6,18 @@ interface Sends {
   bytes: number
   connections: number
   requests: number
+  keys?: HttpRun['keys']
 }
 
 /** Sends of plain text to the sink. */
-export function sendRun({ port, key }: Product, { bytes, connections, requests }: Sends): HttpRun {
+export function sendRun({ port, key }: Product, { bytes, connections, requests, keys }: Sends): HttpRun {
   const body = JSON.stringify({
     from: 'Bench <bench@example.test>',
     to: 'b@to.test',
     subject: 'Your order is on its way',
     text: `${'X'.repeat(78)}\r\n`.repeat(bytes / 80),
   })
-  return { port, key, path: '/api/v1/emails/send', body, connections, requests }
+  return { port, key, path: '/api/v1/emails/send', body, connections, requests, keys }
 }
 
 /** Throws when anything else came back: a bench of failures measures nothing. */

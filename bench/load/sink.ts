@@ -16,10 +16,11 @@ interface Told {
 
 /**
  * An SMTP server in a process of its own that offers PIPELINING, accepts everything and forgets it. With `rttMs` every segment
- * of either side arrives half of it later, as over a long line; the connection's own handshake does not.
+ * of either side arrives half of it later, as over a long line; the connection's own handshake does not. With `holdMs` a message
+ * is accepted that much after its final dot.
  */
-export async function startSink({ rttMs = 0 } = {}): Promise<Sink> {
-  const worker = await startWorker<object, Told>(import.meta.filename, [String(rttMs)])
+export async function startSink({ rttMs = 0, holdMs = 0 } = {}): Promise<Sink> {
+  const worker = await startWorker<object, Told>(import.meta.filename, [String(rttMs), String(holdMs)])
   return {
     port: (await worker.ask({})).port,
     pids: [worker.pid],
@@ -40,7 +41,7 @@ const REPLIES: Record<string, string> = {
 }
 const END = Buffer.from('\r\n.\r\n')
 
-function serve(halfMs: number): void {
+function serve(halfMs: number, holdMs: number): void {
   let messages = 0
   const server = createServer({ noDelay: true }, converse)
 
@@ -48,7 +49,8 @@ function serve(halfMs: number): void {
     let line = ''
     /** The end of the content so far, in which its final dot may have begun; undefined between two messages. */
     let tail: Buffer | undefined
-    const say = (text: string) => later(halfMs, () => socket.writable && socket.write(text, 'latin1'))
+    const say = (text: string, moreMs = 0) =>
+      later(halfMs + moreMs, () => socket.writable && socket.write(text, 'latin1'))
     socket.on('error', () => {})
     socket.on('data', (chunk: Buffer) => later(halfMs, () => hear(chunk)))
     say('220 sink.test ESMTP\r\n')
@@ -63,7 +65,7 @@ function serve(halfMs: number): void {
           tail = end < 0 ? seen.subarray(1 - END.length) : undefined
           if (end < 0) continue
           messages++
-          replies += '250 2.0.0 accepted\r\n'
+          say('250 2.0.0 accepted\r\n', holdMs)
         } else {
           const end = rest.indexOf('\n')
           line += rest.toString('latin1', 0, end < 0 ? rest.length : end + 1)
@@ -91,4 +93,4 @@ function later(ms: number, act: () => void): void {
   else setTimeout(act, ms)
 }
 
-if (import.meta.main) serve(Number(process.argv[2]) / 2)
+if (import.meta.main) serve(Number(process.argv[2]) / 2, Number(process.argv[3]))

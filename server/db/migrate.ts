@@ -7,5 +7,14 @@ if (!url) {
   console.error('DATABASE_URL is not set. Example: DATABASE_URL=postgres://verdict:secret@db.internal:5432/verdict')
   process.exit(78)
 }
-await applyMigrations(url)
-console.log('migrations applied')
+try {
+  await applyMigrations(url)
+  console.log('migrations applied')
+} catch (error) {
+  // What failed at every address of a name has no message, only a code; the driver's errors name the statement in their cause.
+  const { message, code, cause } = error as NodeJS.ErrnoException
+  console.error(
+    `The migrations could not be applied: ${message || code}${cause ? `\n${(cause as Error).message}` : ''}`,
+  )
+  process.exit(1)
+}

@@ -1,3 +1,4 @@
+import { sqlStateOf } from './collector.ts'
 import type { Database } from './connect.ts'
 import { firstIdAt } from './ids.ts'
 import { HISTORY } from './schema.ts'
@@ -24,10 +25,18 @@ async function makePartition(db: Database, table: string, day: number): Promise<
   // Asked first: CREATE TABLE IF NOT EXISTS ... PARTITION OF locks the parent even when there is nothing to do.
   const [found] = await db.$client`select to_regclass(${name}) as known`
   if (found!.known !== null) return
-  await db.$client.unsafe(
-    `create table if not exists ${name} partition of ${table} for values from ('${firstIdAt(day)}') to ('${firstIdAt(day + DAY_MS)}')`,
-  )
+  await db.$client
+    .unsafe(
+      `create table if not exists ${name} partition of ${table} for values from ('${firstIdAt(day)}') to ('${firstIdAt(day + DAY_MS)}')`,
+    )
+    .catch((error) => {
+      // Another process made it at this very moment.
+      if (!MADE_ALREADY.includes(sqlStateOf(error))) throw error
+    })
 }
+
+/** duplicate_table, unique_violation (of the catalogue) */
+const MADE_ALREADY = ['42P07', '23505']
 
 /** Makes partitions every hour until stopped; a failure is reported and tried again an hour later, six days before it would matter. */
 export function keepPartitions(db: Database, report: (error: unknown) => void): { stop(): void } {

@@ -1,5 +1,6 @@
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect } from '../../server/db/connect.ts'
 import * as schema from '../../server/db/schema.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
@@ -45,7 +46,10 @@ test('a migrated database has the indexes and checks of schema.ts and no others'
 
 test('the history tables are partitioned by the day, seven days ahead, without a default partition', async () => {
   const { makePartitions } = await import('../../server/db/partitions.ts')
-  await makePartitions(database.db)
+  // Processes that start together make them together.
+  const others = [connect(database.url), connect(database.url)]
+  await Promise.all([database.db, ...others].map(makePartitions))
+  await Promise.all(others.map((db) => db.$client.end()))
   await makePartitions(database.db)
   const sql = database.db.$client
   for (const table of Object.keys(HISTORY)) {

@@ -1,0 +1,60 @@
+import { startHttpLoad } from './load/http.ts'
+import { type Product, startProduct } from './load/product.ts'
+import { expectDelivered, sendRun } from './load/sends.ts'
+import { startSink } from './load/sink.ts'
+import { atLeast, atMost, percentile, type Report, type RunOptions } from './report.ts'
+
+const REQUESTS = 1_000
+const HOLD_MS = 2_000
+const BYTES = 4_000
+
+/** A thousand requests with one key at once, over two processes, while the mail server takes 2 s; and others meanwhile. */
+export async function run({ peer }: RunOptions): Promise<Report> {
+  if (peer) console.log('This bench has no peer.')
+  await using sink = await startSink({ holdMs: HOLD_MS })
+  await using product = await startProduct(sink, { nodes: 2 })
+  await using first = await startHttpLoad()
+  await using second = await startHttpLoad()
+  await using others = await startHttpLoad()
+
+  const unrelated = (requests: number) => others.ask(dryRuns(product, requests)).then(expectDelivered)
+  await unrelated(500)
+  const alone = percentile((await unrelated(2_000)).latenciesMs, 0.99)
+
+  const half = REQUESTS / 2
+  const duplicates = product.ports.map((port) => ({
+    ...sendRun(
+      { ...product, port },
+      { bytes: BYTES, connections: half, requests: half, keys: { prefix: 'one-', distinct: 1 } },
+    ),
+  }))
+  const [beside, ...answers] = await Promise.all([
+    unrelated(2_000),
+    first.ask(duplicates[0]!).then(expectDelivered),
+    second.ask(duplicates[1]!).then(expectDelivered),
+  ])
+  const slowestMs = Math.max(...answers.flatMap(({ latenciesMs }) => latenciesMs))
+  const besideMs = percentile(beside.latenciesMs, 0.99)
+  const bodies = Math.max(...answers.map(({ bodies }) => bodies))
+  return {
+    figures: {
+      'mails sent': await sink.count(),
+      'different bodies, a process': bodies,
+      'slowest answer ms': slowestMs,
+      'p99 of other requests alone ms': alone,
+      'p99 of other requests meanwhile ms': besideMs,
+    },
+    bars: [
+      atMost('mails', await sink.count(), 1),
+      atLeast('mails', await sink.count(), 1),
+      atMost('different bodies', bodies, 1),
+      atMost("slowest answer beyond the mail server's 2 s, ms", slowestMs - HOLD_MS, 500),
+      atMost('p99 of other requests in terms of that alone', besideMs / alone, 2),
+    ],
+  }
+}
+
+/** Requests that have nothing to do with the key: dry runs, some at a time. */
+function dryRuns(product: Product, requests: number) {
+  return { ...sendRun(product, { bytes: BYTES, connections: 8, requests }), path: '/api/v1/emails/validate' }
+}

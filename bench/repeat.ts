@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto'
+import { measure } from './load/cpu.ts'
+import { startHttpLoad } from './load/http.ts'
+import { startProduct } from './load/product.ts'
+import { expectDelivered, sendRun } from './load/sends.ts'
+import { startSink } from './load/sink.ts'
+import { playPairs, ratio, roundOf } from './pairs.ts'
+import { atLeast, median, type Report, type RunOptions } from './report.ts'
+
+const MESSAGES = 3_000
+const REPEATS = 12_000
+const BYTES = 4_000
+const IN_FLIGHT = 64
+
+/** What an Idempotency-Key costs a send, and what a repeat costs in terms of a send. */
+export async function run({ peer }: RunOptions): Promise<Report> {
+  if (peer) console.log('This bench has no peer.')
+  await using sink = await startSink()
+  await using product = await startProduct(sink)
+  await using http = await startHttpLoad()
+  const { apiPid, postgresPid } = product
+
+  async function send(requests: number, keys?: { prefix: string; distinct: number }) {
+    const run = sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests, keys })
+    const measured = await measure([[apiPid], [postgresPid]], () => http.ask(run))
+    expectDelivered(measured.result)
+    return roundOf(measured, requests)
+  }
+  let batches = 0
+  const own = () => {
+    batches++
+    return { prefix: `${randomUUID()}-`, distinct: MESSAGES }
+  }
+
+  await send(1_000)
+  await send(1_000, own())
+  console.log('sends with a key of their own, in turns with sends without one')
+  const keyed = await playPairs(
+    () => send(MESSAGES, own()),
+    () => send(MESSAGES),
+    'without a key',
+  )
+  const stored = own()
+  await send(MESSAGES, stored)
+  const [sent, before] = [await sink.count(), batches]
+  console.log('repeats, in turns with sends with a key of their own')
+  const repeats = await playPairs(
+    () => send(REPEATS, stored),
+    () => send(MESSAGES, own()),
+    'sends',
+  )
+  const more = (await sink.count()) - sent - MESSAGES * (batches - before)
+  if (more !== 0) throw new Error(`repeats sent ${more} messages`)
+  return {
+    figures: {
+      'sends/s with a key': median(keyed.map(({ ours }) => ours.perSecond)),
+      'sends/s without': median(keyed.map(({ theirs }) => theirs.perSecond)),
+      'repeats/s': median(repeats.map(({ ours }) => ours.perSecond)),
+      'repeat CPU us': median(repeats.map(({ ours }) => ours.cpuMicros)),
+    },
+    bars: [
+      atLeast('sends/s with a key in terms of those without', ratio(keyed, 'perSecond'), 0.85),
+      atLeast('repeats/s in terms of sends/s', ratio(repeats, 'perSecond'), 5),
+    ],
+  }
+}

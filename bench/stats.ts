@@ -1,0 +1,62 @@
+import postgres from 'postgres'
+import { startProduct } from './load/product.ts'
+import { startSink } from './load/sink.ts'
+import { atMost, percentile, type Report, type RunOptions } from './report.ts'
+
+const CALLS = 40
+const YEAR = 'from=2024-01-01&to=2025-01-01'
+
+/** Each kind of question about a leap year, and the rows of the table it adds up. */
+const QUESTIONS: [name: string, query: string][] = [
+  ['by the hour', `${YEAR}&granularity=hour&domain=one.test`],
+  ['by the hour, tenant', `${YEAR}&granularity=hour&tenant_id=tenant`],
+  ['by the day', `${YEAR}&domain=one.test`],
+  ['in total', `${YEAR}&granularity=total&domain=one.test`],
+  ['by the hour, 5 domains', `${YEAR}&granularity=hour`],
+]
+
+/** Statistics over a year in which every hour has counts: the whole call over HTTP, its JSON read, one call after another. */
+export async function run({ peer }: RunOptions): Promise<Report> {
+  if (peer) console.log('This bench has no peer.')
+  await using sink = await startSink()
+  await using product = await startProduct(sink)
+  await fillYear(product.databaseUrl)
+
+  const figures: Report['figures'] = {}
+  for (const [name, query] of QUESTIONS) {
+    const timesMs: number[] = []
+    let bytes = 0
+    for (let call = 0; call < CALLS; call++) {
+      const startedAt = performance.now()
+      const response = await fetch(`http://127.0.0.1:${product.port}/api/v1/stats?${query}`, {
+        headers: { authorization: `Bearer ${product.key}` },
+      })
+      const text = await response.text()
+      const { totals } = JSON.parse(text)
+      timesMs.push(performance.now() - startedAt)
+      if (!(totals?.sent > 8_784)) throw new Error(`${response.status}: ${text.slice(0, 200)}`)
+      bytes = text.length
+    }
+    figures[`${name}, p50 ms`] = percentile(timesMs, 0.5)
+    figures[`${name}, p99 ms`] = percentile(timesMs, 0.99)
+    figures[`${name}, KB`] = bytes / 1_000
+  }
+  return { figures, bars: [atMost('a year by the hour, p50 ms', figures['by the hour, p50 ms']!, 50)] }
+}
+
+/** 8,784 hours of 5 domains and a tenant of the one account there is, among as many rows of others. */
+async function fillYear(databaseUrl: string): Promise<void> {
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
+  const fill = (account: string) => `
+    insert into hourly_stats (account_id, tenant_id, hour, domain, delivered, mailbox_full, mailbox_does_not_exist, latency_9,
+      latency_10, latency_14)
+    select ${account}, tenant, hour, domain, 90 + random() * 100, random() * 10, random() * 5, 60, 40, 20
+    from generate_series('2024-01-01Z'::timestamptz, '2024-12-31T23:00Z', interval '1 hour') as hour,
+      (values ('', 'one.test'), ('', 'two.test'), ('', 'three.test'), ('', 'four.test'), ('', 'five.test'), ('tenant', 'one.test'))
+        as kept(tenant, domain)`
+  const other = await sql`select gen_random_uuid() as id`
+  await sql.unsafe(fill(`'${other[0]!.id}'`))
+  await sql.unsafe(fill('(select account_id from domains limit 1)'))
+  await sql`vacuum analyze hourly_stats`
+  await sql.end()
+}
