@@ -81,7 +81,8 @@ export function json(schema: object, example?: unknown, required?: boolean): obj
 const ALWAYS: ErrorReason[] = ['invalid_payload', 'invalid_api_key', 'rate_limit_exceeded', 'transient_failure']
 const WITH_SCOPE: ErrorReason[] = ['insufficient_scope']
 const WITH_BODY: ErrorReason[] = ['payload_too_large', 'unsupported_media_type']
-const WITH_ID: ErrorReason[] = ['not_found', 'event_expired']
+const IN_PATH: ErrorReason[] = ['not_found']
+const OF_HISTORY: ErrorReason[] = ['event_expired']
 const OF_SENDING: ErrorReason[] = ['invalid_address', 'domain_not_verified']
 
 /** The errors an operation can answer with, by status. */
@@ -91,7 +92,8 @@ function errorResponses({ method, hasBody, inPath }: Binding): Record<string, ob
     ...ALWAYS,
     ...(asked === 'any' ? [] : WITH_SCOPE),
     ...(hasBody ? WITH_BODY : []),
-    ...(inPath.length > 0 ? WITH_ID : []),
+    ...(inPath.length > 0 ? IN_PATH : []),
+    ...(inPath.length > 0 && /^(emails|events)\./.test(asked) ? OF_HISTORY : []),
     ...(asked === 'emails.send' ? OF_SENDING : []),
   ]
   const byStatus = Map.groupBy(reasons, (reason) => ERRORS[reason].status)
