@@ -287,6 +287,31 @@ test.each([
   },
 )
 
+test('a send to a suppressed address is rejected before its mail server is asked, and says why', async () => {
+  await importAll({ emails: ['ANN@Example.NET'], reason: 'complaint' })
+  const { json } = await api.send({ to: 'Ann@example.net', tenant_id: 'any' })
+  expect(json).toMatchObject({
+    status: 'rejected',
+    reason: 'suppression_list',
+    suppression: { scope: 'account', cause: 'complaint', since: TIME },
+  })
+  expect(api.world.exchanger.sessions).toEqual([])
+  const dry = await api.send({ to: 'Ann@example.net' }, { 'x-service-sandbox': 'true' })
+  expect(dry.json).toMatchObject({ status: 'rejected', reason: 'suppression_list', sandbox: true })
+  await remove('ann@example.net')
+  expect((await api.send({ to: 'Ann@example.net' })).json.status).toBe('delivered')
+})
+
+test('an entry of a tenant holds for the sends of that tenant alone', async () => {
+  await add({ email: 'tom@example.net', tenant_id: 'acme' })
+  const statusFor = async (tenant_id?: string) => (await api.send({ to: 'tom@example.net', tenant_id })).json.status
+  expect([await statusFor('acme'), await statusFor('zeta'), await statusFor()]).toEqual([
+    'rejected',
+    'delivered',
+    'delivered',
+  ])
+})
+
 test('import is no address: other methods of its path are refused', async () => {
   expect((await remove('import')).status).toBe(405)
 })
