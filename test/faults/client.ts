@@ -1,13 +1,19 @@
 import http from 'node:http'
 import type { ClientEntry } from '../reliability/logs.ts'
+import type { Letter } from './letters.ts'
 
 export interface Client {
   /** A send; resolves, whatever becomes of it, when it has ended. `leaveAfterMs` resets the connection then. */
-  send(request: { request: string; to: string[]; text: string }, leaveAfterMs?: number): Promise<ClientEntry>
-  get(path: string): Promise<{ status: number; body: unknown }>
+  send(letter: Letter, leaveAfterMs?: number): Promise<ClientEntry>
+  get(path: string): Promise<Answer>
   /** The sends under way. */
   running: Set<ClientEntry>
   close(): void
+}
+
+interface Answer {
+  status: number
+  body: unknown
 }
 
 const FROM = 'Verdict <hello@example.test>'
@@ -21,13 +27,14 @@ export function createClient(
   const running = new Set<ClientEntry>()
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
 
-  async function send({ request, to, text }: { request: string; to: string[]; text: string }, leaveAfterMs?: number) {
-    const entry: ClientEntry = { request, node, to, sentAtMs: performance.now() }
+  async function send({ request, to, text, key }: Letter, leaveAfterMs?: number) {
+    const entry: ClientEntry = { request, key, node, to, sentAtMs: performance.now() }
     log.push(entry)
     running.add(entry)
     try {
       const body = JSON.stringify({ from: FROM, subject: request, to, text })
-      Object.assign(entry, await call('POST', '/api/v1/emails/send', body, leaveAfterMs))
+      const more = key === undefined ? {} : { 'idempotency-key': key }
+      Object.assign(entry, await call('POST', '/api/v1/emails/send', { body, more, leaveAfterMs }))
     } catch (error) {
       entry.lost = (error as NodeJS.ErrnoException).code ?? (error as Error).message
     }
@@ -36,9 +43,10 @@ export function createClient(
     return entry
   }
 
-  function call(method: string, path: string, body?: string, leaveAfterMs?: number) {
-    return new Promise<{ status: number; body: unknown }>((resolve, reject) => {
-      const request = http.request(`${url}${path}`, { method, agent, headers }, (response) => {
+  function call(method: string, path: string, options: { body?: string; more?: object; leaveAfterMs?: number } = {}) {
+    const { body, more, leaveAfterMs } = options
+    return new Promise<Answer>((resolve, reject) => {
+      const request = http.request(`${url}${path}`, { method, agent, headers: { ...headers, ...more } }, (response) => {
         let text = ''
         response.setEncoding('utf8').on('data', (part) => {
           text += part

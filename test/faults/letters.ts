@@ -6,6 +6,8 @@ export interface Letter {
   request: string
   to: string[]
   text: string
+  /** Its Idempotency-Key. */
+  key?: string
 }
 
 /** Rejected (special-use), and without a mail server. */

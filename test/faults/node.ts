@@ -15,8 +15,11 @@ export interface Node {
   client: Client
   /** SIGKILL, this very moment. */
   kill(): void
-  /** Ends what a killed process left: its sessions are over, what it left open is written down, and its leases are over. */
-  bury(): Promise<OpenRow[]>
+  /**
+   * Ends what a killed process left: its sessions are over, what it left open is written down, and its leases are over, unless
+   * they are to take the time they take.
+   */
+  bury(options?: { endsLeases: boolean }): Promise<OpenRow[]>
   pause(): void
   resume(): void
   /** SIGTERM; resolves when it is gone. */
@@ -63,13 +66,12 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
     api.kill('SIGKILL')
   }
 
-  async function bury(): Promise<OpenRow[]> {
+  async function bury({ endsLeases } = { endsLeases: true }): Promise<OpenRow[]> {
     await api.ended
     await sessionsEnd(sql, wire.postgres.ports)
-    const ours = new Set(logs.requests.filter((entry) => entry.node === name).map(({ request }) => request))
-    const open = (await openRows(sql)).filter(({ request }) => ours.has(request))
+    const open = (await openRows(sql)).filter(({ claim }) => wire.claims.has(claim))
     note({ event: 'crashed', open })
-    if (open.length > 0) await endLeases(sql, [...new Set(open.map(({ request }) => request))])
+    if (open.length > 0 && endsLeases) await endLeases(sql, { claims: open.map(({ claim }) => claim) })
     client.close()
     await wire.close()
     return open

@@ -42,7 +42,7 @@ export async function pauseAt(world: World, point: Point, { waits = false, alone
   const sent = node.client.send(letter)
   await Promise.race([paused, sent])
   if (state === 'running') throw new Error(`the send never came to ${point.name}`)
-  if (!waits) await endLeases(world.sql, [request])
+  if (!waits) await endLeases(world.sql, { requests: [request] })
   if (!alone) await settledByOthers(world, request)
   state = 'resumed'
   node.resume()

@@ -30,19 +30,21 @@ export function takeSnapshot(sql: Sql): Promise<Snapshot> {
 
 export async function openRows(sql: Sql): Promise<OpenRow[]> {
   const rows = await sql`
-    select coalesce(message_id, id) as message, email, marked_at, request ->> 'subject' as request
+    select coalesce(message_id, id) as message, email, marked_at, request ->> 'subject' as request,
+      coalesce(open_messages.claim, open_recipients.claim) as claim
     from open_recipients full join open_messages on id = message_id order by message_id, position`
-  return rows.map(({ message, request, email, marked_at }) => {
-    return { message: showId('msg', message), request, email, marked: marked_at !== null }
+  return rows.map(({ message, request, email, marked_at, claim }) => {
+    return { message: showId('msg', message), request, email, marked: marked_at !== null, claim }
   })
 }
 
 /** As if the time of their leases had passed: what else a run would wait half a minute for. */
-export async function endLeases(sql: Sql, requests: string[]): Promise<void> {
+export async function endLeases(sql: Sql, of: { requests: string[] } | { claims: string[] }): Promise<void> {
+  const which = 'claims' in of ? sql`claim in ${sql(of.claims)}` : sql`request ->> 'subject' in ${sql(of.requests)}`
   await sql`
     with over as (
       update open_messages set lease_until = clock_timestamp() - interval '1 second'
-      where request ->> 'subject' in ${sql(requests)} returning id)
+      where ${which} returning id)
     update open_recipients set lease_until = clock_timestamp() - interval '1 second'
     from over where message_id = over.id`
 }

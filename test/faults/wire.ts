@@ -18,6 +18,8 @@ export interface Wire {
   onEvent: (event: WireEvent) => Act | undefined
   /** Messages at all places so far. */
   total: number
+  /** Of the sends that the process has claimed, or has tried to. */
+  claims: Set<string>
   http: TcpProxy
   postgres: TcpProxy
   mail: Map<string, TcpProxy>
@@ -30,6 +32,7 @@ const NOTHING: Statements = { asked: [], answered: [] }
 export async function layWire(databaseUrl: string, mailPorts: Map<string, number>): Promise<Wire> {
   const { hostname, port } = new URL(databaseUrl)
   const statementsOf = readStatements()
+  const claimsIn = readClaims()
   const http = await startProxy()
   const postgres = await startProxy({ host: hostname, port: Number(port) })
   const mail = new Map<string, TcpProxy>()
@@ -37,11 +40,13 @@ export async function layWire(databaseUrl: string, mailPorts: Map<string, number
   const close = async () => {
     await Promise.all([http, postgres, ...mail.values()].map((proxy) => proxy.close()))
   }
-  const wire: Wire = { onEvent: () => undefined, total: 0, http, postgres, mail, close }
+  const wire: Wire = { onEvent: () => undefined, total: 0, claims: new Set(), http, postgres, mail, close }
 
   function listen(place: Place, proxy: TcpProxy): void {
     proxy.onMessage = (message) => {
       const statements = place === 'postgres' ? statementsOf(message) : NOTHING
+      if (place === 'postgres' && message.direction === 'up')
+        for (const claim of claimsIn(message)) wire.claims.add(claim)
       return wire.onEvent({ ...message, n: message.n, place, total: ++wire.total, statements })
     }
   }
@@ -49,4 +54,17 @@ export async function layWire(databaseUrl: string, mailPorts: Map<string, number
   listen('postgres', postgres)
   for (const [domain, proxy] of mail) listen(`mail ${domain}`, proxy)
   return wire
+}
+
+const CLAIM = /"claim":"([0-9a-f-]{36})"/g
+const CLAIM_LENGTH = 46
+
+/** The claims that statements name in their JSON, also where a message ends within one. */
+function readClaims(): (message: WireMessage) => string[] {
+  const ends = new Map<number, string>()
+  return ({ connection, bytes }) => {
+    const text = (ends.get(connection) ?? '') + bytes.toString('latin1')
+    ends.set(connection, text.slice(1 - CLAIM_LENGTH))
+    return Array.from(text.matchAll(CLAIM), ([, claim]) => claim!)
+  }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,7 +14,7 @@ import { createDomain } from '../../server/domains/domains.ts'
 import { startDns } from '../harness/dns.ts'
 import type { Script } from '../harness/exchanger.ts'
 import { testDatabase } from '../harness/postgres.ts'
-import type { Logs } from '../reliability/logs.ts'
+import type { ClientEntry, Logs } from '../reliability/logs.ts'
 import { reconcile, type Violation } from '../reliability/reconcile.ts'
 import { startMailServer } from './mail-servers.ts'
 import { type Node, startNode } from './node.ts'
@@ -27,8 +27,13 @@ interface WorldOptions {
   /** The domains that take mail, and how their servers behave. */
   mail?: Record<string, Script>
   env?: NodeJS.ProcessEnv
+  /** As in TIERS_FILE. */
+  limits?: object
   database?: { url: string; db: Database; drop(): Promise<void> }
 }
+
+/** Hundreds of letters in which every fourth bounces are what these runs are made of. */
+const WITHOUT_LIMITS = { warmup: [], breaker: { min_emails: 1_000_000 } }
 
 /** How long the sweeper may take once leases are over: its interval, and a slow machine. */
 const SWEPT_WITHIN_MS = 15_000
@@ -43,6 +48,9 @@ export async function startWorld(options: WorldOptions = {}) {
   const logs: Logs = { requests: [], mail: { named: [], dots: [] }, database: [], processes: [] }
   const database = options.database ?? (await testDatabase())
   const account = await openAccount(database.db)
+  const folder = await mkdtemp(join(tmpdir(), 'verdict-faults-'))
+  const tiersFile = join(folder, 'tiers.json')
+  await writeFile(tiersFile, JSON.stringify(options.limits ?? WITHOUT_LIMITS))
   const sql = postgres(database.url, { max: 2, onnotice: () => {} })
   const dns = await startDns()
   const servers = new Map<string, Awaited<ReturnType<typeof startMailServer>>>()
@@ -55,7 +63,7 @@ export async function startWorld(options: WorldOptions = {}) {
     key: account.key,
     databaseUrl: database.url,
     mailPorts: new Map([...servers].map(([domain, { port }]) => [domain, port])),
-    env: { ENCRYPTION_KEYS: account.ENCRYPTION_KEYS, DNS_SERVERS: dns.address, ...env },
+    env: { ENCRYPTION_KEYS: account.ENCRYPTION_KEYS, DNS_SERVERS: dns.address, TIERS_FILE: tiersFile, ...env },
   }
   let names = 0
   async function start(more: NodeJS.ProcessEnv = {}): Promise<Node> {
@@ -77,16 +85,14 @@ export async function startWorld(options: WorldOptions = {}) {
     const [node = await start()] = nodes
     await snapshot()
     // No caller waits any more: what is still open waits for its lease and the sweeper.
-    if (logs.requests.length > 0)
-      await endLeases(
-        sql,
-        logs.requests.map(({ request }) => request),
-      )
+    if (logs.requests.length > 0) await endLeases(sql, { requests: logs.requests.map(({ request }) => request) })
     const deadline = performance.now() + SWEPT_WITHIN_MS
     while ((await openRows(sql)).length > 0 && performance.now() < deadline) await sleep(50)
+    const read = new Map<string, ClientEntry['readBack']>()
     for (const entry of logs.requests.filter(({ status }) => status === 200)) {
       const { message_id } = entry.body as { message_id: string }
-      entry.readBack = await node.client.get(`/api/v1/emails/${message_id}`)
+      if (!read.has(message_id)) read.set(message_id, await node.client.get(`/api/v1/emails/${message_id}`))
+      entry.readBack = read.get(message_id)
     }
     await snapshot()
     const violations = Map.groupBy(reconcile(logs), ({ statement, what }) => `statement ${statement}: ${what}`)
@@ -103,9 +109,10 @@ export async function startWorld(options: WorldOptions = {}) {
     for (const server of servers.values()) await server.close()
     await Promise.all([dns.close(), sql.end()])
     await database.drop()
+    await rm(folder, { recursive: true })
   }
 
-  return { logs, sql, database, dns, servers, nodes, start, snapshot, verdict, stop }
+  return { accountId: account.id, logs, sql, database, dns, servers, nodes, start, snapshot, verdict, stop }
 }
 
 async function openAccount(db: Database) {
@@ -117,7 +124,7 @@ async function openAccount(db: Database) {
   await createDomain({ db, sealer, clock }, { accountId, name: 'example.test', status: 'verified' })
   const made = await createKey(db, clock, { accountId, name: 'faults', kind: 'live', scopes: SCOPES })
   clock.stop()
-  return { key: made.key, ENCRYPTION_KEYS: id }
+  return { id: accountId, key: made.key, ENCRYPTION_KEYS: id }
 }
 
 /** One case of each kind, and where the rest is. */

@@ -1,11 +1,11 @@
-import type { Dot, EventRow, Logs, MessageRow, RecipientRow, Snapshot } from './logs.ts'
+import type { ClientEntry, Dot, EventRow, Logs, MessageRow, RecipientRow, Snapshot } from './logs.ts'
 
 export type Book = ReturnType<typeof openBook>
 
 /** The logs with what each check has to look up. The last snapshot is what counts as stored. */
 export function openBook(logs: Logs) {
   const stored: Snapshot = logs.database.at(-1) ?? { atMs: 0, messages: [], recipients: [], events: [], open: [] }
-  const entries = new Map(logs.requests.map((entry) => [entry.request, entry]))
+  const entriesOf = Map.groupBy(logs.requests, (entry) => entry.request)
   const messages = new Map(stored.messages.map((row) => [row.id, row]))
   const messagesOf = Map.groupBy(stored.messages, (row) => row.request)
   const recipientsOf = Map.groupBy(stored.recipients, (row) => row.message)
@@ -15,7 +15,8 @@ export function openBook(logs: Logs) {
   return {
     logs,
     stored,
-    entry: (request: string) => entries.get(request),
+    /** The tries of a request, one unless it has a key. */
+    entriesOf: (request: string): ClientEntry[] => entriesOf.get(request) ?? [],
     message: (id: string): MessageRow | undefined => messages.get(id),
     messagesOf: (request: string): MessageRow[] => messagesOf.get(request) ?? [],
     recipientsOf: (message: string): RecipientRow[] => recipientsOf.get(message) ?? [],

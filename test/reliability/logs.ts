@@ -9,10 +9,12 @@ export interface Logs {
   processes: ProcessEvent[]
 }
 
-/** One send as its caller saw it. */
+/** One send as its caller saw it; of a send that is repeated, each try has an entry. */
 export interface ClientEntry {
   /** The subject of the message: what one request is known by in every log. */
   request: string
+  /** Its Idempotency-Key. */
+  key?: string
   /** Which process was asked. */
   node: string
   to: string[]
@@ -85,6 +87,8 @@ export interface OpenRow {
   request: string
   email: string
   marked: boolean
+  /** Names the process's hold on it. */
+  claim: string
 }
 
 /** What happened to a process of the API. */

@@ -54,7 +54,7 @@ type Run = ReturnType<typeof perfect>
 
 /** What two rows left behind by a crash must have become. */
 function crash({ logs, request, stored }: Run, marked: [ann: boolean, bob: boolean]): Snapshot {
-  const row = { message: 'msg_1', request: 'one' }
+  const row = { message: 'msg_1', request: 'one', claim: 'c' }
   const open = request.to.map((email, i) => ({ ...row, email, marked: marked[i]! }))
   logs.processes.push({ node: 'a', atMs: 6, event: 'crashed', open })
   logs.database.shift()
@@ -91,6 +91,13 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
   [4, 'accepted and called bounced', ({ ann }) => Object.assign(ann, { status: 'bounced' })],
   [5, 'accepted twice', ({ logs, dot }) => logs.mail.dots.push(dot)],
   [5, 'two messages of one request', ({ stored }) => stored.messages.push({ ...MESSAGE, id: 'msg_2' })],
+  [
+    5,
+    'two messages of one key',
+    (run) => run.stored.messages.push({ ...MESSAGE, id: 'msg_2', request: repeat(run).request }),
+  ],
+  [5, 'accepted twice under one key', (run) => run.logs.mail.dots.push({ ...run.dot, request: repeat(run).request })],
+  [16, 'another answer to the same key', (run) => Object.assign(repeat(run), { body: { message_id: 'msg_2' } })],
   [6, 'a send that stays open', ({ stored }) => stored.open.push({ ...OPEN, marked: false })],
   [6, 'stored without a marker', (run) => crash(run, [false, false])],
   [6, 'gone in spite of a marker', (run) => Object.assign(crash(run, [true, false]), { messages: [] })],
@@ -117,8 +124,16 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
 ]
 
 const MESSAGE = { id: '', request: 'one', status: 'rejected', reason: 'invalid_address' }
-const OPEN = { message: 'msg_3', request: 'three', email: 'ann@one.example' }
+const OPEN = { message: 'msg_3', request: 'three', email: 'ann@one.example', claim: 'c' }
 const ENDED = { node: 'a', atMs: 9, event: 'ended' as const }
+
+/** Another request with the key of the first. */
+function repeat({ logs, request }: Run): ClientEntry {
+  request.key = 'key'
+  const entry = { ...request, request: 'another' }
+  logs.requests.push(entry)
+  return entry
+}
 
 function terminate(run: Run, ...inFlight: string[]): Run {
   run.logs.processes.push({ node: 'a', atMs: 8, event: 'terminated', inFlight })

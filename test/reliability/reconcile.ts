@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Book, isYes, openBook } from './book.ts'
+import { nobodyAcceptsTwice, oneAnswerForAKey } from './keys.ts'
 import type { ClientEntry, Logs, MessageRow, Snapshot } from './logs.ts'
 
 /** Something that must not be: the statement it breaks, and what shows it. */
@@ -9,7 +10,7 @@ export interface Violation {
   evidence: unknown
 }
 
-type Finding = [what: string, evidence: unknown]
+export type Finding = [what: string, evidence: unknown]
 
 /** The numbered statements of docs/reliability.md, as far as the four logs of a run can contradict them. */
 const STATEMENTS: { number: number; check(book: Book): Iterable<Finding> }[] = [
@@ -21,6 +22,7 @@ const STATEMENTS: { number: number; check(book: Book): Iterable<Finding> }[] = [
   { number: 6, check: nothingStaysOpen },
   { number: 7, check: rejectedIsNeverNamed },
   { number: 9, check: oneEventEach },
+  { number: 16, check: oneAnswerForAKey },
   { number: 18, check: errorsLeaveNothing },
   { number: 22, check: drainsAnswerAll },
   { number: 23, check: onlyDocumentedAnswers },
@@ -102,15 +104,6 @@ function* acceptedIsStored({ logs, message, recipientsOf }: Book): Iterable<Find
   }
 }
 
-function* nobodyAcceptsTwice({ logs, messagesOf, dotsFor }: Book): Iterable<Finding> {
-  for (const { request } of logs.requests) {
-    if (messagesOf(request).length > 1) yield ['two messages of one request', messagesOf(request)]
-    const dots = dotsFor(request)
-    const names = dots.flatMap(({ to }) => to)
-    if (new Set(names).size < names.length) yield ['the same mail twice to one recipient', dots]
-  }
-}
-
 function* nothingStaysOpen({ logs, stored, ...book }: Book): Iterable<Finding> {
   for (const row of stored.open) yield ['still open after lease and sweep', row]
   const left = logs.processes.flatMap((process) => (process.event === 'crashed' ? process.open : []))
@@ -149,18 +142,21 @@ function* oneEventEach({ stored, message, recipientsOf, eventsOf }: Book): Itera
 }
 
 function* errorsLeaveNothing({ logs, messagesOf, dotsFor }: Book): Iterable<Finding> {
-  for (const entry of logs.requests.filter(({ status }) => status !== undefined && status !== 200)) {
-    const evidence = { entry, messages: messagesOf(entry.request), dots: dotsFor(entry.request) }
+  for (const [request, tries] of Map.groupBy(logs.requests, (entry) => entry.request)) {
+    // A try that was lost, or a later one, may have left what there is.
+    if (!tries.every(({ status }) => status !== undefined && status !== 200)) continue
+    const evidence = { tries, messages: messagesOf(request), dots: dotsFor(request) }
     if (evidence.messages.length + evidence.dots.length > 0) yield ['an error that left something behind', evidence]
   }
 }
 
-function* drainsAnswerAll({ logs, entry, recipientsOf }: Book): Iterable<Finding> {
+function* drainsAnswerAll({ logs, entriesOf, recipientsOf }: Book): Iterable<Finding> {
   const told = new Map<string, 'killed' | 'terminated'>()
   for (const process of logs.processes) {
     if (process.event === 'killed' || process.event === 'terminated') told.set(process.node, process.event)
     if (process.event === 'terminated') {
-      const unanswered = process.inFlight.map(entry).filter((entry) => entry?.status === undefined)
+      const tries = process.inFlight.flatMap(entriesOf).filter(({ node }) => node === process.node)
+      const unanswered = tries.filter(({ status }) => status === undefined)
       for (const entry of unanswered) yield ['accepted before SIGTERM and never answered', entry]
     }
     if (process.event !== 'ended') continue
@@ -168,7 +164,7 @@ function* drainsAnswerAll({ logs, entry, recipientsOf }: Book): Iterable<Finding
     if (cause === undefined || (cause === 'terminated' && process.how !== 0)) yield ['a process ended badly', process]
   }
   for (const dot of logs.mail.dots.filter(isYes)) {
-    if (told.get(entry(dot.request)?.node ?? '') !== 'terminated') continue
+    if (!entriesOf(dot.request).every(({ node }) => told.get(node) === 'terminated')) continue
     const cut = recipientsOf(dot.message).filter(({ email, inDoubt }) => dot.to.includes(email) && inDoubt)
     if (cut.length > 0) yield ['cut after the dot', { dot, cut }]
   }

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import type { ClientEntry } from '../reliability/logs.ts'
+import type { Letter } from './letters.ts'
+import type { Node } from './node.ts'
+import { startWorld, type World } from './world.ts'
+
+/** Sends a letter that has a key until there is an answer. `nodeOf` says whom to ask after so many tries. */
+export async function insist(letter: Letter, nodeOf: (tries: number) => Node): Promise<ClientEntry> {
+  for (let tries = 0; ; tries++) {
+    const entry = await nodeOf(tries).client.send(letter)
+    if (entry.status === 200) return entry
+    if (entry.status !== undefined && entry.status !== 500) throw new Error(JSON.stringify(entry))
+    await sleep(50)
+  }
+}
+
+/** The letter so many times at once, to one process after the other. */
+export function sendDuplicates(nodes: Node[], letter: Letter, count: number): Promise<ClientEntry[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => nodes[i % nodes.length]!.client.send(letter)))
+}
+
+/** From the first request to the last answer. */
+export function durationOf(entries: ClientEntry[]): number {
+  return Math.max(...entries.map(({ endedAtMs }) => endedAtMs!)) - Math.min(...entries.map(({ sentAtMs }) => sentAtMs))
+}
+
+export const bodiesOf = (entries: ClientEntry[]) => [...new Set(entries.map(({ body }) => JSON.stringify(body)))]
+
+export const WINNERS: Record<'before' | 'after', Letter> = {
+  before: { request: 'won-before', to: ['ann.won@one.example'], text: 'All is well.', key: 'won-before' },
+  after: { request: 'won-after', to: ['ann.won@two.example'], text: 'All is well.', key: 'won-after' },
+}
+
+/** Mail servers that leave the first client without a word: one before the marker of its send, the other after it. */
+const SILENT_ONCE = {
+  'one.example': { data: (_: string, times: number) => (times === 0 ? ('stall' as const) : undefined) },
+  'two.example': { dot: (_: string, times: number) => (times === 0 ? ('stall' as const) : undefined) },
+}
+
+export interface Survived {
+  world: World
+  /** Of all callers, those of the killed process included, who asked the others. */
+  answers: Record<'before' | 'after', ClientEntry[]>
+  tookMs: number
+}
+
+/**
+ * Three processes and, for each of two keys, a crowd of callers: the first process has both sends, and is killed when one of them is
+ * before its marker and the other after it.
+ */
+export async function killTheWinner(callers: number, endsLeases: boolean): Promise<Survived> {
+  const world = await startWorld({ mail: SILENT_ONCE, env: { SEND_BUDGET_MS: '20000' } })
+  const [winner, ...others] = (await Promise.all([world.start(), world.start(), world.start()])) as [Node, Node, Node]
+  const startedAtMs = performance.now()
+  const first = (letter: Letter) => insist(letter, (tries) => (tries === 0 ? winner : others[0]!))
+  const won = { before: first(WINNERS.before), after: first(WINNERS.after) }
+  const isHeard = (domain: string, word: string) => () =>
+    world.servers.get(domain)!.sessions.some(({ commands }) => commands.includes(word))
+  await expect.poll(isHeard('one.example', 'DATA'), { timeout: 4_000 }).toBe(true)
+  await expect.poll(isHeard('two.example', '.'), { timeout: 4_000 }).toBe(true)
+
+  const everybody = [winner, ...others]
+  const nodeOf = (i: number) => (tries: number) => (tries === 0 ? everybody[i % 3]! : others[i % 2]!)
+  const crowd = (letter: Letter) => Array.from({ length: callers }, (_, i) => insist(letter, nodeOf(i)))
+  const waiting = { before: crowd(WINNERS.before), after: crowd(WINNERS.after) }
+  await sleep(500)
+  winner.kill()
+  await winner.bury({ endsLeases })
+  const answers = {
+    before: await Promise.all([won.before, ...waiting.before]),
+    after: await Promise.all([won.after, ...waiting.after]),
+  }
+  return { world, answers, tookMs: performance.now() - startedAtMs }
+}

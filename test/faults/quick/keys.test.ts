@@ -1,0 +1,58 @@
+import { afterEach, expect, test } from 'vitest'
+import { a, mx } from '../../harness/dns.ts'
+import { bodiesOf, killTheWinner, sendDuplicates, WINNERS } from '../duplicates.ts'
+import type { Letter } from '../letters.ts'
+import { startMailServer } from '../mail-servers.ts'
+import { startWorld, type World } from '../world.ts'
+
+let world: World
+afterEach(() => world.stop())
+
+const letter = (key: string, to: string): Letter => ({ request: key, to: [to], text: 'All is well.', key })
+const startTwo = () => Promise.all([world.start(), world.start()])
+const dots = () => world.logs.mail.dots.length
+
+test('200 concurrent requests with one key over two processes: one mail, equal bodies', async () => {
+  world = await startWorld({ mail: { 'one.example': { dot: { after: 1_000, act: '250 2.0.0 queued' } } } })
+  const entries = await sendDuplicates(await startTwo(), letter('crowd', 'ann@one.example'), 200)
+  expect(entries.filter(({ status }) => status === 200)).toHaveLength(200)
+  expect(bodiesOf(entries)).toHaveLength(1)
+  expect(dots()).toBe(1)
+  expect(await world.verdict()).toEqual([])
+}, 60_000)
+
+test('the process that has the send is killed: before the marker a waiter of another takes over, after it all are told in doubt', async () => {
+  const survived = await killTheWinner(30, true)
+  world = survived.world
+  const [sent, ...more] = bodiesOf(survived.answers.before)
+  const [inDoubt, ...others] = bodiesOf(survived.answers.after)
+  expect([more, others]).toEqual([[], []])
+  expect(JSON.parse(sent!)).toMatchObject({ status: 'delivered' })
+  expect(JSON.parse(inDoubt!)).toMatchObject({ reason: 'connection_timeout', in_doubt: true })
+  const mailed = world.logs.mail.dots.map(({ request }) => request).sort()
+  expect(mailed).toEqual([WINNERS.after.request, WINNERS.before.request])
+  expect(await world.verdict()).toEqual([])
+}, 60_000)
+
+test('duplicates whose first fails with 500 on two processes leave the key free: a later repeat sends', async () => {
+  world = await startWorld()
+  const server = await startMailServer(world.logs.mail, {}, '127.0.0.3')
+  world.dns.zone['MX silent.net'] = 'silence'
+  const env = { SMTP_PORT: String(server.port), SMTP_ALLOW_SUBNETS: '127.0.0.0/8' }
+  const nodes = await Promise.all([world.start(env), world.start(env)])
+  const post = letter('silent', 'ann@silent.net')
+  const failed = await sendDuplicates(nodes, post, 40)
+  expect(failed.map(({ status }) => status)).toEqual(failed.map(() => 500))
+  expect(await world.sql`select from idempotency_keys`).toHaveLength(0)
+  Object.assign(world.dns.zone, {
+    'MX silent.net': [mx('silent.net', 10, 'mx.silent.net')],
+    'A mx.silent.net': [a('mx.silent.net', '127.0.0.3')],
+    'AAAA mx.silent.net': 'nodata',
+  })
+  const entries = await sendDuplicates(nodes, post, 40)
+  const [body, ...others] = bodiesOf(entries)
+  expect([JSON.parse(body!).status, others]).toEqual(['delivered', []])
+  expect(dots()).toBe(1)
+  expect(await world.verdict()).toEqual([])
+  await server.close()
+}, 60_000)
