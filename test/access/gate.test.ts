@@ -180,7 +180,7 @@ test.concurrent('without the database every key gets transient_failure, and it w
   const { key: unused } = await newKey()
   const proxy = await proxyOf(database.url)
   const proxied = connect(proxy.url)
-  const gate = gateOf({ db: proxied, clock })
+  const gate = createGate({ db: proxied, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
   await gate(call(key))
   proxy.cut()
   expect(await refusal(gate(call(key)))).toBe(
