@@ -69,5 +69,12 @@ test('a key is revoked by its own account only, and a second time changes nothin
 })
 
 test('the scopes are those the methods of the contract ask for', () => {
-  expect(SCOPES).toEqual(['emails.read', 'emails.send', 'events.read', 'suppression.read', 'suppression.write'])
+  expect(SCOPES).toEqual([
+    'emails.read',
+    'emails.send',
+    'events.read',
+    'stats.read',
+    'suppression.read',
+    'suppression.write',
+  ])
 })
