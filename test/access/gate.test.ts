@@ -3,15 +3,17 @@ import { type AddressInfo, createServer, connect as dial, type Socket } from 'no
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { type Call, createGate } from '../../server/access/gate.ts'
 import { makeKey } from '../../server/access/key.ts'
 import { createKey, listKeys, revokeKey } from '../../server/access/keys.ts'
+import type { Rate } from '../../server/caller.ts'
 import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
-import { apiKeys } from '../../server/db/schema.ts'
+import { accounts, apiKeys } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -35,7 +37,7 @@ afterAll(async () => {
 const Send = EmailService.method.send
 const ListEvents = EventService.method.listEvents
 
-const newKey = (more: { kind?: 'live' | 'test'; scopes?: string[]; expiresAt?: Date } = {}) =>
+const newKey = (more: { accountId?: string; kind?: 'live' | 'test'; scopes?: string[]; expiresAt?: Date } = {}) =>
   createKey(db, clock, { accountId, name: 'a key', kind: 'live', scopes: ['emails.send'], ...more })
 
 const gateOf = (parts: { db: Database; clock: DatabaseClock }) => createGate({ ...parts, limits: DEFAULT_LIMITS })
@@ -150,6 +152,83 @@ test('a thousand first calls with one key ask the database once, and the next on
   await locker.$client.end()
 })
 
+test('every request with a valid key counts, those refused for their scope too', async () => {
+  const own = await createAccount(db, clock, 'Counted')
+  const { key } = await newKey({ accountId: own.id })
+  const other = await newKey({ accountId: own.id, kind: 'test' })
+  const gate = createGate({ db, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
+  const rates: Rate[] = []
+  const asks = (key: string, method = Send as Call['method']) =>
+    gate({ ...call(key, method), tellRate: (rate) => void rates.push(rate) })
+  await asks(key)
+  await asks(other.key)
+  expect(await refusal(asks(key, ListEvents))).toContain('insufficient_scope')
+  expect(rates.map(({ limit, remaining }) => `${remaining} of ${limit}`)).toEqual(['59 of 60', '58 of 60', '57 of 60'])
+  await Promise.all(Array.from({ length: 57 }, () => asks(key)))
+  const error = await asks(key).catch((error) => error)
+  expect(error.rawMessage).toMatch(/^The 60 requests per minute of this account are used up\. Wait \d+ seconds\.$/)
+  const [retry] = error.findDetails(RetryInfoSchema)
+  expect(Number(retry.retryDelay.seconds)).toBeGreaterThan(50)
+  expect(error.metadata.get('retry-after')).toBe(String(retry.retryDelay.seconds))
+  expect(rates.at(-1)).toMatchObject({ limit: 60, remaining: 0 })
+})
+
+test('the tier of an account decides, and one that the table does not know is as none', async () => {
+  const limitOf = async (tier: string | null) => {
+    const own = await createAccount(db, clock, 'Tier')
+    await db.update(accounts).set({ tier }).where(eq(accounts.id, own.id))
+    const { key } = await newKey({ accountId: own.id })
+    const rates: Rate[] = []
+    await gateOf({ db, clock })({ ...call(key), tellRate: (rate) => void rates.push(rate) })
+    return rates[0]!.limit
+  }
+  expect(await Promise.all(['free', 'pro', 'scale', 'unlimited', null, 'constructor'].map(limitOf))).toEqual([
+    60, 600, 6_000, 1_000_000, 1_000_000, 1_000_000,
+  ])
+})
+
+test('a flood of made-up keys from one address is refused without a query, and keys in use pass', async () => {
+  const { key } = await newKey()
+  const { key: fresh } = await newKey()
+  let queries = 0
+  const counting = new Proxy(db, {
+    get(target, name) {
+      if (name === 'select') queries++
+      return Reflect.get(target, name)
+    },
+  })
+  const gate = gateOf({ db: counting, clock })
+  await gate(call(key))
+  queries = 0
+  const answers = await Promise.all(Array.from({ length: 2_000 }, () => refusal(gate(call(makeKey('live'))))))
+  expect(answers.filter((answer) => answer.startsWith('invalid_api_key'))).toHaveLength(600)
+  expect(answers.filter((answer) => answer.startsWith('rate_limit_exceeded'))).toHaveLength(1_400)
+  expect(queries).toBe(600)
+  expect(answers.at(-1)).toMatch(
+    /The 600 requests per minute without a valid API key are used up\. Wait \d+ seconds\.$/,
+  )
+  expect(await refusal(gate(call(null)))).toContain('rate_limit_exceeded')
+  // A key in use passes; one that this process has not seen yet does so from another address, or a minute later.
+  expect(await gate(call(key))).toMatchObject({ accountId })
+  expect(await refusal(gate(call(fresh)))).toContain('rate_limit_exceeded')
+  expect(await gate({ ...call(fresh), remoteAddress: '192.0.2.2' })).toMatchObject({ accountId })
+  expect(await gate(call(fresh))).toMatchObject({ accountId })
+
+  const rates: Rate[] = []
+  await gate({ ...call(null), tellRate: (rate) => void rates.push(rate) }).catch(() => {})
+  const [{ limit, remaining, resetAt }] = rates as [Rate]
+  expect([limit, remaining]).toEqual([600, 0])
+  expect(resetAt).toBeGreaterThan(clock.now() / 1_000)
+  expect(resetAt).toBeLessThanOrEqual(clock.now() / 1_000 + 61)
+})
+
+test('a thousand requests at once with a key that is new to the process are no flood', async () => {
+  const { key } = await newKey()
+  const gate = gateOf({ db, clock })
+  const callers = await Promise.all(Array.from({ length: 1_000 }, () => gate(call(key))))
+  expect(callers.every((caller) => caller.accountId === accountId)).toBe(true)
+})
+
 test.concurrent('a revocation bites within 5 s under steady use', async ({ expect }) => {
   const { key, apiKey } = await newKey()
   const gate = gateOf({ db, clock })
@@ -176,7 +255,8 @@ test.concurrent('a key that was tried before it was made works within 2 s of bei
 test.concurrent('without the database every key gets transient_failure, and it works again when the database is back', async ({
   expect,
 }) => {
-  const { key } = await newKey()
+  const own = await createAccount(db, clock, 'Own')
+  const { key } = await newKey({ accountId: own.id })
   const { key: unused } = await newKey()
   const proxy = await proxyOf(database.url)
   const proxied = connect(proxy.url)
@@ -190,7 +270,9 @@ test.concurrent('without the database every key gets transient_failure, and it w
     'transient_failure: The API key could not be checked. It is safe to retry.',
   )
   await proxy.mend()
-  await expect.poll(() => gate(call(key)).catch(() => undefined), { timeout: 10_000 }).toMatchObject({ accountId })
+  await expect
+    .poll(() => gate(call(key)).catch(() => undefined), { timeout: 10_000 })
+    .toMatchObject({ accountId: own.id })
   await proxied.$client.end({ timeout: 1 })
   proxy.cut()
 })
