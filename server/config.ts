@@ -39,6 +39,7 @@ export function readVariables<Wanted extends Key>(
   wanted: readonly Wanted[],
 ): { variables: Pick<Variables, Wanted> } | { faults: Fault[] } {
   const { variables, faults } = read(env, wanted)
+  faults.push(...tierFaults(variables))
   return faults.length > 0 ? { faults } : { variables }
 }
 

@@ -1,4 +1,4 @@
-import { asc } from 'drizzle-orm'
+import { asc, eq } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
@@ -17,4 +17,10 @@ export async function createAccount(db: Database, clock: DatabaseClock, name: st
 /** The oldest first. */
 export async function listAccounts(db: Database): Promise<Account[]> {
   return db.select().from(accounts).orderBy(asc(accounts.id))
+}
+
+/** Of an account that there is; null takes the default tier. */
+export async function setTier(db: Database, accountId: string, tier: string | null): Promise<Account> {
+  const [account] = await db.update(accounts).set({ tier }).where(eq(accounts.id, accountId)).returning()
+  return account!
 }

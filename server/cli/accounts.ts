@@ -1,8 +1,9 @@
-import { type Account, createAccount, listAccounts } from '../access/accounts.ts'
+import { type Account, createAccount, listAccounts, setTier } from '../access/accounts.ts'
 import type { Database } from '../db/connect.ts'
 import { showId } from '../db/ids.ts'
+import { type Limits, tierOf } from '../limits.ts'
 import { command, Failure, type Option } from './command.ts'
-import { withDatabase } from './surroundings.ts'
+import { variables, withDatabase } from './surroundings.ts'
 import { moment, table } from './table.ts'
 
 export const accountOption = {
@@ -27,16 +28,56 @@ export const list = command({
   options: {},
   examples: ['verdict accounts list', 'verdict accounts list --json'],
   async run() {
+    const limits = limitsHere()
     const accounts = await withDatabase((db) => listAccounts(db))
-    const rows = accounts.map(({ id, name, createdAt }) => [showId('acc', id), name, moment(createdAt)])
+    const rows = accounts.map(({ id, name, tier, createdAt }) => [
+      showId('acc', id),
+      name,
+      describeTier(limits, tier),
+      moment(createdAt),
+    ])
     const text = table(
-      ['ACCOUNT', 'NAME', 'CREATED'],
+      ['ACCOUNT', 'NAME', 'TIER', 'CREATED'],
       rows,
       'There is no account. Create one: verdict accounts create <name>',
     )
     return { json: { accounts: accounts.map(view) }, text }
   },
 })
+
+export const tier = command({
+  summary: 'Set the tier of an account: how many requests a minute it has. It holds within 5 seconds.',
+  words: ['tier'],
+  options: { account: accountOption },
+  examples: ['verdict accounts tier pro', 'verdict accounts tier default --account "Web shop"'],
+  async run({ account }, [wanted]) {
+    const limits = limitsHere()
+    if (wanted !== DEFAULT && !Object.hasOwn(limits.tiers, wanted!)) {
+      const known = [...Object.keys(limits.tiers), DEFAULT].join(', ')
+      throw new Failure('usage', `There is no tier ${wanted}. Tiers are ${known}; TIERS_FILE may name others.`)
+    }
+    return withDatabase(async (db) => {
+      const { id } = await chooseAccount(db, account)
+      const changed = await setTier(db, id, wanted === DEFAULT ? null : wanted!)
+      const text = `Account ${showId('acc', id)} "${changed.name}" has the tier ${describeTier(limits, changed.tier)}.`
+      return { json: view(changed), text }
+    })
+  },
+})
+
+/** No tier of its own: that of DEFAULT_TIER. */
+const DEFAULT = 'default'
+
+function limitsHere(): Limits {
+  const { tiers, defaultTier } = variables('tiers', 'defaultTier')
+  return { ...tiers, defaultTier }
+}
+
+function describeTier(limits: Limits, tier: string | null): string {
+  const { name, requestsPerMinute } = tierOf(limits, tier)
+  const shown = tier === null ? `${DEFAULT} (${name})` : tier === name ? name : `${tier} (unknown, so ${name})`
+  return `${shown}, ${requestsPerMinute}/min`
+}
 
 /** The account of that id or name; without one, the only account there is. */
 export async function chooseAccount(db: Database, idOrName: string | undefined): Promise<Account> {

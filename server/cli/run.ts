@@ -13,6 +13,7 @@ import * as suppression from './suppression.ts'
 const COMMANDS: Record<string, Command> = {
   'accounts create': accounts.create,
   'accounts list': accounts.list,
+  'accounts tier': accounts.tier,
   'keys create': keys.create,
   'keys list': keys.list,
   'keys revoke': keys.revoke,

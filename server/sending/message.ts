@@ -1,7 +1,7 @@
 import type { Attachment, SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
 import { type FieldFault, fail } from '../errors.ts'
 import { type Address, hasControls, type Mailbox, parseAddress, parseMailbox } from '../smtp/address.ts'
-import { headerFault, MAX_CUSTOM_HEADERS } from '../smtp/headers.ts'
+import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../smtp/headers.ts'
 
 /** What one message may hold; the request as a whole is bounded by the gateway. */
 export const LIMITS = {
@@ -11,6 +11,7 @@ export const LIMITS = {
   bodyBytes: 2 * 1024 * 1024,
   subjectCharacters: 998,
   headers: MAX_CUSTOM_HEADERS,
+  headerValueCharacters: MAX_HEADER_VALUE,
   tenantIdCharacters: 128,
 } as const
 

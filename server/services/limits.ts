@@ -8,7 +8,6 @@ import { type Limits, REQUEST_LIMITS, tierOf } from '../limits.ts'
 import { SENT } from '../reputation/counts.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { LIMITS } from '../sending/message.ts'
-import { MAX_HEADER_VALUE } from '../smtp/headers.ts'
 
 const SIZES = {
   requestBytes: REQUEST_LIMITS.bytes,
@@ -16,7 +15,7 @@ const SIZES = {
   textBytes: LIMITS.bodyBytes,
   attachmentsBytes: LIMITS.attachmentBytes,
   subjectCharacters: LIMITS.subjectCharacters,
-  headerValueCharacters: MAX_HEADER_VALUE,
+  headerValueCharacters: LIMITS.headerValueCharacters,
   tenantIdCharacters: LIMITS.tenantIdCharacters,
 }
 
@@ -42,7 +41,8 @@ export function limitsService({ db, limits }: { db: Database; limits: Limits }):
 
 interface Volume {
   name: string
-  verifiedAt: Date | null
+  /** Unix milliseconds. */
+  verifiedAt: number | null
   warmsUp: boolean
   /** Let through today while the domain warms up. */
   warmingUp: number
@@ -61,7 +61,7 @@ async function volumes(db: Database, accountId: string, steps: readonly number[]
       where account_id = ${accountId} and tenant_id = '' and hour >= date_trunc('day', now(), 'UTC')
       group by domain
     )
-    select d.name, d.verified_at as "verifiedAt", d.warms_up as "warmsUp", coalesce(w.emails, 0) as "warmingUp",
+    select d.name, (extract(epoch from d.verified_at) * 1000)::float8 as "verifiedAt", d.warms_up as "warmsUp", coalesce(w.emails, 0) as "warmingUp",
       coalesce(r.emails, 0) as recorded, (extract(epoch from now()) * 1000)::float8 as now
     from domains d
     left join warm_ups w on w.account_id = d.account_id and w.domain = d.name and w.day = (now() at time zone 'UTC')::date
@@ -69,7 +69,8 @@ async function volumes(db: Database, accountId: string, steps: readonly number[]
     where d.account_id = ${accountId}
     order by d.name`
   return rows.map(({ now, ...row }) => {
-    const warmUp = warmUpDay(row, now, steps)
+    const verifiedAt = row.verifiedAt === null ? null : new Date(row.verifiedAt)
+    const warmUp = warmUpDay({ verifiedAt, warmsUp: row.warmsUp }, now, steps)
     return {
       domain: row.name,
       dailyLimit: warmUp?.dailyLimit,

@@ -65,7 +65,7 @@ test('with several accounts the one that is meant must be named, by id or by nam
   expect(await words('keys', 'list', '--account', 'One more')).toBe('The account has no key.')
   await expect(run(['keys', 'list', '--account', 'Nobody'])).rejects.toMatchObject({ exit: 'not_found' })
   expect(await words('accounts', 'list')).toMatch(
-    /^ACCOUNT +NAME +CREATED\nacc_\w{26} {2}Web shop .*\nacc_\w{26} {2}One more/,
+    /^ACCOUNT +NAME +TIER +CREATED\nacc_\w{26} {2}Web shop .*\nacc_\w{26} {2}One more/,
   )
 })
 
@@ -155,7 +155,7 @@ test('every command has a help with examples', async () => {
   const names = [...(await words('--help')).matchAll(/^ {2}([a-z]+(?: [a-z]+)?)(?: <\w+>)? {2,}[A-Z]/gm)].map(
     ([, name]) => name!,
   )
-  expect(names).toHaveLength(15)
+  expect(names).toHaveLength(16)
   for (const name of names) {
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
     expect(await words(...name.split(' '), '--help')).toMatch(pattern)

@@ -64,6 +64,31 @@ test('from nothing to a key that calls and a domain that sends, and to the end o
   clock.stop()
 })
 
+test('an account is given a tier of the table, and a tier that there is not is told with those there are', async () => {
+  const name = 'Tiered shop'
+  await verdict(['accounts', 'create', name])
+  const tiers = join(folder, 'tiers.json')
+  writeFileSync(tiers, '{"tiers": {"gold": {"requests_per_minute": 12000}}}')
+  const set = (tier: string, env = {}) => verdict(['accounts', 'tier', tier, '--account', name, '--json'], env)
+  const shown = async (env = {}) =>
+    (await verdict(['accounts', 'list'], env)).stdout.split('\n').find((line) => line.includes(name))
+
+  expect(await shown()).toContain('default (unlimited), 1000000/min')
+  expect(await set('free')).toMatchObject({ code: 0, json: { tier: 'free' } })
+  expect(await shown()).toContain('free, 60/min')
+  expect(await set('gold')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('There is no tier gold. Tiers are free, pro, scale, unlimited, default'),
+  })
+  expect(await set('gold', { TIERS_FILE: tiers })).toMatchObject({ code: 0, json: { tier: 'gold' } })
+  expect(await shown({ TIERS_FILE: tiers })).toContain('gold, 12000/min')
+  expect(await shown()).toContain('gold (unknown, so unlimited), 1000000/min')
+  expect(await set('default', { DEFAULT_TIER: 'pro' })).toMatchObject({ code: 0, json: { tier: null } })
+  expect(await set('free', { DEFAULT_TIER: 'gold' })).toMatchObject({
+    stderr: expect.stringContaining('DEFAULT_TIER must be one of free, pro, scale, unlimited'),
+  })
+}, 30_000)
+
 test('a command that is not understood ends with 2', async () => {
   const { code, stdout, stderr } = await verdict(['keys'])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

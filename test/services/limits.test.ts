@@ -1,0 +1,169 @@
+import { type Client, Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
+import { eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
+import { createKey } from '../../server/access/keys.ts'
+import { accounts, domains, rateWindows, warmUps } from '../../server/db/schema.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { DEFAULT_LIMITS } from '../../server/limits.ts'
+import { type Api, startApi } from './api.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi(undefined, { ...DEFAULT_LIMITS, defaultTier: 'scale' })
+})
+afterAll(() => api.stop())
+
+const get = (path: string, key?: string) => api.call('GET', path, { key })
+
+/** The id of a new account, and a key to it that may not send. */
+async function newAccount(tier: string): Promise<{ id: string; key: string }> {
+  const { db, clock } = api.world
+  const id = crypto.randomUUID()
+  await db.insert(accounts).values({ id, name: tier, tier })
+  const { key } = await createKey(db, clock, { accountId: id, name: 'a key', kind: 'live', scopes: ['events.read'] })
+  return { id, key }
+}
+
+test('the limits of an account are told to every valid key, whatever its scopes', async () => {
+  const { db, clock, account } = api.world
+  const { key } = await createKey(db, clock, { accountId: account.id, name: 'none', kind: 'live', scopes: [] })
+  const answer = await get('/api/v1/limits', key)
+  expect(answer.status).toBe(200)
+  expect(answer.json).toMatchObject({
+    tier: 'scale',
+    requests_per_minute: 6_000,
+    sizes: {
+      request_bytes: 15_728_640,
+      html_bytes: 2_097_152,
+      text_bytes: 2_097_152,
+      attachments_bytes: 10_485_760,
+      subject_characters: 998,
+      header_value_characters: 998,
+    },
+    counts: { recipients: 50, attachments: 10, headers: 50, batch_emails: 100, import_addresses: 10_000 },
+  })
+  expect((await get('/api/v1/limits', 'svc_live_wrong')).status).toBe(401)
+})
+
+test('the tier is that of the account', async () => {
+  const { json } = await get('/api/v1/limits', (await newAccount('pro')).key)
+  expect(json).toMatchObject({ tier: 'pro', requests_per_minute: 600, domains: [] })
+})
+
+test('a domain shows the volume of its day of warm-up, and none when it does not warm up', async () => {
+  const { db } = api.world
+  const { id: accountId, key } = await newAccount('pro')
+  const today = sql<Date>`date_trunc('day', now(), 'UTC')`
+  const volumes: [name: string, verifiedAt: ReturnType<typeof sql> | null, warmsUp: boolean][] = [
+    ['after.example', sql`${today} - interval '5 days'`, true],
+    ['exempt.example', today, false],
+    ['fifth.example', sql`${today} - interval '3 days 1 ms'`, true],
+    ['first.example', today, true],
+    ['pending.example', null, true],
+  ]
+  for (const [name, verifiedAt, warmsUp] of volumes) {
+    await db.insert(domains).values({
+      id: crypto.randomUUID(),
+      accountId,
+      name,
+      status: verifiedAt ? 'verified' : 'pending',
+      verifiedAt: verifiedAt as never,
+      warmsUp,
+    })
+  }
+  const warmedUp = { accountId, domain: 'first.example' }
+  await db.insert(warmUps).values({ ...warmedUp, day: sql`(now() at time zone 'UTC')::date` as never, emails: 42 })
+  await db.insert(warmUps).values({ ...warmedUp, day: sql`(now() at time zone 'UTC')::date - 1` as never, emails: 7 })
+  await db.execute(sql`insert into hourly_stats (account_id, tenant_id, hour, domain, delivered, mailbox_full, suppression_list)
+    values (${accountId}, '', ${today}, 'after.example', 30, 3, 100),
+      (${accountId}, 'tenant', ${today}, 'after.example', 30, 3, 100),
+      (${accountId}, '', ${today} - interval '1 hour', 'after.example', 1000, 0, 0)`)
+  expect((await get('/api/v1/limits', key)).json.domains).toEqual([
+    { domain: 'after.example', daily_limit: null, sent_today: 33 },
+    { domain: 'exempt.example', daily_limit: null, sent_today: 0 },
+    { domain: 'fifth.example', daily_limit: 10_000, sent_today: 0 },
+    { domain: 'first.example', daily_limit: 500, sent_today: 42 },
+    { domain: 'pending.example', daily_limit: null, sent_today: 0 },
+  ])
+})
+
+test('every 2xx of every endpoint has the three headers, integers, also in sandbox', async () => {
+  const { json } = await api.send()
+  for (const answer of [
+    await api.send(),
+    await api.send({}, { 'x-service-sandbox': 'true' }),
+    await api.send({}, {}, api.keys.test),
+    await api.send({ to: 'invalid_address@simulator.test' }),
+    await get(`/api/v1/emails/${json.message_id}`),
+    await get('/api/v1/events'),
+    await get('/api/v1/limits'),
+    await get('/api/v1/openapi.json'),
+  ]) {
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('x-ratelimit-limit')).toBe('6000')
+    expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^59\d\d$/)
+    const reset = Number(answer.headers.get('x-ratelimit-reset')) - api.world.clock.now() / 1_000
+    expect(reset).toBeGreaterThan(0)
+    expect(reset).toBeLessThan(62)
+  }
+})
+
+test('what needs no key has no limit', async () => {
+  for (const path of ['/healthz', '/readyz', '/docs', '/api/v1/openapi.json']) {
+    const { status, headers } = await fetch(api.url + path)
+    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null])
+  }
+})
+
+test('a request over the limit is 429 with retry_after and Retry-After, before its body is read', async () => {
+  const { key } = await newAccount('free')
+  for (let left = 59; left >= 0; left--) {
+    // Refused ones count too.
+    const { status, headers } = await get(left % 2 ? '/api/v1/limits' : '/api/v1/events?limit=0', key)
+    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([left % 2 ? 200 : 400, String(left)])
+  }
+  const { status, headers, json } = await api.call('POST', '/api/v1/emails/send', { key, body: 'no mail' })
+  expect([status, json.error]).toEqual([429, 'rate_limit_exceeded'])
+  expect(json.retry_after).toBeGreaterThan(40)
+  expect(json.retry_after).toBeLessThanOrEqual(60)
+  expect(headers.get('retry-after')).toBe(String(json.retry_after))
+  expect([headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual(['60', '0'])
+  const wait = Number(headers.get('x-ratelimit-reset')) - api.world.clock.now() / 1_000
+  expect(Math.abs(wait - json.retry_after)).toBeLessThan(3)
+})
+
+const TRANSPORTS: Record<string, (baseUrl: string) => Transport> = {
+  'Connect, HTTP/1.1': (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '1.1' }),
+  'Connect, HTTP/2': (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '2' }),
+  'gRPC-Web, HTTP/1.1': (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: '1.1' }),
+  gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
+}
+
+test.for(Object.entries(TRANSPORTS))(
+  '%s: the headers come as metadata, and the limit is the same',
+  async ([, make]) => {
+    const client: Client<typeof LimitsService> = createClient(LimitsService, make(api.url))
+    const { id, key } = await newAccount('free')
+    const authorization = `Bearer ${key}`
+    const answered: Headers[] = []
+    await client.getLimits({}, { headers: { authorization }, onHeader: (headers) => void answered.push(headers) })
+    const header = answered[0]!
+    expect([header.get('x-ratelimit-limit'), header.get('x-ratelimit-remaining')]).toEqual(['60', '59'])
+    expect(header.get('x-ratelimit-reset')).toMatch(/^\d{10}$/)
+
+    const { json } = await get('/api/v1/limits', key)
+    expect(json.tier).toBe('free')
+    await api.world.db.update(rateWindows).set({ used: 60 }).where(eq(rateWindows.caller, id))
+    const error = await client
+      .getLimits({}, { headers: { authorization } })
+      .then(() => expect.fail(), ConnectError.from)
+    expect([error.code, reasonOf(error)]).toEqual([Code.ResourceExhausted, 'rate_limit_exceeded'])
+    const seconds = Number(error.findDetails(RetryInfoSchema)[0]!.retryDelay!.seconds)
+    expect(seconds).toBeGreaterThan(40)
+    expect(error.metadata.get('retry-after')).toBe(String(seconds))
+    expect(error.metadata.get('x-ratelimit-remaining')).toBe('0')
+  },
+)
