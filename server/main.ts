@@ -1,8 +1,8 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../gen/verdict/v1/events_pb.ts'
-import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
 import { LimitsService } from '../gen/verdict/v1/limits_pb.ts'
+import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { createGate } from './access/gate.ts'
@@ -10,7 +10,8 @@ import { type Config, readConfig, reportFaults } from './config.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
 import { createSealer } from './db/encryption.ts'
-import { keepRemovingExpired } from './db/expiry.ts'
+import { every } from './db/every.ts'
+import { removeExpired } from './db/expiry.ts'
 import { showId } from './db/ids.ts'
 import { keepPartitions, makePartitions } from './db/partitions.ts'
 import { databaseReadiness } from './db/readiness.ts'
@@ -22,8 +23,11 @@ import { createApp } from './http/app.ts'
 import { listen } from './http/listen.ts'
 import { createAddressHash, createLogger } from './log.ts'
 import { createBreaker } from './reputation/breaker.ts'
+import { mergeStatistics } from './reputation/roll-up.ts'
 import { suppressionLookup } from './reputation/suppression.ts'
 import { dailyVolume } from './reputation/warm-up.ts'
+import { createBatch } from './sending/batch.ts'
+import { createBatchKeys } from './sending/batch-keys.ts'
 import { createIdempotency } from './sending/idempotency.ts'
 import { createSend, leaseOf } from './sending/send.ts'
 import { keepSweeping } from './sending/sweep.ts'
@@ -97,13 +101,17 @@ async function serve(config: Config): Promise<void> {
     breaker,
     suppressed: suppressionLookup(db),
   })
-  const idempotency = createIdempotency(db, leaseOf(config.sendBudgetMs))
+  const sendLeaseMs = leaseOf(config.sendBudgetMs)
+  const idempotency = createIdempotency(db, sendLeaseMs)
+  const stopping = new AbortController()
+  const sendBatch = createBatch({ send, idempotency, stopping: stopping.signal })
+  const batchKeys = createBatchKeys(db, sendLeaseMs)
 
   const app = await createApp({
     services: [
       createServiceImplSpec<typeof EmailService>(
         EmailService,
-        emailService({ db, clock, send, idempotency, hashAddress: createAddressHash(logKey) }),
+        emailService({ db, clock, send, idempotency, sendBatch, batchKeys, hashAddress: createAddressHash(logKey) }),
       ),
       createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock })),
       createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
@@ -128,7 +136,11 @@ async function serve(config: Config): Promise<void> {
     limits: { budgetWaitMs: config.sendBudgetMs },
   })
   const partitions = keepPartitions(db, (error) => log.error({ err: error }, 'partitions could not be made'))
-  const expiry = keepRemovingExpired(db, (error) => log.error({ err: error }, 'what is over could not be removed'))
+  const upkeep = every(
+    60_000,
+    () => removeExpired(db).then(() => mergeStatistics(db)),
+    (error) => log.error({ err: error }, 'what is over could not be removed'),
+  )
   const sweeper = keepSweeping(db, (found) => {
     if ('error' in found) log.error({ err: found.error }, 'the sweeper failed')
     else log.warn(found, 'settled what a crash left behind')
@@ -140,11 +152,12 @@ async function serve(config: Config): Promise<void> {
 
   async function drain(): Promise<void> {
     log.info('draining')
+    stopping.abort()
     await listener.close({ timeoutMs: config.drainMs })
-    await idempotency.idle()
+    await Promise.all([idempotency.idle(), batchKeys.idle()])
     sweeper.stop()
     partitions.stop()
-    expiry.stop()
+    upkeep.stop()
     clock.stop()
     engine.close()
     await Promise.all([simulator.close(), db.$client.end({ timeout: 5 })])

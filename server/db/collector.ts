@@ -4,7 +4,7 @@ import { inTime } from './in-time.ts'
 const MAX_ROWS = 100
 const MAX_BYTES = 4 * 1024 * 1024
 /** How many statements of one collector run at a time. */
-const LANES = 2
+export const LANES = 2
 /** How often a batch that lost a deadlock or a serialisation race is run again. */
 const MAX_RERUNS = 5
 /** Longer than any statement may take: a lane whose answer was lost on the way is free again. */
@@ -12,24 +12,24 @@ const RUN_MS = 20_000
 
 /**
  * One statement shared by the sends that need it at the same moment. What waits when a lane is free goes out together; a send
- * that is alone waits for nobody. `run` takes many rows and gives one result for each, in their order.
+ * that is alone waits for nobody. `run` takes many rows and gives one result for each, in their order; it hears in which lane, 0 to
+ * LANES - 1, it runs: in one lane one statement runs at a time.
  *
  * A batch that fails with SQLSTATE 40xxx runs again as it was (nothing of it was done). With 22xxx or 23xxx one row is
  * poisonous: the rows run one by one, and each gets its own result or error. Any other error reaches every row of the batch;
  * whether it was committed is then unknown.
  */
 export function collector<Row extends { json: string }, Result>(
-  run: (rows: Row[]) => Promise<Result[]>,
+  run: (rows: Row[], lane: number) => Promise<Result[]>,
 ): (row: Row) => Promise<Result> {
   const waiting: { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
-  let busy = 0
+  const idle = Array.from({ length: LANES }, (_, lane) => lane)
 
-  async function work(): Promise<void> {
-    busy++
+  async function work(lane: number): Promise<void> {
     while (waiting.length > 0) {
-      await settle(takeBatch())
+      await settle(takeBatch(), lane)
     }
-    busy--
+    idle.push(lane)
   }
 
   function takeBatch(): typeof waiting {
@@ -41,22 +41,25 @@ export function collector<Row extends { json: string }, Result>(
     return waiting.splice(0, rows)
   }
 
-  async function settle(batch: typeof waiting): Promise<void> {
+  async function settle(batch: typeof waiting, lane: number): Promise<void> {
     try {
-      const results = await runAgainOnRace(batch.map((waiter) => waiter.row))
+      const results = await runAgainOnRace(
+        batch.map((waiter) => waiter.row),
+        lane,
+      )
       batch.forEach((waiter, i) => {
         waiter.resolve(results[i]!)
       })
     } catch (error) {
-      if (batch.length > 1 && isRowFault(error)) for (const waiter of batch) await settle([waiter])
+      if (batch.length > 1 && isRowFault(error)) for (const waiter of batch) await settle([waiter], lane)
       else for (const waiter of batch) waiter.reject(error)
     }
   }
 
-  async function runAgainOnRace(rows: Row[]): Promise<Result[]> {
+  async function runAgainOnRace(rows: Row[], lane: number): Promise<Result[]> {
     for (let rerun = 0; ; rerun++) {
       try {
-        return await inTime(run(rows), RUN_MS)
+        return await inTime(run(rows, lane), RUN_MS)
       } catch (error) {
         if (!sqlStateOf(error).startsWith('40') || rerun === MAX_RERUNS) throw error
       }
@@ -66,7 +69,8 @@ export function collector<Row extends { json: string }, Result>(
   return (row) =>
     new Promise((resolve, reject) => {
       waiting.push({ row, resolve, reject })
-      if (busy < LANES) void work()
+      const lane = idle.pop()
+      if (lane !== undefined) void work(lane)
     })
 }
 

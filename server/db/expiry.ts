@@ -11,7 +11,6 @@ const EXPIRING: [table: string, over: string][] = [
   ['rate_windows', `started_at < now() - interval '1 hour'`],
 ]
 
-const EVERY_MS = 60_000
 /** Rows a statement removes at the most: it holds their locks no longer than a send waits anyway. */
 const ROWS = 2_000
 const STATEMENT_MS = 15_000
@@ -27,17 +26,4 @@ export async function removeExpired(db: Database): Promise<void> {
       removed = (await inTime(db.$client.unsafe(statement), STATEMENT_MS)).count
     } while (removed === ROWS)
   }
-}
-
-/** Every minute until stopped. `failed` hears of what went wrong; the next round tries again. */
-export function keepRemovingExpired(db: Database, failed: (error: unknown) => void): { stop(): void } {
-  let running = false
-  const round = async () => {
-    if (running) return
-    running = true
-    await removeExpired(db).catch(failed)
-    running = false
-  }
-  const timer = setInterval(round, EVERY_MS).unref()
-  return { stop: () => clearInterval(timer) }
 }

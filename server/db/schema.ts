@@ -335,6 +335,8 @@ export const STATS_COUNTS: readonly string[] = ['delivered', ...REASONS, 'compla
 /**
  * Statistics by the hour, kept in the commit of the outcome: one row for all of a domain (empty tenant) and one for each tenant.
  * What is not delivered is counted by its reason. The buckets of latency.ts hold delivered and bounced emails.
+ * Commits that run at the same time count in different shards, so that none waits for another's; what an hour's shards hold is
+ * added up in shard 0 when the hour is over.
  */
 export const hourlyStats = pgTable(
   'hourly_stats',
@@ -343,9 +345,13 @@ export const hourlyStats = pgTable(
     tenantId: text('tenant_id').notNull(),
     hour: at('hour').notNull(),
     domain: text().notNull(),
+    shard: smallint().notNull().default(0),
     ...Object.fromEntries(STATS_COUNTS.map((name) => [name, count(name)])),
   },
-  (t) => [primaryKey({ columns: [t.accountId, t.tenantId, t.hour, t.domain] })],
+  (t) => [
+    primaryKey({ columns: [t.accountId, t.tenantId, t.hour, t.domain, t.shard] }),
+    index('hourly_stats_shards').on(t.hour).where(sql`shard <> 0`),
+  ],
 )
 
 /** Requests in the running window of a caller: an account, or an address without a key. May be forgotten by a crash of Postgres. */

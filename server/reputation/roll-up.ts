@@ -1,3 +1,4 @@
+import type { Database } from '../db/connect.ts'
 import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../db/latency.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
 
@@ -11,7 +12,8 @@ const isCounted = (column: string) => {
 }
 const COUNTED = STATS_COUNTS.filter((column) => column !== 'complaints')
 
-export const INTO_STATISTICS = `
+/** `shard` is SQL: commits with different ones do not wait for each other. */
+export const intoStatistics = (shard: string) => `
   counted as (
     select m.account_id, m.tenant_id, m.domain, o.status, o.reason,
       width_bucket((extract(epoch from now() - m.created_at) * 1000)::float8, array[${LATENCY_BOUNDS_MS.join(', ')}]::float8[]) as bucket
@@ -19,11 +21,27 @@ export const INTO_STATISTICS = `
     where not m.sandbox and o.email not like '%@simulator.test'
   ),
   kept_statistics as (
-    insert into hourly_stats as kept (account_id, tenant_id, hour, domain, ${COUNTED.join(', ')})
-    select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain,
+    insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard, ${COUNTED.join(', ')})
+    select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain, ${shard},
       ${COUNTED.map((column) => `count(*) filter (where ${isCounted(column)})`).join(',\n      ')}
     from counted cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
     group by account_id, tenant.id, domain order by account_id, tenant.id, domain
-    on conflict (account_id, tenant_id, hour, domain) do update set
+    on conflict (account_id, tenant_id, hour, domain, shard) do update set
       ${COUNTED.map((column) => `${column} = kept.${column} + excluded.${column}`).join(', ')}
   )`
+
+/** Of hours that no commit counts in any more: the longest statement has ended long since. */
+const MERGE = `
+  with merged as (
+    delete from hourly_stats where shard <> 0 and hour < date_trunc('hour', now() - interval '5 minutes', 'UTC') returning *
+  )
+  insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard, ${STATS_COUNTS.join(', ')})
+  select account_id, tenant_id, hour, domain, 0, ${STATS_COUNTS.map((column) => `sum(${column})`).join(', ')} from merged
+  group by account_id, tenant_id, hour, domain order by account_id, tenant_id, hour, domain
+  on conflict (account_id, tenant_id, hour, domain, shard) do update set
+    ${STATS_COUNTS.map((column) => `${column} = kept.${column} + excluded.${column}`).join(', ')}`
+
+/** Adds up the shards of past hours in shard 0, so that a year of hours is as many rows. */
+export async function mergeStatistics(db: Database): Promise<void> {
+  await db.$client.unsafe(MERGE)
+}

@@ -1,6 +1,6 @@
 import type { Database } from '../db/connect.ts'
 import { inTime } from '../db/in-time.ts'
-import { ENDS_SENDS } from './ending.ts'
+import { endsSends } from './ending.ts'
 import { GIVES_BACK } from './release.ts'
 
 const EVERY_MS = 5_000
@@ -38,7 +38,7 @@ const sweeping = (whose: string) => `
     select * from taken where id not in (select id from message)
   ),
   ${GIVES_BACK},
-  ${ENDS_SENDS}
+  ${endsSends('0')}
   union all
   select null from released`
 

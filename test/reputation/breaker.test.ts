@@ -36,7 +36,7 @@ async function sent({ emails = 0, bounces = 0, complaints = 0, hoursAgo = 0, ten
     insert into hourly_stats as s (account_id, tenant_id, hour, domain, delivered, mailbox_does_not_exist, complaints)
     values (${accountId}, ${tenantId}, date_trunc('hour', now(), 'UTC') - ${hoursAgo}::int * interval '1 hour', ${domain},
       ${emails - bounces}, ${bounces}, ${complaints})
-    on conflict (account_id, tenant_id, hour, domain) do update set delivered = s.delivered + excluded.delivered,
+    on conflict (account_id, tenant_id, hour, domain, shard) do update set delivered = s.delivered + excluded.delivered,
       mailbox_does_not_exist = s.mailbox_does_not_exist + excluded.mailbox_does_not_exist,
       complaints = s.complaints + excluded.complaints`
 }

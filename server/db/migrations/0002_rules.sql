@@ -32,6 +32,7 @@ CREATE TABLE "hourly_stats" (
 	"tenant_id" text NOT NULL,
 	"hour" timestamp (3) with time zone NOT NULL,
 	"domain" text NOT NULL,
+	"shard" smallint DEFAULT 0 NOT NULL,
 	"delivered" integer DEFAULT 0 NOT NULL,
 	"mailbox_full" integer DEFAULT 0 NOT NULL,
 	"mailbox_does_not_exist" integer DEFAULT 0 NOT NULL,
@@ -69,7 +70,7 @@ CREATE TABLE "hourly_stats" (
 	"latency_22" integer DEFAULT 0 NOT NULL,
 	"latency_23" integer DEFAULT 0 NOT NULL,
 	"latency_24" integer DEFAULT 0 NOT NULL,
-	CONSTRAINT "hourly_stats_account_id_tenant_id_hour_domain_pk" PRIMARY KEY("account_id","tenant_id","hour","domain")
+	CONSTRAINT "hourly_stats_account_id_tenant_id_hour_domain_shard_pk" PRIMARY KEY("account_id","tenant_id","hour","domain","shard")
 );
 --> statement-breakpoint
 CREATE TABLE "idempotency_keys" (
@@ -128,6 +129,7 @@ ALTER TABLE "open_messages" ADD COLUMN "warm_up_day" date;--> statement-breakpoi
 ALTER TABLE "open_messages" ADD COLUMN "warm_up_emails" integer;--> statement-breakpoint
 ALTER TABLE "recipients" ADD COLUMN "suppression" json;--> statement-breakpoint
 CREATE INDEX "batch_keys_expiry" ON "batch_keys" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "hourly_stats_shards" ON "hourly_stats" USING btree ("hour") WHERE shard <> 0;--> statement-breakpoint
 CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "suppression_strikes_email" ON "suppression_strikes" USING btree ("account_id","email");--> statement-breakpoint
 CREATE INDEX "suppression_strikes_created" ON "suppression_strikes" USING btree ("created_at");--> statement-breakpoint
