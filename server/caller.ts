@@ -24,3 +24,11 @@ export const requestIdKey = createContextKey<string>('', { description: 'request
 
 /** What a call adds to its one line in the log. Never an address, a subject, a key or a secret. */
 export const logFieldsKey = createContextKey<Record<string, unknown>>({}, { description: 'log fields' })
+
+/**
+ * Of a request with a list whose elements stand alone: what is wrong with single ones, by their index, with paths that begin within
+ * the element. Such an element may not be what the caller wrote.
+ */
+export const itemFaultsKey = createContextKey<ReadonlyMap<number, { field: string; message: string }[]>>(new Map(), {
+  description: 'faults of single items',
+})

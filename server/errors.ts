@@ -54,6 +54,15 @@ export function reasonOf(error: unknown): ErrorReason | undefined {
   return reason !== undefined && reason in ERRORS ? (reason as ErrorReason) : undefined
 }
 
+/** What an error made by `fail` says, as every answer shows it. */
+export function wordsOfError(error: ConnectError) {
+  const [retry] = error.findDetails(RetryInfoSchema)
+  const violations = error.findDetails(BadRequestSchema).flatMap((request) => request.fieldViolations)
+  const fields: FieldFault[] = violations.map(({ field, description }) => ({ field, message: description }))
+  const retryAfterSeconds = retry?.retryDelay && Number(retry.retryDelay.seconds)
+  return { reason: reasonOf(error)!, message: error.rawMessage, retryAfterSeconds, fields }
+}
+
 /** What the caller may see of anything thrown: our own errors as they are, everything else as `transient_failure` without detail. */
 export function hideUnexpected(error: unknown): ConnectError {
   if (reasonOf(error)) return error as ConnectError

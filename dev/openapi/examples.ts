@@ -58,6 +58,31 @@ export const EXAMPLES: Record<string, Example> = {
       ],
     },
   },
+  'EmailService.SendBatch': {
+    request: {
+      emails: [
+        { to: 'ada@recipient.example', from: 'orders@example.com', subject: 'Order 1234', text: 'It is on its way.' },
+        { to: 'nobody', from: 'orders@example.com', subject: 'Order 1235', text: 'It is on its way.' },
+      ],
+    },
+    answer: {
+      results: [
+        { index: 0, status: 'delivered', message_id: MESSAGE_ID, smtp: ACCEPTED },
+        {
+          index: 1,
+          error: 'invalid_address',
+          message: 'to is not an email address the service can mail. Expected something like ann@example.com.',
+          details: [
+            {
+              field: 'to',
+              message: 'is not an email address the service can mail. Expected something like ann@example.com',
+            },
+          ],
+        },
+      ],
+      summary: { total: 2, delivered: 1, bounced: 0, rejected: 0, failed: 1 },
+    },
+  },
   'EmailService.GetEmail': {
     parameters: { id: MESSAGE_ID },
     answer: {
@@ -180,15 +205,26 @@ export const EXAMPLES: Record<string, Example> = {
   },
 }
 
+const SANDBOX = {
+  name: 'X-Service-Sandbox',
+  in: 'header',
+  description: '`true` for a dry run: everything is checked and nothing is sent. In any case of letters.',
+  schema: { type: 'string', enum: ['true', 'false'] },
+  example: 'true',
+}
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'A key of your own for this request: repeated within 24 hours, it sends nothing and has the first answer.',
+  schema: { type: 'string', pattern: '^[ -~]{1,256}$' },
+  example: 'order-1234-shipped',
+}
+
 /** Headers of requests beside those every operation takes. */
 export const HEADERS: Record<string, object[]> = {
-  'EmailService.Send': [
-    {
-      name: 'X-Service-Sandbox',
-      in: 'header',
-      description: '`true` for a dry run: everything is checked and nothing is sent. In any case of letters.',
-      schema: { type: 'string', enum: ['true', 'false'] },
-      example: 'true',
-    },
-  ],
+  'EmailService.Send': [SANDBOX, IDEMPOTENCY_KEY],
+  'EmailService.Validate': [IDEMPOTENCY_KEY],
+  'EmailService.SendBatch': [SANDBOX, IDEMPOTENCY_KEY],
 }

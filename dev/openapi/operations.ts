@@ -22,7 +22,7 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
     summary,
     description: [description, needs(getOption(method, scope))].filter(Boolean).join('\n\n'),
     parameters: [...parameters(binding, schemas, example), ...(HEADERS[name] ?? []), REQUEST_ID_PARAMETER],
-    ...(hasBody ? { requestBody: json(schemas.message(method.input, 'request'), example.request, true) } : {}),
+    ...(hasBody ? { requestBody: json(bodySchema(binding, schemas), example.request, true) } : {}),
     responses: {
       200: {
         description: 'The answer.',
@@ -35,6 +35,13 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
 }
 
 const needs = (scope: string) => (scope === 'any' ? undefined : `Needs the scope \`${scope}\`.`)
+
+/** The request, or where that is allowed the one list in it. */
+function bodySchema({ method, bareList }: Binding, schemas: Schemas): object {
+  const whole = schemas.message(method.input, 'request')
+  const list = method.input.fields.find((field) => field.jsonName === bareList)
+  return list ? { oneOf: [whole, schemas.field(list, 'request')] } : whole
+}
 
 export function tagOf({ method }: Binding): string {
   return method.parent.name.replace(/s?Service$/, 's')

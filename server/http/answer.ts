@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { ConnectError } from '@connectrpc/connect'
-import { BadRequestSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
-import { ERRORS, reasonOf } from '../errors.ts'
+import { ERRORS, wordsOfError } from '../errors.ts'
 import { type Call, shown } from './call.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -42,12 +41,9 @@ export interface ErrorBody {
 
 /** An error made by `fail` as REST shows it. */
 export function errorBody(error: ConnectError, requestId: string): { status: number; body: ErrorBody } {
-  const reason = reasonOf(error)!
-  const [retry] = error.findDetails(RetryInfoSchema)
-  const violations = error.findDetails(BadRequestSchema).flatMap((request) => request.fieldViolations)
-  const body: ErrorBody = { error: reason, message: error.rawMessage, request_id: requestId }
-  if (retry?.retryDelay) body.retry_after = Number(retry.retryDelay.seconds)
-  if (violations.length > 0)
-    body.details = violations.map(({ field, description }) => ({ field, message: description }))
+  const { reason, message, retryAfterSeconds, fields } = wordsOfError(error)
+  const body: ErrorBody = { error: reason, message, request_id: requestId }
+  if (retryAfterSeconds !== undefined) body.retry_after = retryAfterSeconds
+  if (fields.length > 0) body.details = fields
   return { status: ERRORS[reason].status, body }
 }

@@ -1,6 +1,7 @@
 import { type DescMethod, type DescService, getOption, ScalarType } from '@bufbuild/protobuf'
 import { http } from '../../gen/google/api/annotations_pb.ts'
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
+import { shapeOf } from './json-shape.ts'
 
 /** One method as REST serves it. */
 export interface Binding {
@@ -12,6 +13,8 @@ export interface Binding {
   inPath: string[]
   /** Whether the request is the JSON body; otherwise it is the query. */
   hasBody: boolean
+  /** JSON name of the list that may stand for the whole body. */
+  bareList: string | undefined
 }
 
 /** The `google.api.http` rules of services. Throws for a rule it cannot serve and for a method without a scope. */
@@ -37,5 +40,6 @@ function bindingOf(method: DescMethod): Binding | undefined {
     return field.jsonName
   })
   const verb = rule.pattern.case.toUpperCase() as Binding['verb']
-  return { method, verb, path, inPath, hasBody: rule.body === '*' }
+  const bareList = method.input.fields.find((field) => shapeOf(field).bare)?.jsonName
+  return { method, verb, path, inPath, hasBody: rule.body === '*', bareList }
 }

@@ -1,4 +1,5 @@
 import type { Interceptor } from '@connectrpc/connect'
+import { itemFaultsKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { callKey, LEFT, shown } from './call.ts'
 import { textFaults } from './text.ts'
@@ -20,7 +21,11 @@ export const errors: Interceptor = (next) => async (request) => {
 /** Refuses text that no database and no mail can hold. */
 export const text: Interceptor = (next) => (request) => {
   if (request.stream) return next(request)
-  const fields = textFaults(request.method.input, request.message)
+  const { fields, items } = textFaults(request.method.input, request.message)
+  if (items.size > 0) {
+    const known = request.contextValues.get(itemFaultsKey)
+    request.contextValues.set(itemFaultsKey, new Map([...items, ...known]))
+  }
   if (fields.length === 0) return next(request)
   throw fail('invalid_payload', `The field ${fields[0]!.field} ${fields[0]!.message}.`, { fields })
 }

@@ -1,24 +1,18 @@
 import { create, type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
-import type { FieldFault } from '../errors.ts'
+import { blame, type Faults, noFaults, putAside } from './faults.ts'
 import { shapeOf, TIMESTAMP, unsupported, wordsOf } from './json-shape.ts'
 
 /** Turns a JSON value into the value of a field. What is wrong goes into `faults` under `path`; the result is then worthless. */
-type Reader = (json: unknown, path: string, faults: FieldFault[]) => unknown
+type Reader = (json: unknown, path: string, faults: Faults) => unknown
 
-const MAX_FAULTS = 20
 const MAX_NAME = 64
 
 /** Reads a message from JSON and says everything that is wrong with it, in words and by the path of the field. */
-export function readMessage(desc: DescMessage, json: unknown): { message: Message; faults: FieldFault[] } {
-  const faults: FieldFault[] = []
+export function readMessage(desc: DescMessage, json: unknown) {
+  const faults = noFaults()
   const message = messageReader(desc)(json, '', faults) as Message
-  return { message, faults }
-}
-
-function blame(faults: FieldFault[], field: string, message: string): undefined {
-  if (faults.length < MAX_FAULTS) faults.push({ field, message })
-  return undefined
+  return { message, faults: faults.fields, itemFaults: faults.items }
 }
 
 interface FieldReader {
@@ -42,13 +36,7 @@ export function messageReader(desc: DescMessage): Reader {
   return reader
 }
 
-function readFields(
-  desc: DescMessage,
-  fields: Map<string, FieldReader>,
-  json: unknown,
-  path: string,
-  faults: FieldFault[],
-) {
+function readFields(desc: DescMessage, fields: Map<string, FieldReader>, json: unknown, path: string, faults: Faults) {
   if (!isObject(json)) return blame(faults, path, 'must be an object')
   const message = create(desc) as Message & Record<string, unknown>
   for (const name of Object.keys(json)) {
@@ -61,7 +49,7 @@ function readFields(
   return message
 }
 
-function blameUnknown(faults: FieldFault[], fields: Map<string, FieldReader>, path: string, name: string) {
+function blameUnknown(faults: Faults, fields: Map<string, FieldReader>, path: string, name: string) {
   const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
   const meant = [...fields.keys()].find((known) => plain(known) === plain(name))
   const short = name.slice(0, MAX_NAME)
@@ -72,7 +60,8 @@ function fieldReader(field: DescField): Reader {
   if (field.fieldKind === 'map') return mapReader(field)
   if (field.fieldKind !== 'list') return valueReader(field, field)
   const read = valueReader(field, { ...field, fieldKind: field.listKind } as Valued)
-  return listReader(read, shapeOf(field).oneOrList)
+  const { oneOrList, eachAlone } = shapeOf(field)
+  return eachAlone ? aloneReader(field, read) : listReader(read, oneOrList)
 }
 
 function listReader(read: Reader, oneOrList: boolean): Reader {
@@ -80,6 +69,20 @@ function listReader(read: Reader, oneOrList: boolean): Reader {
     if (Array.isArray(json)) return json.map((item, i) => read(item, `${path}[${i}]`, faults))
     if (oneOrList) return [read(json, path, faults)]
     return blame(faults, path, 'must be a list')
+  }
+}
+
+/** An element that cannot be read is an empty message: the others keep their places. */
+function aloneReader(field: DescField, readOne: Reader): Reader {
+  const { message: desc } = field
+  if (!desc) throw unsupported(field, 'a list of plain values that stand alone')
+  return (json, path, faults) => {
+    if (!Array.isArray(json)) return blame(faults, path, 'must be a list')
+    return json.map((item, index) => {
+      const own = noFaults()
+      const message = readOne(item, '', own)
+      return putAside(faults, path, index, own) ? create(desc) : message
+    })
   }
 }
 
@@ -135,7 +138,7 @@ function wordReader(words: Map<string, number>): Reader {
 }
 
 /** Standard or URL alphabet, padded or not (RFC 4648 4 and 5), no line breaks. */
-function readBase64(json: unknown, path: string, faults: FieldFault[]) {
+function readBase64(json: unknown, path: string, faults: Faults) {
   if (typeof json !== 'string') return blame(faults, path, 'must be a string of base64')
   const padding = json.endsWith('==') ? 2 : json.endsWith('=') ? 1 : 0
   const characters = json.length - padding
@@ -149,7 +152,7 @@ function readBase64(json: unknown, path: string, faults: FieldFault[]) {
 const TIME = /^\d{4}-\d\d-(\d\d)(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/
 
 /** RFC 3339, or a date alone, which is its first moment in UTC. */
-function readTime(json: unknown, path: string, faults: FieldFault[]) {
+function readTime(json: unknown, path: string, faults: Faults) {
   const match = typeof json === 'string' ? TIME.exec(json) : null
   const ms = match ? Date.parse(json as string) : Number.NaN
   // Date.parse turns 30 February into 2 March.

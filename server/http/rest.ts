@@ -1,5 +1,6 @@
 import type { DescMethod, Message } from '@bufbuild/protobuf'
 import type { Interceptor, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
+import { itemFaultsKey } from '../caller.ts'
 import { type FieldFault, fail } from '../errors.ts'
 import { answer, JSON_TYPE } from './answer.ts'
 import { type Binding, bindingsOf } from './bindings.ts'
@@ -57,7 +58,10 @@ function requestReader(binding: Binding, limits: BodyLimits) {
   const query = hasBody ? new Map() : queryFields(method.input, inPath)
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
     const asked = readQuery(query, call.raw.url!)
-    return read(binding, hasBody ? await readJson(call, limits) : asked, params)
+    const { message, faults, itemFaults } = read(binding, hasBody ? await readJson(call, limits) : asked, params)
+    if (faults.length > 0) throw refusal(faults)
+    if (itemFaults.size > 0) call.values.set(itemFaultsKey, itemFaults)
+    return message
   }
 }
 
@@ -80,18 +84,16 @@ async function readJson(call: Call, limits: BodyLimits): Promise<unknown> {
   return json === undefined ? {} : json
 }
 
-function read({ method, inPath }: Binding, json: unknown, params: Record<string, string>): Message {
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw fail('invalid_payload', 'The body must be a JSON object.')
+function read({ method, inPath, bareList }: Binding, json: unknown, params: Record<string, string>) {
+  const tree = (bareList && Array.isArray(json) ? { [bareList]: json } : json) as Record<string, unknown>
+  if (typeof tree !== 'object' || tree === null || Array.isArray(tree)) {
+    throw fail('invalid_payload', `The body must be a JSON object${bareList ? ` or the list ${bareList}` : ''}.`)
   }
-  const tree = json as Record<string, unknown>
   for (const name of inPath) {
     if (name in tree) throw refusal([{ field: name, message: 'is given by the path' }])
     tree[name] = params[name]
   }
-  const { message, faults } = readMessage(method.input, tree)
-  if (faults.length > 0) throw refusal(faults)
-  return message
+  return readMessage(method.input, tree)
 }
 
 function refusal(fields: FieldFault[]) {

@@ -1,11 +1,12 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
-import type { FieldFault } from '../errors.ts'
+import { blame, type Faults, noFaults, putAside } from './faults.ts'
+import { shapeOf } from './json-shape.ts'
 
-type Check = (value: never, path: string, faults: FieldFault[]) => void
+type Check = (value: never, path: string, faults: Faults) => void
 
 /** Text that JSON and Protobuf let through and nothing after them can hold: NUL characters and halves of a surrogate pair. */
-export function textFaults(desc: DescMessage, message: Message): FieldFault[] {
-  const faults: FieldFault[] = []
+export function textFaults(desc: DescMessage, message: Message): Faults {
+  const faults = noFaults()
   messageCheck(desc)(message as never, '', faults)
   return faults
 }
@@ -34,8 +35,19 @@ function fieldCheck(field: DescField): Check | undefined {
   const one = field.scalar === ScalarType.STRING ? checkText : field.message ? messageCheck(field.message) : undefined
   if (field.fieldKind === 'map') return mapCheck(one)
   if (field.fieldKind !== 'list' || !one) return one
+  if (shapeOf(field).eachAlone) return aloneCheck(one)
   return (list: never[], path, faults) => {
     for (let i = 0; i < list.length; i++) one(list[i]!, `${path}[${i}]`, faults)
+  }
+}
+
+function aloneCheck(one: Check): Check {
+  return (list: never[], path, faults) => {
+    for (const [index, item] of list.entries()) {
+      const own = noFaults()
+      one(item, '', own)
+      putAside(faults, path, index, own)
+    }
   }
 }
 
@@ -49,7 +61,6 @@ function mapCheck(one: Check | undefined): Check {
 }
 
 const checkText: Check = (text: string, path, faults) => {
-  if (faults.length >= 20) return
-  if (text.includes('\0')) faults.push({ field: path, message: 'must not contain NUL characters' })
-  else if (!text.isWellFormed()) faults.push({ field: path, message: 'must not contain half of a surrogate pair' })
+  if (text.includes('\0')) blame(faults, path, 'must not contain NUL characters')
+  else if (!text.isWellFormed()) blame(faults, path, 'must not contain half of a surrogate pair')
 }

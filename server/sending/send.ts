@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { create, toJson } from '@bufbuild/protobuf'
 import { CheckSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
-import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { Reason, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
@@ -27,7 +27,7 @@ import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
 import { markerStep } from './marker.ts'
 import type { Message } from './message.ts'
-import { delivered, simulatedOutcome } from './outcome.ts'
+import { delivered, rejected, simulatedOutcome } from './outcome.ts'
 import { recordUntil, settleStep } from './record.ts'
 import { release } from './release.ts'
 
@@ -37,6 +37,8 @@ export interface SendOptions {
   accountId: string
   /** A dry run: everything is checked, nothing is sent. */
   sandbox: boolean
+  /** In a batch a From domain that is not the account's is a rejection like any other. */
+  inBatch?: boolean
   /** The idempotency key this send takes with its claim. */
   key?: KeyToTake
   /** Aborts when the caller gave up. Honoured until the marker. */
@@ -80,21 +82,21 @@ export function createSend(parts: SendParts): Send {
   const record = recordUntil(db)
   const settle = settleStep(db)
 
-  return async function send(message, { accountId, sandbox, key, signal }) {
+  return async function send(message, { accountId, sandbox, inBatch, key, signal }) {
     const startedAtMs = performance.now()
     const domain = await parts.senderDomains.find(accountId, message.from.domain)
-    if (!domain) throw notADomainOfTheAccount(message.from.domain)
+    if (!domain && !inBatch) throw notADomainOfTheAccount(message.from.domain)
+    if (!domain) return withoutSmtp(newClaim(parts, message, accountId, key), rejectedForDomain(message), sandbox)
     const warmUp = warmUpDay(domain, parts.clock.now(), parts.warmUpSteps)
 
     const recipients: Recipient[] = message.to.map((address) => ({ address }))
     const { tenantId } = message
     const checks = await makeChecks(recipients, { ...parts, accountId, tenantId, sandbox, domain, warmUp, signal })
-    const claimed = newClaim(parts, message, { accountId, domain, key })
+    const claimed = newClaim(parts, message, accountId, key)
 
     if (sandbox || recipients.every((recipient) => recipient.outcome)) {
       const outcomes = recipients.map((recipient) => recipient.outcome ?? withoutSending(recipient, parts.simulated))
-      const settled = await settle(claimed, { outcomes, sandbox, checks: sandbox ? checks.map(checkJson) : undefined })
-      return settled === 'claimed' ? answer(claimed.messageId, outcomes, sandbox ? checks : undefined) : undefined
+      return withoutSmtp(claimed, { outcomes, checks }, sandbox)
     }
 
     const emails = countedEmails(recipients, parts)
@@ -127,15 +129,24 @@ export function createSend(parts: SendParts): Send {
     return answer(claimed.messageId, await record(verdicts, leaseUntilMs))
   }
 
+  /** undefined when the key is another send's. */
+  async function withoutSmtp(claimed: Claim, { outcomes, checks }: Decided, sandbox: boolean) {
+    const settled = await settle(claimed, { outcomes, sandbox, checks: sandbox ? checks.map(checkJson) : undefined })
+    return settled === 'claimed' ? answer(claimed.messageId, outcomes, sandbox ? checks : undefined) : undefined
+  }
+
   /** A release that fails leaves the claim to the sweeper; what the caller is told stays the same. */
   function undo({ messageId, claim }: Claim): Promise<boolean> {
     return release(db, messageId, claim).catch(() => false)
   }
 }
 
-/** Walks the checks until every recipient is decided or none is left. What stands here as `payload` has passed by now. */
+/** What is read as a message has passed it. */
+const PAYLOAD_IS_GOOD: DryRunCheck = { name: 'payload', passed: true }
+
+/** Walks the checks until every recipient is decided or none is left. */
 async function makeChecks(recipients: Recipient[], context: CheckContext): Promise<DryRunCheck[]> {
-  const made: DryRunCheck[] = [{ name: 'payload', passed: true }]
+  const made = [PAYLOAD_IS_GOOD]
   for (const { name, check } of CHECKS) {
     const open = recipients.filter((recipient) => !recipient.outcome)
     if (open.length === 0) break
@@ -154,7 +165,8 @@ const checkJson = (check: DryRunCheck) => toJson(CheckSchema, create(CheckSchema
 function newClaim(
   { clock, region, sendBudgetMs, storeContent }: SendParts,
   message: Message,
-  { accountId, domain, key }: { accountId: string; domain: SenderDomain; key?: KeyToTake },
+  accountId: string,
+  key?: KeyToTake,
 ): Claim {
   const createdAtMs = clock.now()
   return {
@@ -165,11 +177,22 @@ function newClaim(
     createdAtMs,
     tenantId: message.tenantId,
     region,
-    domain: domain.name,
+    domain: message.from.domain,
     request: storedRequest(message, storeContent),
     recipients: message.to.map(({ address }) => ({ eventId: newId(createdAtMs), email: address })),
     key,
   }
+}
+
+interface Decided {
+  outcomes: RecipientOutcome[]
+  checks: DryRunCheck[]
+}
+
+function rejectedForDomain({ to, from: { domain } }: Message): Decided {
+  const outcomes = to.map(({ address }) => rejected(address, Reason.DOMAIN_NOT_VERIFIED))
+  const detail = `${domain} is not a domain of this account. Add and verify it, or send from another`
+  return { outcomes, checks: [PAYLOAD_IS_GOOD, { name: 'domain', passed: false, detail }] }
 }
 
 /** What a dry run says of a recipient that nothing stood against. */

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { create, toBinary } from '@bufbuild/protobuf'
+import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import { and, eq } from 'drizzle-orm'
@@ -19,13 +18,16 @@ import { isExpired, RETENTION_MS } from '../db/retention.ts'
 import { messages, recipients } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import type { StoredRequest } from '../sending/compose.ts'
-import type { Answered, Idempotency, IdempotencyKey } from '../sending/idempotency.ts'
+import type { Idempotency } from '../sending/idempotency.ts'
+import { type IdempotencyKey, NEVER } from '../sending/key.ts'
 import { type Message, readMessage } from '../sending/message.ts'
 import { reasonWords, statusWords, summarise } from '../sending/outcome.ts'
 import type { Send } from '../sending/send.ts'
 import { outcomeOfRow } from '../sending/stored.ts'
+import { type BatchMethodParts, batchMethod } from './batch.ts'
+import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
 
-export interface EmailServiceParts {
+export interface EmailServiceParts extends BatchMethodParts {
   db: Database
   clock: DatabaseClock
   send: Send
@@ -48,7 +50,7 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
       return send(message, { accountId, sandbox, key, signal })
     }
 
-    const key = readKey(context, sandbox, request)
+    const key = readKey(context, sandbox, SendRequestSchema, request)
     const response = key
       ? replayHeaders(context, await idempotency.once(key, async () => run(NEVER, key)))
       : (await run(context.signal))!
@@ -64,14 +66,15 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
 
   return {
     send(request, context) {
-      const { test } = context.values.get(callerKey)!
-      return sendOne(request, context, readSandbox(context.requestHeader) || test)
+      return sendOne(request, context, isDryRun(context))
     },
 
     validate(request, context) {
       readSandbox(context.requestHeader)
       return sendOne(request, context, true)
     },
+
+    sendBatch: batchMethod(parts),
 
     async getEmail({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
@@ -84,42 +87,6 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
       return email
     },
   }
-}
-
-/** `true` or `false` in any case. Anything else is refused: a typo must not send. */
-function readSandbox(headers: Headers): boolean {
-  const value = headers.get('x-service-sandbox')
-  if (value === null || /^false$/i.test(value)) return false
-  if (/^true$/i.test(value)) return true
-  const message = 'must be true or false'
-  throw fail('invalid_payload', `The header X-Service-Sandbox ${message}.`, {
-    fields: [{ field: 'X-Service-Sandbox', message }],
-  })
-}
-
-/** A send with a key goes on when its caller leaves: the repeat that follows finds its answer. */
-const NEVER = new AbortController().signal
-const PRINTABLE = /^[\x20-\x7e]{1,256}$/
-
-function readKey(context: HandlerContext, sandbox: boolean, request: SendRequest): IdempotencyKey | undefined {
-  const key = context.requestHeader.get('idempotency-key')
-  if (key === null) return undefined
-  if (!PRINTABLE.test(key)) {
-    const message = 'must be 1 to 256 printable ASCII characters'
-    throw fail('invalid_payload', `The header Idempotency-Key ${message}.`, {
-      fields: [{ field: 'Idempotency-Key', message }],
-    })
-  }
-  const { accountId } = context.values.get(callerKey)!
-  const scope = `${context.method.localName}/${sandbox ? 'sandbox' : 'live'}`
-  const requestHash = createHash('sha256').update(toBinary(SendRequestSchema, request)).digest('hex')
-  return { accountId, scope, key, requestHash }
-}
-
-function replayHeaders({ responseHeader }: HandlerContext, { response, replayed, mismatch }: Answered): SendResponse {
-  if (replayed) responseHeader.set('Idempotent-Replayed', 'true')
-  if (mismatch) responseHeader.set('Idempotency-Mismatch', 'body')
-  return response
 }
 
 function recipientsInLog(message: Message, hashAddress: EmailServiceParts['hashAddress']) {

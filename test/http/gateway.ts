@@ -12,9 +12,12 @@ import {
   type SendRequest,
   type SendResponseSchema,
 } from '../../gen/verdict/v1/emails_pb.ts'
+import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { EventService, type ListEventsRequest, type ListEventsResponseSchema } from '../../gen/verdict/v1/events_pb.ts'
+import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { DeliveryStatus, SmtpPhase, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { SuppressionEntrySchema, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { itemFaultsKey } from '../../server/caller.ts'
 import { fail } from '../../server/errors.ts'
 import { createApp, type Gate, type Limits } from '../../server/http/app.ts'
 import { type ListenOptions, listen } from '../../server/http/listen.ts'
@@ -24,6 +27,7 @@ import { describeError } from '../../server/log.ts'
 
 export const KEY = 'svc_test_key'
 export const MESSAGE_ID = 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5'
+export const RATE = { limit: 600, remaining: 588, resetAt: 1_769_860_860 }
 export const CALLER = { accountId: 'acc_1', keyId: 'key_1', test: true }
 
 export interface Parts {
@@ -55,6 +59,16 @@ export async function startGateway(parts: Parts = {}) {
         async validate() {
           return { ...delivered(), sandbox: true }
         },
+        async sendBatch({ emails }, { values }) {
+          const faults = values.get(itemFaultsKey)
+          const results = emails.map((_, index) =>
+            faults.has(index)
+              ? { index, error: ErrorReason.INVALID_PAYLOAD, message: 'faulty', details: faults.get(index) }
+              : { ...delivered(), index },
+          )
+          const [total, failed] = [emails.length, faults.size]
+          return { results, summary: { total, delivered: total - failed, failed } }
+        },
         async getEmail({ id }) {
           if (id !== MESSAGE_ID) throw fail('not_found', 'There is no such email.')
           return storedEmail()
@@ -76,6 +90,15 @@ export async function startGateway(parts: Parts = {}) {
         add: async () => suppressed(),
         remove: async () => ({}),
       }),
+      createServiceImplSpec<typeof LimitsService>(LimitsService, {
+        getLimits: async () => ({
+          tier: 'pro',
+          requestsPerMinute: RATE.limit,
+          sizes: {},
+          counts: {},
+          domains: [{ domain: 'example.test', sentToday: 7 }],
+        }),
+      }),
     ],
     gate: parts.gate ?? oneKey,
     log,
@@ -89,8 +112,9 @@ export async function startGateway(parts: Parts = {}) {
   return { ...listener, app, lines, sent, listener, close, [Symbol.asyncDispose]: close }
 }
 
-const oneKey: Gate = async ({ authorization }) => {
+const oneKey: Gate = async ({ authorization, tellRate }) => {
   if (authorization !== `Bearer ${KEY}`) throw fail('invalid_api_key', 'This is not the key.')
+  tellRate(RATE)
   return CALLER
 }
 

@@ -13,6 +13,8 @@ import { createApp } from '../../server/http/app.ts'
 import { listen } from '../../server/http/listen.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../server/limits.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
+import { createBatch } from '../../server/sending/batch.ts'
+import { createBatchKeys } from '../../server/sending/batch-keys.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import { leaseOf } from '../../server/sending/send.ts'
 import { emailService } from '../../server/services/emails.ts'
@@ -30,6 +32,9 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
   const world = await startWorld()
   const { db } = world
   const clock = now ? { ...world.clock, now } : world.clock
+  const sendMail = world.sendWith({ storeContent: true })
+  const idempotency = createIdempotency(db, leaseOf(30_000))
+  const stopping = new AbortController()
   const app = await createApp({
     services: [
       createServiceImplSpec<typeof EmailService>(
@@ -37,8 +42,10 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
         emailService({
           db,
           clock,
-          send: world.sendWith({ storeContent: true }),
-          idempotency: createIdempotency(db, leaseOf(30_000)),
+          send: sendMail,
+          idempotency,
+          sendBatch: createBatch({ send: sendMail, idempotency, stopping: stopping.signal }),
+          batchKeys: createBatchKeys(db, leaseOf(30_000)),
           hashAddress: () => '0',
         }),
       ),

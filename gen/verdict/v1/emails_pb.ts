@@ -9,6 +9,8 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { ErrorReason, FieldFault } from "./errors_pb.ts";
+import { file_verdict_v1_errors } from "./errors_pb.ts";
 import { file_verdict_v1_options } from "./options_pb.ts";
 import type { DeliveryStatus, Reason, RecipientOutcome, SmtpEvidence, Suppression } from "./outcomes_pb.ts";
 import { file_verdict_v1_outcomes } from "./outcomes_pb.ts";
@@ -18,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/emails.proto.
  */
 export const file_verdict_v1_emails: GenFile = /*@__PURE__*/
-  fileDesc("Chd2ZXJkaWN0L3YxL2VtYWlscy5wcm90bxIKdmVyZGljdC52MSIvCgpBdHRhY2htZW50EhAKCGZpbGVuYW1lGAEgASgJEg8KB2NvbnRlbnQYAiABKAwi6wIKC1NlbmRSZXF1ZXN0EhIKAnRvGAEgAygJQgaKtRgCCAESDAoEZnJvbRgCIAEoCRIPCgdzdWJqZWN0GAMgASgJEhEKBGh0bWwYBCABKAlIAIgBARIRCgR0ZXh0GAUgASgJSAGIAQESHwoIcmVwbHlfdG8YBiABKAlIAlIIcmVwbHlfdG+IAQESKwoLYXR0YWNobWVudHMYByADKAsyFi52ZXJkaWN0LnYxLkF0dGFjaG1lbnQSNQoHaGVhZGVycxgIIAMoCzIkLnZlcmRpY3QudjEuU2VuZFJlcXVlc3QuSGVhZGVyc0VudHJ5EiEKCXRlbmFudF9pZBgJIAEoCUgDUgl0ZW5hbnRfaWSIAQEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2h0bWxCBwoFX3RleHRCCwoJX3JlcGx5X3RvQgwKCl90ZW5hbnRfaWQivwMKDFNlbmRSZXNwb25zZRIqCgZzdGF0dXMYASABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSJwoGcmVhc29uGAMgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIWCglyZXRyeWFibGUYBCABKAhIAYgBARIfCghpbl9kb3VidBgFIAEoCEgCUghpbl9kb3VidIgBARImCgRzbXRwGAYgASgLMhgudmVyZGljdC52MS5TbXRwRXZpZGVuY2USOAoKcmVjaXBpZW50cxgHIAMoCzIcLnZlcmRpY3QudjEuUmVjaXBpZW50T3V0Y29tZUIGirUYAhABEhQKB3NhbmRib3gYCCABKAhIA4gBARIpCgZjaGVja3MYCSADKAsyES52ZXJkaWN0LnYxLkNoZWNrQgaKtRgCEAESLAoLc3VwcHJlc3Npb24YCiABKAsyFy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uQgkKB19yZWFzb25CDAoKX3JldHJ5YWJsZUILCglfaW5fZG91YnRCCgoIX3NhbmRib3giRQoFQ2hlY2sSDAoEbmFtZRgBIAEoCRIOCgZwYXNzZWQYAiABKAgSEwoGZGV0YWlsGAMgASgJSACIAQFCCQoHX2RldGFpbCIdCg9HZXRFbWFpbFJlcXVlc3QSCgoCaWQYASABKAkiaAoQU3RvcmVkQXR0YWNobWVudBIQCghmaWxlbmFtZRgBIAEoCRIiCgxjb250ZW50X3R5cGUYAiABKAlSDGNvbnRlbnRfdHlwZRIeCgpzaXplX2J5dGVzGAMgASgNUgpzaXplX2J5dGVzIpYBCgpFbWFpbEV2ZW50EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIqCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEhEKCXJlY2lwaWVudBgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIr4GChBHZXRFbWFpbFJlc3BvbnNlEh4KCm1lc3NhZ2VfaWQYASABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAIgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEgwKBGZyb20YBCABKAkSCgoCdG8YBSADKAkSHwoIcmVwbHlfdG8YBiABKAlIAVIIcmVwbHlfdG+IAQESDwoHc3ViamVjdBgHIAEoCRI6CgdoZWFkZXJzGAggAygLMikudmVyZGljdC52MS5HZXRFbWFpbFJlc3BvbnNlLkhlYWRlcnNFbnRyeRIhCgl0ZW5hbnRfaWQYCSABKAlIAlIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCiABKAgSHwoIaW5fZG91YnQYCyABKAhIA1IIaW5fZG91YnSIAQESHgoKc2l6ZV9ieXRlcxgMIAEoDVIKc2l6ZV9ieXRlcxIxCgthdHRhY2htZW50cxgNIAMoCzIcLnZlcmRpY3QudjEuU3RvcmVkQXR0YWNobWVudBIwCgpyZWNpcGllbnRzGA4gAygLMhwudmVyZGljdC52MS5SZWNpcGllbnRPdXRjb21lEiYKBmV2ZW50cxgPIAMoCzIWLnZlcmRpY3QudjEuRW1haWxFdmVudBIuCgpjcmVhdGVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxjb21wbGV0ZWRfYXQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYEiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKBGh0bWwYEyABKAlIBIgBARIRCgR0ZXh0GBQgASgJSAWIAQEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkILCglfcmVwbHlfdG9CDAoKX3RlbmFudF9pZEILCglfaW5fZG91YnRCBwoFX2h0bWxCBwoFX3RleHQy3QIKDEVtYWlsU2VydmljZRJoCgRTZW5kEhcudmVyZGljdC52MS5TZW5kUmVxdWVzdBoYLnZlcmRpY3QudjEuU2VuZFJlc3BvbnNlIi2StRgLZW1haWxzLnNlbmSC0+STAhg6ASoiEy9hcGkvdjEvZW1haWxzL3NlbmQScAoIVmFsaWRhdGUSFy52ZXJkaWN0LnYxLlNlbmRSZXF1ZXN0GhgudmVyZGljdC52MS5TZW5kUmVzcG9uc2UiMZK1GAtlbWFpbHMuc2VuZILT5JMCHDoBKiIXL2FwaS92MS9lbWFpbHMvdmFsaWRhdGUScQoIR2V0RW1haWwSGy52ZXJkaWN0LnYxLkdldEVtYWlsUmVxdWVzdBocLnZlcmRpY3QudjEuR2V0RW1haWxSZXNwb25zZSIqkrUYC2VtYWlscy5yZWFkgtPkkwIVEhMvYXBpL3YxL2VtYWlscy97aWR9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chd2ZXJkaWN0L3YxL2VtYWlscy5wcm90bxIKdmVyZGljdC52MSIvCgpBdHRhY2htZW50EhAKCGZpbGVuYW1lGAEgASgJEg8KB2NvbnRlbnQYAiABKAwi6wIKC1NlbmRSZXF1ZXN0EhIKAnRvGAEgAygJQgaKtRgCCAESDAoEZnJvbRgCIAEoCRIPCgdzdWJqZWN0GAMgASgJEhEKBGh0bWwYBCABKAlIAIgBARIRCgR0ZXh0GAUgASgJSAGIAQESHwoIcmVwbHlfdG8YBiABKAlIAlIIcmVwbHlfdG+IAQESKwoLYXR0YWNobWVudHMYByADKAsyFi52ZXJkaWN0LnYxLkF0dGFjaG1lbnQSNQoHaGVhZGVycxgIIAMoCzIkLnZlcmRpY3QudjEuU2VuZFJlcXVlc3QuSGVhZGVyc0VudHJ5EiEKCXRlbmFudF9pZBgJIAEoCUgDUgl0ZW5hbnRfaWSIAQEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2h0bWxCBwoFX3RleHRCCwoJX3JlcGx5X3RvQgwKCl90ZW5hbnRfaWQivwMKDFNlbmRSZXNwb25zZRIqCgZzdGF0dXMYASABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSJwoGcmVhc29uGAMgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIWCglyZXRyeWFibGUYBCABKAhIAYgBARIfCghpbl9kb3VidBgFIAEoCEgCUghpbl9kb3VidIgBARImCgRzbXRwGAYgASgLMhgudmVyZGljdC52MS5TbXRwRXZpZGVuY2USOAoKcmVjaXBpZW50cxgHIAMoCzIcLnZlcmRpY3QudjEuUmVjaXBpZW50T3V0Y29tZUIGirUYAhABEhQKB3NhbmRib3gYCCABKAhIA4gBARIpCgZjaGVja3MYCSADKAsyES52ZXJkaWN0LnYxLkNoZWNrQgaKtRgCEAESLAoLc3VwcHJlc3Npb24YCiABKAsyFy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uQgkKB19yZWFzb25CDAoKX3JldHJ5YWJsZUILCglfaW5fZG91YnRCCgoIX3NhbmRib3giRQoFQ2hlY2sSDAoEbmFtZRgBIAEoCRIOCgZwYXNzZWQYAiABKAgSEwoGZGV0YWlsGAMgASgJSACIAQFCCQoHX2RldGFpbCJDChBTZW5kQmF0Y2hSZXF1ZXN0Ei8KBmVtYWlscxgBIAMoCzIVLnZlcmRpY3QudjEuQmF0Y2hJdGVtQgiKtRgEIAEoASKqAwoJQmF0Y2hJdGVtEhIKAnRvGAEgAygJQgaKtRgCCAESDAoEZnJvbRgCIAEoCRIPCgdzdWJqZWN0GAMgASgJEhEKBGh0bWwYBCABKAlIAIgBARIRCgR0ZXh0GAUgASgJSAGIAQESHwoIcmVwbHlfdG8YBiABKAlIAlIIcmVwbHlfdG+IAQESKwoLYXR0YWNobWVudHMYByADKAsyFi52ZXJkaWN0LnYxLkF0dGFjaG1lbnQSMwoHaGVhZGVycxgIIAMoCzIiLnZlcmRpY3QudjEuQmF0Y2hJdGVtLkhlYWRlcnNFbnRyeRIhCgl0ZW5hbnRfaWQYCSABKAlIA1IJdGVuYW50X2lkiAEBEi0KD2lkZW1wb3RlbmN5X2tleRgKIAEoCUgEUg9pZGVtcG90ZW5jeV9rZXmIAQEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2h0bWxCBwoFX3RleHRCCwoJX3JlcGx5X3RvQgwKCl90ZW5hbnRfaWRCEgoQX2lkZW1wb3RlbmN5X2tleSJoChFTZW5kQmF0Y2hSZXNwb25zZRIoCgdyZXN1bHRzGAEgAygLMhcudmVyZGljdC52MS5CYXRjaFJlc3VsdBIpCgdzdW1tYXJ5GAIgASgLMhgudmVyZGljdC52MS5CYXRjaFN1bW1hcnkisgUKC0JhdGNoUmVzdWx0Eg0KBWluZGV4GAEgASgNEi8KBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNIAIgBARIjCgptZXNzYWdlX2lkGAMgASgJSAFSCm1lc3NhZ2VfaWSIAQESJwoGcmVhc29uGAQgASgOMhIudmVyZGljdC52MS5SZWFzb25IAogBARIWCglyZXRyeWFibGUYBSABKAhIA4gBARIfCghpbl9kb3VidBgGIAEoCEgEUghpbl9kb3VidIgBARImCgRzbXRwGAcgASgLMhgudmVyZGljdC52MS5TbXRwRXZpZGVuY2USOAoKcmVjaXBpZW50cxgIIAMoCzIcLnZlcmRpY3QudjEuUmVjaXBpZW50T3V0Y29tZUIGirUYAhABEhQKB3NhbmRib3gYCSABKAhIBYgBARIpCgZjaGVja3MYCiADKAsyES52ZXJkaWN0LnYxLkNoZWNrQgaKtRgCEAESLAoLc3VwcHJlc3Npb24YCyABKAsyFy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uEisKBWVycm9yGAwgASgOMhcudmVyZGljdC52MS5FcnJvclJlYXNvbkgGiAEBEhQKB21lc3NhZ2UYDSABKAlIB4gBARIlCgtyZXRyeV9hZnRlchgOIAEoDUgIUgtyZXRyeV9hZnRlcogBARIvCgdkZXRhaWxzGA8gAygLMhYudmVyZGljdC52MS5GaWVsZEZhdWx0QgaKtRgCEAFCCQoHX3N0YXR1c0INCgtfbWVzc2FnZV9pZEIJCgdfcmVhc29uQgwKCl9yZXRyeWFibGVCCwoJX2luX2RvdWJ0QgoKCF9zYW5kYm94QggKBl9lcnJvckIKCghfbWVzc2FnZUIOCgxfcmV0cnlfYWZ0ZXIiYwoMQmF0Y2hTdW1tYXJ5Eg0KBXRvdGFsGAEgASgNEhEKCWRlbGl2ZXJlZBgCIAEoDRIPCgdib3VuY2VkGAMgASgNEhAKCHJlamVjdGVkGAQgASgNEg4KBmZhaWxlZBgFIAEoDSIdCg9HZXRFbWFpbFJlcXVlc3QSCgoCaWQYASABKAkiaAoQU3RvcmVkQXR0YWNobWVudBIQCghmaWxlbmFtZRgBIAEoCRIiCgxjb250ZW50X3R5cGUYAiABKAlSDGNvbnRlbnRfdHlwZRIeCgpzaXplX2J5dGVzGAMgASgNUgpzaXplX2J5dGVzIpYBCgpFbWFpbEV2ZW50EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIqCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEhEKCXJlY2lwaWVudBgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIr4GChBHZXRFbWFpbFJlc3BvbnNlEh4KCm1lc3NhZ2VfaWQYASABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAIgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEgwKBGZyb20YBCABKAkSCgoCdG8YBSADKAkSHwoIcmVwbHlfdG8YBiABKAlIAVIIcmVwbHlfdG+IAQESDwoHc3ViamVjdBgHIAEoCRI6CgdoZWFkZXJzGAggAygLMikudmVyZGljdC52MS5HZXRFbWFpbFJlc3BvbnNlLkhlYWRlcnNFbnRyeRIhCgl0ZW5hbnRfaWQYCSABKAlIAlIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCiABKAgSHwoIaW5fZG91YnQYCyABKAhIA1IIaW5fZG91YnSIAQESHgoKc2l6ZV9ieXRlcxgMIAEoDVIKc2l6ZV9ieXRlcxIxCgthdHRhY2htZW50cxgNIAMoCzIcLnZlcmRpY3QudjEuU3RvcmVkQXR0YWNobWVudBIwCgpyZWNpcGllbnRzGA4gAygLMhwudmVyZGljdC52MS5SZWNpcGllbnRPdXRjb21lEiYKBmV2ZW50cxgPIAMoCzIWLnZlcmRpY3QudjEuRW1haWxFdmVudBIuCgpjcmVhdGVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxjb21wbGV0ZWRfYXQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYEiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKBGh0bWwYEyABKAlIBIgBARIRCgR0ZXh0GBQgASgJSAWIAQEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkILCglfcmVwbHlfdG9CDAoKX3RlbmFudF9pZEILCglfaW5fZG91YnRCBwoFX2h0bWxCBwoFX3RleHQy1wMKDEVtYWlsU2VydmljZRJoCgRTZW5kEhcudmVyZGljdC52MS5TZW5kUmVxdWVzdBoYLnZlcmRpY3QudjEuU2VuZFJlc3BvbnNlIi2StRgLZW1haWxzLnNlbmSC0+STAhg6ASoiEy9hcGkvdjEvZW1haWxzL3NlbmQScAoIVmFsaWRhdGUSFy52ZXJkaWN0LnYxLlNlbmRSZXF1ZXN0GhgudmVyZGljdC52MS5TZW5kUmVzcG9uc2UiMZK1GAtlbWFpbHMuc2VuZILT5JMCHDoBKiIXL2FwaS92MS9lbWFpbHMvdmFsaWRhdGUSeAoJU2VuZEJhdGNoEhwudmVyZGljdC52MS5TZW5kQmF0Y2hSZXF1ZXN0Gh0udmVyZGljdC52MS5TZW5kQmF0Y2hSZXNwb25zZSIukrUYC2VtYWlscy5zZW5kgtPkkwIZOgEqIhQvYXBpL3YxL2VtYWlscy9iYXRjaBJxCghHZXRFbWFpbBIbLnZlcmRpY3QudjEuR2V0RW1haWxSZXF1ZXN0GhwudmVyZGljdC52MS5HZXRFbWFpbFJlc3BvbnNlIiqStRgLZW1haWxzLnJlYWSC0+STAhUSEy9hcGkvdjEvZW1haWxzL3tpZH1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_errors, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * A file that travels with the message. Its media type follows from the extension of `filename`.
@@ -246,6 +248,311 @@ export const CheckSchema: GenMessage<Check> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 3);
 
 /**
+ * Messages to send.
+ *
+ * @generated from message verdict.v1.SendBatchRequest
+ */
+export type SendBatchRequest = Message<"verdict.v1.SendBatchRequest"> & {
+  /**
+   * 1 to 100 messages. In JSON the body may also be this list alone.
+   *
+   * @generated from field: repeated verdict.v1.BatchItem emails = 1;
+   */
+  emails: BatchItem[];
+};
+
+/**
+ * Describes the message verdict.v1.SendBatchRequest.
+ * Use `create(SendBatchRequestSchema)` to create a new message.
+ */
+export const SendBatchRequestSchema: GenMessage<SendBatchRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_emails, 4);
+
+/**
+ * One message of a batch: what a send takes, and a key of its own.
+ *
+ * @generated from message verdict.v1.BatchItem
+ */
+export type BatchItem = Message<"verdict.v1.BatchItem"> & {
+  /**
+   * One to 50 recipient addresses, without display names; duplicates collapse. In JSON also a single string.
+   *
+   * @generated from field: repeated string to = 1;
+   */
+  to: string[];
+
+  /**
+   * The sender, `a@example.com` or `Name <a@example.com>`. When its domain is not a verified domain of the account, the message
+   * is rejected.
+   *
+   * @generated from field: string from = 2;
+   */
+  from: string;
+
+  /**
+   * The subject, 1 to 998 characters.
+   *
+   * @generated from field: string subject = 3;
+   */
+  subject: string;
+
+  /**
+   * HTML body, at most 2 MiB. One of `html` and `text` is required.
+   *
+   * @generated from field: optional string html = 4;
+   */
+  html?: string | undefined;
+
+  /**
+   * Plain text body, at most 2 MiB. One of `html` and `text` is required.
+   *
+   * @generated from field: optional string text = 5;
+   */
+  text?: string | undefined;
+
+  /**
+   * Reply-To address, with or without a display name.
+   *
+   * @generated from field: optional string reply_to = 6 [json_name = "reply_to"];
+   */
+  replyTo?: string | undefined;
+
+  /**
+   * At most 10 files.
+   *
+   * @generated from field: repeated verdict.v1.Attachment attachments = 7;
+   */
+  attachments: Attachment[];
+
+  /**
+   * At most 50 custom headers. Headers the service writes itself (From, To, Subject, Date, Message-ID, Content-* and others)
+   * are refused.
+   *
+   * @generated from field: map<string, string> headers = 8;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * One of your own customers, 1 to 128 printable characters. Scopes suppression lists and filters events.
+   *
+   * @generated from field: optional string tenant_id = 9 [json_name = "tenant_id"];
+   */
+  tenantId?: string | undefined;
+
+  /**
+   * The idempotency key of this message, 1 to 256 printable ASCII characters: the same as the header `Idempotency-Key` of a
+   * send, with which it shares its keys. Without it the message has one made from the header of the batch, if there is one.
+   *
+   * @generated from field: optional string idempotency_key = 10 [json_name = "idempotency_key"];
+   */
+  idempotencyKey?: string | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.BatchItem.
+ * Use `create(BatchItemSchema)` to create a new message.
+ */
+export const BatchItemSchema: GenMessage<BatchItem> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_emails, 5);
+
+/**
+ * What became of the messages.
+ *
+ * @generated from message verdict.v1.SendBatchResponse
+ */
+export type SendBatchResponse = Message<"verdict.v1.SendBatchResponse"> & {
+  /**
+   * One result for each message, in the order of the request.
+   *
+   * @generated from field: repeated verdict.v1.BatchResult results = 1;
+   */
+  results: BatchResult[];
+
+  /**
+   * How many ended how.
+   *
+   * @generated from field: verdict.v1.BatchSummary summary = 2;
+   */
+  summary?: BatchSummary | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.SendBatchResponse.
+ * Use `create(SendBatchResponseSchema)` to create a new message.
+ */
+export const SendBatchResponseSchema: GenMessage<SendBatchResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_emails, 6);
+
+/**
+ * What became of one message: the answer of a send, with `status`, or an error, with `error`.
+ *
+ * @generated from message verdict.v1.BatchResult
+ */
+export type BatchResult = Message<"verdict.v1.BatchResult"> & {
+  /**
+   * The place of the message in the request, counted from 0.
+   *
+   * @generated from field: uint32 index = 1;
+   */
+  index: number;
+
+  /**
+   * The terminal state: that of the recipient, or with several the worst of bounced, rejected, delivered. Absent when there is
+   * an `error`.
+   *
+   * @generated from field: optional verdict.v1.DeliveryStatus status = 2;
+   */
+  status?: DeliveryStatus | undefined;
+
+  /**
+   * `msg_` and 26 characters. Absent when there is an `error`.
+   *
+   * @generated from field: optional string message_id = 3 [json_name = "message_id"];
+   */
+  messageId?: string | undefined;
+
+  /**
+   * Present when `status` is `bounced` or `rejected`: the reason of the first recipient with that status.
+   *
+   * @generated from field: optional verdict.v1.Reason reason = 4;
+   */
+  reason?: Reason | undefined;
+
+  /**
+   * True when the message may be sent again as a new send (`temporary_failure`).
+   *
+   * @generated from field: optional bool retryable = 5;
+   */
+  retryable?: boolean | undefined;
+
+  /**
+   * True when the reply to the final dot was lost: the message may or may not have arrived. It is never sent again.
+   *
+   * @generated from field: optional bool in_doubt = 6 [json_name = "in_doubt"];
+   */
+  inDoubt?: boolean | undefined;
+
+  /**
+   * What the recipient's server said, when one was asked.
+   *
+   * @generated from field: verdict.v1.SmtpEvidence smtp = 7;
+   */
+  smtp?: SmtpEvidence | undefined;
+
+  /**
+   * The outcome of each recipient, when there is more than one.
+   *
+   * @generated from field: repeated verdict.v1.RecipientOutcome recipients = 8;
+   */
+  recipients: RecipientOutcome[];
+
+  /**
+   * True when nothing was sent because this was a dry run.
+   *
+   * @generated from field: optional bool sandbox = 9;
+   */
+  sandbox?: boolean | undefined;
+
+  /**
+   * In a dry run, each check in its order, up to the one that decided.
+   *
+   * @generated from field: repeated verdict.v1.Check checks = 10;
+   */
+  checks: Check[];
+
+  /**
+   * The entry that stood against the only recipient, when `reason` is `suppression_list`.
+   *
+   * @generated from field: verdict.v1.Suppression suppression = 11;
+   */
+  suppression?: Suppression | undefined;
+
+  /**
+   * Why there is no answer: the word of the error. Nothing was sent. Absent when there is a `status`.
+   *
+   * @generated from field: optional verdict.v1.ErrorReason error = 12;
+   */
+  error?: ErrorReason | undefined;
+
+  /**
+   * What is wrong, in words; present with `error`.
+   *
+   * @generated from field: optional string message = 13;
+   */
+  message?: string | undefined;
+
+  /**
+   * Seconds to wait before trying again, with `rate_limit_exceeded`.
+   *
+   * @generated from field: optional uint32 retry_after = 14 [json_name = "retry_after"];
+   */
+  retryAfter?: number | undefined;
+
+  /**
+   * The fields at fault, by their path within the message: `attachments[0].content`.
+   *
+   * @generated from field: repeated verdict.v1.FieldFault details = 15;
+   */
+  details: FieldFault[];
+};
+
+/**
+ * Describes the message verdict.v1.BatchResult.
+ * Use `create(BatchResultSchema)` to create a new message.
+ */
+export const BatchResultSchema: GenMessage<BatchResult> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_emails, 7);
+
+/**
+ * How many messages of a batch ended how. The other four add up to `total`.
+ *
+ * @generated from message verdict.v1.BatchSummary
+ */
+export type BatchSummary = Message<"verdict.v1.BatchSummary"> & {
+  /**
+   * Messages in the request.
+   *
+   * @generated from field: uint32 total = 1;
+   */
+  total: number;
+
+  /**
+   * Results with `status` `delivered`.
+   *
+   * @generated from field: uint32 delivered = 2;
+   */
+  delivered: number;
+
+  /**
+   * Results with `status` `bounced`.
+   *
+   * @generated from field: uint32 bounced = 3;
+   */
+  bounced: number;
+
+  /**
+   * Results with `status` `rejected`.
+   *
+   * @generated from field: uint32 rejected = 4;
+   */
+  rejected: number;
+
+  /**
+   * Results with an `error`.
+   *
+   * @generated from field: uint32 failed = 5;
+   */
+  failed: number;
+};
+
+/**
+ * Describes the message verdict.v1.BatchSummary.
+ * Use `create(BatchSummarySchema)` to create a new message.
+ */
+export const BatchSummarySchema: GenMessage<BatchSummary> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_emails, 8);
+
+/**
  * Asks for one stored email.
  *
  * @generated from message verdict.v1.GetEmailRequest
@@ -264,7 +571,7 @@ export type GetEmailRequest = Message<"verdict.v1.GetEmailRequest"> & {
  * Use `create(GetEmailRequestSchema)` to create a new message.
  */
 export const GetEmailRequestSchema: GenMessage<GetEmailRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_emails, 4);
+  messageDesc(file_verdict_v1_emails, 9);
 
 /**
  * An attachment as it was sent; its content is not kept.
@@ -299,7 +606,7 @@ export type StoredAttachment = Message<"verdict.v1.StoredAttachment"> & {
  * Use `create(StoredAttachmentSchema)` to create a new message.
  */
 export const StoredAttachmentSchema: GenMessage<StoredAttachment> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_emails, 5);
+  messageDesc(file_verdict_v1_emails, 10);
 
 /**
  * The event of one recipient, as listed with its message.
@@ -341,7 +648,7 @@ export type EmailEvent = Message<"verdict.v1.EmailEvent"> & {
  * Use `create(EmailEventSchema)` to create a new message.
  */
 export const EmailEventSchema: GenMessage<EmailEvent> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_emails, 6);
+  messageDesc(file_verdict_v1_emails, 11);
 
 /**
  * A stored email. Its own timestamps alone are camelCase.
@@ -495,7 +802,7 @@ export type GetEmailResponse = Message<"verdict.v1.GetEmailResponse"> & {
  * Use `create(GetEmailResponseSchema)` to create a new message.
  */
 export const GetEmailResponseSchema: GenMessage<GetEmailResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_emails, 7);
+  messageDesc(file_verdict_v1_emails, 12);
 
 /**
  * Sends email and answers with what the recipient's server said.
@@ -531,6 +838,27 @@ export const EmailService: GenService<{
     methodKind: "unary";
     input: typeof SendRequestSchema;
     output: typeof SendResponseSchema;
+  },
+  /**
+   * Sends 1 to 100 messages side by side and answers with the result of each, in their order.
+   *
+   * One that cannot be sent never stops the others: its result is an error, with the words an answer to it alone would have
+   * had. The whole call fails only when the list itself is at fault, with `invalid_payload`. A From domain that is not one of
+   * the account is `rejected` here, like one that is not verified. What was not begun within 60 seconds is
+   * `transient_failure`.
+   *
+   * With the header `Idempotency-Key` a repeat within 24 hours is answered with the first answer and sends nothing. When
+   * messages had failed with `rate_limit_exceeded` or `transient_failure`, a repeat runs those again and no others; all others
+   * have the result they had. `Idempotency-Mismatch: body` says that what is answered belongs to another body, of the batch or
+   * of a message with a key of its own. A batch is one request for the rate limit, and as many emails as it holds for the
+   * warm-up.
+   *
+   * @generated from rpc verdict.v1.EmailService.SendBatch
+   */
+  sendBatch: {
+    methodKind: "unary";
+    input: typeof SendBatchRequestSchema;
+    output: typeof SendBatchResponseSchema;
   },
   /**
    * Returns a stored email with the outcome of every recipient and its events. Emails are kept for 90 days. While a send is

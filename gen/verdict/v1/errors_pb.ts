@@ -4,15 +4,43 @@
 
 // The codes of every error. On REST the word stands in `error`; on gRPC and Connect in `google.rpc.ErrorInfo.reason`.
 
-import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
-import type { UnknownEnum } from "@bufbuild/protobuf";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file verdict/v1/errors.proto.
  */
 export const file_verdict_v1_errors: GenFile = /*@__PURE__*/
-  fileDesc("Chd2ZXJkaWN0L3YxL2Vycm9ycy5wcm90bxIKdmVyZGljdC52MSrUAwoLRXJyb3JSZWFzb24SHAoYRVJST1JfUkVBU09OX1VOU1BFQ0lGSUVEEAASIAocRVJST1JfUkVBU09OX0lOVkFMSURfUEFZTE9BRBABEiAKHEVSUk9SX1JFQVNPTl9JTlZBTElEX0FERFJFU1MQAhIgChxFUlJPUl9SRUFTT05fSU5WQUxJRF9BUElfS0VZEAMSJAogRVJST1JfUkVBU09OX0RPTUFJTl9OT1RfVkVSSUZJRUQQBBIjCh9FUlJPUl9SRUFTT05fSU5TVUZGSUNJRU5UX1NDT1BFEAUSGgoWRVJST1JfUkVBU09OX05PVF9GT1VORBAGEiMKH0VSUk9SX1JFQVNPTl9NRVRIT0RfTk9UX0FMTE9XRUQQBxIeChpFUlJPUl9SRUFTT05fRVZFTlRfRVhQSVJFRBAIEiIKHkVSUk9SX1JFQVNPTl9QQVlMT0FEX1RPT19MQVJHRRAJEicKI0VSUk9SX1JFQVNPTl9VTlNVUFBPUlRFRF9NRURJQV9UWVBFEAoSIgoeRVJST1JfUkVBU09OX1RSQU5TSUVOVF9GQUlMVVJFEAsSJAogRVJST1JfUkVBU09OX1JBVEVfTElNSVRfRVhDRUVERUQQDGIGcHJvdG8z");
+  fileDesc("Chd2ZXJkaWN0L3YxL2Vycm9ycy5wcm90bxIKdmVyZGljdC52MSIsCgpGaWVsZEZhdWx0Eg0KBWZpZWxkGAEgASgJEg8KB21lc3NhZ2UYAiABKAkq1AMKC0Vycm9yUmVhc29uEhwKGEVSUk9SX1JFQVNPTl9VTlNQRUNJRklFRBAAEiAKHEVSUk9SX1JFQVNPTl9JTlZBTElEX1BBWUxPQUQQARIgChxFUlJPUl9SRUFTT05fSU5WQUxJRF9BRERSRVNTEAISIAocRVJST1JfUkVBU09OX0lOVkFMSURfQVBJX0tFWRADEiQKIEVSUk9SX1JFQVNPTl9ET01BSU5fTk9UX1ZFUklGSUVEEAQSIwofRVJST1JfUkVBU09OX0lOU1VGRklDSUVOVF9TQ09QRRAFEhoKFkVSUk9SX1JFQVNPTl9OT1RfRk9VTkQQBhIjCh9FUlJPUl9SRUFTT05fTUVUSE9EX05PVF9BTExPV0VEEAcSHgoaRVJST1JfUkVBU09OX0VWRU5UX0VYUElSRUQQCBIiCh5FUlJPUl9SRUFTT05fUEFZTE9BRF9UT09fTEFSR0UQCRInCiNFUlJPUl9SRUFTT05fVU5TVVBQT1JURURfTUVESUFfVFlQRRAKEiIKHkVSUk9SX1JFQVNPTl9UUkFOU0lFTlRfRkFJTFVSRRALEiQKIEVSUk9SX1JFQVNPTl9SQVRFX0xJTUlUX0VYQ0VFREVEEAxiBnByb3RvMw");
+
+/**
+ * A field of a request that is at fault.
+ *
+ * @generated from message verdict.v1.FieldFault
+ */
+export type FieldFault = Message<"verdict.v1.FieldFault"> & {
+  /**
+   * Its path in JSON, such as `to[1]` or `attachments[0].content`.
+   *
+   * @generated from field: string field = 1;
+   */
+  field: string;
+
+  /**
+   * What is wrong with it, in words.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message verdict.v1.FieldFault.
+ * Use `create(FieldFaultSchema)` to create a new message.
+ */
+export const FieldFaultSchema: GenMessage<FieldFault> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_errors, 0);
 
 /**
  * Why a call failed.

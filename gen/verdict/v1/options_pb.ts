@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/options.proto.
  */
 export const file_verdict_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chh2ZXJkaWN0L3YxL29wdGlvbnMucHJvdG8SCnZlcmRpY3QudjEiTgoJSnNvblNoYXBlEhMKC29uZV9vcl9saXN0GAEgASgIEhIKCm9taXRfZW1wdHkYAiABKAgSGAoQbnVsbF93aGVuX2Fic2VudBgDIAEoCDpKCgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjRhgMgASgLMhUudmVyZGljdC52MS5Kc29uU2hhcGVSBGpzb246NgoFc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgJUgVzY29wZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Chh2ZXJkaWN0L3YxL29wdGlvbnMucHJvdG8SCnZlcmRpY3QudjEicAoJSnNvblNoYXBlEhMKC29uZV9vcl9saXN0GAEgASgIEhIKCm9taXRfZW1wdHkYAiABKAgSGAoQbnVsbF93aGVuX2Fic2VudBgDIAEoCBISCgplYWNoX2Fsb25lGAQgASgIEgwKBGJhcmUYBSABKAg6SgoEanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCzIVLnZlcmRpY3QudjEuSnNvblNoYXBlUgRqc29uOjYKBXNjb3BlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCVIFc2NvcGViBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * How a field looks in the JSON of `/api/v1`, where the plain mapping of Protobuf would not give the documented shape.
@@ -42,6 +42,21 @@ export type JsonShape = Message<"verdict.v1.JsonShape"> & {
    * @generated from field: bool null_when_absent = 3;
    */
   nullWhenAbsent: boolean;
+
+  /**
+   * The elements of this list stand alone: what is wrong with one of them is told to the method, and the others are taken all
+   * the same.
+   *
+   * @generated from field: bool each_alone = 4;
+   */
+  eachAlone: boolean;
+
+  /**
+   * The body may also be this list alone: `[...]` means `{"emails": [...]}`.
+   *
+   * @generated from field: bool bare = 5;
+   */
+  bare: boolean;
 };
 
 /**

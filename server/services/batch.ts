@@ -1,0 +1,41 @@
+import type { ServiceImpl } from '@connectrpc/connect'
+import { type EmailService, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { callerKey, itemFaultsKey, logFieldsKey } from '../caller.ts'
+import { MAX_BATCH, type SendBatch } from '../sending/batch.ts'
+import type { BatchKeys } from '../sending/batch-keys.ts'
+import { NEVER } from '../sending/key.ts'
+import { refuse } from './listing.ts'
+import { isDryRun, readKey, replayHeaders } from './send-headers.ts'
+
+export interface BatchMethodParts {
+  sendBatch: SendBatch
+  batchKeys: BatchKeys
+}
+
+export function batchMethod({ sendBatch, batchKeys }: BatchMethodParts): ServiceImpl<typeof EmailService>['sendBatch'] {
+  return async (request, context) => {
+    const { emails } = request
+    const { accountId } = context.values.get(callerKey)!
+    const sandbox = isDryRun(context)
+    if (emails.length < 1 || emails.length > MAX_BATCH) {
+      throw refuse('emails', `holds ${emails.length} messages; a batch takes 1 to ${MAX_BATCH}`)
+    }
+    const log = context.values.get(logFieldsKey)
+    const key = readKey(context, sandbox, SendBatchRequestSchema, request)
+    const faults = context.values.get(itemFaultsKey)
+    let anotherBody = false
+    const run = async (signal: AbortSignal) => {
+      const ran = await sendBatch(emails, { accountId, sandbox, faults, batchKey: key?.key, signal })
+      anotherBody = ran.mismatch
+      if (ran.cause !== undefined) log.err = ran.cause
+      return ran
+    }
+
+    const answered = key
+      ? await batchKeys.once({ ...key, sandbox }, () => run(NEVER))
+      : { response: (await run(context.signal)).response, replayed: false, mismatch: false }
+    const { $typeName: _, ...counts } = answered.response.summary!
+    Object.assign(log, { sandbox, ...counts })
+    return replayHeaders(context, { ...answered, mismatch: answered.mismatch || anotherBody })
+  }
+}

@@ -1,0 +1,50 @@
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
+import type { HandlerContext } from '@connectrpc/connect'
+import { callerKey } from '../caller.ts'
+import { fail } from '../errors.ts'
+import { hashOf, type IdempotencyKey, keyFault, keyScope } from '../sending/key.ts'
+import type { Answered } from '../sending/sharing.ts'
+
+// The headers of every call that sends: what the caller asks with them, and what the answer says.
+
+/** `X-Service-Sandbox`: `true` or `false` in any case. Anything else is refused: a typo must not send. */
+export function readSandbox(headers: Headers): boolean {
+  const value = headers.get('x-service-sandbox')
+  if (value === null || /^false$/i.test(value)) return false
+  if (/^true$/i.test(value)) return true
+  throw refuseHeader('X-Service-Sandbox', 'must be true or false')
+}
+
+/** Whether nothing may be sent, for the header or for the key. */
+export function isDryRun({ requestHeader, values }: HandlerContext): boolean {
+  return readSandbox(requestHeader) || values.get(callerKey)!.test
+}
+
+/** `Idempotency-Key`, in the scope of the method called. */
+export function readKey<Desc extends DescMessage>(
+  { requestHeader, method, values }: HandlerContext,
+  sandbox: boolean,
+  desc: Desc,
+  request: MessageShape<Desc>,
+): IdempotencyKey | undefined {
+  const key = requestHeader.get('idempotency-key')
+  if (key === null) return undefined
+  const fault = keyFault(key)
+  if (fault) throw refuseHeader('Idempotency-Key', fault)
+  const { accountId } = values.get(callerKey)!
+  return { accountId, scope: keyScope(method.localName, sandbox), key, requestHash: hashOf(desc, request) }
+}
+
+/** The answer, its headers set. */
+export function replayHeaders<Response>(
+  { responseHeader }: HandlerContext,
+  { response, replayed, mismatch }: Answered<Response>,
+): Response {
+  if (replayed) responseHeader.set('Idempotent-Replayed', 'true')
+  if (mismatch) responseHeader.set('Idempotency-Mismatch', 'body')
+  return response
+}
+
+function refuseHeader(field: string, message: string) {
+  return fail('invalid_payload', `The header ${field} ${message}.`, { fields: [{ field, message }] })
+}
