@@ -16,7 +16,10 @@ afterAll(() => gateway.close())
 interface Operation {
   parameters?: { name: string; in: string; example?: unknown; schema?: unknown }[]
   requestBody?: { content: { 'application/json': { example: unknown } } }
-  responses: Record<string, { content: { 'application/json': { example?: unknown; examples?: object } } }>
+  responses: Record<
+    string,
+    { headers: object; content: { 'application/json': { example?: unknown; examples?: object } } }
+  >
   security?: unknown[]
 }
 
@@ -60,8 +63,12 @@ test.for(operations)('$verb $path: the live answer is what the document says', a
   const url = inPath.reduce((url, { name, example }) => url.replace(`{${name}}`, String(example)), path)
   const body = operation.requestBody && JSON.stringify(operation.requestBody.content['application/json'].example)
   const headers = { 'content-type': 'application/json' }
-  const { status, json } = await ask(gateway.url, url, { method: verb.toUpperCase(), body, headers })
+  const answer = await ask(gateway.url, url, { method: verb.toUpperCase(), body, headers })
+  const { status, json } = answer
   expect(status).toBe(200)
+  for (const name of Object.keys(operation.responses['200']!.headers)) {
+    expect(answer.headers.get(name), name).not.toBeNull()
+  }
   const schema = `/paths/${escaped(path)}/${verb}/responses/200/content/application~1json/schema`
   expect(faultsAgainst(schema, json)).toEqual([])
 
