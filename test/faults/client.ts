@@ -11,8 +11,9 @@ export interface Client {
   close(): void
 }
 
-interface Answer {
+export interface Answer {
   status: number
+  headers: http.IncomingHttpHeaders
   body: unknown
 }
 
@@ -34,7 +35,8 @@ export function createClient(
     try {
       const body = JSON.stringify({ from: FROM, subject: request, to, text })
       const more = key === undefined ? {} : { 'idempotency-key': key }
-      Object.assign(entry, await call('POST', '/api/v1/emails/send', { body, more, leaveAfterMs }))
+      const answer = await call('POST', '/api/v1/emails/send', { body, more, leaveAfterMs })
+      Object.assign(entry, { status: answer.status, body: answer.body })
     } catch (error) {
       entry.lost = (error as NodeJS.ErrnoException).code ?? (error as Error).message
     }
@@ -53,7 +55,8 @@ export function createClient(
         })
         response.on('error', reject)
         response.on('end', () => {
-          if (response.complete) resolve({ status: response.statusCode!, body: parsed(text) })
+          const { statusCode: status, headers } = response
+          if (response.complete) resolve({ status: status!, headers, body: parsed(text) })
           else reject(new Error('half an answer'))
         })
       })

@@ -4,7 +4,7 @@ import type { Letter } from './letters.ts'
 import type { Node } from './node.ts'
 
 /** Callers of their own pace: each sends one letter after the other until there are none or it is told to stop. */
-export function runLoad(callers: number, letters: Letter[], nodeOf: () => Node, leaveAfterMs?: () => number) {
+export function runLoad(callers: number, letters: Iterable<Letter>, nodeOf: () => Node, leaveAfterMs?: () => number) {
   const left = letters[Symbol.iterator]()
   const entries: ClientEntry[] = []
   let goesOn = true

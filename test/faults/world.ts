@@ -91,7 +91,7 @@ export async function startWorld(options: WorldOptions = {}) {
     const read = new Map<string, ClientEntry['readBack']>()
     for (const entry of logs.requests.filter(({ status }) => status === 200)) {
       const { message_id } = entry.body as { message_id: string }
-      if (!read.has(message_id)) read.set(message_id, await node.client.get(`/api/v1/emails/${message_id}`))
+      if (!read.has(message_id)) read.set(message_id, await readBack(node, message_id))
       entry.readBack = read.get(message_id)
     }
     await snapshot()
@@ -113,6 +113,11 @@ export async function startWorld(options: WorldOptions = {}) {
   }
 
   return { accountId: account.id, logs, sql, database, dns, servers, nodes, start, snapshot, verdict, stop }
+}
+
+async function readBack(node: Node, message: string) {
+  const { status, body } = await node.client.get(`/api/v1/emails/${message}`)
+  return { status, body }
 }
 
 async function openAccount(db: Database) {

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, expect, test } from 'vitest'
+import { bodiesOf, sendDuplicates } from './duplicates.ts'
+import type { Letter } from './letters.ts'
+import { runLoad, tally } from './load.ts'
+import type { Node } from './node.ts'
+import { PER_MINUTE, rateOf, TINY } from './rates.ts'
+import { diceFor } from './seed.ts'
+import { openRows } from './snapshot.ts'
+import { startWorld, type World } from './world.ts'
+
+let world: World
+afterEach(() => world.stop())
+
+test('a rate over two windows, two processes and a kill: no window admits more than the tier has', async () => {
+  world = await startWorld({ limits: TINY })
+  await world.sql`update accounts set tier = 'tiny'`
+  await Promise.all([world.start(), world.start()])
+  const dice = diceFor('rates')
+  const seen: ReturnType<typeof rateOf>[] = []
+  const until = performance.now() + 75_000
+  async function call(): Promise<void> {
+    while (performance.now() < until) {
+      const answer = await dice
+        .pick([...world.nodes])
+        .client.get('/api/v1/events')
+        .catch(() => undefined)
+      if (answer) seen.push(rateOf(answer))
+      await sleep(dice.between(20, 200))
+    }
+  }
+  const calls = Array.from({ length: 20 }, call)
+  await sleep(300)
+  const [victim] = world.nodes
+  await world.start()
+  victim!.kill()
+  await victim!.bury()
+  await Promise.all(calls)
+  const windows = [...Map.groupBy(seen, ({ reset }) => reset).values()].map((answers) => ({
+    admitted: answers.filter(({ admitted }) => admitted).length,
+    refused: answers.filter(({ admitted }) => !admitted).length,
+  }))
+  console.log('windows', windows)
+  // A killed process may have taken places whose answers nobody saw.
+  expect(windows.every(({ admitted }) => admitted <= PER_MINUTE && admitted > PER_MINUTE - 25)).toBe(true)
+  expect(windows).toHaveLength(2)
+})
+
+const DAILY = 600
+
+/** Letters that reach a mail server, to one or two who are welcome there. */
+function* welcome(purpose: string): Generator<Letter> {
+  const dice = diceFor(purpose)
+  for (let i = 1; ; i++) {
+    const names = dice.chance(0.3) ? ['ann', 'bob'] : ['ann']
+    const to = names.map((name) => `${name}.${purpose}-${i}@${dice.pick(['one', 'two'])}.example`)
+    yield { request: `${purpose}-${i}`, to, text: 'All is well.' }
+  }
+}
+
+const isAccepted = ({ reply }: { reply: number | null }) => reply === 250
+
+test('killed 10 times under load around the cap of a warm-up: never over it, and nothing released is still counted', async () => {
+  const dice = diceFor('warm-up')
+  const patient = {
+    data: () => ({ after: dice.between(100, 700), act: '354 go ahead' }),
+    dot: () => ({ after: dice.between(100, 500), act: '250 2.0.0 queued' }),
+  }
+  const limits = { warmup: [DAILY], breaker: { min_emails: 1_000_000 } }
+  world = await startWorld({ limits, mail: { 'one.example': patient, 'two.example': patient } })
+  await Promise.all([world.start(), world.start()])
+  const load = runLoad(40, welcome('warm'), () => dice.pick([...world.nodes]))
+  let released = 0
+  for (let kills = 0; kills < 10; kills++) {
+    const [oldest] = world.nodes
+    await Promise.all([world.start(), sleep(dice.between(0, 500))])
+    oldest!.kill()
+    const open = await oldest!.bury()
+    released += open.filter(({ message }) => !open.some((row) => row.message === message && row.marked)).length
+  }
+  const counts = tally(await load.stop())
+  await expect.poll(() => openRows(world.sql), { timeout: 15_000 }).toEqual([])
+  // What was given back can be sent, to the last email.
+  const [node] = world.nodes as unknown as Iterable<Node>
+  for (const letter of welcome('rest')) {
+    const single = { ...letter, to: letter.to.slice(0, 1) }
+    if ((await node!.client.send(single)).status === 429) break
+  }
+  expect(await world.verdict()).toEqual([])
+  const [{ emails }] = (await world.sql`select emails from warm_ups`) as unknown as [{ emails: number }]
+  const stored = world.logs.database.at(-1)!.recipients.length
+  const accepted = world.logs.mail.dots.filter(isAccepted).flatMap(({ to }) => to).length
+  console.log('warm-up', { ...counts, released, emails, stored, accepted })
+  expect({ emails, stored }).toEqual({ emails: DAILY, stored: DAILY })
+  expect(accepted).toBeLessThanOrEqual(DAILY)
+  expect(accepted).toBeGreaterThan(DAILY / 2)
+  expect(released).toBeGreaterThan(5)
+  expect(counts[429]).toBeGreaterThan(20)
+}, 300_000)
+
+/** Of sends to a server that answers at once. */
+async function p99Of(nodes: Node[], purpose: string, forMs: number): Promise<number> {
+  const load = runLoad(4, paced(purpose), () => nodes[Math.random() < 0.5 ? 0 : 1]!)
+  await sleep(forMs)
+  const times = (await load.stop()).map(({ sentAtMs, endedAtMs }) => endedAtMs! - sentAtMs).sort((a, b) => a - b)
+  expect(times.length).toBeGreaterThan(100)
+  return times[Math.floor(times.length * 0.99)]!
+}
+
+function* paced(purpose: string): Generator<Letter> {
+  for (let i = 1; ; i++) yield { request: `${purpose}-${i}`, to: [`ann.${purpose}-${i}@two.example`], text: 'Hello.' }
+}
+
+test('1,000 duplicates that wait keep nobody else waiting', async () => {
+  const slow = { dot: { after: 8_000, act: '250 2.0.0 queued' } }
+  world = await startWorld({ mail: { 'one.example': slow, 'two.example': {} } })
+  const nodes = await Promise.all([world.start(), world.start()])
+  await p99Of(nodes, 'warm', 2_000)
+  const before = await p99Of(nodes, 'before', 4_000)
+  const letter = { request: 'crowd', to: ['ann@one.example'], text: 'All is well.', key: 'crowd' }
+  const crowd = sendDuplicates(nodes, letter, 1_000)
+  await sleep(2_500)
+  const meanwhile = await p99Of(nodes, 'meanwhile', 4_000)
+  console.log(`p99 of unrelated sends: ${before.toFixed(1)} ms, with 1,000 waiting ${meanwhile.toFixed(1)} ms`)
+  expect(bodiesOf(await crowd)).toHaveLength(1)
+  expect(meanwhile).toBeLessThan(before * 5 + 100)
+})

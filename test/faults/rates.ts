@@ -1,0 +1,26 @@
+import { expect } from 'vitest'
+import type { Answer } from './client.ts'
+
+export const PER_MINUTE = 100
+/** A tier that is soon used up, and none of the other limits. */
+export const TINY = {
+  tiers: { tiny: { requests_per_minute: PER_MINUTE } },
+  warmup: [],
+  breaker: { min_emails: 1_000_000 },
+}
+
+/** What the headers of an answer say of the rate; fails when one is missing or says what cannot be. */
+export function rateOf({ status, headers }: Answer) {
+  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
+    Number(headers[`x-ratelimit-${name}`]),
+  )
+  expect([200, 429]).toContain(status)
+  expect(limit).toBe(PER_MINUTE)
+  expect(remaining).toBeGreaterThanOrEqual(0)
+  if (status === 429) {
+    expect(remaining).toBe(0)
+    expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1)
+    expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60)
+  }
+  return { admitted: status === 200, remaining: remaining!, reset: reset! }
+}
