@@ -30,7 +30,7 @@ export interface Statistics extends Counts {
   series: Counts[]
 }
 
-/** A list for each column of the periods that have counts: half as much JSON, and half the time, as a list for each period. */
+/** Lists by the column, of the periods that have counts: less to write and to read than a list for each period. */
 type Columns = Record<'seconds' | 'delivered' | 'bounced' | 'rejected', number[]>
 type Row = Record<string, number> & { series: Columns }
 

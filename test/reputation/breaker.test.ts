@@ -112,6 +112,13 @@ test('refused emails are not part of what a share is taken of', async () => {
   expect(await peek()).toMatchObject({ state: 'paused' })
 })
 
+test('the shards of an hour are added up', async () => {
+  await sent({ emails: 60, bounces: 6 })
+  await database.db.$client`update hourly_stats set shard = 3 where account_id = ${accountId}`
+  await sent({ emails: 40, bounces: 4 })
+  expect(await peek()).toMatchObject({ state: 'paused' })
+})
+
 test('the rows of tenants are not counted twice', async () => {
   await sent({ emails: 60, bounces: 6 })
   await sent({ emails: 60, bounces: 6, tenantId: 'shop-1' })
