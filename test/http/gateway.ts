@@ -16,6 +16,7 @@ import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { EventService, type ListEventsRequest, type ListEventsResponseSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { DeliveryStatus, SmtpPhase, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { Granularity, SendingState, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionEntrySchema, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { itemFaultsKey } from '../../server/caller.ts'
 import { fail } from '../../server/errors.ts'
@@ -78,6 +79,18 @@ export async function startGateway(parts: Parts = {}) {
         async listEvents(request) {
           return (await parts.listEvents?.(request)) ?? {}
         },
+      }),
+      createServiceImplSpec<typeof StatsService>(StatsService, {
+        getStats: async () => ({
+          from: timestampFromMs(Date.UTC(2026, 0, 31)),
+          to: timestampFromMs(Date.UTC(2026, 1, 1)),
+          granularity: Granularity.TOTAL,
+          totals: {},
+          reasons: { mailbox_full: 0 },
+          latencyMs: { p50: 412 },
+          series: [{ period: timestampFromMs(Date.UTC(2026, 0, 31)) }],
+          domains: [{ domain: 'example.test', sending: SendingState.ACTIVE }],
+        }),
       }),
       createServiceImplSpec<typeof SuppressionService>(SuppressionService, {
         import: async ({ emails: [email] }) => ({
