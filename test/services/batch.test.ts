@@ -134,7 +134,7 @@ test('a batch holds 1 to 100 messages', async () => {
 test.each<[what: string, body: unknown]>([
   ['a text', 'text'],
   ['null', null],
-  ['a list that is none', { emails: {} }],
+  ['an object without a list', { emails: {} }],
   ['an unknown field', { emails: [item()], mails: [] }],
 ])('a body that is %s is 400 invalid_payload, and nothing is sent', async (_, body) => {
   const { status, json } = await batch(body)

@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { create } from '@bufbuild/protobuf'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { BatchItemSchema, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
+import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { fail, NoAnswer } from '../../server/errors.ts'
+import { type BatchOptions, createBatch } from '../../server/sending/batch.ts'
+import { createBatchKeys } from '../../server/sending/batch-keys.ts'
+import { createIdempotency } from '../../server/sending/idempotency.ts'
+import type { Message } from '../../server/sending/message.ts'
+import { leaseOf } from '../../server/sending/send.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+// A batch over sends that end as each test says.
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+
+const ACCOUNT = '00000000-0000-4000-8000-000000000001'
+const items = (count: number) =>
+  Array.from({ length: count }, (_, i) =>
+    create(BatchItemSchema, { to: [`ann${i}@example.net`], from: 'a@example.test', subject: 'Hello', text: 'Hi' }),
+  )
+const delivered = () => create(SendResponseSchema, { status: DeliveryStatus.DELIVERED, messageId: 'msg_1' })
+
+function batchOf(
+  send: (message: Message, index: number) => Promise<void>,
+  { stopping = new AbortController().signal, startMs }: { stopping?: AbortSignal; startMs?: number } = {},
+) {
+  let begun = 0
+  let running = 0
+  let most = 0
+  const sendBatch = createBatch({
+    async send(message) {
+      const index = begun++
+      most = Math.max(most, ++running)
+      await send(message, index).finally(() => running--)
+      return delivered()
+    },
+    idempotency: createIdempotency(database.db, leaseOf(30_000)),
+    stopping,
+    startMs,
+  })
+  const run = (count: number, options: Partial<BatchOptions> = {}) =>
+    sendBatch(items(count), {
+      accountId: ACCOUNT,
+      sandbox: false,
+      faults: new Map(),
+      signal: new AbortController().signal,
+      ...options,
+    })
+  return { run, begun: () => begun, most: () => most }
+}
+
+const NOT_BEGUN = { error: ErrorReason.TRANSIENT_FAILURE, message: expect.stringContaining('not begun') }
+
+test('25 messages of a batch are sent at a time, and no more', async () => {
+  const { run, most } = batchOf(() => sleep(5))
+  const { response, isFinal } = await run(100)
+  expect([most(), response.summary!.delivered, isFinal]).toEqual([25, 100, true])
+})
+
+test('what is not begun within the time of its batch is transient_failure and may be sent by a repeat', async () => {
+  const { run, begun } = batchOf(() => sleep(80), { startMs: 50 })
+  const { response, isFinal } = await run(40)
+  expect([begun(), isFinal]).toEqual([25, false])
+  expect(response.summary).toMatchObject({ total: 40, delivered: 25, failed: 15 })
+  expect(response.results[25]).toMatchObject({ index: 25, ...NOT_BEGUN })
+})
+
+test('nothing more is begun when the caller has left or the server shuts down; what runs ends', async () => {
+  for (const who of ['caller', 'server']) {
+    const leaving = new AbortController()
+    const stopping = who === 'server' ? leaving.signal : undefined
+    const { run, begun } = batchOf(async () => leaving.abort(), { stopping })
+    const { response } = await run(40, who === 'caller' ? { signal: leaving.signal } : {})
+    expect(begun()).toBe(1)
+    expect(response.results[0]!.status).toBe(DeliveryStatus.DELIVERED)
+    expect(response.results.slice(1)).toMatchObject(Array(39).fill(NOT_BEGUN))
+  }
+})
+
+test('a fault that nobody expected is transient_failure without detail, and its cause is for the log', async () => {
+  const cause = new Error('secret')
+  const { run } = batchOf(async (_, index) => {
+    if (index === 1) throw cause
+  })
+  const ran = await run(3)
+  expect(ran.response.results.map(({ error }) => error)).toEqual([undefined, ErrorReason.TRANSIENT_FAILURE, undefined])
+  expect(ran.response.results[1]!.message).not.toContain('secret')
+  expect([ran.cause, ran.isFinal]).toEqual([cause, false])
+})
+
+test.each([
+  ['rate_limit_exceeded', false],
+  ['transient_failure', false],
+  ['invalid_address', true],
+] as const)('whether a repeat may send what failed with %s: %s is the end of it', async (reason, isFinal) => {
+  const { run } = batchOf(async () => {
+    throw fail(reason, 'no')
+  })
+  expect((await run(1)).isFinal).toBe(isFinal)
+})
+
+test('a message without an honest answer leaves the whole batch without one, when all others have ended', async () => {
+  const ends: number[] = []
+  const { run } = batchOf(async (_, index) => {
+    await sleep(index * 10)
+    ends.push(index)
+    if (index === 0) throw new NoAnswer({ cause: new Error('gone') })
+  })
+  await expect(run(3)).rejects.toThrow(NoAnswer)
+  expect(ends).toEqual([0, 1, 2])
+})
+
+test('a key whose batch had no answer is free at once: a repeat asks its messages again', async () => {
+  const batchKeys = createBatchKeys(database.db, leaseOf(30_000))
+  const key = { accountId: ACCOUNT, scope: 'sendBatch/live', key: 'k', requestHash: '00', sandbox: false }
+  const unanswered = batchOf(async () => {
+    throw new NoAnswer({ cause: new Error('gone') })
+  })
+  await expect(batchKeys.once(key, () => unanswered.run(1))).rejects.toThrow(NoAnswer)
+  const { run } = batchOf(async () => {})
+  const startedAtMs = performance.now()
+  const { response, replayed } = await batchKeys.once(key, () => run(1))
+  expect([response.summary!.delivered, replayed]).toEqual([1, false])
+  expect(performance.now() - startedAtMs).toBeLessThan(1_000)
+  expect((await batchKeys.once(key, () => run(1))).replayed).toBe(true)
+})
