@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { create, toJson } from '@bufbuild/protobuf'
-import { CheckSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
-import { Reason, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
+import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
@@ -27,9 +26,10 @@ import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
 import { markerStep } from './marker.ts'
 import type { Message } from './message.ts'
-import { delivered, rejected, simulatedOutcome } from './outcome.ts'
-import { recordUntil, settleStep } from './record.ts'
+import { delivered, simulatedOutcome } from './outcome.ts'
+import { recordUntil } from './record.ts'
 import { release } from './release.ts'
+import { endWithoutSmtp, PAYLOAD_IS_GOOD, rejectedForDomain } from './without-smtp.ts'
 
 export type Send = (message: Message, options: SendOptions) => Promise<SendResponse | undefined>
 
@@ -80,7 +80,7 @@ export function createSend(parts: SendParts): Send {
   const claim = claimStep(db)
   const mark = markerStep(db)
   const record = recordUntil(db)
-  const settle = settleStep(db)
+  const withoutSmtp = endWithoutSmtp(db)
 
   return async function send(message, { accountId, sandbox, inBatch, key, signal }) {
     const startedAtMs = performance.now()
@@ -129,20 +129,11 @@ export function createSend(parts: SendParts): Send {
     return answer(claimed.messageId, await record(verdicts, leaseUntilMs))
   }
 
-  /** undefined when the key is another send's. */
-  async function withoutSmtp(claimed: Claim, { outcomes, checks }: Decided, sandbox: boolean) {
-    const settled = await settle(claimed, { outcomes, sandbox, checks: sandbox ? checks.map(checkJson) : undefined })
-    return settled === 'claimed' ? answer(claimed.messageId, outcomes, sandbox ? checks : undefined) : undefined
-  }
-
   /** A release that fails leaves the claim to the sweeper; what the caller is told stays the same. */
   function undo({ messageId, claim }: Claim): Promise<boolean> {
     return release(db, messageId, claim).catch(() => false)
   }
 }
-
-/** What is read as a message has passed it. */
-const PAYLOAD_IS_GOOD: DryRunCheck = { name: 'payload', passed: true }
 
 /** Walks the checks until every recipient is decided or none is left. */
 async function makeChecks(recipients: Recipient[], context: CheckContext): Promise<DryRunCheck[]> {
@@ -159,8 +150,6 @@ async function makeChecks(recipients: Recipient[], context: CheckContext): Promi
   }
   return made
 }
-
-const checkJson = (check: DryRunCheck) => toJson(CheckSchema, create(CheckSchema, check)) as object
 
 function newClaim(
   { clock, region, sendBudgetMs, storeContent }: SendParts,
@@ -182,17 +171,6 @@ function newClaim(
     recipients: message.to.map(({ address }) => ({ eventId: newId(createdAtMs), email: address })),
     key,
   }
-}
-
-interface Decided {
-  outcomes: RecipientOutcome[]
-  checks: DryRunCheck[]
-}
-
-function rejectedForDomain({ to, from: { domain } }: Message): Decided {
-  const outcomes = to.map(({ address }) => rejected(address, Reason.DOMAIN_NOT_VERIFIED))
-  const detail = `${domain} is not a domain of this account. Add and verify it, or send from another`
-  return { outcomes, checks: [PAYLOAD_IS_GOOD, { name: 'domain', passed: false, detail }] }
 }
 
 /** What a dry run says of a recipient that nothing stood against. */
