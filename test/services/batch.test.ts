@@ -1,17 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
-import { createClient } from '@connectrpc/connect'
+import { createClient, createContextValues, createHandlerContext } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { EmailService, SendBatchResponseSchema, SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import {
+  EmailService,
+  SendBatchRequestSchema,
+  SendBatchResponseSchema,
+  SendRequestSchema,
+} from '../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { derivedKey } from '../../server/sending/batch.ts'
+import { callerKey, logFieldsKey } from '../../server/caller.ts'
+import { createBatch, derivedKey } from '../../server/sending/batch.ts'
 import { type BatchKeys, createBatchKeys } from '../../server/sending/batch-keys.ts'
+import { createIdempotency } from '../../server/sending/idempotency.ts'
 import { hashOf } from '../../server/sending/key.ts'
 import { readMessage } from '../../server/sending/message.ts'
 import { leaseOf } from '../../server/sending/send.ts'
+import { batchMethod } from '../../server/services/batch.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -387,4 +395,34 @@ test('a batch with a key goes on when its caller leaves', async () => {
   const repeat = await keyed('batch-10', emails)
   expect([repeat.json.summary.delivered, repeat.headers.get('idempotent-replayed')]).toEqual([40, 'true'])
   expect(mails()).toBe(40)
+})
+
+test('a batch is one request for the rate limit', async () => {
+  const remaining = async () => Number((await batch([item(), item(), item()])).headers.get('x-ratelimit-remaining'))
+  const before = await remaining()
+  expect(before - (await remaining())).toBe(1)
+})
+
+test('the line of a batch in the log has counts and no address', async () => {
+  const log = {}
+  const contextValues = createContextValues()
+    .set(callerKey, { accountId: api.world.account.id, keyId: 'key_1', test: false })
+    .set(logFieldsKey, log)
+  const context = createHandlerContext({
+    service: EmailService,
+    method: EmailService.method.sendBatch,
+    protocolName: 'test',
+    requestMethod: 'POST',
+    url: 'http://localhost/',
+    contextValues,
+  })
+  const send = api.world.sendWith()
+  const idempotency = createIdempotency(api.world.db, leaseOf(30_000))
+  const sendBatch = batchMethod({
+    sendBatch: createBatch({ send, idempotency, stopping: new AbortController().signal }),
+    batchKeys: createBatchKeys(api.world.db, leaseOf(30_000)),
+  })
+  const emails = ['ann@example.net', 'mailbox_full@simulator.test', 'nobody'].map((to) => ({ ...item(), to: [to] }))
+  await sendBatch(create(SendBatchRequestSchema, { emails }), context)
+  expect(log).toEqual({ sandbox: false, total: 3, delivered: 1, bounced: 1, rejected: 0, failed: 1 })
 })
