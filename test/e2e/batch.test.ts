@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { startExchanger } from '../harness/exchanger.ts'
+import { startApiProcess } from '../harness/process.ts'
+import { startInstance } from './instance.ts'
+
+const PATH = '/api/v1/emails/batch'
+const HEADERS = { 'idempotency-key': 'batch' }
+const EMAILS = JSON.stringify(
+  Array.from({ length: 80 }, (_, i) => ({
+    to: `ann${i}@slow.test`,
+    from: 'hello@example.test',
+    subject: 'Hello',
+    text: 'Hi',
+  })),
+)
+
+interface Answer {
+  results: { status?: string; error?: string; in_doubt?: boolean; message_id?: string }[]
+  summary: { total: number; delivered: number; failed: number }
+}
+
+async function startSlowly() {
+  const exchanger = await startExchanger({ dot: { after: 400, act: '250 2.0.0 queued' } })
+  const instance = await startInstance({ SMTP_ROUTES: `slow.test=127.0.0.1:${exchanger.port}` })
+  onTestFinished(async () => {
+    await instance.stop()
+    await exchanger.close()
+  })
+  const accepted = () => exchanger.messages.map(({ to }) => to[0]!)
+  return { exchanger, instance, accepted }
+}
+
+test('SIGTERM: a batch is answered; what was not begun says so and is sent by the repeat to another process', async () => {
+  const { instance, accepted } = await startSlowly()
+  const running = instance.post(PATH, EMAILS, HEADERS)
+  await expect.poll(() => accepted().length).toBeGreaterThan(0)
+  const ended = instance.api.kill('SIGTERM')
+  const first = (await (await running).json()) as Answer
+  expect(await ended).toBe(0)
+  expect(first.summary.failed).toBeGreaterThan(0)
+  expect(first.summary.delivered + first.summary.failed).toBe(80)
+  expect(first.results.filter(({ error }) => error === 'transient_failure')).toHaveLength(first.summary.failed)
+
+  const second = await repeat(instance)
+  expect(second.summary.delivered).toBe(80)
+  expect(accepted()).toHaveLength(80)
+  expect(new Set(accepted()).size).toBe(80)
+})
+
+test('killed half-way, the batch is taken over by another process: no recipient gets two', async () => {
+  const { instance, accepted } = await startSlowly()
+  const running = instance.post(PATH, EMAILS, HEADERS).catch(() => 'cut')
+  await expect.poll(() => accepted().length).toBeGreaterThan(20)
+  await instance.api.kill('SIGKILL')
+  expect(await running).toBe('cut')
+  await sleep(500)
+  const sql = instance.database.db.$client
+  // The time of the leases passes.
+  await sql`update batch_keys set lease_until = now()`
+  await sql`update open_messages set lease_until = now()`
+  await sql`update open_recipients set lease_until = now()`
+
+  const { results, summary } = await repeat(instance)
+  expect(summary).toMatchObject({ total: 80, failed: 0 })
+  expect(new Set(accepted()).size).toBe(accepted().length)
+  const doubtful = results.filter((result) => result.in_doubt).length
+  expect(summary.delivered + doubtful).toBe(80)
+  expect(doubtful).toBeGreaterThan(0)
+  expect(accepted().length).toBeGreaterThanOrEqual(summary.delivered)
+})
+
+/** The same request to a new process on the same database. */
+async function repeat(instance: Awaited<ReturnType<typeof startInstance>>): Promise<Answer> {
+  const next = await startApiProcess(instance.environment)
+  onTestFinished(async () => void (await next.kill('SIGKILL')))
+  const response = await fetch(next.url + PATH, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${instance.key}`, 'content-type': 'application/json', ...HEADERS },
+    body: EMAILS,
+  })
+  return (await response.json()) as Answer
+}
