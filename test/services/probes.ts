@@ -1,0 +1,92 @@
+import type { JsonObject } from '@bufbuild/protobuf'
+
+export type Protocol = 'REST' | 'gRPC'
+
+/** A request with an identifier in it: of another account, or of nobody. */
+export interface Probe {
+  what: string
+  theirs(protocol: Protocol): string
+  nobodys(protocol: Protocol): string
+  request(value: string): JsonObject
+  headers?(value: string): Record<string, string>
+}
+
+const TENANT = { what: 'tenant_id', theirs: () => 'acme-1', nobodys: () => 'acmf-1' }
+const DOMAIN = { what: 'domain', theirs: () => 'example.test', nobodys: () => 'exbmple.test' }
+/** On a suppression list of the other account, one for each use: what a request adds is no stranger to the next one. */
+export const suppressed = (use: string) => ({
+  what: 'email',
+  theirs: (protocol: Protocol) => `a-${use}-${protocol.toLowerCase()}@example.net`,
+  nobodys: (protocol: Protocol) => `b-${use}-${protocol.toLowerCase()}@example.net`,
+})
+export const USES = ['send', 'validate', 'batch', 'import', 'list', 'add', 'remove']
+
+export const mail = (more: object = {}) => ({
+  to: ['zoe@example.net'],
+  from: 'hello@stranger.test',
+  subject: 'Hello',
+  text: 'Hi',
+  ...more,
+})
+const sends = (use: string, request: (mail: object) => JsonObject = (mail) => mail as JsonObject): Probe[] => [
+  { ...DOMAIN, request: (domain) => request(mail({ from: `hello@${domain}` })) },
+  { ...TENANT, request: (tenant_id) => request(mail({ tenant_id })) },
+  { ...suppressed(use), request: (email) => request(mail({ to: [email] })) },
+  {
+    what: 'Idempotency-Key',
+    theirs: (protocol) => `their-${use}-${protocol}`,
+    nobodys: (protocol) => `alien-${use}-${protocol}`,
+    request: () => request(mail()),
+    headers: (key) => ({ 'idempotency-key': key }),
+  },
+]
+
+/** By the operations of the OpenAPI document. `messageId` is the other account's. */
+export const probesOf = (messageId: () => string): Record<string, Probe[]> => ({
+  'POST /api/v1/emails/send': sends('send'),
+  'POST /api/v1/emails/validate': sends('validate'),
+  'POST /api/v1/emails/batch': sends('batch', (mail) => ({ emails: [mail] }) as JsonObject),
+  'GET /api/v1/emails/{id}': [
+    { what: 'id', theirs: messageId, nobodys: () => like(messageId()), request: (id) => ({ id }) },
+  ],
+  'GET /api/v1/events': [
+    {
+      what: 'message_id',
+      theirs: messageId,
+      nobodys: () => like(messageId()),
+      request: (message_id) => ({ message_id }),
+    },
+    {
+      what: 'recipient',
+      theirs: () => 'ann@example.net',
+      nobodys: () => 'anm@example.net',
+      request: (recipient) => ({ recipient }),
+    },
+    { ...TENANT, request: (tenant_id) => ({ tenant_id }) },
+  ],
+  'GET /api/v1/stats': [
+    { ...DOMAIN, request: (domain) => ({ domain }) },
+    { ...TENANT, theirs: () => 'acme-2', nobodys: () => 'acmf-2', request: (tenant_id) => ({ tenant_id }) },
+  ],
+  'POST /api/v1/suppression/import': [
+    { ...suppressed('import'), what: 'emails', request: (email) => ({ emails: [email] }) },
+    { ...TENANT, request: (tenant_id) => ({ tenant_id, emails: ['tom@example.net'] }) },
+  ],
+  'GET /api/v1/suppression': [
+    { ...suppressed('list'), request: (email) => ({ email }) },
+    { ...TENANT, request: (tenant_id) => ({ tenant_id, email: 'a-list-rest@example.net' }) },
+  ],
+  'POST /api/v1/suppression': [
+    { ...suppressed('add'), request: (email) => ({ email }) },
+    { ...TENANT, request: (tenant_id) => ({ tenant_id, email: 'tim@example.net' }) },
+  ],
+  'DELETE /api/v1/suppression/{email}': [
+    { ...suppressed('remove'), request: (email) => ({ email }) },
+    { ...TENANT, request: (tenant_id) => ({ tenant_id, email: 'a-remove-rest@example.net' }) },
+  ],
+  // Nothing can be asked of it.
+  'GET /api/v1/limits': [],
+})
+
+/** The same time, and other random bits. */
+const like = (id: string) => id.slice(0, -8) + [...id.slice(-8)].map((char) => (char === '0' ? '1' : '0')).join('')
