@@ -28,6 +28,7 @@ export async function run(): Promise<Report> {
   await limiters.cost({ perMinute: UNLIMITED, requests: 20_000, inFlight: IN_FLIGHT })
   const unlimited = await limiters.cost({ perMinute: UNLIMITED, requests: 200_000, inFlight: IN_FLIGHT })
   const unlimitedAlone = await limiters.cost({ perMinute: UNLIMITED, requests: 20_000, inFlight: 1 })
+  const beside = await limiters.cost({ perMinute: SCALE, requests: 20_000, inFlight: IN_FLIGHT })
   const alone = await limiters.cost({ perMinute: SCALE, requests: 4_000, inFlight: 1 })
   // Up to 30,000 a process takes places ahead.
   const over = []
@@ -36,8 +37,10 @@ export async function run(): Promise<Report> {
   return {
     figures: {
       'send, CPU us of API and PostgreSQL': send.cpuMicros,
+      'send beside 63 others, mean ms': send.besideMs,
       'send alone, mean ms': send.aloneMs,
       'count of an unlimited account, CPU us of both': unlimited.cpuMicros,
+      'count of a scale account beside 63 others, mean ms': beside.meanMs,
       'count of a scale account alone, CPU us of both': alone.cpuMicros,
       'count of an unlimited account alone, mean ms': unlimitedAlone.meanMs,
       'count of a scale account alone, mean ms': alone.meanMs,
@@ -47,12 +50,13 @@ export async function run(): Promise<Report> {
     bars: [
       atMost("share of a send's CPU, unlimited", unlimited.cpuMicros / send.cpuMicros, 0.05),
       atMost("share of a lone send's time, unlimited", unlimitedAlone.meanMs / send.aloneMs, 0.05),
+      atMost("share of a send's time beside 63 others, scale", beside.meanMs / send.besideMs, 0.05),
       atMost('over-admissions of two processes', Math.max(0, ...over), 0),
     ],
   }
 }
 
-async function costOfSends(): Promise<{ cpuMicros: number; aloneMs: number }> {
+async function costOfSends(): Promise<{ cpuMicros: number; besideMs: number; aloneMs: number }> {
   await using sink = await startSink()
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()
@@ -60,11 +64,12 @@ async function costOfSends(): Promise<{ cpuMicros: number; aloneMs: number }> {
     http.ask(sendRun(product, { bytes: BYTES, connections, requests })).then(expectDelivered)
 
   await send(IN_FLIGHT, 1_000)
-  const { cpu } = await measure([[product.apiPid], [product.postgresPid]], () => send(IN_FLIGHT, SENDS))
-  const { latenciesMs } = await send(1, 300)
+  const { cpu, result } = await measure([[product.apiPid], [product.postgresPid]], () => send(IN_FLIGHT, SENDS))
+  const alone = await send(1, 300)
   return {
     cpuMicros: perRequest(cpu, SENDS),
-    aloneMs: latenciesMs.reduce((sum, ms) => sum + ms, 0) / latenciesMs.length,
+    besideMs: mean(result.latenciesMs),
+    aloneMs: mean(alone.latenciesMs),
   }
 }
 
@@ -97,3 +102,5 @@ async function startLimiters() {
 
 const perRequest = (cpuSeconds: number[], requests: number) =>
   (cpuSeconds.reduce((sum, seconds) => sum + seconds, 0) * 1e6) / requests
+
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length

@@ -123,27 +123,23 @@ interface Window {
   leftMs: number
 }
 
-/**
- * One row of the statement for each caller, in one order everywhere: two statements cannot wait for each other. The clock is read
- * once for a row, after its lock is held. A window that begins over a second from now is one from before the database's clock was
- * set back. The table is unlogged, so that the commit waits for no disk.
- */
+const RUNS = `held.started_at > now() - interval '${WINDOW_SECONDS} s' and held.started_at <= now() + interval '1 s'`
+
+// One row for each caller, in one order everywhere: two statements cannot wait for each other. All of a statement happens at its
+// beginning, `now()`; one that had to wait for the lock of a window that is newer counts in it. A window that begins over a second
+// from now is one from before the database's clock was set back. The table is unlogged, so that the commit waits for no disk.
+const ADD_UP = `
+  insert into rate_windows as held (caller, started_at, used)
+  select wanted.caller, now(), wanted.places from unnest($1::text::text[], $2::text::integer[]) as wanted (caller, places)
+  order by wanted.caller
+  on conflict (caller) do update set
+    started_at = case when ${RUNS} then held.started_at else now() end,
+    used = case when ${RUNS} then held.used else 0 end + excluded.used
+  returning caller, used, extract(epoch from started_at)::float8 + ${WINDOW_SECONDS} as "endsAt",
+    (extract(epoch from started_at - now())::float8 + ${WINDOW_SECONDS}) * 1000 as "leftMs"`
+
 async function addUp(db: Database, wanted: Map<string, number>): Promise<Window[]> {
   // Written as arrays by hand: ids and numbers need no quotes.
   const [callers, places] = [`{${[...wanted.keys()]}}`, `{${[...wanted.values()]}}`]
-  return db.$client<Window[]>`
-    insert into rate_windows as held (caller, started_at, used)
-    select wanted.caller, clock_timestamp(), wanted.places
-    from unnest(${callers}::text::text[], ${places}::text::integer[]) as wanted (caller, places)
-    order by wanted.caller
-    on conflict (caller) do update set (started_at, used) = (
-      select case when runs then held.started_at else at end, case when runs then held.used else 0 end + excluded.used
-      from (
-        select at, held.started_at > at - ${WINDOW_SECONDS} * interval '1 s'
-          and held.started_at <= at + interval '1 s' as runs
-        from (select clock_timestamp() as at offset 0) as clock
-      ) as running
-    )
-    returning caller, used, extract(epoch from started_at)::float8 + ${WINDOW_SECONDS} as "endsAt",
-      (extract(epoch from started_at - clock_timestamp())::float8 + ${WINDOW_SECONDS}) * 1000 as "leftMs"`
+  return db.$client.unsafe<Window[]>(ADD_UP, [callers, places], { prepare: true })
 }

@@ -3,15 +3,17 @@ import { inTime } from './in-time.ts'
 /** How much one statement takes at the most. */
 const MAX_ROWS = 100
 const MAX_BYTES = 4 * 1024 * 1024
-/** How many statements of one collector run at a time. */
-export const LANES = 2
+/** How many statements of one collector may run at a time. One does, while it is quick: two would share the rows, at twice the work. */
+export const LANES = 3
+/** From here on a statement is slow, or its answer lost on the way: what waits goes out in another lane. */
+const SLOW_MS = 20
 /** How often a batch that lost a deadlock or a serialisation race is run again. */
 const MAX_RERUNS = 5
 /** Longer than any statement may take: a lane whose answer was lost on the way is free again. */
 const RUN_MS = 20_000
 
 /**
- * One statement shared by the sends that need it at the same moment. What waits when a lane is free goes out together; a send
+ * One statement shared by the sends that need it at the same moment. What waits when it has ended goes out together; a send
  * that is alone waits for nobody. `run` takes many rows and gives one result for each, in their order; it hears in which lane, 0 to
  * LANES - 1, it runs: in one lane one statement runs at a time.
  *
@@ -23,11 +25,27 @@ export function collector<Row extends { json: string }, Result>(
   run: (rows: Row[], lane: number) => Promise<Result[]>,
 ): (row: Row) => Promise<Result> {
   const waiting: { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
-  const idle = Array.from({ length: LANES }, (_, lane) => lane)
+  const idle = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
+  let quick = 0
+
+  function open(): void {
+    if (quick > 0 || waiting.length === 0) return
+    const lane = idle.pop()
+    if (lane !== undefined) void work(lane)
+  }
 
   async function work(lane: number): Promise<void> {
-    while (waiting.length > 0) {
+    while (quick === 0 && waiting.length > 0) {
+      quick++
+      let isSlow = false
+      const timer = setTimeout(() => {
+        isSlow = true
+        quick--
+        open()
+      }, SLOW_MS)
       await settle(takeBatch(), lane)
+      clearTimeout(timer)
+      if (!isSlow) quick--
     }
     idle.push(lane)
   }
@@ -69,8 +87,7 @@ export function collector<Row extends { json: string }, Result>(
   return (row) =>
     new Promise((resolve, reject) => {
       waiting.push({ row, resolve, reject })
-      const lane = idle.pop()
-      if (lane !== undefined) void work(lane)
+      open()
     })
 }
 

@@ -239,7 +239,7 @@ export const batchKeys = pgTable(
     /** Whose batch this is while it runs. */
     claim: uuid().notNull(),
     leaseUntil: at('lease_until').notNull(),
-    /** The whole answer, `verdict.v1.BatchResponse` in binary; null while the batch runs or may run again. */
+    /** The whole answer, `verdict.v1.SendBatchResponse` in binary; null while the batch runs or may run again. */
     answer: bytea(),
     expiresAt: at('expires_at').notNull(),
   },
@@ -354,7 +354,7 @@ export const hourlyStats = pgTable(
   ],
 )
 
-/** Requests in the running window of a caller: an account, or an address without a key. May be forgotten by a crash of Postgres. */
+/** Requests in the running window of a caller, an account. May be forgotten by a crash of Postgres. */
 export const rateWindows = pgTable('rate_windows', {
   caller: text().primaryKey(),
   startedAt: at('started_at').notNull(),
