@@ -5,6 +5,8 @@ import type { Letter } from './letters.ts'
 export interface Client {
   /** A send; resolves, whatever becomes of it, when it has ended. `leaveAfterMs` resets the connection then. */
   send(letter: Letter, leaveAfterMs?: number): Promise<ClientEntry>
+  /** Letters with one key for all; an entry for each of them. */
+  sendBatch(letters: Letter[], key: string): Promise<ClientEntry[]>
   get(path: string): Promise<Answer>
   /** The sends under way. */
   running: Set<ClientEntry>
@@ -45,6 +47,27 @@ export function createClient(
     return entry
   }
 
+  async function sendBatch(letters: Letter[], key: string) {
+    const sentAtMs = performance.now()
+    const entries = letters.map(
+      ({ request, to }, i): ClientEntry => ({ request, key: `${key} ${i}`, node, to, sentAtMs }),
+    )
+    for (const entry of entries) {
+      log.push(entry)
+      running.add(entry)
+    }
+    const emails = letters.map(({ request, to, text }) => ({ from: FROM, subject: request, to, text }))
+    const ended = await call('POST', '/api/v1/emails/batch', {
+      body: JSON.stringify({ emails }),
+      more: { 'idempotency-key': key },
+    }).then(itemsOf, (error) => () => ({ lost: error.code ?? error.message }))
+    for (const [i, entry] of entries.entries()) {
+      Object.assign(entry, ended(i), { endedAtMs: performance.now() })
+      running.delete(entry)
+    }
+    return entries
+  }
+
   function call(method: string, path: string, options: { body?: string; more?: object; leaveAfterMs?: number } = {}) {
     const { body, more, leaveAfterMs } = options
     return new Promise<Answer>((resolve, reject) => {
@@ -68,8 +91,20 @@ export function createClient(
     })
   }
 
-  return { send, get: (path) => call('GET', path), running, close: () => agent.destroy() }
+  return { send, sendBatch, get: (path) => call('GET', path), running, close: () => agent.destroy() }
 }
+
+/** What a batch answered to each of its messages, as if it had been alone. */
+function itemsOf({ status, body }: Answer): (i: number) => Pick<ClientEntry, 'status' | 'body'> {
+  if (status !== 200) return () => ({ status, body })
+  const { results } = body as { results: { index: number; error?: string }[] }
+  return (i) => {
+    const { index: _, ...result } = results[i]!
+    return { status: result.error === undefined ? 200 : STATUS_OF[result.error], body: result }
+  }
+}
+
+const STATUS_OF: Record<string, number> = { transient_failure: 500, rate_limit_exceeded: 429 }
 
 /** What is no JSON stays text, for the reconciler to find. */
 function parsed(text: string): unknown {

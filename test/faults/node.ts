@@ -69,9 +69,9 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
   async function bury({ endsLeases } = { endsLeases: true }): Promise<OpenRow[]> {
     await api.ended
     await sessionsEnd(sql, wire.postgres.ports)
-    const open = (await openRows(sql)).filter(({ claim }) => wire.claims.has(claim))
+    const open = (await openRows(sql)).filter(({ claim }) => wire.uuids.has(claim))
     note({ event: 'crashed', open })
-    if (open.length > 0 && endsLeases) await endLeases(sql, { claims: open.map(({ claim }) => claim) })
+    if (endsLeases) await endLeases(sql, { claims: [...wire.uuids] })
     client.close()
     await wire.close()
     return open

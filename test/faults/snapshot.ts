@@ -40,13 +40,18 @@ export async function openRows(sql: Sql): Promise<OpenRow[]> {
 
 /** As if the time of their leases had passed: what else a run would wait half a minute for. */
 export async function endLeases(sql: Sql, of: { requests: string[] } | { claims: string[] }): Promise<void> {
-  const which = 'claims' in of ? sql`claim in ${sql(of.claims)}` : sql`request ->> 'subject' in ${sql(of.requests)}`
+  const which =
+    'claims' in of ? sql`claim = any(${of.claims}::uuid[])` : sql`request ->> 'subject' in ${sql(of.requests)}`
   await sql`
     with over as (
       update open_messages set lease_until = clock_timestamp() - interval '1 second'
       where ${which} returning id)
     update open_recipients set lease_until = clock_timestamp() - interval '1 second'
     from over where message_id = over.id`
+  if ('claims' in of) {
+    await sql`update batch_keys set lease_until = clock_timestamp() - interval '1 second'
+      where claim = any(${of.claims}::uuid[])`
+  }
 }
 
 /** Waits until the sessions that came from these ports are over: until then their last statements may still run. */

@@ -18,8 +18,8 @@ export interface Wire {
   onEvent: (event: WireEvent) => Act | undefined
   /** Messages at all places so far. */
   total: number
-  /** Of the sends that the process has claimed, or has tried to. */
-  claims: Set<string>
+  /** All that the process has said to its database: its claims of sends and batches are among them. */
+  uuids: Set<string>
   http: TcpProxy
   postgres: TcpProxy
   mail: Map<string, TcpProxy>
@@ -32,7 +32,7 @@ const NOTHING: Statements = { asked: [], answered: [] }
 export async function layWire(databaseUrl: string, mailPorts: Map<string, number>): Promise<Wire> {
   const { hostname, port } = new URL(databaseUrl)
   const statementsOf = readStatements()
-  const claimsIn = readClaims()
+  const uuidsIn = readUuids()
   const http = await startProxy()
   const postgres = await startProxy({ host: hostname, port: Number(port) })
   const mail = new Map<string, TcpProxy>()
@@ -40,13 +40,12 @@ export async function layWire(databaseUrl: string, mailPorts: Map<string, number
   const close = async () => {
     await Promise.all([http, postgres, ...mail.values()].map((proxy) => proxy.close()))
   }
-  const wire: Wire = { onEvent: () => undefined, total: 0, claims: new Set(), http, postgres, mail, close }
+  const wire: Wire = { onEvent: () => undefined, total: 0, uuids: new Set(), http, postgres, mail, close }
 
   function listen(place: Place, proxy: TcpProxy): void {
     proxy.onMessage = (message) => {
       const statements = place === 'postgres' ? statementsOf(message) : NOTHING
-      if (place === 'postgres' && message.direction === 'up')
-        for (const claim of claimsIn(message)) wire.claims.add(claim)
+      if (place === 'postgres' && message.direction === 'up') for (const uuid of uuidsIn(message)) wire.uuids.add(uuid)
       return wire.onEvent({ ...message, n: message.n, place, total: ++wire.total, statements })
     }
   }
@@ -56,15 +55,15 @@ export async function layWire(databaseUrl: string, mailPorts: Map<string, number
   return wire
 }
 
-const CLAIM = /"claim":"([0-9a-f-]{36})"/g
-const CLAIM_LENGTH = 46
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+const UUID_LENGTH = 36
 
-/** The claims that statements name in their JSON, also where a message ends within one. */
-function readClaims(): (message: WireMessage) => string[] {
+/** The UUIDs in what is said to the database, also where a message ends within one. */
+function readUuids(): (message: WireMessage) => string[] {
   const ends = new Map<number, string>()
   return ({ connection, bytes }) => {
     const text = (ends.get(connection) ?? '') + bytes.toString('latin1')
-    ends.set(connection, text.slice(1 - CLAIM_LENGTH))
-    return Array.from(text.matchAll(CLAIM), ([, claim]) => claim!)
+    ends.set(connection, text.slice(1 - UUID_LENGTH))
+    return Array.from(text.matchAll(UUID), ([uuid]) => uuid)
   }
 }

@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, expect, test } from 'vitest'
+import type { ClientEntry } from '../reliability/logs.ts'
+import { type Letter, letters } from './letters.ts'
+import { tally } from './load.ts'
+import type { Node } from './node.ts'
+import { diceFor } from './seed.ts'
+import { startWorld, type World } from './world.ts'
+
+let world: World
+afterEach(() => world.stop())
+
+/** Sends a batch with a key until each of its messages has an answer. */
+async function insist(batch: Letter[], key: string, nodeOf: () => Node): Promise<ClientEntry[]> {
+  for (;;) {
+    const entries = await nodeOf().client.sendBatch(batch, key)
+    if (entries.every(({ status }) => status === 200)) return entries
+    await sleep(50)
+  }
+}
+
+test('killed at random 12 times under callers who repeat their batches: at most one acceptance for each message', async () => {
+  const dice = diceFor('batches')
+  const patient = {
+    data: () => ({ after: dice.between(0, 200), act: '354 go ahead' }),
+    dot: () => ({ after: dice.between(0, 400), act: '250 2.0.0 queued' }),
+  }
+  world = await startWorld({ mail: { 'one.example': patient, 'two.example': patient } })
+  await Promise.all([world.start(), world.start()])
+  const nodeOf = () => dice.pick([...world.nodes])
+  const answers: ClientEntry[] = []
+  let batches = 0
+  let goesOn = true
+  async function call(): Promise<void> {
+    while (goesOn) {
+      const key = `batch-${++batches}`
+      const batch = letters(key, dice.between(1, 8), dice)
+      const tries = Array.from({ length: dice.between(1, 2) }, () => insist(batch, key, nodeOf))
+      answers.push(...(await Promise.all(tries))[0]!)
+    }
+  }
+  const load = Promise.all(Array.from({ length: 10 }, call))
+  for (let kills = 0; kills < 12; kills++) {
+    const [oldest] = world.nodes
+    await Promise.all([world.start(), sleep(dice.between(0, 500))])
+    oldest!.kill()
+    await oldest!.bury()
+  }
+  goesOn = false
+  await load
+  const [counts, tries] = [tally(answers), tally(world.logs.requests)]
+  console.log(`${batches} batches`, counts, tries)
+  expect(counts.in_doubt).toBeGreaterThan(10)
+  expect(tries.lost).toBeGreaterThan(50)
+  expect(await world.verdict()).toEqual([])
+}, 300_000)
