@@ -288,8 +288,8 @@ test('grpc.health.v1 is open: check, list and watch', async () => {
     '',
     'verdict.v1.EmailService',
     'verdict.v1.EventService',
-    'verdict.v1.SuppressionService',
     'verdict.v1.StatsService',
+    'verdict.v1.SuppressionService',
     'verdict.v1.LimitsService',
   ])
 

@@ -85,7 +85,7 @@ export async function closedPort(): Promise<{ host: string; port: number }> {
 }
 
 /** What the other side sees a moment later. */
-export function eventually(check: () => void): Promise<void> {
+export function eventually<T>(check: () => T): Promise<T> {
   return vi.waitFor(check, { timeout: 2_000, interval: 10 })
 }
 
