@@ -33,7 +33,7 @@ export function createSchemas(comments: Comments) {
     refer(desc.name, () => ({
       description: comments.get(desc.typeName),
       type: 'object',
-      properties: Object.fromEntries(desc.fields.map((one) => [one.jsonName, field(one, side)])),
+      properties: Object.fromEntries(desc.fields.map((one) => [one.jsonName, property(one, side)])),
       required: desc.fields.filter((one) => isRequired(one, side)).map((one) => one.jsonName),
       ...(side === 'request' ? { additionalProperties: false } : {}),
     }))
@@ -60,6 +60,14 @@ export function createSchemas(comments: Comments) {
       return { description, ...(oneOrList ? { oneOf: [one, list] } : list) }
     }
     return { description, ...(nullWhenAbsent ? { oneOf: [one, { type: 'null' }] } : one) }
+  }
+
+  /** In a request `null` says the same as leaving the field out. */
+  function property(desc: DescField, side: Side): Schema {
+    const { description, ...schema } = field(desc, side)
+    if (side === 'answer' || isRequired(desc, side)) return { description, ...schema }
+    if (typeof schema.type === 'string') return { description, ...schema, type: [schema.type, 'null'] }
+    return { description, oneOf: [schema, { type: 'null' }] }
   }
 
   function value(desc: DescField, side: Side): Schema {
