@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
 import type { Logs, OpenRow, ProcessEvent } from '../reliability/logs.ts'
@@ -78,8 +79,12 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
   }
 
   async function terminate(): Promise<void> {
-    note({ event: 'terminated', inFlight: [...client.running].map(({ request }) => request) })
+    const inFlight = [...client.running]
+    note({ event: 'terminated', inFlight: inFlight.map(({ request }) => request) })
     await api.kill('SIGTERM')
+    // Its last words may still be on the way.
+    const untilMs = performance.now() + 2_000
+    while (inFlight.some((entry) => client.running.has(entry)) && performance.now() < untilMs) await sleep(10)
     client.close()
     await wire.close()
   }
