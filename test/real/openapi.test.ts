@@ -110,6 +110,16 @@ include-path = "/api/v1/emails/batch"
 checks.negative_data_rejection.enabled = false
 `
 
+type Document = { paths: Record<string, Record<string, { parameters?: { name?: string }[] }>> }
+
+/** A repeated Idempotency-Key is answered with its first answer whatever the body is: what is wrong with a body could not be told. */
+function withoutKeys(document: unknown): unknown {
+  for (const operation of Object.values((document as Document).paths).flatMap((path) => Object.values(path))) {
+    operation.parameters = operation.parameters?.filter(({ name }) => name !== 'Idempotency-Key')
+  }
+  return document
+}
+
 test('schemathesis finds nothing against a running instance', async () => {
   await startProductWithoutInternet()
   const { body } = await product.send({ to: 'delivered@simulator.test' })
@@ -123,9 +133,11 @@ test('schemathesis finds nothing against a running instance', async () => {
   for (const { status, output } of prepared) expect(status, output).toBe(0)
 
   const { url } = product.api
+  const document = join(folder, 'document.json')
+  await writeFile(document, JSON.stringify(withoutKeys(await (await fetch(`${url}/api/v1/openapi.json`)).json())))
   const key = `Authorization: Bearer ${account.key}`
   const options = ['--url', url, '--header', key, '--max-examples', '200', '--seed', '1', '--no-color']
-  const { status, output } = await run(`${python}/schemathesis`, 'run', `${url}/api/v1/openapi.json`, ...options)
+  const { status, output } = await run(`${python}/schemathesis`, 'run', document, ...options)
   expect(status, output).toBe(0)
   const cases = Number(/Test cases:\s+(\d+) generated/.exec(output)?.[1])
   expect(cases).toBeGreaterThan(500)
