@@ -14,15 +14,20 @@ export const add = command({
   options: {
     account: accountOption,
     verified: { type: 'boolean', help: 'the records are published: the domain may send from now on' },
+    'no-warm-up': {
+      type: 'boolean',
+      help: 'the domain is known to mailbox providers: no daily limit in its first days',
+    },
   },
   examples: ['verdict domains add example.com', 'verdict domains add example.com --verified'],
-  async run({ account, verified }, [text]) {
+  async run({ account, verified, 'no-warm-up': isWarm }, [text]) {
     const name = readDomainName(text!)
     if (!name) throw new Failure('usage', `${text} is not a domain that can send, such as example.com.`)
     const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
     const domain = await withDatabase(async (db, clock) => {
       const { id: accountId } = await chooseAccount(db, account)
-      return createDomain({ db, sealer, clock }, { accountId, name, status: verified ? 'verified' : 'pending' })
+      const status = verified ? 'verified' : 'pending'
+      return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp: !isWarm })
     })
     const records = published(domain)
     return { json: view(domain, records), text: instructions(domain, records) }

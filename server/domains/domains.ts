@@ -36,13 +36,15 @@ export async function createDomain(
   await db.transaction(async (tx) => {
     const row = { id, accountId, name, warmsUp, ...(status === 'verified' ? verified : { status }) }
     const made = await tx.insert(domains).values(row).onConflictDoNothing().returning({ id: domains.id })
+    const same = and(eq(domains.accountId, accountId), eq(domains.name, name))
     if (made.length > 0) await tx.insert(dkimKeys).values(key)
     else if (status === 'verified') {
       await tx
         .update(domains)
         .set(verified)
-        .where(and(eq(domains.accountId, accountId), eq(domains.name, name), ne(domains.status, 'verified')))
+        .where(and(same, ne(domains.status, 'verified')))
     }
+    if (!warmsUp) await tx.update(domains).set({ warmsUp }).where(same)
   })
   return (await findDomain(db, accountId, name))!
 }

@@ -135,3 +135,12 @@ test('many sends from one domain read it once, and see a change within 5 s', asy
     await sleep(20)
   }
 })
+
+test('a domain warms up unless it is said to be known, also when that is said later', async () => {
+  const known = (name: string) =>
+    createDomain({ db, sealer, clock }, { accountId, name, status: 'verified', warmsUp: false })
+  expect((await add('young.example', 'verified')).warmsUp).toBe(true)
+  expect((await known('old.example')).warmsUp).toBe(false)
+  expect((await known('young.example')).warmsUp).toBe(false)
+  expect((await add('young.example', 'verified')).warmsUp).toBe(false)
+})
