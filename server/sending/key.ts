@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
 import type { KeyToTake } from './claim.ts'
 
@@ -19,7 +19,7 @@ export const keyScope = (method: string, sandbox: boolean) => `${method}/${sandb
 
 /** SHA-256 of a request, in hex. */
 export function hashOf<Desc extends DescMessage>(desc: Desc, request: MessageShape<Desc>): string {
-  return createHash('sha256').update(toBinary(desc, request)).digest('hex')
+  return hash('sha256', toBinary(desc, request), 'hex')
 }
 
 /** For what has a key: it goes on when its caller leaves, since the repeat that follows finds its answer. */

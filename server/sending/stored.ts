@@ -1,5 +1,5 @@
 import { create, fromJson, type JsonValue } from '@bufbuild/protobuf'
-import { and, eq, gte, inArray, lte } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { CheckSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import {
   type RecipientOutcome,
@@ -10,7 +10,7 @@ import {
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { inTime } from '../db/in-time.ts'
-import { messages, recipients } from '../db/schema.ts'
+import { recipients } from '../db/schema.ts'
 import { answer } from './answer.ts'
 import { reasonWords, statusWords } from './outcome.ts'
 
@@ -26,25 +26,23 @@ export async function storedOutcomes(db: Database, messageId: string): Promise<R
   return rows.map(outcomeOfRow)
 }
 
+// The bounds are what keeps the look-up to the days that can hold the ids, and only a plan made for them looks at no other day: these
+// are not prepared.
+const IDS = 'between $2 and $3'
+const SENDS = `select id, sandbox, checks from messages where id = any($1) and id ${IDS}`
+const OUTCOMES = `
+  select message_id as "messageId", email, status, reason, retryable, in_doubt as "inDoubt", smtp, suppression
+  from recipients where message_id = any($1) and message_id ${IDS} order by message_id, position`
+
 /** The answer of a send as history has it, undefined while it runs. Two statements serve all who ask at the same moment. */
 export function storedAnswers(db: Database): (messageId: string) => Promise<SendResponse | undefined> {
   const read = collector<{ json: string }, SendResponse | undefined>(async (asked) => {
     const ids = asked.map(({ json }) => json)
     const sorted = ids.toSorted()
-    const [first, last] = [sorted[0]!, sorted.at(-1)!]
-    // The bounds are what keeps the look-up to the days that can hold the ids.
+    const parameters = [`{${sorted}}`, sorted[0]!, sorted.at(-1)!]
     const [sends, outcomes] = await Promise.all([
-      db
-        .select({ id: messages.id, sandbox: messages.sandbox, checks: messages.checks })
-        .from(messages)
-        .where(and(gte(messages.id, first), lte(messages.id, last), inArray(messages.id, ids))),
-      db
-        .select()
-        .from(recipients)
-        .where(
-          and(gte(recipients.messageId, first), lte(recipients.messageId, last), inArray(recipients.messageId, ids)),
-        )
-        .orderBy(recipients.messageId, recipients.position),
+      db.$client.unsafe(SENDS, parameters),
+      db.$client.unsafe<(Outcome & { messageId: string })[]>(OUTCOMES, parameters),
     ])
     const byMessage = Map.groupBy(outcomes, (row) => row.messageId)
     const answers = new Map(
@@ -60,7 +58,9 @@ export function storedAnswers(db: Database): (messageId: string) => Promise<Send
 
 const readChecks = (checks: unknown) => (checks as JsonValue[]).map((check) => fromJson(CheckSchema, check))
 
-export function outcomeOfRow(row: typeof recipients.$inferSelect): RecipientOutcome {
+type Outcome = Omit<typeof recipients.$inferSelect, 'messageId' | 'position' | 'eventId'>
+
+export function outcomeOfRow(row: Outcome): RecipientOutcome {
   return create(RecipientOutcomeSchema, {
     email: row.email,
     status: statusWords.value(row.status),
