@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-/** `npm run faults`: the long fault runs, about ten minutes. */
+/** `npm run faults`: the long fault runs, about twenty minutes. */
 export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],
