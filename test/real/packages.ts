@@ -11,7 +11,6 @@ export const PACKAGES: Record<string, string> = {
   openssl: 'makes certificates',
   curl: 'the plainest client',
   libfaketime: 'clocks that are wrong, and jump',
-  faketime: 'a node whose clock is wrong',
   'python3-venv': 'for schemathesis',
 }
 
