@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 const CHECKS: [name: string, command: string][] = [
   ['generated code is clean', 'node dev/gen.ts --check'],
   ['contract: lint and format', 'buf lint && buf format --diff --exit-code --path proto/verdict'],
-  ['format and lint', 'biome ci --error-on-warnings .'],
+  ['format and lint', 'biome ci --colors=off --error-on-warnings .'],
   ['types', 'tsc --noEmit'],
   ['tests', 'vitest run --project unit'],
 ]
