@@ -1,11 +1,14 @@
 import { defineConfig } from 'vitest/config'
 
-/** Tests that start whole processes and take their time. The other ones are the fast loop of `npm run check`. */
+/** Tests that start whole processes, or wait long for what must not come. The other ones are the fast loop of `npm run check`. */
 const PROCESSES = [
   'test/dev/**/*.test.ts',
+  'test/db/sockets.test.ts',
   'test/docs/**/*.test.ts',
   'test/e2e/**/*.test.ts',
   'test/cli/verdict.test.ts',
+  'test/http/hostile.test.ts',
+  'test/simulator/**/*.test.ts',
   'test/faults/quick/**/*.test.ts',
 ]
 /** Run by configurations of their own. */
