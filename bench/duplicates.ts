@@ -59,5 +59,8 @@ export async function run({ peer }: RunOptions): Promise<Report> {
 
 /** Requests that have nothing to do with the key: dry runs, some at a time. */
 function dryRuns(product: Product, requests: number) {
-  return { ...sendRun(product, { bytes: BYTES, connections: OTHERS_IN_FLIGHT, requests }), path: '/api/v1/emails/validate' }
+  return {
+    ...sendRun(product, { bytes: BYTES, connections: OTHERS_IN_FLIGHT, requests }),
+    path: '/api/v1/emails/validate',
+  }
 }
