@@ -30,6 +30,8 @@ export function connect(url: string, { connections = 10, statementMs = 15_000 }:
       enable_seqscan: 'off',
       enable_hashjoin: 'off',
       enable_mergejoin: 'off',
+      // Before PostgreSQL 18 "off" means "at a price of 10,000,000,000", at which every plan would be compiled first, for a second or two.
+      jit: 'off',
       statement_timeout: statementMs,
       idle_in_transaction_session_timeout: statementMs,
       // The locks of a machine that went without a word are free within half a minute.
