@@ -63,7 +63,9 @@ export function readCursor<Desc extends DescMessage>(
   if (request.cursor === undefined) return undefined
   const raw = Buffer.from(request.cursor, 'base64url')
   const bytes = raw.subarray(0, -DIGEST_BYTES)
-  if (bytes.length !== 16 || !raw.subarray(-DIGEST_BYTES).equals(cursorDigest(bytes, desc, request))) {
+  // The decoder passes over what is not base64url: only what reads back the same was given out here.
+  const isOurs = raw.toString('base64url') === request.cursor
+  if (!isOurs || bytes.length !== 16 || !raw.subarray(-DIGEST_BYTES).equals(cursorDigest(bytes, desc, request))) {
     throw refuse(
       'cursor',
       'is not a next_cursor of these filters. Take it from the page before, or leave it out to start anew',

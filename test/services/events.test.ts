@@ -103,6 +103,9 @@ test('a cursor of other filters, or one that was tampered with, is refused', asy
   expect((await list(`limit=1&status=bounced&cursor=${cursor}`)).status).toBe(400)
   const changed = cursor.slice(0, 9) + (cursor[9] === 'A' ? 'B' : 'A') + cursor.slice(10)
   expect((await list(`limit=1&cursor=${changed}`)).status).toBe(400)
+  for (const added of [`${cursor}x`, `%20${cursor}`, `${cursor}%3D`, `${cursor.slice(0, 9)}%20${cursor.slice(9)}`]) {
+    expect((await list(`limit=1&cursor=${added}`)).status).toBe(400)
+  }
 })
 
 test('another account sees none of them', async () => {
