@@ -54,10 +54,11 @@ function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Inter
 
 /** A function of its own, so that nothing of the JSON is left when the implementation waits for a mail server. */
 function requestReader(binding: Binding, limits: BodyLimits) {
-  const { method, inPath, hasBody } = binding
+  const { method, verb, inPath, hasBody } = binding
   const query = hasBody ? new Map() : queryFields(method.input, inPath)
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
     const asked = readQuery(query, call.raw.url!)
+    if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
     const { message, faults, itemFaults } = read(binding, hasBody ? await readJson(call, limits) : asked, params)
     if (faults.length > 0) throw refusal(faults)
     if (itemFaults.size > 0) call.values.set(itemFaultsKey, itemFaults)
@@ -82,6 +83,13 @@ async function readJson(call: Call, limits: BodyLimits): Promise<unknown> {
   }
   const json = parseJson(await readBody(call, limits))
   return json === undefined ? {} : json
+}
+
+/** A body that nobody reads may be what the caller meant: a removal for one tenant would become one for all. */
+async function refuseBody(call: Call, limits: BodyLimits): Promise<void> {
+  const body = (await readBody(call, limits)).toString('latin1').trim()
+  if (body === '' || body === '{}') return
+  throw fail('invalid_payload', 'This method takes no body. Its parameters stand in the path and in the query string.')
 }
 
 function read({ method, inPath, bareList }: Binding, json: unknown, params: Record<string, string>) {

@@ -39,9 +39,11 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
   const { db, matchingForm } = parts
 
   function readEmail(text: string): string {
+    if (text === '') throw refuse('email', 'is required')
     const email = matchingForm(text)
-    if (email === undefined) throw refuse('email', 'is not an email address. Expected something like ann@example.com')
-    return email
+    if (email !== undefined) return email
+    const message = 'is not an email address. Expected something like ann@example.com'
+    throw fail('invalid_address', `email ${message}.`, { fields: [{ field: 'email', message }] })
   }
 
   /** In slices: 10,000 texts that are made to be slow to read would keep everybody else waiting for a second. */
