@@ -113,18 +113,11 @@ async function serve(config: Config): Promise<void> {
         EmailService,
         emailService({ db, clock, send, idempotency, sendBatch, batchKeys, hashAddress: createAddressHash(logKey) }),
       ),
-      createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock })),
+      createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock, matchingForm: formOf })),
       createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
-        suppressionService({
-          db,
-          clock,
-          matchingForm: (text) => {
-            const address = parseAddress(text)
-            return address && matchingForm(address)
-          },
-        }),
+        suppressionService({ db, clock, matchingForm: formOf }),
       ),
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits: config.limits })),
     ],
@@ -169,4 +162,10 @@ async function serve(config: Config): Promise<void> {
       if (!app.draining.aborted) void drain()
     })
   }
+}
+
+/** An address as addresses are matched; undefined for a text that is none. */
+function formOf(text: string): string | undefined {
+  const address = parseAddress(text)
+  return address && matchingForm(address)
 }

@@ -23,12 +23,23 @@ const LONGEST_SEND_MS = 120_000
 /** The last millisecond of the year 9999. */
 const MAX_TIME_MS = 253_402_300_799_999
 
-export function eventService({ db, clock }: { db: Database; clock: DatabaseClock }): ServiceImpl<typeof EventService> {
+export interface EventServiceParts {
+  db: Database
+  clock: DatabaseClock
+  /** An address as addresses are matched; undefined for a text that is none. */
+  matchingForm(text: string): string | undefined
+}
+
+export function eventService({ db, clock, matchingForm }: EventServiceParts): ServiceImpl<typeof EventService> {
   return {
     async listEvents(request, context) {
       const { accountId } = context.values.get(callerKey)!
       const limit = readLimit(request.limit)
-      const filters = [eq(events.accountId, accountId), gte(events.id, oldestKeptId(clock)), ...readFilters(request)]
+      const filters = [
+        eq(events.accountId, accountId),
+        gte(events.id, oldestKeptId(clock)),
+        ...readFilters(request, matchingForm),
+      ]
       const after = readCursor(ListEventsRequestSchema, request)
       if (after !== undefined) filters.push(lt(events.id, after))
       if (request.messageId !== undefined) filters.push(await eventsOfMessage(db, request.messageId))
@@ -45,8 +56,10 @@ export function eventService({ db, clock }: { db: Database; clock: DatabaseClock
   }
 }
 
-function readFilters(request: ListEventsRequest): SQL[] {
-  const { recipient, tenantId, sandbox } = request
+function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts['matchingForm']): SQL[] {
+  const { tenantId, sandbox } = request
+  // A text that is no address is nobody's: the list is empty.
+  const recipient = request.recipient === undefined ? undefined : (matchingForm(request.recipient) ?? '')
   const status = readWord('status', request.status, statusWords)
   const reason = readWord('reason', request.reason, reasonWords)
   const from = readTime('from', request.from)
@@ -54,7 +67,7 @@ function readFilters(request: ListEventsRequest): SQL[] {
   return [
     status === undefined ? undefined : eq(events.status, status),
     reason === undefined ? undefined : eq(events.reason, reason),
-    recipient === undefined ? undefined : sql`lower(${events.recipient}) = ${recipient.toLowerCase()}`,
+    recipient === undefined ? undefined : sql`lower(${events.recipient}) = ${recipient}`,
     tenantId === undefined ? undefined : eq(events.tenantId, tenantId),
     sandbox === undefined ? undefined : eq(events.sandbox, sandbox),
     from && gte(events.createdAt, from),

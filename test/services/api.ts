@@ -49,21 +49,14 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
           hashAddress: () => '0',
         }),
       ),
-      createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock })),
+      createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock, matchingForm: formOf })),
       createServiceImplSpec<typeof StatsService>(
         StatsService,
         statsService({ db, clock, breaker: createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }) }),
       ),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
-        suppressionService({
-          db,
-          clock,
-          matchingForm: (text) => {
-            const address = parseAddress(text)
-            return address && matchingForm(address)
-          },
-        }),
+        suppressionService({ db, clock, matchingForm: formOf }),
       ),
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],
@@ -112,4 +105,10 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
     await world.stop()
   }
   return { world, url: listener.url, keys, call, send, stop }
+}
+
+/** An address as addresses are matched; undefined for a text that is none. */
+function formOf(text: string): string | undefined {
+  const address = parseAddress(text)
+  return address && matchingForm(address)
 }

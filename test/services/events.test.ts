@@ -52,6 +52,15 @@ test.each([
   expect((await found(query)).sort()).toEqual([...recipients].sort())
 })
 
+test('a recipient is found by either way of writing an internationalised domain; what is no address is nobody', async () => {
+  await api.send({ to: 'Bob@bücher.invalid' })
+  const forms = ['bob@bücher.invalid', 'BOB@xn--bcher-kva.invalid']
+  for (const form of forms) {
+    expect(await found(`recipient=${encodeURIComponent(form)}`)).toEqual(['Bob@xn--bcher-kva.invalid'])
+  }
+  expect(await found('recipient=nonsense')).toEqual([])
+})
+
 test('the events of one message', async () => {
   const { json } = await list(`message_id=${first}`)
   expect(json.events.map((event: { message_id: string }) => event.message_id)).toEqual([first])
