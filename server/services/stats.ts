@@ -125,7 +125,10 @@ function readTime(field: string, text: string | undefined): number | undefined {
   // The parser takes the 30th of February for a day in March.
   const dayExists = date !== undefined && new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(-2))
   if (!Number.isNaN(ms) && dayExists) return ms
-  throw refuse(field, 'is not a date or a time of the years 1000 to 2999. Expected something like 2026-11-01 or 2026-11-01T12:00:00Z')
+  throw refuse(
+    field,
+    'is not a date or a time of the years 1000 to 2999. Expected something like 2026-11-01 or 2026-11-01T12:00:00Z',
+  )
 }
 
 function readDomain(text: string | undefined): string | undefined {
