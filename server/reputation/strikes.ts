@@ -17,7 +17,8 @@ const rule = (strike: Strike, { at, days }: { at: number; days: number | null })
 export const INTO_SUPPRESSIONS = `
   struck as (
     select o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
-      coalesce(o.smtp ->> 'reply', o.reason) as detail
+      coalesce(o.smtp ->> 'reply', o.reason) as detail,
+      row_number() over (partition by m.account_id, m.tenant_id, o.strike_email, o.strike order by o.event_id) as nth
     from outcome o join message m on m.id = o.message_id where o.strike is not null
   ),
   kept_strikes as (
@@ -31,7 +32,7 @@ export const INTO_SUPPRESSIONS = `
     from struck s join (values ${Object.entries(STRIKES)
       .map(([strike, at]) => rule(strike as Strike, at))
       .join(', ')}) as rule(strike, at, lasts) on rule.strike = s.strike
-    where rule.at <= 1 + (
+    where rule.at <= s.nth + (
       select count(*) from suppression_strikes k
       where k.account_id = s.account_id and k.email = s.email and k.tenant_id = s.tenant_id and k.kind = s.strike
         and k.created_at > now() - interval '7 days')

@@ -127,6 +127,12 @@ test.each([{ rcpt: '550 5.7.1 blocked' }, { rcpt: '451 4.3.0 later' }, { dot: 'c
   },
 )
 
+test('strikes of one commit count one after the other', async () => {
+  script(world, { rcpt: '550 no' })
+  await send({ to: ['ann@example.net', 'Ann@example.net'] })
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+})
+
 test('the simulator suppresses nothing', async () => {
   for (const _ of [1, 2, 3])
     await send({ to: ['mailbox_full@simulator.test', 'mailbox_does_not_exist@simulator.test'] })
