@@ -53,8 +53,8 @@ export const takesKeys = (from: string) => `
     returning message_id
   )`
 
-// Locks are taken in this order everywhere: warm-up, keys, messages, recipients. The rows of the warm-up are locked before they are
-// read, so that no two statements let the same email through.
+// Locks are taken in this order everywhere: warm-up, keys, each sorted; what gives them back (release.ts) has taken its messages before,
+// which are new here. The rows of the warm-up are locked before they are read, so that no two statements let the same email through.
 const CLAIM = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(

@@ -1,18 +1,23 @@
 import type { Database } from '../db/connect.ts'
 
+// Locks in the order of the claims: the warm-up, which is counted so that it goes first, then the keys, each sorted.
+
 /** Frees the keys of the messages in the CTE `released`, and gives back what they had taken of a warm-up. */
 export const GIVES_BACK = `
   given_back as (
     update warm_ups w set emails = w.emails - r.emails
     from (
       select account_id, domain, warm_up_day as day, sum(warm_up_emails) as emails from released
-      where warm_up_day is not null group by 1, 2, 3
+      where warm_up_day is not null group by 1, 2, 3 order by 1, 2, 3
     ) r
     where w.account_id = r.account_id and w.domain = r.domain and w.day = r.day
+    returning true
   ),
   freed as (
-    delete from idempotency_keys k using released r
-    where k.account_id = r.account_id and k.scope = r.key_scope and k.key = r.key and k.message_id = r.id
+    delete from idempotency_keys k
+    using (select account_id, key_scope, key, id from released order by 1, 2, 3) r
+    where (select count(*) from given_back) >= 0
+      and k.account_id = r.account_id and k.scope = r.key_scope and k.key = r.key and k.message_id = r.id
   )`
 
 // One statement: no lock waits for this process to say its next word.

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { connect } from '../../server/db/connect.ts'
+import { newId } from '../../server/db/ids.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { dailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
@@ -127,4 +128,30 @@ test('warm-up: the sweeper gives back what a crash left without a marker, and no
   }
   expect(await sweep(world.db)).toEqual({ settled: 1, released: 2 })
   expect(await sentToday()).toBe(86)
+})
+
+test('warm-up: what is given back is locked in the order of the claims, and before any key', async () => {
+  const sql = world.db.$client
+  const domains = Array.from({ length: 12 }, (_, i) => `d${String(i).padStart(2, '0')}.test`)
+  for (const domain of domains.toReversed()) {
+    const id = newId(Date.now())
+    await sql`insert into warm_ups values (${world.account.id}, ${domain}, ${today()}, 1)`
+    await sql`insert into idempotency_keys values (${world.account.id}, 'send/live', ${domain}, ${id}, '', now() + interval '1 hour')`
+    await sql`insert into open_messages
+      (id, account_id, claim, lease_until, created_at, region, domain, request, key_scope, key, warm_up_day, warm_up_emails)
+      values (${id}, ${world.account.id}, ${id}, now() - interval '1 second', now(), 'eu', ${domain}, '{}', 'send/live',
+        ${domain}, ${today()}, 1)`
+  }
+  let swept: Promise<unknown> | undefined
+  await sql.begin(async (claiming) => {
+    await claiming`select from warm_ups where domain = ${domains[0]!} for update`
+    swept = sweep(world.db)
+    await expect
+      .poll(() => sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+      .not.toHaveLength(0)
+    expect(await claiming`select from warm_ups for update skip locked`).toHaveLength(12)
+    expect(await claiming`select from idempotency_keys for update skip locked`).toHaveLength(12)
+  })
+  expect(await swept).toEqual({ settled: 0, released: 12 })
+  expect(await sql`select from idempotency_keys`).toHaveLength(0)
 })
