@@ -91,6 +91,7 @@ const WITH_BODY: ErrorReason[] = ['payload_too_large', 'unsupported_media_type']
 const IN_PATH: ErrorReason[] = ['not_found']
 const OF_HISTORY: ErrorReason[] = ['event_expired']
 const OF_SENDING: ErrorReason[] = ['invalid_address', 'domain_not_verified']
+const OF_ADDRESSES: ErrorReason[] = ['invalid_address']
 
 /** The errors an operation can answer with, by status. */
 function errorResponses({ method, hasBody, inPath }: Binding): Record<string, object> {
@@ -102,6 +103,7 @@ function errorResponses({ method, hasBody, inPath }: Binding): Record<string, ob
     ...(inPath.length > 0 ? IN_PATH : []),
     ...(inPath.length > 0 && /^(emails|events)\./.test(asked) ? OF_HISTORY : []),
     ...(asked === 'emails.send' ? OF_SENDING : []),
+    ...(method.input.fields.some(({ jsonName }) => jsonName === 'email') ? OF_ADDRESSES : []),
   ]
   const byStatus = Map.groupBy(reasons, (reason) => ERRORS[reason].status)
   return Object.fromEntries([...byStatus].map(([status, reasons]) => [status, errorResponse(reasons)]))

@@ -114,7 +114,7 @@ export type SendRequest = Message<"verdict.v1.SendRequest"> & {
   headers: { [key: string]: string };
 
   /**
-   * One of your own customers, 1 to 128 printable characters. Scopes suppression lists and filters events.
+   * One of your own customers, 1 to 128 printable characters. Has suppression lists of its own, and filters events and statistics.
    *
    * @generated from field: optional string tenant_id = 9 [json_name = "tenant_id"];
    */
@@ -156,21 +156,22 @@ export type SendResponse = Message<"verdict.v1.SendResponse"> & {
   reason?: Reason | undefined;
 
   /**
-   * True when the message may be sent again as a new send (`temporary_failure`).
+   * True when the message may be sent again as a new send (`temporary_failure`). With several recipients it stands with each.
    *
    * @generated from field: optional bool retryable = 4;
    */
   retryable?: boolean | undefined;
 
   /**
-   * True when the reply to the final dot was lost: the message may or may not have arrived. It is never sent again.
+   * True when the reply to the final dot was lost, for any of the recipients: the message may or may not have arrived. It is
+   * never sent again.
    *
    * @generated from field: optional bool in_doubt = 5 [json_name = "in_doubt"];
    */
   inDoubt?: boolean | undefined;
 
   /**
-   * What the recipient's server said, when one was asked.
+   * What the server of the only recipient said, when one was asked. With several recipients it stands with each.
    *
    * @generated from field: verdict.v1.SmtpEvidence smtp = 6;
    */
@@ -333,7 +334,7 @@ export type BatchItem = Message<"verdict.v1.BatchItem"> & {
   headers: { [key: string]: string };
 
   /**
-   * One of your own customers, 1 to 128 printable characters. Scopes suppression lists and filters events.
+   * One of your own customers, 1 to 128 printable characters. Has suppression lists of its own, and filters events and statistics.
    *
    * @generated from field: optional string tenant_id = 9 [json_name = "tenant_id"];
    */
@@ -419,21 +420,22 @@ export type BatchResult = Message<"verdict.v1.BatchResult"> & {
   reason?: Reason | undefined;
 
   /**
-   * True when the message may be sent again as a new send (`temporary_failure`).
+   * True when the message may be sent again as a new send (`temporary_failure`). With several recipients it stands with each.
    *
    * @generated from field: optional bool retryable = 5;
    */
   retryable?: boolean | undefined;
 
   /**
-   * True when the reply to the final dot was lost: the message may or may not have arrived. It is never sent again.
+   * True when the reply to the final dot was lost, for any of the recipients: the message may or may not have arrived. It is
+   * never sent again.
    *
    * @generated from field: optional bool in_doubt = 6 [json_name = "in_doubt"];
    */
   inDoubt?: boolean | undefined;
 
   /**
-   * What the recipient's server said, when one was asked.
+   * What the server of the only recipient said, when one was asked. With several recipients it stands with each.
    *
    * @generated from field: verdict.v1.SmtpEvidence smtp = 7;
    */

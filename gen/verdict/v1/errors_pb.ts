@@ -91,7 +91,7 @@ export const ErrorReason = {
   INSUFFICIENT_SCOPE: 5,
 
   /**
-   * 404: no such path, or no such message in this account.
+   * 404: no such path, or no such message or suppression entry in this account.
    *
    * @generated from enum value: ERROR_REASON_NOT_FOUND = 6;
    */
@@ -119,7 +119,7 @@ export const ErrorReason = {
   PAYLOAD_TOO_LARGE: 9,
 
   /**
-   * 415: the body is not JSON.
+   * 415: the body is not JSON in UTF-8, or it is compressed.
    *
    * @generated from enum value: ERROR_REASON_UNSUPPORTED_MEDIA_TYPE = 10;
    */

@@ -48,7 +48,7 @@ export type ListEventsRequest = Message<"verdict.v1.ListEventsRequest"> & {
   reason?: Reason | undefined;
 
   /**
-   * Events of this recipient address, in any case.
+   * Events of this recipient address, in any case, its domain in either form.
    *
    * @generated from field: optional string recipient = 4;
    */
@@ -69,14 +69,14 @@ export type ListEventsRequest = Message<"verdict.v1.ListEventsRequest"> & {
   sandbox?: boolean | undefined;
 
   /**
-   * Events at or after this time.
+   * Events at or after this time. In JSON with an offset, `2026-11-01T12:00:00Z`, or a date, which is its first moment in UTC.
    *
    * @generated from field: google.protobuf.Timestamp from = 7;
    */
   from?: Timestamp | undefined;
 
   /**
-   * Events before this time.
+   * Events before this time, written like `from`.
    *
    * @generated from field: google.protobuf.Timestamp to = 8;
    */

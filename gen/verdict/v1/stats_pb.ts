@@ -174,7 +174,7 @@ export type StatsTotals = Message<"verdict.v1.StatsTotals"> & {
   rejected: number;
 
   /**
-   * Complaints of recipients, counted when they came.
+   * Complaints of recipients, counted when they came. The service receives none yet: 0.
    *
    * @generated from field: uint32 complaints = 5;
    */
