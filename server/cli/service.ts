@@ -77,7 +77,9 @@ export async function ask({ url, path, method, body, headers }: Call): Promise<R
     const { cause, message } = error as Error
     const why = (cause as NodeJS.ErrnoException)?.message || (cause as NodeJS.ErrnoException)?.code || message
     const wayOut =
-      url || process.env.VERDICT_URL ? '' : '\nIs npm start running? A service elsewhere is named by VERDICT_URL.'
+      url || process.env.VERDICT_URL
+        ? ''
+        : '\nIs npm start running? A service elsewhere, or on another port, is named by VERDICT_URL.'
     throw new Failure('unavailable', `${base} cannot be reached: ${why}${wayOut}`)
   }
 }
