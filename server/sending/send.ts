@@ -4,7 +4,7 @@ import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
-import { fail } from '../errors.ts'
+import { fail, NoAnswer } from '../errors.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { answer, type DryRunCheck } from './answer.ts'
 import {
@@ -120,13 +120,18 @@ export function createSend(parts: SendParts): Send {
       budgetMs: parts.sendBudgetMs,
       reference: claimed.messageId,
       signal,
-    })
+    }).catch((cause) => giveUp(claimed, cause))
     if (fault && !marked) {
       await undo(claimed)
       throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
     }
     const verdicts = { messageId: claimed.messageId, claim: claimed.claim, sizeBytes: composed.sizeBytes, outcomes }
     return answer(claimed.messageId, await record(verdicts, leaseUntilMs))
+  }
+
+  /** After a fault that nobody expected: what cannot be released may have been sent, and the sweeper will say so. */
+  async function giveUp(claimed: Claim, cause: unknown): Promise<never> {
+    throw (await undo(claimed)) ? cause : new NoAnswer({ cause })
   }
 
   /** A release that fails leaves the claim to the sweeper; what the caller is told stays the same. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { readId } from '../../server/db/ids.ts'
-import { reasonOf } from '../../server/errors.ts'
+import { NoAnswer, reasonOf } from '../../server/errors.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
 import { message, script, startWorld, type World } from './world.ts'
 
@@ -177,6 +177,25 @@ test('no free connection in time is our fault: 500 transient_failure, the claim 
   expect(settled.map(({ reason }) => reason)).toEqual(settled.map(() => Reason.CONNECTION_TIMEOUT))
   expect(await rows()).toEqual({ open: 0, messages: before.messages + 20 })
   engine.close()
+})
+
+test('a fault that nobody expected is never an answer after a marker; before it the claim is released', async () => {
+  const before = await rows()
+  const failing = (positions: number[]) =>
+    world.sendAlone({
+      engine: {
+        ...world.engine,
+        async deliver({ beforeDot }) {
+          if (positions.length > 0) await beforeDot(positions)
+          throw new Error('unexpected')
+        },
+      },
+    })
+  await expect(failing([])(message(), options())).rejects.toThrow('unexpected')
+  expect(await rows()).toEqual(before)
+  await expect(failing([0])(message(), options())).rejects.toBeInstanceOf(NoAnswer)
+  expect(await rows()).toEqual({ ...before, open: before.open + 1 })
+  await world.db.$client`truncate open_messages, open_recipients`
 })
 
 test('the caller who leaves before the marker stops the send; one who leaves after it does not', async () => {
