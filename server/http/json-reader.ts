@@ -93,7 +93,8 @@ function mapReader(field: DescField & { fieldKind: 'map' }): Reader {
     if (!isObject(json)) return blame(faults, path, 'must be an object')
     // Without a prototype, so that the key "__proto__" is a key like any other.
     const map: Record<string, unknown> = Object.create(null)
-    for (const name of Object.keys(json)) map[name] = read(json[name], `${path}.${name.slice(0, MAX_NAME)}`, faults)
+    for (const name of Object.keys(json))
+      map[name] = read(json[name], `${path}[${JSON.stringify(name.slice(0, MAX_NAME))}]`, faults)
     return map
   }
 }

@@ -55,7 +55,7 @@ function mapCheck(one: Check | undefined): Check {
   return (map: Record<string, never>, path, faults) => {
     for (const key of Object.keys(map)) {
       checkText(key as never, path, faults)
-      one?.(map[key]!, `${path}.${key.slice(0, 64)}`, faults)
+      one?.(map[key]!, `${path}[${JSON.stringify(key.slice(0, 64))}]`, faults)
     }
   }
 }

@@ -37,7 +37,7 @@ test('whatever the elements are, each keeps its place, and a good one is read', 
 test('paths begin within the element; one that is no object is named itself', () => {
   const { itemFaults } = read([GOOD, { to: [1], headers: { a: 1 } }, 7])
   expect([...itemFaults].map(([index, faults]) => [index, faults.map(({ field }) => field)])).toEqual([
-    [1, ['to[0]', 'headers.a']],
+    [1, ['to[0]', 'headers["a"]']],
     [2, ['emails[2]']],
   ])
 })
@@ -48,6 +48,6 @@ test('text that nothing can hold is told element by element', () => {
   expect(fields).toEqual([])
   expect([...items].map(([index, faults]) => [index, faults[0]!.field])).toEqual([
     [1, 'subject'],
-    [2, 'headers.X-A'],
+    [2, 'headers["X-A"]'],
   ])
 })

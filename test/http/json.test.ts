@@ -180,8 +180,8 @@ test('every fault has a path that leads to it', () => {
     'attachments[1].filename must be a string',
     'attachments[1].content must be a string of base64',
     'attachments[2] must be an object',
-    'headers.a must be a string',
-    'headers.b must be a string',
+    'headers["a"] must be a string',
+    'headers["b"] must be a string',
     'Reply-To is not a known field; did you mean "reply_to"?',
   ])
 })

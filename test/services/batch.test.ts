@@ -74,7 +74,7 @@ test.each<[what: string, email: unknown, error: string, field: string]>([
   ['an unknown field', item({ replyto: 'a@example.test' }), 'invalid_payload', 'replyto'],
   ['bad base64', item({ attachments: [{ filename: 'a', content: '!' }] }), 'invalid_payload', 'attachments[0].content'],
   ['a NUL character', item({ subject: 'a\0b' }), 'invalid_payload', 'subject'],
-  ['half a surrogate pair', item({ headers: { 'X-Half': '\ud800' } }), 'invalid_payload', 'headers.X-Half'],
+  ['half a surrogate pair', item({ headers: { 'X-Half': '\ud800' } }), 'invalid_payload', 'headers["X-Half"]'],
   ['an empty object', {}, 'invalid_payload', 'to'],
   ['a field that is missing', item({ subject: undefined }), 'invalid_payload', 'subject'],
   ['no recipient', item({ to: [] }), 'invalid_payload', 'to'],

@@ -21,7 +21,7 @@ export const file_verdict_v1_errors: GenFile = /*@__PURE__*/
  */
 export type FieldFault = Message<"verdict.v1.FieldFault"> & {
   /**
-   * Its path in JSON, such as `to[1]` or `attachments[0].content`.
+   * Its path in JSON, such as `to[1]`, `attachments[0].content` or `headers["X-Order"]`.
    *
    * @generated from field: string field = 1;
    */
