@@ -55,8 +55,8 @@ test('killed at the n-th message on the wire of one send, for every n', async ()
 test('killed at each point of a send under 20 others', async () => {
   const dice = diceFor('points')
   await withNodes(POINTS.length, async (node, i) => {
-    // Not at the first that comes there.
-    let passes = dice.between(0, 5)
+    // Not always at the first that comes there: sends share their statements, so there are few.
+    let passes = dice.between(0, 2)
     const { is, act } = POINTS[i]!
     await killAt(node, letters(`crowd-${i + 1}`, 20, dice), { is: (event) => is(event) && passes-- === 0, act })
   })

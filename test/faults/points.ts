@@ -8,7 +8,7 @@ export const MARKER = 'set marked_at ='
 export const RECORD = 'delete from open_messages m using input'
 /** Claim and record in one, for a send that never reaches SMTP. */
 export const SETTLE = 'json_to_recordset(m.recipients)'
-export const RELEASE = 'released as ('
+export const RELEASE = 'where id = $1 and claim = $2 for update'
 
 export interface Point {
   name: string
