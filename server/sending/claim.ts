@@ -55,6 +55,7 @@ export const takesKeys = (from: string) => `
 
 // Locks are taken in this order everywhere: warm-up, keys, each sorted; what gives them back (release.ts) has taken its messages before,
 // which are new here. The rows of the warm-up are locked before they are read, so that no two statements let the same email through.
+// The smallest messages are admitted first: where one does not fit, none does that is asked for after it.
 const CLAIM = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
@@ -68,7 +69,8 @@ const CLAIM = `
   ),
   admitted as materialized (
     select * from (
-      select i.*, sum(i.emails) over (partition by i.account_id, i.domain, i.day order by i.id) as asked from input i
+      select i.*, sum(i.emails) over (partition by i.account_id, i.domain, i.day order by i.emails, i.id) as asked
+      from input i
     ) i
     where i.day is null or i.asked <= i.daily_limit - (
       select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day)

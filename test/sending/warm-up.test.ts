@@ -5,6 +5,7 @@ import { newId } from '../../server/db/ids.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { dailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
+import { claimStep } from '../../server/sending/claim.ts'
 import { statusWords } from '../../server/sending/outcome.ts'
 import { sweep } from '../../server/sending/sweep.ts'
 import { message, script, startWorld, type World } from './world.ts'
@@ -87,6 +88,37 @@ test('warm-up: a message that would go over it is 429 as a whole, with retry_aft
   expect(Math.abs(Number(seconds) - midnight)).toBeLessThan(3)
   expect(await wordOf(send(message({ to: ['a@example.net'] }), options()))).toBe('delivered')
   expect(await sentToday()).toBe(500)
+})
+
+test('warm-up: of messages that are claimed together, one that does not fit keeps none out that does', async () => {
+  await used(494)
+  const claim = claimStep(world.db)
+  const claimOf = (emails: number, i: number) => {
+    const createdAtMs = world.clock.now() + i
+    const recipients = Array.from({ length: emails }, () => ({ eventId: newId(createdAtMs), email: 'ann@example.net' }))
+    const warmUp = { day: today(), dailyLimit: 500, emails }
+    const [messageId, accountId] = [newId(createdAtMs), world.account.id]
+    return {
+      messageId,
+      accountId,
+      claim: messageId,
+      leaseMs: 0,
+      createdAtMs,
+      region: 'eu',
+      domain: 'example.test',
+      request: {},
+      recipients,
+      warmUp,
+    }
+  }
+  // The first goes alone, and what waits for it goes together.
+  expect(await Promise.all([1, 6, 1].map((emails, i) => claim(claimOf(emails, i))))).toEqual([
+    'claimed',
+    'over_warm_up',
+    'claimed',
+  ])
+  expect(await sentToday()).toBe(496)
+  await sweep(world.db)
 })
 
 test('warm-up: what never reaches SMTP, dry runs and the simulator count nothing', async () => {
