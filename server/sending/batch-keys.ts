@@ -76,23 +76,22 @@ export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
         const response = fromBinary(SendBatchResponseSchema, found.answer)
         return { response, replayed: true, requestHash: found.request_hash }
       }
+      if (found?.running) continue
       const claim = randomUUID()
-      const [taken] = found?.running
-        ? []
-        : await ask(TAKE, [...name, key.requestHash, claim, leaseMs, keysOfItems(key)])
-      if (taken) return { response: await runAs(claim), replayed: false, requestHash: taken.request_hash }
-    }
-
-    async function runAs(claim: string): Promise<SendBatchResponse> {
-      // When either is lost, the lease ends by itself, and the messages keep their answers: what is answered here stays true.
+      // When it is lost, the lease ends by itself.
       const letGo = () => ask(LET_GO, [...name, claim]).catch(() => {})
-      const { response, isFinal } = await run().catch(async (error) => {
+      const lettingGo = async (error: unknown) => {
         await letGo()
         throw error
-      })
+      }
+      const taking = ask(TAKE, [...name, key.requestHash, claim, leaseMs, keysOfItems(key)])
+      const [taken] = await taking.catch(lettingGo)
+      if (!taken) continue
+      const { response, isFinal } = await run().catch(lettingGo)
+      // When either is lost, the messages keep their answers: what is answered here stays true.
       if (!isFinal) await letGo()
       else await ask(KEEP, [...name, claim, toBinary(SendBatchResponseSchema, response)]).catch(letGo)
-      return response
+      return { response, replayed: false, requestHash: taken.request_hash }
     }
   }
 

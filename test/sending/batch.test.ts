@@ -131,3 +131,24 @@ test('a key whose batch had no answer is free at once: a repeat asks its message
   expect(performance.now() - startedAtMs).toBeLessThan(1_000)
   expect((await batchKeys.once(key, () => run(1))).replayed).toBe(true)
 })
+
+test('a key whose taking had no answer of the database is free at once', async () => {
+  const { $client } = database.db
+  let lost = 0
+  const losing = new Proxy(database.db, {
+    get: (db, name) => (name === '$client' ? { unsafe } : Reflect.get(db, name)),
+  })
+  async function unsafe(...[statement, ...more]: Parameters<typeof $client.unsafe>) {
+    const rows = await $client.unsafe(statement, ...more)
+    if (statement.includes('insert into batch_keys') && lost++ === 0) throw new Error('connection lost')
+    return rows
+  }
+  const batchKeys = createBatchKeys(losing, leaseOf(30_000))
+  const key = { accountId: ACCOUNT, scope: 'sendBatch/live', key: 'lost', requestHash: '00', sandbox: false }
+  const { run, begun } = batchOf(async () => {})
+  await expect(batchKeys.once(key, () => run(1))).rejects.toThrow('connection lost')
+  expect(begun()).toBe(0)
+  const startedAtMs = performance.now()
+  expect((await batchKeys.once(key, () => run(1))).replayed).toBe(false)
+  expect(performance.now() - startedAtMs).toBeLessThan(1_000)
+}, 5_000)
