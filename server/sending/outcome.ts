@@ -91,13 +91,17 @@ export function summarise(outcomes: RecipientOutcome[]): { status: DeliveryStatu
 
 const HARD_STATUS = /^5\.1\.(1|3|6|10)$/
 
-/** What a bounce says against its address. The simulator's addresses and everything in doubt say nothing. */
+/**
+ * What a bounce says against its address. Nothing is said by the simulator's addresses, by what is in doubt, and by a status of a
+ * policy (5.7.x), whatever its words.
+ */
 function strikeOf({ email, reason, smtp, inDoubt }: RecipientOutcome): Strike | null {
   if (inDoubt || email.endsWith('@simulator.test')) return null
   if (reason === Reason.MAILBOX_FULL) return 'full'
   if (reason !== Reason.MAILBOX_DOES_NOT_EXIST) return null
   const { enhanced = '', reply = '' } = smtp ?? {}
-  const isHard = HARD_STATUS.test(enhanced) || (enhanced === '' && saysUserUnknown(reply))
+  if (enhanced.startsWith('5.7.')) return null
+  const isHard = HARD_STATUS.test(enhanced) || (enhanced !== '5.2.1' && saysUserUnknown(reply))
   return isHard ? 'hard' : 'mailbox'
 }
 

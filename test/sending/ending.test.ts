@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { mergeStatistics } from '../../server/reputation/roll-up.ts'
+import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
 import { message, script, startWorld, type World } from './world.ts'
 
 // What one commit holds beside the outcome: statistics, and what bounces say against an address.
@@ -64,23 +65,27 @@ const entries = () =>
   world.db.$client`select email, tenant_id, reason, message_id, detail,
     round(extract(epoch from expires_at - now()) / 86400)::int as days from suppressions order by email`
 
-test.each(['550 5.1.1 nobody', '550 5.1.10 nobody', '550 5.1.3 bad', '550 5.1.6 moved', '550 no such user here'])(
-  'a hard mailbox bounce (%s) suppresses at once, in the commit of the record',
-  async (rcpt) => {
-    script(world, { rcpt })
-    const first = await send({ to: ['Gone@Example.net'] })
-    expect(first.reason).toBe(Reason.MAILBOX_DOES_NOT_EXIST)
-    expect(await entries()).toMatchObject([{ email: 'gone@example.net', tenant_id: '', reason: 'bounce', days: null }])
-    world.exchanger.sessions.length = 0
-    const second = await send({ to: ['gone@example.NET'] })
-    expect(second).toMatchObject({
-      status: DeliveryStatus.REJECTED,
-      reason: Reason.SUPPRESSION_LIST,
-      suppression: { scope: SuppressionScope.ACCOUNT, cause: SuppressionReason.BOUNCE },
-    })
-    expect(world.exchanger.sessions).toHaveLength(0)
-  },
-)
+test.each([
+  '550 5.1.1 nobody',
+  '550 5.1.10 nobody',
+  '550 5.1.3 bad',
+  '550 5.1.6 moved',
+  '550 no such user here',
+  '550 5.0.0 user unknown',
+])('a hard mailbox bounce (%s) suppresses at once, in the commit of the record', async (rcpt) => {
+  script(world, { rcpt })
+  const first = await send({ to: ['Gone@Example.net'] })
+  expect(first.reason).toBe(Reason.MAILBOX_DOES_NOT_EXIST)
+  expect(await entries()).toMatchObject([{ email: 'gone@example.net', tenant_id: '', reason: 'bounce', days: null }])
+  world.exchanger.sessions.length = 0
+  const second = await send({ to: ['gone@example.NET'] })
+  expect(second).toMatchObject({
+    status: DeliveryStatus.REJECTED,
+    reason: Reason.SUPPRESSION_LIST,
+    suppression: { scope: SuppressionScope.ACCOUNT, cause: SuppressionReason.BOUNCE },
+  })
+  expect(world.exchanger.sessions).toHaveLength(0)
+})
 
 test('a bounce of a send with a tenant suppresses for that tenant alone', async () => {
   script(world, { rcpt: '550 5.1.1 nobody' })
@@ -92,16 +97,19 @@ test('a bounce of a send with a tenant suppresses for that tenant alone', async 
   expect((await send()).status).toBe(DeliveryStatus.DELIVERED)
 })
 
-test.each(['550 5.2.1 disabled', '550 no'])('%s suppresses at the second within 7 days', async (rcpt) => {
-  script(world, { rcpt })
-  await send()
-  expect(await entries()).toHaveLength(0)
-  await world.db.$client`update suppression_strikes set created_at = now() - interval '7 days 1 second'`
-  await send()
-  expect(await entries()).toHaveLength(0)
-  await send()
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
-})
+test.each(['550 5.2.1 disabled', '550 5.2.1 user unknown', '550 no'])(
+  '%s suppresses at the second within 7 days',
+  async (rcpt) => {
+    script(world, { rcpt })
+    await send()
+    expect(await entries()).toHaveLength(0)
+    await world.db.$client`update suppression_strikes set created_at = now() - interval '7 days 1 second'`
+    await send()
+    expect(await entries()).toHaveLength(0)
+    await send()
+    expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+  },
+)
 
 test('mailbox_full three times in 7 days suppresses for 7 days', async () => {
   script(world, { rcpt: '552 5.2.2 full' })
@@ -131,6 +139,11 @@ test('strikes of one commit count one after the other', async () => {
   script(world, { rcpt: '550 no' })
   await send({ to: ['ann@example.net', 'Ann@example.net'] })
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+})
+
+test('5.7.x never suppresses, even when its words say that the user is unknown', () => {
+  const unknown = { code: 550, enhanced: '5.7.1', reply: 'No such user!' }
+  expect(outcomeRow(bounced('ann@ya.ru', Reason.MAILBOX_DOES_NOT_EXIST, unknown), 0).strike).toBeNull()
 })
 
 test('the simulator suppresses nothing', async () => {
