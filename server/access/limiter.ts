@@ -65,6 +65,7 @@ export function createLimiter(db: Database): (accountId: string, perMinute: numb
   function takeHeld(caller: string): Place | undefined {
     const mine = held.get(caller) ?? []
     while (mine[0] && (mine[0].next > mine[0].last || performance.now() >= mine[0].validUntil)) mine.shift()
+    if (mine.length === 0) held.delete(caller)
     return mine[0] && give(mine[0])
   }
 

@@ -108,7 +108,7 @@ function checkSubject(subject: string, refuse: Refuse): void {
 }
 
 function checkBodies({ html, text }: SendRequest, refuse: Refuse): void {
-  if (!html && !text) refuse('html', 'or text is required')
+  if (!html && !text) refuse('html', 'or text is required: a message has a body')
   for (const [field, body] of Object.entries({ html, text })) {
     if (body === undefined) continue
     const bytes = Buffer.byteLength(body)
