@@ -1,23 +1,17 @@
 import type { DescMethod } from '@bufbuild/protobuf'
-import type { Caller, Rate } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { fail } from '../errors.ts'
 import { type Limits, tierOf } from '../limits.ts'
-import { createIdentify } from './identify.ts'
+import { createIdentify, type Visitor } from './identify.ts'
 import { lastUses } from './last-use.ts'
 import { createLimiter, usedUp } from './limiter.ts'
 import { mayCall, scopeOf } from './scopes.ts'
 
-export interface Call {
+export interface Call extends Visitor {
   /** undefined for what is served to every key, such as a path that does not exist. */
   method: DescMethod | undefined
-  /** The Authorization header. */
-  authorization: string | null
-  /** An IP address. */
-  remoteAddress: string
-  /** Is told what is left of the caller's requests, also when the call is refused for it. */
-  tellRate(rate: Rate): void
 }
 
 interface Parts {

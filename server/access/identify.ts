@@ -1,11 +1,10 @@
 import { eq } from 'drizzle-orm'
-import type { Caller } from '../caller.ts'
+import type { Caller, Rate } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { recent } from '../db/recent.ts'
 import { accounts, apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'
-import type { Call } from './gate.ts'
 import { hashKey, kindOfKey } from './key.ts'
 import { usedUp } from './limiter.ts'
 import { createStrangers } from './strangers.ts'
@@ -26,13 +25,23 @@ export interface KnownKey {
   lastUsedAtMs: number
 }
 
+/** Who calls, as far as the call says. */
+export interface Visitor {
+  /** The Authorization header. */
+  authorization: string | null
+  /** An IP address. */
+  remoteAddress: string
+  /** Is told what is left of the caller's requests, also when the call is refused for it. */
+  tellRate(rate: Rate): void
+}
+
 type Parts = { db: Database; clock: DatabaseClock }
 
 /**
  * Finds the valid key of a call. A call without one is counted by its address; past the limit of an address only keys are looked
  * at that have been valid before, so that a flood of made-up keys costs no query each and keeps nobody else out.
  */
-export function createIdentify({ db, clock }: Parts): (call: Call) => Promise<KnownKey> {
+export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<KnownKey> {
   const find = recent({ read: (hash) => readKey(db, hash), ...KEEP })
   const visit = createStrangers()
   const seen = new Set<string>()
