@@ -63,6 +63,27 @@ test('a call that comes on a kept connection during the drain is told that it is
   await closing
 })
 
+test('a call that has arrived while the server was too busy to read it is answered too', async () => {
+  const gateway = await startGateway()
+  const kept = await open(gateway.port)
+  kept.write(READYZ)
+  await once(kept, 'data')
+
+  const heard = hear(kept, 5_000)
+  const closing = gateway.listener.close({ timeoutMs: 10_000 })
+  setTimeout(() =>
+    // After this the timers come first, and only then what can be read.
+    setImmediate(() => {
+      kept.write(REQUEST)
+      const until = performance.now() + 1_000
+      while (performance.now() < until);
+    }),
+  )
+  const { status, json } = firstAnswer(await heard)
+  expect([status, json.error]).toEqual([500, 'transient_failure'])
+  await closing
+})
+
 test('readiness is false during the drain', async () => {
   const gateway = await startSlow()
   const kept = await open(gateway.port)
