@@ -23,8 +23,11 @@ export interface Product extends AsyncDisposable {
 
 const MAIN = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 
-/** So many API processes over a fresh embedded PostgreSQL; mail for `to.test` goes to the sink. Nothing is logged. */
-export async function startProduct(sink: Sink, { nodes = 1 } = {}): Promise<Product> {
+/** So many API processes over a fresh embedded PostgreSQL; mail for `to.test` goes to the sink, for `others.test` to `others`. Nothing is logged. */
+export async function startProduct(
+  sink: Sink,
+  { nodes = 1, others }: { nodes?: number; others?: Sink } = {},
+): Promise<Product> {
   await using parts = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'verdict-bench-'))
   const postgres = await startPostgres({ dataDir, temporary: true })
@@ -40,7 +43,7 @@ export async function startProduct(sink: Sink, { nodes = 1 } = {}): Promise<Prod
     PORT: '0',
     DATABASE_URL: postgres.url,
     ENCRYPTION_KEYS: encryptionKeys,
-    SMTP_ROUTES: `to.test=127.0.0.1:${sink.port}`,
+    SMTP_ROUTES: [`to.test=127.0.0.1:${sink.port}`, ...(others ? [`others.test=127.0.0.1:${others.port}`] : [])].join(),
     LOG_LEVEL: 'fatal',
   }
   const apis = await Promise.all(Array.from({ length: nodes }, () => startApi(env, parts)))

@@ -7,13 +7,18 @@ interface Sends {
   connections: number
   requests: number
   keys?: HttpRun['keys']
+  /** `b@to.test` when absent. */
+  to?: string
 }
 
 /** Sends of plain text to the sink. */
-export function sendRun({ port, key }: Product, { bytes, connections, requests, keys }: Sends): HttpRun {
+export function sendRun(
+  { port, key }: Product,
+  { bytes, connections, requests, keys, to = 'b@to.test' }: Sends,
+): HttpRun {
   const body = JSON.stringify({
     from: 'Bench <bench@example.test>',
-    to: 'b@to.test',
+    to,
     subject: 'Your order is on its way',
     text: `${'X'.repeat(78)}\r\n`.repeat(bytes / 80),
   })
