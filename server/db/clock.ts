@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Database } from './connect.ts'
+import { every } from './every.ts'
 
 /** The database's time, Unix milliseconds. A node whose own clock is wrong or jumps neither misses a partition nor expires a row. */
 export interface DatabaseClock {
@@ -19,6 +20,6 @@ export async function databaseClock(db: Database): Promise<DatabaseClock> {
   }
   await measure()
   // A failed measurement keeps the last offset: the monotonic clock drifts by less than a millisecond a minute.
-  const timer = setInterval(() => measure().catch(() => {}), MEASURE_EVERY_MS).unref()
-  return { now: () => offset + performance.now(), stop: () => clearInterval(timer) }
+  const { stop } = every(MEASURE_EVERY_MS, measure, () => {})
+  return { now: () => offset + performance.now(), stop }
 }

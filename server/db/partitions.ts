@@ -1,5 +1,6 @@
 import { sqlStateOf } from './collector.ts'
 import type { Database } from './connect.ts'
+import { every } from './every.ts'
 import { firstIdAt } from './ids.ts'
 import { HISTORY } from './schema.ts'
 
@@ -40,6 +41,5 @@ const MADE_ALREADY = ['42P07', '23505']
 
 /** Makes partitions every hour until stopped; a failure is reported and tried again an hour later, six days before it would matter. */
 export function keepPartitions(db: Database, report: (error: unknown) => void): { stop(): void } {
-  const timer = setInterval(() => makePartitions(db).catch(report), EVERY_MS).unref()
-  return { stop: () => clearInterval(timer) }
+  return every(EVERY_MS, () => makePartitions(db), report)
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../db/connect.ts'
+import { every } from '../db/every.ts'
 import { inTime } from '../db/in-time.ts'
 import { endsSends } from './ending.ts'
 import { GIVES_BACK } from './release.ts'
@@ -66,22 +67,12 @@ export async function sweepMessage(db: Database, messageId: string): Promise<voi
 
 /** Sweeps every five seconds until stopped. `report` hears of what was found and of rounds that failed (the next one tries again). */
 export function keepSweeping(db: Database, report: (found: Swept | { error: unknown }) => void): { stop(): void } {
-  let running = false
-  const round = async () => {
-    if (running) return
-    running = true
-    try {
-      for (;;) {
-        const found = await inTime(sweep(db), ROUND_MS)
-        if (found.settled + found.released > 0) report(found)
-        if (found.settled + found.released < MESSAGES_A_ROUND) break
-      }
-    } catch (error) {
-      report({ error })
-    } finally {
-      running = false
+  async function round(): Promise<void> {
+    for (;;) {
+      const found = await inTime(sweep(db), ROUND_MS)
+      if (found.settled + found.released > 0) report(found)
+      if (found.settled + found.released < MESSAGES_A_ROUND) break
     }
   }
-  const timer = setInterval(round, EVERY_MS).unref()
-  return { stop: () => clearInterval(timer) }
+  return every(EVERY_MS, round, (error) => report({ error }))
 }
