@@ -47,6 +47,12 @@ export function fail(
   return error
 }
 
+/** Refuses fields, each in words that follow its name: the first five in one sentence, all of them as details. */
+export function failFields(reason: ErrorReason, fields: FieldFault[]): ConnectError {
+  const sentence = fields.slice(0, 5).map(({ field, message }) => `${field} ${message}`)
+  return fail(reason, `${sentence.join('; ')}.`, { fields })
+}
+
 /** The word of an error made by `fail`, undefined for any other. */
 export function reasonOf(error: unknown): ErrorReason | undefined {
   if (!(error instanceof ConnectError)) return undefined

@@ -37,7 +37,7 @@ import { limitsService } from './services/limits.ts'
 import { statsService } from './services/stats.ts'
 import { suppressionService } from './services/suppression.ts'
 import { createSimulator } from './simulator/simulator.ts'
-import { matchingForm, parseAddress } from './smtp/address.ts'
+import { matchingFormOf } from './smtp/address.ts'
 import { createEngine } from './smtp/engine.ts'
 import { createResolver } from './smtp/resolver.ts'
 
@@ -113,11 +113,14 @@ async function serve(config: Config): Promise<void> {
         EmailService,
         emailService({ db, clock, send, idempotency, sendBatch, batchKeys, hashAddress: createAddressHash(logKey) }),
       ),
-      createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock, matchingForm: formOf })),
+      createServiceImplSpec<typeof EventService>(
+        EventService,
+        eventService({ db, clock, matchingForm: matchingFormOf }),
+      ),
       createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
-        suppressionService({ db, clock, matchingForm: formOf }),
+        suppressionService({ db, clock, matchingForm: matchingFormOf }),
       ),
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits: config.limits })),
     ],
@@ -162,10 +165,4 @@ async function serve(config: Config): Promise<void> {
       if (!app.draining.aborted) void drain()
     })
   }
-}
-
-/** An address as addresses are matched; undefined for a text that is none. */
-function formOf(text: string): string | undefined {
-  const address = parseAddress(text)
-  return address && matchingForm(address)
 }

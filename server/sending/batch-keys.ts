@@ -3,7 +3,8 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf'
 import { type SendBatchResponse, SendBatchResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { inTime } from '../db/in-time.ts'
-import { BATCH_START_MS, type BatchRun, derivedKey, MAX_BATCH } from './batch.ts'
+import { REQUEST_LIMITS } from '../limits.ts'
+import { BATCH_START_MS, type BatchRun, derivedKey } from './batch.ts'
 import type { IdempotencyKey } from './key.ts'
 import { type Answered, createSharing, type First, PATIENCE_MS, pauses } from './sharing.ts'
 
@@ -105,4 +106,4 @@ export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
 }
 
 const keysOfItems = ({ key, sandbox }: BatchKey) =>
-  JSON.stringify(Array.from({ length: MAX_BATCH }, (_, index) => derivedKey(key, index, sandbox)))
+  JSON.stringify(Array.from({ length: REQUEST_LIMITS.batchEmails }, (_, index) => derivedKey(key, index, sandbox)))

@@ -13,13 +13,11 @@ import {
 import { ErrorReason, ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { wordsOf } from '../db/words.ts'
-import { type FieldFault, fail, hideUnexpected, NoAnswer, wordsOfError } from '../errors.ts'
+import { type FieldFault, fail, failFields, hideUnexpected, NoAnswer, wordsOfError } from '../errors.ts'
 import type { Idempotency } from './idempotency.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope, NEVER } from './key.ts'
 import { readMessage } from './message.ts'
 import type { Send } from './send.ts'
-
-export const MAX_BATCH = 100
 
 /** What is not begun so long after its batch is not begun any more. */
 export const BATCH_START_MS = 60_000
@@ -101,7 +99,7 @@ export function createBatch({ send, idempotency, stopping, startMs = BATCH_START
 
   async function sendOne(email: BatchItem, index: number, options: BatchOptions & { untilMs: number }): Promise<Ended> {
     const faults = options.faults.get(index)
-    if (faults) throw invalid(faults)
+    if (faults) throw failFields('invalid_payload', faults)
     const { $typeName: _, ...fields } = email
     const request = create(SendRequestSchema, fields)
     const key = keyOf(email, request, index, options)
@@ -133,7 +131,7 @@ function keyOf(
 ): IdempotencyKey | undefined {
   if (own === undefined && batchKey === undefined) return undefined
   const fault = own === undefined ? undefined : keyFault(own)
-  if (fault) throw invalid([{ field: 'idempotency_key', message: fault }])
+  if (fault) throw failFields('invalid_payload', [{ field: 'idempotency_key', message: fault }])
   const name =
     own === undefined ? derivedKey(batchKey!, index, sandbox) : { scope: keyScope('send', sandbox), key: own }
   return { accountId, ...name, requestHash: hashOf(SendRequestSchema, request) }
@@ -159,11 +157,6 @@ function summaryOf(results: BatchResult[]) {
     rejected: having(DeliveryStatus.REJECTED),
     failed: having(undefined),
   })
-}
-
-function invalid(fields: FieldFault[]) {
-  const sentence = fields.slice(0, 5).map(({ field, message }) => `${field} ${message}`)
-  return fail('invalid_payload', `${sentence.join('; ')}.`, { fields })
 }
 
 const notBegun = (why: string) =>

@@ -1,5 +1,5 @@
 import type { Attachment, SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
-import { type FieldFault, fail } from '../errors.ts'
+import { type FieldFault, failFields } from '../errors.ts'
 import { type Address, hasControls, type Mailbox, parseAddress, parseMailbox } from '../smtp/address.ts'
 import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../smtp/headers.ts'
 
@@ -55,11 +55,7 @@ export function readMessage(request: SendRequest): Message {
 
   const fields = [...payload, ...addresses]
   if (fields.length > 0) {
-    const sentence = fields
-      .map(({ field, message }) => `${field} ${message}`)
-      .slice(0, 5)
-      .join('; ')
-    throw fail(payload.length > 0 ? 'invalid_payload' : 'invalid_address', `${sentence}.`, { fields })
+    throw failFields(payload.length > 0 ? 'invalid_payload' : 'invalid_address', fields)
   }
   return {
     to,
@@ -149,7 +145,13 @@ function checkHeaders(headers: Record<string, string>, refuse: Refuse): void {
 
 function checkTenant(tenantId: string | undefined, refuse: Refuse): void {
   if (tenantId === undefined) return
-  if (tenantId === '' || tenantId.length > LIMITS.tenantIdCharacters || hasControls(tenantId)) {
-    refuse('tenant_id', `must be 1 to ${LIMITS.tenantIdCharacters} printable characters`)
-  }
+  const fault = tenantFault(tenantId)
+  if (fault) refuse('tenant_id', fault)
+}
+
+/** What is wrong with the name of a tenant, in words. */
+export function tenantFault(tenantId: string): string | undefined {
+  const { tenantIdCharacters: most } = LIMITS
+  if (tenantId !== '' && tenantId.length <= most && !hasControls(tenantId)) return undefined
+  return `must be 1 to ${most} printable characters`
 }

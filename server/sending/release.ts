@@ -40,9 +40,8 @@ const RELEASE = `
   select id from released`
 
 /**
- * Release, for a fault of ours after the claim and before any marker: the message goes as if the request had never come,
- * and with it its key and its share of a warm-up. False,
- * and nothing is changed, when a marker is set or the claim is no longer ours.
+ * Release, for a fault of ours after the claim and before any marker: the message goes as if the request had never come, and with
+ * it its key and its share of a warm-up. False, and nothing is changed, when a marker is set or the claim is no longer ours.
  */
 export async function release(db: Database, messageId: string, claim: string): Promise<boolean> {
   const released = await db.$client.unsafe(RELEASE, [messageId, claim], { prepare: true })

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inTime } from '../db/in-time.ts'
 import { fail } from '../errors.ts'
 import type { IdempotencyKey } from './key.ts'
 
@@ -41,7 +42,7 @@ export function createSharing<Response>() {
         const other = running.get(name)
         if (!other) break
         try {
-          const { response, requestHash } = await before(untilMs, other.first)
+          const { response, requestHash } = await inTime(other.first, untilMs - performance.now(), tooLong)
           return { response, replayed: true, mismatch: requestHash !== key.requestHash }
         } catch (error) {
           // What was wrong with another request says nothing of this one.
@@ -69,12 +70,6 @@ export function pauses(untilMs: number): () => Promise<void> {
     await sleep(waitMs)
     waitMs = Math.min(waitMs * 2, POLL_MS.most)
   }
-}
-
-async function before<T>(untilMs: number, work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(tooLong()), Math.max(0, untilMs - performance.now()))
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
 const tooLong = () =>

@@ -1,7 +1,8 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import { type EmailService, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { callerKey, itemFaultsKey, logFieldsKey } from '../caller.ts'
-import { MAX_BATCH, type SendBatch } from '../sending/batch.ts'
+import { REQUEST_LIMITS } from '../limits.ts'
+import type { SendBatch } from '../sending/batch.ts'
 import type { BatchKeys } from '../sending/batch-keys.ts'
 import { NEVER } from '../sending/key.ts'
 import { refuse } from './listing.ts'
@@ -17,8 +18,8 @@ export function batchMethod({ sendBatch, batchKeys }: BatchMethodParts): Service
     const { emails } = request
     const { accountId } = context.values.get(callerKey)!
     const sandbox = isDryRun(context)
-    if (emails.length < 1 || emails.length > MAX_BATCH) {
-      throw refuse('emails', `holds ${emails.length} messages; a batch takes 1 to ${MAX_BATCH}`)
+    if (emails.length < 1 || emails.length > REQUEST_LIMITS.batchEmails) {
+      throw refuse('emails', `holds ${emails.length} messages; a batch takes 1 to ${REQUEST_LIMITS.batchEmails}`)
     }
     const log = context.values.get(logFieldsKey)
     const key = readKey(context, sandbox, SendBatchRequestSchema, request)

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
 import type { Words } from '../db/words.ts'
-import { fail } from '../errors.ts'
-import { LIMITS } from '../sending/message.ts'
+import { failFields } from '../errors.ts'
+import { tenantFault } from '../sending/message.ts'
 
 // What every list of the API has: filters, pages of 1 to 100, and a cursor that leads from one page to the next.
 
@@ -22,10 +22,9 @@ export function readWord<E extends number>(field: string, value: E | undefined, 
 }
 
 export function readTenant(tenantId: string | undefined): string | undefined {
-  if (tenantId === undefined) return undefined
-  const isPrintable = tenantId.isWellFormed() && !/\p{Cc}/u.test(tenantId)
-  if (tenantId !== '' && tenantId.length <= LIMITS.tenantIdCharacters && isPrintable) return tenantId
-  throw refuse('tenant_id', `must be 1 to ${LIMITS.tenantIdCharacters} printable characters`)
+  const fault = tenantId === undefined ? undefined : tenantFault(tenantId)
+  if (fault) throw refuse('tenant_id', fault)
+  return tenantId
 }
 
 // A cursor is the last id of its page and a digest that binds it to the filters, so that a page of another query is refused
@@ -81,5 +80,5 @@ function cursorDigest<Desc extends DescMessage>(id: Buffer, desc: Desc, request:
 }
 
 export function refuse(field: string, message: string) {
-  return fail('invalid_payload', `${field} ${message}.`, { fields: [{ field, message }] })
+  return failFields('invalid_payload', [{ field, message }])
 }

@@ -14,7 +14,8 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { showId } from '../db/ids.ts'
 import { EVERYBODY } from '../db/schema.ts'
-import { fail } from '../errors.ts'
+import { fail, failFields } from '../errors.ts'
+import { REQUEST_LIMITS } from '../limits.ts'
 import { suppressionReasonWords, suppressionScopeOf } from '../reputation/suppression.ts'
 import {
   addSuppressions,
@@ -25,7 +26,6 @@ import {
 } from '../reputation/suppression-list.ts'
 import { pageOf, readCursor, readLimit, readTenant, readWord, refuse } from './listing.ts'
 
-const MAX_IMPORT = 10_000
 const SLICE = 250
 
 export interface SuppressionServiceParts {
@@ -43,7 +43,7 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
     const email = matchingForm(text)
     if (email !== undefined) return email
     const message = 'is not an email address. Expected something like ann@example.com'
-    throw fail('invalid_address', `email ${message}.`, { fields: [{ field: 'email', message }] })
+    throw failFields('invalid_address', [{ field: 'email', message }])
   }
 
   /** In slices: 10,000 texts that are made to be slow to read would keep everybody else waiting for a second. */
@@ -59,7 +59,7 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
   return {
     async import({ emails, tenantId, reason = SuppressionReason.IMPORT }, context) {
       const { accountId } = context.values.get(callerKey)!
-      if (emails.length < 1 || emails.length > MAX_IMPORT) {
+      if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
         throw refuse('emails', `holds ${emails.length} addresses; an import takes 1 to 10,000`)
       }
       const list = { accountId, tenantId: readTenant(tenantId) }

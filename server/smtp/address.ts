@@ -59,6 +59,12 @@ export function matchingForm({ address }: Address): string {
   return address.toLowerCase()
 }
 
+/** The same of a text; undefined when it is no address. */
+export function matchingFormOf(text: string): string | undefined {
+  const address = parseAddress(text)
+  return address && matchingForm(address)
+}
+
 /** Top-level domains that are in no public DNS zone with mail: nothing sent there can arrive. */
 const SPECIAL_USE = new Set([
   'test', // RFC 6761

@@ -22,7 +22,7 @@ import { eventService } from '../../server/services/events.ts'
 import { limitsService } from '../../server/services/limits.ts'
 import { statsService } from '../../server/services/stats.ts'
 import { suppressionService } from '../../server/services/suppression.ts'
-import { matchingForm, parseAddress } from '../../server/smtp/address.ts'
+import { matchingFormOf } from '../../server/smtp/address.ts'
 import { startWorld } from '../sending/world.ts'
 
 export type Api = Awaited<ReturnType<typeof startApi>>
@@ -49,14 +49,17 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
           hashAddress: () => '0',
         }),
       ),
-      createServiceImplSpec<typeof EventService>(EventService, eventService({ db, clock, matchingForm: formOf })),
+      createServiceImplSpec<typeof EventService>(
+        EventService,
+        eventService({ db, clock, matchingForm: matchingFormOf }),
+      ),
       createServiceImplSpec<typeof StatsService>(
         StatsService,
         statsService({ db, clock, breaker: createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }) }),
       ),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
-        suppressionService({ db, clock, matchingForm: formOf }),
+        suppressionService({ db, clock, matchingForm: matchingFormOf }),
       ),
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],
@@ -105,10 +108,4 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
     await world.stop()
   }
   return { world, url: listener.url, keys, call, send, stop }
-}
-
-/** An address as addresses are matched; undefined for a text that is none. */
-function formOf(text: string): string | undefined {
-  const address = parseAddress(text)
-  return address && matchingForm(address)
 }
