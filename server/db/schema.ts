@@ -272,6 +272,7 @@ export const suppressions = pgTable(
   (t) => [
     uniqueIndex('suppressions_email').on(t.accountId, t.email, t.tenantId),
     index('suppressions_account').on(t.accountId, t.id),
+    index('suppressions_expiry').on(t.expiresAt).where(sql`expires_at is not null`),
     check('suppressions_reason', oneOf('reason', ['bounce', 'complaint', 'import', 'manual'])),
   ],
 )

@@ -135,6 +135,7 @@ CREATE INDEX "suppression_strikes_email" ON "suppression_strikes" USING btree ("
 CREATE INDEX "suppression_strikes_created" ON "suppression_strikes" USING btree ("created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "suppressions_email" ON "suppressions" USING btree ("account_id","email","tenant_id");--> statement-breakpoint
 CREATE INDEX "suppressions_account" ON "suppressions" USING btree ("account_id","id");--> statement-breakpoint
+CREATE INDEX "suppressions_expiry" ON "suppressions" USING btree ("expires_at") WHERE expires_at is not null;--> statement-breakpoint
 -- Rows that are counted up all the time: room for updates in place, and vacuum often.
 ALTER TABLE rate_windows SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 --> statement-breakpoint
