@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import type { ClientEntry } from '../reliability/logs.ts'
+import { killTheOldest } from './duplicates.ts'
 import { type Letter, letters } from './letters.ts'
 import { tally } from './load.ts'
 import type { Node } from './node.ts'
@@ -40,12 +41,7 @@ test('killed at random 12 times under callers who repeat their batches: at most 
     }
   }
   const load = Promise.all(Array.from({ length: 10 }, call))
-  for (let kills = 0; kills < 12; kills++) {
-    const [oldest] = world.nodes
-    await Promise.all([world.start(), sleep(dice.between(0, 500))])
-    oldest!.kill()
-    await oldest!.bury()
-  }
+  await killTheOldest(world, 12, dice)
   goesOn = false
   await load
   const [counts, tries] = [tally(answers), tally(world.logs.requests)]

@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import type { ClientEntry } from '../reliability/logs.ts'
 import type { Letter } from './letters.ts'
 import type { Node } from './node.ts'
+import type { Dice } from './seed.ts'
 import { startWorld, type World } from './world.ts'
 
 /** Sends a letter that has a key until there is an answer. `nodeOf` says whom to ask after so many tries. */
@@ -72,4 +73,26 @@ export async function killTheWinner(callers: number, endsLeases: boolean): Promi
     after: await Promise.all([won.after, ...waiting.after]),
   }
   return { world, answers, tookMs: performance.now() - startedAtMs }
+}
+
+/** Before the marker somebody else has sent it, once; after it everybody is told that nobody knows, and nothing is sent again. */
+export async function expectOneMailOrInDoubt({ world, answers }: Survived): Promise<void> {
+  const [sent, ...more] = bodiesOf(answers.before)
+  const [inDoubt, ...others] = bodiesOf(answers.after)
+  expect([more, others]).toEqual([[], []])
+  expect(JSON.parse(sent!)).toMatchObject({ status: 'delivered' })
+  expect(JSON.parse(inDoubt!)).toMatchObject({ reason: 'connection_timeout', in_doubt: true })
+  const mailed = world.logs.mail.dots.map(({ request }) => request).sort()
+  expect(mailed).toEqual([WINNERS.after.request, WINNERS.before.request])
+  expect(await world.verdict()).toEqual([])
+}
+
+/** So many times, some moments apart: a new process is there, and the oldest is killed. */
+export async function killTheOldest(world: World, times: number, dice: Dice): Promise<void> {
+  for (let kills = 0; kills < times; kills++) {
+    const [oldest] = world.nodes
+    await Promise.all([world.start(), sleep(dice.between(0, 500))])
+    oldest!.kill()
+    await oldest!.bury()
+  }
 }

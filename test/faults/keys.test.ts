@@ -1,7 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import type { ClientEntry } from '../reliability/logs.ts'
-import { bodiesOf, durationOf, insist, killTheWinner, sendDuplicates, WINNERS } from './duplicates.ts'
+import {
+  bodiesOf,
+  durationOf,
+  expectOneMailOrInDoubt,
+  insist,
+  killTheOldest,
+  killTheWinner,
+  sendDuplicates,
+} from './duplicates.ts'
 import { letters } from './letters.ts'
 import { tally } from './load.ts'
 import { diceFor } from './seed.ts'
@@ -29,14 +36,7 @@ test('the winner of 1,000 duplicates is killed half-way, and nobody touches the 
   console.log(`answered after ${Math.round(survived.tookMs)} ms, the lease being 30,000 ms`)
   expect(survived.tookMs).toBeGreaterThan(29_000)
   expect(survived.tookMs).toBeLessThan(45_000)
-  const [sent, ...more] = bodiesOf(survived.answers.before)
-  const [inDoubt, ...others] = bodiesOf(survived.answers.after)
-  expect([more, others]).toEqual([[], []])
-  expect(JSON.parse(sent!)).toMatchObject({ status: 'delivered' })
-  expect(JSON.parse(inDoubt!)).toMatchObject({ reason: 'connection_timeout', in_doubt: true })
-  const mailed = world.logs.mail.dots.map(({ request }) => request).sort()
-  expect(mailed).toEqual([WINNERS.after.request, WINNERS.before.request])
-  expect(await world.verdict()).toEqual([])
+  await expectOneMailOrInDoubt(survived)
 })
 
 test('a key at 23:59:59 of its life gives its answer on every process, at 24:00:01 one of 50 requests sends anew', async () => {
@@ -80,12 +80,7 @@ test('killed at random 25 times under callers who repeat until they are answered
     }
   }
   const load = Promise.all(Array.from({ length: 30 }, call))
-  for (let kills = 0; kills < 25; kills++) {
-    const [oldest] = world.nodes
-    await Promise.all([world.start(), sleep(dice.between(0, 500))])
-    oldest!.kill()
-    await oldest!.bury()
-  }
+  await killTheOldest(world, 25, dice)
   goesOn = false
   await load
   const counts = tally(answers)
