@@ -275,9 +275,15 @@ test('bodies are kept only where the operator stores content', async () => {
 })
 
 test('no database connection is held while SMTP runs', async () => {
-  script(world, { dot: { after: 400, act: '250 2.0.0 queued' } })
+  let dots = 0
+  script(world, {
+    dot: () => {
+      dots++
+      return { after: 1_000, act: '250 2.0.0 queued' }
+    },
+  })
   const sends = Array.from({ length: 15 }, () => send())
-  await new Promise((done) => setTimeout(done, 200))
+  await vi.waitFor(() => expect(dots).toBe(15))
   const startedAt = performance.now()
   await world.db.$client`select 1`
   expect(performance.now() - startedAt).toBeLessThan(150)

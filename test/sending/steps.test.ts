@@ -262,8 +262,12 @@ test('markers and the sweeper race: a marker that passed is never lost', async (
   const claims = Array.from({ length: 150 }, () => newClaim(['ann@example.net', 'bob@example.net']))
   await Promise.all(claims.map((c) => claim(c)))
   // Leases end while the markers are on their way.
-  for (const c of claims)
-    await overrideLease(c, `clock_timestamp() + ${Math.random() * 150} * interval '1 millisecond'`)
+  await database.db.$client`
+    with moved as (
+      update open_messages set lease_until = clock_timestamp() + random() * interval '150 milliseconds'
+      where id = any(${claims.map(({ messageId }) => messageId)}::uuid[]) returning id, lease_until
+    )
+    update open_recipients o set lease_until = moved.lease_until from moved where o.message_id = moved.id`
   const swept = new Promise<void>((resolve) => {
     void (async () => {
       for (let i = 0; i < 40; i++) await sweep(database.db)
