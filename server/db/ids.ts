@@ -4,7 +4,7 @@ import { v7 } from 'uuid'
 
 // Ids are TypeIDs outside (`msg_` + 26 characters) and UUIDv7 inside. Both carry the time they were made, in milliseconds.
 
-export type IdPrefix = 'acc' | 'msg' | 'evt' | 'dom' | 'key'
+export type IdPrefix = 'acc' | 'msg' | 'evt' | 'dom' | 'key' | 'dsp'
 
 /** A new UUIDv7 of the given time (Unix milliseconds, by the database's clock). RFC 9562 5.7. */
 export function newId(atMs: number): string {

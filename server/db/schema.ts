@@ -21,12 +21,29 @@ import { shortWords } from './words.ts'
 
 const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 const at = (name: string) => timestamp(name, { withTimezone: true, precision: 3 })
-const oneOf = (column: string, words: string[]) => sql.raw(`${column} in (${words.map((w) => `'${w}'`).join(', ')})`)
+const oneOf = (column: string, words: readonly string[]) =>
+  sql.raw(`${column} in (${words.map((w) => `'${w}'`).join(', ')})`)
 
 const count = (name: string) => integer(name).notNull().default(0)
 
 const STATUSES = shortWords(DeliveryStatusSchema)
 const REASONS = shortWords(ReasonSchema)
+
+const DISPATCH_KINDS = ['original', 'replay'] as const
+const DISPATCH_ENDS = ['acknowledged', 'exhausted', 'cancelled'] as const
+/** How a POST ended; a word more precise than the status code alone. */
+export const ATTEMPT_OUTCOMES = [
+  'acked',
+  'dns',
+  'blocked',
+  'tls',
+  'connect',
+  'timeout_head',
+  'timeout_body',
+  'not_200',
+  'success_but_not_200',
+  'unknown',
+] as const
 
 // Who may call, and from which domains.
 
@@ -209,8 +226,125 @@ export const events = pgTable(
   ],
 )
 
+/** A run of the retry schedule that is over. The id of an event's original dispatch is the event's own. */
+export const dispatches = pgTable(
+  'dispatches',
+  {
+    id: uuid().primaryKey(),
+    eventId: uuid('event_id').notNull(),
+    messageId: uuid('message_id').notNull(),
+    accountId: uuid('account_id').notNull(),
+    kind: text({ enum: DISPATCH_KINDS }).notNull(),
+    state: text({ enum: DISPATCH_ENDS }).notNull(),
+    workflowId: text('workflow_id'),
+    createdAt: at('created_at').notNull(),
+    endedAt: at('ended_at').notNull(),
+  },
+  (t) => [
+    index('dispatches_replays').on(t.eventId).where(sql`kind = 'replay'`),
+    check('dispatches_kind', oneOf('kind', DISPATCH_KINDS)),
+    check('dispatches_state', oneOf('state', DISPATCH_ENDS)),
+  ],
+)
+
+/** A POST of an event that is over. One number may have several rows: those of which nobody knows the end, and the last one. */
+export const attempts = pgTable(
+  'attempts',
+  {
+    dispatchId: uuid('dispatch_id').notNull(),
+    number: smallint().notNull(),
+    startedAt: at('started_at').notNull(),
+    /** null when nobody knows: outcome `unknown`. */
+    finishedAt: at('finished_at'),
+    outcome: text({ enum: ATTEMPT_OUTCOMES }).notNull(),
+    statusCode: smallint('status_code'),
+    /** Milliseconds by phase, as JSON: dns, connect, tls, head, body. */
+    phases: json(),
+    /** The first 1,024 octets of the answer, read as UTF-8. */
+    excerpt: text(),
+    excerptCut: boolean('excerpt_cut').notNull().default(false),
+    nextAttemptAt: at('next_attempt_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.dispatchId, t.number, t.startedAt] }),
+    check('attempts_outcome', oneOf('outcome', ATTEMPT_OUTCOMES)),
+  ],
+)
+
 /** The history tables, each with the column whose time decides the partition. */
-export const HISTORY = { messages: 'id', recipients: 'message_id', events: 'id' } as const
+export const HISTORY = {
+  messages: 'id',
+  recipients: 'message_id',
+  events: 'id',
+  dispatches: 'id',
+  attempts: 'dispatch_id',
+} as const
+
+// Webhooks: where events go, and the runs of the retry schedule that are not over.
+
+export const webhookEndpoints = pgTable('webhook_endpoints', {
+  accountId: uuid('account_id')
+    .primaryKey()
+    .references(() => accounts.id),
+  url: text().notNull(),
+  /** The whole shown secret, `whsec_...`, sealed: see encryption.ts. */
+  secret: bytea().notNull(),
+  /** The one before the last rotation, sealed; also signed with until `previous_until`. */
+  previousSecret: bytea('previous_secret'),
+  previousUntil: at('previous_until'),
+  createdAt: at('created_at').notNull().defaultNow(),
+  updatedAt: at('updated_at').notNull().defaultNow(),
+})
+
+/** How an endpoint does, by the hour: POSTs that were acknowledged, and that were not. */
+export const webhookHours = pgTable(
+  'webhook_hours',
+  {
+    accountId: uuid('account_id').notNull(),
+    hour: at('hour').notNull(),
+    acknowledged: count('acknowledged'),
+    failed: count('failed'),
+    lastAcknowledgedAt: at('last_acknowledged_at'),
+    lastFailedAt: at('last_failed_at'),
+    /** Failures since the last acknowledgement of this hour. */
+    failedSince: count('failed_since'),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.hour] })],
+)
+
+/** Dispatches that wait: small, and empty when every event is acknowledged at once. */
+export const openDispatches = pgTable(
+  'open_dispatches',
+  {
+    id: uuid().primaryKey(),
+    eventId: uuid('event_id').notNull(),
+    messageId: uuid('message_id').notNull(),
+    accountId: uuid('account_id').notNull(),
+    kind: text({ enum: DISPATCH_KINDS }).notNull(),
+    createdAt: at('created_at').notNull(),
+    /** The number of the next attempt, or of the one that is being made. */
+    attempt: smallint().notNull().default(1),
+    dueAt: at('due_at').notNull(),
+    /** No attempt begins after it. */
+    deadlineAt: at('deadline_at').notNull(),
+    /** While it runs, the first attempt is made by the process that recorded the event. */
+    leaseUntil: at('lease_until'),
+    /** When the attempt that is being made by a workflow began; null between attempts. */
+    startedAt: at('started_at'),
+    /** The workflow that makes the further attempts, and since when it is known to be started. */
+    workflowId: text('workflow_id'),
+    handedOverAt: at('handed_over_at'),
+    /** When its workflow was last looked for, because the attempt is overdue. */
+    lookedAt: at('looked_at'),
+  },
+  (t) => [
+    index('open_dispatches_account').on(t.accountId, t.eventId),
+    index('open_dispatches_unassigned').on(t.accountId, t.attempt, t.dueAt).where(sql`workflow_id is null`),
+    index('open_dispatches_workflow').on(t.workflowId).where(sql`workflow_id is not null`),
+    index('open_dispatches_due').on(t.dueAt).where(sql`workflow_id is not null`),
+    check('open_dispatches_kind', oneOf('kind', DISPATCH_KINDS)),
+  ],
+)
 
 // Idempotency: which message, or which batch, a key stands for. Gone after 24 hours.
 
