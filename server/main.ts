@@ -19,6 +19,7 @@ import { waitForDatabase } from './db/wait.ts'
 import { makeReturnPath } from './domains/return-path.ts'
 import { createSenderDomains } from './domains/sender.ts'
 import { createGuard } from './egress/guard.ts'
+import { LEFT_TO_TEMPORAL } from './events/dispatches.ts'
 import { createApp } from './http/app.ts'
 import { listen } from './http/listen.ts'
 import { createAddressHash, createLogger } from './log.ts'
@@ -89,6 +90,7 @@ async function serve(config: Config): Promise<void> {
     db,
     clock,
     engine,
+    firstAttempts: LEFT_TO_TEMPORAL,
     senderDomains: createSenderDomains({ db, sealer, returnPathHost: config.returnPathHost }),
     simulated: simulator.route,
     hasStaticRoute: (domain) => config.smtpRoutes.has(domain),

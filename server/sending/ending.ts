@@ -1,15 +1,21 @@
+import { intoDispatches } from '../events/dispatches.ts'
 import { INTO_HISTORY } from '../events/history.ts'
 import { intoStatistics } from '../reputation/roll-up.ts'
 import { INTO_SUPPRESSIONS } from '../reputation/strikes.ts'
 
 /**
- * The end that every statement shares which ends sends: history with its events, statistics, suppression entries. It expects the CTEs
+ * The end that every statement shares which ends sends: history with its events, the dispatches of the events, statistics, suppression
+ * entries. It expects the CTEs
  *   message(id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason, size_bytes)
  *   outcome(message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression, strike, strike_email)
- * and gives the ids of the messages. `shard` is SQL: see roll-up.ts.
+ * and gives of each message its id, whether its events have dispatches, and the time of its events. `shard` (see roll-up.ts) and
+ * `leaseMs` (see dispatches.ts) are SQL.
  */
-export const endsSends = (shard: string) => `
+export const endsSends = (shard: string, leaseMs: string) => `
   ${INTO_HISTORY},
+  ${intoDispatches(leaseMs)},
   ${intoStatistics(shard)},
   ${INTO_SUPPRESSIONS}
-  select id from message`
+  select id, id in (select message_id from dispatched) as dispatched,
+    (extract(epoch from greatest(created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs"
+  from message`

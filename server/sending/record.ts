@@ -5,6 +5,8 @@ import { collector, isRowFault, jsonArray, LANES, sqlStateOf } from '../db/colle
 import type { Database } from '../db/connect.ts'
 import { inTime } from '../db/in-time.ts'
 import { fail, NoAnswer, reasonOf } from '../errors.ts'
+import type { FirstAttempts } from '../events/dispatches.ts'
+import type { DeliveryEvent } from '../events/payload.ts'
 import { type Claim, type Claimed, claimRow, takesKeys } from './claim.ts'
 import { endsSends } from './ending.ts'
 import { outcomeRow, summaryRow } from './outcome.ts'
@@ -40,7 +42,7 @@ const RECORD = `
     cross join lateral json_to_recordset(m.outcomes) as o(${OUTCOME_COLUMNS})
     join recipient r on r.message_id = m.id and r.position = o.position
   ),
-  ${endsSends('$2::smallint')}`
+  ${endsSends('$2::smallint', '$3::int')}`
 
 const SETTLE = `
   with input as materialized (
@@ -59,21 +61,20 @@ const SETTLE = `
     cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text)
     join lateral json_to_recordset(m.outcomes) as o(${OUTCOME_COLUMNS}) on o.position = r.position
   ),
-  ${endsSends('$2::smallint')}`
+  ${endsSends('$2::smallint', '$3::int')}`
 
 export interface Verdicts {
-  messageId: string
-  claim: string
+  claimed: Claim
   sizeBytes: number
   /** One for each recipient of the claim, in its order. */
   outcomes: RecipientOutcome[]
 }
 
 /** A message's outcomes as the statement takes them. */
-function recordRow({ messageId, claim, sizeBytes, outcomes }: Verdicts): string {
+function recordRow({ claimed, sizeBytes, outcomes }: Verdicts): string {
   return JSON.stringify({
-    message_id: messageId,
-    claim,
+    message_id: claimed.messageId,
+    claim: claimed.claim,
     ...summaryRow(outcomes),
     size_bytes: sizeBytes,
     outcomes: outcomes.map(outcomeRow),
@@ -85,12 +86,15 @@ function recordRow({ messageId, claim, sizeBytes, outcomes }: Verdicts): string 
  * there first. Throws `transient_failure` when the sweeper removed the message because no marker was set, NoAnswer when nobody
  * knows by the end of the lease: the sweeper will settle it.
  */
-export function recordUntil(db: Database): (verdicts: Verdicts, leaseUntilMs: number) => Promise<RecipientOutcome[]> {
-  const record = recordStep(db)
+export function recordUntil(
+  db: Database,
+  firstAttempts: FirstAttempts,
+): (verdicts: Verdicts, leaseUntilMs: number) => Promise<RecipientOutcome[]> {
+  const record = recordStep(db, firstAttempts)
   return (verdicts, leaseUntilMs) =>
     tryUntil(leaseUntilMs, async () => {
       if (await record(verdicts)) return verdicts.outcomes
-      const stored = await storedOutcomes(db, verdicts.messageId)
+      const stored = await storedOutcomes(db, verdicts.claimed.messageId)
       if (stored.length > 0) return stored
       throw fail('transient_failure', 'The send took too long and was given up. Nothing was sent; it is safe to retry.')
     })
@@ -122,13 +126,39 @@ async function tryUntil<T>(leaseUntilMs: number, work: () => Promise<T>): Promis
  * One record. False when the claim is no longer ours: the sweeper has settled the message, or an earlier try of ours was
  * committed. A throw means that nobody knows; running it again is safe.
  */
-function recordStep(db: Database): (verdicts: Verdicts) => Promise<boolean> {
-  const commit = collector<{ json: string; messageId: string }, boolean>(async (rows, lane) => {
-    const recorded = await db.$client.unsafe(RECORD, [jsonArray(rows), shardOf(lane)], { prepare: true })
-    const ids = new Set(recorded.map((row) => row.id))
-    return rows.map((row) => ids.has(row.messageId))
+function recordStep(db: Database, firstAttempts: FirstAttempts): (verdicts: Verdicts) => Promise<boolean> {
+  const commit = endStep(db, RECORD, firstAttempts)
+  return ({ claimed, sizeBytes, outcomes }) =>
+    commit({ json: recordRow({ claimed, sizeBytes, outcomes }), claim: claimed, outcomes, sandbox: false })
+}
+
+/** A send that ends, as a row of the statement that ends it. */
+interface Ending {
+  json: string
+  claim: Claim
+  outcomes: RecipientOutcome[]
+  sandbox: boolean
+}
+
+/** Ends sends. True when a row was stored; from then on the first attempts of its events are made. */
+function endStep(db: Database, statement: string, { leaseMs, offer }: FirstAttempts) {
+  return collector<Ending, boolean>(async (rows, lane) => {
+    const ended = await db.$client.unsafe(statement, [jsonArray(rows), shardOf(lane), leaseMs], { prepare: true })
+    const byId = new Map(ended.map((row) => [row.id, row]))
+    return rows.map((row) => {
+      const stored = byId.get(row.claim.messageId)
+      if (stored?.dispatched) for (const event of eventsOf(row, stored.eventsAtMs)) offer(event)
+      return stored !== undefined
+    })
   })
-  return (verdicts) => commit({ json: recordRow(verdicts), messageId: verdicts.messageId })
+}
+
+function eventsOf({ claim, outcomes, sandbox }: Ending, createdAtMs: number): DeliveryEvent[] {
+  const { messageId, accountId } = claim
+  return claim.recipients.map(({ eventId, email }, i) => {
+    const { status, reason } = summaryRow([outcomes[i]!])
+    return { id: eventId, messageId, accountId, status, reason, recipient: email, sandbox, createdAtMs }
+  })
 }
 
 /** A send that never reaches SMTP, as it ends: rejected, no_mx_record, dry run. */
@@ -145,12 +175,9 @@ export interface Settled {
  */
 export function settleStep(
   db: Database,
+  firstAttempts: FirstAttempts,
 ): (claim: Claim, settled: Settled) => Promise<Exclude<Claimed, 'over_warm_up'>> {
-  const commit = collector<{ json: string; id: string }, boolean>(async (rows, lane) => {
-    const settled = await db.$client.unsafe(SETTLE, [jsonArray(rows), shardOf(lane)], { prepare: true })
-    const ids = new Set(settled.map((row) => row.id))
-    return rows.map(({ id }) => ids.has(id))
-  })
+  const commit = endStep(db, SETTLE, firstAttempts)
   return (claim, { outcomes, sandbox, checks }) => {
     const id = claim.messageId
     const result = { ...summaryRow(outcomes), outcomes: outcomes.map(outcomeRow), size_bytes: 0, sandbox, checks }
@@ -159,7 +186,7 @@ export function settleStep(
     const isStored = async () => (await storedOutcomes(db, id)).length > 0
     return tryUntil(performance.now() + claim.leaseMs, async () => {
       try {
-        return (await commit({ json, id })) || (await isStored()) ? 'claimed' : 'key_taken'
+        return (await commit({ json, claim, outcomes, sandbox })) || (await isStored()) ? 'claimed' : 'key_taken'
       } catch (error) {
         const isRefused = isRowFault(error) && sqlStateOf(error) !== UNIQUE_VIOLATION
         if (isRefused) throw fail('transient_failure', 'The outcome could not be stored.', { cause: error })

@@ -5,6 +5,7 @@ import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
 import { fail, NoAnswer } from '../errors.ts'
+import type { FirstAttempts } from '../events/dispatches.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { answer, type DryRunCheck } from './answer.ts'
 import {
@@ -48,6 +49,8 @@ export interface SendOptions {
 export interface SendParts extends Rules {
   db: Database
   senderDomains: SenderDomains
+  /** Takes the events of a send over as they are stored. */
+  firstAttempts: FirstAttempts
   /** Emails a day of a domain that warms up, from its first day on. */
   warmUpSteps: readonly number[]
   /** The envelope sender of a message. */
@@ -79,8 +82,8 @@ export function createSend(parts: SendParts): Send {
   const { db, engine } = parts
   const claim = claimStep(db)
   const mark = markerStep(db)
-  const record = recordUntil(db)
-  const withoutSmtp = endWithoutSmtp(db)
+  const record = recordUntil(db, parts.firstAttempts)
+  const withoutSmtp = endWithoutSmtp(db, parts.firstAttempts)
 
   return async function send(message, { accountId, sandbox, inBatch, key, signal }) {
     const startedAtMs = performance.now()
@@ -125,8 +128,7 @@ export function createSend(parts: SendParts): Send {
       await undo(claimed)
       throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
     }
-    const verdicts = { messageId: claimed.messageId, claim: claimed.claim, sizeBytes: composed.sizeBytes, outcomes }
-    return answer(claimed.messageId, await record(verdicts, leaseUntilMs))
+    return answer(claimed.messageId, await record({ claimed, sizeBytes: composed.sizeBytes, outcomes }, leaseUntilMs))
   }
 
   /** After a fault that nobody expected: what cannot be released may have been sent, and the sweeper will say so. */

@@ -39,9 +39,9 @@ const sweeping = (whose: string) => `
     select * from taken where id not in (select id from message)
   ),
   ${GIVES_BACK},
-  ${endsSends('0')}
+  ${endsSends('0', 'null')}
   union all
-  select null from released`
+  select null, false, null from released`
 
 const SWEEP = sweeping('true')
 const SWEEP_ONE = sweeping('id = $1::uuid')

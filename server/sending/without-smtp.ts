@@ -2,6 +2,7 @@ import { create, toJson } from '@bufbuild/protobuf'
 import { CheckSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { Reason, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
+import type { FirstAttempts } from '../events/dispatches.ts'
 import { answer, type DryRunCheck } from './answer.ts'
 import type { Claim } from './claim.ts'
 import type { Message } from './message.ts'
@@ -22,8 +23,9 @@ const checkJson = (check: DryRunCheck) => toJson(CheckSchema, create(CheckSchema
 /** Stores such a send and gives its answer, undefined when its key is another send's. Only a dry run tells its checks. */
 export function endWithoutSmtp(
   db: Database,
+  firstAttempts: FirstAttempts,
 ): (claim: Claim, decided: Decided, sandbox: boolean) => Promise<SendResponse | undefined> {
-  const settle = settleStep(db)
+  const settle = settleStep(db, firstAttempts)
   return async (claim, { outcomes, checks }, sandbox) => {
     const settled = await settle(claim, { outcomes, sandbox, checks: sandbox ? checks.map(checkJson) : undefined })
     return settled === 'claimed' ? answer(claim.messageId, outcomes, sandbox ? checks : undefined) : undefined

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { newId } from '../../server/db/ids.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
+import { LEFT_TO_TEMPORAL } from '../../server/events/dispatches.ts'
 import { type Claim, claimStep } from '../../server/sending/claim.ts'
 import { markerStep } from '../../server/sending/marker.ts'
 import { bounced, delivered, rejected } from '../../server/sending/outcome.ts'
@@ -23,8 +24,8 @@ beforeAll(async () => {
   await makePartitions(database.db)
   claim = claimStep(database.db)
   mark = markerStep(database.db)
-  record = recordUntil(database.db)
-  settle = settleStep(database.db)
+  record = recordUntil(database.db, LEFT_TO_TEMPORAL)
+  settle = settleStep(database.db, LEFT_TO_TEMPORAL)
 })
 afterAll(() => database.drop())
 
@@ -70,7 +71,7 @@ test('claim, marker and record leave one message with one event for each recipie
   expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 2 })
   expect(await mark(c.messageId, c.claim, [0, 1])).toBe(true)
   const outcomes = [delivered('ann@example.net'), bounced('bob@example.net', Reason.MAILBOX_FULL)]
-  const verdicts = { messageId: c.messageId, claim: c.claim, sizeBytes: 7, outcomes }
+  const verdicts = { claimed: c, sizeBytes: 7, outcomes }
   expect(await record(verdicts, soon())).toBe(outcomes)
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 2, events: 2 })
   const [message] = await database.db
@@ -81,10 +82,7 @@ test('claim, marker and record leave one message with one event for each recipie
 test('the event has the id that was minted with the claim', async () => {
   const c = newClaim()
   await claim(c)
-  await record(
-    { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] },
-    soon(),
-  )
+  await record({ claimed: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }, soon())
   const rows = await database.db.$client`select id from events where message_id = ${c.messageId}`
   expect(rows.map((row) => row.id)).toEqual([c.recipients[0]!.eventId])
 })
@@ -92,7 +90,7 @@ test('the event has the id that was minted with the claim', async () => {
 test('a message that is recorded twice keeps its first outcome', async () => {
   const c = newClaim()
   await claim(c)
-  const first = { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  const first = { claimed: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
   await record(first, soon())
   const second = { ...first, outcomes: [bounced('ann@example.net', Reason.SPAM_BLOCKED)] }
   const answered = await record(second, soon())
@@ -143,7 +141,7 @@ test('a settlement that Postgres refuses fails at once and stores nothing', asyn
 test('a record that comes after its lease answers what is stored all the same', async () => {
   const c = newClaim()
   await claim(c)
-  const verdicts = { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  const verdicts = { claimed: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
   expect(await record(verdicts, performance.now() - 1)).toBe(verdicts.outcomes)
 })
 
@@ -239,7 +237,7 @@ test('a record that comes after the sweeper answers with what was settled', asyn
   await mark(c.messageId, c.claim, [0])
   await leaseOver(c)
   await sweep(database.db)
-  const late = { messageId: c.messageId, claim: c.claim, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  const late = { claimed: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
   const answered = await record(late, soon())
   expect(answered[0]!.inDoubt).toBe(true)
 })
@@ -250,8 +248,7 @@ test('a record that comes after the sweeper removed an unmarked send says that n
   await leaseOver(c)
   await sweep(database.db)
   const late = {
-    messageId: c.messageId,
-    claim: c.claim,
+    claimed: c,
     sizeBytes: 0,
     outcomes: [bounced('ann@example.net', Reason.POLICY_BLOCK)],
   }
@@ -265,7 +262,7 @@ test('markers and the sweeper race: a marker that passed is never lost', async (
   await database.db.$client`
     with moved as (
       update open_messages set lease_until = clock_timestamp() + random() * interval '150 milliseconds'
-      where id = any(${claims.map(({ messageId }) => messageId)}::uuid[]) returning id, lease_until
+      where id = any(${`{${claims.map(({ messageId }) => messageId)}}`}::uuid[]) returning id, lease_until
     )
     update open_recipients o set lease_until = moved.lease_until from moved where o.message_id = moved.id`
   const swept = new Promise<void>((resolve) => {

@@ -10,6 +10,7 @@ import { createDomain } from '../../server/domains/domains.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { createGuard } from '../../server/egress/guard.ts'
+import { LEFT_TO_TEMPORAL } from '../../server/events/dispatches.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { suppressionLookup } from '../../server/reputation/suppression.ts'
@@ -71,6 +72,7 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
       clock,
       engine,
       senderDomains,
+      firstAttempts: LEFT_TO_TEMPORAL,
       simulated: simulator.route,
       hasStaticRoute: () => false,
       returnPath: (id, domain) => `${makeReturnPath(returnPathKey, id)}@${domain.returnPathHost}`,

@@ -1,0 +1,33 @@
+import { showId } from '../db/ids.ts'
+
+/** An event as its row has it: ids are UUIDs, status and reason the short words. */
+export interface DeliveryEvent {
+  id: string
+  messageId: string
+  accountId: string
+  status: string
+  reason: string | null
+  recipient: string
+  sandbox: boolean
+  /** Unix milliseconds. */
+  createdAtMs: number
+}
+
+/**
+ * The body that is posted for an event. Its row never changes, so these bytes are the same on every attempt and every replay: what
+ * this function makes of a row must never change either. A new field needs a new version, written beside the event.
+ */
+export function payloadOf(event: DeliveryEvent): Buffer {
+  return Buffer.from(
+    JSON.stringify({
+      event: 'email.delivery',
+      message_id: showId('msg', event.messageId),
+      status: event.status,
+      reason: event.reason ?? undefined,
+      timestamp: Math.floor(event.createdAtMs / 1_000),
+      event_id: showId('evt', event.id),
+      recipient: event.recipient,
+      sandbox: event.sandbox || undefined,
+    }),
+  )
+}
