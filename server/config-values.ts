@@ -78,6 +78,14 @@ function splitHostPort(text: string): { host: string; port: number } | undefined
   return host && number >= 1 && number <= 65_535 ? { host: host.replace(/^\[|\]$/g, ''), port: number } : undefined
 }
 
+/** `host:port`, `ip:port` or `[ip]:port`. */
+export const address: Read<string> = (text) => {
+  const to = splitHostPort(text)
+  if (!to) throw new Error('must be a host, a colon and a port')
+  host(to.host)
+  return text
+}
+
 /** `ip`, `ip:port` or `[ip]:port`. */
 export const dnsServer: Read<string> = (text) => {
   if (isIP(text) === 0 && isIP(splitHostPort(text)?.host ?? '') === 0)
@@ -120,6 +128,31 @@ export const publicUrl: Read<string> = (text) => {
     throw new Error('must be an http:// or https:// URL without a query')
   }
   return url.href.replace(/\/$/, '')
+}
+
+/** Of a proxy: it may hold a user and a password. */
+export const proxyUrl: Read<string> = (text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search || url.hash) {
+    throw new Error('must be an http:// or https:// URL without a path')
+  }
+  return url.href
+}
+
+const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+const MOST_ATTEMPTS = 20
+const SCHEDULE_WITHIN_MS = 24 * 3_600_000
+
+/** `0,1m,5m,...`: before each attempt the time since the one before it, in milliseconds. */
+export const schedule: Read<readonly number[]> = (text) => {
+  const delaysMs = listOf((item) => {
+    const [, digits, unit] = /^(\d{1,8})(ms|s|m|h)$/.exec(item) ?? []
+    if (item !== '0' && !unit) throw new Error('must be delays, each 0 or a whole number with ms, s, m or h')
+    return item === '0' ? 0 : Number(digits) * UNIT_MS[unit!]!
+  })(text)
+  if (delaysMs.length > MOST_ATTEMPTS) throw new Error(`must have at most ${MOST_ATTEMPTS} delays`)
+  if (delaysMs.reduce((sum, delayMs) => sum + delayMs) > SCHEDULE_WITHIN_MS) throw new Error('must stay within 24 h')
+  return delaysMs
 }
 
 /** The PEM text of a certificate and its chain. */

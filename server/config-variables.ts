@@ -24,6 +24,27 @@ export interface Variables {
   /** Proxies whose headers count, in CIDR notation. */
   trustProxy: readonly string[]
   drainMs: number
+  /** `host:port`; undefined when there is no Temporal: retries and replays of webhooks wait for one. */
+  temporalAddress: string | undefined
+  temporalNamespace: string
+  temporalApiKey: string | undefined
+  /** PEM. */
+  temporalTlsCa: string | undefined
+  /** PEM. */
+  temporalTlsCert: string | undefined
+  /** PEM. */
+  temporalTlsKey: string | undefined
+  temporalTlsServerName: string | undefined
+  temporalTls: boolean
+  /** Base of links to workflows, without the final slash. */
+  temporalUiUrl: string | undefined
+  /** In CIDR notation. */
+  webhookAllowSubnets: readonly string[]
+  /** Before each attempt the time since the one before it. */
+  webhookSchedule: readonly number[]
+  webhookProxy: string | undefined
+  /** Who makes the first attempt: the process that recorded the event, or a workflow. */
+  webhookFirstAttempt: 'inline' | 'workflow'
   /** `ip`, `ip:port` or `[ip]:port`; undefined takes the system's. */
   dnsServers: readonly string[] | undefined
   smtpPort: number
@@ -57,6 +78,14 @@ export interface Variable<T> {
 }
 
 const none = () => undefined
+
+/** Nobody gives one of these and wants plain text. */
+export const TEMPORAL_TLS_IS_MEANT = [
+  'temporalApiKey',
+  'temporalTlsCa',
+  'temporalTlsCert',
+  'temporalTlsServerName',
+] as const
 
 export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } = {
   production: {
@@ -128,6 +157,80 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     read: values.wholeNumber(0, 3_600_000),
     example: '40000',
     default: ({ sendBudgetMs }) => sendBudgetMs + 10_000,
+  },
+  temporalAddress: {
+    name: 'TEMPORAL_ADDRESS',
+    read: values.address,
+    example: 'temporal.internal:7233',
+    required: 'in production',
+    default: none,
+  },
+  temporalNamespace: {
+    name: 'TEMPORAL_NAMESPACE',
+    read: values.text,
+    example: 'verdict.a1b2c',
+    default: () => 'default',
+  },
+  temporalApiKey: { name: 'TEMPORAL_API_KEY', read: values.text, example: '"$(cat temporal.key)"', default: none },
+  temporalTlsCa: {
+    name: 'TEMPORAL_TLS_CA_FILE',
+    read: values.certificateFile,
+    example: '/etc/verdict/temporal-ca.crt',
+    default: none,
+  },
+  temporalTlsCert: {
+    name: 'TEMPORAL_TLS_CERT_FILE',
+    read: values.certificateFile,
+    example: '/etc/verdict/temporal.crt',
+    default: none,
+  },
+  temporalTlsKey: {
+    name: 'TEMPORAL_TLS_KEY_FILE',
+    read: values.privateKeyFile,
+    example: '/etc/verdict/temporal.key',
+    default: none,
+  },
+  temporalTlsServerName: {
+    name: 'TEMPORAL_TLS_SERVER_NAME',
+    read: values.hostName,
+    example: 'temporal.example.com',
+    default: none,
+  },
+  temporalTls: {
+    name: 'TEMPORAL_TLS',
+    read: values.yesOrNo,
+    example: 'true',
+    default: (known) => TEMPORAL_TLS_IS_MEANT.some((key) => known[key] !== undefined),
+  },
+  temporalUiUrl: {
+    name: 'TEMPORAL_UI_URL',
+    read: values.publicUrl,
+    example: 'https://temporal.example.com',
+    default: none,
+  },
+  webhookAllowSubnets: {
+    name: 'WEBHOOK_ALLOW_SUBNETS',
+    read: values.listOf(values.subnet),
+    example: '10.1.0.0/16',
+    default: () => [],
+  },
+  webhookSchedule: {
+    name: 'WEBHOOK_SCHEDULE',
+    read: values.schedule,
+    example: '0,1m,5m,15m,1h,6h',
+    default: () => values.schedule('0,1m,5m,15m,1h,6h'),
+  },
+  webhookProxy: {
+    name: 'WEBHOOK_PROXY',
+    read: values.proxyUrl,
+    example: 'http://proxy.internal:3128',
+    default: none,
+  },
+  webhookFirstAttempt: {
+    name: 'WEBHOOK_FIRST_ATTEMPT',
+    read: values.oneOf('inline', 'workflow'),
+    example: 'workflow',
+    default: () => 'inline',
   },
   storeContent: { name: 'STORE_CONTENT', read: values.yesOrNo, example: 'true', default: () => false },
   dataRegion: {

@@ -1,11 +1,32 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { VARIABLES, type Variable, type Variables } from './config-variables.ts'
+import { TEMPORAL_TLS_IS_MEANT, VARIABLES, type Variable, type Variables } from './config-variables.ts'
 import type { Limits } from './limits.ts'
 
-export interface Config extends Readonly<Omit<Variables, 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier'>> {
+type Combined = 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier' | TemporalVariable
+
+type TemporalVariable = Exclude<Extract<keyof Variables, `temporal${string}`>, 'temporalUiUrl'>
+
+export interface Config extends Readonly<Omit<Variables, Combined>> {
   /** PEM texts that fit each other. */
-  tls: { cert: string; key: string } | undefined
+  tls: KeyPair | undefined
+  /** undefined when no address is set. */
+  temporal: TemporalConfig | undefined
   limits: Limits
+}
+
+export interface KeyPair {
+  cert: string
+  key: string
+}
+
+/** How Temporal is reached. */
+export interface TemporalConfig {
+  /** `host:port` */
+  address: string
+  namespace: string
+  apiKey: string | undefined
+  /** undefined means plain text. `ca` (PEM) is trusted instead of the system's; `client` is shown to the server. */
+  tls: { ca: string | undefined; client: KeyPair | undefined; serverName: string | undefined } | undefined
 }
 
 export interface Fault {
@@ -25,12 +46,32 @@ type Key = keyof Variables
  */
 export function readConfig(env: Environment): { config: Config; warnings: string[] } | { faults: Fault[] } {
   const { variables, faults } = read(env, Object.keys(VARIABLES) as Key[])
-  faults.push(...tlsFaults(env, variables), ...tierFaults(variables))
+  faults.push(
+    ...keyPairFaults(env, variables, 'tlsCert', 'tlsKey'),
+    ...keyPairFaults(env, variables, 'temporalTlsCert', 'temporalTlsKey'),
+    ...temporalFaults(variables),
+    ...tierFaults(variables),
+  )
   if (faults.length > 0) return { faults }
-  const { tlsCert, tlsKey, tiers, defaultTier, ...others } = variables
-  const tls = tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey } : undefined
-  const limits: Limits = Object.freeze({ ...tiers, defaultTier })
-  return { config: Object.freeze({ ...others, tls, limits }), warnings: misspelt(env) }
+  return { config: combine(variables), warnings: misspelt(env) }
+}
+
+function combine(variables: Variables): Config {
+  const { tlsCert, tlsKey, tiers, defaultTier, ...more } = variables
+  const { temporalAddress: address, temporalNamespace: namespace, temporalApiKey: apiKey, ...rest } = more
+  const { temporalTls, temporalTlsCa: ca, temporalTlsCert, temporalTlsKey, temporalTlsServerName, ...others } = rest
+  const client = keyPair(temporalTlsCert, temporalTlsKey)
+  const tls = temporalTls ? { ca, client, serverName: temporalTlsServerName } : undefined
+  return Object.freeze({
+    ...others,
+    tls: keyPair(tlsCert, tlsKey),
+    temporal: address === undefined ? undefined : { address, namespace, apiKey, tls },
+    limits: Object.freeze({ ...tiers, defaultTier }),
+  })
+}
+
+function keyPair(cert: string | undefined, key: string | undefined): KeyPair | undefined {
+  return cert && key ? { cert, key } : undefined
 }
 
 /** Reads some variables only, for a command that needs no more of them. */
@@ -75,12 +116,19 @@ function faultOf({ name, example }: { name: string; example: string }, why: stri
   return { name, why, example: `${name}=${example}` }
 }
 
-function tlsFaults(env: Environment, { tlsCert, tlsKey }: Partial<Variables>): Fault[] {
-  const given = { cert: env[VARIABLES.tlsCert.name], key: env[VARIABLES.tlsKey.name] }
-  if (given.cert && !given.key) return [faultOf(VARIABLES.tlsKey, 'must be set when TLS_CERT_FILE is')]
-  if (given.key && !given.cert) return [faultOf(VARIABLES.tlsCert, 'must be set when TLS_KEY_FILE is')]
-  if (!tlsCert || !tlsKey || new X509Certificate(tlsCert).checkPrivateKey(createPrivateKey(tlsKey))) return []
-  return [faultOf(VARIABLES.tlsKey, 'must name the key of the certificate in TLS_CERT_FILE')]
+function keyPairFaults(env: Environment, variables: Variables, certOf: Key, keyOf: Key): Fault[] {
+  const [certFile, keyFile] = [VARIABLES[certOf], VARIABLES[keyOf]]
+  if (env[certFile.name] && !env[keyFile.name]) return [faultOf(keyFile, `must be set when ${certFile.name} is`)]
+  if (env[keyFile.name] && !env[certFile.name]) return [faultOf(certFile, `must be set when ${keyFile.name} is`)]
+  const [cert, key] = [variables[certOf] as string | undefined, variables[keyOf] as string | undefined]
+  if (!cert || !key || new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return []
+  return [faultOf(keyFile, `must name the key of the certificate in ${certFile.name}`)]
+}
+
+function temporalFaults(variables: Partial<Variables>): Fault[] {
+  if (variables.temporalTls !== false) return []
+  const meant = TEMPORAL_TLS_IS_MEANT.find((key) => variables[key] !== undefined)
+  return meant ? [faultOf(VARIABLES.temporalTls, `must not be false when ${VARIABLES[meant].name} is set`)] : []
 }
 
 function tierFaults({ tiers, defaultTier }: Partial<Variables>): Fault[] {

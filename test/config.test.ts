@@ -49,6 +49,12 @@ test('the least configuration takes the documented default of everything else', 
     returnPathHost: undefined,
     sendBudgetMs: 30_000,
     drainMs: 40_000,
+    temporal: undefined,
+    temporalUiUrl: undefined,
+    webhookAllowSubnets: [],
+    webhookSchedule: [0, 60_000, 300_000, 900_000, 3_600_000, 21_600_000],
+    webhookProxy: undefined,
+    webhookFirstAttempt: 'inline',
     storeContent: false,
     dataRegion: 'eu',
     limits: DEFAULT_LIMITS,
@@ -82,6 +88,13 @@ test('every variable is read', () => {
       SMTP_HELO_NAME: 'Mail.Example.com.',
       RETURN_PATH_HOST: 'bounces.example.com',
       SEND_BUDGET_MS: '20000',
+      TEMPORAL_ADDRESS: '[::1]:7233',
+      TEMPORAL_NAMESPACE: 'mail',
+      TEMPORAL_UI_URL: 'https://temporal.example.com/',
+      WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
+      WEBHOOK_SCHEDULE: '0, 50ms,2s,1m,1h',
+      WEBHOOK_PROXY: 'http://user:secret@proxy.internal:3128',
+      WEBHOOK_FIRST_ATTEMPT: 'workflow',
       STORE_CONTENT: 'true',
       DATA_REGION: 'eu-central',
       LOG_LEVEL: 'debug',
@@ -106,6 +119,12 @@ test('every variable is read', () => {
     returnPathHost: 'bounces.example.com',
     sendBudgetMs: 20_000,
     drainMs: 30_000,
+    temporal: { address: '[::1]:7233', namespace: 'mail', apiKey: undefined, tls: undefined },
+    temporalUiUrl: 'https://temporal.example.com',
+    webhookAllowSubnets: ['127.0.0.0/8'],
+    webhookSchedule: [0, 50, 2000, 60_000, 3_600_000],
+    webhookProxy: 'http://user:secret@proxy.internal:3128/',
+    webhookFirstAttempt: 'workflow',
     storeContent: true,
     dataRegion: 'eu-central',
     logLevel: 'debug',
@@ -148,6 +167,22 @@ test.each([
   ['RETURN_PATH_HOST', '-rp.example.com', 'must be a host name'],
   ['SEND_BUDGET_MS', '19999', 'must be a whole number from 20000 to 60000'],
   ['SEND_BUDGET_MS', '60001', 'must be a whole number from 20000 to 60000'],
+  ['TEMPORAL_ADDRESS', 'temporal.internal', 'must be a host, a colon and a port'],
+  ['TEMPORAL_ADDRESS', 'https://temporal.internal:7233', 'must be a host, a colon and a port'],
+  ['TEMPORAL_ADDRESS', 'temporal internal:7233', 'must be a host name'],
+  ['TEMPORAL_TLS', 'on', 'must be one of true, false'],
+  ['TEMPORAL_TLS_SERVER_NAME', 'a b', 'must be a host name'],
+  ['TEMPORAL_UI_URL', 'temporal:8233', 'must be an http:// or https:// URL without a query'],
+  ['WEBHOOK_ALLOW_SUBNETS', 'loopback', 'must be addresses or ranges in CIDR notation'],
+  ['WEBHOOK_SCHEDULE', '0,1d', 'must be delays, each 0 or a whole number with ms, s, m or h'],
+  ['WEBHOOK_SCHEDULE', '0,60', 'must be delays, each 0 or a whole number with ms, s, m or h'],
+  ['WEBHOOK_SCHEDULE', '0,', 'must be delays, each 0 or a whole number with ms, s, m or h'],
+  ['WEBHOOK_SCHEDULE', '0,-1m', 'must be delays, each 0 or a whole number with ms, s, m or h'],
+  ['WEBHOOK_SCHEDULE', Array(21).fill('1s').join(), 'must have at most 20 delays'],
+  ['WEBHOOK_SCHEDULE', '12h,12h,1ms', 'must stay within 24 h'],
+  ['WEBHOOK_PROXY', 'socks5://127.0.0.1:1080', 'must be an http:// or https:// URL without a path'],
+  ['WEBHOOK_PROXY', 'http://127.0.0.1:3128/x', 'must be an http:// or https:// URL without a path'],
+  ['WEBHOOK_FIRST_ATTEMPT', 'temporal', 'must be one of inline, workflow'],
   ['STORE_CONTENT', 'yes', 'must be one of true, false'],
   ['DATA_REGION', 'EU West', 'must be 1 to 32 of a-z, 0-9 and -'],
   ['LOG_LEVEL', 'verbose', 'must be one of fatal, error, warn, info, debug, trace, silent'],
@@ -173,14 +208,16 @@ test('all faults are told at once, each with an example', () => {
       },
       { name: 'PUBLIC_URL', why: 'must be set', example: 'PUBLIC_URL=https://mail.example.com' },
       { name: 'SEND_BUDGET_MS', why: 'must be a whole number from 20000 to 60000', example: 'SEND_BUDGET_MS=30000' },
+      { name: 'TEMPORAL_ADDRESS', why: 'must be set', example: 'TEMPORAL_ADDRESS=temporal.internal:7233' },
       { name: 'TLS_KEY_FILE', why: 'must be set when TLS_CERT_FILE is', example: 'TLS_KEY_FILE=/etc/verdict/tls.key' },
     ],
   })
 })
 
-test('in production DATABASE_URL, ENCRYPTION_KEYS and PUBLIC_URL are required, and nothing else', () => {
-  expect(faults({ NODE_ENV: 'production' })).toEqual(['PUBLIC_URL must be set'])
-  expect(config({ NODE_ENV: 'production', PUBLIC_URL: 'https://mail.example.com' }).production).toBe(true)
+test('in production DATABASE_URL, ENCRYPTION_KEYS, PUBLIC_URL and TEMPORAL_ADDRESS are required, and nothing else', () => {
+  expect(faults({ NODE_ENV: 'production' })).toEqual(['PUBLIC_URL must be set', 'TEMPORAL_ADDRESS must be set'])
+  const required = { PUBLIC_URL: 'https://mail.example.com', TEMPORAL_ADDRESS: 'temporal.internal:7233' }
+  expect(config({ NODE_ENV: 'production', ...required }).production).toBe(true)
 })
 
 test('no fault repeats the value of a variable: it may be a secret', () => {
@@ -208,6 +245,28 @@ test('a certificate without its key, with the key of another, or which is none, 
   ])
 })
 
+test('Temporal is spoken to in plain text, unless an API key or a file of TLS says otherwise', () => {
+  const temporal = (env: Record<string, string>) => config({ TEMPORAL_ADDRESS: 'localhost:7233', ...env }).temporal
+  const system = { ca: undefined, client: undefined, serverName: undefined }
+  expect(temporal({})?.tls).toBeUndefined()
+  expect(temporal({ TEMPORAL_TLS: 'true' })?.tls).toEqual(system)
+  expect(temporal({ TEMPORAL_API_KEY: 'k' })).toMatchObject({ apiKey: 'k', tls: system })
+  const [cert, key] = [file('temporal.crt', CERT), file('temporal.key', CERT_KEY)]
+  const mutual = { TEMPORAL_TLS_CERT_FILE: cert, TEMPORAL_TLS_KEY_FILE: key }
+  expect(temporal(mutual)?.tls).toEqual({ ...system, client: { cert: CERT, key: CERT_KEY } })
+  const own = { TEMPORAL_TLS_CA_FILE: cert, TEMPORAL_TLS_SERVER_NAME: 'temporal.example.com' }
+  expect(temporal(own)?.tls).toEqual({ ...system, ca: CERT, serverName: 'temporal.example.com' })
+})
+
+test('an API key in plain text, or half a client certificate, is a fault', () => {
+  expect(faults({ TEMPORAL_API_KEY: 'k', TEMPORAL_TLS: 'false' })).toEqual([
+    'TEMPORAL_TLS must not be false when TEMPORAL_API_KEY is set',
+  ])
+  expect(faults({ TEMPORAL_TLS_KEY_FILE: file('temporal.key', CERT_KEY) })).toEqual([
+    'TEMPORAL_TLS_CERT_FILE must be set when TEMPORAL_TLS_KEY_FILE is',
+  ])
+})
+
 test.each([
   ['SMTP_ROUTE', 'SMTP_ROUTES'],
   ['LOGLEVEL', 'LOG_LEVEL'],
@@ -228,7 +287,7 @@ test('variables of others are no warning', () => {
     PATH: '/bin',
     SSL_CERT_FILE: '/x',
     PGPORT: '1',
-    TEMPORAL_ADDRESS: 'x:1',
+    OTEL_SERVICE_NAME: 'x',
   }
   expect(readConfig({ ...least, ...others })).toMatchObject({ warnings: [] })
 })
