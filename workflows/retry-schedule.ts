@@ -1,0 +1,12 @@
+/** The specification's retry schedule of a webhook: each delay counts from the failure before. */
+export const RETRY_SCHEDULE = [
+  { attempt: 1, delay: 'immediate', delayMs: 0 },
+  { attempt: 2, delay: '1 minute', delayMs: 60_000 },
+  { attempt: 3, delay: '5 minutes', delayMs: 300_000 },
+  { attempt: 4, delay: '15 minutes', delayMs: 900_000 },
+  { attempt: 5, delay: '1 hour', delayMs: 3_600_000 },
+  { attempt: 6, delay: '6 hours', delayMs: 21_600_000 },
+] as const
+
+/** No attempt begins later than this after the event (of a replay: after its dispatch). */
+export const RETRY_WINDOW_MS = 24 * 3_600_000
