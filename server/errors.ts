@@ -11,6 +11,7 @@ export const ERRORS = {
   insufficient_scope: { code: Code.PermissionDenied, status: 403 },
   not_found: { code: Code.NotFound, status: 404 },
   method_not_allowed: { code: Code.Unimplemented, status: 405 },
+  webhook_not_configured: { code: Code.FailedPrecondition, status: 409 },
   event_expired: { code: Code.NotFound, status: 410 },
   payload_too_large: { code: Code.ResourceExhausted, status: 413 },
   unsupported_media_type: { code: Code.InvalidArgument, status: 415 },

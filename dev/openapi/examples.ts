@@ -18,6 +18,40 @@ const ACCEPTED = {
   duration_ms: 412,
 }
 
+const EVENT = {
+  event_id: EVENT_ID,
+  message_id: MESSAGE_ID,
+  status: 'delivered',
+  timestamp: '2026-01-31T12:00:00.412Z',
+  recipient: 'ada@recipient.example',
+  sandbox: false,
+}
+
+const REPLAYED = {
+  replayed: true,
+  event_id: EVENT_ID,
+  message_id: MESSAGE_ID,
+  dispatched_at: '2026-02-01T09:30:00.118Z',
+  dispatch_id: 'dsp_01jx8r3k5me2x9c4v7b1n6q0wz',
+}
+
+const WEBHOOK = {
+  url: 'https://shop.example/webhooks/email',
+  created_at: '2026-01-30T10:15:00.000Z',
+  updated_at: '2026-01-30T10:15:00.000Z',
+}
+const HEALTH = {
+  acknowledged: 1_198,
+  failed: 2,
+  success_rate: 0.9983,
+  last_success_at: '2026-01-31T12:00:00.530Z',
+  last_failure_at: '2026-01-31T07:41:09.004Z',
+  consecutive_failures: 0,
+  waiting: 0,
+}
+const NEW_HEALTH = { acknowledged: 0, failed: 0, success_rate: null, consecutive_failures: 0, waiting: 0 }
+const SECRET = 'whsec_c2hvd24gb25jZSBhbmQga2VwdCBieSB5b3UgYWxvbmU='
+
 const SUPPRESSED = {
   email: 'ada@recipient.example',
   scope: 'tenant',
@@ -112,17 +146,77 @@ export const EXAMPLES: Record<string, Example> = {
   'EventService.ListEvents': {
     parameters: { message_id: MESSAGE_ID, limit: 50 },
     answer: {
-      events: [
+      events: [{ ...EVENT, attempts: 1, acknowledged_at: '2026-01-31T12:00:00.530Z' }],
+      has_more: false,
+    },
+  },
+  'EventService.GetEvent': {
+    parameters: { event_id: EVENT_ID },
+    answer: {
+      ...EVENT,
+      attempts: 2,
+      acknowledged_at: '2026-01-31T12:01:00.930Z',
+      dispatches: [
         {
-          event_id: EVENT_ID,
-          message_id: MESSAGE_ID,
-          status: 'delivered',
-          timestamp: '2026-01-31T12:00:00.412Z',
-          recipient: 'ada@recipient.example',
-          sandbox: false,
+          dispatch_id: EVENT_ID.replace('evt', 'dsp'),
+          kind: 'original',
+          state: 'acknowledged',
+          created_at: '2026-01-31T12:00:00.412Z',
+          ended_at: '2026-01-31T12:01:00.930Z',
+          workflow_id: `webhook-${EVENT_ID.replace('evt', 'dsp')}-2`,
+          attempts: [
+            {
+              number: 1,
+              started_at: '2026-01-31T12:00:00.430Z',
+              finished_at: '2026-01-31T12:00:00.530Z',
+              outcome: 'not_200',
+              status_code: 503,
+              duration_ms: 100,
+              phases: { dns_ms: 4, connect_ms: 11, tls_ms: 25, head_ms: 59, body_ms: 1 },
+              response_excerpt: 'upstream is restarting',
+            },
+            {
+              number: 2,
+              started_at: '2026-01-31T12:01:00.852Z',
+              finished_at: '2026-01-31T12:01:00.930Z',
+              outcome: 'acked',
+              status_code: 200,
+              duration_ms: 78,
+              phases: { dns_ms: 1, connect_ms: 10, tls_ms: 24, head_ms: 42, body_ms: 1 },
+            },
+          ],
         },
       ],
-      has_more: false,
+    },
+  },
+  'EventService.ReplayEvent': { parameters: { event_id: EVENT_ID }, answer: REPLAYED },
+  'EventService.ReplayMessage': {
+    parameters: { message_id: MESSAGE_ID },
+    answer: { replayed: true, message_id: MESSAGE_ID, count: 1, events: [REPLAYED] },
+  },
+  'WebhookService.GetWebhook': { answer: { ...WEBHOOK, health: HEALTH } },
+  'WebhookService.PutWebhook': {
+    request: { url: WEBHOOK.url },
+    answer: { ...WEBHOOK, secret: SECRET, health: NEW_HEALTH },
+  },
+  'WebhookService.DeleteWebhook': { answer: {} },
+  'WebhookService.TestWebhook': {
+    answer: {
+      event_id: 'evt_01jx8r1c7te4y8d3w6a0m5p9vx',
+      dispatched_at: '2026-01-30T10:16:20.310Z',
+      outcome: 'success_but_not_200',
+      status_code: 204,
+      duration_ms: 96,
+      phases: { dns_ms: 3, connect_ms: 12, tls_ms: 27, head_ms: 54, body_ms: 0 },
+    },
+  },
+  'WebhookService.RotateSecret': {
+    answer: {
+      ...WEBHOOK,
+      updated_at: '2026-01-31T12:30:00.000Z',
+      secret: SECRET,
+      previous_secret_until: '2026-02-01T12:30:00.000Z',
+      health: HEALTH,
     },
   },
   'StatsService.GetStats': {

@@ -90,8 +90,13 @@ const WITH_SCOPE: ErrorReason[] = ['insufficient_scope']
 const WITH_BODY: ErrorReason[] = ['payload_too_large', 'unsupported_media_type']
 const IN_PATH: ErrorReason[] = ['not_found']
 const OF_HISTORY: ErrorReason[] = ['event_expired']
+const OF_WEBHOOK: ErrorReason[] = ['not_found']
+const TO_WEBHOOK: ErrorReason[] = ['webhook_not_configured']
 const OF_SENDING: ErrorReason[] = ['invalid_address', 'domain_not_verified']
 const OF_ADDRESSES: ErrorReason[] = ['invalid_address']
+/** Those that are about the one endpoint of the account, and those that send something to it. */
+const OF_THE_WEBHOOK = new Set(['GetWebhook', 'DeleteWebhook', 'RotateSecret'])
+const TO_THE_WEBHOOK = new Set(['TestWebhook', 'ReplayEvent', 'ReplayMessage'])
 
 /** The errors an operation can answer with, by status. */
 function errorResponses({ method, hasBody, inPath }: Binding): Record<string, object> {
@@ -102,6 +107,8 @@ function errorResponses({ method, hasBody, inPath }: Binding): Record<string, ob
     ...(hasBody ? WITH_BODY : []),
     ...(inPath.length > 0 ? IN_PATH : []),
     ...(inPath.length > 0 && /^(emails|events)\./.test(asked) ? OF_HISTORY : []),
+    ...(OF_THE_WEBHOOK.has(method.name) ? OF_WEBHOOK : []),
+    ...(TO_THE_WEBHOOK.has(method.name) ? TO_WEBHOOK : []),
     ...(asked === 'emails.send' ? OF_SENDING : []),
     ...(method.input.fields.some(({ jsonName }) => jsonName === 'email') ? OF_ADDRESSES : []),
   ]
@@ -117,6 +124,7 @@ const MESSAGES: Record<ErrorReason, string> = {
   insufficient_scope: 'This API key lacks the scope of this call.',
   not_found: 'There is no such message in this account.',
   method_not_allowed: 'This path takes POST, OPTIONS.',
+  webhook_not_configured: 'This account has no webhook endpoint. Set one: PUT /api/v1/webhook {"url": "https://..."}.',
   event_expired: 'It is older than the 90 days that everything is kept.',
   payload_too_large: 'The request is larger than 15 MiB.',
   unsupported_media_type: 'The body must be application/json in UTF-8.',

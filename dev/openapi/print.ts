@@ -6,6 +6,7 @@ import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { commentsOf } from './comments.ts'
 import { openApiDocument } from './document.ts'
@@ -14,7 +15,7 @@ import { openApiDocument } from './document.ts'
 // leaves out. A process of its own, because it stands on code that may just have been generated.
 
 /** The services of REST, in the order of the document. */
-const SERVICES = [EmailService, EventService, StatsService, SuppressionService, LimitsService]
+const SERVICES = [EmailService, EventService, WebhookService, StatsService, SuppressionService, LimitsService]
 
 const contract = fromBinary(FileDescriptorSetSchema, readFileSync(process.argv[2]!))
 console.log(JSON.stringify(openApiDocument(SERVICES, commentsOf(contract), packageJson.version), null, 2))

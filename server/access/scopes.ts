@@ -5,10 +5,12 @@ import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 
 const METHODS: readonly DescMethod[] = [
   EmailService,
   EventService,
+  WebhookService,
   StatsService,
   SuppressionService,
   LimitsService,

@@ -15,6 +15,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
+import { AttemptOutcomeSchema, DispatchKindSchema, DispatchStateSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { DeliveryStatusSchema, ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { LATENCY_COLUMNS } from './latency.ts'
 import { shortWords } from './words.ts'
@@ -29,21 +30,10 @@ const count = (name: string) => integer(name).notNull().default(0)
 const STATUSES = shortWords(DeliveryStatusSchema)
 const REASONS = shortWords(ReasonSchema)
 
-const DISPATCH_KINDS = ['original', 'replay'] as const
-const DISPATCH_ENDS = ['acknowledged', 'exhausted', 'cancelled'] as const
-/** How a POST ended; a word more precise than the status code alone. */
-export const ATTEMPT_OUTCOMES = [
-  'acked',
-  'dns',
-  'blocked',
-  'tls',
-  'connect',
-  'timeout_head',
-  'timeout_body',
-  'not_200',
-  'success_but_not_200',
-  'unknown',
-] as const
+const DISPATCH_KINDS = shortWords(DispatchKindSchema)
+/** What a dispatch of the history can be: it does not wait any more. */
+const DISPATCH_ENDS = shortWords(DispatchStateSchema).filter((word) => word !== 'waiting')
+const ATTEMPT_OUTCOMES = shortWords(AttemptOutcomeSchema)
 
 // Who may call, and from which domains.
 
@@ -234,8 +224,8 @@ export const dispatches = pgTable(
     eventId: uuid('event_id').notNull(),
     messageId: uuid('message_id').notNull(),
     accountId: uuid('account_id').notNull(),
-    kind: text({ enum: DISPATCH_KINDS }).notNull(),
-    state: text({ enum: DISPATCH_ENDS }).notNull(),
+    kind: text().notNull(),
+    state: text().notNull(),
     workflowId: text('workflow_id'),
     createdAt: at('created_at').notNull(),
     endedAt: at('ended_at').notNull(),
@@ -256,7 +246,7 @@ export const attempts = pgTable(
     startedAt: at('started_at').notNull(),
     /** null when nobody knows: outcome `unknown`. */
     finishedAt: at('finished_at'),
-    outcome: text({ enum: ATTEMPT_OUTCOMES }).notNull(),
+    outcome: text().notNull(),
     statusCode: smallint('status_code'),
     /** Milliseconds by phase, as JSON: dns, connect, tls, head, body. */
     phases: json(),
@@ -320,7 +310,7 @@ export const openDispatches = pgTable(
     eventId: uuid('event_id').notNull(),
     messageId: uuid('message_id').notNull(),
     accountId: uuid('account_id').notNull(),
-    kind: text({ enum: DISPATCH_KINDS }).notNull(),
+    kind: text().notNull(),
     createdAt: at('created_at').notNull(),
     /** The number of the next attempt, or of the one that is being made. */
     attempt: smallint().notNull().default(1),
@@ -341,6 +331,7 @@ export const openDispatches = pgTable(
     index('open_dispatches_account').on(t.accountId, t.eventId),
     index('open_dispatches_unassigned').on(t.accountId, t.attempt, t.dueAt).where(sql`workflow_id is null`),
     index('open_dispatches_workflow').on(t.workflowId).where(sql`workflow_id is not null`),
+    index('open_dispatches_unstarted').on(t.workflowId).where(sql`workflow_id is not null and handed_over_at is null`),
     index('open_dispatches_due').on(t.dueAt).where(sql`workflow_id is not null`),
     check('open_dispatches_kind', oneOf('kind', DISPATCH_KINDS)),
   ],

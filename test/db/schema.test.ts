@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const { HISTORY, EVERYBODY, STATS_COUNTS, ATTEMPT_OUTCOMES, ...tables } = schema
+const { HISTORY, EVERYBODY, STATS_COUNTS, ...tables } = schema
 const configs = Object.values(tables).map((table) => getTableConfig(table as PgTable))
 
 test('a migrated database has the columns of schema.ts and no others', async () => {

@@ -2,23 +2,23 @@
 // @generated from file verdict/v1/events.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// Reading delivery events.
+// Reading delivery events, following how they reach the webhook endpoint, and sending them there again.
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_verdict_v1_options } from "./options_pb.ts";
 import type { DeliveryStatus, Reason } from "./outcomes_pb.ts";
 import { file_verdict_v1_outcomes } from "./outcomes_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file verdict/v1/events.proto.
  */
 export const file_verdict_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Chd2ZXJkaWN0L3YxL2V2ZW50cy5wcm90bxIKdmVyZGljdC52MSLAAwoRTGlzdEV2ZW50c1JlcXVlc3QSIwoKbWVzc2FnZV9pZBgBIAEoCUgAUgptZXNzYWdlX2lkiAEBEi8KBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNIAYgBARInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgCiAEBEhYKCXJlY2lwaWVudBgEIAEoCUgDiAEBEiEKCXRlbmFudF9pZBgFIAEoCUgEUgl0ZW5hbnRfaWSIAQESFAoHc2FuZGJveBgGIAEoCEgFiAEBEigKBGZyb20YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVsaW1pdBgJIAEoDUgGiAEBEhMKBmN1cnNvchgKIAEoCUgHiAEBQg0KC19tZXNzYWdlX2lkQgkKB19zdGF0dXNCCQoHX3JlYXNvbkIMCgpfcmVjaXBpZW50QgwKCl90ZW5hbnRfaWRCCgoIX3NhbmRib3hCCAoGX2xpbWl0QgkKB19jdXJzb3IiigEKEkxpc3RFdmVudHNSZXNwb25zZRIhCgZldmVudHMYASADKAsyES52ZXJkaWN0LnYxLkV2ZW50EiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBEhoKCGhhc19tb3JlGAMgASgIUghoYXNfbW9yZUIOCgxfbmV4dF9jdXJzb3IipwIKBUV2ZW50EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAIgASgJUgptZXNzYWdlX2lkEioKBnN0YXR1cxgDIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgZyZWFzb24YBSABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXJlY2lwaWVudBgGIAEoCRIhCgl0ZW5hbnRfaWQYByABKAlIAVIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCCABKAhCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkMoIBCgxFdmVudFNlcnZpY2UScgoKTGlzdEV2ZW50cxIdLnZlcmRpY3QudjEuTGlzdEV2ZW50c1JlcXVlc3QaHi52ZXJkaWN0LnYxLkxpc3RFdmVudHNSZXNwb25zZSIlkrUYC2V2ZW50cy5yZWFkgtPkkwIQEg4vYXBpL3YxL2V2ZW50c2IGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chd2ZXJkaWN0L3YxL2V2ZW50cy5wcm90bxIKdmVyZGljdC52MSLAAwoRTGlzdEV2ZW50c1JlcXVlc3QSIwoKbWVzc2FnZV9pZBgBIAEoCUgAUgptZXNzYWdlX2lkiAEBEi8KBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNIAYgBARInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgCiAEBEhYKCXJlY2lwaWVudBgEIAEoCUgDiAEBEiEKCXRlbmFudF9pZBgFIAEoCUgEUgl0ZW5hbnRfaWSIAQESFAoHc2FuZGJveBgGIAEoCEgFiAEBEigKBGZyb20YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVsaW1pdBgJIAEoDUgGiAEBEhMKBmN1cnNvchgKIAEoCUgHiAEBQg0KC19tZXNzYWdlX2lkQgkKB19zdGF0dXNCCQoHX3JlYXNvbkIMCgpfcmVjaXBpZW50QgwKCl90ZW5hbnRfaWRCCgoIX3NhbmRib3hCCAoGX2xpbWl0QgkKB19jdXJzb3IiigEKEkxpc3RFdmVudHNSZXNwb25zZRIhCgZldmVudHMYASADKAsyES52ZXJkaWN0LnYxLkV2ZW50EiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBEhoKCGhhc19tb3JlGAMgASgIUghoYXNfbW9yZUIOCgxfbmV4dF9jdXJzb3IimAMKBUV2ZW50EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAIgASgJUgptZXNzYWdlX2lkEioKBnN0YXR1cxgDIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgZyZWFzb24YBSABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXJlY2lwaWVudBgGIAEoCRIhCgl0ZW5hbnRfaWQYByABKAlIAVIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCCABKAgSEAoIYXR0ZW1wdHMYCSABKA0SSQoPYWNrbm93bGVkZ2VkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCUg9hY2tub3dsZWRnZWRfYXSIAQFCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQhIKEF9hY2tub3dsZWRnZWRfYXQiLQoPR2V0RXZlbnRSZXF1ZXN0EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZCLNAwoQR2V0RXZlbnRSZXNwb25zZRIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBIqCgZzdGF0dXMYAyABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGcmVhc29uGAUgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIRCglyZWNpcGllbnQYBiABKAkSIQoJdGVuYW50X2lkGAcgASgJSAFSCXRlbmFudF9pZIgBARIPCgdzYW5kYm94GAggASgIEhAKCGF0dGVtcHRzGAkgASgNEkkKD2Fja25vd2xlZGdlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAlIPYWNrbm93bGVkZ2VkX2F0iAEBEigKCmRpc3BhdGNoZXMYCyADKAsyFC52ZXJkaWN0LnYxLkRpc3BhdGNoQgkKB19yZWFzb25CDAoKX3RlbmFudF9pZEISChBfYWNrbm93bGVkZ2VkX2F0IvsDCghEaXNwYXRjaBIgCgtkaXNwYXRjaF9pZBgBIAEoCVILZGlzcGF0Y2hfaWQSJgoEa2luZBgCIAEoDjIYLnZlcmRpY3QudjEuRGlzcGF0Y2hLaW5kEigKBXN0YXRlGAMgASgOMhkudmVyZGljdC52MS5EaXNwYXRjaFN0YXRlEjoKCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjsKCGVuZGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAUghlbmRlZF9hdIgBARIlCgt3b3JrZmxvd19pZBgGIAEoCUgBUgt3b3JrZmxvd19pZIgBARInCgx3b3JrZmxvd191cmwYByABKAlIAlIMd29ya2Zsb3dfdXJsiAEBEkkKD25leHRfYXR0ZW1wdF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA1IPbmV4dF9hdHRlbXB0X2F0iAEBEiUKCGF0dGVtcHRzGAkgAygLMhMudmVyZGljdC52MS5BdHRlbXB0QgsKCV9lbmRlZF9hdEIOCgxfd29ya2Zsb3dfaWRCDwoNX3dvcmtmbG93X3VybEISChBfbmV4dF9hdHRlbXB0X2F0Iu4DCgdBdHRlbXB0Eg4KBm51bWJlchgBIAEoDRI6CgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBJBCgtmaW5pc2hlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAFILZmluaXNoZWRfYXSIAQESKwoHb3V0Y29tZRgEIAEoDjIaLnZlcmRpY3QudjEuQXR0ZW1wdE91dGNvbWUSJQoLc3RhdHVzX2NvZGUYBSABKA1IAVILc3RhdHVzX2NvZGWIAQESJQoLZHVyYXRpb25fbXMYBiABKA1IAlILZHVyYXRpb25fbXOIAQESKQoGcGhhc2VzGAcgASgLMhkudmVyZGljdC52MS5BdHRlbXB0UGhhc2VzEi8KEHJlc3BvbnNlX2V4Y2VycHQYCCABKAlIA1IQcmVzcG9uc2VfZXhjZXJwdIgBARInCgxyZXNwb25zZV9jdXQYCSABKAhIBFIMcmVzcG9uc2VfY3V0iAEBQg4KDF9maW5pc2hlZF9hdEIOCgxfc3RhdHVzX2NvZGVCDgoMX2R1cmF0aW9uX21zQhMKEV9yZXNwb25zZV9leGNlcnB0Qg8KDV9yZXNwb25zZV9jdXQi6QEKDUF0dGVtcHRQaGFzZXMSGwoGZG5zX21zGAEgASgNSABSBmRuc19tc4gBARIjCgpjb25uZWN0X21zGAIgASgNSAFSCmNvbm5lY3RfbXOIAQESGwoGdGxzX21zGAMgASgNSAJSBnRsc19tc4gBARIdCgdoZWFkX21zGAQgASgNSANSB2hlYWRfbXOIAQESHQoHYm9keV9tcxgFIAEoDUgEUgdib2R5X21ziAEBQgkKB19kbnNfbXNCDQoLX2Nvbm5lY3RfbXNCCQoHX3Rsc19tc0IKCghfaGVhZF9tc0IKCghfYm9keV9tcyIwChJSZXBsYXlFdmVudFJlcXVlc3QSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkIscBChNSZXBsYXlFdmVudFJlc3BvbnNlEhAKCHJlcGxheWVkGAEgASgIEhoKCGV2ZW50X2lkGAIgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAMgASgJUgptZXNzYWdlX2lkEkAKDWRpc3BhdGNoZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg1kaXNwYXRjaGVkX2F0EiAKC2Rpc3BhdGNoX2lkGAUgASgJUgtkaXNwYXRjaF9pZCI2ChRSZXBsYXlNZXNzYWdlUmVxdWVzdBIeCgptZXNzYWdlX2lkGAEgASgJUgptZXNzYWdlX2lkIokBChVSZXBsYXlNZXNzYWdlUmVzcG9uc2USEAoIcmVwbGF5ZWQYASABKAgSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBINCgVjb3VudBgDIAEoDRIvCgZldmVudHMYBCADKAsyHy52ZXJkaWN0LnYxLlJlcGxheUV2ZW50UmVzcG9uc2UqYwoMRGlzcGF0Y2hLaW5kEh0KGURJU1BBVENIX0tJTkRfVU5TUEVDSUZJRUQQABIaChZESVNQQVRDSF9LSU5EX09SSUdJTkFMEAESGAoURElTUEFUQ0hfS0lORF9SRVBMQVkQAiqoAQoNRGlzcGF0Y2hTdGF0ZRIeChpESVNQQVRDSF9TVEFURV9VTlNQRUNJRklFRBAAEhoKFkRJU1BBVENIX1NUQVRFX1dBSVRJTkcQARIfChtESVNQQVRDSF9TVEFURV9BQ0tOT1dMRURHRUQQAhIcChhESVNQQVRDSF9TVEFURV9FWEhBVVNURUQQAxIcChhESVNQQVRDSF9TVEFURV9DQU5DRUxMRUQQBCrfAgoOQXR0ZW1wdE91dGNvbWUSHwobQVRURU1QVF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGQoVQVRURU1QVF9PVVRDT01FX0FDS0VEEAESFwoTQVRURU1QVF9PVVRDT01FX0ROUxACEhsKF0FUVEVNUFRfT1VUQ09NRV9CTE9DS0VEEAMSFwoTQVRURU1QVF9PVVRDT01FX1RMUxAEEhsKF0FUVEVNUFRfT1VUQ09NRV9DT05ORUNUEAUSIAocQVRURU1QVF9PVVRDT01FX1RJTUVPVVRfSEVBRBAGEiAKHEFUVEVNUFRfT1VUQ09NRV9USU1FT1VUX0JPRFkQBxIbChdBVFRFTVBUX09VVENPTUVfTk9UXzIwMBAIEicKI0FUVEVNUFRfT1VUQ09NRV9TVUNDRVNTX0JVVF9OT1RfMjAwEAkSGwoXQVRURU1QVF9PVVRDT01FX1VOS05PV04QCjKdBAoMRXZlbnRTZXJ2aWNlEnIKCkxpc3RFdmVudHMSHS52ZXJkaWN0LnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh4udmVyZGljdC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiJZK1GAtldmVudHMucmVhZILT5JMCEBIOL2FwaS92MS9ldmVudHMSdwoIR2V0RXZlbnQSGy52ZXJkaWN0LnYxLkdldEV2ZW50UmVxdWVzdBocLnZlcmRpY3QudjEuR2V0RXZlbnRSZXNwb25zZSIwkrUYC2V2ZW50cy5yZWFkgtPkkwIbEhkvYXBpL3YxL2V2ZW50cy97ZXZlbnRfaWR9EokBCgtSZXBsYXlFdmVudBIeLnZlcmRpY3QudjEuUmVwbGF5RXZlbnRSZXF1ZXN0Gh8udmVyZGljdC52MS5SZXBsYXlFdmVudFJlc3BvbnNlIjmStRgNZXZlbnRzLnJlcGxheYLT5JMCIiIgL2FwaS92MS9ldmVudHMve2V2ZW50X2lkfS9yZXBsYXkSkwEKDVJlcGxheU1lc3NhZ2USIC52ZXJkaWN0LnYxLlJlcGxheU1lc3NhZ2VSZXF1ZXN0GiEudmVyZGljdC52MS5SZXBsYXlNZXNzYWdlUmVzcG9uc2UiPZK1GA1ldmVudHMucmVwbGF5gtPkkwImIiQvYXBpL3YxL21lc3NhZ2VzL3ttZXNzYWdlX2lkfS9yZXBsYXliBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * The filters and the page.
@@ -200,6 +200,20 @@ export type Event = Message<"verdict.v1.Event"> & {
    * @generated from field: bool sandbox = 8;
    */
   sandbox: boolean;
+
+  /**
+   * How many attempts were made to deliver it to the webhook endpoint, those of replays included.
+   *
+   * @generated from field: uint32 attempts = 9;
+   */
+  attempts: number;
+
+  /**
+   * When the endpoint acknowledged it for the first time.
+   *
+   * @generated from field: optional google.protobuf.Timestamp acknowledged_at = 10 [json_name = "acknowledged_at"];
+   */
+  acknowledgedAt?: Timestamp | undefined;
 };
 
 /**
@@ -210,7 +224,651 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_verdict_v1_events, 2);
 
 /**
- * Every outcome is an event, stored for 90 days.
+ * The event that is asked for.
+ *
+ * @generated from message verdict.v1.GetEventRequest
+ */
+export type GetEventRequest = Message<"verdict.v1.GetEventRequest"> & {
+  /**
+   * `evt_` and 26 characters.
+   *
+   * @generated from field: string event_id = 1 [json_name = "event_id"];
+   */
+  eventId: string;
+};
+
+/**
+ * Describes the message verdict.v1.GetEventRequest.
+ * Use `create(GetEventRequestSchema)` to create a new message.
+ */
+export const GetEventRequestSchema: GenMessage<GetEventRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 3);
+
+/**
+ * One event, with its way to the webhook endpoint.
+ *
+ * @generated from message verdict.v1.GetEventResponse
+ */
+export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
+  /**
+   * `evt_` and 26 characters.
+   *
+   * @generated from field: string event_id = 1 [json_name = "event_id"];
+   */
+  eventId: string;
+
+  /**
+   * The message it belongs to.
+   *
+   * @generated from field: string message_id = 2 [json_name = "message_id"];
+   */
+  messageId: string;
+
+  /**
+   * The terminal state.
+   *
+   * @generated from field: verdict.v1.DeliveryStatus status = 3;
+   */
+  status: DeliveryStatus;
+
+  /**
+   * When the outcome was recorded.
+   *
+   * @generated from field: google.protobuf.Timestamp timestamp = 4;
+   */
+  timestamp?: Timestamp | undefined;
+
+  /**
+   * Present when `status` is `bounced` or `rejected`.
+   *
+   * @generated from field: optional verdict.v1.Reason reason = 5;
+   */
+  reason?: Reason | undefined;
+
+  /**
+   * The recipient it is about.
+   *
+   * @generated from field: string recipient = 6;
+   */
+  recipient: string;
+
+  /**
+   * The tenant given with the send.
+   *
+   * @generated from field: optional string tenant_id = 7 [json_name = "tenant_id"];
+   */
+  tenantId?: string | undefined;
+
+  /**
+   * Whether it comes from a dry run. Such an event is sent to the endpoint by a replay alone.
+   *
+   * @generated from field: bool sandbox = 8;
+   */
+  sandbox: boolean;
+
+  /**
+   * How many attempts were made to deliver it to the webhook endpoint, those of replays included.
+   *
+   * @generated from field: uint32 attempts = 9;
+   */
+  attempts: number;
+
+  /**
+   * When the endpoint acknowledged it for the first time.
+   *
+   * @generated from field: optional google.protobuf.Timestamp acknowledged_at = 10 [json_name = "acknowledged_at"];
+   */
+  acknowledgedAt?: Timestamp | undefined;
+
+  /**
+   * Every run of the retry schedule for this event, the oldest first: the original one, then replays, the newest 100 of them.
+   * Empty when the account had no endpoint, or the event comes from a dry run, and it was never replayed.
+   *
+   * @generated from field: repeated verdict.v1.Dispatch dispatches = 11;
+   */
+  dispatches: Dispatch[];
+};
+
+/**
+ * Describes the message verdict.v1.GetEventResponse.
+ * Use `create(GetEventResponseSchema)` to create a new message.
+ */
+export const GetEventResponseSchema: GenMessage<GetEventResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 4);
+
+/**
+ * One run of the retry schedule for one event: up to six attempts within 24 hours, until the endpoint answers 200.
+ *
+ * @generated from message verdict.v1.Dispatch
+ */
+export type Dispatch = Message<"verdict.v1.Dispatch"> & {
+  /**
+   * `dsp_` and 26 characters; the header `Service-Dispatch-Id` of its requests.
+   *
+   * @generated from field: string dispatch_id = 1 [json_name = "dispatch_id"];
+   */
+  dispatchId: string;
+
+  /**
+   * Where it comes from.
+   *
+   * @generated from field: verdict.v1.DispatchKind kind = 2;
+   */
+  kind: DispatchKind;
+
+  /**
+   * How far it is.
+   *
+   * @generated from field: verdict.v1.DispatchState state = 3;
+   */
+  state: DispatchState;
+
+  /**
+   * When it was made.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 4 [json_name = "created_at"];
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When it was over; absent while it waits.
+   *
+   * @generated from field: optional google.protobuf.Timestamp ended_at = 5 [json_name = "ended_at"];
+   */
+  endedAt?: Timestamp | undefined;
+
+  /**
+   * The Temporal workflow that makes its attempts. Absent when the first one, which needs none, was enough.
+   *
+   * @generated from field: optional string workflow_id = 6 [json_name = "workflow_id"];
+   */
+  workflowId?: string | undefined;
+
+  /**
+   * That workflow in the Temporal UI, when this service knows where the UI is.
+   *
+   * @generated from field: optional string workflow_url = 7 [json_name = "workflow_url"];
+   */
+  workflowUrl?: string | undefined;
+
+  /**
+   * When the next attempt is due; absent while one is being made, and when none follows.
+   *
+   * @generated from field: optional google.protobuf.Timestamp next_attempt_at = 8 [json_name = "next_attempt_at"];
+   */
+  nextAttemptAt?: Timestamp | undefined;
+
+  /**
+   * The attempts that are over, in order.
+   *
+   * @generated from field: repeated verdict.v1.Attempt attempts = 9;
+   */
+  attempts: Attempt[];
+};
+
+/**
+ * Describes the message verdict.v1.Dispatch.
+ * Use `create(DispatchSchema)` to create a new message.
+ */
+export const DispatchSchema: GenMessage<Dispatch> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 5);
+
+/**
+ * One POST of an event to the endpoint.
+ *
+ * @generated from message verdict.v1.Attempt
+ */
+export type Attempt = Message<"verdict.v1.Attempt"> & {
+  /**
+   * 1 for the first of its dispatch; the header `Service-Attempt`. An attempt whose outcome is `unknown` is made again under
+   * the same number.
+   *
+   * @generated from field: uint32 number = 1;
+   */
+  number: number;
+
+  /**
+   * When it began.
+   *
+   * @generated from field: google.protobuf.Timestamp started_at = 2 [json_name = "started_at"];
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * When it was over; absent when nobody knows.
+   *
+   * @generated from field: optional google.protobuf.Timestamp finished_at = 3 [json_name = "finished_at"];
+   */
+  finishedAt?: Timestamp | undefined;
+
+  /**
+   * How it ended.
+   *
+   * @generated from field: verdict.v1.AttemptOutcome outcome = 4;
+   */
+  outcome: AttemptOutcome;
+
+  /**
+   * The status code of the answer, when one came.
+   *
+   * @generated from field: optional uint32 status_code = 5 [json_name = "status_code"];
+   */
+  statusCode?: number | undefined;
+
+  /**
+   * From beginning to end, in milliseconds.
+   *
+   * @generated from field: optional uint32 duration_ms = 6 [json_name = "duration_ms"];
+   */
+  durationMs?: number | undefined;
+
+  /**
+   * Where the time went.
+   *
+   * @generated from field: verdict.v1.AttemptPhases phases = 7;
+   */
+  phases?: AttemptPhases | undefined;
+
+  /**
+   * The beginning of the answer's body, at most 1,024 bytes.
+   *
+   * @generated from field: optional string response_excerpt = 8 [json_name = "response_excerpt"];
+   */
+  responseExcerpt?: string | undefined;
+
+  /**
+   * True when the body went on after the excerpt.
+   *
+   * @generated from field: optional bool response_cut = 9 [json_name = "response_cut"];
+   */
+  responseCut?: boolean | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.Attempt.
+ * Use `create(AttemptSchema)` to create a new message.
+ */
+export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 6);
+
+/**
+ * How long each part of an attempt took, in milliseconds. What it did not come to, or did not need because the connection was
+ * open, is absent.
+ *
+ * @generated from message verdict.v1.AttemptPhases
+ */
+export type AttemptPhases = Message<"verdict.v1.AttemptPhases"> & {
+  /**
+   * Looking up the host.
+   *
+   * @generated from field: optional uint32 dns_ms = 1 [json_name = "dns_ms"];
+   */
+  dnsMs?: number | undefined;
+
+  /**
+   * Opening the TCP connection.
+   *
+   * @generated from field: optional uint32 connect_ms = 2 [json_name = "connect_ms"];
+   */
+  connectMs?: number | undefined;
+
+  /**
+   * The TLS handshake.
+   *
+   * @generated from field: optional uint32 tls_ms = 3 [json_name = "tls_ms"];
+   */
+  tlsMs?: number | undefined;
+
+  /**
+   * Sending the request and waiting for the headers of the answer.
+   *
+   * @generated from field: optional uint32 head_ms = 4 [json_name = "head_ms"];
+   */
+  headMs?: number | undefined;
+
+  /**
+   * Reading the body of the answer.
+   *
+   * @generated from field: optional uint32 body_ms = 5 [json_name = "body_ms"];
+   */
+  bodyMs?: number | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.AttemptPhases.
+ * Use `create(AttemptPhasesSchema)` to create a new message.
+ */
+export const AttemptPhasesSchema: GenMessage<AttemptPhases> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 7);
+
+/**
+ * The event to send again.
+ *
+ * @generated from message verdict.v1.ReplayEventRequest
+ */
+export type ReplayEventRequest = Message<"verdict.v1.ReplayEventRequest"> & {
+  /**
+   * `evt_` and 26 characters.
+   *
+   * @generated from field: string event_id = 1 [json_name = "event_id"];
+   */
+  eventId: string;
+};
+
+/**
+ * Describes the message verdict.v1.ReplayEventRequest.
+ * Use `create(ReplayEventRequestSchema)` to create a new message.
+ */
+export const ReplayEventRequestSchema: GenMessage<ReplayEventRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 8);
+
+/**
+ * An accepted replay.
+ *
+ * @generated from message verdict.v1.ReplayEventResponse
+ */
+export type ReplayEventResponse = Message<"verdict.v1.ReplayEventResponse"> & {
+  /**
+   * Always true.
+   *
+   * @generated from field: bool replayed = 1;
+   */
+  replayed: boolean;
+
+  /**
+   * The event.
+   *
+   * @generated from field: string event_id = 2 [json_name = "event_id"];
+   */
+  eventId: string;
+
+  /**
+   * The message it belongs to.
+   *
+   * @generated from field: string message_id = 3 [json_name = "message_id"];
+   */
+  messageId: string;
+
+  /**
+   * When the replay was accepted; its first attempt follows at once.
+   *
+   * @generated from field: google.protobuf.Timestamp dispatched_at = 4 [json_name = "dispatched_at"];
+   */
+  dispatchedAt?: Timestamp | undefined;
+
+  /**
+   * The new dispatch, as `dispatches` of the event shows it.
+   *
+   * @generated from field: string dispatch_id = 5 [json_name = "dispatch_id"];
+   */
+  dispatchId: string;
+};
+
+/**
+ * Describes the message verdict.v1.ReplayEventResponse.
+ * Use `create(ReplayEventResponseSchema)` to create a new message.
+ */
+export const ReplayEventResponseSchema: GenMessage<ReplayEventResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 9);
+
+/**
+ * The message whose events to send again.
+ *
+ * @generated from message verdict.v1.ReplayMessageRequest
+ */
+export type ReplayMessageRequest = Message<"verdict.v1.ReplayMessageRequest"> & {
+  /**
+   * `msg_` and 26 characters.
+   *
+   * @generated from field: string message_id = 1 [json_name = "message_id"];
+   */
+  messageId: string;
+};
+
+/**
+ * Describes the message verdict.v1.ReplayMessageRequest.
+ * Use `create(ReplayMessageRequestSchema)` to create a new message.
+ */
+export const ReplayMessageRequestSchema: GenMessage<ReplayMessageRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 10);
+
+/**
+ * The accepted replays.
+ *
+ * @generated from message verdict.v1.ReplayMessageResponse
+ */
+export type ReplayMessageResponse = Message<"verdict.v1.ReplayMessageResponse"> & {
+  /**
+   * Always true.
+   *
+   * @generated from field: bool replayed = 1;
+   */
+  replayed: boolean;
+
+  /**
+   * The message.
+   *
+   * @generated from field: string message_id = 2 [json_name = "message_id"];
+   */
+  messageId: string;
+
+  /**
+   * How many events are sent again.
+   *
+   * @generated from field: uint32 count = 3;
+   */
+  count: number;
+
+  /**
+   * Each of them, in the order of the message's recipients.
+   *
+   * @generated from field: repeated verdict.v1.ReplayEventResponse events = 4;
+   */
+  events: ReplayEventResponse[];
+};
+
+/**
+ * Describes the message verdict.v1.ReplayMessageResponse.
+ * Use `create(ReplayMessageResponseSchema)` to create a new message.
+ */
+export const ReplayMessageResponseSchema: GenMessage<ReplayMessageResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_events, 11);
+
+/**
+ * Where a dispatch comes from.
+ *
+ * @generated from enum verdict.v1.DispatchKind
+ */
+export const DispatchKind = {
+  /**
+   * Never sent by the service.
+   *
+   * @generated from enum value: DISPATCH_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It was made together with the event.
+   *
+   * @generated from enum value: DISPATCH_KIND_ORIGINAL = 1;
+   */
+  ORIGINAL: 1,
+
+  /**
+   * Somebody asked for a replay.
+   *
+   * @generated from enum value: DISPATCH_KIND_REPLAY = 2;
+   */
+  REPLAY: 2,
+} as const;
+
+/**
+ * Where a dispatch comes from.
+ *
+ * @generated from enum verdict.v1.DispatchKind
+ */
+export type DispatchKind = (typeof DispatchKind)[keyof typeof DispatchKind] | UnknownEnum;
+
+/**
+ * Describes the enum verdict.v1.DispatchKind.
+ */
+export const DispatchKindSchema: GenEnum<DispatchKind> = /*@__PURE__*/
+  enumDesc(file_verdict_v1_events, 0);
+
+/**
+ * How far a dispatch is.
+ *
+ * @generated from enum verdict.v1.DispatchState
+ */
+export const DispatchState = {
+  /**
+   * Never sent by the service.
+   *
+   * @generated from enum value: DISPATCH_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * An attempt is being made, or the next one is due later.
+   *
+   * @generated from enum value: DISPATCH_STATE_WAITING = 1;
+   */
+  WAITING: 1,
+
+  /**
+   * The endpoint answered 200.
+   *
+   * @generated from enum value: DISPATCH_STATE_ACKNOWLEDGED = 2;
+   */
+  ACKNOWLEDGED: 2,
+
+  /**
+   * The last attempt failed, or 24 hours are over. Replay the event to try again.
+   *
+   * @generated from enum value: DISPATCH_STATE_EXHAUSTED = 3;
+   */
+  EXHAUSTED: 3,
+
+  /**
+   * The endpoint was deleted, or somebody cancelled the attempts.
+   *
+   * @generated from enum value: DISPATCH_STATE_CANCELLED = 4;
+   */
+  CANCELLED: 4,
+} as const;
+
+/**
+ * How far a dispatch is.
+ *
+ * @generated from enum verdict.v1.DispatchState
+ */
+export type DispatchState = (typeof DispatchState)[keyof typeof DispatchState] | UnknownEnum;
+
+/**
+ * Describes the enum verdict.v1.DispatchState.
+ */
+export const DispatchStateSchema: GenEnum<DispatchState> = /*@__PURE__*/
+  enumDesc(file_verdict_v1_events, 1);
+
+/**
+ * How an attempt ended.
+ *
+ * @generated from enum verdict.v1.AttemptOutcome
+ */
+export const AttemptOutcome = {
+  /**
+   * Never sent by the service.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The endpoint answered 200: it has the event.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_ACKED = 1;
+   */
+  ACKED: 1,
+
+  /**
+   * The name of the endpoint's host was not found.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_DNS = 2;
+   */
+  DNS: 2,
+
+  /**
+   * The endpoint's URL or address may not be dialled, such as one that is not public.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_BLOCKED = 3;
+   */
+  BLOCKED: 3,
+
+  /**
+   * TLS failed: no common version, or a certificate that is not valid for the host.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_TLS = 4;
+   */
+  TLS: 4,
+
+  /**
+   * No connection, or it broke before the answer.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_CONNECT = 5;
+   */
+  CONNECT: 5,
+
+  /**
+   * The status line and headers of the answer did not come in time.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_TIMEOUT_HEAD = 6;
+   */
+  TIMEOUT_HEAD: 6,
+
+  /**
+   * The answer was not 200, and its body did not end in time.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_TIMEOUT_BODY = 7;
+   */
+  TIMEOUT_BODY: 7,
+
+  /**
+   * The answer was not in the 200s: a redirect, a refusal, a fault.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_NOT_200 = 8;
+   */
+  NOT_200: 8,
+
+  /**
+   * The answer was in the 200s, but not 200, such as 201 or 204: only 200 acknowledges.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_SUCCESS_BUT_NOT_200 = 9;
+   */
+  SUCCESS_BUT_NOT_200: 9,
+
+  /**
+   * The service stopped while it made the attempt: the endpoint may or may not have the event, and gets it again.
+   *
+   * @generated from enum value: ATTEMPT_OUTCOME_UNKNOWN = 10;
+   */
+  UNKNOWN: 10,
+} as const;
+
+/**
+ * How an attempt ended.
+ *
+ * @generated from enum verdict.v1.AttemptOutcome
+ */
+export type AttemptOutcome = (typeof AttemptOutcome)[keyof typeof AttemptOutcome] | UnknownEnum;
+
+/**
+ * Describes the enum verdict.v1.AttemptOutcome.
+ */
+export const AttemptOutcomeSchema: GenEnum<AttemptOutcome> = /*@__PURE__*/
+  enumDesc(file_verdict_v1_events, 2);
+
+/**
+ * Every outcome is an event, stored for 90 days and pushed to the webhook endpoint of the account.
  *
  * @generated from service verdict.v1.EventService
  */
@@ -224,6 +882,42 @@ export const EventService: GenService<{
     methodKind: "unary";
     input: typeof ListEventsRequestSchema;
     output: typeof ListEventsResponseSchema;
+  },
+  /**
+   * Returns one event with every attempt to deliver it. 410 `event_expired` for an event older than 90 days.
+   *
+   * @generated from rpc verdict.v1.EventService.GetEvent
+   */
+  getEvent: {
+    methodKind: "unary";
+    input: typeof GetEventRequestSchema;
+    output: typeof GetEventResponseSchema;
+  },
+  /**
+   * Sends a stored event to the webhook endpoint again. The email is not sent again. It goes to the endpoint of now, with the
+   * bytes of the first time, and its attempts follow the retry schedule anew; other dispatches of the event go on as they are.
+   * Events of dry runs can be replayed too, and say so: `sandbox` is in their payload.
+   *
+   * The answer means that the dispatch is accepted: it is made whatever happens to this service. 409 `webhook_not_configured`
+   * when the account has no endpoint, 410 `event_expired` for an event older than 90 days.
+   *
+   * @generated from rpc verdict.v1.EventService.ReplayEvent
+   */
+  replayEvent: {
+    methodKind: "unary";
+    input: typeof ReplayEventRequestSchema;
+    output: typeof ReplayEventResponseSchema;
+  },
+  /**
+   * Sends all stored events of a message to the webhook endpoint again: one for each recipient. Either all of them are accepted
+   * or none. Otherwise like the replay of one event.
+   *
+   * @generated from rpc verdict.v1.EventService.ReplayMessage
+   */
+  replayMessage: {
+    methodKind: "unary";
+    input: typeof ReplayMessageRequestSchema;
+    output: typeof ReplayMessageResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_verdict_v1_events, 0);
