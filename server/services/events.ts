@@ -1,22 +1,26 @@
 import { create } from '@bufbuild/protobuf'
-import { type Timestamp, timestampFromDate, timestampMs } from '@bufbuild/protobuf/wkt'
+import { type Timestamp, timestampFromDate, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
 import {
   type Event,
   EventSchema,
   type EventService,
   type ListEventsRequest,
   ListEventsRequestSchema,
+  ReplayEventResponseSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { firstIdAt, readId, showId } from '../db/ids.ts'
-import { oldestKeptId } from '../db/retention.ts'
+import { firstIdAt, type IdPrefix, readId, showId } from '../db/ids.ts'
+import { isExpired, oldestKeptId } from '../db/retention.ts'
 import { events, recipients } from '../db/schema.ts'
+import { fail } from '../errors.ts'
 import { reasonWords, statusWords } from '../sending/outcome.ts'
+import { dispatchesOf, type Summary, summariesOf } from './event-dispatches.ts'
 import { pageOf, readCursor, readLimit, readWord, refuse } from './listing.ts'
+import type { Replay, Replayed } from './replay.ts'
 
 /** An event's id carries the time its send was accepted; its timestamp comes at most a send's lease later. */
 const LONGEST_SEND_MS = 120_000
@@ -28,9 +32,32 @@ export interface EventServiceParts {
   clock: DatabaseClock
   /** An address as addresses are matched; undefined for a text that is none. */
   matchingForm(text: string): string | undefined
+  replay: Replay
+  /** Where the Temporal UI shows a workflow; undefined when nobody knows. */
+  workflowUrl(workflowId: string): string | undefined
 }
 
-export function eventService({ db, clock, matchingForm }: EventServiceParts): ServiceImpl<typeof EventService> {
+export function eventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
+  const { db, clock, matchingForm, replay, workflowUrl } = parts
+
+  /** The UUID in a shown id. Throws `event_expired` by the time that is in it, whoever asks, `not_found` when it is none. */
+  function readKeptId(prefix: IdPrefix & keyof typeof NAMES, shown: string): string {
+    const id = readId(prefix, shown)
+    if (id === undefined) throw notFound(NAMES[prefix], shown)
+    if (isExpired(id, clock)) throw fail('event_expired', `${shown} is older than the 90 days that events are kept.`)
+    return id
+  }
+
+  async function readEvent(accountId: string, shown: string): Promise<EventRow> {
+    const id = readKeptId('evt', shown)
+    const [row] = await db
+      .select()
+      .from(events)
+      .where(and(eq(events.id, id), eq(events.accountId, accountId)))
+    if (!row) throw notFound(NAMES.evt, shown)
+    return row
+  }
+
   return {
     async listEvents(request, context) {
       const { accountId } = context.values.get(callerKey)!
@@ -51,7 +78,36 @@ export function eventService({ db, clock, matchingForm }: EventServiceParts): Se
         .orderBy(desc(events.id))
         .limit(limit + 1)
       const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request)
-      return { events: page.map(eventOfRow), ...more }
+      const summaryOf = await summariesOf(
+        db,
+        accountId,
+        page.map(({ id }) => id),
+      )
+      return { events: page.map((row) => eventOfRow(row, summaryOf(row.id))), ...more }
+    },
+
+    async getEvent({ eventId }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const row = await readEvent(accountId, eventId)
+      const [summaryOf, dispatches] = await Promise.all([
+        summariesOf(db, accountId, [row.id]),
+        dispatchesOf(db, accountId, row.id, workflowUrl),
+      ])
+      return { ...fieldsOf(row, summaryOf(row.id)), dispatches }
+    },
+
+    async replayEvent({ eventId }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const [replayed] = await replay(accountId, [await readEvent(accountId, eventId)])
+      return replayedOf(replayed!)
+    },
+
+    async replayMessage({ messageId }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const rows = await eventsInOrder(db, accountId, readKeptId('msg', messageId))
+      if (rows.length === 0) throw notFound(NAMES.msg, messageId)
+      const replayed = await replay(accountId, rows)
+      return { replayed: true, messageId, count: replayed.length, events: replayed.map(replayedOf) }
     },
   }
 }
@@ -95,8 +151,30 @@ async function eventsOfMessage(db: Database, shownId: string): Promise<SQL> {
   )
 }
 
-function eventOfRow(row: typeof events.$inferSelect): Event {
-  return create(EventSchema, {
+type EventRow = typeof events.$inferSelect
+
+/** The events of one message, in the order of its recipients. */
+async function eventsInOrder(db: Database, accountId: string, messageId: string): Promise<EventRow[]> {
+  const rows = await db
+    .select({ id: recipients.eventId })
+    .from(recipients)
+    .where(eq(recipients.messageId, messageId))
+    .orderBy(asc(recipients.position))
+  const ids = rows.map(({ id }) => id)
+  if (ids.length === 0) return []
+  const found = await db
+    .select()
+    .from(events)
+    .where(and(inArray(events.id, ids), gte(events.id, messageId), eq(events.accountId, accountId)))
+  return found.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
+}
+
+function eventOfRow(row: EventRow, summary: Summary): Event {
+  return create(EventSchema, fieldsOf(row, summary))
+}
+
+function fieldsOf(row: EventRow, { attempts, acknowledgedMs }: Summary) {
+  return {
     eventId: showId('evt', row.id),
     messageId: showId('msg', row.messageId),
     status: statusWords.value(row.status),
@@ -105,5 +183,23 @@ function eventOfRow(row: typeof events.$inferSelect): Event {
     recipient: row.recipient,
     tenantId: row.tenantId ?? undefined,
     sandbox: row.sandbox,
+    attempts,
+    acknowledgedAt: acknowledgedMs === null ? undefined : timestampFromMs(acknowledgedMs),
+  }
+}
+
+function replayedOf({ eventId, messageId, dispatchId, dispatchedMs }: Replayed) {
+  return create(ReplayEventResponseSchema, {
+    replayed: true,
+    eventId: showId('evt', eventId),
+    messageId: showId('msg', messageId),
+    dispatchedAt: timestampFromMs(dispatchedMs),
+    dispatchId: showId('dsp', dispatchId),
   })
+}
+
+const NAMES = { evt: 'event', msg: 'message' }
+
+function notFound(what: string, shown: string) {
+  return fail('not_found', `There is no ${what} ${JSON.stringify(shown.slice(0, 64))} in this account.`)
 }

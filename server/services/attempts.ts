@@ -1,0 +1,34 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import { type AttemptOutcome, AttemptOutcomeSchema, type AttemptPhasesSchema } from '../../gen/verdict/v1/events_pb.ts'
+import { wordsOf } from '../db/words.ts'
+
+const outcomeWords = wordsOf<AttemptOutcome>(AttemptOutcomeSchema)
+
+/** How an attempt ended, as it is stored and as a test hears it. Phases in milliseconds. */
+export interface AttemptEnd {
+  outcome: string
+  statusCode?: number | null
+  phases?: { dns?: number; connect?: number; tls?: number; head?: number; body?: number } | null
+  excerpt?: string | null
+  excerptCut?: boolean
+}
+
+/** The fields that every answer about an attempt has. */
+export function shownEnd({ outcome, statusCode, phases, excerpt, excerptCut }: AttemptEnd) {
+  return {
+    outcome: outcomeWords.value(outcome),
+    statusCode: statusCode ?? undefined,
+    phases: phases ? shownPhases(phases) : undefined,
+    responseExcerpt: excerpt || undefined,
+    responseCut: excerptCut ? true : undefined,
+  }
+}
+
+function shownPhases(phases: NonNullable<AttemptEnd['phases']>): MessageInitShape<typeof AttemptPhasesSchema> {
+  const { dns, connect, tls, head, body } = phases
+  return { dnsMs: whole(dns), connectMs: whole(connect), tlsMs: whole(tls), headMs: whole(head), bodyMs: whole(body) }
+}
+
+function whole(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.max(0, Math.round(ms))
+}

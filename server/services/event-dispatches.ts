@@ -1,0 +1,131 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import {
+  type DispatchKind,
+  DispatchKindSchema,
+  type DispatchSchema,
+  type DispatchState,
+  DispatchStateSchema,
+} from '../../gen/verdict/v1/events_pb.ts'
+import type { Database } from '../db/connect.ts'
+import { showId } from '../db/ids.ts'
+import { wordsOf } from '../db/words.ts'
+import { type AttemptEnd, shownEnd } from './attempts.ts'
+
+// The way of events to the endpoint: dispatches that wait stand in one table, those that are over in another. A statement reads both,
+// so that none is missed or seen twice while it moves.
+
+const kindWords = wordsOf<DispatchKind>(DispatchKindSchema)
+const stateWords = wordsOf<DispatchState>(DispatchStateSchema)
+
+/** The original dispatch and this many replays. */
+const SHOWN_DISPATCHES = 101
+
+const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
+
+// Without a prepared plan, so that only the days are looked at that can hold the ids. A replay is younger than its event.
+const SUMMARIES = `
+  with dispatched as (
+    select id, event_id from dispatches where id = any($1::uuid[]) and id between $2 and $3
+    union all
+    select id, event_id from dispatches where kind = 'replay' and event_id = any($1::uuid[]) and id >= $2
+    union all
+    select id, event_id from open_dispatches where account_id = $4 and event_id = any($1::uuid[])
+  )
+  select d.event_id as "eventId", count(a.number)::int as attempts,
+    ${ms(`min(a.finished_at) filter (where a.outcome = 'acked')`)} as "acknowledgedMs"
+  from dispatched d left join attempts a on a.dispatch_id = d.id and a.dispatch_id >= $2
+  group by d.event_id`
+
+export interface Summary {
+  attempts: number
+  /** Unix milliseconds. */
+  acknowledgedMs: number | null
+}
+
+const NOTHING: Summary = { attempts: 0, acknowledgedMs: null }
+
+/** How often each event of an account was posted, and when it was acknowledged first. The ids in any order. */
+export async function summariesOf(
+  db: Database,
+  accountId: string,
+  eventIds: string[],
+): Promise<(eventId: string) => Summary> {
+  if (eventIds.length === 0) return () => NOTHING
+  const ids = eventIds.toSorted()
+  const rows = await db.$client.unsafe<(Summary & { eventId: string })[]>(SUMMARIES, [
+    `{${ids}}`,
+    ids[0]!,
+    ids.at(-1)!,
+    accountId,
+  ])
+  const byEvent = new Map(rows.map((row) => [row.eventId, row]))
+  return (eventId) => byEvent.get(eventId) ?? NOTHING
+}
+
+const DISPATCHES = `
+  with dispatched as (
+    select id, kind, state, workflow_id, created_at, ended_at, null::timestamptz as next_at from dispatches where id = $1
+    union all
+    select id, kind, state, workflow_id, created_at, ended_at, null from dispatches
+    where kind = 'replay' and event_id = $1 and id > $1
+    union all
+    select id, kind, 'waiting', workflow_id, created_at, null,
+      case when started_at is null and (lease_until is null or lease_until < clock_timestamp()) then due_at end
+    from open_dispatches where account_id = $2 and event_id = $1
+  )
+  select d.id, d.kind, d.state, d.workflow_id as "workflowId", ${ms('d.created_at')} as "createdMs", ${ms('d.ended_at')} as "endedMs",
+    ${ms('d.next_at')} as "nextMs",
+    coalesce((
+      select json_agg(json_build_object(
+        'number', a.number, 'startedMs', ${ms('a.started_at')}, 'finishedMs', ${ms('a.finished_at')}, 'outcome', a.outcome,
+        'statusCode', a.status_code, 'phases', a.phases, 'excerpt', a.excerpt, 'excerptCut', a.excerpt_cut)
+        order by a.number, a.started_at)
+      from attempts a where a.dispatch_id = d.id and a.dispatch_id >= $1), '[]') as attempts
+  from dispatched d
+  order by d.kind = 'original' desc, d.id desc limit ${SHOWN_DISPATCHES}`
+
+interface DispatchRow {
+  id: string
+  kind: string
+  state: string
+  workflowId: string | null
+  createdMs: number
+  endedMs: number | null
+  nextMs: number | null
+  attempts: AttemptRow[]
+}
+
+interface AttemptRow extends AttemptEnd {
+  number: number
+  startedMs: number
+  finishedMs: number | null
+}
+
+/** The dispatches of one event of an account, the oldest first; of many replays the newest. */
+export async function dispatchesOf(
+  db: Database,
+  accountId: string,
+  eventId: string,
+  workflowUrl: (workflowId: string) => string | undefined,
+): Promise<MessageInitShape<typeof DispatchSchema>[]> {
+  const rows = await db.$client.unsafe<DispatchRow[]>(DISPATCHES, [eventId, accountId])
+  const oldestFirst = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  return oldestFirst.map((row) => ({
+    dispatchId: showId('dsp', row.id),
+    kind: kindWords.value(row.kind),
+    state: stateWords.value(row.state),
+    createdAt: timestampFromMs(row.createdMs),
+    endedAt: row.endedMs === null ? undefined : timestampFromMs(row.endedMs),
+    workflowId: row.workflowId ?? undefined,
+    workflowUrl: row.workflowId === null ? undefined : workflowUrl(row.workflowId),
+    nextAttemptAt: row.nextMs === null ? undefined : timestampFromMs(row.nextMs),
+    attempts: row.attempts.map(attemptOf),
+  }))
+}
+
+function attemptOf({ number, startedMs, finishedMs, ...end }: AttemptRow) {
+  const over =
+    finishedMs === null ? {} : { finishedAt: timestampFromMs(finishedMs), durationMs: finishedMs - startedMs }
+  return { number, startedAt: timestampFromMs(startedMs), ...over, ...shownEnd(end) }
+}

@@ -1,0 +1,115 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import { type Webhook, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
+import { callerKey } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import type { Sealer } from '../db/encryption.ts'
+import { newId, showId } from '../db/ids.ts'
+import { fail } from '../errors.ts'
+import {
+  deleteEndpoint,
+  findEndpoint,
+  findTarget,
+  putEndpoint,
+  rotateSecret,
+  type WithSecret,
+} from '../webhooks/endpoints.ts'
+import { type Health, healthOf } from '../webhooks/health.ts'
+import type { Post } from '../webhooks/post.ts'
+import { signedHeaders } from '../webhooks/signature.ts'
+import { targets } from '../webhooks/target.ts'
+import type { Workflows } from '../webhooks/workflows.ts'
+import { shownEnd } from './attempts.ts'
+import { refuse } from './listing.ts'
+import { NO_ENDPOINT } from './replay.ts'
+
+export interface WebhookServiceParts {
+  db: Database
+  clock: DatabaseClock
+  sealer: Sealer
+  post: Post
+  /** Why a URL may not be an endpoint, in words that follow "url"; undefined when it may. */
+  faultOf(url: string): string | undefined
+  workflows: Pick<Workflows, 'cancel'>
+  /** Hears of workflows that could not be cancelled: they find out by themselves at their next attempt. */
+  report(error: unknown): void
+}
+
+export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof WebhookService> {
+  const { db, clock, sealer, post, faultOf, workflows, report } = parts
+  const targetOf = targets(sealer)
+
+  const shown = async (accountId: string, found: WithSecret) => webhookOf(found, await healthOf(db, accountId))
+
+  return {
+    async getWebhook(_, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const endpoint = await findEndpoint(db, accountId)
+      if (!endpoint) throw fail('not_found', NO_ENDPOINT)
+      return shown(accountId, { endpoint })
+    },
+
+    async putWebhook({ url }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const fault = url === '' ? 'is required' : faultOf(url)
+      if (fault) throw refuse('url', fault)
+      return shown(accountId, await putEndpoint(parts, accountId, url))
+    },
+
+    async deleteWebhook(_, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const workflowIds = await deleteEndpoint(db, accountId)
+      if (!workflowIds) throw fail('not_found', NO_ENDPOINT)
+      // Nobody waits for it: nothing is posted any more, whether Temporal hears of it now or later.
+      for (const id of workflowIds) workflows.cancel(id).catch(report)
+      return {}
+    },
+
+    async testWebhook(_, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const row = await findTarget(db, accountId)
+      if (!row) throw fail('webhook_not_configured', NO_ENDPOINT)
+      const atMs = clock.now()
+      const { url, ...secrets } = targetOf(row)
+      const ids = { eventId: showId('evt', newId(atMs)), dispatchId: showId('dsp', newId(atMs)) }
+      const timestamp = Math.floor(atMs / 1_000)
+      const body = Buffer.from(JSON.stringify({ event: 'webhook.test', event_id: ids.eventId, timestamp }))
+      const headers = signedHeaders({ body, ...ids, attempt: 1, timestamp, ...secrets })
+      const began = performance.now()
+      const posted = await post(url, headers, body, context.signal)
+      const durationMs = Math.round(performance.now() - began)
+      return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(posted) }
+    },
+
+    async rotateSecret(_, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const rotated = await rotateSecret(parts, accountId)
+      if (!rotated) throw fail('not_found', NO_ENDPOINT)
+      return shown(accountId, rotated)
+    },
+  }
+}
+
+function webhookOf({ endpoint, secret }: WithSecret, health: Health): Webhook {
+  const { acknowledged, failed, consecutiveFailures, waiting } = health
+  const { lastSuccessMs, lastFailureMs, oldestWaitingMs } = health
+  return create(WebhookSchema, {
+    url: endpoint.url,
+    createdAt: timestampFromDate(endpoint.createdAt),
+    updatedAt: timestampFromDate(endpoint.updatedAt),
+    secret,
+    previousSecretUntil: endpoint.previousUntil ? timestampFromDate(endpoint.previousUntil) : undefined,
+    health: {
+      acknowledged,
+      failed,
+      successRate: acknowledged + failed === 0 ? undefined : acknowledged / (acknowledged + failed),
+      lastSuccessAt: lastSuccessMs === null ? undefined : timestampFromMs(lastSuccessMs),
+      lastFailureAt: lastFailureMs === null ? undefined : timestampFromMs(lastFailureMs),
+      consecutiveFailures,
+      waiting,
+      oldestWaitingAt: oldestWaitingMs === null ? undefined : timestampFromMs(oldestWaitingMs),
+    },
+  })
+}

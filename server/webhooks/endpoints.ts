@@ -1,0 +1,122 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { Database } from '../db/connect.ts'
+import type { Sealer } from '../db/encryption.ts'
+import { webhookEndpoints } from '../db/schema.ts'
+import { newSecret } from './signature.ts'
+import { TARGET_COLUMNS, type TargetRow } from './target.ts'
+
+export interface Endpoint {
+  url: string
+  createdAt: Date
+  updatedAt: Date
+  /** Until when requests are also signed with the secret before this one; null when they are not. */
+  previousUntil: Date | null
+}
+
+/** An endpoint, and the text of its secret where it is new: nobody can read it again. */
+export interface WithSecret {
+  endpoint: Endpoint
+  secret?: string
+}
+
+interface Parts {
+  db: Database
+  sealer: Sealer
+}
+
+const OVERLAP_HOURS = 24
+
+const now = sql`clock_timestamp()`
+const { url, createdAt, updatedAt, previousUntil } = webhookEndpoints
+const SHOWN = {
+  url,
+  createdAt,
+  updatedAt,
+  previousUntil: sql<Date | null>`case when ${previousUntil} > ${now} then ${previousUntil} end`.mapWith(previousUntil),
+}
+
+const ofAccount = (accountId: string) => eq(webhookEndpoints.accountId, accountId)
+
+function seal(sealer: Sealer, secret: string, column: 'secret' | 'previous_secret', accountId: string): Buffer {
+  return sealer.seal(Buffer.from(secret), { table: 'webhook_endpoints', column, id: accountId })
+}
+
+export async function findEndpoint(db: Database, accountId: string): Promise<Endpoint | undefined> {
+  const [endpoint] = await db.select(SHOWN).from(webhookEndpoints).where(ofAccount(accountId))
+  return endpoint
+}
+
+/** The endpoint of now as an attempt needs it. */
+export async function findTarget(db: Database, accountId: string): Promise<TargetRow | undefined> {
+  const query = `select ${TARGET_COLUMNS} from webhook_endpoints w where w.account_id = $1`
+  const [row] = await db.$client.unsafe<TargetRow[]>(query, [accountId])
+  return row
+}
+
+/** Makes the endpoint with a secret of its own, or changes the URL of the one there is and keeps its secret. */
+export async function putEndpoint({ db, sealer }: Parts, accountId: string, newUrl: string): Promise<WithSecret> {
+  const secret = newSecret()
+  const [row] = await db
+    .insert(webhookEndpoints)
+    .values({ accountId, url: newUrl, secret: seal(sealer, secret, 'secret', accountId) })
+    .onConflictDoUpdate({
+      target: webhookEndpoints.accountId,
+      set: { url: newUrl, updatedAt: sql`case when ${url} = ${newUrl} then ${updatedAt} else ${now} end` },
+    })
+    .returning({ ...SHOWN, isNew: sql<boolean>`xmax = 0` })
+  const { isNew, ...endpoint } = row!
+  return isNew ? { endpoint, secret } : { endpoint }
+}
+
+/** Gives the endpoint a new secret. For 24 hours the old one signs too; undefined without an endpoint. */
+export async function rotateSecret({ db, sealer }: Parts, accountId: string): Promise<WithSecret | undefined> {
+  // Round again only when somebody rotated it between the two statements.
+  for (;;) {
+    const [old] = await db
+      .select({ secret: webhookEndpoints.secret })
+      .from(webhookEndpoints)
+      .where(ofAccount(accountId))
+    if (!old) return undefined
+    const opened = sealer.open(old.secret, { table: 'webhook_endpoints', column: 'secret', id: accountId }).toString()
+    const secret = newSecret()
+    const [endpoint] = await db
+      .update(webhookEndpoints)
+      .set({
+        secret: seal(sealer, secret, 'secret', accountId),
+        previousSecret: seal(sealer, opened, 'previous_secret', accountId),
+        previousUntil: sql`${now} + ${OVERLAP_HOURS} * interval '1 hour'`,
+        updatedAt: now,
+      })
+      .where(and(ofAccount(accountId), eq(webhookEndpoints.secret, old.secret)))
+      .returning(SHOWN)
+    if (endpoint) return { endpoint, secret }
+  }
+}
+
+// What waits ends in the commit that deletes the endpoint, locked in the order of its ids as everywhere.
+const DELETE = `
+  with endpoint as (
+    delete from webhook_endpoints where account_id = $1 returning account_id
+  ),
+  health as (
+    delete from webhook_hours h using endpoint e where h.account_id = e.account_id
+  ),
+  waiting as materialized (
+    select d.id from open_dispatches d join endpoint e on e.account_id = d.account_id order by d.id for update of d
+  ),
+  cancelled as (
+    delete from open_dispatches d using waiting w where d.id = w.id returning d.*
+  ),
+  kept as (
+    insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
+    select id, event_id, message_id, account_id, kind, 'cancelled', workflow_id, created_at, greatest(created_at, clock_timestamp())
+    from cancelled
+  )
+  select coalesce((select json_agg(distinct workflow_id) from cancelled where workflow_id is not null), '[]') as "workflowIds"
+  from endpoint`
+
+/** Deletes the endpoint with its secrets and its figures, and cancels what waits: gives the workflows that have nothing left to do. */
+export async function deleteEndpoint(db: Database, accountId: string): Promise<string[] | undefined> {
+  const [row] = await db.$client.unsafe<{ workflowIds: string[] }[]>(DELETE, [accountId])
+  return row?.workflowIds
+}
