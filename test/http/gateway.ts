@@ -13,11 +13,19 @@ import {
   type SendResponseSchema,
 } from '../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
-import { EventService, type ListEventsRequest, type ListEventsResponseSchema } from '../../gen/verdict/v1/events_pb.ts'
+import {
+  AttemptOutcome,
+  DispatchKind,
+  DispatchState,
+  EventService,
+  type ListEventsRequest,
+  type ListEventsResponseSchema,
+} from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { DeliveryStatus, SmtpPhase, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { Granularity, SendingState, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionEntrySchema, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { WebhookSchema, WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { itemFaultsKey } from '../../server/caller.ts'
 import { fail } from '../../server/errors.ts'
 import { createApp, type Gate, type Limits } from '../../server/http/app.ts'
@@ -28,6 +36,7 @@ import { describeError } from '../../server/log.ts'
 
 export const KEY = 'svc_test_key'
 export const MESSAGE_ID = 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5'
+const EVENT_ID = 'evt_01jx3c7w9kfxr8bq6v2m4n5p7t'
 export const RATE = { limit: 600, remaining: 588, resetAt: 1_769_860_860 }
 export const CALLER = { accountId: 'acc_1', keyId: 'key_1', test: true }
 
@@ -79,6 +88,31 @@ export async function startGateway(parts: Parts = {}) {
         async listEvents(request) {
           return (await parts.listEvents?.(request)) ?? {}
         },
+        async getEvent({ eventId }) {
+          if (eventId !== EVENT_ID) throw fail('not_found', 'There is no such event.')
+          return { ...storedEvent(eventId), dispatches: [dispatch()] }
+        },
+        replayEvent: async ({ eventId }) => replayed(eventId),
+        replayMessage: async ({ messageId }) => ({
+          replayed: true,
+          messageId,
+          count: 1,
+          events: [replayed(EVENT_ID)],
+        }),
+      }),
+      createServiceImplSpec<typeof WebhookService>(WebhookService, {
+        getWebhook: async () => webhook(),
+        putWebhook: async ({ url }) => ({ ...webhook(), url, secret: 'whsec_c2VjcmV0' }),
+        deleteWebhook: async () => ({}),
+        testWebhook: async () => ({
+          eventId: EVENT_ID,
+          dispatchedAt: NOON,
+          outcome: AttemptOutcome.ACKED,
+          statusCode: 200,
+          durationMs: 12,
+          phases: { connectMs: 1, headMs: 11 },
+        }),
+        rotateSecret: async () => ({ ...webhook(), secret: 'whsec_c2VjcmV0', previousSecretUntil: NOON }),
       }),
       createServiceImplSpec<typeof StatsService>(StatsService, {
         getStats: async () => ({
@@ -149,6 +183,42 @@ const storedEmail = () =>
     expiresAt: timestampFromMs(Date.UTC(2026, 4, 1, 12)),
   })
 
+const NOON = timestampFromMs(Date.UTC(2026, 0, 31, 12))
+
+const storedEvent = (eventId: string) => ({
+  eventId,
+  messageId: MESSAGE_ID,
+  status: DeliveryStatus.DELIVERED,
+  timestamp: NOON,
+  recipient: 'ada@recipient.test',
+  attempts: 1,
+})
+
+const dispatch = () => ({
+  dispatchId: 'dsp_01jx3c7w9kfxr8bq6v2m4n5p7t',
+  kind: DispatchKind.ORIGINAL,
+  state: DispatchState.WAITING,
+  createdAt: NOON,
+  nextAttemptAt: NOON,
+  attempts: [{ number: 1, startedAt: NOON, finishedAt: NOON, outcome: AttemptOutcome.DNS, durationMs: 3, phases: {} }],
+})
+
+const replayed = (eventId: string) => ({
+  replayed: true,
+  eventId,
+  messageId: MESSAGE_ID,
+  dispatchedAt: NOON,
+  dispatchId: 'dsp_01jx8r3k5me2x9c4v7b1n6q0wz',
+})
+
+const webhook = () =>
+  create(WebhookSchema, {
+    url: 'https://shop.test/webhooks',
+    createdAt: NOON,
+    updatedAt: NOON,
+    health: { acknowledged: 3, failed: 1, successRate: 0.75, lastSuccessAt: NOON },
+  })
+
 const suppressed = () =>
   create(SuppressionEntrySchema, {
     email: 'ada@recipient.test',
@@ -211,7 +281,7 @@ export function expectErrorBody(status: number, json: unknown, requestId: string
   )
   if (faults.length > 0 || known.length > 0) throw new Error(`not an error body: ${JSON.stringify({ json, faults })}`)
   if ((json as { request_id: string }).request_id !== requestId) throw new Error('request_id differs from X-Request-Id')
-  if (![400, 401, 403, 404, 405, 410, 413, 415, 429, 500].includes(status))
+  if (![400, 401, 403, 404, 405, 409, 410, 413, 415, 429, 500].includes(status))
     throw new Error(`undocumented status ${status}`)
 }
 
