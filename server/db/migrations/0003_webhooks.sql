@@ -72,6 +72,7 @@ CREATE INDEX "dispatches_replays" ON "dispatches" USING btree ("event_id") WHERE
 CREATE INDEX "open_dispatches_account" ON "open_dispatches" USING btree ("account_id","event_id");--> statement-breakpoint
 CREATE INDEX "open_dispatches_unassigned" ON "open_dispatches" USING btree ("account_id","attempt","due_at") WHERE workflow_id is null;--> statement-breakpoint
 CREATE INDEX "open_dispatches_workflow" ON "open_dispatches" USING btree ("workflow_id") WHERE workflow_id is not null;--> statement-breakpoint
+CREATE INDEX "open_dispatches_unstarted" ON "open_dispatches" USING btree ("workflow_id") WHERE workflow_id is not null and handed_over_at is null;--> statement-breakpoint
 CREATE INDEX "open_dispatches_due" ON "open_dispatches" USING btree ("due_at") WHERE workflow_id is not null;--> statement-breakpoint
 CREATE TRIGGER never_changes BEFORE UPDATE ON dispatches FOR EACH ROW EXECUTE FUNCTION history_never_changes();
 --> statement-breakpoint

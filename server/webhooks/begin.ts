@@ -1,0 +1,89 @@
+import { collector, jsonArray } from '../db/collector.ts'
+import type { Database } from '../db/connect.ts'
+import type { DeliveryEvent } from '../events/payload.ts'
+import { TARGET_COLUMNS, type TargetRow } from './target.ts'
+
+/** An attempt may go on for as long as a POST takes, and a moment to write down how it ended. */
+const POST_AND_RECORD = `interval '12 seconds'`
+
+/** Without an endpoint there is no url: the account has none any more. */
+export type Found = TargetRow | { url: null }
+
+// The first attempt of an event belongs to the process that stored it, for the time of a lease, and needs no word that it begins.
+const FIRST = `
+  select d.id, ${TARGET_COLUMNS}
+  from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id
+  where d.id = any($1::uuid[]) and d.lease_until > clock_timestamp() + ${POST_AND_RECORD}`
+
+/** Where the first attempt of a dispatch goes; undefined when it is not this process's any more. */
+export function beginFirst(db: Database): (dispatchId: string) => Promise<Found | undefined> {
+  const begin = collector<{ json: string }, Found | undefined>(async (asked) => {
+    const ids = asked.map(({ json }) => json)
+    const rows = await db.$client.unsafe<(Found & { id: string })[]>(FIRST, [`{${ids}}`], { prepare: true })
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    return ids.map((id) => byId.get(id))
+  })
+  return (dispatchId) => begin({ json: dispatchId })
+}
+
+export interface Asked {
+  dispatchId: string
+  number: number
+  /** Also before it is due. */
+  early?: boolean
+}
+
+/** A dispatch as it stood. `startedAt` is set when the attempt begins now. */
+export type Begun = Found & { attempt: number; eventId: string; isDue: boolean; startedAt: Date | null }
+
+// A row that had begun already is one whose process died: nobody knows what became of that POST.
+const BEGIN = `
+  with input as materialized (
+    select * from json_to_recordset($1::json) as r(id uuid, number smallint, early boolean)
+  ),
+  waiting as materialized (
+    select d.*, d.attempt = i.number and d.deadline_at >= clock_timestamp() as is_next,
+      i.early or d.due_at <= clock_timestamp() as is_due
+    from open_dispatches d join input i on i.id = d.id
+    order by d.id for update of d
+  ),
+  lost as (
+    insert into attempts (dispatch_id, number, started_at, outcome)
+    select id, attempt, started_at, 'unknown' from waiting where is_next and is_due and started_at is not null
+    on conflict do nothing
+  ),
+  begun as (
+    update open_dispatches d set started_at = clock_timestamp()
+    from waiting b where d.id = b.id and b.is_next and b.is_due
+    returning d.id, d.started_at
+  )
+  select d.id, d.attempt, d.event_id as "eventId", d.is_due as "isDue", begun.started_at as "startedAt", ${TARGET_COLUMNS}
+  from waiting d left join begun on begun.id = d.id left join webhook_endpoints w on w.account_id = d.account_id`
+
+/** Begins an attempt: from now on it counts as made. Undefined when the dispatch is over. */
+export function beginNext(db: Database): (asked: Asked) => Promise<Begun | undefined> {
+  const begin = collector<{ json: string; id: string }, Begun | undefined>(async (asked) => {
+    const rows = await db.$client.unsafe<(Begun & { id: string })[]>(BEGIN, [jsonArray(asked)], { prepare: true })
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    return asked.map(({ id }) => byId.get(id))
+  })
+  return ({ dispatchId, number, early = false }) =>
+    begin({ id: dispatchId, json: JSON.stringify({ id: dispatchId, number, early }) })
+}
+
+// Not prepared: only a plan made for these bounds looks at the days alone that can hold the ids.
+const EVENTS = `
+  select id, message_id as "messageId", account_id as "accountId", status, reason, recipient, sandbox,
+    (extract(epoch from created_at) * 1000)::float8 as "createdAtMs"
+  from events where id = any($1::uuid[]) and id between $2 and $3`
+
+/** Events by their ids, undefined when their time is over. */
+export function readEvents(db: Database): (id: string) => Promise<DeliveryEvent | undefined> {
+  const read = collector<{ json: string }, DeliveryEvent | undefined>(async (asked) => {
+    const ids = asked.map(({ json }) => json).toSorted()
+    const rows = await db.$client.unsafe<DeliveryEvent[]>(EVENTS, [`{${ids}}`, ids[0]!, ids.at(-1)!])
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    return asked.map(({ json }) => byId.get(json))
+  })
+  return (id) => read({ json: id })
+}

@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { collector, isRowFault, jsonArray } from '../db/collector.ts'
+import type { Database } from '../db/connect.ts'
+import type { Posted } from './post.ts'
+
+/** An attempt that is over. */
+export interface Ended extends Posted {
+  dispatchId: string
+  number: number
+  startedAt: Date
+  durationMs: number
+  /** Until the next attempt, should this one have failed; undefined for the last. */
+  nextDelayMs?: number
+}
+
+// Acknowledged: the dispatch is over. Failed: the next attempt is due, unless somebody else has gone on with the row in the meantime.
+const END = `
+  with input as materialized (
+    select * from json_to_recordset($1::json) as r(
+      id uuid, number smallint, started_at timestamptz, finished_at timestamptz, outcome text, status_code smallint, phases json,
+      excerpt text, excerpt_cut boolean, next_delay_ms float8)
+  ),
+  acknowledged as (
+    delete from open_dispatches d using input i where d.id = i.id and i.outcome = 'acked'
+    returning d.*
+  ),
+  failed as (
+    update open_dispatches d set attempt = i.number + 1, started_at = null, lease_until = null,
+      due_at = clock_timestamp() + coalesce(i.next_delay_ms, 0) * interval '1 millisecond'
+    from input i where d.id = i.id and i.outcome <> 'acked' and d.attempt = i.number
+    returning d.id, d.account_id, case when i.next_delay_ms is not null and d.due_at <= d.deadline_at then d.due_at end as next_at
+  ),
+  kept_attempts as (
+    insert into attempts (
+      dispatch_id, number, started_at, finished_at, outcome, status_code, phases, excerpt, excerpt_cut, next_attempt_at)
+    select i.id, i.number, i.started_at, i.finished_at, i.outcome, i.status_code, i.phases, i.excerpt, i.excerpt_cut, f.next_at
+    from input i left join failed f on f.id = i.id
+    on conflict do nothing
+  ),
+  kept_dispatches as (
+    insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
+    select a.id, event_id, message_id, account_id, kind, 'acknowledged', workflow_id, created_at, i.finished_at
+    from acknowledged a join input i on i.id = a.id
+  ),
+  health as (
+    insert into webhook_hours as h (account_id, hour, acknowledged, failed, last_acknowledged_at, last_failed_at, failed_since)
+    select account_id, date_trunc('hour', clock_timestamp(), 'UTC'), sum(acked), sum(1 - acked),
+      case when sum(acked) > 0 then clock_timestamp() end, case when sum(acked) < count(*) then clock_timestamp() end,
+      case when sum(acked) > 0 then 0 else count(*) end
+    from (select account_id, 1 as acked from acknowledged union all select account_id, 0 from failed) e
+    group by account_id order by account_id
+    on conflict (account_id, hour) do update set
+      acknowledged = h.acknowledged + excluded.acknowledged,
+      failed = h.failed + excluded.failed,
+      last_acknowledged_at = coalesce(excluded.last_acknowledged_at, h.last_acknowledged_at),
+      last_failed_at = coalesce(excluded.last_failed_at, h.last_failed_at),
+      failed_since = case when excluded.acknowledged > 0 then 0 else h.failed_since + excluded.failed_since end
+  )
+  select id from acknowledged`
+
+/** How long the end of an attempt is tried to be written down. Then nobody knows how it ended, and it will be made again. */
+const TRY_MS = 15_000
+
+/**
+ * Writes down how attempts ended. Throws when that could not be done: the attempt will be called `unknown` and made again, under the
+ * same number.
+ */
+export function endStep(db: Database): (ended: Ended) => Promise<void> {
+  const commit = collector<{ json: string }, true>(async (rows) => {
+    await db.$client.unsafe(END, [jsonArray(rows)], { prepare: true })
+    return rows.map(() => true)
+  })
+  return async (ended) => {
+    const row = { json: endedRow(ended) }
+    const untilMs = performance.now() + TRY_MS
+    for (let waitMs = 50; ; waitMs = Math.min(waitMs * 2, 1_000)) {
+      try {
+        await commit(row)
+        return
+      } catch (error) {
+        if (isRowFault(error) || performance.now() + waitMs > untilMs) throw error
+        await sleep(waitMs)
+      }
+    }
+  }
+}
+
+function endedRow({ dispatchId, number, startedAt, durationMs, ...posted }: Ended): string {
+  return JSON.stringify({
+    id: dispatchId,
+    number,
+    started_at: startedAt,
+    finished_at: new Date(startedAt.getTime() + Math.round(durationMs)),
+    outcome: posted.outcome,
+    status_code: posted.statusCode,
+    phases: posted.phases,
+    excerpt: posted.excerpt,
+    excerpt_cut: posted.excerptCut ?? false,
+    next_delay_ms: posted.nextDelayMs,
+  })
+}
+
+const FINISH = `
+  with over as (
+    delete from open_dispatches where id = any($1::uuid[])
+    returning *
+  )
+  insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
+  select id, event_id, message_id, account_id, kind, $2, workflow_id, created_at, greatest(created_at, clock_timestamp()) from over`
+
+/** Ends dispatches that are not acknowledged. Those that are over already stay as they are. */
+export async function finishDispatches(db: Database, ids: string[], state: 'exhausted' | 'cancelled'): Promise<void> {
+  await db.$client.unsafe(FINISH, [`{${ids}}`, state], { prepare: true })
+}

@@ -1,0 +1,68 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { groupDispatches, type Waiting } from '../../server/webhooks/groups.ts'
+
+const SCHEDULE = [0, 60_000, 300_000, 900_000, 3_600_000, 21_600_000]
+const NOW = 1_000_000_000
+
+const inOrder = (a: Waiting, b: Waiting) =>
+  a.accountId.localeCompare(b.accountId) || a.attempt - b.attempt || a.dueMs - b.dueMs
+
+const rows = fc
+  .array(
+    fc.record({
+      id: fc.uuid(),
+      accountId: fc.constantFrom('a', 'b', 'c'),
+      attempt: fc.integer({ min: 1, max: 3 }),
+      failedMs: fc.integer({ min: NOW - 10_000, max: NOW }),
+    }),
+    { maxLength: 300 },
+  )
+  .map((rows) =>
+    rows.map(({ failedMs, ...row }) => ({ ...row, dueMs: failedMs + SCHEDULE[row.attempt - 1]! })).sort(inOrder),
+  )
+
+test('a group is of one account and one attempt, at most 50, all due within two seconds; none is in two groups', () => {
+  fc.assert(
+    fc.property(rows, (rows) => {
+      const groups = groupDispatches(rows, NOW, SCHEDULE)
+      for (const group of groups) {
+        expect(new Set(group.map((row) => `${row.accountId} ${row.attempt}`)).size).toBe(1)
+        expect(group.length).toBeLessThanOrEqual(50)
+        expect(group.at(-1)!.dueMs - group[0]!.dueMs).toBeLessThanOrEqual(2_000)
+      }
+      const grouped = groups.flat()
+      expect(new Set(grouped).size).toBe(grouped.length)
+    }),
+  )
+})
+
+test('what failed more than a second ago, and what was never tried, is in a group', () => {
+  fc.assert(
+    fc.property(rows, (rows) => {
+      const grouped = new Set(groupDispatches(rows, NOW, SCHEDULE).flat())
+      const old = rows.filter((row) => row.attempt === 1 || NOW - (row.dueMs - SCHEDULE[row.attempt - 1]!) > 1_000)
+      for (const row of old) expect(grouped.has(row) || old.length === 0).toBe(true)
+    }),
+  )
+})
+
+test('10,000 failures of one endpoint, 200 a second, are 200 groups', () => {
+  const left = Array.from({ length: 10_000 }, (_, i) => ({
+    id: String(i),
+    accountId: 'a',
+    attempt: 2,
+    dueMs: NOW + i * 5 + 60_000,
+  }))
+  let groups = 0
+  for (let now = NOW; left.length > 0; now += 500) {
+    const taken = groupDispatches(
+      left.filter((row) => row.dueMs - 60_000 <= now),
+      now,
+      SCHEDULE,
+    )
+    groups += taken.length
+    left.splice(0, taken.flat().length)
+  }
+  expect(groups).toBe(200)
+})

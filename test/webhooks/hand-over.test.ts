@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { newId, showId } from '../../server/db/ids.ts'
+import { makePartitions } from '../../server/db/partitions.ts'
+import { type HandedOver, keepHandingOver } from '../../server/webhooks/hand-over.ts'
+import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { attemptsOf, newEvent, openDispatches, storeDispatches } from './rows.ts'
+
+// The loop over a real database. What Temporal would be asked is written down here; the loop meets Temporal itself in test/e2e.
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+  await makePartitions(database.db)
+})
+beforeEach(() => database.db.$client`truncate open_dispatches`)
+afterAll(() => database.drop())
+
+const SCHEDULE = [0, 60_000, 300_000]
+
+function loop(workflows: Partial<Workflows> = {}, overdueMs = 60_000) {
+  const started: Group[] = []
+  const reports: (HandedOver | { error: unknown })[] = []
+  const { stop } = keepHandingOver({
+    db: database.db,
+    scheduleMs: SCHEDULE,
+    overdueMs,
+    report: (report) => reports.push(report),
+    workflows: {
+      async start(group) {
+        started.push(group)
+      },
+      closed: async () => [],
+      cancel: async () => {},
+      ...workflows,
+    },
+  })
+  onTestFinished(stop)
+  return { started, reports, stop }
+}
+
+const account = () => newId(Date.now())
+const some = (count: number, accountId = account()) => Array.from({ length: count }, () => newEvent(accountId))
+
+test('failures of one endpoint go into groups of 50, each under an id that is committed before its workflow is started', async () => {
+  const events = some(120)
+  await storeDispatches(database, events, { attempt: 2, due: 58 })
+  const unknownIds: unknown[] = []
+  const { started } = loop({
+    async start(group) {
+      for (const row of await openDispatches(
+        database,
+        events.filter(({ id }) => group.dispatchIds.includes(id)),
+      ))
+        if (row.workflow_id !== group.workflowId) unknownIds.push(row)
+      started.push(group)
+    },
+  })
+  await vi.waitFor(() => expect(started).toHaveLength(3), 5_000)
+  expect(started.map(({ dispatchIds }) => dispatchIds.length).sort()).toEqual([20, 50, 50])
+  expect(started.flatMap(({ dispatchIds }) => dispatchIds).sort()).toEqual(events.map(({ id }) => id).sort())
+  expect(unknownIds).toEqual([])
+  for (const group of started) {
+    expect(group).toMatchObject({ kind: 'original', attempt: 2 })
+    expect(group.workflowId).toMatch(/^webhook-dsp_[0-9a-z]{26}-2$/)
+    expect(group.dueMs).toBeGreaterThan(Date.now() + 50_000)
+  }
+  await vi.waitFor(async () => {
+    const rows = await openDispatches(database, events)
+    expect(rows.every((row) => row.handed_over_at !== null)).toBe(true)
+  })
+})
+
+test('a failure waits a second for company; an attempt that was never made waits for nobody', async () => {
+  const accountId = account()
+  const late = some(1, accountId)
+  const first = some(1, accountId)
+  await storeDispatches(database, first)
+  await storeDispatches(database, late, { attempt: 2, due: 60 })
+  const { started } = loop()
+  await vi.waitFor(() => expect(started.map(({ attempt }) => attempt)).toEqual([1]), 5_000)
+  await vi.waitFor(() => expect(started.map(({ attempt }) => attempt)).toEqual([1, 2]), 5_000)
+})
+
+test('an attempt that another process may be making is left alone until its lease is over; then nobody knows whether it was made', async () => {
+  const [event] = some(1)
+  await storeDispatches(database, [event!], { lease: 1.2 })
+  const { started } = loop()
+  await sleep(900)
+  expect(started).toEqual([])
+  await vi.waitFor(() => expect(started).toHaveLength(1), 5_000)
+  expect(started[0]).toMatchObject({ attempt: 1, dispatchIds: [event!.id] })
+  expect(await attemptsOf(database, event!)).toMatchObject([{ number: 1, outcome: 'unknown', finished_at: null }])
+})
+
+test('while Temporal is away rows wait under the ids they have, and are started with the same ones', async () => {
+  const events = some(3)
+  await storeDispatches(database, events)
+  let isAway = true
+  const asked = new Set<string>()
+  const { reports, started } = loop({
+    async start(group) {
+      asked.add(group.workflowId)
+      if (isAway) throw new Error('Temporal is away')
+      started.push(group)
+    },
+  })
+  await vi.waitFor(() => expect(reports.filter((report) => 'error' in report).length).toBeGreaterThan(1), 5_000)
+  isAway = false
+  await vi.waitFor(() => expect(started).toHaveLength(1), 5_000)
+  expect([...asked]).toEqual([started[0]!.workflowId])
+  expect(started[0]!.dispatchIds).toHaveLength(3)
+})
+
+test('two loops start a workflow for every dispatch and give none to two', async () => {
+  const events = some(300)
+  await storeDispatches(database, events, { attempt: 2, due: 50 })
+  const [one, two] = [loop(), loop()]
+  await vi.waitFor(async () => {
+    const rows = await openDispatches(database, events)
+    expect(rows.every((row) => row.handed_over_at !== null)).toBe(true)
+  }, 10_000)
+  const groups = new Map([...one.started, ...two.started].map((group) => [group.workflowId, group.dispatchIds]))
+  const assigned = [...groups.values()].flat()
+  expect(assigned).toHaveLength(300)
+  expect(new Set(assigned).size).toBe(300)
+})
+
+test('an overdue attempt whose workflow is gone gets another workflow; one whose workflow runs is left alone', async () => {
+  const [gone, running] = [some(2), some(1)]
+  await storeDispatches(database, gone, { attempt: 3, due: -2, workflowId: 'webhook-gone-2', handedOver: true })
+  await storeDispatches(database, running, { attempt: 3, due: -2, workflowId: 'webhook-runs-2', handedOver: true })
+  const looked: string[][] = []
+  const { started } = loop(
+    {
+      async closed(ids) {
+        looked.push([...ids].sort())
+        return ids.filter((id) => id === 'webhook-gone-2')
+      },
+    },
+    1_000,
+  )
+  await vi.waitFor(() => expect(started).toHaveLength(1), 5_000)
+  expect(looked[0]).toEqual(['webhook-gone-2', 'webhook-runs-2'])
+  expect(started[0]).toMatchObject({ workflowId: 'webhook-gone-2-r', attempt: 3 })
+  expect(started[0]!.dispatchIds.sort()).toEqual(gone.map(({ id }) => id).sort())
+  expect(await openDispatches(database, running)).toMatchObject([{ workflow_id: 'webhook-runs-2' }])
+})
+
+test('a replay whose caller was killed before its workflow was started is started after ten seconds', async () => {
+  const [young, old] = [some(1), some(1)]
+  const id = (event: { id: string }) => `replay-${showId('dsp', event.id)}`
+  await storeDispatches(database, young, { kind: 'replay', workflowId: id(young[0]!), age: 1 })
+  await storeDispatches(database, old, { kind: 'replay', workflowId: id(old[0]!), age: 11 })
+  const { started } = loop()
+  await vi.waitFor(() => expect(started).toHaveLength(1), 5_000)
+  await sleep(700)
+  expect(started).toMatchObject([{ workflowId: id(old[0]!), kind: 'replay' }])
+})

@@ -1,0 +1,86 @@
+import { newId } from '../../server/db/ids.ts'
+import type { DeliveryEvent } from '../../server/events/payload.ts'
+import type { TestDatabase } from '../harness/postgres.ts'
+
+// Rows of events and their dispatches, as the commit of an outcome leaves them.
+
+export function newEvent(accountId: string, change: Partial<DeliveryEvent> = {}): DeliveryEvent {
+  const createdAtMs = Date.now()
+  return {
+    id: newId(createdAtMs),
+    messageId: newId(createdAtMs),
+    accountId,
+    status: 'delivered',
+    reason: null,
+    recipient: 'ann@example.net',
+    sandbox: false,
+    createdAtMs,
+    ...change,
+  }
+}
+
+interface DispatchState {
+  attempt?: number
+  /** Seconds from now; negative for the past. */
+  due?: number
+  deadline?: number
+  /** Seconds from now; null for none. */
+  lease?: number | null
+  workflowId?: string
+  handedOver?: boolean
+  /** Whether an attempt has begun and not ended. */
+  started?: boolean
+  kind?: 'original' | 'replay'
+  /** Seconds ago. */
+  age?: number
+}
+
+export async function storeDispatches(database: TestDatabase, events: DeliveryEvent[], state: DispatchState = {}) {
+  const { attempt = 1, due = 0, deadline = 86_400, lease = null, workflowId, handedOver, started, age = 0 } = state
+  const rows = events.map((event) => ({
+    id: event.id,
+    message_id: event.messageId,
+    account_id: event.accountId,
+    status: event.status,
+    reason: event.reason,
+    recipient: event.recipient,
+    sandbox: event.sandbox,
+    created_at: new Date(event.createdAtMs),
+  }))
+  const sql = database.db.$client
+  await sql`
+    with input as (
+      select * from json_to_recordset(${JSON.stringify(rows)}::json) as r(id uuid, message_id uuid, account_id uuid, status text,
+        reason text, recipient text, sandbox boolean, created_at timestamptz)
+    ),
+    event as (
+      insert into events (id, message_id, account_id, status, reason, recipient, sandbox, created_at)
+      select id, message_id, account_id, status, reason, recipient, sandbox, created_at from input
+    )
+    insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, attempt, due_at, deadline_at, lease_until,
+      workflow_id, handed_over_at, started_at)
+    select id, id, message_id, account_id, ${state.kind ?? 'original'}, now() - ${age} * interval '1 second', ${attempt},
+      now() + ${due} * interval '1 second', now() + ${deadline} * interval '1 second', now() + ${lease} * interval '1 second',
+      ${workflowId ?? null}, ${handedOver ? sql`now()` : null}, ${started ? sql`now() - interval '5 seconds'` : null}
+    from input`
+}
+
+export async function openDispatches(database: TestDatabase, events: DeliveryEvent[]) {
+  const rows = await database.db.$client`
+    select id, attempt, lease_until, workflow_id, handed_over_at, started_at, due_at > now() as waits
+    from open_dispatches where id = any(${`{${events.map(({ id }) => id)}}`}::uuid[]) order by id`
+  return rows.map((row) => ({ ...row }))
+}
+
+export async function attemptsOf(database: TestDatabase, { id }: DeliveryEvent) {
+  const rows = await database.db.$client`
+    select number, outcome, status_code, finished_at, excerpt, next_attempt_at from attempts where dispatch_id = ${id}
+    order by number, started_at`
+  return rows.map((row) => ({ ...row }))
+}
+
+export async function stateOf(database: TestDatabase, { id }: DeliveryEvent): Promise<string | undefined> {
+  const [row] = await database.db.$client`select state from dispatches where id = ${id}`
+  const [open] = await database.db.$client`select 1 from open_dispatches where id = ${id}`
+  return row ? row.state : open && 'waiting'
+}
