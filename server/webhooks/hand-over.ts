@@ -88,10 +88,15 @@ const ASSIGNED = `
       and (kind = 'original' or created_at < clock_timestamp() - interval '10 seconds')
     limit ${WORKFLOWS_A_ROUND}
   )
-  select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId", d.attempt, ${TIMES}, w.url
+  select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId", d.attempt, ${TIMES}, w.url,
+    a.outcome, a.status_code as "statusCode"
   from unstarted u
   join open_dispatches d on d.workflow_id = u.workflow_id
   left join webhook_endpoints w on w.account_id = d.account_id
+  left join lateral (
+    select outcome, status_code from attempts a where a.dispatch_id = d.id and a.number = d.attempt - 1
+    order by started_at desc limit 1
+  ) a on true
   order by d.workflow_id, d.id`
 
 interface AssignedRow {
@@ -104,6 +109,9 @@ interface AssignedRow {
   dueMs: number
   deadlineMs: number
   url: string | null
+  /** Of the attempt before. */
+  outcome: string | null
+  statusCode: number | null
 }
 
 /** Starts what is not known to be started, each with all rows that have its id. Throws when some could not be. */
@@ -124,7 +132,7 @@ async function startAssigned(db: Database, workflows: Workflows): Promise<number
 }
 
 /** Rows of one workflow. They may stand at different attempts when it takes the place of another: it begins with the earliest. */
-export function groupOf(rows: AssignedRow[]): Group {
+function groupOf(rows: AssignedRow[]): Group {
   const [{ workflowId, kind, url }] = rows as [AssignedRow]
   return {
     workflowId,
@@ -136,6 +144,9 @@ export function groupOf(rows: AssignedRow[]): Group {
     attempt: Math.min(...rows.map((row) => row.attempt)),
     dueMs: Math.max(...rows.map((row) => row.dueMs)),
     deadlineMs: Math.max(...rows.map((row) => row.deadlineMs)),
+    answers: rows.flatMap(({ outcome, statusCode }) =>
+      outcome === null ? [] : [{ outcome, statusCode: statusCode ?? undefined }],
+    ),
   }
 }
 

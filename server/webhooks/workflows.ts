@@ -14,6 +14,8 @@ export interface Group {
   dueMs: number
   /** No attempt begins after it. Unix milliseconds. */
   deadlineMs: number
+  /** How the attempts before that one ended, of those dispatches that have had one. */
+  answers?: { outcome: string; statusCode?: number }[]
 }
 
 /** The workflows of webhooks, as far as the server steers them. Every call throws when Temporal refuses or cannot be reached. */
