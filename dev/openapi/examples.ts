@@ -36,7 +36,7 @@ const REPLAYED = {
 }
 
 const WEBHOOK = {
-  url: 'https://shop.example/webhooks/email',
+  url: 'https://hooks.example.com/email',
   created_at: '2026-01-30T10:15:00.000Z',
   updated_at: '2026-01-30T10:15:00.000Z',
 }
@@ -172,7 +172,7 @@ export const EXAMPLES: Record<string, Example> = {
               outcome: 'not_200',
               status_code: 503,
               duration_ms: 100,
-              phases: { dns_ms: 4, connect_ms: 11, tls_ms: 25, head_ms: 59, body_ms: 1 },
+              phases: { dns_ms: 4.2, connect_ms: 11.3, tls_ms: 25.1, head_ms: 58.9, body_ms: 0.4 },
               response_excerpt: 'upstream is restarting',
             },
             {
@@ -182,7 +182,7 @@ export const EXAMPLES: Record<string, Example> = {
               outcome: 'acked',
               status_code: 200,
               duration_ms: 78,
-              phases: { dns_ms: 1, connect_ms: 10, tls_ms: 24, head_ms: 42, body_ms: 1 },
+              phases: { dns_ms: 1.1, connect_ms: 10.2, tls_ms: 24.1, head_ms: 42.3, body_ms: 0.2 },
             },
           ],
         },
@@ -207,7 +207,7 @@ export const EXAMPLES: Record<string, Example> = {
       outcome: 'success_but_not_200',
       status_code: 204,
       duration_ms: 96,
-      phases: { dns_ms: 3, connect_ms: 12, tls_ms: 27, head_ms: 54, body_ms: 0 },
+      phases: { dns_ms: 3.4, connect_ms: 11.8, tls_ms: 26.7, head_ms: 54, body_ms: 0.1 },
     },
   },
   'WebhookService.RotateSecret': {

@@ -50,7 +50,7 @@ type Values<O extends Options> = {
 
 interface Definition<O extends Options> {
   summary: string
-  /** The words that follow the command, all of them needed. */
+  /** The words that follow the command, all of them needed but those that end in `?`. */
   words?: string[]
   options: O
   examples: string[]

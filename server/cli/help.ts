@@ -10,7 +10,7 @@ ${aligned(lines)}
 Every command takes --json, and --help for its options and examples.
 
 DATABASE_URL and ENCRYPTION_KEYS name the set-up that accounts, keys, domains and doctor work on; VERDICT_URL and
-VERDICT_API_KEY the service that send, events, import, suppression and status ask. Without them, the instance that
+VERDICT_API_KEY the service that send, events, replay, webhook, import, suppression and status ask. Without them, the instance that
 npm start runs here is meant.
 
 Exit codes:
@@ -33,7 +33,11 @@ ${command.examples.map((example) => `  ${example}`).join('\n')}`
 }
 
 function usage(name: string, { words = [] }: Command): string {
-  return [name, ...words.map((word) => `<${word}>`)].join(' ')
+  return [name, ...words.map(shownWord)].join(' ')
+}
+
+export function shownWord(word: string): string {
+  return word.endsWith('?') ? `[${word.slice(0, -1)}]` : `<${word}>`
 }
 
 function aligned(lines: readonly (readonly [string, string])[]): string {

@@ -3,12 +3,14 @@ import * as accounts from './accounts.ts'
 import { type Answer, type Command, Failure } from './command.ts'
 import { doctor } from './doctor.ts'
 import * as domains from './domains.ts'
-import { events, send } from './emails.ts'
-import { helpOf, overview } from './help.ts'
+import { send } from './emails.ts'
+import { events, replay } from './events.ts'
+import { helpOf, overview, shownWord } from './help.ts'
 import { importList } from './import.ts'
 import * as keys from './keys.ts'
 import { status } from './status.ts'
 import * as suppression from './suppression.ts'
+import * as webhook from './webhook.ts'
 
 const COMMANDS: Record<string, Command> = {
   'accounts create': accounts.create,
@@ -21,6 +23,12 @@ const COMMANDS: Record<string, Command> = {
   'domains list': domains.list,
   send,
   events,
+  replay,
+  'webhook get': webhook.get,
+  'webhook set': webhook.set,
+  'webhook test': webhook.test,
+  'webhook rotate': webhook.rotate,
+  'webhook delete': webhook.remove,
   import: importList,
   'suppression list': suppression.list,
   'suppression add': suppression.add,
@@ -42,12 +50,10 @@ export async function run(argv: string[]): Promise<Answer> {
     (option) => command.options[option]!.required && !(option in values),
   )
   const words = command.words ?? []
+  const needed = words.filter((word) => !word.endsWith('?'))
   if (missing.length > 0) throw misunderstood(name, `It needs ${missing.map((option) => `--${option}`).join(', ')}.`)
-  if (positionals.length !== words.length || positionals.includes('')) {
-    throw misunderstood(
-      name,
-      words.length > 0 ? `It takes: ${words.map((word) => `<${word}>`).join(' ')}` : 'It takes no words.',
-    )
+  if (positionals.length < needed.length || positionals.length > words.length || positionals.includes('')) {
+    throw misunderstood(name, words.length > 0 ? `It takes: ${words.map(shownWord).join(' ')}` : 'It takes no words.')
   }
   return command.run(values as never, positionals)
 }

@@ -15,7 +15,7 @@ interface Call {
   url: string | undefined
   path: string
   /** GET without a body and POST with one, when left out. */
-  method?: 'DELETE'
+  method?: 'POST' | 'PUT' | 'DELETE'
   /** Sent as JSON. */
   body?: object
   headers?: Record<string, string>

@@ -26,9 +26,5 @@ export function shownEnd({ outcome, statusCode, phases, excerpt, excerptCut }: A
 
 function shownPhases(phases: NonNullable<AttemptEnd['phases']>): MessageInitShape<typeof AttemptPhasesSchema> {
   const { dns, connect, tls, head, body } = phases
-  return { dnsMs: whole(dns), connectMs: whole(connect), tlsMs: whole(tls), headMs: whole(head), bodyMs: whole(body) }
-}
-
-function whole(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : Math.max(0, Math.round(ms))
+  return { dnsMs: dns, connectMs: connect, tlsMs: tls, headMs: head, bodyMs: body }
 }

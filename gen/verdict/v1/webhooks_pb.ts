@@ -42,7 +42,7 @@ export const GetWebhookRequestSchema: GenMessage<GetWebhookRequest> = /*@__PURE_
  */
 export type PutWebhookRequest = Message<"verdict.v1.PutWebhookRequest"> & {
   /**
-   * Where events are sent, such as `https://shop.example/webhooks/email`.
+   * Where events are sent, such as `https://hooks.example.com/email`.
    *
    * @generated from field: string url = 1;
    */
