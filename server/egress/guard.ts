@@ -14,13 +14,25 @@ const GLOBAL_UNICAST_V6 = ipaddr.IPv6.parseCIDR('2000::/3')
  * 6to4, Teredo) is refused. `allowSubnets` (CIDR) opens ranges of its own family. Throws on a subnet that is none.
  */
 export function createGuard({ allowSubnets }: { allowSubnets: readonly string[] }): Guard {
-  const allowed = allowSubnets.map(parseSubnet)
+  const isAllowed = withinSubnets(allowSubnets)
   return (address) => {
-    // ipaddr.js would also read `127.1` and `0x7f.0.0.1`.
-    if (isIP(address) === 0 || address.includes('%')) return false
-    const ip = ipaddr.parse(address)
-    return isGlobalUnicast(ip) || allowed.some(([base, bits]) => base.kind() === ip.kind() && ip.match(base, bits))
+    const ip = parseAddress(address)
+    return ip !== undefined && (isGlobalUnicast(ip) || isAllowed(address))
   }
+}
+
+/** Only what lies in one of the subnets (CIDR). Throws on a subnet that is none. */
+export function withinSubnets(subnets: readonly string[]): Guard {
+  const ranges = subnets.map(parseSubnet)
+  return (address) => {
+    const ip = parseAddress(address)
+    return ip !== undefined && ranges.some(([base, bits]) => base.kind() === ip.kind() && ip.match(base, bits))
+  }
+}
+
+function parseAddress(address: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+  // ipaddr.js would also read `127.1` and `0x7f.0.0.1`.
+  return isIP(address) === 0 || address.includes('%') ? undefined : ipaddr.parse(address)
 }
 
 function isGlobalUnicast(ip: ipaddr.IPv4 | ipaddr.IPv6): boolean {

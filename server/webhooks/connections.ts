@@ -1,0 +1,168 @@
+import type { Socket } from 'node:net'
+import { Client } from 'undici'
+import type { Destination } from '../egress/url.ts'
+import type { Dial, NotDialled, Phases } from './dial.ts'
+
+/** One socket, dialled to a vetted address, and the HTTP/1.1 client that speaks on it. */
+export interface Connection {
+  client: Client
+  socket: Socket
+  origin: Origin
+  bornMs: number
+  /** It has answered before. */
+  isUsed: boolean
+}
+
+interface Origin {
+  name: string
+  /** Connections that are dialled or open. */
+  open: number
+  idle: Connection[]
+  /** Those who wait for one of them, first come first. */
+  waiting: (() => void)[]
+}
+
+export interface Taken {
+  kind: 'taken'
+  connection: Connection
+  /** Of dialling; empty when the connection was there. */
+  phases: Phases
+}
+
+const PER_ORIGIN = 64
+const IDLE_IN_ALL = 512
+/** Shorter than the 5 s of many servers, so that they seldom close while we write. */
+const IDLE_MS = 4_000
+/** A name may lead elsewhere by then. */
+const MAX_AGE_MS = 60_000
+const MAX_HEAD_OCTETS = 16 * 1_024
+
+/** Keeps connections for the next POST to the same origin, and bounds how many there are. */
+export function createConnections(dial: Dial) {
+  const origins = new Map<string, Origin>()
+  /** Oldest first. */
+  const idle = new Set<Connection>()
+  const all = new Set<Connection>()
+
+  /** A kept connection that waits for something to do. */
+  function takeIdle(name: string): Connection | undefined {
+    const connection = origins.get(name)?.idle.findLast(({ socket }) => !socket.destroyed)
+    if (connection) forget(connection)
+    return connection
+  }
+
+  /** A new connection, or the first one that is released when there may be no more; in time, until `signal` aborts. */
+  async function open(destination: Destination, signal: AbortSignal): Promise<Taken | NotDialled> {
+    const origin = originOf(destination.origin)
+    while (origin.open >= PER_ORIGIN) {
+      // All are busy with POSTs that are not answered: for this one that is no connection in time.
+      if (!(await turn(origin, signal))) return { kind: 'connect', phases: {} }
+      const connection = takeIdle(origin.name)
+      if (connection) return { kind: 'taken', connection, phases: {} }
+    }
+    origin.open++
+    const dialled = await dial(destination, signal).catch((error) => {
+      leave(origin)
+      throw error
+    })
+    const { phases } = dialled
+    if (dialled.kind === 'dialled') return { kind: 'taken', connection: connected(dialled.socket, origin), phases }
+    leave(origin)
+    return dialled
+  }
+
+  function connected(socket: Socket, origin: Origin): Connection {
+    const client = clientOn(socket, origin.name)
+    const connection: Connection = { client, socket, origin, bornMs: performance.now(), isUsed: false }
+    all.add(connection)
+    socket.once('close', () => {
+      all.delete(connection)
+      forget(connection)
+      leave(origin)
+    })
+    return connection
+  }
+
+  /** To be called after each exchange. */
+  function release(connection: Connection): void {
+    const { socket, origin, bornMs } = connection
+    if (socket.destroyed) return
+    if (performance.now() - bornMs > MAX_AGE_MS) return void socket.destroy()
+    connection.isUsed = true
+    origin.idle.push(connection)
+    idle.add(connection)
+    if (idle.size > IDLE_IN_ALL) for (const oldest of idle) return void oldest.socket.destroy()
+    origin.waiting.shift()?.()
+  }
+
+  /** When one kept connection was found closed, the others seldom are better. */
+  function dropIdle(name: string): void {
+    for (const { socket } of [...(origins.get(name)?.idle ?? [])]) socket.destroy()
+  }
+
+  function forget(connection: Connection): void {
+    if (!idle.delete(connection)) return
+    const { origin } = connection
+    origin.idle.splice(origin.idle.lastIndexOf(connection), 1)
+  }
+
+  function leave(origin: Origin): void {
+    origin.open--
+    if (origin.open === 0 && origin.waiting.length === 0) origins.delete(origin.name)
+    origin.waiting.shift()?.()
+  }
+
+  function originOf(name: string): Origin {
+    const known = origins.get(name)
+    if (known) return known
+    const origin: Origin = { name, open: 0, idle: [], waiting: [] }
+    origins.set(name, origin)
+    return origin
+  }
+
+  function close(): void {
+    for (const { socket } of all) socket.destroy()
+  }
+
+  return { takeIdle, open, release, dropIdle, close }
+}
+
+/** Resolves to true when a place may be free, to false when the signal aborts first. */
+function turn({ waiting }: Origin, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const come = () => {
+      signal.removeEventListener('abort', give)
+      resolve(true)
+    }
+    const give = () => {
+      waiting.splice(waiting.indexOf(come), 1)
+      resolve(false)
+    }
+    if (signal.aborted) return resolve(false)
+    signal.addEventListener('abort', give, { once: true })
+    waiting.push(come)
+  })
+}
+
+/** undici would dial again by itself when a socket is gone: here a client has one socket, and ends with it. */
+function clientOn(socket: Socket, origin: string): Client {
+  let isGiven = false
+  return new Client(origin, {
+    connect(_options, callback) {
+      // undici misses an answer that comes before it has returned.
+      queueMicrotask(() => {
+        if (isGiven || socket.destroyed) return callback(new Error('the connection is gone'), null)
+        isGiven = true
+        callback(null, socket)
+      })
+    },
+    allowH2: false,
+    pipelining: 1,
+    keepAliveTimeout: IDLE_MS,
+    keepAliveMaxTimeout: IDLE_MS,
+    maxHeaderSize: MAX_HEAD_OCTETS,
+    // One deadline of our own bounds the whole exchange.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+}

@@ -1,0 +1,125 @@
+import { createUrlGuard, type Destination } from '../egress/url.ts'
+import { createConnections, type Taken } from './connections.ts'
+import { createDial, type NotDialled, type Phases } from './dial.ts'
+import { excerptOf } from './excerpt.ts'
+import { type Answered, exchange, type Request, type Unanswered } from './exchange.ts'
+import type { Lookup } from './lookup.ts'
+
+export type PostOutcome =
+  | 'acked'
+  | 'dns'
+  | 'blocked'
+  | 'tls'
+  | 'connect'
+  | 'timeout_head'
+  | 'timeout_body'
+  | 'not_200'
+  | 'success_but_not_200'
+
+/** How a POST went, as its receiver's owner may see it: nothing in it tells an address of ours or how our network looks. */
+export interface Posted {
+  outcome: PostOutcome
+  statusCode?: number
+  phases: Phases
+  /** The first 1,024 octets of the answer's body, as text. */
+  excerpt?: string
+  /** The body was longer, or did not come to its end. */
+  excerptCut?: boolean
+}
+
+/** Never rejects but with the reason of `signal`: nothing is known then of what the receiver did. */
+export type Post = (url: string, headers: Record<string, string>, body: Buffer, signal?: AbortSignal) => Promise<Posted>
+
+interface PostOptions {
+  /** CIDR. Inside them also http, any port and private addresses. */
+  allowSubnets: readonly string[]
+  lookup: Lookup
+  /** URL of an HTTP proxy. Nothing is read from the environment. */
+  proxy?: string
+  /** PEM, instead of the authorities that Node trusts (its own and NODE_EXTRA_CA_CERTS). */
+  ca?: string
+  limits?: typeof POST_LIMITS
+}
+
+/** Milliseconds. `connectMs` is for look-up, TCP and TLS together, `headMs` from then on. */
+export const POST_LIMITS = { totalMs: 10_000, connectMs: 3_000, headMs: 5_000 }
+
+/** One POST of a webhook: guard -> a connection that is there, or a new one -> exchange -> what its status line says. */
+export function createPost({ allowSubnets, lookup, proxy, ca, limits = POST_LIMITS }: PostOptions) {
+  const urls = createUrlGuard({ allowSubnets })
+  const connections = createConnections(createDial({ lookup, proxy, ca }))
+
+  const post: Post = async (url, headers, body, signal) => {
+    signal?.throwIfAborted()
+    const destination = urls.destinationOf(url)
+    if (destination === undefined) return { outcome: 'blocked', phases: {} }
+    const request = { path: destination.path, headers: { ...headers, 'Accept-Encoding': 'identity' }, body }
+    const untilMs = performance.now() + limits.totalMs
+    const first = await postOnce(destination, request, untilMs, signal)
+    if (!first.isStale) return first.posted
+    connections.dropIdle(destination.origin)
+    return (await postOnce(destination, request, untilMs, signal)).posted
+  }
+
+  /** `isStale`: a kept connection was closed without an octet of an answer. Only a fresh one can tell how the receiver is. */
+  async function postOnce(destination: Destination, request: Request, untilMs: number, signal?: AbortSignal) {
+    const idle = connections.takeIdle(destination.origin)
+    const taken = idle
+      ? { kind: 'taken' as const, connection: idle, phases: {} }
+      : await open(destination, untilMs, signal)
+    if (taken.kind !== 'taken')
+      return { isStale: false, posted: { outcome: taken.kind, phases: rounded(taken.phases) } }
+    const { connection } = taken
+    const answer = await exchange(connection, request, { headMs: limits.headMs, untilMs }, signal)
+    const isStale = connection.isUsed && answer.kind === 'broken' && answer.isSilent
+    connections.release(connection)
+    return { isStale, posted: postedOf(answer, taken.phases) }
+  }
+
+  async function open(destination: Destination, untilMs: number, signal?: AbortSignal): Promise<Taken | NotDialled> {
+    const deadline = new AbortController()
+    const abort = () => deadline.abort()
+    const timer = setTimeout(abort, Math.min(limits.connectMs, untilMs - performance.now()))
+    signal?.addEventListener('abort', abort)
+    try {
+      return await connections.open(destination, deadline.signal)
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+      signal?.throwIfAborted()
+    }
+  }
+
+  return { post, urls, close: async () => connections.close() }
+}
+
+function postedOf(answer: Answered | Unanswered, dialling: Phases): Posted {
+  const phases = rounded({
+    ...dialling,
+    head: answer.headMs,
+    body: answer.kind === 'answered' ? answer.bodyMs : undefined,
+  })
+  if (answer.kind !== 'answered') return { outcome: unanswered(answer), phases }
+  const { statusCode, isCut, kept } = answer
+  const excerpt = excerptOf(kept, isCut)
+  return { outcome: answered(answer), statusCode, phases, ...(excerpt !== undefined && { excerpt, excerptCut: isCut }) }
+}
+
+function unanswered({ kind, isTls }: Unanswered): PostOutcome {
+  if (kind === 'late') return 'timeout_head'
+  return isTls ? 'tls' : 'connect'
+}
+
+/** The status line decides: 200 is an acknowledgement, however its body goes on, and nothing else is one. */
+function answered({ statusCode, body }: Answered): PostOutcome {
+  if (statusCode === 200) return 'acked'
+  if (statusCode < 300) return 'success_but_not_200'
+  return body === 'late' ? 'timeout_body' : 'not_200'
+}
+
+function rounded(phases: Phases): Phases {
+  const tenths: Phases = {}
+  for (const [phase, ms] of Object.entries(phases))
+    if (ms !== undefined) tenths[phase as keyof Phases] = Math.round(ms * 10) / 10
+  return tenths
+}
