@@ -18,7 +18,7 @@ const limits = { testTimeout: 20_000, hookTimeout: 60_000 }
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/harness/global-postgres.ts'],
+    globalSetup: ['test/harness/global-postgres.ts', 'test/harness/global-temporal.ts'],
     // Most tests wait for a time limit or another process: more of them at a time than processors.
     maxWorkers: 4,
     projects: [

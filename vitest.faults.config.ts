@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],
-    globalSetup: ['test/harness/global-postgres.ts'],
+    globalSetup: ['test/harness/global-postgres.ts', 'test/harness/global-temporal.ts'],
     // Each file starts and ends processes by the dozen, and the machine is small.
     fileParallelism: false,
     testTimeout: 120_000,

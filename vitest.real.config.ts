@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
-const shared = { globalSetup: ['test/harness/global-postgres.ts'], hookTimeout: 120_000 }
+const shared = {
+  globalSetup: ['test/harness/global-postgres.ts', 'test/harness/global-temporal.ts'],
+  hookTimeout: 120_000,
+}
 
 /** Run by test/real/run.ts, which brings what the tests need. */
 export default defineConfig({

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chown, mkdir, open, readFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { keeping, stopKept } from './keeper.ts'
+import { freePort, listens } from './ports.ts'
 import { postgresBinaries } from './postgres-binaries.ts'
 import { prepareCluster, USER } from './postgres-cluster.ts'
 import { postgresUser } from './postgres-user.ts'
@@ -22,21 +23,6 @@ const OTHER_STOPS_WITHIN_MS = 1500
 const STOPS_WITHIN_MS = 20_000
 
 /**
- * Lives in a process group of its own, so that Ctrl-C on the terminal does not reach the server, and stops the server as soon as
- * its own standard input ends: by `stop`, and also when the process that started it is killed.
- */
-const KEEPER = `
-exec 3<&0
-signal=$1 remove=$2
-shift 2
-"$@" 3<&- & server=$!
-(read -r line <&3; kill -"$signal" "$server") & watch=$!
-wait "$server"; status=$?
-kill "$watch"
-[ -z "$remove" ] || rm -rf "$remove"
-exit "$status"`
-
-/**
  * Starts the embedded PostgreSQL on a free port of the loopback interface. Its cluster is `dataDir/postgres`, made when it is not
  * there; `temporary` makes `dataDir` vanish with the server. Throws a Problem for what a person has to settle.
  */
@@ -51,10 +37,10 @@ export async function startPostgres(options: { dataDir: string; temporary?: bool
   await otherServerEnds(cluster)
   await prepareCluster(binaries, user, cluster, passwordFile)
 
-  const [signal, remove] = options.temporary ? ['QUIT', dataDir] : ['INT', '']
+  const ending = options.temporary ? { signal: 'QUIT', remove: dataDir } : { signal: 'INT' }
   const launch = async (port: number) => {
     const server = [binaries.postgres, '-D', cluster, ...settings(port)]
-    const { file, args, options } = user.command(['sh', '-c', KEEPER, 'keeper', signal!, remove!, ...server])
+    const { file, args, options } = user.command(keeping(server, ending))
     const log = await open(join(dataDir, 'postgres.log'), 'w', 0o600)
     const env = { ...process.env, LC_ALL: 'C' }
     const keeper = spawn(file, args, { ...options, env, detached: true, stdio: ['pipe', log.fd, log.fd] })
@@ -67,7 +53,8 @@ export async function startPostgres(options: { dataDir: string; temporary?: bool
     const gone = once(keeper, 'exit').then(() => {})
     if (await becomesReady(cluster, port, gone)) {
       const password = await readFile(passwordFile, 'utf8')
-      return { url: `postgres://${USER}:${password}@127.0.0.1:${port}/postgres`, gone, stop: () => stop(keeper, gone) }
+      const url = `postgres://${USER}:${password}@127.0.0.1:${port}/postgres`
+      return { url, gone, stop: () => stopKept(keeper, STOPS_WITHIN_MS) }
     }
     const log = await readFile(join(dataDir, 'postgres.log'), 'utf8')
     // Somebody else took the port between our asking and the server's binding.
@@ -122,28 +109,4 @@ function isAlive(pid: number): boolean {
   } catch {
     return false
   }
-}
-
-function listens(port: number): Promise<boolean> {
-  const socket = connect({ host: '127.0.0.1', port })
-  const answer = once(socket, 'connect').then(
-    () => true,
-    () => false,
-  )
-  return answer.finally(() => socket.destroy())
-}
-
-async function stop(keeper: ChildProcess, gone: Promise<void>): Promise<void> {
-  keeper.stdin!.end()
-  const timer = setTimeout(() => process.kill(-keeper.pid!, 'SIGKILL'), STOPS_WITHIN_MS)
-  await gone
-  clearTimeout(timer)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  await new Promise((closed) => server.close(closed))
-  return port
 }

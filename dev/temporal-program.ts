@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process'
+import { access, constants, mkdir } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import { promisify } from 'node:util'
+import { Problem } from './problem.ts'
+import { buildTemporal } from './temporal-build.ts'
+import { downloadTemporal } from './temporal-download.ts'
+import { TEMPORAL_VERSION } from './temporal-version.ts'
+
+export interface BringUp {
+  /** Says to a person how far it is. */
+  tell(words: string): void
+  /** Ends what is under way. */
+  signal: AbortSignal
+  /** Where what was brought is kept, and found again by the next who asks. */
+  cacheDir: string
+}
+
+/** Of this user, for all checkouts (XDG Base Directory Specification: a relative path does not count). */
+export function cacheFolder({ XDG_CACHE_HOME = '' }: NodeJS.ProcessEnv): string {
+  return join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(homedir(), '.cache'), 'verdict')
+}
+
+/**
+ * The program `temporal`: the one on PATH, the one in the cache, the one that Temporal's SDK downloads, or one that is built with Go
+ * from its sources, which takes minutes. Throws a Problem when it cannot be had.
+ */
+export async function temporalProgram(bringUp: BringUp): Promise<string> {
+  if (await servesOurNeeds('temporal')) return 'temporal'
+  const cached = join(bringUp.cacheDir, `temporal-${TEMPORAL_VERSION}-${process.platform}-${process.arch}`)
+  if (await isExecutable(cached)) return cached
+  await mkdir(bringUp.cacheDir, { recursive: true }).catch((cause) => {
+    throw new Problem(`There is no folder for Temporal: ${bringUp.cacheDir} cannot be made (${cause.code}).`, { cause })
+  })
+  if (await downloadTemporal(cached, bringUp)) return cached
+  try {
+    await buildTemporal(cached, bringUp)
+  } catch (error) {
+    // Another process may have been faster, and have taken away what both built from.
+    if (!(await isExecutable(cached))) throw error
+  }
+  return cached
+}
+
+/** An older one knows no search attributes; another program of that name knows nothing of all this. */
+async function servesOurNeeds(program: string): Promise<boolean> {
+  const help = promisify(execFile)(program, ['server', 'start-dev', '--help'], { timeout: 5000 })
+  return help.then(
+    ({ stdout }) => stdout.includes('--search-attribute'),
+    () => false,
+  )
+}
+
+function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+}
