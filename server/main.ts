@@ -4,7 +4,9 @@ import { EventService } from '../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../gen/verdict/v1/limits_pb.ts'
 import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
+import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
 import packageJson from '../package.json' with { type: 'json' }
+import { createTemporal } from '../workflows/temporal.ts'
 import { createGate } from './access/gate.ts'
 import { type Config, readConfig, reportFaults } from './config.ts'
 import { databaseClock } from './db/clock.ts'
@@ -35,12 +37,19 @@ import { keepSweeping } from './sending/sweep.ts'
 import { emailService } from './services/emails.ts'
 import { eventService } from './services/events.ts'
 import { limitsService } from './services/limits.ts'
+import { createReplay } from './services/replay.ts'
 import { statsService } from './services/stats.ts'
 import { suppressionService } from './services/suppression.ts'
+import { webhookService } from './services/webhooks.ts'
 import { createSimulator } from './simulator/simulator.ts'
 import { matchingFormOf } from './smtp/address.ts'
 import { createEngine } from './smtp/engine.ts'
 import { createResolver } from './smtp/resolver.ts'
+import { attemptLog } from './webhooks/attempt-log.ts'
+import { createDeliveries } from './webhooks/deliver-once.ts'
+import { createDispatcher } from './webhooks/dispatcher.ts'
+import { lookupWith } from './webhooks/lookup.ts'
+import { createPost } from './webhooks/post.ts'
 
 // `npm run api`: configuration -> database -> engine -> services -> listen -> drain.
 
@@ -72,8 +81,9 @@ async function serve(config: Config): Promise<void> {
   }
   const simulator = createSimulator()
   await simulator.listen()
+  const resolver = createResolver({ servers: config.dnsServers })
   const engine = createEngine({
-    resolver: createResolver({ servers: config.dnsServers }),
+    resolver,
     mayDial: createGuard({ allowSubnets: config.smtpAllowSubnets }),
     smtpPort: config.smtpPort,
     routes: config.smtpRoutes,
@@ -85,12 +95,33 @@ async function serve(config: Config): Promise<void> {
         'a verdict came after its caller was told in_doubt',
       ),
   })
+  const { webhookAllowSubnets, webhookProxy, webhookSchedule, webhookFirstAttempt } = config
+  if (webhookAllowSubnets.length > 0) {
+    log.warn(
+      { subnets: webhookAllowSubnets },
+      'webhook endpoints in these private ranges may be called, also over http',
+    )
+  }
+  const webhooks = createPost({
+    allowSubnets: webhookAllowSubnets,
+    lookup: lookupWith(resolver),
+    proxy: webhookProxy,
+  })
+  const dispatcher = createDispatcher({
+    db,
+    ...createDeliveries({ db, clock, sealer, post: webhooks.post, report: attemptLog(log) }),
+    nextDelayMs: webhookSchedule[1],
+    failed: (error) => log.error({ err: error }, 'the first attempt of a webhook is left to Temporal'),
+  })
+  const temporal = createTemporal(config)
+  const { workflows } = temporal
+
   const breaker = createBreaker({ db, thresholds: config.limits.breaker })
   const send = createSend({
     db,
     clock,
     engine,
-    firstAttempts: LEFT_TO_TEMPORAL,
+    firstAttempts: webhookFirstAttempt === 'inline' ? dispatcher : LEFT_TO_TEMPORAL,
     senderDomains: createSenderDomains({ db, sealer, returnPathHost: config.returnPathHost }),
     simulated: simulator.route,
     hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
@@ -117,7 +148,30 @@ async function serve(config: Config): Promise<void> {
       ),
       createServiceImplSpec<typeof EventService>(
         EventService,
-        eventService({ db, clock, matchingForm: matchingFormOf }),
+        eventService({
+          db,
+          clock,
+          matchingForm: matchingFormOf,
+          replay: createReplay({
+            db,
+            clock,
+            workflows,
+            report: (error) => log.warn({ err: error }, 'a replay could not be started'),
+          }),
+          workflowUrl: temporal.workflowUrl,
+        }),
+      ),
+      createServiceImplSpec<typeof WebhookService>(
+        WebhookService,
+        webhookService({
+          db,
+          clock,
+          sealer,
+          post: webhooks.post,
+          faultOf: webhooks.urls.faultOf,
+          workflows,
+          report: (error) => log.warn({ err: error }, 'a workflow could not be cancelled: it ends at its next attempt'),
+        }),
       ),
       createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(
@@ -128,7 +182,10 @@ async function serve(config: Config): Promise<void> {
     ],
     gate: createGate({ db, clock, limits: config.limits }),
     log,
-    checks: async () => ({ ...(await ready()) }),
+    checks: async () => {
+      const [checks, health] = await Promise.all([ready(), temporal.health()])
+      return { ...checks, temporal: health }
+    },
     about: { version: packageJson.version, region: config.dataRegion },
     trustProxy: [...config.trustProxy],
     limits: { budgetWaitMs: config.sendBudgetMs },
@@ -153,12 +210,13 @@ async function serve(config: Config): Promise<void> {
     stopping.abort()
     await listener.close({ timeoutMs: config.drainMs })
     await Promise.all([idempotency.idle(), batchKeys.idle()])
+    await dispatcher.drain()
     sweeper.stop()
     partitions.stop()
     upkeep.stop()
     clock.stop()
     engine.close()
-    await Promise.all([simulator.close(), db.$client.end({ timeout: 5 })])
+    await Promise.all([simulator.close(), webhooks.close(), temporal.close(), db.$client.end({ timeout: 5 })])
     log.info('drained')
     process.exit(0)
   }
