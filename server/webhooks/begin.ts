@@ -33,8 +33,8 @@ export interface Asked {
   early?: boolean
 }
 
-/** A dispatch as it stood. `startedAt` is set when the attempt begins now. */
-export type Begun = Found & { attempt: number; eventId: string; isDue: boolean; startedAt: Date | null }
+/** A dispatch as it stood. `startedAtMs` (Unix) is set when the attempt begins now. */
+export type Begun = Found & { attempt: number; eventId: string; isDue: boolean; startedAtMs: number | null }
 
 // A row that had begun already is one whose process died: nobody knows what became of that POST.
 const BEGIN = `
@@ -57,7 +57,8 @@ const BEGIN = `
     from waiting b where d.id = b.id and b.is_next and b.is_due
     returning d.id, d.started_at
   )
-  select d.id, d.attempt, d.event_id as "eventId", d.is_due as "isDue", begun.started_at as "startedAt", ${TARGET_COLUMNS}
+  select d.id, d.attempt, d.event_id as "eventId", d.is_due as "isDue",
+    (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", ${TARGET_COLUMNS}
   from waiting d left join begun on begun.id = d.id left join webhook_endpoints w on w.account_id = d.account_id`
 
 /** Begins an attempt: from now on it counts as made. Undefined when the dispatch is over. */

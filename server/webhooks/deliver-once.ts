@@ -54,7 +54,7 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   const eventOf = readEvents(db)
   const end = endStep(db)
 
-  async function make(attempt: Attempt, startedAt: Date, row: TargetRow, event: DeliveryEvent) {
+  async function make(attempt: Attempt, startedAtMs: number, row: TargetRow, event: DeliveryEvent) {
     const { dispatchId, number, nextDelayMs, signal } = attempt
     const beganMs = performance.now()
     const { url, ...secrets } = targetOf(row)
@@ -70,7 +70,7 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
     const posted = await post(url, headers, body, signal)
     const durationMs = performance.now() - beganMs
     report?.({ ...posted, dispatchId, eventId: event.id, number, durationMs })
-    return { posted, ended: end({ ...posted, dispatchId, number, startedAt, durationMs, nextDelayMs }) }
+    return { posted, ended: end({ ...posted, dispatchId, number, startedAtMs, durationMs, nextDelayMs }) }
   }
 
   /**
@@ -81,7 +81,7 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
     const row = await first(event.id)
     if (row === undefined) return undefined
     if (!hasEndpoint(row)) return void (await finishDispatches(db, [event.id], 'cancelled'))
-    return make({ dispatchId: event.id, number: 1, nextDelayMs }, new Date(clock.now()), row, event)
+    return make({ dispatchId: event.id, number: 1, nextDelayMs }, clock.now(), row, event)
   }
 
   async function deliverOnce(attempt: Attempt): Promise<Made> {
@@ -90,10 +90,10 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
     if (begun === undefined) return { state: 'ended' }
     if (begun.attempt < number) throw new Error(`attempt ${number} of ${dispatchId} would skip ${begun.attempt}`)
     if (!hasEndpoint(begun)) return over(dispatchId)
-    if (begun.startedAt === null) return { state: begun.attempt === number && !begun.isDue ? 'not_due' : 'failed' }
+    if (begun.startedAtMs === null) return { state: begun.attempt === number && !begun.isDue ? 'not_due' : 'failed' }
     const event = await eventOf(begun.eventId)
     if (event === undefined) return over(dispatchId)
-    const { posted, ended } = await make(attempt, begun.startedAt, begun, event)
+    const { posted, ended } = await make(attempt, begun.startedAtMs, begun, event)
     await ended
     const { outcome, statusCode } = posted
     return { state: outcome === 'acked' ? 'acknowledged' : 'failed', outcome, statusCode }

@@ -7,7 +7,8 @@ import type { Posted } from './post.ts'
 export interface Ended extends Posted {
   dispatchId: string
   number: number
-  startedAt: Date
+  /** Unix milliseconds, by the database's clock. */
+  startedAtMs: number
   durationMs: number
   /** Until the next attempt, should this one have failed; undefined for the last. */
   nextDelayMs?: number
@@ -85,12 +86,12 @@ export function endStep(db: Database): (ended: Ended) => Promise<void> {
   }
 }
 
-function endedRow({ dispatchId, number, startedAt, durationMs, ...posted }: Ended): string {
+function endedRow({ dispatchId, number, startedAtMs, durationMs, ...posted }: Ended): string {
   return JSON.stringify({
     id: dispatchId,
     number,
-    started_at: startedAt,
-    finished_at: new Date(startedAt.getTime() + Math.round(durationMs)),
+    started_at: new Date(startedAtMs),
+    finished_at: new Date(startedAtMs + durationMs),
     outcome: posted.outcome,
     status_code: posted.statusCode,
     phases: posted.phases,

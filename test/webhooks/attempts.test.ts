@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createAccount } from '../../server/access/accounts.ts'
+import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { newId, showId } from '../../server/db/ids.ts'
+import { makePartitions } from '../../server/db/partitions.ts'
+import { payloadOf } from '../../server/events/payload.ts'
+import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
+import { finishDispatches } from '../../server/webhooks/end.ts'
+import { deleteEndpoint, putEndpoint, rotateSecret } from '../../server/webhooks/endpoints.ts'
+import { healthOf } from '../../server/webhooks/health.ts'
+import { createPost } from '../../server/webhooks/post.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { attemptsOf, newEvent, openDispatches, stateOf, storeDispatches } from './rows.ts'
+
+let database: TestDatabase
+let clock: DatabaseClock
+let receiver: Receiver
+let accountId: string
+let secret: string
+const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
+const { post, close } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.1'] })
+let deliveries: ReturnType<typeof createDeliveries>
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await makePartitions(database.db)
+  clock = await databaseClock(database.db)
+  receiver = await startReceiver()
+  deliveries = createDeliveries({ db: database.db, clock, sealer, post })
+})
+beforeEach(async () => {
+  accountId = (await createAccount(database.db, clock, 'Test')).id
+  secret = (await putEndpoint({ db: database.db, sealer }, accountId, receiver.url)).secret!
+  receiver.script = {}
+  receiver.requests.length = 0
+})
+afterAll(async () => {
+  await close()
+  await receiver.close()
+  clock.stop()
+  await database.drop()
+})
+
+const one = async (state: Parameters<typeof storeDispatches>[2] = {}, change = {}) => {
+  const event = newEvent(accountId, change)
+  await storeDispatches(database, [event], state)
+  return event
+}
+const deliver = (event: { id: string }, number: number, more = {}) =>
+  deliveries.deliverOnce({ dispatchId: event.id, number, nextDelayMs: 60_000, ...more })
+
+test('HTTP 200 ends a dispatch, and the attempt is kept with its phases', async () => {
+  const event = await one({ lease: 30 })
+  receiver.script = { body: 'thanks' }
+  await (await deliveries.deliverFirst(event, 60_000))!.ended
+  expect(receiver.requests).toHaveLength(1)
+  expect(await stateOf(database, event)).toBe('acknowledged')
+  expect(await attemptsOf(database, event)).toMatchObject([
+    { number: 1, outcome: 'acked', status_code: 200, excerpt: 'thanks', next_attempt_at: null },
+  ])
+})
+
+test.each([
+  [{ status: 500 }, 'not_200'],
+  [{ status: 410 }, 'not_200'],
+  [{ status: 301, headers: { location: 'http://127.0.0.1:1/' } }, 'not_200'],
+  [{ status: 201 }, 'success_but_not_200'],
+  [{ status: 204 }, 'success_but_not_200'],
+])('HTTP 200 alone acknowledges: %j is %s, and the next attempt is due after its delay', async (answer, outcome) => {
+  const event = await one({ attempt: 2, due: -1 })
+  receiver.script = answer
+  expect(await deliver(event, 2)).toMatchObject({ state: 'failed', outcome, statusCode: answer.status })
+  expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 3, waits: true, started_at: null }])
+  const [attempt] = await attemptsOf(database, event)
+  expect(attempt).toMatchObject({ number: 2, outcome, status_code: answer.status })
+  expect(Date.parse(attempt!.next_attempt_at) - Date.parse(attempt!.finished_at)).toBeGreaterThan(59_000)
+})
+
+test('the body has the same bytes on every attempt, the timestamp and signatures are new', async () => {
+  const event = await one({ lease: 30 }, { status: 'bounced', reason: 'mailbox_full' })
+  receiver.script = { status: 503 }
+  await (await deliveries.deliverFirst(event, 0))!.ended
+  await new Promise((done) => setTimeout(done, 1_100))
+  await deliver(event, 2)
+  const [first, second] = receiver.requests
+  expect(first!.body).toEqual(payloadOf(event))
+  expect(second!.body).toEqual(first!.body)
+  expect(Number(second!.headers['service-timestamp'])).toBeGreaterThan(Number(first!.headers['service-timestamp']))
+  expect(second!.headers['service-signature']).not.toBe(first!.headers['service-signature'])
+  expect([first!.headers['service-attempt'], second!.headers['service-attempt']]).toEqual(['1', '2'])
+  expect(second!.headers['service-event-id']).toBe(showId('evt', event.id))
+  expect(second!.headers['service-dispatch-id']).toBe(showId('dsp', event.id))
+})
+
+test('no attempt is made before it is due, unless a person asks for it', async () => {
+  const event = await one({ attempt: 2, due: 60 })
+  expect(await deliver(event, 2)).toEqual({ state: 'not_due' })
+  expect(receiver.requests).toEqual([])
+  expect(await deliver(event, 2, { early: true })).toMatchObject({ state: 'acknowledged' })
+})
+
+test('no attempt is made after the window of 24 hours', async () => {
+  const event = await one({ attempt: 5, due: -10, deadline: -1 })
+  expect(await deliver(event, 5)).toEqual({ state: 'failed' })
+  expect(receiver.requests).toEqual([])
+})
+
+test('an attempt that is due only after the window is not announced', async () => {
+  const event = await one({ attempt: 5, due: -1, deadline: 10 })
+  receiver.script = { status: 500 }
+  await deliver(event, 5)
+  expect(await attemptsOf(database, event)).toMatchObject([{ next_attempt_at: null }])
+})
+
+test('an attempt whose process died is called unknown, and made again under its number', async () => {
+  const event = await one({ attempt: 3, due: -10, started: true })
+  expect(await deliver(event, 3)).toMatchObject({ state: 'acknowledged' })
+  expect(await attemptsOf(database, event)).toMatchObject([
+    { number: 3, outcome: 'unknown', finished_at: null },
+    { number: 3, outcome: 'acked' },
+  ])
+})
+
+test('an attempt that was made is not made again', async () => {
+  const event = await one({ attempt: 3, due: -10 })
+  expect(await deliver(event, 2)).toEqual({ state: 'failed' })
+  expect(receiver.requests).toEqual([])
+})
+
+test('a first attempt is not made by a process whose lease is nearly over, or gone', async () => {
+  const late = await one({ lease: 5 })
+  const taken = await one({ workflowId: 'webhook-x-1' })
+  expect(await deliveries.deliverFirst(late)).toBeUndefined()
+  expect(await deliveries.deliverFirst(taken)).toBeUndefined()
+  expect(receiver.requests).toEqual([])
+})
+
+test('each attempt goes to the endpoint of its moment, and is signed with the secret of its moment', async () => {
+  const other = await startReceiver()
+  const event = await one({ lease: 30 })
+  receiver.script = { status: 500 }
+  await (await deliveries.deliverFirst(event, 0))!.ended
+  await putEndpoint({ db: database.db, sealer }, accountId, other.url)
+  const rotated = await rotateSecret({ db: database.db, sealer }, accountId)
+  expect(rotated!.secret).not.toBe(secret)
+  expect(await deliver(event, 2)).toMatchObject({ state: 'acknowledged' })
+  expect([receiver.requests.length, other.requests.length]).toEqual([1, 1])
+  expect(other.requests[0]!.headers['service-signature-previous']).toMatch(/^[0-9a-f]{64}$/)
+  await other.close()
+})
+
+test('when the endpoint is deleted, what waits is cancelled', async () => {
+  const event = await one({ attempt: 2, due: -1 })
+  await deleteEndpoint(database.db, accountId)
+  expect(await stateOf(database, event)).toBe('cancelled')
+  expect(await deliver(event, 2)).toEqual({ state: 'ended' })
+  // Stored in the very moment of the deletion.
+  const late = await one({ lease: 30 })
+  expect(await deliveries.deliverFirst(late)).toBeUndefined()
+  expect(await stateOf(database, late)).toBe('cancelled')
+  expect(receiver.requests).toEqual([])
+})
+
+test('200 acknowledges also when a workflow has taken the dispatch over in the meantime', async () => {
+  const event = await one({ lease: 30 })
+  receiver.script = { delayMs: 300 }
+  const first = deliveries.deliverFirst(event, 60_000)
+  await new Promise((done) => setTimeout(done, 100))
+  await database.db
+    .$client`update open_dispatches set lease_until = null, workflow_id = 'webhook-x-1' where id = ${event.id}`
+  await (await first)!.ended
+  expect(await stateOf(database, event)).toBe('acknowledged')
+  expect(await deliver(event, 1)).toEqual({ state: 'ended' })
+  expect(receiver.requests).toHaveLength(1)
+})
+
+test('a dispatch that is over stays as it is', async () => {
+  const event = await one({ lease: 30 })
+  await (await deliveries.deliverFirst(event))!.ended
+  await finishDispatches(database.db, [event.id], 'cancelled')
+  expect(await stateOf(database, event)).toBe('acknowledged')
+})
+
+test('the health of an endpoint counts attempts, and failures since the last acknowledgement', async () => {
+  receiver.script = { status: 500 }
+  for (let i = 0; i < 3; i++) await deliver(await one({ attempt: 2, due: -1 }), 2)
+  expect(await healthOf(database.db, accountId)).toMatchObject({
+    acknowledged: 0,
+    failed: 3,
+    consecutiveFailures: 3,
+    waiting: 3,
+  })
+  receiver.script = {}
+  await deliver(await one({ attempt: 2, due: -1 }), 2)
+  receiver.script = { status: 500 }
+  await deliver(await one({ attempt: 2, due: -1 }), 2)
+  expect(await healthOf(database.db, accountId)).toMatchObject({
+    acknowledged: 1,
+    failed: 4,
+    consecutiveFailures: 1,
+    waiting: 4,
+  })
+})
+
+test('an event of an account without an endpoint cannot be delivered, whoever asks', async () => {
+  expect(await deliver({ id: newId(Date.now()) }, 1)).toEqual({ state: 'ended' })
+})
