@@ -8,7 +8,7 @@ import {
   DispatchStateSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
 import type { Database } from '../db/connect.ts'
-import { showId } from '../db/ids.ts'
+import { firstIdAt, showId, timeOfId } from '../db/ids.ts'
 import { wordsOf } from '../db/words.ts'
 import { type AttemptEnd, shownEnd } from './attempts.ts'
 
@@ -21,12 +21,16 @@ const stateWords = wordsOf<DispatchState>(DispatchStateSchema)
 /** The original dispatch and this many replays. */
 const SHOWN_DISPATCHES = 101
 
+/** Ids of a replay carry the time of the process that accepted it, which may be a little behind that of the event's. */
+const SLACK_MS = 60_000
+const lowerBound = (eventId: string) => firstIdAt(timeOfId(eventId) - SLACK_MS)
+
 const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
 
-// Without a prepared plan, so that only the days are looked at that can hold the ids. A replay is younger than its event.
+// Without a prepared plan, so that only the days are looked at that can hold the ids.
 const SUMMARIES = `
   with dispatched as (
-    select id, event_id from dispatches where id = any($1::uuid[]) and id between $2 and $3
+    select id, event_id from dispatches where id = any($1::uuid[]) and id >= $2 and id <= $3
     union all
     select id, event_id from dispatches where kind = 'replay' and event_id = any($1::uuid[]) and id >= $2
     union all
@@ -55,7 +59,7 @@ export async function summariesOf(
   const ids = eventIds.toSorted()
   const rows = await db.$client.unsafe<(Summary & { eventId: string })[]>(SUMMARIES, [
     `{${ids}}`,
-    ids[0]!,
+    lowerBound(ids[0]!),
     ids.at(-1)!,
     accountId,
   ])
@@ -68,7 +72,7 @@ const DISPATCHES = `
     select id, kind, state, workflow_id, created_at, ended_at, null::timestamptz as next_at from dispatches where id = $1
     union all
     select id, kind, state, workflow_id, created_at, ended_at, null from dispatches
-    where kind = 'replay' and event_id = $1 and id > $1
+    where kind = 'replay' and event_id = $1 and id >= $3
     union all
     select id, kind, 'waiting', workflow_id, created_at, null,
       case when started_at is null and (lease_until is null or lease_until < clock_timestamp()) then due_at end
@@ -81,7 +85,7 @@ const DISPATCHES = `
         'number', a.number, 'startedMs', ${ms('a.started_at')}, 'finishedMs', ${ms('a.finished_at')}, 'outcome', a.outcome,
         'statusCode', a.status_code, 'phases', a.phases, 'excerpt', a.excerpt, 'excerptCut', a.excerpt_cut)
         order by a.number, a.started_at)
-      from attempts a where a.dispatch_id = d.id and a.dispatch_id >= $1), '[]') as attempts
+      from attempts a where a.dispatch_id = d.id and a.dispatch_id >= $3), '[]') as attempts
   from dispatched d
   order by d.kind = 'original' desc, d.id desc limit ${SHOWN_DISPATCHES}`
 
@@ -109,7 +113,7 @@ export async function dispatchesOf(
   eventId: string,
   workflowUrl: (workflowId: string) => string | undefined,
 ): Promise<MessageInitShape<typeof DispatchSchema>[]> {
-  const rows = await db.$client.unsafe<DispatchRow[]>(DISPATCHES, [eventId, accountId])
+  const rows = await db.$client.unsafe<DispatchRow[]>(DISPATCHES, [eventId, accountId, lowerBound(eventId)])
   const oldestFirst = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   return oldestFirst.map((row) => ({
     dispatchId: showId('dsp', row.id),

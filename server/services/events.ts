@@ -13,7 +13,7 @@ import {
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { firstIdAt, type IdPrefix, readId, showId } from '../db/ids.ts'
+import { firstIdAt, type IdPrefix, readId, showId, timeOfId } from '../db/ids.ts'
 import { isExpired, oldestKeptId } from '../db/retention.ts'
 import { events, recipients } from '../db/schema.ts'
 import { fail } from '../errors.ts'
@@ -165,7 +165,9 @@ async function eventsInOrder(db: Database, accountId: string, messageId: string)
   const found = await db
     .select()
     .from(events)
-    .where(and(inArray(events.id, ids), gte(events.id, messageId), eq(events.accountId, accountId)))
+    .where(
+      and(inArray(events.id, ids), gte(events.id, firstIdAt(timeOfId(messageId))), eq(events.accountId, accountId)),
+    )
   return found.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
 }
 

@@ -5,6 +5,7 @@ import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createGate } from '../../server/access/gate.ts'
 import { createKey } from '../../server/access/keys.ts'
@@ -20,9 +21,16 @@ import { leaseOf } from '../../server/sending/send.ts'
 import { emailService } from '../../server/services/emails.ts'
 import { eventService } from '../../server/services/events.ts'
 import { limitsService } from '../../server/services/limits.ts'
+import { createReplay } from '../../server/services/replay.ts'
 import { statsService } from '../../server/services/stats.ts'
 import { suppressionService } from '../../server/services/suppression.ts'
+import { webhookService } from '../../server/services/webhooks.ts'
 import { matchingFormOf } from '../../server/smtp/address.ts'
+import { createResolver } from '../../server/smtp/resolver.ts'
+import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
+import { lookupWith } from '../../server/webhooks/lookup.ts'
+import { createPost } from '../../server/webhooks/post.ts'
+import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { startWorld } from '../sending/world.ts'
 
 export type Api = Awaited<ReturnType<typeof startApi>>
@@ -35,6 +43,13 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
   const sendMail = world.sendWith({ storeContent: true })
   const idempotency = createIdempotency(db, leaseOf(30_000))
   const stopping = new AbortController()
+  const workflows = recordedWorkflows()
+  const errors: unknown[] = []
+  const report = (error: unknown) => void errors.push(error)
+  const poster = createPost({
+    allowSubnets: ['127.0.0.0/8'],
+    lookup: lookupWith(createResolver({ servers: [world.dns.address] })),
+  })
   const app = await createApp({
     services: [
       createServiceImplSpec<typeof EmailService>(
@@ -51,7 +66,25 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
       ),
       createServiceImplSpec<typeof EventService>(
         EventService,
-        eventService({ db, clock, matchingForm: matchingFormOf }),
+        eventService({
+          db,
+          clock,
+          matchingForm: matchingFormOf,
+          replay: createReplay({ db, clock, workflows, report }),
+          workflowUrl: (id) => `http://temporal.test/workflows/${id}`,
+        }),
+      ),
+      createServiceImplSpec<typeof WebhookService>(
+        WebhookService,
+        webhookService({
+          db,
+          clock,
+          sealer: world.sealer,
+          post: poster.post,
+          faultOf: poster.urls.faultOf,
+          workflows,
+          report,
+        }),
       ),
       createServiceImplSpec<typeof StatsService>(
         StatsService,
@@ -105,7 +138,24 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
 
   async function stop(): Promise<void> {
     await listener.close({ timeoutMs: 1_000 })
+    await poster.close()
     await world.stop()
   }
-  return { world, url: listener.url, keys, call, send, stop }
+
+  /** One attempt of a dispatch (UUID), as a workflow asks for it. */
+  const { deliverOnce } = createDeliveries({ db, clock: world.clock, sealer: world.sealer, post: poster.post })
+  return { world, url: listener.url, keys, call, send, workflows, errors, deliverOnce, stop }
+}
+
+/** Temporal as the services ask it: remembers what was asked. A test sets `start` to what Temporal does. */
+function recordedWorkflows() {
+  const started: Group[] = []
+  const cancelled: string[] = []
+  return {
+    started,
+    cancelled,
+    start: async (group: Group): Promise<void> => void started.push(group),
+    cancel: async (id: string): Promise<void> => void cancelled.push(id),
+    closed: async () => [],
+  } satisfies Workflows & Record<string, unknown>
 }

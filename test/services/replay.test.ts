@@ -1,0 +1,231 @@
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { newId, readId, showId, timeOfId } from '../../server/db/ids.ts'
+import { type Api, startApi } from './api.ts'
+
+// Replays as the API accepts them. What a workflow makes of them is tested with Temporal.
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+  await setEndpoint()
+})
+afterAll(() => api.stop())
+beforeEach(() => {
+  api.workflows.started.length = 0
+  api.errors.length = 0
+})
+
+const setEndpoint = (of = api) => of.call('PUT', '/api/v1/webhook', { body: { url: 'http://127.0.0.1:9/hook' } })
+const replayEvent = (id: string, key?: string, of = api) => of.call('POST', `/api/v1/events/${id}/replay`, { key })
+const replayMessage = (id: string, key?: string) => api.call('POST', `/api/v1/messages/${id}/replay`, { key })
+
+async function sent(change: object = {}, headers?: Record<string, string>) {
+  const { message_id } = (await api.send(change, headers)).json
+  const { events } = (await api.call('GET', `/api/v1/emails/${message_id}`)).json
+  return { messageId: message_id as string, eventIds: events.map((event: { event_id: string }) => event.event_id) }
+}
+
+const uuid = (shown: string) => readId(shown.slice(0, 3) as 'evt', shown)!
+
+async function openDispatches(eventId: string) {
+  const rows = await api.world.db.$client`
+    select id, message_id, kind, attempt, workflow_id, lease_until, handed_over_at is not null as handed_over,
+      deadline_at - created_at = interval '24 hours' and due_at = created_at as whole_window
+    from open_dispatches where event_id = ${uuid(eventId)} order by id`
+  return rows.map((row) => ({ ...row }))
+}
+
+/** What Temporal does with a start, for one test. */
+function temporal(start: Api['workflows']['start']): void {
+  const usual = api.workflows.start
+  api.workflows.start = start
+  onTestFinished(() => {
+    api.workflows.start = usual
+  })
+}
+
+test('an event is replayed: a dispatch of its own from attempt 1 on, made by one workflow', async () => {
+  const { messageId, eventIds } = await sent()
+  const { status, json } = await replayEvent(eventIds[0])
+  expect([status, json]).toEqual([
+    200,
+    {
+      replayed: true,
+      event_id: eventIds[0],
+      message_id: messageId,
+      dispatched_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      dispatch_id: expect.stringMatching(/^dsp_[0-9a-z]{26}$/),
+    },
+  ])
+  const [original, replay] = await openDispatches(eventIds[0])
+  expect(original).toMatchObject({ id: uuid(eventIds[0]), kind: 'original', workflow_id: null })
+  expect(replay).toEqual({
+    id: uuid(json.dispatch_id),
+    message_id: uuid(messageId),
+    kind: 'replay',
+    attempt: 1,
+    workflow_id: `replay-${json.dispatch_id}`,
+    lease_until: null,
+    handed_over: true,
+    whole_window: true,
+  })
+  const atMs = Date.parse(json.dispatched_at)
+  expect(api.workflows.started).toEqual([
+    {
+      workflowId: `replay-${json.dispatch_id}`,
+      kind: 'replay',
+      dispatchIds: [uuid(json.dispatch_id)],
+      eventIds: [uuid(eventIds[0])],
+      messageIds: [uuid(messageId)],
+      endpointHost: '127.0.0.1:9',
+      attempt: 1,
+      dueMs: atMs,
+      deadlineMs: atMs + 86_400_000,
+    },
+  ])
+  expect(Math.abs(atMs - api.world.clock.now())).toBeLessThan(10_000)
+})
+
+test('all events of a message are replayed in the order of its recipients, by one workflow', async () => {
+  const to = ['c', 'a', 'b'].map((label) => `delivered+${label}@simulator.test`)
+  const { messageId, eventIds } = await sent({ to })
+  const { status, json } = await replayMessage(messageId)
+  expect(status).toBe(200)
+  expect(json).toMatchObject({ replayed: true, message_id: messageId, count: 3 })
+  expect(json.events.map((event: { event_id: string }) => event.event_id)).toEqual(eventIds)
+  expect(new Set(json.events.map((event: { dispatched_at: string }) => event.dispatched_at)).size).toBe(1)
+  expect(api.workflows.started).toHaveLength(1)
+  expect(api.workflows.started[0]).toMatchObject({
+    workflowId: `replay-${json.events[0].dispatch_id}`,
+    eventIds: eventIds.map(uuid),
+    messageIds: [uuid(messageId)],
+  })
+})
+
+test('the event of a dry run is replayed like any other', async () => {
+  const { messageId, eventIds } = await sent({}, { 'x-service-sandbox': 'true' })
+  expect(await openDispatches(eventIds[0])).toEqual([])
+  expect((await replayEvent(eventIds[0])).status).toBe(200)
+  expect((await replayMessage(messageId)).json.count).toBe(1)
+  expect(await openDispatches(eventIds[0])).toHaveLength(2)
+})
+
+test('each replay is a dispatch of its own', async () => {
+  const { eventIds } = await sent()
+  const answers = await Promise.all(Array.from({ length: 5 }, () => replayEvent(eventIds[0])))
+  expect(new Set(answers.map(({ json }) => json.dispatch_id)).size).toBe(5)
+  expect(await openDispatches(eventIds[0])).toHaveLength(6)
+  expect(api.workflows.started).toHaveLength(5)
+})
+
+test('what is unknown, of another account or no id at all is a 404', async () => {
+  const { messageId, eventIds } = await sent()
+  await api.call('PUT', '/api/v1/webhook', { key: api.keys.stranger, body: { url: 'http://127.0.0.1:9/other' } })
+  for (const id of [showId('evt', newId(Date.now())), messageId, 'nonsense', '%20']) {
+    const { status, json } = await replayEvent(id)
+    expect([id, status, json.error]).toEqual([id, 404, 'not_found'])
+  }
+  for (const id of [showId('msg', newId(Date.now())), eventIds[0], 'nonsense']) {
+    expect([id, (await replayMessage(id)).status]).toEqual([id, 404])
+  }
+  expect((await replayEvent(eventIds[0], api.keys.stranger)).status).toBe(404)
+  expect((await replayMessage(messageId, api.keys.stranger)).status).toBe(404)
+  expect(api.workflows.started).toEqual([])
+})
+
+test('without an endpoint it is a 409 that says how to set one', async () => {
+  const { messageId, eventIds } = await sent()
+  await api.call('DELETE', '/api/v1/webhook')
+  onTestFinished(() => void setEndpoint())
+  for (const { status, json } of [await replayEvent(eventIds[0]), await replayMessage(messageId)]) {
+    expect([status, json.error]).toEqual([409, 'webhook_not_configured'])
+    expect(json.message).toContain('PUT /api/v1/webhook')
+  }
+  expect(await openDispatches(eventIds[0])).toEqual([])
+})
+
+test('on day 89 an event is replayable, on day 91 it is a 410 for whoever asks', async () => {
+  let days = 0
+  const later = await startApi(() => Date.now() + days * 86_400_000)
+  onTestFinished(() => later.stop())
+  await setEndpoint(later)
+  const { message_id } = (await later.send()).json
+  const event_id = (await later.call('GET', '/api/v1/events')).json.events[0].event_id
+  days = 89
+  expect((await replayEvent(event_id, undefined, later)).status).toBe(200)
+  days = 91
+  const unknown = showId('evt', newId(timeOfId(uuid(event_id))))
+  for (const id of [event_id, unknown]) {
+    for (const key of [later.keys.live, later.keys.stranger]) {
+      const { status, json } = await replayEvent(id, key, later)
+      expect([status, json.error]).toEqual([410, 'event_expired'])
+      expect((await later.call('GET', `/api/v1/events/${id}`, { key })).status).toBe(410)
+    }
+  }
+  expect((await later.call('POST', `/api/v1/messages/${message_id}/replay`)).json.error).toBe('event_expired')
+})
+
+test.each([
+  ['refuses the workflow', () => Promise.reject(new Error('PERMISSION_DENIED: no'))],
+  ['never answers', () => new Promise<void>(() => {})],
+])('when Temporal %s it is a 500, and nothing is left of the replay', { timeout: 15_000 }, async (_, start) => {
+  const { messageId } = await sent({ to: ['delivered@simulator.test', 'delivered+2@simulator.test'] })
+  temporal(start)
+  const { status, json } = await replayMessage(messageId)
+  expect([status, json.error]).toEqual([500, 'transient_failure'])
+  expect(json.message).toBe('The replay could not be started. Nothing was dispatched; it is safe to retry.')
+  expect(api.errors).toHaveLength(1)
+  const [row] = await api.world.db.$client`
+    select count(*)::int from open_dispatches where message_id = ${uuid(messageId)} and kind = 'replay'`
+  expect(row!.count).toBe(0)
+})
+
+test.each([
+  ['an attempt has begun', 'update open_dispatches set started_at = now() where workflow_id = $1'],
+  ['an attempt is over', 'update open_dispatches set attempt = 2 where workflow_id = $1'],
+  ['the loop started it', 'update open_dispatches set handed_over_at = now() where workflow_id = $1'],
+  ['it is acknowledged', 'delete from open_dispatches where workflow_id = $1'],
+])('a replay whose start seems to fail is accepted when %s all the same', async (_, statement) => {
+  const { messageId } = await sent({ to: ['delivered@simulator.test', 'delivered+2@simulator.test'] })
+  temporal(async ({ workflowId }) => {
+    await api.world.db.$client.unsafe(statement, [workflowId])
+    throw new Error('DEADLINE_EXCEEDED')
+  })
+  const { status, json } = await replayMessage(messageId)
+  expect([status, json.count]).toEqual([200, 2])
+})
+
+test('one row of a message that has begun keeps them all', async () => {
+  const { messageId, eventIds } = await sent({ to: ['delivered@simulator.test', 'delivered+2@simulator.test'] })
+  temporal(async ({ dispatchIds }) => {
+    await api.world.db.$client`update open_dispatches set started_at = now() where id = ${dispatchIds[1]!}`
+    throw new Error('UNAVAILABLE')
+  })
+  expect((await replayMessage(messageId)).status).toBe(200)
+  for (const id of eventIds) expect(await openDispatches(id)).toHaveLength(2)
+})
+
+test('when nobody can say whether it was accepted, the answer says so', async () => {
+  const { eventIds } = await sent()
+  const sql = api.world.db.$client
+  const locked = Promise.withResolvers<void>()
+  let released: Promise<unknown> = Promise.resolve()
+  temporal(async ({ workflowId }) => {
+    released = sql.begin(async (transaction) => {
+      await transaction`select 1 from open_dispatches where workflow_id = ${workflowId} for update`
+      locked.resolve()
+      // The connection of whoever waits for the row breaks.
+      const broken = () => transaction`
+        select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      while ((await broken()).length === 0) await setTimeout(10)
+    })
+    await locked.promise
+    throw new Error('UNAVAILABLE')
+  })
+  const { status, json } = await replayEvent(eventIds[0])
+  await released
+  expect([status, json.error]).toEqual([500, 'transient_failure'])
+  expect(json.message).toContain('It is not known whether the replay was accepted')
+  expect(await openDispatches(eventIds[0])).toHaveLength(2)
+})
