@@ -1,4 +1,4 @@
-/** The specification's retry schedule of a webhook: each delay counts from the failure before. */
+/** The specification's retry schedule of a webhook: each delay counts from the failure before. All of it within 24 hours. */
 export const RETRY_SCHEDULE = [
   { attempt: 1, delay: 'immediate', delayMs: 0 },
   { attempt: 2, delay: '1 minute', delayMs: 60_000 },
@@ -7,6 +7,3 @@ export const RETRY_SCHEDULE = [
   { attempt: 5, delay: '1 hour', delayMs: 3_600_000 },
   { attempt: 6, delay: '6 hours', delayMs: 21_600_000 },
 ] as const
-
-/** No attempt begins later than this after the event (of a replay: after its dispatch). */
-export const RETRY_WINDOW_MS = 24 * 3_600_000

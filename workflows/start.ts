@@ -1,0 +1,86 @@
+import {
+  type ConnectionLike,
+  WorkflowClient,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+} from '@temporalio/client'
+import { type SearchAttributePair, TypedSearchAttributes } from '@temporalio/common'
+import { showId } from '../server/db/ids.ts'
+import type { Group, Workflows } from '../server/webhooks/workflows.ts'
+import { answersInWords } from './answers.ts'
+import { CALL_MS } from './connection.ts'
+import type { deliverWebhooks } from './deliver-webhooks.ts'
+import { DELIVERY_STATUS, EVENT_IDS, MESSAGE_IDS, WEBHOOK_ENDPOINT } from './search-attributes.ts'
+
+/** Replays have a queue of their own: a bulk of them does not delay retries. */
+export const TASK_QUEUES = { original: 'webhook-retries', replay: 'webhook-replays' } as const
+
+export interface WorkflowsParts {
+  connection: ConnectionLike
+  namespace: string
+  /** The retry schedule that new workflows walk; those that run keep theirs. */
+  scheduleMs: readonly number[]
+}
+
+/** Starts and steers the workflows of webhooks. Each call takes five seconds at the most. */
+export function createWorkflows({ connection, namespace, scheduleMs }: WorkflowsParts): Workflows {
+  const client = new WorkflowClient({ connection, namespace })
+  const inTime = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
+
+  async function start(group: Group): Promise<void> {
+    const { workflowId, kind, dispatchIds, endpointHost, attempt, dueMs, deadlineMs } = group
+    const round = { dispatchIds: dispatchIds.map((id) => showId('dsp', id)), attempt, dueMs }
+    const lastAnswer = answersInWords(group.answers ?? [])
+    const events = dispatchIds.length === 1 ? '1 event' : `${dispatchIds.length} events`
+    const starting = client.start<typeof deliverWebhooks>('deliverWebhooks', {
+      workflowId,
+      taskQueue: TASK_QUEUES[kind],
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      typedSearchAttributes: searchAttributesOf(group),
+      staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${events} to ${endpointHost}`,
+      args: [{ endpoint: endpointHost, scheduleMs: [...scheduleMs], deadlineMs, rounds: [round], lastAnswer }],
+    })
+    await starting.catch((error) => {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    })
+  }
+
+  async function isClosed(workflowId: string): Promise<boolean> {
+    try {
+      const { status } = await client.getHandle(workflowId).describe()
+      return status.name !== 'RUNNING'
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return true
+      throw error
+    }
+  }
+
+  async function signalCancel(workflowId: string, dispatchIds?: string[]): Promise<void> {
+    const shown = dispatchIds?.map((id) => showId('dsp', id))
+    const signalling = client.getHandle(workflowId).signal<[string[]?]>('cancel', shown)
+    await signalling.catch((error) => {
+      // What is over needs no end.
+      if (!(error instanceof WorkflowNotFoundError)) throw error
+    })
+  }
+
+  return {
+    start: (group) => inTime(() => start(group)),
+    closed: async (workflowIds) => {
+      const closed = await inTime(() => Promise.all(workflowIds.map(isClosed)))
+      return workflowIds.filter((_, index) => closed[index])
+    },
+    cancel: (workflowId, dispatchIds) => inTime(() => signalCancel(workflowId, dispatchIds)),
+  }
+}
+
+function searchAttributesOf({ eventIds, messageIds, endpointHost }: Group): TypedSearchAttributes {
+  const pairs: SearchAttributePair[] = [
+    { key: WEBHOOK_ENDPOINT, value: endpointHost },
+    { key: DELIVERY_STATUS, value: 'waiting' },
+    { key: EVENT_IDS, value: eventIds.map((id) => showId('evt', id)) },
+    { key: MESSAGE_IDS, value: [...new Set(messageIds)].map((id) => showId('msg', id)) },
+  ]
+  return new TypedSearchAttributes(pairs)
+}

@@ -1,0 +1,129 @@
+import { Client } from '@temporalio/client'
+import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/worker'
+import packageJson from '../package.json' with { type: 'json' }
+import { type Config, readConfig, reportFaults } from '../server/config.ts'
+import { databaseClock } from '../server/db/clock.ts'
+import { connect } from '../server/db/connect.ts'
+import { dropExpired } from '../server/db/drop-expired.ts'
+import { createSealer } from '../server/db/encryption.ts'
+import { every } from '../server/db/every.ts'
+import { databaseReadiness } from '../server/db/readiness.ts'
+import { waitForDatabase } from '../server/db/wait.ts'
+import { createLogger } from '../server/log.ts'
+import { createResolver } from '../server/smtp/resolver.ts'
+import { attemptLog } from '../server/webhooks/attempt-log.ts'
+import { createDeliveries } from '../server/webhooks/deliver-once.ts'
+import { finishDispatches } from '../server/webhooks/end.ts'
+import { keepHandingOver } from '../server/webhooks/hand-over.ts'
+import { lookupWith } from '../server/webhooks/lookup.ts'
+import { createPost } from '../server/webhooks/post.ts'
+import { createActivities } from './activities.ts'
+import { lazyConnection } from './connection.ts'
+import { setUp } from './set-up.ts'
+import { createWorkflows } from './start.ts'
+import { createTroubles } from './troubles.ts'
+import { keepWorking } from './workers.ts'
+
+// `npm run worker`: configuration -> database -> what a POST needs -> Temporal -> hand over and work -> drain.
+
+/** Whatever another client of Temporal has taken away is made again. */
+const SET_UP_EVERY_MS = 60_000
+
+// What there can be trouble with.
+const TEMPORAL = 'Temporal'
+const NAMESPACE = 'the namespace in Temporal'
+const HAND_OVER = 'the hand-over of webhooks'
+
+const read = readConfig(process.env)
+if ('faults' in read) reportFaults(read.faults)
+const log = createLogger(read.config.logLevel)
+for (const warning of read.warnings) log.warn(warning)
+
+try {
+  await work(read.config)
+} catch (error) {
+  log.fatal({ err: error }, 'the worker cannot start')
+  console.error(`The worker cannot start: ${(error as Error).message}`)
+  process.exit(1)
+}
+
+async function work(config: Config): Promise<void> {
+  const { temporal, webhookSchedule } = config
+  if (!temporal) throw new Error('TEMPORAL_ADDRESS is not set: without Temporal a worker has nothing to do.')
+  logLikeUs()
+  const db = connect(config.databaseUrl, { connections: 10 })
+  await waitForDatabase(databaseReadiness(db), (what) => log.warn(what))
+  const clock = await databaseClock(db)
+
+  const webhooks = createPost({
+    allowSubnets: config.webhookAllowSubnets,
+    lookup: lookupWith(createResolver({ servers: config.dnsServers })),
+    proxy: config.webhookProxy,
+  })
+  const sealer = createSealer(config.encryptionKeys)
+  const deliveries = createDeliveries({ db, clock, sealer, post: webhooks.post, report: attemptLog(log) })
+  const stopping = new AbortController()
+  const activities = createActivities({
+    deliverOnce: deliveries.deliverOnce,
+    finishDispatches: (ids, state) => finishDispatches(db, ids, state),
+    dropExpired: () => dropExpired(config.databaseUrl),
+    failed: (error) => log.error({ err: error }, 'an activity failed and will be repeated'),
+    stopping: stopping.signal,
+  })
+
+  const connection = lazyConnection(temporal)
+  const client = new Client({ connection, namespace: temporal.namespace })
+  const troubles = createTroubles(log)
+  const prepare = () =>
+    setUp(client).then(
+      () => troubles.isOver(NAMESPACE),
+      (error) => troubles.is(NAMESPACE, error),
+    )
+  const upkeep = every(SET_UP_EVERY_MS, prepare, () => {})
+  const handOver = keepHandingOver({
+    db,
+    workflows: createWorkflows({ connection, namespace: temporal.namespace, scheduleMs: webhookSchedule }),
+    scheduleMs: webhookSchedule,
+    report(done) {
+      if ('error' in done) return troubles.is(HAND_OVER, done.error)
+      troubles.isOver(HAND_OVER)
+      log.info(done, 'webhooks handed to workflows')
+    },
+  })
+  const working = keepWorking({
+    temporal,
+    activities,
+    stopping: stopping.signal,
+    async connected() {
+      troubles.isOver(TEMPORAL)
+      await prepare()
+    },
+    failed: (error) => troubles.is(TEMPORAL, error),
+  })
+  log.info({ version: packageJson.version, temporal: temporal.address }, 'ready')
+  process.send?.({ ready: true })
+
+  async function drain(): Promise<void> {
+    log.info('draining')
+    stopping.abort()
+    handOver.stop()
+    upkeep.stop()
+    await working
+    clock.stop()
+    await Promise.all([webhooks.close(), connection.close(), db.$client.end({ timeout: 5 })])
+    log.info('drained')
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (!stopping.signal.aborted) void drain()
+    })
+  }
+}
+
+/** Temporal's SDK logs like everything else. Signals are ours: it would end the process in the middle of a drain. */
+function logLikeUs(): void {
+  const logger = new DefaultLogger('ERROR', ({ message, meta }) => log.error({ ...meta, err: meta?.error }, message))
+  const filter = makeTelemetryFilterString({ core: 'ERROR' })
+  Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging: { forward: {}, filter } } })
+}

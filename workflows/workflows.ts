@@ -1,0 +1,3 @@
+// What the worker runs; the entry of its bundle.
+export { deliverWebhooks } from './deliver-webhooks.ts'
+export { retention } from './retention.ts'
