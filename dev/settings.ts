@@ -11,6 +11,9 @@ const PROVIDED = {
   ENCRYPTION_KEYS: `dev:${Buffer.alloc(32).toString('base64')}`,
 }
 
+/** Where webhooks may go, over http too, when the environment does not say: to receivers that a person tries out here. */
+export const THIS_MACHINE = '127.0.0.0/8,::1/128'
+
 /** The environment as the API will read it. Ends the process with 78 when it is faulty. */
 export function readSettings(): Config {
   if (process.env.NODE_ENV === 'production') {

@@ -3,13 +3,14 @@ import { rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { reachability } from '../server/cli/database-errors.ts'
 import { applyMigrations } from '../server/db/migrations.ts'
-import { startApi } from './api-process.ts'
 import { openDatabase } from './database.ts'
 import { keep, writePrivately } from './private-file.ts'
 import { Problem } from './problem.ts'
-import { seed } from './seed.ts'
-import { makeDataDir, portIsFree, readSettings, readyFileCanBeMade } from './settings.ts'
+import { type Keys, seed } from './seed.ts'
+import { startServices } from './services.ts'
+import { makeDataDir, portIsFree, readSettings, readyFileCanBeMade, THIS_MACHINE } from './settings.ts'
 import { stopSignals } from './stop-signals.ts'
+import { openTemporal } from './temporal.ts'
 import { welcome } from './welcome.ts'
 
 // `npm start`: everything on one machine with nothing configured. What the environment does configure is used instead.
@@ -49,24 +50,26 @@ async function start(): Promise<void> {
   await applyMigrations(database.url).catch(tellUnreachable)
   const keys = await seed({ databaseUrl: database.url, encryptionKeys, keysFile: file('keys.json') })
 
-  console.log('Starting the API\n')
+  // What it has to tell stands not between the lines that say what runs: `ready` is to be the last of them.
+  const tell = console.error
+  const temporal = await openTemporal({ dataDir, anyPorts: port === 0, tell, given: config })
+  parts.defer(temporal.stop)
+
+  console.log('Starting the API and the worker\n')
   const given = { DATABASE_URL: database.url, ENCRYPTION_KEYS: encryptionKeys, VERDICT_READY_FILE: '' }
-  const api = await startApi({ ...process.env, ...given }, file('verdict.log'))
-  parts.defer(async () => {
-    api.drain()
-    // Without its database it could only hold its callers until their time is up: nothing can be stored any more.
-    for (const event of [stop.second, database.lost]) event.then(api.kill)
-    await api.gone
-  })
-  const end = Promise.race([stop.first, api.gone, database.lost])
-  const ready = await Promise.race([api.ready, end.then(() => undefined)])
+  const logs = { api: file('verdict.log'), worker: file('worker.log') }
+  const { WEBHOOK_ALLOW_SUBNETS = THIS_MACHINE } = process.env
+  const services = await startServices({ ...process.env, ...temporal.env, ...given, WEBHOOK_ALLOW_SUBNETS }, logs)
+  // Without their database they could only hold their callers until their time is up: nothing can be stored any more.
+  parts.defer(() => services.drain([stop.second, database.lost]))
+  const end = Promise.race([stop.first, services.ended, database.lost])
+  const ready = await Promise.race([services.ready, end.then(() => undefined)])
   if (ready) {
-    const { url, grpcUrl } = ready
-    if (readyFile) {
-      await writePrivately(readyFile, JSON.stringify({ url, grpc_url: grpcUrl, keys, pid: process.pid }))
-    }
-    console.log(welcome({ url, keys, database: database.where, log: file('verdict.log') }))
-    console.log(`ready ${url}`)
+    const temporalUiUrl = temporal.uiUrl
+    if (readyFile) await tellPrograms(readyFile, { ...ready, temporalUiUrl, keys })
+    const facts = { keys, temporalUiUrl, database: database.where, webhookSubnets: WEBHOOK_ALLOW_SUBNETS, logs }
+    console.log(welcome({ url: ready.url, ...facts }))
+    console.log(`ready ${ready.url}`)
   }
   const fault = await end
   if (fault) {
@@ -74,6 +77,18 @@ async function start(): Promise<void> {
     console.error(`\n${fault}`)
     process.exitCode = 1
   } else console.log('\nStopping: what was accepted is finished first. Another Ctrl-C does not wait for it.')
+}
+
+interface Served {
+  url: string
+  grpcUrl: string
+  temporalUiUrl: string | undefined
+  keys: Keys
+}
+
+async function tellPrograms(readyFile: string, { url, grpcUrl, temporalUiUrl, keys }: Served): Promise<void> {
+  const facts = { url, grpc_url: grpcUrl, temporal_ui_url: temporalUiUrl, keys, pid: process.pid }
+  await writePrivately(readyFile, JSON.stringify(facts))
 }
 
 function tellUnreachable(error: unknown): never {

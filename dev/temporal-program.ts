@@ -33,14 +33,18 @@ export async function temporalProgram(bringUp: BringUp): Promise<string> {
   await mkdir(bringUp.cacheDir, { recursive: true }).catch((cause) => {
     throw new Problem(`There is no folder for Temporal: ${bringUp.cacheDir} cannot be made (${cause.code}).`, { cause })
   })
-  if (await downloadTemporal(cached, bringUp)) return cached
+  if (!(await downloadTemporal(cached, bringUp))) await buildTemporalOnce(cached, bringUp)
+  bringUp.tell(`Temporal ${TEMPORAL_VERSION} is here, kept in ${cached}.`)
+  return cached
+}
+
+async function buildTemporalOnce(target: string, bringUp: BringUp): Promise<void> {
   try {
-    await buildTemporal(cached, bringUp)
+    await buildTemporal(target, bringUp)
   } catch (error) {
     // Another process may have been faster, and have taken away what both built from.
-    if (!(await isExecutable(cached))) throw error
+    if (!(await isExecutable(target))) throw error
   }
-  return cached
 }
 
 /** An older one knows no search attributes; another program of that name knows nothing of all this. */

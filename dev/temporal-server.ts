@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { open, readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TypedSearchAttributes } from '@temporalio/common'
+import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts'
 import { keeping, stopKept } from './keeper.ts'
 import { listens } from './ports.ts'
 
@@ -30,14 +32,6 @@ export interface TemporalServerOptions {
 
 const STOPS_WITHIN_MS = 10_000
 
-/** What workflows of webhooks are found by, and of which type. */
-const SEARCH_ATTRIBUTES = {
-  WebhookEndpoint: 'Keyword',
-  DeliveryStatus: 'Keyword',
-  EventIds: 'KeywordList',
-  MessageIds: 'KeywordList',
-}
-
 /** One machine's worth of workflows meets no limit that was set for a cluster of many tenants. It calls nobody's home. */
 const DYNAMIC_CONFIG = {
   'frontend.rps': 100_000,
@@ -53,7 +47,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   // It takes a second to end in good order, for the sake of a store that lives on.
   const signal = options.dbFile ? 'TERM' : 'KILL'
   const [word, ...words] = keeping([options.program, ...serverArguments(options)], { signal })
-  const log = await open(options.logFile, 'a', 0o600)
+  const log = await open(options.logFile, 'w', 0o600)
   const keeper = spawn(word!, words, { detached: true, stdio: ['pipe', log.fd, log.fd] })
   await log.close()
   const gone = once(keeper, 'exit').then(() => {})
@@ -67,20 +61,18 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   }
 }
 
-/** For a person who has to know why it ended. */
-export async function lastWordsOf(logFile: string): Promise<string> {
-  return `The last lines of ${logFile}:\n${(await readFile(logFile, 'utf8')).trimEnd().split('\n').slice(-5).join('\n')}`
-}
-
 function serverArguments({ port, uiPort, dbFile }: TemporalServerOptions): string[] {
-  const pairs = (flag: string, values: object) =>
-    Object.entries(values).flatMap(([name, value]) => [flag, `${name}=${value}`])
+  const pairs = (flag: string, values: [name: string, value: unknown][]) =>
+    values.flatMap(([name, value]) => [flag, `${name}=${value}`])
   return [
     ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', `${port}`, '--ui-port', `${uiPort}`],
     ...(dbFile ? ['--db-filename', dbFile] : []),
     ...['--log-level', 'error'],
-    ...pairs('--search-attribute', SEARCH_ATTRIBUTES),
-    ...pairs('--dynamic-config-value', DYNAMIC_CONFIG),
+    ...pairs(
+      '--search-attribute',
+      SEARCH_ATTRIBUTES.map(({ name, type }) => [name, TypedSearchAttributes.toMetadataType(type)]),
+    ),
+    ...pairs('--dynamic-config-value', Object.entries(DYNAMIC_CONFIG)),
   ]
 }
 

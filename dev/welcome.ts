@@ -3,12 +3,15 @@ export interface Facts {
   keys: { live: string; test: string }
   /** In words. */
   database: string
-  /** A file. */
-  log: string
+  temporalUiUrl: string | undefined
+  /** Of WEBHOOK_ALLOW_SUBNETS. */
+  webhookSubnets: string
+  /** Files. */
+  logs: { api: string; worker: string }
 }
 
 /** What a newcomer reads when everything runs. */
-export function welcome({ url, keys, database, log }: Facts): string {
+export function welcome({ url, keys, database, temporalUiUrl, webhookSubnets, logs }: Facts): string {
   return `Verdict runs.
 
   REST, Connect, gRPC   ${url}
@@ -17,7 +20,9 @@ export function welcome({ url, keys, database, log }: Facts): string {
   Test key              ${keys.test}  (every send is a dry run)
   Sends from            example.test
   Database              ${database}
-  Log                   ${log}
+  Temporal              ${temporalUiUrl ?? 'that of TEMPORAL_ADDRESS'}  (a webhook that is retried or replayed is a workflow there)
+  Webhooks may go to    https${webhookSubnets && `, and whatever listens in ${webhookSubnets}`}
+  Logs                  ${logs.api}, ${logs.worker}
 
 Send a first email. It goes to a simulated mailbox; nothing leaves this machine:
 
