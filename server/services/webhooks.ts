@@ -71,7 +71,7 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
       const { accountId } = context.values.get(callerKey)!
       const row = await findTarget(db, accountId)
       if (!row) throw fail('webhook_not_configured', NO_ENDPOINT)
-      const atMs = clock.now()
+      const atMs = Math.floor(clock.now())
       const { url, ...secrets } = targetOf(row)
       const ids = { eventId: showId('evt', newId(atMs)), dispatchId: showId('dsp', newId(atMs)) }
       const timestamp = Math.floor(atMs / 1_000)

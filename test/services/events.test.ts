@@ -32,6 +32,7 @@ test('events are listed newest first with the fields of the contract', async () 
     recipient: 'delivered@simulator.test',
     tenant_id: 'shop-1',
     sandbox: false,
+    attempts: 0,
   })
 })
 

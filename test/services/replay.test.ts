@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { newId, readId, showId, timeOfId } from '../../server/db/ids.ts'
 import { type Api, startApi } from './api.ts'
@@ -209,22 +208,26 @@ test('one row of a message that has begun keeps them all', async () => {
 test('when nobody can say whether it was accepted, the answer says so', async () => {
   const { eventIds } = await sent()
   const sql = api.world.db.$client
-  const locked = Promise.withResolvers<void>()
-  let released: Promise<unknown> = Promise.resolve()
+  const refused = Promise.withResolvers<void>()
+  let holding: Promise<unknown> | undefined
   temporal(async ({ workflowId }) => {
-    released = sql.begin(async (transaction) => {
+    const locked = Promise.withResolvers<void>()
+    holding = sql.begin(async (transaction) => {
       await transaction`select 1 from open_dispatches where workflow_id = ${workflowId} for update`
       locked.resolve()
-      // The connection of whoever waits for the row breaks.
-      const broken = () => transaction`
-        select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-      while ((await broken()).length === 0) await setTimeout(10)
+      await refused.promise
     })
     await locked.promise
     throw new Error('UNAVAILABLE')
   })
-  const { status, json } = await replayEvent(eventIds[0])
-  await released
+  const answer = replayEvent(eventIds[0])
+  // Whoever waits for the row hears that it was not done.
+  const cancelled = () => sql`
+    select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  await expect.poll(async () => (await cancelled()).length).toBe(1)
+  refused.resolve()
+  await holding
+  const { status, json } = await answer
   expect([status, json.error]).toEqual([500, 'transient_failure'])
   expect(json.message).toContain('It is not known whether the replay was accepted')
   expect(await openDispatches(eventIds[0])).toHaveLength(2)

@@ -1,0 +1,220 @@
+import { createClient } from '@connectrpc/connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { AttemptOutcome, DispatchKind, DispatchState, EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { newId, readId, showId } from '../../server/db/ids.ts'
+import { finishDispatches } from '../../server/webhooks/end.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { type Api, startApi } from './api.ts'
+
+// What the API tells of an event's way to the endpoint. The attempts are real ones, made one by one as a workflow would.
+
+let api: Api
+let receiver: Receiver
+beforeAll(async () => {
+  api = await startApi()
+  receiver = await startReceiver()
+  await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })
+})
+afterAll(async () => {
+  await receiver.close()
+  await api.stop()
+})
+beforeEach(() => {
+  receiver.script = {}
+  receiver.requests.length = 0
+})
+
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const uuid = (shown: string) => readId(shown.slice(0, 3) as 'evt', shown)!
+const dispatchOf = (eventId: string) => showId('dsp', uuid(eventId))
+const sql = () => api.world.db.$client
+
+async function newEvent(headers?: Record<string, string>): Promise<string> {
+  const { message_id } = (await api.send({}, headers)).json
+  return (await api.call('GET', `/api/v1/events?message_id=${message_id}`)).json.events[0].event_id
+}
+
+const detail = async (id: string) => (await api.call('GET', `/api/v1/events/${id}`)).json
+const listed = async (id: string) =>
+  (await api.call('GET', '/api/v1/events')).json.events.find((event: { event_id: string }) => event.event_id === id)
+const replay = async (id: string) => (await api.call('POST', `/api/v1/events/${id}/replay`)).json.dispatch_id as string
+const attempt = (dispatchId: string, number: number, nextDelayMs?: number) =>
+  api.deliverOnce({ dispatchId: uuid(dispatchId), number, nextDelayMs, early: true })
+
+test('an event that waits for its first attempt', async () => {
+  const id = await newEvent()
+  const { dispatches, ...event } = await detail(id)
+  expect(event).toEqual(await listed(id))
+  expect(event).toMatchObject({ event_id: id, attempts: 0 })
+  expect(dispatches).toEqual([
+    {
+      dispatch_id: dispatchOf(id),
+      kind: 'original',
+      state: 'waiting',
+      created_at: TIME,
+      next_attempt_at: TIME,
+      attempts: [],
+    },
+  ])
+})
+
+test('a failed attempt and the acknowledged one after it', async () => {
+  const id = await newEvent()
+  receiver.script = { status: 503, body: 'restarting' }
+  await attempt(dispatchOf(id), 1, 60_000)
+  const [failed] = (await detail(id)).dispatches
+  expect(failed).toMatchObject({ state: 'waiting', next_attempt_at: TIME })
+  const [{ started_at, finished_at, duration_ms }] = failed.attempts
+  expect(Date.parse(failed.next_attempt_at) - Date.parse(finished_at)).toBeGreaterThan(50_000)
+  expect(Date.parse(finished_at) - Date.parse(started_at)).toBe(duration_ms)
+  expect(failed.attempts).toEqual([
+    {
+      number: 1,
+      started_at: TIME,
+      finished_at: TIME,
+      outcome: 'not_200',
+      status_code: 503,
+      duration_ms: expect.any(Number),
+      phases: expect.objectContaining({ head_ms: expect.any(Number) }),
+      response_excerpt: 'restarting',
+    },
+  ])
+  expect(await listed(id)).toMatchObject({ attempts: 1 })
+  expect(await listed(id)).not.toHaveProperty('acknowledged_at')
+
+  receiver.script = {}
+  await attempt(dispatchOf(id), 2, 300_000)
+  const { dispatches, ...event } = await detail(id)
+  expect(dispatches).toMatchObject([
+    { state: 'acknowledged', ended_at: TIME, attempts: [failed.attempts[0], { number: 2, outcome: 'acked' }] },
+  ])
+  expect(dispatches[0]).not.toHaveProperty('next_attempt_at')
+  expect(event).toMatchObject({ attempts: 2, acknowledged_at: dispatches[0].attempts[1].finished_at })
+  expect(await listed(id)).toEqual(event)
+})
+
+test('while an attempt is being made there is no next one, and what became of a lost one is unknown', async () => {
+  const id = await newEvent()
+  await sql()`update open_dispatches set started_at = now() - interval '1 second' where id = ${uuid(id)}`
+  expect((await detail(id)).dispatches[0]).not.toHaveProperty('next_attempt_at')
+  await attempt(dispatchOf(id), 1)
+  const { dispatches, attempts } = await detail(id)
+  expect(attempts).toBe(2)
+  expect(dispatches[0].attempts).toEqual([
+    { number: 1, started_at: TIME, outcome: 'unknown' },
+    expect.objectContaining({ number: 1, outcome: 'acked', finished_at: TIME }),
+  ])
+})
+
+test('while the process that stored the event makes its first attempt there is no next one', async () => {
+  const id = await newEvent()
+  await sql()`update open_dispatches set lease_until = now() + interval '1 minute' where id = ${uuid(id)}`
+  expect((await detail(id)).dispatches[0]).not.toHaveProperty('next_attempt_at')
+  await sql()`update open_dispatches set lease_until = now() - interval '1 second' where id = ${uuid(id)}`
+  expect((await detail(id)).dispatches[0]).toHaveProperty('next_attempt_at')
+})
+
+test('an exhausted dispatch, and the replay that was acknowledged after it', async () => {
+  const id = await newEvent()
+  receiver.script = { status: 500 }
+  await attempt(dispatchOf(id), 1, 0)
+  await attempt(dispatchOf(id), 2)
+  await finishDispatches(api.world.db, [uuid(id)], 'exhausted')
+  const replayed = await replay(id)
+  receiver.script = {}
+  await attempt(replayed, 1, 0)
+  const { dispatches, attempts, acknowledged_at } = await detail(id)
+  expect(dispatches).toMatchObject([
+    { dispatch_id: dispatchOf(id), kind: 'original', state: 'exhausted', attempts: [{ number: 1 }, { number: 2 }] },
+    {
+      dispatch_id: replayed,
+      kind: 'replay',
+      state: 'acknowledged',
+      workflow_id: `replay-${replayed}`,
+      workflow_url: `http://temporal.test/workflows/replay-${replayed}`,
+      attempts: [{ number: 1, outcome: 'acked' }],
+    },
+  ])
+  expect([attempts, acknowledged_at]).toEqual([3, dispatches[1].attempts[0].finished_at])
+})
+
+test('the first acknowledgement counts, and a replay leaves a dispatch that waits as it is', async () => {
+  const id = await newEvent()
+  const replays = [await replay(id), await replay(id)]
+  for (const one of replays) await attempt(one, 1)
+  const { dispatches, acknowledged_at, attempts } = await detail(id)
+  expect(dispatches).toMatchObject([
+    { kind: 'original', state: 'waiting' },
+    { dispatch_id: replays[0], state: 'acknowledged' },
+    { dispatch_id: replays[1], state: 'acknowledged' },
+  ])
+  expect([attempts, acknowledged_at]).toEqual([2, dispatches[1].attempts[0].finished_at])
+  expect(receiver.requests.map(({ body }) => body.toString())).toEqual(
+    Array(2).fill(receiver.requests[0]!.body.toString()),
+  )
+})
+
+test('the event of a dry run is pushed by a replay alone, and says what it is', async () => {
+  const id = await newEvent({ 'x-service-sandbox': 'true' })
+  expect(await detail(id)).toMatchObject({ sandbox: true, attempts: 0, dispatches: [] })
+  await attempt(await replay(id), 1)
+  expect(await detail(id)).toMatchObject({ attempts: 1, dispatches: [{ kind: 'replay', state: 'acknowledged' }] })
+  expect(JSON.parse(receiver.requests[0]!.body.toString())).toMatchObject({ event_id: id, sandbox: true })
+})
+
+test('of many replays the newest hundred are shown beside the original, and all are counted', async () => {
+  const id = await newEvent()
+  await attempt(dispatchOf(id), 1)
+  const ids = Array.from({ length: 105 }, (_, i) => newId(api.world.clock.now() + i))
+  await sql()`
+    with input as (select id::uuid from json_array_elements_text(${JSON.stringify(ids)}::json) as t(id)),
+    kept as (
+      insert into attempts (dispatch_id, number, started_at, outcome) select id, 1, now(), 'unknown' from input
+    )
+    insert into dispatches (id, event_id, message_id, account_id, kind, state, created_at, ended_at)
+    select i.id, e.id, e.message_id, e.account_id, 'replay', 'exhausted', now(), now() from input i, events e
+    where e.id = ${uuid(id)}`
+  const { dispatches, attempts } = await detail(id)
+  expect(attempts).toBe(106)
+  const shown = dispatches.map(({ dispatch_id }: { dispatch_id: string }) => dispatch_id)
+  expect(shown).toEqual([dispatchOf(id), ...ids.slice(5).map((one) => showId('dsp', one))])
+})
+
+test('an event without an endpoint has no dispatch', async () => {
+  await api.call('DELETE', '/api/v1/webhook')
+  const id = await newEvent()
+  await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })
+  expect(await detail(id)).toMatchObject({ attempts: 0, dispatches: [] })
+  expect(await replay(id)).toMatch(/^dsp_/)
+})
+
+test('what is unknown, of another account or no id at all is a 404', async () => {
+  const id = await newEvent()
+  for (const [shown, key] of [
+    [showId('evt', newId(Date.now())), undefined],
+    ['nonsense', undefined],
+    [id.replace('evt', 'msg'), undefined],
+    [id, api.keys.stranger],
+  ] as const) {
+    const { status, json } = await api.call('GET', `/api/v1/events/${shown}`, { key })
+    expect([shown, status, json.error]).toEqual([shown, 404, 'not_found'])
+  }
+})
+
+test('the same over gRPC', async () => {
+  const id = await newEvent()
+  await attempt(dispatchOf(id), 1)
+  const client = createClient(EventService, createGrpcTransport({ baseUrl: api.url }))
+  const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
+  const { dispatchId, replayed, dispatchedAt } = await client.replayEvent({ eventId: id }, options)
+  expect([replayed, dispatchedAt]).toMatchObject([true, { nanos: expect.any(Number) }])
+  const event = await client.getEvent({ eventId: id }, options)
+  expect(event.dispatches).toMatchObject([
+    { kind: DispatchKind.ORIGINAL, state: DispatchState.ACKNOWLEDGED, attempts: [{ outcome: AttemptOutcome.ACKED }] },
+    { kind: DispatchKind.REPLAY, state: DispatchState.WAITING, dispatchId },
+  ])
+  expect((await client.replayMessage({ messageId: event.messageId }, options)).count).toBe(1)
+  const listed = (await client.listEvents({ messageId: event.messageId }, options)).events
+  expect(listed).toMatchObject([{ eventId: id, attempts: 1 }])
+})

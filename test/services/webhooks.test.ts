@@ -1,0 +1,314 @@
+import { createHmac } from 'node:crypto'
+import { createClient } from '@connectrpc/connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
+import { readId } from '../../server/db/ids.ts'
+import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts'
+import { type Api, startApi } from './api.ts'
+
+let api: Api
+let receiver: Receiver
+beforeAll(async () => {
+  api = await startApi()
+  receiver = await startReceiver()
+})
+afterAll(async () => {
+  await receiver.close()
+  await api.stop()
+})
+afterEach(async () => {
+  await api.call('DELETE', PATH)
+  receiver.script = {}
+  receiver.requests.length = 0
+  api.workflows.cancelled.length = 0
+})
+
+const PATH = '/api/v1/webhook'
+const get = (key?: string) => api.call('GET', PATH, { key })
+const put = (url: string, key?: string) => api.call('PUT', PATH, { body: { url }, key })
+const testIt = () => api.call('POST', `${PATH}/test`)
+const rotate = () => api.call('POST', `${PATH}/secret/rotate`)
+
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const SECRET = expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/)
+const NO_ATTEMPTS = { acknowledged: 0, failed: 0, success_rate: null, consecutive_failures: 0, waiting: 0 }
+
+/** Whether the specification's own signature of a request is made with this secret. */
+function isSignedWith(secret: string, { headers, body }: Received, header = 'service-signature'): boolean {
+  const hash = createHmac('sha256', secret).update(`${headers['service-timestamp']}.`).update(body)
+  return hash.digest('hex') === headers[header]
+}
+
+test('the first PUT makes the endpoint and shows its secret, once', async () => {
+  const made = await put(receiver.url)
+  const endpoint = { url: receiver.url, created_at: TIME, updated_at: TIME, health: NO_ATTEMPTS }
+  expect([made.status, made.json]).toEqual([200, { ...endpoint, secret: SECRET }])
+  const { secret, ...shown } = made.json
+  expect((await get()).json).toEqual(shown)
+  const rows = await api.world.db.$client`select * from webhook_endpoints`
+  expect(JSON.stringify(rows, (_, value) => value)).not.toContain(secret)
+  expect(Buffer.from(rows[0]!.secret).includes(secret)).toBe(false)
+})
+
+test('a later PUT changes the URL and keeps the secret', async () => {
+  const { secret, created_at } = (await put('https://hooks.example.com/email')).json
+  const changed = (await put(receiver.url)).json
+  expect(changed).toMatchObject({ url: receiver.url, created_at })
+  expect(changed).not.toHaveProperty('secret')
+  expect(changed.updated_at > created_at).toBe(true)
+  expect((await put(receiver.url)).json).toEqual(changed)
+  await testIt()
+  expect(isSignedWith(secret, receiver.requests[0]!)).toBe(true)
+})
+
+test('many PUTs at once make one endpoint and show one secret', async () => {
+  const answers = await Promise.all(Array.from({ length: 8 }, () => put(receiver.url)))
+  expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
+  const secrets = answers.flatMap(({ json }) => json.secret ?? [])
+  expect(secrets).toHaveLength(1)
+  await testIt()
+  expect(isSignedWith(secrets[0], receiver.requests[0]!)).toBe(true)
+})
+
+test.each([
+  ['', 'is required'],
+  ['ftp://hooks.example.com/', 'must begin with https://'],
+  ['hooks.example.com', 'must begin with https://'],
+  ['https://user:secret@hooks.example.com/', 'must not contain a user name or password'],
+  ['https://10.0.0.1/', 'must lead to a public address'],
+  ['https://[::1]/', 'must lead to a public address'],
+  [`https://hooks.example.com/${'a'.repeat(2_048)}`, 'must have at most 2048 characters'],
+])('the URL %.40s is a 400 that names it', async (url, fault) => {
+  const { status, json } = await put(url)
+  expect([status, json.error, json.details]).toEqual([400, 'invalid_payload', [{ field: 'url', message: fault }]])
+  expect((await get()).status).toBe(404)
+})
+
+test('a refused URL leaves the endpoint that is there', async () => {
+  const { url } = (await put(receiver.url)).json
+  expect((await put('https://127.0.0.1.example.com\\@evil/')).status).toBe(400)
+  expect((await get()).json.url).toBe(url)
+})
+
+test('without an endpoint there is nothing to read, delete, rotate or test', async () => {
+  for (const [call, status, error] of [
+    [get, 404, 'not_found'],
+    [() => api.call('DELETE', PATH), 404, 'not_found'],
+    [rotate, 404, 'not_found'],
+    [testIt, 409, 'webhook_not_configured'],
+  ] as const) {
+    const answer = await call()
+    expect([answer.status, answer.json.error]).toEqual([status, error])
+    expect(answer.json.message).toBe(
+      'This account has no webhook endpoint. Set one: PUT /api/v1/webhook {"url": "https://..."}.',
+    )
+  }
+})
+
+test('each account has an endpoint of its own', async () => {
+  const mine = (await put(receiver.url)).json
+  expect((await get(api.keys.stranger)).status).toBe(404)
+  const theirs = (await put('https://hooks.example.com/theirs', api.keys.stranger)).json
+  expect(theirs.secret).not.toBe(mine.secret)
+  await api.call('DELETE', PATH, { key: api.keys.stranger })
+  expect((await get()).json.url).toBe(receiver.url)
+})
+
+test('rotation shows a new secret; for 24 hours both sign, and then only the new one', async () => {
+  const first = (await put(receiver.url)).json.secret
+  const { status, json } = await rotate()
+  expect([status, json]).toMatchObject([200, { url: receiver.url, secret: SECRET, previous_secret_until: TIME }])
+  expect(json.secret).not.toBe(first)
+  expect(Date.parse(json.previous_secret_until) - Date.parse(json.updated_at)).toBe(86_400_000)
+  const { secret, ...shown } = json
+  expect((await get()).json).toEqual(shown)
+
+  await testIt()
+  const [during] = receiver.requests as [Received]
+  expect(isSignedWith(secret, during)).toBe(true)
+  expect(isSignedWith(first, during, 'service-signature-previous')).toBe(true)
+  for (const one of [first, secret]) expect(() => new Webhook(one).verify(during.body, during.headers)).not.toThrow()
+
+  await api.world.db.$client`update webhook_endpoints set previous_until = now() - interval '1 second'`
+  await testIt()
+  const after = receiver.requests[1]!
+  expect(after.headers).not.toHaveProperty('service-signature-previous')
+  expect(() => new Webhook(first).verify(after.body, after.headers)).toThrow('No matching signature')
+  expect((await get()).json).not.toHaveProperty('previous_secret_until')
+})
+
+test('rotations at the same time give a secret each, of which the last two sign', async () => {
+  await put(receiver.url)
+  const answers = await Promise.all(Array.from({ length: 4 }, rotate))
+  const secrets: string[] = answers.map(({ json }) => json.secret)
+  expect(new Set(secrets).size).toBe(4)
+  await testIt()
+  const signs = (header?: string) => secrets.filter((secret) => isSignedWith(secret, receiver.requests[0]!, header))
+  expect([signs().length, signs('service-signature-previous').length]).toEqual([1, 1])
+})
+
+test('a test posts a signed event now and tells how it went', async () => {
+  const { secret } = (await put(receiver.url)).json
+  receiver.script = { status: 200, body: 'thank you' }
+  const { status, json } = await testIt()
+  expect([status, json]).toEqual([
+    200,
+    {
+      event_id: expect.stringMatching(/^evt_[0-9a-z]{26}$/),
+      dispatched_at: TIME,
+      outcome: 'acked',
+      status_code: 200,
+      duration_ms: expect.any(Number),
+      phases: expect.objectContaining({ head_ms: expect.any(Number) }),
+      response_excerpt: 'thank you',
+    },
+  ])
+  const [request] = receiver.requests as [Received]
+  expect(JSON.parse(request.body.toString())).toEqual({
+    event: 'webhook.test',
+    event_id: json.event_id,
+    timestamp: Math.floor(Date.parse(json.dispatched_at) / 1_000),
+  })
+  expect(request.headers).toMatchObject({ 'content-type': 'application/json', 'service-attempt': '1' })
+  expect(isSignedWith(secret, request)).toBe(true)
+  expect(() => new Webhook(secret).verify(request.body, request.headers)).not.toThrow()
+})
+
+test.each([
+  ['204', { status: 204 }, { outcome: 'success_but_not_200', status_code: 204 }],
+  ['301', { status: 301, headers: { location: '/' } }, { outcome: 'not_200', status_code: 301 }],
+  [
+    '500 and a long text',
+    { status: 500, body: 'x'.repeat(5_000) },
+    { outcome: 'not_200', status_code: 500, response_excerpt: 'x'.repeat(1_024), response_cut: true },
+  ],
+  ['nothing', { fault: 'close' as const }, { outcome: 'connect' }],
+])('an endpoint that answers %s has not acknowledged', async (_, script, expected) => {
+  await put(receiver.url)
+  receiver.script = script
+  const { status, json } = await testIt()
+  expect([status, json]).toEqual([200, expect.objectContaining(expected)])
+})
+
+test('an endpoint that is not there is told without a word about our network', async () => {
+  const gone = await startReceiver()
+  await gone.close()
+  await put(gone.url)
+  const { text, json } = await testIt()
+  expect(json.outcome).toBe('connect')
+  expect(text).not.toMatch(/127\.0\.0\.1|ECONNREFUSED|errno/)
+})
+
+test('a test is stored nowhere and counts in no figure', async () => {
+  await put(receiver.url)
+  receiver.script = { status: 500 }
+  await testIt()
+  expect((await get()).json.health).toEqual(NO_ATTEMPTS)
+  const [stored] = await api.world.db.$client`
+    select (select count(*)::int from open_dispatches) + (select count(*)::int from attempts) +
+      (select count(*)::int from events) as count`
+  expect(stored!.count).toBe(0)
+})
+
+const uuid = (shown: string) => readId(shown.slice(0, 3) as 'evt', shown)!
+
+/** A delivered event whose dispatch waits. */
+async function waiting(): Promise<string> {
+  const { message_id } = (await api.send()).json
+  return (await api.call('GET', `/api/v1/events?message_id=${message_id}`)).json.events[0].event_id
+}
+
+const attempt = (shown: string, number: number) => api.deliverOnce({ dispatchId: uuid(shown), number, nextDelayMs: 0 })
+
+test('health tells attempts, their failures since the last success, and what waits', async () => {
+  await put(receiver.url)
+  const [first, second] = [await waiting(), await waiting()]
+  expect((await get()).json.health).toEqual({ ...NO_ATTEMPTS, waiting: 2, oldest_waiting_at: TIME })
+  receiver.script = { status: 500 }
+  await attempt(first, 1)
+  receiver.script = {}
+  await attempt(first, 2)
+  receiver.script = { status: 500 }
+  await attempt(second, 1)
+  await attempt(second, 2)
+  const { health } = (await get()).json
+  expect(health).toEqual({
+    acknowledged: 1,
+    failed: 3,
+    success_rate: 0.25,
+    last_success_at: TIME,
+    last_failure_at: TIME,
+    consecutive_failures: 2,
+    waiting: 1,
+    oldest_waiting_at: TIME,
+  })
+  expect(health.last_failure_at > health.last_success_at).toBe(true)
+})
+
+test('failures add up over the hours since the last success; only 24 hours count otherwise', async () => {
+  await put(receiver.url)
+  const hours = [
+    { ago: 30, acknowledged: 5, failed: 9, since: 4 },
+    { ago: 26, acknowledged: 0, failed: 7, since: 7 },
+    { ago: 23, acknowledged: 0, failed: 2, since: 2 },
+    { ago: 0, acknowledged: 0, failed: 1, since: 1 },
+  ]
+  for (const { ago, acknowledged, failed, since } of hours) {
+    await api.world.db.$client`
+      insert into webhook_hours (account_id, hour, acknowledged, failed, last_failed_at, failed_since)
+      values (${api.world.account.id}, date_trunc('hour', now(), 'UTC') - ${ago} * interval '1 hour', ${acknowledged}, ${failed},
+        now(), ${since})`
+  }
+  const { health } = (await get()).json
+  expect(health).toMatchObject({ acknowledged: 0, failed: 3, success_rate: 0, consecutive_failures: 14 })
+})
+
+test('deleting the endpoint cancels what waits, in its commit and in Temporal', async () => {
+  await put(receiver.url)
+  const [tried, untried] = [await waiting(), await waiting()]
+  receiver.script = { status: 503 }
+  await attempt(tried, 1)
+  await api.world.db.$client`update open_dispatches set workflow_id = 'webhook-1' where id = ${uuid(tried)}`
+  const replayed = (await api.call('POST', `/api/v1/events/${untried}/replay`)).json.dispatch_id
+  expect(await api.call('DELETE', PATH)).toMatchObject({ status: 200, json: {} })
+
+  const detail = async (id: string) => (await api.call('GET', `/api/v1/events/${id}`)).json.dispatches
+  expect(await detail(tried)).toMatchObject([
+    { kind: 'original', state: 'cancelled', ended_at: TIME, workflow_id: 'webhook-1', attempts: [{ number: 1 }] },
+  ])
+  expect(await detail(untried)).toMatchObject([
+    { kind: 'original', state: 'cancelled', attempts: [] },
+    { kind: 'replay', state: 'cancelled', dispatch_id: replayed },
+  ])
+  expect(api.workflows.cancelled.sort()).toEqual([`replay-${replayed}`, 'webhook-1'])
+  receiver.requests.length = 0
+  expect(await attempt(tried, 2)).toEqual({ state: 'ended' })
+  expect(receiver.requests).toEqual([])
+  // A later endpoint begins anew, with another secret and figures of its own.
+  expect((await put(receiver.url)).json).toMatchObject({ secret: SECRET, health: NO_ATTEMPTS })
+})
+
+test('deleting the endpoint does not wait for Temporal', async () => {
+  await put(receiver.url)
+  const eventId = await waiting()
+  await api.call('POST', `/api/v1/events/${eventId}/replay`)
+  const { cancel } = api.workflows
+  api.workflows.cancel = () => Promise.reject(new Error('UNAVAILABLE'))
+  expect((await api.call('DELETE', PATH)).status).toBe(200)
+  api.workflows.cancel = cancel
+  await expect.poll(() => api.errors.map(String)).toContain('Error: UNAVAILABLE')
+})
+
+test('the same over gRPC', async () => {
+  const client = createClient(WebhookService, createGrpcTransport({ baseUrl: api.url }))
+  const options = { headers: { authorization: `Bearer ${api.keys.test}` } }
+  const made = await client.putWebhook({ url: receiver.url }, options)
+  expect(made.secret).toEqual(SECRET)
+  expect(await client.testWebhook({}, options)).toMatchObject({ statusCode: 200 })
+  expect((await client.rotateSecret({}, options)).secret).not.toBe(made.secret)
+  expect((await client.getWebhook({}, options)).health).toMatchObject({ waiting: 0 })
+  await client.deleteWebhook({}, options)
+  await expect(client.getWebhook({}, options)).rejects.toThrow('has no webhook endpoint')
+})
