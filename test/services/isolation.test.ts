@@ -11,7 +11,11 @@ import { mail, probesOf, suppressed, USES } from './probes.ts'
 // account is answered byte for byte as one that nobody has.
 
 let messageId = ''
-const PROBES = probesOf(() => messageId)
+let eventId = ''
+const PROBES = probesOf(
+  () => messageId,
+  () => eventId,
+)
 
 let api: Api
 let methods: Map<string, DescMethodUnary>
@@ -33,6 +37,7 @@ afterAll(() => api.stop())
 
 /** All that the probes ask for. */
 async function fillOtherAccount(): Promise<void> {
+  await api.call('PUT', '/api/v1/webhook', { body: { url: 'https://hooks.example.net/verdict' } })
   const letter = (tenant_id: string) => mail({ to: ['ann@example.net'], from: 'hello@example.test', tenant_id })
   for (const protocol of ['REST', 'gRPC']) {
     const key = (use: string) => ({ 'idempotency-key': `their-${use}-${protocol}` })
@@ -40,6 +45,7 @@ async function fillOtherAccount(): Promise<void> {
     await api.call('POST', '/api/v1/emails/validate', { body: letter('acme-1'), headers: key('validate') })
     await api.call('POST', '/api/v1/emails/batch', { body: { emails: [letter('acme-2')] }, headers: key('batch') })
   }
+  eventId = (await api.call('GET', `/api/v1/events?message_id=${messageId}`)).json.events[0].event_id
   const emails = USES.flatMap((use) => [suppressed(use).theirs('REST'), suppressed(use).theirs('gRPC')])
   for (const tenant_id of [undefined, 'acme-1']) {
     const { json } = await api.call('POST', '/api/v1/suppression/import', { body: { emails, tenant_id } })
@@ -118,14 +124,20 @@ const OWN_HEADERS = /^(date|content-length|x-ratelimit-(remaining|reset))$/
 function shapeOf({ status, headers, text }: Answered, value: string) {
   const plain = text
     .replaceAll(value, 'VALUE')
-    .replaceAll(/\b(msg|evt)_[0-9a-z]{26}\b/g, '$1')
+    .replaceAll(/\b(msg|evt|dsp)_[0-9a-z]{26}\b/g, '$1')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replaceAll(/"(duration_ms|durationMs)":\d+/g, '"$1":0')
   return { status, headers: [...headers].filter(([name]) => !OWN_HEADERS.test(name)), text: plain }
 }
 
 const whatTheOtherHas = async () => {
-  const paths = ['/api/v1/suppression?limit=100', '/api/v1/events', `/api/v1/emails/${messageId}`]
+  const paths = [
+    '/api/v1/suppression?limit=100',
+    '/api/v1/events',
+    `/api/v1/events/${eventId}`,
+    `/api/v1/emails/${messageId}`,
+    '/api/v1/webhook',
+  ]
   return Promise.all(paths.map(async (path) => (await api.call('GET', path)).text))
 }
 
@@ -166,6 +178,24 @@ test.each(CASES)(
     expect(await whatTheOtherHas()).toEqual(before)
   },
 )
+
+test('an endpoint is set, tested, rotated and deleted for the account alone', async () => {
+  const mine = (await api.call('GET', '/api/v1/webhook')).text
+  const key = api.keys.stranger
+  const path = '/api/v1/webhook'
+  expect((await api.call('GET', path, { key })).status).toBe(404)
+  for (const [verb, rest, body, status] of [
+    ['POST', '/test', undefined, 409],
+    ['POST', '/secret/rotate', undefined, 404],
+    ['DELETE', '', undefined, 404],
+    ['PUT', '', { url: 'https://hooks.example.net/theirs' }, 200],
+    ['POST', '/secret/rotate', undefined, 200],
+    ['DELETE', '', undefined, 200],
+  ] as const) {
+    expect((await api.call(verb, path + rest, { key, body })).status, `${verb} ${rest}`).toBe(status)
+    expect((await api.call('GET', path)).text).toBe(mine)
+  }
+})
 
 test('the limits and the pages of another account show nothing of it', async () => {
   const { json } = await api.call('GET', '/api/v1/suppression?limit=1')

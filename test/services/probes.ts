@@ -41,8 +41,8 @@ const sends = (use: string, request: (mail: object) => JsonObject = (mail) => ma
   },
 ]
 
-/** By the operations of the OpenAPI document. `messageId` is the other account's. */
-export const probesOf = (messageId: () => string): Record<string, Probe[]> => ({
+/** By the operations of the OpenAPI document. The ids are the other account's. */
+export const probesOf = (messageId: () => string, eventId: () => string): Record<string, Probe[]> => ({
   'POST /api/v1/emails/send': sends('send'),
   'POST /api/v1/emails/validate': sends('validate'),
   'POST /api/v1/emails/batch': sends('batch', (mail) => ({ emails: [mail] }) as JsonObject),
@@ -64,6 +64,22 @@ export const probesOf = (messageId: () => string): Record<string, Probe[]> => ({
     },
     { ...TENANT, request: (tenant_id) => ({ tenant_id }) },
   ],
+  'GET /api/v1/events/{event_id}': [event(eventId)],
+  'POST /api/v1/events/{event_id}/replay': [event(eventId)],
+  'POST /api/v1/messages/{message_id}/replay': [
+    {
+      what: 'message_id',
+      theirs: messageId,
+      nobodys: () => like(messageId()),
+      request: (message_id) => ({ message_id }),
+    },
+  ],
+  // There is one endpoint, that of the account itself.
+  'GET /api/v1/webhook': [],
+  'PUT /api/v1/webhook': [],
+  'DELETE /api/v1/webhook': [],
+  'POST /api/v1/webhook/test': [],
+  'POST /api/v1/webhook/secret/rotate': [],
   'GET /api/v1/stats': [
     { ...DOMAIN, request: (domain) => ({ domain }) },
     { ...TENANT, theirs: () => 'acme-2', nobodys: () => 'acmf-2', request: (tenant_id) => ({ tenant_id }) },
@@ -86,6 +102,13 @@ export const probesOf = (messageId: () => string): Record<string, Probe[]> => ({
   ],
   // Nothing can be asked of it.
   'GET /api/v1/limits': [],
+})
+
+const event = (eventId: () => string): Probe => ({
+  what: 'event_id',
+  theirs: eventId,
+  nobodys: () => like(eventId()),
+  request: (event_id) => ({ event_id }),
 })
 
 /** The same time, and other random bits. */
