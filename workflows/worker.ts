@@ -7,6 +7,7 @@ import { connect } from '../server/db/connect.ts'
 import { dropExpired } from '../server/db/drop-expired.ts'
 import { createSealer } from '../server/db/encryption.ts'
 import { every } from '../server/db/every.ts'
+import { showId } from '../server/db/ids.ts'
 import { databaseReadiness } from '../server/db/readiness.ts'
 import { waitForDatabase } from '../server/db/wait.ts'
 import { createLogger } from '../server/log.ts'
@@ -15,6 +16,7 @@ import { attemptLog } from '../server/webhooks/attempt-log.ts'
 import { createDeliveries } from '../server/webhooks/deliver-once.ts'
 import { finishDispatches } from '../server/webhooks/end.ts'
 import { keepHandingOver } from '../server/webhooks/hand-over.ts'
+import { failingEndpoints } from '../server/webhooks/health.ts'
 import { lookupWith } from '../server/webhooks/lookup.ts'
 import { createPost } from '../server/webhooks/post.ts'
 import { createActivities } from './activities.ts'
@@ -28,6 +30,7 @@ import { keepWorking } from './workers.ts'
 
 /** Whatever another client of Temporal has taken away is made again. */
 const SET_UP_EVERY_MS = 60_000
+const TELL_FAILING_EVERY_MS = 3_600_000
 
 // What there can be trouble with.
 const TEMPORAL = 'Temporal'
@@ -90,6 +93,16 @@ async function work(config: Config): Promise<void> {
       log.info(done, 'webhooks handed to workflows')
     },
   })
+  const telling = every(
+    TELL_FAILING_EVERY_MS,
+    async () => {
+      for (const { accountId, url, ...facts } of await failingEndpoints(db)) {
+        const endpoint = { account_id: showId('acc', accountId), host: new URL(url).host, ...facts }
+        log.warn(endpoint, 'a webhook endpoint has not acknowledged anything for more than an hour')
+      }
+    },
+    (error) => log.error({ err: error }, 'failing webhook endpoints could not be looked for'),
+  )
   const working = keepWorking({
     temporal,
     activities,
@@ -108,6 +121,7 @@ async function work(config: Config): Promise<void> {
     stopping.abort()
     handOver.stop()
     upkeep.stop()
+    telling.stop()
     await working
     clock.stop()
     await Promise.all([webhooks.close(), connection.close(), db.$client.end({ timeout: 5 })])

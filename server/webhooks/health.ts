@@ -38,3 +38,24 @@ export async function healthOf(db: Database, accountId: string): Promise<Health>
   const [health] = await db.$client.unsafe<Health[]>(HEALTH, [accountId])
   return health!
 }
+
+/** An endpoint that has not acknowledged anything for at least an hour, although it was tried. */
+export interface Failing {
+  accountId: string
+  url: string
+  /** The last acknowledgement, or the first failure when there was none in 90 days. */
+  since: string
+}
+
+const FAILING = `
+  select h.account_id as "accountId", w.url, coalesce(max(last_acknowledged_at), min(hour)) as since
+  from webhook_hours h join webhook_endpoints w on w.account_id = h.account_id
+  group by h.account_id, w.url
+  having max(last_failed_at) > clock_timestamp() - interval '1 day'
+    and coalesce(max(last_acknowledged_at), min(hour)) < clock_timestamp() - interval '1 hour'
+  order by 1`
+
+/** Endpoints that fail for long. Nothing is ever switched off, so somebody has to be told. */
+export async function failingEndpoints(db: Database): Promise<Failing[]> {
+  return db.$client.unsafe<Failing[]>(FAILING)
+}

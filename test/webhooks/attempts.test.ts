@@ -9,7 +9,7 @@ import { payloadOf } from '../../server/events/payload.ts'
 import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
 import { deleteEndpoint, putEndpoint, rotateSecret } from '../../server/webhooks/endpoints.ts'
-import { healthOf } from '../../server/webhooks/health.ts'
+import { failingEndpoints, healthOf } from '../../server/webhooks/health.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
@@ -203,6 +203,18 @@ test('the health of an endpoint counts attempts, and failures since the last ack
     consecutiveFailures: 1,
     waiting: 4,
   })
+})
+
+test('an endpoint that has acknowledged nothing for an hour is found, until it does', async () => {
+  receiver.script = { status: 500 }
+  await deliver(await one({ attempt: 2, due: -1 }), 2)
+  const found = async () => (await failingEndpoints(database.db)).filter((endpoint) => endpoint.accountId === accountId)
+  expect(await found()).toEqual([])
+  await database.db.$client`update webhook_hours set hour = hour - interval '2 hours' where account_id = ${accountId}`
+  expect(await found()).toMatchObject([{ url: receiver.url }])
+  receiver.script = {}
+  await deliver(await one({ attempt: 2, due: -1 }), 2)
+  expect(await found()).toEqual([])
 })
 
 test('an event of an account without an endpoint cannot be delivered, whoever asks', async () => {
