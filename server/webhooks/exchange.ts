@@ -38,11 +38,14 @@ export interface ExchangeLimits {
 
 const READ_OCTETS = 64 * 1_024
 const KEPT_OCTETS = 1_024
+const MAX_INTERIM = 10
 
 interface Read {
   /** 0 until the head of the answer is there. */
   statusCode: number
   headDoneMs: number
+  /** Answers of 1xx. */
+  interim: number
   octets: number
   kept: Buffer[]
 }
@@ -60,7 +63,7 @@ export function exchange(
   return new Promise((resolve, reject) => {
     const startedMs = performance.now()
     const octetsBefore = socket.bytesRead
-    const read: Read = { statusCode: 0, headDoneMs: 0, octets: 0, kept: [] }
+    const read: Read = { statusCode: 0, headDoneMs: 0, interim: 0, octets: 0, kept: [] }
     let isOver = false
     // One timer in all: it first watches the head and, should the body take long, then the body.
     let timer = setTimeout(expire, Math.min(headMs, untilMs - startedMs))
@@ -70,8 +73,8 @@ export function exchange(
       {
         onRequestStart() {},
         onResponseStart(_controller, statusCode) {
-          // 1xx says nothing yet (RFC 9110 15.2).
-          if (statusCode < 200) return
+          // 1xx says nothing yet (RFC 9110 15.2), and a flood of it would cost us more than its sender.
+          if (statusCode < 200) return ++read.interim > MAX_INTERIM ? finish('broken') : undefined
           read.statusCode = statusCode
           read.headDoneMs = performance.now()
         },

@@ -44,7 +44,7 @@ interface PostOptions {
 /** Milliseconds. `connectMs` is for look-up, TCP and TLS together, `headMs` from then on. */
 export const POST_LIMITS = { totalMs: 10_000, connectMs: 3_000, headMs: 5_000 }
 
-/** One POST of a webhook: guard -> a connection that is there, or a new one -> exchange -> what its status line says. */
+/** One POST of a webhook, `close` when none is running any more: guard -> a connection that is there, or a new one -> exchange -> what its status line says. */
 export function createPost({ allowSubnets, lookup, proxy, ca, limits = POST_LIMITS }: PostOptions) {
   const urls = createUrlGuard({ allowSubnets })
   const connections = createConnections(createDial({ lookup, proxy, ca }))

@@ -52,7 +52,9 @@ test('openssl finds the same signature', () => {
 })
 
 test('every body and every secret verifies, by our own rule and by the library of Standard Webhooks', () => {
-  const secrets = fc.uint8Array({ minLength: 1, maxLength: 64 }).map((key) => `whsec_${Buffer.from(key).toBase64()}`)
+  const secrets = fc
+    .uint8Array({ minLength: 1, maxLength: 64 })
+    .map((key) => `whsec_${Buffer.from(key).toString('base64')}`)
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), secrets, (text, secret) => {
       const body = Buffer.from(text)

@@ -1,0 +1,159 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { test } from 'vitest'
+import { createPost, type Posted } from '../../server/webhooks/post.ts'
+import { RECEIVER_AUTHORITY } from '../harness/certificates.ts'
+import { type Answer, startReceiver } from '../harness/receiver.ts'
+import { startSilentPort } from '../harness/silent-port.ts'
+
+// What receivers do to us, each bounded in time. All of them at once: a hanging one keeps no other back.
+
+const LIMITS = { totalMs: 1_200, connectMs: 400, headMs: 600 }
+/** Of a machine that is busy with other tests. */
+const MARGIN_MS = 1_500
+
+function posting(limits?: typeof LIMITS) {
+  return createPost({
+    allowSubnets: ['127.0.0.0/8'],
+    lookup: async () => ['127.0.0.1'],
+    ca: RECEIVER_AUTHORITY,
+    limits,
+  })
+}
+
+// The longest first.
+test.concurrent('by default a receiver has 5 s for its head and 10 s in all, and a connection 3 s', async ({
+  expect,
+}) => {
+  const [hanging, dripping] = await Promise.all([startReceiver(), startReceiver()])
+  hanging.script = { fault: 'hang' }
+  dripping.script = { fault: 'drip_body', status: 500 }
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { post, close } = posting()
+  const timed = async (url: string) => {
+    const startedMs = performance.now()
+    const { outcome } = await post(url, {}, Buffer.from('{}'))
+    return [outcome, Math.round((performance.now() - startedMs) / 1_000)]
+  }
+  const handshake = `https://127.0.0.1:${(silent.address() as AddressInfo).port}/`
+  const all = await Promise.all([timed(hanging.url), timed(dripping.url), timed(handshake)])
+  expect(all).toEqual([
+    ['timeout_head', 5],
+    ['timeout_body', 10],
+    ['tls', 3],
+  ])
+  silent.close()
+  await close()
+  await Promise.all([hanging.close(), dripping.close()])
+})
+
+const HOSTILE: [what: string, answer: Answer, expected: Partial<Posted>, atMostMs: number][] = [
+  ['hangs', { fault: 'hang' }, { outcome: 'timeout_head' }, LIMITS.headMs],
+  ['drips its head', { fault: 'drip_head' }, { outcome: 'timeout_head' }, LIMITS.headMs],
+  ['never ends its interim answers', { fault: 'endless_interim' }, { outcome: 'connect' }, 0],
+  ['closes without an answer', { fault: 'close' }, { outcome: 'connect' }, 0],
+  ['resets', { fault: 'reset' }, { outcome: 'connect' }, 0],
+  ['answers garbage', { fault: 'garbage' }, { outcome: 'connect' }, 0],
+  ['never ends its headers', { fault: 'huge_head' }, { outcome: 'connect' }, 0],
+  ['drips a body after 200', { fault: 'drip_body' }, { outcome: 'acked', statusCode: 200 }, LIMITS.totalMs],
+  [
+    'drips a body after 202',
+    { fault: 'drip_body', status: 202 },
+    { outcome: 'success_but_not_200', statusCode: 202 },
+    LIMITS.totalMs,
+  ],
+  [
+    'drips a body after 500',
+    { fault: 'drip_body', status: 500 },
+    { outcome: 'timeout_body', statusCode: 500 },
+    LIMITS.totalMs,
+  ],
+  [
+    'never ends a body after 200',
+    { fault: 'endless_body' },
+    { outcome: 'acked', statusCode: 200, excerptCut: true },
+    0,
+  ],
+  ['never ends a body after 410', { fault: 'endless_body', status: 410 }, { outcome: 'not_200', statusCode: 410 }, 0],
+  [
+    'breaks its body off after 200',
+    { fault: 'short_body' },
+    { outcome: 'acked', excerpt: 'short', excerptCut: true },
+    0,
+  ],
+  ['breaks its body off after 503', { fault: 'short_body', status: 503 }, { outcome: 'not_200', statusCode: 503 }, 0],
+  ['answers late, but in time', { delayMs: 300 }, { outcome: 'acked', statusCode: 200 }, 300],
+]
+
+test.concurrent.for(HOSTILE)('a receiver that %s is bounded', async ([, answer, expected, atMostMs], { expect }) => {
+  for (const tls of [false, true]) {
+    const receiver = await startReceiver({ tls })
+    receiver.script = answer
+    const { post, close } = posting(LIMITS)
+    const startedMs = performance.now()
+    const posted = await post(receiver.url, {}, Buffer.from('{}'))
+    expect(performance.now() - startedMs).toBeLessThan(atMostMs + MARGIN_MS)
+    expect(posted).toMatchObject(expected)
+    if (expected.statusCode === undefined && expected.outcome !== 'acked') expect(posted.statusCode).toBeUndefined()
+    expect(JSON.stringify(posted)).not.toContain('127.0.0.1')
+    await close()
+    await receiver.close()
+  }
+})
+
+test.concurrent('a receiver that speaks no TLS, or nothing at all, is tls', async ({ expect }) => {
+  const garbage = await startReceiver({ tls: 'broken' })
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { post, close } = posting(LIMITS)
+  const at = (port: number) => post(`https://127.0.0.1:${port}/`, {}, Buffer.from('{}'))
+  const startedMs = performance.now()
+  const posted = await Promise.all([at(garbage.port), at((silent.address() as AddressInfo).port)])
+  expect(posted.map(({ outcome }) => outcome)).toEqual(['tls', 'tls'])
+  expect(performance.now() - startedMs).toBeLessThan(LIMITS.connectMs + MARGIN_MS)
+  silent.close()
+  await close()
+  await garbage.close()
+})
+
+test.concurrent('a host that refuses, or neither accepts nor refuses, is connect', async ({ expect }) => {
+  const silent = await startSilentPort()
+  const closed = await startReceiver()
+  await closed.close()
+  const { post, close } = posting(LIMITS)
+  const startedMs = performance.now()
+  const urls = [closed.url, `http://${silent.host}:${silent.port}/`]
+  const posted = await Promise.all(urls.map((url) => post(url, {}, Buffer.from('{}'))))
+  expect(posted).toEqual(Array(2).fill({ outcome: 'connect', phases: { connect: expect.any(Number) } }))
+  expect(performance.now() - startedMs).toBeLessThan(LIMITS.connectMs + MARGIN_MS)
+  await close()
+  silent.close()
+})
+
+test.concurrent('of the connections to very many origins 512 are kept, and for four seconds', async ({ expect }) => {
+  const receiver = await startReceiver()
+  const { post, close } = posting()
+  const urls = Array.from({ length: 600 }, (_, i) => `http://hooks-${i}.example.com:${receiver.port}/`)
+  const posted = await Promise.all(urls.map((url) => post(url, {}, Buffer.from('{}'))))
+  expect(new Set(posted.map(({ outcome }) => outcome))).toEqual(new Set(['acked']))
+  const open = () => receiver.requests.filter(({ socket }) => !socket.destroyed).length
+  await expect.poll(open).toBe(512)
+  await expect.poll(open, { timeout: 6_000 }).toBe(0)
+  await close()
+  await receiver.close()
+})
+
+test.concurrent('100 receivers that hang keep no other one waiting', async ({ expect }) => {
+  const hanging = await Promise.all(Array.from({ length: 10 }, () => startReceiver()))
+  for (const receiver of hanging) receiver.script = { fault: 'hang' }
+  const good = await startReceiver()
+  const { post, close } = posting(LIMITS)
+  const lost = hanging.flatMap(({ url }) => Array.from({ length: 10 }, () => post(url, {}, Buffer.from('{}'))))
+  const startedMs = performance.now()
+  for (let i = 0; i < 20; i++) expect(await post(good.url, {}, Buffer.from('{}'))).toMatchObject({ outcome: 'acked' })
+  expect(performance.now() - startedMs).toBeLessThan(LIMITS.headMs)
+  expect(new Set((await Promise.all(lost)).map(({ outcome }) => outcome))).toEqual(new Set(['timeout_head']))
+  await close()
+  await Promise.all([good, ...hanging].map((receiver) => receiver.close()))
+})
