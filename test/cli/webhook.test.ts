@@ -1,0 +1,110 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { run } from '../../server/cli/run.ts'
+import { readId } from '../../server/db/ids.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { type Api, startApi } from '../services/api.ts'
+
+// The commands against the whole API and a real receiver.
+
+let api: Api
+let receiver: Receiver
+beforeAll(async () => {
+  api = await startApi()
+  receiver = await startReceiver()
+})
+afterAll(async () => {
+  await receiver.close()
+  await api.stop()
+})
+beforeEach(() => {
+  vi.stubEnv('VERDICT_URL', api.url)
+  vi.stubEnv('VERDICT_API_KEY', api.keys.live)
+})
+afterEach(() => void vi.unstubAllEnvs())
+
+const words = async (...args: string[]) => (await run(args)).text
+const missing = { exit: 'not_found', message: expect.stringContaining('has no webhook endpoint') }
+
+test('an endpoint is set, its secret shown once, tested, rotated and deleted', async () => {
+  await expect(run(['webhook', 'get'])).rejects.toMatchObject(missing)
+  const set = await run(['webhook', 'set', receiver.url])
+  expect(set.json).toMatchObject({ url: receiver.url, secret: expect.stringMatching(/^whsec_/) })
+  const { secret } = set.json as { secret: string }
+  expect(set.text).toBe(
+    `Events are pushed to ${receiver.url}\nIts secret is ${secret}\nKeep it: it is not shown again.`,
+  )
+  expect(await words('webhook', 'set', receiver.url)).toBe(`Events are pushed to ${receiver.url}`)
+  expect(await words('webhook', 'get')).toBe(`${receiver.url}\n  0 attempts acknowledged and 0 failed in 24 hours`)
+
+  expect(await run(['webhook', 'test'])).toMatchObject({
+    text: expect.stringMatching(/^acked \(HTTP 200\), \d+ ms$/),
+    exit: 'ok',
+  })
+  receiver.script = { status: 418, body: 'a "teapot"' }
+  expect(await run(['webhook', 'test'])).toMatchObject({
+    text: expect.stringMatching(/^not_200 \(HTTP 418\), \d+ ms\n {2}it said "a \\"teapot\\""$/),
+    exit: 'failed',
+  })
+  receiver.script = {}
+
+  const rotated = await words('webhook', 'rotate')
+  expect(rotated).toMatch(/^The new secret is whsec_\S+\nKeep it: .* The old one stays valid until \d{4}-\S+Z\.$/)
+  expect(rotated).not.toContain(secret)
+  expect(await words('webhook', 'get')).toMatch(/\n {2}also signed with the previous secret until /)
+  expect(await words('webhook', 'delete')).toBe('Events are pushed nowhere any more.')
+  await expect(run(['webhook', 'delete'])).rejects.toMatchObject(missing)
+})
+
+test('a URL that is refused is told in the words of the service', async () => {
+  await expect(run(['webhook', 'set', 'ftp://example.com'])).rejects.toMatchObject({
+    exit: 'failed',
+    message: expect.stringContaining('url must begin with https://'),
+  })
+  await expect(run(['webhook', 'set'])).rejects.toMatchObject({ exit: 'usage' })
+})
+
+test('an event shows its dispatches and attempts, and is replayed by its id or with its message', async () => {
+  await run(['webhook', 'set', receiver.url])
+  const { message_id } = (await api.send()).json
+  const { event_id } = (await api.call('GET', `/api/v1/events?message_id=${message_id}`)).json.events[0]
+  const attempt = (shown: string, number: number) =>
+    api.deliverOnce({ dispatchId: readId(shown.slice(0, 3) as 'dsp', shown)!, number, nextDelayMs: 60_000 })
+  receiver.script = { status: 500, body: 'no\n' }
+  await attempt(event_id, 1)
+  receiver.script = {}
+  const dispatch_id = event_id.replace('evt_', 'dsp_')
+  const shown = await words('events', event_id)
+  expect(shown.split('\n')).toEqual([
+    `${event_id}: delivered@simulator.test delivered`,
+    expect.stringMatching(new RegExp(`^ {2}\\S+Z, of ${message_id}$`)),
+    expect.stringMatching(new RegExp(`^ {2}${dispatch_id} \\(original\\): waiting, next attempt at \\S+Z$`)),
+    expect.stringMatching(/^ {4}attempt 1 at \S+Z: not_200 \(HTTP 500\), \d+ ms: "no\\n"$/),
+  ])
+  expect(await words('events')).toMatch(/delivered@simulator\.test {2}no, 1 +msg_/)
+  expect(await words('webhook', 'get')).toMatch(
+    /0 attempts acknowledged and 1 failed.*\n {2}1 failed since .*never.*\n/,
+  )
+
+  const replayed = await run(['replay', event_id])
+  expect(replayed.json).toMatchObject({ replayed: true, event_id, message_id })
+  const { dispatch_id: replay } = replayed.json as { dispatch_id: string }
+  expect(replayed.text).toMatch(new RegExp(`^${event_id}: ${replay}, accepted at \\S+Z$`))
+  await attempt(replay, 1)
+  expect(await words('events', event_id)).toMatch(
+    new RegExp(`${replay} \\(replay\\): acknowledged\n {4}attempt 1 .*acked.*\n {4}http://temporal.test/`),
+  )
+  expect(await words('events')).toMatch(/delivered@simulator\.test {2}yes, 2 +msg_/)
+  expect((await run(['replay', message_id])).json).toMatchObject({ replayed: true, count: 1 })
+})
+
+test('what is no id, or has filters beside it, is not understood', async () => {
+  for (const args of [
+    ['replay', 'dsp_1'],
+    ['replay'],
+    ['events', 'evt_1', '--status', 'bounced'],
+    ['events', 'evt_1', 'evt_2'],
+  ]) {
+    await expect(run(args)).rejects.toMatchObject({ exit: 'usage' })
+  }
+  await expect(run(['events', 'evt_1'])).rejects.toMatchObject({ exit: 'not_found' })
+})
