@@ -67,6 +67,7 @@ export function exchange(
     let isOver = false
     // One timer in all: it first watches the head and, should the body take long, then the body.
     let timer = setTimeout(expire, Math.min(headMs, untilMs - startedMs))
+    if (signal?.aborted) return abandon()
     signal?.addEventListener('abort', abandon)
     client.dispatch(
       { method: 'POST', path, headers, body },

@@ -44,7 +44,10 @@ interface PostOptions {
 /** Milliseconds. `connectMs` is for look-up, TCP and TLS together, `headMs` from then on. */
 export const POST_LIMITS = { totalMs: 10_000, connectMs: 3_000, headMs: 5_000 }
 
-/** One POST of a webhook, `close` when none is running any more: guard -> a connection that is there, or a new one -> exchange -> what its status line says. */
+/**
+ * One POST of a webhook: guard -> a connection that is there, or a new one -> exchange -> what its status line says. `close` is for
+ * when none is running any more.
+ */
 export function createPost({ allowSubnets, lookup, proxy, ca, limits = POST_LIMITS }: PostOptions) {
   const urls = createUrlGuard({ allowSubnets })
   const connections = createConnections(createDial({ lookup, proxy, ca }))
@@ -67,8 +70,10 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits = POST_LIMI
     const taken = idle
       ? { kind: 'taken' as const, connection: idle, phases: {} }
       : await open(destination, untilMs, signal)
-    if (taken.kind !== 'taken')
+    if (taken.kind !== 'taken') {
+      signal?.throwIfAborted()
       return { isStale: false, posted: { outcome: taken.kind, phases: rounded(taken.phases) } }
+    }
     const { connection } = taken
     const answer = await exchange(connection, request, { headMs: limits.headMs, untilMs }, signal)
     const isStale = connection.isUsed && answer.kind === 'broken' && answer.isSilent
@@ -86,7 +91,6 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits = POST_LIMI
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', abort)
-      signal?.throwIfAborted()
     }
   }
 

@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { afterEach, expect, test } from 'vitest'
+import { posting, receiving, undo } from './posting.ts'
+
+afterEach(undo)
+
+test('64 KiB of an answer are read on a connection that stays, more ends it', async () => {
+  const receiver = await receiving()
+  const post = posting()
+  receiver.script = { body: Buffer.alloc(64 * 1_024, 'a') }
+  for (let i = 0; i < 3; i++) expect(await post(receiver.url)).toMatchObject({ outcome: 'acked', excerptCut: true })
+  expect(receiver.connections).toBe(1)
+  receiver.script = { body: Buffer.alloc(64 * 1_024 + 1, 'a') }
+  for (let i = 0; i < 3; i++) expect(await post(receiver.url)).toMatchObject({ outcome: 'acked', excerptCut: true })
+  expect(receiver.connections).toBe(3)
+})
+
+test('at most 64 connections lead to one origin, and the POSTs beyond wait for one of them', async () => {
+  const receiver = await receiving()
+  const post = posting()
+  receiver.script = { delayMs: 50 }
+  const posted = await Promise.all(Array.from({ length: 200 }, () => post(receiver.url)))
+  expect(new Set(posted.map(({ outcome }) => outcome))).toEqual(new Set(['acked']))
+  expect([receiver.requests.length, receiver.connections]).toEqual([200, 64])
+})
+
+test('whoever gets no connection in time has failed to connect, and the connection goes on to others', async () => {
+  const receiver = await receiving()
+  const post = posting({ limits: { totalMs: 2_000, connectMs: 150, headMs: 1_000 } })
+  receiver.script = { delayMs: 500 }
+  const all = Array.from({ length: 65 }, () => post(receiver.url))
+  expect(await all.at(-1)).toEqual({ outcome: 'connect', phases: {} })
+  expect((await Promise.all(all)).filter(({ outcome }) => outcome === 'acked')).toHaveLength(64)
+  receiver.script = {}
+  expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
+})
+
+test.each([false, true])('a kept connection that the receiver has closed costs no attempt (TLS: %s)', async (tls) => {
+  const receiver = await receiving({ tls })
+  const post = posting()
+  await Promise.all([post(receiver.url), post(receiver.url), post(receiver.url)])
+  receiver.cut()
+  const posted = await Promise.all([post(receiver.url), post(receiver.url), post(receiver.url)])
+  expect(posted.map(({ outcome }) => outcome)).toEqual(['acked', 'acked', 'acked'])
+})
+
+test.each([false, true])(
+  'what a kept connection leaves without an octet of an answer is posted once more, and nothing else (TLS: %s)',
+  async (tls) => {
+    const receiver = await receiving({ tls })
+    const post = posting()
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
+    receiver.script = { fault: 'close' }
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'connect' })
+    expect(receiver.requests).toHaveLength(3)
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'connect' })
+    expect(receiver.requests).toHaveLength(4)
+    receiver.script = {}
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
+    receiver.script = { fault: 'garbage' }
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'connect' })
+    expect(receiver.requests).toHaveLength(6)
+  },
+)
+
+test('a receiver that keeps no connection gets a new one for each POST', async () => {
+  const receiver = await receiving()
+  receiver.script = { headers: { connection: 'close' } }
+  const post = posting()
+  for (let i = 0; i < 3; i++) expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
+  expect(receiver.connections).toBe(3)
+})
+
+test('who leaves hears why at once, and the connection is closed', async () => {
+  const receiver = await receiving()
+  receiver.script = { fault: 'hang' }
+  const post = posting()
+  const leaving = new AbortController()
+  const posted = post(receiver.url, leaving.signal)
+  await expect.poll(() => receiver.requests.length).toBe(1)
+  const closed = once(receiver.requests[0]!.socket, 'close')
+  leaving.abort(new Error('shutting down'))
+  await expect(posted).rejects.toThrow('shutting down')
+  await closed
+  await expect(post(receiver.url, leaving.signal)).rejects.toThrow('shutting down')
+  const dialling = new AbortController()
+  const slow = posting({ lookup: () => new Promise(() => {}) })
+  const early = slow('https://hooks.example.com/', dialling.signal)
+  dialling.abort(new Error('shutting down'))
+  await expect(early).rejects.toThrow('shutting down')
+})

@@ -1,0 +1,145 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, expect, test, vi } from 'vitest'
+import { lookupWith } from '../../server/webhooks/lookup.ts'
+import { CERTIFICATE, RECEIVER_AUTHORITY } from '../harness/certificates.ts'
+import { ends, listening, posting, receiving, undo } from './posting.ts'
+
+afterEach(undo)
+
+test('every new connection looks the name up again, and dials what that look-up said', async () => {
+  const receiver = await receiving()
+  receiver.script = { headers: { connection: 'close' } }
+  const inside = await counting(receiver.port)
+  const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.1'], ['127.0.0.2', '127.0.0.1'], ['127.0.0.1', '127.0.0.2']]
+  const asked: string[] = []
+  const lookup = async (name: string) => {
+    asked.push(name)
+    return answers.shift()!
+  }
+  const post = posting({ lookup })
+  const outcomes = []
+  for (let i = 0; i < 5; i++) outcomes.push((await post(`http://hooks.example.com:${receiver.port}/`)).outcome)
+  expect(outcomes).toEqual(['acked', 'blocked', 'acked', 'blocked', 'blocked'])
+  expect(asked).toEqual(Array(5).fill('hooks.example.com'))
+  expect([receiver.requests.length, inside.connections]).toEqual([2, 0])
+})
+
+test('of several good addresses the next is dialled when the first refuses', async () => {
+  const receiver = await receiving()
+  const post = posting({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.3', '127.0.0.1'] })
+  expect(await post(`http://hooks.example.com:${receiver.port}/`)).toMatchObject({ outcome: 'acked' })
+})
+
+test.each([
+  ['no address', async () => []],
+  ['no answer', () => new Promise<string[]>(() => {})],
+])('a name with %s is dns', async (_, lookup) => {
+  const post = posting({ lookup, limits: { totalMs: 1_000, connectMs: 100, headMs: 500 } })
+  expect(await post('https://hooks.example.com/')).toEqual({ outcome: 'dns', phases: { dns: expect.any(Number) } })
+})
+
+test('one address family is enough for a look-up', async () => {
+  const records = async () => ({ kind: 'records' as const, records: ['192.0.2.1'] })
+  const nothing = async () => ({ kind: 'failure' as const, cause: 'SERVFAIL' })
+  expect(await lookupWith({ a: records, aaaa: nothing })('x.example')).toEqual(['192.0.2.1'])
+  expect(await lookupWith({ a: nothing, aaaa: records })('x.example')).toEqual(['192.0.2.1'])
+  expect(await lookupWith({ a: nothing, aaaa: nothing })('x.example')).toEqual([])
+})
+
+test('a certificate has to be trusted and to name the host', async () => {
+  const receiver = await receiving({ tls: true })
+  const stranger = await receiving({ tls: CERTIFICATE })
+  const post = posting()
+  const at = (name: string) => receiver.url.replace('127.0.0.1', name)
+  expect(await post(at('receiver.example.test'))).toMatchObject({ outcome: 'acked' })
+  expect(await post(at('receiver.example.test.'))).toMatchObject({ outcome: 'acked' })
+  expect(await post(at('other.example.test'))).toMatchObject({ outcome: 'tls' })
+  expect(await posting({ ca: undefined })(at('receiver.example.test'))).toMatchObject({ outcome: 'tls' })
+  expect(await post(stranger.url)).toMatchObject({ outcome: 'tls' })
+  expect([receiver.requests.length, stranger.requests.length]).toEqual([2, 0])
+})
+
+test('authorities of NODE_EXTRA_CA_CERTS are trusted', async () => {
+  const receiver = await receiving({ tls: true })
+  const dir = await mkdtemp(join(tmpdir(), 'verdict-ca-'))
+  ends.push(() => rm(dir, { recursive: true }))
+  await writeFile(join(dir, 'ca.pem'), RECEIVER_AUTHORITY)
+  const program = `
+    import { createPost } from ${JSON.stringify(new URL('../../server/webhooks/post.ts', import.meta.url).href)}
+    const { post, close } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => [] })
+    console.log((await post(${JSON.stringify(receiver.url)}, {}, Buffer.from('{}'))).outcome)
+    await close()`
+  const run = async (env: NodeJS.ProcessEnv) => {
+    const child = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { env })
+    return (await child).stdout.trim()
+  }
+  const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env
+  expect(await Promise.all([run(env), run({ ...env, NODE_EXTRA_CA_CERTS: join(dir, 'ca.pem') })])).toEqual([
+    'tls',
+    'acked',
+  ])
+})
+
+test('through a proxy the name is vetted here, and the tunnel leads to the vetted address', async () => {
+  const receiver = await receiving({ tls: true })
+  const proxy = await startProxy()
+  const post = posting({ proxy: `http://user:pass@127.0.0.1:${proxy.port}` })
+  const url = receiver.url.replace('127.0.0.1', 'receiver.example.test')
+  for (let i = 0; i < 2; i++) expect(await post(url)).toMatchObject({ outcome: 'acked' })
+  expect(proxy.tunnels).toEqual([`127.0.0.1:${receiver.port} Basic ${btoa('user:pass')}`])
+  const rebound = posting({ proxy: `http://127.0.0.1:${proxy.port}`, lookup: async () => ['127.0.0.2'] })
+  expect(await rebound(url)).toMatchObject({ outcome: 'blocked' })
+  expect(proxy.tunnels).toHaveLength(1)
+})
+
+test('a proxy that refuses is a failure to connect, and what it says is told to nobody', async () => {
+  const receiver = await receiving()
+  const proxy = await startProxy(403)
+  const posted = await posting({ proxy: `http://127.0.0.1:${proxy.port}` })(receiver.url)
+  expect(posted).toEqual({ outcome: 'connect', phases: { connect: expect.any(Number) } })
+  expect(receiver.connections).toBe(0)
+})
+
+test('a proxy of the environment is not used', async () => {
+  const receiver = await receiving()
+  const proxy = await startProxy()
+  const names = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY']
+  for (const name of names) vi.stubEnv(name, `http://127.0.0.1:${proxy.port}`)
+  ends.push(() => vi.unstubAllEnvs())
+  expect(await posting()(receiver.url)).toMatchObject({ outcome: 'acked' })
+  expect(proxy.connections).toBe(0)
+})
+
+/** Counts the connections to a place nobody may dial. */
+async function counting(port: number) {
+  const counter = { connections: 0 }
+  const server = createServer((socket) => {
+    counter.connections++
+    socket.destroy()
+  })
+  await listening(server, port, '127.0.0.2')
+  return counter
+}
+
+async function startProxy(refusal?: number) {
+  const proxy = { port: 0, connections: 0, tunnels: [] as string[] }
+  const server = createHttpServer()
+  server.on('connection', () => proxy.connections++)
+  server.on('connect', (request, socket) => {
+    if (refusal) return void socket.end(`HTTP/1.1 ${refusal} No\r\nContent-Length: 9\r\n\r\n10.9.8.7!`)
+    proxy.tunnels.push([request.url, request.headers['proxy-authorization']].join(' ').trim())
+    const { hostname, port } = new URL(`http://${request.url}`)
+    const target = connect(Number(port), hostname, () => socket.write('HTTP/1.1 200 OK\r\n\r\n'))
+    target.on('error', () => socket.destroy()).pipe(socket)
+    socket.on('error', () => target.destroy()).pipe(target)
+  })
+  await listening(server)
+  proxy.port = (server.address() as AddressInfo).port
+  return proxy
+}

@@ -1,0 +1,35 @@
+import { once } from 'node:events'
+import type { Server } from 'node:net'
+import { createPost } from '../../server/webhooks/post.ts'
+import { RECEIVER_AUTHORITY } from '../harness/certificates.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+
+export const BODY = Buffer.from('{"event":"email.delivery","status":"bounced"}')
+/** What a test has to undo. */
+export const ends: (() => unknown)[] = []
+
+export async function undo(): Promise<void> {
+  for (const end of ends.splice(0).reverse()) await end()
+}
+
+export async function receiving(options?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
+  const receiver = await startReceiver(options)
+  ends.push(receiver.close)
+  return receiver
+}
+
+type Options = Partial<Parameters<typeof createPost>[0]>
+
+/** Names lead to 127.0.0.1, and that is the only address allowed. */
+export function posting(options: Options = {}) {
+  const lookup = async () => ['127.0.0.1']
+  const made = createPost({ allowSubnets: ['127.0.0.1/32'], lookup, ca: RECEIVER_AUTHORITY, ...options })
+  ends.push(made.close)
+  return (url: string, signal?: AbortSignal, headers = {}) => made.post(url, headers, BODY, signal)
+}
+
+export async function listening(server: Server, port = 0, host = '127.0.0.1'): Promise<void> {
+  server.listen(port, host)
+  await once(server, 'listening')
+  ends.push(() => new Promise((resolve) => server.close(resolve)))
+}
