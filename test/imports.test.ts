@@ -24,7 +24,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/http\//, /^gen\/|^server\/(errors|caller|limits)\.ts$/],
   // What runs inside Temporal's sandbox, and what the activities are given: see also workflows/border.test.ts.
   [/^workflows\/(activities|start|answers)\.ts$/, /^(gen|server\/(db|webhooks))\/|^server\/log\.ts$/],
-  [/^workflows\/(connection|temporal|set-up)\.ts$/, /^server\/(webhooks\/|config\.ts|errors\.ts)/],
+  [/^workflows\/(connection|temporal|set-up|workers)\.ts$/, /^server\/(webhooks\/|config\.ts|errors\.ts|db\/)/],
   [/^workflows\/worker\.ts$/, everything],
   [/^workflows\//, /^workflows\//],
   // The operator's command line composes what it runs.
