@@ -24,8 +24,9 @@ export function keeping(command: string[], { signal, remove = '' }: { signal: st
 }
 
 export interface Run {
-  /** Ends the command. */
+  /** Kills the command. */
   signal: AbortSignal
+  /** A folder that goes with the command. */
   remove?: string
   cwd?: string
   env?: NodeJS.ProcessEnv
@@ -33,10 +34,10 @@ export interface Run {
   heard?: (text: string) => void
 }
 
-/** Runs a command under a keeper to its end. Resolves to whether it succeeded; throws when it was ended by `signal`. */
+/** Runs a command under a keeper to its end. Resolves to whether it succeeded; throws when it was killed by `signal`. */
 export async function runKept(command: string[], { signal, remove, cwd, env, heard }: Run): Promise<boolean> {
   signal.throwIfAborted()
-  const [word, ...words] = keeping(command, { signal: 'TERM', remove })
+  const [word, ...words] = keeping(command, { signal: 'KILL', remove })
   const keeper = spawn(word!, words, { cwd, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] })
   const end = () => keeper.stdin.end()
   signal.addEventListener('abort', end)

@@ -1,4 +1,5 @@
-import { rename, rm } from 'node:fs/promises'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { goToolchain } from './go-toolchain.ts'
 import { runKept } from './keeper.ts'
@@ -18,18 +19,20 @@ export async function buildTemporal(target: string, bringUp: BringUp): Promise<v
   const { tell, signal } = bringUp
   tell(`Temporal ${TEMPORAL_VERSION} is being built with Go, once, which takes about 5 minutes.`)
   const go = await goToolchain(bringUp)
+  const work = await mkdtemp(join(bringUp.cacheDir, 'build-'))
   const unfinished = `${target}.${process.pid}.new`
   const said: string[] = []
   const startedAt = performance.now()
-  const minutes = () => Math.round((performance.now() - startedAt) / 60_000)
-  const telling = setInterval(
-    () => tell(`Temporal is being built: ${said.length} packages after ${minutes()} min.`),
-    TOLD_EVERY_MS,
-  )
+  const telling = setInterval(() => {
+    const minutes = Math.round((performance.now() - startedAt) / 60_000)
+    const packages = said.filter((line) => !line.startsWith('go: ')).length
+    tell(`Temporal is being built: ${packages} packages after ${minutes} min.`)
+  }, TOLD_EVERY_MS)
   const built = await runKept(['nice', '-n', '10', go.program, ...build(unfinished)], {
     signal,
+    remove: work,
     cwd: MODULE,
-    env: { ...process.env, ...go.env, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOWORK: 'off' },
+    env: { ...process.env, ...go.env, GOTMPDIR: work, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOWORK: 'off' },
     heard: (text) => said.push(...text.trimEnd().split('\n')),
   }).finally(() => clearInterval(telling))
   if (!built) throw new Problem(`Temporal cannot be built with Go:\n${said.slice(-10).join('\n')}`)

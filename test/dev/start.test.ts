@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,19 +40,31 @@ async function serving(env?: NodeJS.ProcessEnv, command?: string[]) {
   return { program, ready: JSON.parse(await readFile(readyFile(), 'utf8')) }
 }
 
-interface Parts {
-  url: string
-  pid: number
+/** No process lives that was started for this folder: neither API nor worker, PostgreSQL, Temporal, or who keeps them. */
+async function nothingIsLeft(): Promise<void> {
+  await expect.poll(() => processesOf(dataDir()), { timeout: 15_000 }).toEqual([])
 }
 
-/** Nothing serves any more: not the API, not PostgreSQL, not the process that started both. */
-async function nothingIsLeftOf({ url, pid }: Parts): Promise<void> {
-  const port = (await readFile(join(dataDir(), 'postgres.log'), 'utf8')).match(/port (\d+)/)![1]
-  for (const address of [url, `http://127.0.0.1:${port}`]) {
-    await expect.poll(() => fetch(address).catch((error) => error.cause.code), { timeout: 15_000 }).toBe('ECONNREFUSED')
-  }
-  expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+async function processesOf(dataDir: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const read = (pid: string, file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')
+  const theirs = pids.map(async (pid) => {
+    const isTheirs = (await read(pid, 'environ')).split('\0').includes(`DATA_DIR=${dataDir}`)
+    return isTheirs ? [`${pid} ${(await read(pid, 'cmdline')).replaceAll('\0', ' ')}`] : []
+  })
+  return (await Promise.all(theirs)).flat()
 }
+
+async function pidOf(command: RegExp): Promise<number> {
+  const found = (await processesOf(dataDir())).find((process) => command.test(process))
+  return Number.parseInt(found ?? '', 10)
+}
+
+const namespacesOf = (uiUrl: string) =>
+  fetch(`${uiUrl}/api/v1/namespaces`).then(
+    (answer) => answer.text(),
+    () => 'nothing',
+  )
 
 test('npm start, from nothing, prints a command that says delivered, and Ctrl-C leaves nothing behind', async () => {
   const { program, ready } = await serving({}, ['npm', 'start'])
@@ -61,7 +73,7 @@ test('npm start, from nothing, prints a command that says delivered, and Ctrl-C 
   expect(program.stdout().trimEnd().split('\n').at(-1)).toBe(`ready ${ready.url}`)
   process.kill(-program.pid, 'SIGINT')
   await program.ended
-  await nothingIsLeftOf(ready)
+  await nothingIsLeft()
 })
 
 test('the ready file has the addresses, the keys and the process to stop, for its owner alone', async () => {
@@ -69,6 +81,7 @@ test('the ready file has the addresses, the keys and the process to stop, for it
   expect(ready).toEqual({
     url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     grpc_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+    temporal_ui_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     keys: { live: expect.stringMatching(/^svc_live_/), test: expect.stringMatching(/^svc_test_/) },
     pid: program.pid,
   })
@@ -78,6 +91,8 @@ test('the ready file has the addresses, the keys and the process to stop, for it
   ]) {
     expect((await stat(path)).mode & 0o777).toBe(0o600)
   }
+  await expect.poll(() => namespacesOf(ready.temporal_ui_url), { timeout: 10_000 }).toContain('"name": "default"')
+  expect(program.stdout()).toContain(ready.temporal_ui_url)
   expect(program.stdout()).toContain(ready.keys.live)
   expect(program.stdout()).toContain(ready.keys.test)
 })
@@ -107,30 +122,66 @@ test('a send that was accepted is answered although SIGTERM comes in the middle'
   const code = program.kill()
   expect(await answer).toMatchObject({ status: 'bounced', reason: 'connection_timeout' })
   expect(await code).toBe(0)
-  await nothingIsLeftOf(ready)
+  await nothingIsLeft()
 })
 
-test('when npm start is killed, the API and PostgreSQL do not live on', async () => {
-  const { program, ready } = await serving()
+test('when npm start is killed, nothing that it has started lives on', async () => {
+  const { program } = await serving()
   await program.kill('SIGKILL')
-  await nothingIsLeftOf(ready)
+  await nothingIsLeft()
 })
 
 test('when PostgreSQL dies, it is said, and everything ends with 1', async () => {
-  const { program, ready } = await serving()
+  const { program } = await serving()
   const pid = Number((await readFile(join(dataDir(), 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0])
   process.kill(pid, 'SIGKILL')
   expect(await program.ended).toBe(1)
   expect(program.stderr()).toContain('The embedded PostgreSQL ended')
-  await nothingIsLeftOf(ready)
+  await nothingIsLeft()
 })
 
-test('when the API dies, it is said with the end of its log, and everything ends with 1', async () => {
-  const { program, ready } = await serving()
-  process.kill(await apiOf(program), 'SIGKILL')
+test.each([
+  ['API', 'server/main.ts', 'verdict.log'],
+  ['worker', 'workflows/worker.ts', 'worker.log'],
+])('when the %s dies, it is said with the end of its log, and everything ends with 1', async (name, file, log) => {
+  const { program } = await serving()
+  await expect.poll(() => readFile(join(dataDir(), log), 'utf8'), { timeout: 10_000 }).toContain('"ready"')
+  process.kill(await pidOf(new RegExp(`node .*${file}`)), 'SIGKILL')
   expect(await program.ended).toBe(1)
-  expect(program.stderr()).toMatch(/The API ended \(SIGKILL\).*verdict\.log:\n\{.*"ready"/s)
-  await nothingIsLeftOf(ready)
+  expect(program.stderr()).toContain(`The ${name} ended (SIGKILL)`)
+  expect(program.stderr()).toMatch(new RegExp(`${log}:\n\\{.*"ready"`, 's'))
+  await nothingIsLeft()
+})
+
+test('when Temporal dies, it is said, and Temporal started again at the same place with what it knew', async () => {
+  const { program, ready } = await serving()
+  const namespaceId = async () => /"id": "[^"]+"/.exec(await namespacesOf(ready.temporal_ui_url))?.[0]
+  await expect.poll(namespaceId, { timeout: 10_000 }).toBeDefined()
+  const before = await namespaceId()
+  process.kill(await pidOf(/^\d+ \S*temporal\S* server start-dev/), 'SIGKILL')
+  await expect.poll(() => program.stderr(), { timeout: 5000 }).toMatch(/Temporal ended.*again in 1 s.*temporal\.log/s)
+  await expect.poll(namespaceId, { timeout: 10_000 }).toBe(before)
+  expect(await program.kill()).toBe(0)
+  await nothingIsLeft()
+})
+
+test('while Temporal is being built, everything else serves, and Ctrl-C ends the build too', async () => {
+  const bin = join(folder, 'bin')
+  await mkdir(bin)
+  const go = '#!/bin/sh\n[ "$1" = env ] && echo go1.99.0 && exit\nexec sleep 600\n'
+  await writeFile(join(bin, 'temporal'), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  await writeFile(join(bin, 'go'), go, { mode: 0o755 })
+  const { program, ready } = await serving({
+    PATH: `${bin}:${process.env.PATH}`,
+    XDG_CACHE_HOME: join(folder, 'cache'),
+    HTTPS_PROXY: 'http://127.0.0.1:1',
+  })
+  expect(await send(ready, 'delivered@simulator.test')).toMatchObject({ status: 'delivered' })
+  await expect.poll(() => program.stderr(), { timeout: 10_000 }).toMatch(/Temporal [\d.]+ is being built with Go/)
+  await expect.poll(() => pidOf(/^\d+ sleep 600/)).toBeGreaterThan(0)
+  expect(program.stdout().trimEnd().split('\n').at(-1)).toBe(`ready ${ready.url}`)
+  expect(await program.kill('SIGINT')).toBe(0)
+  await nothingIsLeft()
 })
 
 test('a second Ctrl-C does not wait for what was accepted', async () => {
@@ -153,6 +204,15 @@ test('DATABASE_URL replaces the embedded database', async () => {
   await expect(stat(join(own, 'postgres'))).rejects.toThrow('ENOENT')
   expect(await program.kill()).toBe(0)
   await database.drop()
+})
+
+test('TEMPORAL_ADDRESS replaces the Temporal that would be brought', async () => {
+  const own = join(folder, 'own-temporal')
+  const given = { TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_UI_URL: 'https://temporal.example.test/' }
+  const { program, ready } = await serving({ ...given, DATA_DIR: own })
+  expect(ready.temporal_ui_url).toBe('https://temporal.example.test')
+  expect(await program.kill()).toBe(0)
+  await expect(stat(join(own, 'temporal.log'))).rejects.toThrow('ENOENT')
 })
 
 test('a port that is in use is named with the way out', async () => {
@@ -201,7 +261,7 @@ test('when PostgreSQL dies in the middle of a send, that is told and everything 
   expect(await answer).toBe('cut')
   expect(await program.ended).toBe(1)
   expect(program.stderr()).toContain('npm start starts it again')
-  await nothingIsLeftOf(ready)
+  await nothingIsLeft()
 })
 
 test('production is not started by accident', async () => {
@@ -209,13 +269,6 @@ test('production is not started by accident', async () => {
   expect(await program.ended).toBe(1)
   expect(program.stderr()).toContain('npm run api')
 })
-
-/** The child of its that runs server/main.ts. */
-async function apiOf({ pid }: RunningProcess): Promise<number> {
-  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')
-  const commands = await Promise.all(children.map((child) => readFile(`/proc/${child}/cmdline`, 'utf8')))
-  return Number(children[commands.findIndex((command) => command.includes('server/main.ts'))])
-}
 
 /** What is printed from `curl` up to the next empty line. */
 function firstCommand(text: string): string {

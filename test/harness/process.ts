@@ -40,12 +40,14 @@ export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningAp
 
 /**
  * A program of this repository, in a process group of its own so that Ctrl-C can be sent to it as a terminal does:
- * `process.kill(-pid, 'SIGINT')`. Nothing of the tests' own environment but PATH and HOME reaches it.
+ * `process.kill(-pid, 'SIGINT')`. Nothing of the tests' own environment but PATH and what HOME keeps (XDG_CACHE_HOME) reaches it.
  */
 export function startProgram(command: string, args: string[], env: NodeJS.ProcessEnv): RunningProcess {
-  const { PATH, HOME } = process.env
+  const { PATH, HOME, XDG_CACHE_HOME } = process.env
   const stdio = ['ignore', 'pipe', 'pipe'] as const
-  return observe(spawn(command, args, { cwd: ROOT, env: { PATH, HOME, ...env }, detached: true, stdio: [...stdio] }))
+  return observe(
+    spawn(command, args, { cwd: ROOT, env: { PATH, HOME, XDG_CACHE_HOME, ...env }, detached: true, stdio: [...stdio] }),
+  )
 }
 
 /** Resolves when it has said the words on standard output. Throws, with what it said instead, when it ends without them. */
