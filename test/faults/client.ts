@@ -8,6 +8,7 @@ export interface Client {
   /** Letters with one key for all; an entry for each of them. */
   sendBatch(letters: Letter[], key: string): Promise<ClientEntry[]>
   get(path: string): Promise<Answer>
+  ask(method: string, path: string, body?: object): Promise<Answer>
   /** The sends under way. */
   running: Set<ClientEntry>
   close(): void
@@ -91,7 +92,14 @@ export function createClient(
     })
   }
 
-  return { send, sendBatch, get: (path) => call('GET', path), running, close: () => agent.destroy() }
+  return {
+    send,
+    sendBatch,
+    get: (path) => call('GET', path),
+    ask: (method, path, body) => call(method, path, { body: body && JSON.stringify(body) }),
+    running,
+    close: () => agent.destroy(),
+  }
 }
 
 /** What a batch answered to each of its messages, as if it had been alone. */

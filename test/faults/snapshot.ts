@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { showId } from '../../server/db/ids.ts'
-import type { OpenRow, Snapshot } from '../reliability/logs.ts'
+import type { OpenRow, Snapshot, WebhookRows } from '../reliability/logs.ts'
 
 /** All that is stored, in one transaction. */
 export function takeSnapshot(sql: Sql): Promise<Snapshot> {
@@ -25,6 +25,7 @@ export function takeSnapshot(sql: Sql): Promise<Snapshot> {
       reason: row.reason,
     })),
     open: await openRows(tx as unknown as Sql),
+    webhooks: await webhookRows(tx as unknown as Sql),
   }))
 }
 
@@ -38,6 +39,48 @@ export async function openRows(sql: Sql): Promise<OpenRow[]> {
   })
 }
 
+async function webhookRows(sql: Sql): Promise<WebhookRows> {
+  const [now] = await sql`select ${ms(sql, 'clock_timestamp()')} as ms`
+  const events = await sql`select id, account_id, ${ms(sql, 'created_at')} as created from events where not sandbox`
+  const dispatches = await sql`
+    select id, event_id, message_id, account_id, kind, state, ${ms(sql, 'created_at')} as created, ${ms(sql, 'ended_at')} as ended,
+      null::int as attempt, null::float8 as due, null::boolean as handed_over
+    from dispatches
+    union all
+    select id, event_id, message_id, account_id, kind, 'waiting', ${ms(sql, 'created_at')}, null,
+      attempt, ${ms(sql, 'due_at')}, handed_over_at is not null
+    from open_dispatches order by id`
+  const attempts = await sql`
+    select dispatch_id, number, outcome, status_code, ${ms(sql, 'finished_at')} as finished
+    from attempts order by dispatch_id, number, started_at`
+  return {
+    nowMs: now!.ms,
+    events: events.map((row) => ({ id: showId('evt', row.id), account: row.account_id, createdMs: row.created })),
+    dispatches: dispatches.map((row) => ({
+      id: showId('dsp', row.id),
+      event: showId('evt', row.event_id),
+      message: showId('msg', row.message_id),
+      account: row.account_id,
+      kind: row.kind,
+      state: row.state,
+      createdMs: row.created,
+      ...(row.ended === null
+        ? { next: { attempt: row.attempt, dueMs: row.due, handedOver: row.handed_over } }
+        : { endedMs: row.ended }),
+    })),
+    attempts: attempts.map((row) => ({
+      dispatch: showId('dsp', row.dispatch_id),
+      number: row.number,
+      outcome: row.outcome,
+      status: row.status_code,
+      finishedMs: row.finished,
+    })),
+  }
+}
+
+/** Unix milliseconds. */
+const ms = (sql: Sql, time: string) => sql.unsafe(`(extract(epoch from ${time}) * 1000)::float8`)
+
 /** As if the time of their leases had passed: what else a run would wait half a minute for. */
 export async function endLeases(sql: Sql, of: { requests: string[] } | { claims: string[] }): Promise<void> {
   const which =
@@ -49,6 +92,8 @@ export async function endLeases(sql: Sql, of: { requests: string[] } | { claims:
     update open_recipients set lease_until = clock_timestamp() - interval '1 second'
     from over where message_id = over.id`
   if ('claims' in of) {
+    await sql`update open_dispatches set lease_until = clock_timestamp() - interval '1 second'
+      where lease_until is not null and id = any(${of.claims}::uuid[])`
     await sql`update batch_keys set lease_until = clock_timestamp() - interval '1 second'
       where claim = any(${of.claims}::uuid[])`
   }

@@ -47,7 +47,9 @@ export async function startWorld(options: WorldOptions = {}) {
   console.log(`FAULT_SEED=${SEED}`)
   const logs: Logs = { requests: [], mail: { named: [], dots: [] }, database: [], processes: [] }
   const database = options.database ?? (await testDatabase())
-  const account = await openAccount(database.db)
+  const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
+  const openAnother = () => openAccount(database.db, ENCRYPTION_KEYS)
+  const account = await openAnother()
   const folder = await mkdtemp(join(tmpdir(), 'verdict-faults-'))
   const tiersFile = join(folder, 'tiers.json')
   await writeFile(tiersFile, JSON.stringify(options.limits ?? WITHOUT_LIMITS))
@@ -63,7 +65,7 @@ export async function startWorld(options: WorldOptions = {}) {
     key: account.key,
     databaseUrl: database.url,
     mailPorts: new Map([...servers].map(([domain, { port }]) => [domain, port])),
-    env: { ENCRYPTION_KEYS: account.ENCRYPTION_KEYS, DNS_SERVERS: dns.address, TIERS_FILE: tiersFile, ...env },
+    env: { ENCRYPTION_KEYS, DNS_SERVERS: dns.address, TIERS_FILE: tiersFile, ...env },
   }
   let names = 0
   async function start(more: NodeJS.ProcessEnv = {}): Promise<Node> {
@@ -78,16 +80,17 @@ export async function startWorld(options: WorldOptions = {}) {
   }
 
   /**
-   * Waits for the sweeper of a living process, reads back what was answered, and reconciles: empty when all is well. Violations
-   * are printed, and the logs kept in a file for `node test/reliability/reconcile.ts`.
+   * Waits for the sweeper of a living process, and for what a test waits for beside, reads back what was answered, and reconciles:
+   * empty when all is well. Violations are printed, and the logs kept in a file for `node test/reliability/reconcile.ts`.
    */
-  async function verdict(): Promise<string[]> {
+  async function verdict(settled?: () => Promise<void>): Promise<string[]> {
     const [node = await start()] = nodes
     await snapshot()
     // No caller waits any more: what is still open waits for its lease and the sweeper.
     if (logs.requests.length > 0) await endLeases(sql, { requests: logs.requests.map(({ request }) => request) })
     const deadline = performance.now() + SWEPT_WITHIN_MS
     while ((await openRows(sql)).length > 0 && performance.now() < deadline) await sleep(50)
+    await settled?.()
     const read = new Map<string, ClientEntry['readBack']>()
     for (const entry of logs.requests.filter(({ status }) => status === 200)) {
       const { message_id } = entry.body as { message_id: string }
@@ -112,7 +115,8 @@ export async function startWorld(options: WorldOptions = {}) {
     await rm(folder, { recursive: true })
   }
 
-  return { accountId: account.id, logs, sql, database, dns, servers, nodes, start, snapshot, verdict, stop }
+  const held = { account, openAccount: openAnother, env: parts.env, logs, sql, database, dns, servers, nodes }
+  return { ...held, start, snapshot, verdict, stop }
 }
 
 async function readBack(node: Node, message: string) {
@@ -120,16 +124,16 @@ async function readBack(node: Node, message: string) {
   return { status, body }
 }
 
-async function openAccount(db: Database) {
-  const id = `k1:${randomBytes(32).toString('base64')}`
-  const key = Buffer.from(id.slice(3), 'base64')
+/** An account with the verified domain `example.test` and a key for everything. */
+async function openAccount(db: Database, encryptionKeys: string): Promise<{ id: string; key: string }> {
+  const [id, key] = encryptionKeys.split(':') as [string, string]
   const clock = await databaseClock(db)
-  const sealer = createSealer([{ id: 'k1', key }])
-  const { id: accountId } = await createAccount(db, clock, 'Faults')
-  await createDomain({ db, sealer, clock }, { accountId, name: 'example.test', status: 'verified' })
-  const made = await createKey(db, clock, { accountId, name: 'faults', kind: 'live', scopes: SCOPES })
+  const sealer = createSealer([{ id, key: Buffer.from(key, 'base64') }])
+  const account = await createAccount(db, clock, 'Faults')
+  await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'example.test', status: 'verified' })
+  const made = await createKey(db, clock, { accountId: account.id, name: 'faults', kind: 'live', scopes: SCOPES })
   clock.stop()
-  return { id: accountId, key: made.key, ENCRYPTION_KEYS: id }
+  return { id: account.id, key: made.key }
 }
 
 /** One case of each kind, and where the rest is. */

@@ -7,6 +7,8 @@ export interface Logs {
   /** In the order they were taken; the last one after recovery. */
   database: Snapshot[]
   processes: ProcessEvent[]
+  /** Of a run with webhook receivers. */
+  webhooks?: WebhookLogs
 }
 
 /** One send as its caller saw it; of a send that is repeated, each try has an entry. */
@@ -55,6 +57,8 @@ export interface Snapshot {
   recipients: RecipientRow[]
   events: EventRow[]
   open: OpenRow[]
+  /** Read in the same transaction. */
+  webhooks?: WebhookRows
 }
 
 export interface MessageRow {
@@ -101,3 +105,79 @@ export type ProcessEvent = { node: string; atMs: number } & (
   /** Its exit code or signal, and what it said on standard error. */
   | { event: 'ended'; how: number | string; lastWords?: string }
 )
+
+/** What a run with webhook receivers writes down beside. Times are Unix milliseconds, as the rows have them. */
+export interface WebhookLogs {
+  /** The retry schedule: what comes before each attempt. */
+  scheduleMs: number[]
+  /** The receivers' account, in the order of arrival. */
+  posts: PostEntry[]
+  /** How the endpoints were set, in order. */
+  endpoints: EndpointEntry[]
+  replays: ReplayEntry[]
+}
+
+export interface PostEntry {
+  /** Where it arrived. */
+  url: string
+  /** By lower-case name. */
+  headers: Record<string, string>
+  /** Base64 of the octets. */
+  body: string
+  arrivedMs: number
+  /** What the whole answer said, and when it was written; absent when there was none. */
+  status?: number
+  answeredMs?: number
+}
+
+/** An endpoint as it was after one call; without a url it was deleted. */
+export interface EndpointEntry {
+  /** UUID. */
+  account: string
+  url?: string
+  secret?: string
+  sentMs: number
+  answeredMs: number
+}
+
+/** A replay as its caller saw it. */
+export interface ReplayEntry {
+  /** `evt_...` or `msg_...` */
+  of: string
+  /** By the clock of the sends. */
+  sentAtMs: number
+  /** The answer; absent when the connection ended without one. */
+  status?: number
+  body?: unknown
+}
+
+export interface WebhookRows {
+  /** By the database's clock. */
+  nowMs: number
+  events: { id: string; account: string; createdMs: number }[]
+  dispatches: DispatchRow[]
+  attempts: AttemptRow[]
+}
+
+export interface DispatchRow {
+  id: string
+  event: string
+  message: string
+  account: string
+  kind: string
+  state: string
+  createdMs: number
+  /** Of one that is over. */
+  endedMs?: number
+  /** Of one that waits: the number of its next attempt, when that is due, and whether a workflow has it. */
+  next?: { attempt: number; dueMs: number; handedOver: boolean }
+}
+
+export interface AttemptRow {
+  dispatch: string
+  number: number
+  outcome: string
+  status: number | null
+  /** null while nobody knows how it ended. */
+  finishedMs: number | null
+}

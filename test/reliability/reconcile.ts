@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type Book, isYes, openBook } from './book.ts'
 import { nobodyAcceptsTwice, oneAnswerForAKey } from './keys.ts'
 import type { ClientEntry, Logs, MessageRow, Snapshot } from './logs.ts'
+import { reconcileWebhooks } from './reconcile-webhooks.ts'
 
 /** Something that must not be: the statement it breaks, and what shows it. */
 export interface Violation {
@@ -12,7 +13,7 @@ export interface Violation {
 
 export type Finding = [what: string, evidence: unknown]
 
-/** The numbered statements of docs/reliability.md, as far as the four logs of a run can contradict them. */
+/** The numbered statements of docs/reliability.md about sends, as far as the four logs of a run can contradict them. */
 const STATEMENTS: { number: number; check(book: Book): Iterable<Finding> }[] = [
   { number: 1, check: answersAreStored },
   { number: 2, check: statesAreTerminal },
@@ -31,9 +32,10 @@ const STATEMENTS: { number: number; check(book: Book): Iterable<Finding> }[] = [
 /** Everything in the logs of a run that contradicts a statement. */
 export function reconcile(logs: Logs): Violation[] {
   const book = openBook(logs)
-  return STATEMENTS.flatMap(({ number, check }) =>
+  const violations = STATEMENTS.flatMap(({ number, check }) =>
     Array.from(check(book), ([what, evidence]) => ({ statement: number, what, evidence })),
   )
+  return [...violations, ...reconcileWebhooks(logs)]
 }
 
 interface Answer {

@@ -1,0 +1,37 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startTemporal } from '../../harness/temporal.ts'
+
+export type TemporalPlace = Awaited<ReturnType<typeof openTemporalPlace>>
+
+/** A Temporal of one test's own that goes away and comes back at the address it had, with its history or without. */
+export async function openTemporalPlace() {
+  const folder = await mkdtemp(join(tmpdir(), 'verdict-temporal-'))
+  let stores = 1
+  const dbFile = () => join(folder, `temporal-${stores}.db`)
+  let server = await startTemporal({ dbFile: dbFile() })
+  const { address, port } = server
+
+  async function start(): Promise<void> {
+    server = await startTemporal({ dbFile: dbFile(), port })
+  }
+
+  return {
+    address,
+    start,
+    stop: () => server.stop(),
+    pause: () => server.pause(),
+    resume: () => server.resume(),
+    /** Starts again with an empty store. */
+    async forget(): Promise<void> {
+      await server.stop()
+      stores++
+      await start()
+    },
+    async drop(): Promise<void> {
+      await server.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

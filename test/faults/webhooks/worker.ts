@@ -1,0 +1,63 @@
+import { said as hasSaid, startProgram } from '../../harness/process.ts'
+import type { Logs, ProcessEvent } from '../../reliability/logs.ts'
+import type { Point } from '../points.ts'
+import { layWire, type Wire } from '../wire.ts'
+
+export interface Worker {
+  name: string
+  wire: Wire
+  /** SIGKILL, this very moment. */
+  kill(): void
+  /** SIGTERM; resolves when it is gone. */
+  terminate(): Promise<void>
+  ended: Promise<unknown>
+}
+
+/** A worker with a proxy between it and its database. */
+export async function startWorker(
+  name: string,
+  { logs, databaseUrl, env }: { logs: Logs; databaseUrl: string; env: NodeJS.ProcessEnv },
+): Promise<Worker> {
+  const wire = await layWire(databaseUrl, new Map())
+  const throughProxy = new URL(databaseUrl)
+  throughProxy.host = `127.0.0.1:${wire.postgres.port}`
+  const program = startProgram(process.execPath, ['workflows/worker.ts'], { ...env, DATABASE_URL: throughProxy.href })
+  await hasSaid(program, /"msg":"ready"/)
+  note({ event: 'started' })
+  const ended = program.ended.then(async (how) => {
+    note({ event: 'ended', how, lastWords: program.stderr().slice(-2_000) })
+    await wire.close()
+  })
+
+  type Happening<E = ProcessEvent> = E extends ProcessEvent ? Omit<E, 'node' | 'atMs'> : never
+  function note(event: Happening): void {
+    logs.processes.push({ node: name, atMs: performance.now(), ...event })
+  }
+
+  return {
+    name,
+    wire,
+    ended,
+    kill() {
+      note({ event: 'killed' })
+      program.kill('SIGKILL')
+    },
+    async terminate() {
+      note({ event: 'terminated', inFlight: [] })
+      program.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+/** Kills it at the first message for which it is time; resolves when it is gone. */
+export function killedAt({ wire, kill, ended }: Pick<Worker, 'wire' | 'kill' | 'ended'>, { is, act }: Point) {
+  let isDead = false
+  wire.onEvent = (event) => {
+    if (isDead || !is(event)) return undefined
+    isDead = true
+    kill()
+    return act
+  }
+  return ended
+}

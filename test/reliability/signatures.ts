@@ -1,0 +1,50 @@
+import { createHmac } from 'node:crypto'
+import type { EndpointEntry } from './logs.ts'
+import type { Finding } from './reconcile.ts'
+import { ON_ITS_WAY_MS, type Post, type WebhookBook } from './webhook-book.ts'
+
+/** Statement 12: who has a secret of the endpoint can verify every POST over its octets, by either scheme. */
+export function* everySignatureVerifies({ posts, dispatch, webhooks, endpointsAt }: WebhookBook): Iterable<Finding> {
+  for (const post of posts) {
+    const account = dispatch(post.dispatch)?.account
+    if (account === undefined) continue
+    const mine = webhooks.endpoints.filter((entry) => entry.account === account)
+    const signers = endpointsAt(account, post.arrivedMs, ON_ITS_WAY_MS).map((entry) => secretsOf(mine, entry))
+    if (!signers.some((secrets) => isSignedWith(post, secrets))) yield ['a signature that does not verify', post]
+    if (
+      post.headers['webhook-id'] !== post.event ||
+      post.headers['webhook-timestamp'] !== post.headers['service-timestamp']
+    )
+      yield ['headers of two schemes that disagree', post]
+  }
+}
+
+/** The secret of an endpoint, and the one before it when it was rotated. */
+function secretsOf(entries: EndpointEntry[], entry: EndpointEntry): string[] {
+  const secrets: string[] = []
+  for (const { url, secret } of entries.slice(0, entries.indexOf(entry) + 1)) {
+    if (url === undefined) secrets.length = 0
+    else if (secret !== secrets[0]) secrets.unshift(secret!)
+  }
+  return secrets.slice(0, 2)
+}
+
+/** By https://www.standardwebhooks.com with the octets that a secret encodes, by our own scheme with its text. */
+function isSignedWith({ headers, body }: Post, secrets: string[]): boolean {
+  const time = headers['service-timestamp']
+  const own = secrets.map((secret) => hmac(secret, `${time}.`, body).toString('hex'))
+  const standard = secrets.map((secret) => {
+    const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
+    return `v1,${hmac(key, `${headers['webhook-id']}.${time}.`, body).toString('base64')}`
+  })
+  return (
+    secrets.length > 0 &&
+    headers['service-signature'] === own[0] &&
+    headers['service-signature-previous'] === own[1] &&
+    headers['webhook-signature'] === standard.join(' ')
+  )
+}
+
+function hmac(key: string | Buffer, prefix: string, body: string): Buffer {
+  return createHmac('sha256', key).update(prefix).update(Buffer.from(body, 'base64')).digest()
+}
