@@ -1,7 +1,6 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { newId, showId } from '../db/ids.ts'
-import { inTime } from '../db/in-time.ts'
 import { fail } from '../errors.ts'
 import { WINDOW_HOURS } from '../events/dispatches.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
@@ -25,8 +24,6 @@ export interface Replayed {
 /** Replays events of one account, at least one and at most 50. */
 export type Replay = (accountId: string, events: { id: string; messageId: string }[]) => Promise<Replayed[]>
 
-/** Temporal answers within milliseconds, or is away. */
-const START_MS = 5_000
 const WINDOW_MS = WINDOW_HOURS * 3_600_000
 
 const OPEN = `
@@ -85,7 +82,7 @@ export function createReplay({ db, clock, workflows, report }: ReplayParts): Rep
       deadlineMs: opened.atMs + WINDOW_MS,
     }
     try {
-      await inTime(workflows.start(group), START_MS, () => new Error(`Temporal did not answer within ${START_MS} ms`))
+      await workflows.start(group)
     } catch (cause) {
       report(cause)
       const isWithdrawn = await withdraw(workflowId, rows.length).catch((cause) => {

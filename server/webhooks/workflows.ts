@@ -18,7 +18,7 @@ export interface Group {
   answers?: { outcome: string; statusCode?: number }[]
 }
 
-/** The workflows of webhooks, as far as the server steers them. Every call throws when Temporal refuses or cannot be reached. */
+/** The workflows of webhooks, as far as the server steers them. Every call throws when Temporal refuses, or does not answer in a few seconds. */
 export interface Workflows {
   /** Done also when a workflow with this id is there already. */
   start(group: Group): Promise<void>
