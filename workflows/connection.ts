@@ -1,4 +1,4 @@
-import { Connection } from '@temporalio/client'
+import { Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client'
 import type { TemporalConfig } from '../server/config.ts'
 
 /** No call of ours waits longer: Temporal may be away, or there and silent. */
@@ -9,6 +9,8 @@ export function lazyConnection(temporal: TemporalConfig): Connection {
   return Connection.lazy({
     ...connectionOptions(temporal),
     connectTimeout: CALL_MS,
+    // Tries of one call, two seconds in all: left alone, it would try for longer than a call may take.
+    interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: 4 }))],
     // Left alone, it would wait up to two minutes before it looks again for a server that went away.
     channelArgs: { 'grpc.initial_reconnect_backoff_ms': 500, 'grpc.max_reconnect_backoff_ms': 5_000 },
   })

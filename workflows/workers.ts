@@ -34,17 +34,15 @@ export interface KeepWorkingParts extends Pick<WorkersParts, 'activities' | 'sto
   failed(error: unknown): void
 }
 
-const FIRST_WAIT_MS = 250
-const MAX_WAIT_MS = 5_000
+const TRY_AGAIN_MS = 1_000
 
 /** Connects and works until stopped, and tries again for as long as Temporal is away or refuses. */
 export async function keepWorking({ temporal, connected, failed, ...parts }: KeepWorkingParts): Promise<void> {
   const { stopping } = parts
   const workflowBundle = await bundleWorkflows()
-  for (let waitMs = FIRST_WAIT_MS; !stopping.aborted; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
+  while (!stopping.aborted) {
     try {
       const connection = await connect(temporal)
-      waitMs = FIRST_WAIT_MS
       await connected()
       await runWorkers({ ...parts, workflowBundle, connection, namespace: temporal.namespace }).finally(() =>
         connection.close(),
@@ -52,7 +50,7 @@ export async function keepWorking({ temporal, connected, failed, ...parts }: Kee
     } catch (error) {
       failed(error)
     }
-    await sleep(waitMs, undefined, { signal: stopping }).catch(() => {})
+    await sleep(TRY_AGAIN_MS, undefined, { signal: stopping }).catch(() => {})
   }
 }
 

@@ -1,0 +1,82 @@
+import { globSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, normalize } from 'node:path'
+import { expect, test } from 'vitest'
+import { POST_LIMITS } from '../../server/webhooks/post.ts'
+import { POST_MS } from '../../workflows/limits.ts'
+import { RETRY_SCHEDULE } from '../../workflows/retry-schedule.ts'
+import { bundleWorkflows } from '../../workflows/workers.ts'
+
+// A workflow is replayed from its history: its code may hold nothing that is not the same each time.
+
+/** Packages whose code is made for workflows. */
+const SAFE = ['@temporalio/workflow', '@temporalio/common']
+/** Names that workflow code would get a different answer from at each replay, or that reach the world. */
+const UNSAFE = /\b(process|setInterval|fetch|performance|crypto|require|import\()/
+
+/** Files of the workflow code by what they import, types left out: those vanish before the code runs. */
+function reachable(file: string, seen = new Map<string, string[]>()): Map<string, string[]> {
+  if (seen.has(file)) return seen
+  const source = readFileSync(file, 'utf8')
+  const imports = [...source.matchAll(/^(?:import|export)(?! type) [^']*?from '([^']+)'/gm)].map(([, from]) => from!)
+  seen.set(file, imports)
+  for (const from of imports) if (from.startsWith('.')) reachable(normalize(join(dirname(file), from)), seen)
+  return seen
+}
+
+const files = reachable('workflows/workflows.ts')
+
+test('workflow code imports itself and what is made for it, and nothing else', () => {
+  const strangers = [...files].flatMap(([file, imports]) =>
+    imports.filter((from) => !(from.startsWith('./') || SAFE.includes(from))).map((from) => `${file} -> ${from}`),
+  )
+  expect(strangers).toEqual([])
+  expect([...files.keys()].toSorted()).toEqual(
+    [
+      'activity-options',
+      'deliver-webhooks',
+      'limits',
+      'retention',
+      'rounds',
+      'search-attributes',
+      'words',
+      'workflows',
+    ].map((name) => `workflows/${name}.ts`),
+  )
+})
+
+test('workflow code asks nobody for the time, for chance or for the world but Temporal', () => {
+  for (const file of files.keys()) {
+    const code = readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
+    expect(code, file).not.toMatch(UNSAFE)
+  }
+})
+
+test('the bundle of the workflows holds nothing of the server', async () => {
+  const { code } = await bundleWorkflows()
+  const modules = [...code.matchAll(/^\/\*\*\*\/ "(\.[^"]+)"/gm)].map(([, path]) => path!)
+  const own = modules.filter((path) => !path.includes('node_modules/')).map((path) => basename(path))
+  expect(own.toSorted()).toEqual([...files.keys()].map((file) => basename(file)).toSorted())
+})
+
+test('the server reaches workflow code in its composition roots alone', () => {
+  const importers = globSync('server/**/*.ts').filter((file) =>
+    /from '(\.\.\/)+workflows\//.test(readFileSync(file, 'utf8')),
+  )
+  expect(importers.filter((file) => !['server/main.ts', 'server/config-variables.ts'].includes(file))).toEqual([])
+})
+
+test('the schedule is the one of the specification', () => {
+  expect(RETRY_SCHEDULE.map(({ attempt, delay }) => `${attempt} ${delay}`)).toEqual([
+    '1 immediate',
+    '2 1 minute',
+    '3 5 minutes',
+    '4 15 minutes',
+    '5 1 hour',
+    '6 6 hours',
+  ])
+  expect(RETRY_SCHEDULE.map(({ delayMs }) => delayMs / 60_000)).toEqual([0, 1, 5, 15, 60, 360])
+})
+
+test('the time that an attempt is given fits the limits of a POST', () => {
+  expect(POST_MS).toBeGreaterThanOrEqual(POST_LIMITS.totalMs)
+})

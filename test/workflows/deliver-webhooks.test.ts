@@ -1,0 +1,213 @@
+import { WorkflowFailedError } from '@temporalio/client'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { acked, createWorld, http, until, type World, waitsFor } from './world.ts'
+
+let temporal: TestTemporal
+let world: World
+beforeAll(async () => {
+  temporal = await startTemporal()
+  world = await createWorld(temporal.address)
+})
+afterAll(async () => {
+  await world?.close()
+  await temporal?.stop()
+})
+
+const nobody = { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
+/** So far away that a test ends before. */
+const LATER_MS = 3_600_000
+
+test('an attempt is made for every dispatch of the group, and what is acknowledged leaves it', async () => {
+  const { handle, calls, ended } = await world.deliver(({ number, index }) => (index < number ? acked : http(503)), {
+    dispatches: 3,
+  })
+  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 3 })
+  expect(calls.map(({ number, index }) => [number, index])).toEqual([
+    [1, 0],
+    [1, 1],
+    [1, 2],
+    [2, 1],
+    [2, 2],
+    [3, 2],
+  ])
+  expect(ended).toEqual({})
+})
+
+test('each delay counts from the failure before, and a dispatch whose last attempt failed is exhausted', async () => {
+  const { handle, calls, ended } = await world.deliver(() => http(500), { scheduleMs: [0, 200, 600, 400] })
+  expect(await handle.result()).toEqual({ ...nobody, exhausted: 1 })
+  expect(calls.map(({ number, nextDelayMs }) => [number, nextDelayMs])).toEqual([
+    [1, 200],
+    [2, 600],
+    [3, 400],
+    [4, undefined],
+  ])
+  const waits = calls.slice(1).map(({ atMs }, index) => atMs - calls[index]!.atMs)
+  expect(waits[0]).toBeGreaterThanOrEqual(200)
+  expect(waits[1]).toBeGreaterThanOrEqual(600)
+  expect(waits[2]).toBeGreaterThanOrEqual(400)
+  expect(waits[2]).toBeLessThan(2_000)
+  expect(ended).toEqual({ 0: 'exhausted' })
+})
+
+test('a workflow begins with the attempt it is given, when that is due', async () => {
+  const dueMs = Date.now() + 500
+  const { handle, calls } = await world.deliver(() => acked, { attempt: 4, dueMs, scheduleMs: [0, 1, 1, 1, 1, 1] })
+  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1 })
+  expect(calls.map(({ number }) => number)).toEqual([4])
+  expect(calls[0]!.atMs).toBeGreaterThanOrEqual(dueMs)
+})
+
+test('an attempt that the window does not allow any more is not made', async () => {
+  const deadlineMs = Date.now() + 2_000
+  const { handle, calls, ended } = await world.deliver(() => http(503), {
+    scheduleMs: [0, 100, LATER_MS, 100],
+    deadlineMs,
+  })
+  expect(await handle.result()).toEqual({ ...nobody, exhausted: 1 })
+  expect(calls.map(({ number }) => number)).toEqual([1, 2])
+  expect(ended).toEqual({ 0: 'exhausted' })
+})
+
+test('no attempt begins after the deadline, also when the worker comes late', async () => {
+  const { handle, calls } = await world.deliver(() => acked, {
+    dueMs: Date.now() - 2_000,
+    deadlineMs: Date.now() - 1_000,
+  })
+  expect(await handle.result()).toEqual({ ...nobody, exhausted: 1 })
+  expect(calls).toEqual([])
+})
+
+test('a dispatch that was over before its attempt is neither acknowledged nor exhausted', async () => {
+  const { handle } = await world.deliver(() => ({ state: 'ended' }))
+  expect(await handle.result()).toEqual({ ...nobody, over: 1 })
+})
+
+test('retryNow makes the next attempt of all dispatches early', async () => {
+  const delivery = await world.deliver(({ number }) => (number === 2 ? acked : http(503)), {
+    dispatches: 2,
+    scheduleMs: [0, LATER_MS],
+  })
+  const { handle, calls } = delivery
+  await waitsFor(delivery, 2)
+  await handle.signal('retryNow')
+  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 2 })
+  expect(calls.map(({ number, early }) => [number, early ?? false])).toEqual([
+    [1, false],
+    [1, false],
+    [2, true],
+    [2, true],
+  ])
+})
+
+test('retryNow of some dispatches leaves the others their time, and each goes on at its own step', async () => {
+  const { handle, calls, shownIds } = await world.deliver(
+    ({ index, number }) => (index === 0 || number === 3 ? acked : http(503)),
+    {
+      dispatches: 3,
+      scheduleMs: [0, LATER_MS, LATER_MS],
+      attempt: 2,
+      dueMs: Date.now() + LATER_MS,
+    },
+  )
+  await handle.signal('retryNow', [shownIds[1]])
+  await until(() => calls.length === 1)
+  const waits = async () => {
+    const { rounds } = await handle.query<{ rounds: { attempt: number; dispatchIds: string[] }[] }>('state')
+    return rounds.map(({ attempt, dispatchIds }) => [attempt, ...dispatchIds.map((id) => shownIds.indexOf(id))])
+  }
+  await until(async () => (await waits()).some(([attempt]) => attempt === 3))
+  expect((await waits()).toSorted()).toEqual([
+    [2, 0, 2],
+    [3, 1],
+  ])
+  await handle.signal('retryNow')
+  await until(async () => (await waits()).length === 1)
+  await handle.signal('retryNow')
+  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 3 })
+})
+
+test('cancel ends all dispatches without a further attempt', async () => {
+  const { handle, calls, ended } = await world.deliver(() => http(503), { dispatches: 2, scheduleMs: [0, LATER_MS] })
+  await until(() => calls.length === 2)
+  await handle.signal('cancel')
+  expect(await handle.result()).toEqual({ ...nobody, cancelled: 2 })
+  expect(calls).toHaveLength(2)
+  expect(ended).toEqual({ 0: 'cancelled', 1: 'cancelled' })
+})
+
+test('cancel of some dispatches lets the others go on, also while their attempt is being made', async () => {
+  const posting = Promise.withResolvers<void>()
+  const { handle, calls, shownIds, ended } = await world.deliver(
+    async ({ number }) => {
+      if (number > 1) return acked
+      await posting.promise
+      return http(503)
+    },
+    { dispatches: 2 },
+  )
+  await until(() => calls.length === 2)
+  await handle.signal('cancel', [shownIds[0], 'dsp_01h00000000000000000000000'])
+  posting.resolve()
+  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1, cancelled: 1 })
+  expect(ended).toEqual({ 0: 'cancelled' })
+})
+
+test('cancelling the workflow itself ends its dispatches too', async () => {
+  const { handle, calls, ended } = await world.deliver(() => http(503), { scheduleMs: [0, LATER_MS] })
+  await until(() => calls.length === 1)
+  await handle.cancel()
+  await expect(handle.result()).rejects.toThrow(WorkflowFailedError)
+  expect((await handle.describe()).status.name).toBe('CANCELLED')
+  expect(ended).toEqual({ 0: 'cancelled' })
+})
+
+test('a fault of ours spends no attempt: the same one is repeated, for those alone that did not end', async () => {
+  let isAway = true
+  const { handle, calls } = await world.deliver(
+    ({ index, number }) => {
+      if (index === 1 && isAway) {
+        isAway = false
+        throw new Error('password=secret of ann@example.net is wrong')
+      }
+      // What was made before answers from its row.
+      if (index === 0 && calls.filter((call) => call.index === 0).length > 1) return { state: 'ended' }
+      return number === 1 ? acked : http(503)
+    },
+    { dispatches: 2 },
+  )
+  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1, over: 1 })
+  expect(calls.map(({ number }) => number)).toEqual([1, 1, 1, 1])
+  expect(String(world.faults)).toContain('is wrong')
+})
+
+test('a group that finds no place, or is not due by the database, waits five seconds or so: that is no attempt', async () => {
+  let looks = 0
+  const { handle, calls } = await world.deliver(() => (looks++ === 0 ? { state: 'not_due' } : acked))
+  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1 })
+  expect(calls.map(({ number }) => number)).toEqual([1, 1])
+  const waitedMs = calls[1]!.atMs - calls[0]!.atMs
+  expect(waitedMs).toBeGreaterThanOrEqual(2_500)
+  expect(waitedMs).toBeLessThan(9_500)
+})
+
+test('a long history continues as a new run, with everything it knew', async () => {
+  const delivery = await world.deliver(({ number }) => (number === 2 ? acked : http(503)), {
+    dispatches: 2,
+    scheduleMs: [0, LATER_MS],
+  })
+  const { handle } = delivery
+  await waitsFor(delivery, 2)
+  const before = await handle.describe()
+  // Signals that change nothing make the history long as well.
+  await until(async () => {
+    await Promise.all(Array.from({ length: 50 }, () => handle.signal('retryNow', ['dsp_01h00000000000000000000000'])))
+    return (await handle.describe()).runId !== before.runId
+  })
+  const after = await handle.describe()
+  expect(after.typedSearchAttributes).toEqual(before.typedSearchAttributes)
+  expect(await handle.query('state')).toMatchObject({ lastAnswer: 'HTTP 503', rounds: [{ attempt: 2 }] })
+  await handle.signal('retryNow')
+  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 2 })
+})

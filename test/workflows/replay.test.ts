@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { temporal } from '@temporalio/proto'
+import { Worker } from '@temporalio/worker'
+import { expect, test } from 'vitest'
+import { bundleWorkflows } from '../../workflows/workers.ts'
+import { SCENARIOS } from './scenarios.ts'
+import { quiet } from './world.ts'
+
+const { History } = temporal.api.history.v1
+const folder = new URL('histories/', import.meta.url)
+const files = readdirSync(folder)
+
+/** One event a line. */
+const historyOf = (lines: string) =>
+  History.fromObject({
+    events: lines
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  })
+
+test('there is a history of every outcome', () => {
+  expect(files.toSorted()).toEqual(
+    Object.keys(SCENARIOS)
+      .map((name) => `${name.replaceAll(' ', '-')}.jsonl`)
+      .toSorted(),
+  )
+})
+
+test('workflows that run now go on under the code of today: every history replays', async () => {
+  quiet()
+  const histories = files.map((file) => ({
+    workflowId: file,
+    history: historyOf(readFileSync(new URL(file, folder), 'utf8')),
+  }))
+  const replayed: unknown[] = []
+  for await (const { workflowId, error } of Worker.runReplayHistories(
+    { workflowBundle: await bundleWorkflows() },
+    histories,
+  )) {
+    expect(error, workflowId).toBeUndefined()
+    replayed.push(workflowId)
+  }
+  expect(replayed.toSorted()).toEqual(files.toSorted())
+})
+
+test('a history that the code does not follow is found out', async () => {
+  quiet()
+  const changed = readFileSync(new URL('exhausted.jsonl', folder), 'utf8').replaceAll('"finishDispatches"', '"renamed"')
+  const replay = Worker.runReplayHistory({ workflowBundle: await bundleWorkflows() }, historyOf(changed))
+  await expect(replay).rejects.toThrow(/finishDispatches|Nondeterminism/i)
+})

@@ -1,0 +1,69 @@
+import { acked, type Delivery, http, type Plan, type Script, until, waitsFor } from './world.ts'
+
+// The outcomes of which a history is kept. A change of the workflow has to replay all of them: histories of that kind are running.
+
+export interface Scenario {
+  script: Script
+  plan?: Plan
+  /** What happens to it while it runs. */
+  meanwhile?(delivery: Delivery): Promise<unknown>
+}
+
+const LATER_MS = 3_600_000
+
+let looks = 0
+let faults = 0
+
+export const SCENARIOS: Record<string, Scenario> = {
+  acknowledged: { script: ({ number, index }) => (index < number ? acked : http(503)), plan: { dispatches: 3 } },
+  exhausted: { script: () => ({ state: 'failed', outcome: 'connect' }), plan: { scheduleMs: [0, 10, 20, 30, 40, 50] } },
+  'exhausted by the window': { script: () => http(410), plan: { scheduleMs: [0, 48 * LATER_MS] } },
+  'over before': { script: () => ({ state: 'ended' }) },
+  busy: { script: () => (looks++ === 0 ? { state: 'not_due' } : acked) },
+  'a fault of ours': {
+    script: () => {
+      if (faults++ === 0) throw new Error('the database is away')
+      return acked
+    },
+  },
+  'retried by a person': {
+    script: ({ number }) => (number === 2 ? acked : http(503)),
+    plan: { dispatches: 2, scheduleMs: [0, LATER_MS] },
+    async meanwhile(delivery) {
+      await waitsFor(delivery, 2)
+      await delivery.handle.signal('retryNow', [delivery.shownIds[1]])
+      await until(() => delivery.calls.length === 3)
+      await delivery.handle.signal('retryNow')
+    },
+  },
+  cancelled: {
+    script: () => http(503),
+    plan: { dispatches: 2, scheduleMs: [0, LATER_MS] },
+    async meanwhile(delivery) {
+      await waitsFor(delivery, 2)
+      await delivery.handle.signal('cancel', [delivery.shownIds[0]])
+      await delivery.handle.signal('cancel')
+    },
+  },
+  'cancelled as a workflow': {
+    script: () => http(503),
+    plan: { scheduleMs: [0, LATER_MS] },
+    async meanwhile(delivery) {
+      await waitsFor(delivery, 2)
+      await delivery.handle.cancel()
+    },
+  },
+  'continued as a new run': {
+    script: () => http(503),
+    plan: { scheduleMs: [0, LATER_MS] },
+    async meanwhile(delivery) {
+      await waitsFor(delivery, 2)
+      const { runId } = await delivery.handle.describe()
+      await until(async () => {
+        await Promise.all(Array.from({ length: 50 }, () => delivery.handle.signal('retryNow', [])))
+        return (await delivery.handle.describe()).runId !== runId
+      })
+      await delivery.handle.signal('cancel')
+    },
+  },
+}

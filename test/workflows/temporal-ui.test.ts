@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId, showId } from '../../server/db/ids.ts'
+import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { acked, createWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
+
+// What a person sees of a delivery in Temporal's UI, through the HTTP API that the UI itself reads.
+
+let temporal: TestTemporal
+let world: World
+let waiting: Delivery
+const eventIds = [newId(Date.now()), newId(Date.now())]
+const messageIds = [newId(Date.now())]
+beforeAll(async () => {
+  temporal = await startTemporal()
+  world = await createWorld(temporal.address)
+  waiting = await world.deliver(({ number }) => http(number === 1 ? 500 : 503), {
+    dispatches: 2,
+    scheduleMs: [0, 10, 3_600_000, 1, 1, 1],
+    eventIds,
+    messageIds,
+    endpointHost: 'hooks.example.com',
+    answers: [{ outcome: 'connect' }],
+  })
+  await waitsFor(waiting, 3)
+})
+afterAll(async () => {
+  await world?.close()
+  await temporal?.stop()
+})
+
+async function ui(path: string, init?: RequestInit) {
+  const answer = await fetch(`${temporal.uiUrl}/api/v1/namespaces/default/${path}`, init)
+  expect(answer.status).toBe(200)
+  // biome-ignore lint/suspicious/noExplicitAny: the UI's own, undescribed JSON
+  return answer.json() as Promise<any>
+}
+
+const text = (payload: { data: string } | undefined) =>
+  payload && JSON.parse(Buffer.from(payload.data, 'base64').toString())
+
+async function found(query: string): Promise<string[]> {
+  const { executions = [] } = await ui(`workflows?query=${encodeURIComponent(query)}`)
+  return executions.map(({ execution }: { execution: { workflowId: string } }) => execution.workflowId)
+}
+
+test('a delivery that waits is found by its endpoint, its status, and each event and message in it', async () => {
+  const { workflowId } = waiting
+  await until(async () => (await found("DeliveryStatus = 'waiting'")).includes(workflowId))
+  expect(await found("WebhookEndpoint = 'hooks.example.com'")).toEqual([workflowId])
+  for (const id of eventIds) expect(await found(`EventIds = '${showId('evt', id)}'`)).toEqual([workflowId])
+  expect(await found(`MessageIds = '${showId('msg', messageIds[0]!)}'`)).toEqual([workflowId])
+})
+
+test('its status becomes how it ended, the worst of the group', async () => {
+  const ends = {
+    acknowledged: await world.deliver(() => acked, { dispatches: 2 }),
+    exhausted: await world.deliver(({ index }) => (index === 0 ? acked : http(503)), {
+      dispatches: 2,
+      scheduleMs: [0],
+    }),
+    cancelled: await world.deliver(() => http(503), { scheduleMs: [0, 3_600_000] }),
+  }
+  await ends.cancelled.handle.signal('cancel')
+  for (const [status, { workflowId, handle }] of Object.entries(ends)) {
+    await handle.result()
+    await until(async () => (await found(`DeliveryStatus = '${status}'`)).includes(workflowId))
+  }
+})
+
+test('its timers and attempts say which attempt comes next and what the last answer was', async () => {
+  const { history } = await ui(`workflows/${waiting.workflowId}/history?maximumPageSize=100`)
+  const summaries = history.events.map((event: { userMetadata?: { summary?: { data: string } } }) =>
+    text(event.userMetadata?.summary),
+  )
+  expect(summaries.filter(Boolean)).toEqual([
+    '2 events to hooks.example.com',
+    'attempt 1 of 6 for 2 dispatches',
+    'attempt 2 of 6, last answer HTTP 500',
+    'attempt 2 of 6 for 2 dispatches',
+    'attempt 3 of 6, last answer HTTP 503',
+  ])
+})
+
+test('its details say in words which attempt comes next, when, and what the last answer was', async () => {
+  const { headers } = await fetch(temporal.uiUrl)
+  const cookie = headers.getSetCookie()[0]!.split(';')[0]!
+  const { queryResult } = await ui(`workflows/${waiting.workflowId}/query/__temporal_workflow_metadata`, {
+    method: 'POST',
+    headers: { cookie, 'x-csrf-token': cookie.replace('_csrf=', ''), 'content-type': 'application/json' },
+    body: JSON.stringify({ query: { queryType: '__temporal_workflow_metadata' } }),
+  })
+  const details: string = text(queryResult.payloads[0]).currentDetails
+  expect(details).toMatch(
+    /^Last answer: HTTP 503. Next:\n\n- attempt 3 of 6 for 2 dispatches comes at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/,
+  )
+})
+
+test('nothing of a history is personal: ids, times, a host name and counts', async () => {
+  const { history } = await ui(`workflows/${waiting.workflowId}/history?maximumPageSize=100`)
+  const [{ workflowExecutionStartedEventAttributes: started }] = history.events
+  const input = text(started.input.payloads[0])
+  expect(Object.keys(input).toSorted()).toEqual(['deadlineMs', 'endpoint', 'lastAnswer', 'rounds', 'scheduleMs'])
+  expect(input.rounds[0].dispatchIds).toEqual(waiting.shownIds)
+  expect(input.lastAnswer).toBe('no connection')
+})

@@ -1,0 +1,152 @@
+import { WorkflowClient, type WorkflowHandle } from '@temporalio/client'
+import { DefaultLogger, NativeConnection, Runtime, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
+import { newId, showId } from '../../server/db/ids.ts'
+import type { Attempt, Made } from '../../server/webhooks/deliver-once.ts'
+import type { Group } from '../../server/webhooks/workflows.ts'
+import { createActivities } from '../../workflows/activities.ts'
+import { lazyConnection } from '../../workflows/connection.ts'
+import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
+import type { Round } from '../../workflows/rounds.ts'
+import { createWorkflows } from '../../workflows/start.ts'
+import { bundleWorkflows, runWorkers } from '../../workflows/workers.ts'
+
+// Workflows and their activities on a real Temporal. In place of POSTs and rows, each test says how its attempts end.
+
+export const temporalAt = (address: string) => ({ address, namespace: 'default', apiKey: undefined, tls: undefined })
+
+/** How the attempts of a dispatch end; `index` is its place in the group. */
+export type Script = (attempt: Attempt & { index: number }) => Made | Promise<Made>
+
+export const acked: Made = { state: 'acknowledged', outcome: 'acked', statusCode: 200 }
+export const http = (statusCode: number): Made => ({ state: 'failed', outcome: 'not_200', statusCode })
+
+export interface Delivery {
+  workflowId: string
+  handle: WorkflowHandle<typeof deliverWebhooks>
+  /** UUIDs. */
+  dispatchIds: string[]
+  /** As they are shown, and known to workflows. */
+  shownIds: string[]
+  /** Calls of deliverOnce so far. */
+  calls: Call[]
+  /** How dispatches ended that were not acknowledged, by their place in the group. */
+  ended: Record<number, string>
+}
+
+export interface Call extends Attempt {
+  index: number
+  atMs: number
+}
+
+export interface Plan extends Partial<Omit<Group, 'dispatchIds'>> {
+  dispatches?: number
+  scheduleMs?: number[]
+}
+
+export type World = Awaited<ReturnType<typeof createWorld>>
+
+/** What a test provokes is not worth a word. Once in a process. */
+export function quiet(): void {
+  if (!Runtime._instance) Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] })
+}
+
+/** Workers on a Temporal that runs. `close` lets them end. */
+export async function createWorld(address: string, workflowBundle?: WorkflowBundleWithSourceMap) {
+  quiet()
+  const deliveries = new Map<string, { index: number; script: Script; delivery: Delivery }>()
+  const faults: unknown[] = []
+  const stopping = new AbortController()
+  const activities = createActivities({
+    async deliverOnce(attempt) {
+      const { index, script, delivery } = deliveries.get(attempt.dispatchId)!
+      delivery.calls.push({ ...attempt, index, atMs: Date.now() })
+      return script({ ...attempt, index })
+    },
+    async finishDispatches(ids, state) {
+      for (const id of ids) {
+        const { index, delivery } = deliveries.get(id)!
+        delivery.ended[index] = state
+      }
+    },
+    dropExpired: async () => ['events_20260801'],
+    failed: (error) => faults.push(error),
+    stopping: stopping.signal,
+  })
+  const temporal = temporalAt(address)
+  const connection = lazyConnection(temporal)
+  const client = new WorkflowClient({ connection })
+  // It listens a moment before it serves.
+  const serves = () =>
+    connection.workflowService.getSystemInfo({}).then(
+      () => true,
+      () => false,
+    )
+  await until(serves)
+  const native = await NativeConnection.connect({ address })
+  const working = runWorkers({
+    connection: native,
+    namespace: 'default',
+    workflowBundle: workflowBundle ?? (await bundleWorkflows()),
+    activities,
+    stopping: stopping.signal,
+  })
+
+  async function deliver(
+    script: Script,
+    { dispatches = 1, scheduleMs = [0, 50, 50], ...plan }: Plan = {},
+  ): Promise<Delivery> {
+    const dispatchIds = Array.from({ length: dispatches }, () => newId(Date.now()))
+    const workflowId = plan.workflowId ?? `webhook-${showId('dsp', dispatchIds[0]!)}-1`
+    const delivery: Delivery = {
+      workflowId,
+      handle: client.getHandle<typeof deliverWebhooks>(workflowId),
+      dispatchIds,
+      shownIds: dispatchIds.map((id) => showId('dsp', id)),
+      calls: [],
+      ended: {},
+    }
+    for (const [index, id] of dispatchIds.entries()) deliveries.set(id, { index, script, delivery })
+    await createWorkflows({ connection, namespace: 'default', scheduleMs }).start({
+      workflowId,
+      kind: 'original',
+      dispatchIds,
+      eventIds: dispatchIds,
+      messageIds: [newId(Date.now())],
+      endpointHost: `${workflowId}.example.com`,
+      attempt: 1,
+      dueMs: Date.now(),
+      deadlineMs: Date.now() + 86_400_000,
+      ...plan,
+    })
+    return delivery
+  }
+
+  return {
+    client,
+    connection,
+    faults,
+    deliver,
+    async close() {
+      stopping.abort()
+      await working
+      await Promise.all([native.close(), connection.close()])
+    },
+  }
+}
+
+/** Waits until a delivery waits for this attempt. */
+export async function waitsFor({ handle }: Delivery, attempt: number): Promise<void> {
+  await until(async () => {
+    const { rounds } = await handle.query<{ rounds: Round[] }>('state')
+    return rounds.some((round) => round.attempt === attempt)
+  })
+}
+
+/** Waits until something holds. */
+export async function until(holds: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+  const giveUpAt = Date.now() + withinMs
+  while (!(await holds())) {
+    if (Date.now() > giveUpAt) throw new Error('it never came about')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
