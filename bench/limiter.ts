@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { startPostgres } from '../dev/postgres.ts'
 import { applyMigrations } from '../server/db/migrations.ts'
 import { DEFAULT_LIMITS } from '../server/limits.ts'
 import { measure } from './load/cpu.ts'
+import { startDatabase } from './load/database.ts'
 import { startHttpLoad } from './load/http.ts'
 import { type Counting, startLimiter } from './load/limiter.ts'
 import { startProduct } from './load/product.ts'
@@ -76,17 +73,14 @@ async function costOfSends(): Promise<{ cpuMicros: number; besideMs: number; alo
 /** Two processes over a fresh embedded PostgreSQL. */
 async function startLimiters() {
   await using parts = new AsyncDisposableStack()
-  const dataDir = await mkdtemp(join(tmpdir(), 'verdict-bench-'))
-  const postgres = await startPostgres({ dataDir, temporary: true })
-  parts.defer(postgres.stop)
-  await applyMigrations(postgres.url)
-  const postgresPid = Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0])
-  const workers = [parts.use(await startLimiter(postgres.url)), parts.use(await startLimiter(postgres.url))] as const
+  const database = parts.use(await startDatabase())
+  await applyMigrations(database.url)
+  const workers = [parts.use(await startLimiter(database.url)), parts.use(await startLimiter(database.url))] as const
   const started = parts.move()
 
   async function cost(counting: Omit<Counting, 'accountId'>) {
     const ask = () => workers[0].ask({ ...counting, accountId: randomUUID() })
-    const { result, cpu } = await measure([[workers[0].pid], [postgresPid]], ask)
+    const { result, cpu } = await measure([[workers[0].pid], [database.pid]], ask)
     return { cpuMicros: perRequest(cpu, counting.requests), meanMs: result.meanMs }
   }
 

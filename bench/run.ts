@@ -3,7 +3,19 @@ import type { Report, RunOptions } from './report.ts'
 
 // `npm run bench -- <name> [--peer]`: lines for a person, then one line of JSON. Exit code 1 when a bar does not hold.
 
-const NAMES = ['engine', 'gateway', 'send', 'latency', 'memory', 'import', 'repeat', 'duplicates', 'stats', 'limiter']
+const NAMES = [
+  'engine',
+  'gateway',
+  'send',
+  'latency',
+  'memory',
+  'import',
+  'repeat',
+  'duplicates',
+  'stats',
+  'limiter',
+  'webhooks',
+]
 
 const { values, positionals } = readArguments()
 const [name] = positionals

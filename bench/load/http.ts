@@ -102,9 +102,9 @@ interface Answer {
   closes: boolean
 }
 
-type Exchange = (request: readonly Buffer[]) => Promise<Answer>
+export type Exchange = (request: readonly Buffer[]) => Promise<Answer>
 
-function openExchange(port: number): Exchange {
+export function openExchange(port: number): Exchange {
   const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true })
   let received: Buffer = Buffer.alloc(0)
   let waiting: PromiseWithResolvers<Answer> | undefined

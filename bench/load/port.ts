@@ -12,11 +12,9 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-const LISTENS_WITHIN_MS = 10_000
-
 /** Resolves once somebody accepts connections there. */
-export async function listensOn(port: number): Promise<void> {
-  for (const deadline = performance.now() + LISTENS_WITHIN_MS; ; await sleep(20)) {
+export async function listensOn(port: number, withinMs = 10_000): Promise<void> {
+  for (const deadline = performance.now() + withinMs; ; await sleep(20)) {
     const socket = connect(port, '127.0.0.1')
     const accepted = await once(socket, 'connect').then(
       () => true,

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { installPostfix } from './debian.ts'
 import { freePort, listensOn } from './port.ts'
-import { installPostfix } from './postfix-package.ts'
 import type { Sink } from './sink.ts'
 
 export interface Postfix extends AsyncDisposable {

@@ -1,13 +1,11 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startPostgres } from '../../dev/postgres.ts'
 import { seed } from '../../dev/seed.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
+import { startDatabase } from './database.ts'
 import type { Sink } from './sink.ts'
 
 export interface Product extends AsyncDisposable {
@@ -29,19 +27,17 @@ export async function startProduct(
   { nodes = 1, others }: { nodes?: number; others?: Sink } = {},
 ): Promise<Product> {
   await using parts = new AsyncDisposableStack()
-  const dataDir = await mkdtemp(join(tmpdir(), 'verdict-bench-'))
-  const postgres = await startPostgres({ dataDir, temporary: true })
-  parts.defer(postgres.stop)
+  const database = parts.use(await startDatabase())
   const encryptionKeys = `bench:${randomBytes(32).toString('base64')}`
-  await applyMigrations(postgres.url)
-  const keys = await seed({ databaseUrl: postgres.url, encryptionKeys, keysFile: join(dataDir, 'keys.json') })
+  await applyMigrations(database.url)
+  const keys = await seed({ databaseUrl: database.url, encryptionKeys, keysFile: join(database.dir, 'keys.json') })
 
   const env = {
     PATH: process.env.PATH,
     // `--cpu-prof`, for example.
     NODE_OPTIONS: process.env.NODE_OPTIONS,
     PORT: '0',
-    DATABASE_URL: postgres.url,
+    DATABASE_URL: database.url,
     ENCRYPTION_KEYS: encryptionKeys,
     SMTP_ROUTES: [`to.test=127.0.0.1:${sink.port}`, ...(others ? [`others.test=127.0.0.1:${others.port}`] : [])].join(),
     LOG_LEVEL: 'fatal',
@@ -52,9 +48,9 @@ export async function startProduct(
     port: apis[0]!.port,
     ports: apis.map(({ port }) => port),
     key: keys.live,
-    databaseUrl: postgres.url,
+    databaseUrl: database.url,
     apiPid: apis[0]!.pid,
-    postgresPid: Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]),
+    postgresPid: database.pid,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { installPostfix } from './debian.ts'
 import { freePort, listensOn } from './port.ts'
-import { installPostfix } from './postfix-package.ts'
 import type { Sink } from './sink.ts'
 
 /** Postfix's own sink: the same far end for us and for Postfix. */

@@ -1,0 +1,19 @@
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startPostgres } from '../../dev/postgres.ts'
+
+export interface BenchDatabase extends AsyncDisposable {
+  url: string
+  pid: number
+  /** A folder that goes with it. */
+  dir: string
+}
+
+/** A fresh embedded PostgreSQL, empty. */
+export async function startDatabase(): Promise<BenchDatabase> {
+  const dir = await mkdtemp(join(tmpdir(), 'verdict-bench-'))
+  const postgres = await startPostgres({ dataDir: dir, temporary: true })
+  const pidFile = await readFile(join(dir, 'postgres/postmaster.pid'), 'utf8')
+  return { url: postgres.url, pid: Number(pidFile.split('\n')[0]), dir, [Symbol.asyncDispose]: postgres.stop }
+}

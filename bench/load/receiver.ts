@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { machineMs } from './clock.ts'
+import { startWorker, work } from './process.ts'
+
+/** What an endpoint does with what is posted to it. Without any of these it answers 200. */
+export interface Behaviour {
+  status?: number
+  /** It never answers. */
+  hangs?: boolean
+  /** Each so many-th event is answered 503 when it comes for the first time. */
+  failsFirst?: number
+}
+
+export interface Arrival {
+  endpoint: string
+  /** As the body names it. */
+  eventId: string
+  /** When the request was whole, by the machine's clock. */
+  atMs: number
+  /** What was answered; 0 when nothing was. */
+  status: number
+}
+
+export interface Receiver extends AsyncDisposable {
+  /** Of an endpoint, which is there as soon as somebody names it. */
+  url(endpoint: string): string
+  behave(endpoint: string, behaviour: Behaviour): Promise<void>
+  /** Arrivals that nobody has taken yet. */
+  count(): Promise<number>
+  take(): Promise<Arrival[]>
+}
+
+type Question = { behave: Record<string, Behaviour> } | { take: boolean }
+
+interface Told {
+  port: number
+  count: number
+  arrivals: Arrival[]
+}
+
+/** A webhook receiver in a process of its own, over plain HTTP. */
+export async function startReceiver(): Promise<Receiver> {
+  const worker = await startWorker<Question, Told>(import.meta.filename)
+  const { port } = await worker.ask({ take: true })
+  return {
+    url: (endpoint) => `http://127.0.0.1:${port}/${endpoint}`,
+    behave: async (endpoint, behaviour) => void (await worker.ask({ behave: { [endpoint]: behaviour } })),
+    count: async () => (await worker.ask({ take: false })).count,
+    take: async () => (await worker.ask({ take: true })).arrivals,
+    [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
+  }
+}
+
+/** Some of those who post open a connection for every event. */
+const BACKLOG = 4_096
+
+function serve(): void {
+  const behaviours = new Map<string, Behaviour>()
+  const seen = new Map<string, Set<string>>()
+  let arrivals: Arrival[] = []
+
+  function statusFor(endpoint: string, eventId: string): number {
+    const { status = 200, hangs, failsFirst } = behaviours.get(endpoint) ?? {}
+    if (hangs) return 0
+    if (failsFirst === undefined) return status
+    const events = seen.get(endpoint) ?? new Set()
+    seen.set(endpoint, events)
+    const isNew = !events.has(eventId)
+    events.add(eventId)
+    return isNew && events.size % failsFirst === 0 ? 503 : status
+  }
+
+  function answer(request: IncomingMessage, response: ServerResponse): void {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const atMs = machineMs()
+      const endpoint = request.url!.slice(1)
+      const eventId = JSON.parse(Buffer.concat(chunks).toString()).event_id as string
+      const status = statusFor(endpoint, eventId)
+      arrivals.push({ endpoint, eventId, atMs, status })
+      if (status > 0) response.writeHead(status).end('ok')
+    })
+  }
+
+  const server = createServer({ keepAliveTimeout: 60_000 }, answer)
+  server.listen({ port: 0, host: '127.0.0.1', backlog: BACKLOG })
+  once(server, 'listening').then(() => {
+    const { port } = server.address() as AddressInfo
+    work<Question, Told>(async (question) => {
+      if ('behave' in question) {
+        for (const [endpoint, behaviour] of Object.entries(question.behave)) behaviours.set(endpoint, behaviour)
+      }
+      const told = { port, count: arrivals.length, arrivals: [] }
+      if (!('take' in question) || !question.take) return told
+      const taken = arrivals
+      arrivals = []
+      return { ...told, arrivals: taken }
+    })
+  })
+}
+
+if (import.meta.main) serve()
