@@ -11,8 +11,7 @@ const EXPIRED = `
   from unnest($1::text[]) as t(parent)
   join pg_class c on c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname ~ ('^' || t.parent || '_[0-9]{8}$')
   left join pg_inherits i on i.inhrelid = c.oid
-  where to_date(right(c.relname, 8), 'YYYYMMDD') + interval '1 day'
-    <= (clock_timestamp() - $2 * interval '1 millisecond') at time zone 'utc'
+  where right(c.relname, 8) < to_char((clock_timestamp() - $2 * interval '1 millisecond') at time zone 'utc', 'YYYYMMDD')
   order by "isPending" desc, right(c.relname, 8), c.relname`
 
 interface Expired {
@@ -31,7 +30,7 @@ export async function dropExpired(databaseUrl: string): Promise<string[]> {
   const db = connect(databaseUrl, { connections: 1, statementMs: 0 })
   try {
     await db.$client.unsafe(`set lock_timeout = ${LOCK_MS}`)
-    const expired = await db.$client.unsafe<Expired[]>(EXPIRED, [Object.keys(HISTORY), RETENTION_MS])
+    const expired = await db.$client.unsafe<Expired[]>(EXPIRED, [`{${Object.keys(HISTORY)}}`, RETENTION_MS])
     for (const { parent, name, isAttached, isPending } of expired) {
       if (isPending) await db.$client.unsafe(`alter table ${parent} detach partition ${name} finalize`)
       else if (isAttached) await db.$client.unsafe(`alter table ${parent} detach partition ${name} concurrently`)
