@@ -12,6 +12,8 @@ export const PACKAGES: Record<string, string> = {
   curl: 'the plainest client',
   libfaketime: 'clocks that are wrong, and jump',
   'python3-venv': 'for schemathesis',
+  'default-jre-headless': "runs Temporal's server that skips time",
+  maven: 'fetches it',
 }
 
 const POLICY = '/usr/sbin/policy-rc.d'
