@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { createLogger } from '../../server/log.ts'
+import { createTroubles } from '../../workflows/troubles.ts'
+
+test('a trouble is logged when it begins, when it becomes another one, and when it is over', () => {
+  const lines: string[] = []
+  const log = createLogger('info', { write: (line: string) => lines.push(JSON.parse(line).msg) })
+  const troubles = createTroubles(log)
+  troubles.isOver('Temporal')
+  for (const words of ['refused', 'refused', 'refused', 'silent', 'silent']) troubles.is('Temporal', new Error(words))
+  troubles.isOver('Temporal')
+  troubles.isOver('Temporal')
+  expect(lines).toEqual([
+    'Temporal: trouble, trying again',
+    'Temporal: trouble, trying again',
+    'Temporal: trouble is over',
+  ])
+})

@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../dev/ports.ts'
+import { createAccount } from '../../server/access/accounts.ts'
+import { databaseClock } from '../../server/db/clock.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { makePartitions } from '../../server/db/partitions.ts'
+import { putEndpoint } from '../../server/webhooks/endpoints.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { type RunningProcess, said, startProgram } from '../harness/process.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { newEvent, stateOf, storeDispatches } from '../webhooks/rows.ts'
+import { until } from './world.ts'
+
+// `npm run worker` as a process of its own.
+
+let database: TestDatabase
+let receiver: Receiver
+let accountId: string
+let env: NodeJS.ProcessEnv
+let port: number
+let temporal: TestTemporal | undefined
+let worker: RunningProcess
+beforeAll(async () => {
+  database = await testDatabase()
+  receiver = await startReceiver()
+  port = await freePort()
+  const key = randomBytes(32)
+  env = {
+    DATABASE_URL: database.url,
+    ENCRYPTION_KEYS: `k1:${key.toString('base64')}`,
+    TEMPORAL_ADDRESS: `127.0.0.1:${port}`,
+    WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
+    WEBHOOK_SCHEDULE: '0,100ms,100ms',
+  }
+  await makePartitions(database.db)
+  const clock = await databaseClock(database.db)
+  const account = await createAccount(database.db, clock, 'Test')
+  clock.stop()
+  accountId = account.id
+  await putEndpoint({ db: database.db, sealer: createSealer([{ id: 'k1', key }]) }, accountId, receiver.url)
+  worker = startProgram(process.execPath, ['workflows/worker.ts'], env)
+})
+afterAll(async () => {
+  await worker?.kill('SIGKILL')
+  await temporal?.stop()
+  await receiver?.close()
+  await database?.drop()
+})
+
+async function anEventThatWaits() {
+  const event = newEvent(accountId)
+  await storeDispatches(database, [event])
+  return event
+}
+
+const acknowledged = (event: ReturnType<typeof newEvent>) =>
+  until(async () => (await stateOf(database, event)) === 'acknowledged', 20_000)
+
+const troubles = () =>
+  worker
+    .stdout()
+    .split('\n')
+    .filter((line) => line.includes('"Temporal: trouble, trying again"'))
+
+test('a worker starts without its Temporal, says so once, and works as soon as that is there', async () => {
+  await said(worker, /"msg":"ready"/)
+  const event = await anEventThatWaits()
+  await said(worker, /"msg":"Temporal: trouble, trying again"/)
+  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  expect(troubles()).toHaveLength(1)
+  expect(await stateOf(database, event)).toBe('waiting')
+  temporal = await startTemporal({ port })
+  await acknowledged(event)
+})
+
+test('a Temporal that comes back with nothing in its store is worked with again', async () => {
+  await temporal!.stop()
+  const event = await anEventThatWaits()
+  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  temporal = await startTemporal({ port })
+  await acknowledged(event)
+})
+
+test('a Temporal that was paused is worked with again', async () => {
+  temporal!.pause()
+  const event = await anEventThatWaits()
+  await new Promise((resolve) => setTimeout(resolve, 8_000))
+  temporal!.resume()
+  await acknowledged(event)
+})
+
+test('SIGTERM lets a POST in flight end and be written down, and then the worker is gone', async () => {
+  const posting = Promise.withResolvers<void>()
+  receiver.script = async () => {
+    posting.resolve()
+    return { delayMs: 2_000 }
+  }
+  const event = await anEventThatWaits()
+  await posting.promise
+  expect(await worker.kill('SIGTERM')).toBe(0)
+  expect(await stateOf(database, event)).toBe('acknowledged')
+  expect(worker.stdout()).toContain('"msg":"drained"')
+})
+
+test('without an address of Temporal a worker does not start, and says why', async () => {
+  const { TEMPORAL_ADDRESS, ...without } = env
+  const lost = startProgram(process.execPath, ['workflows/worker.ts'], without)
+  expect(await lost.ended).toBe(1)
+  expect(lost.stderr()).toContain('TEMPORAL_ADDRESS is not set')
+})
