@@ -54,6 +54,7 @@ async function start(): Promise<void> {
   const tell = console.error
   const temporal = await openTemporal({ dataDir, anyPorts: port === 0, tell, given: config })
   parts.defer(temporal.stop)
+  await writePrivately(file('temporal.json'), JSON.stringify({ address: temporal.address }))
 
   console.log('Starting the API and the worker\n')
   const given = { DATABASE_URL: database.url, ENCRYPTION_KEYS: encryptionKeys, VERDICT_READY_FILE: '' }

@@ -8,7 +8,9 @@ import { cacheFolder, temporalProgram } from './temporal-program.ts'
 import { startTemporalServer, type TemporalServerOptions } from './temporal-server.ts'
 
 export interface Temporal {
-  /** For the processes that use it. Nothing may answer at the address yet. */
+  /** `host:port`. Nothing may answer there yet. */
+  address: string
+  /** For the processes that use it. */
   env: NodeJS.ProcessEnv
   uiUrl: string | undefined
   /** Resolves when it is gone, or is not brought any more. */
@@ -34,14 +36,17 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000]
  * itself. Its workflows are kept in `dataDir/temporal.db`. It ends with the process that started it.
  */
 export async function openTemporal({ given, dataDir, anyPorts, tell }: TemporalOptions): Promise<Temporal> {
-  if (given.temporal) return { env: {}, uiUrl: given.temporalUiUrl, stop: async () => {} }
+  if (given.temporal)
+    return { address: given.temporal.address, env: {}, uiUrl: given.temporalUiUrl, stop: async () => {} }
   const port = await freePort(anyPorts ? 0 : USUAL_PORT)
   const uiPort = await freePort(anyPorts ? 0 : USUAL_UI_PORT)
   const stopping = new AbortController()
   const running = keepRunning({ dataDir, port, uiPort, tell, signal: stopping.signal })
+  const address = `127.0.0.1:${port}`
   const uiUrl = `http://127.0.0.1:${uiPort}`
   return {
-    env: { ...withoutOthers(), TEMPORAL_ADDRESS: `127.0.0.1:${port}`, TEMPORAL_UI_URL: uiUrl },
+    address,
+    env: { ...withoutOthers(), TEMPORAL_ADDRESS: address, TEMPORAL_UI_URL: uiUrl },
     uiUrl,
     stop: () => {
       stopping.abort()

@@ -11,10 +11,10 @@ import { environment, variables, withDatabase } from './surroundings.ts'
 const OLDEST_POSTGRES = 15
 
 /** In this order. Each gives words for a person, or throws them. */
-const CHECKS = { configuration, database, migrations, dkim_keys: sealedKeys }
+const CHECKS = { configuration, database, migrations, dkim_keys: sealedKeys, temporal }
 
 export const doctor = command({
-  summary: 'Check the configuration, the database and the stored keys of this set-up.',
+  summary: 'Check the configuration, the database, the stored keys and Temporal of this set-up.',
   options: {},
   examples: ['verdict doctor', 'verdict doctor --json | jq ".checks[] | select(.passed | not)"'],
   async run() {
@@ -58,4 +58,17 @@ async function sealedKeys(): Promise<string> {
   const keys = await withDatabase((db: Database) => db.select().from(dkimKeys))
   for (const key of keys) openDkimKey(sealer, key)
   return `ENCRYPTION_KEYS opens all ${keys.length}`
+}
+
+async function temporal(): Promise<string> {
+  const reading = readConfig(environment())
+  if ('faults' in reading) throw new Error('not looked for: the configuration is faulty')
+  if (!reading.config.temporal) return 'TEMPORAL_ADDRESS is not set: retries and replays of webhooks wait'
+  const { address, namespace } = reading.config.temporal
+  // Only here: the other commands need not wait until its client is loaded.
+  const { createTemporal } = await import('../../workflows/temporal.ts')
+  const client = createTemporal(reading.config)
+  const health = await client.health().finally(() => client.close())
+  if (health === 'ok') return `${address} answers`
+  throw new Error(`${address} does not answer for the namespace ${namespace}: retries and replays of webhooks wait`)
 }

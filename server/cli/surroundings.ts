@@ -12,12 +12,14 @@ function kept(name: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined
 }
 
-/** The environment; where it names no database or encryption keys, those of the instance that `npm start` runs here. */
+/** The environment; where it names no database, Temporal or encryption keys, those of the instance that `npm start` runs here. */
 export function environment(): Record<string, string | undefined> {
   const database = kept('database.json')
+  const temporal = kept('temporal.json')
   return {
     ...process.env,
     DATABASE_URL: process.env.DATABASE_URL || (database && JSON.parse(database).url),
+    TEMPORAL_ADDRESS: process.env.TEMPORAL_ADDRESS || (temporal && JSON.parse(temporal).address),
     ENCRYPTION_KEYS: process.env.ENCRYPTION_KEYS || kept('encryption.keys'),
   }
 }

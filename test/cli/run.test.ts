@@ -11,6 +11,7 @@ import { SCOPES } from '../../server/access/scopes.ts'
 import { run } from '../../server/cli/run.ts'
 import { newId, showId } from '../../server/db/ids.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { startTemporal } from '../harness/temporal.ts'
 
 const secret = randomBytes(32).toString('base64')
 let database: TestDatabase
@@ -26,7 +27,14 @@ afterAll(async () => {
 })
 beforeEach(() => {
   set({ DATABASE_URL: database.url, ENCRYPTION_KEYS: `k1:${secret}`, DATA_DIR: folder })
-  set({ VERDICT_URL: '', VERDICT_API_KEY: '', SMTP_SOURCE_ADDRESSES: '', RETURN_PATH_HOST: '', NODE_ENV: '' })
+  set({
+    TEMPORAL_ADDRESS: '',
+    VERDICT_URL: '',
+    VERDICT_API_KEY: '',
+    SMTP_SOURCE_ADDRESSES: '',
+    RETURN_PATH_HOST: '',
+    NODE_ENV: '',
+  })
 })
 afterEach(() => void vi.unstubAllEnvs())
 
@@ -195,7 +203,7 @@ test('the doctor finds a set-up in order, and says what is not', async () => {
   const well = await run(['doctor'])
   expect(well.exit).toBe('ok')
   expect(well.text).toMatch(
-    /^ok +configuration: .*\nok +database: PostgreSQL \d.*\nok +migrations: .*\nok +dkim_keys: /,
+    /^ok +configuration: .*\nok +database: PostgreSQL \d.*\nok +migrations: .*\nok +dkim_keys: .*\nok +temporal: .*not set/,
   )
   set({ ENCRYPTION_KEYS: `k2:${secret}`, PORT: 'http' })
   const ill = await run(['doctor'])
@@ -203,6 +211,17 @@ test('the doctor finds a set-up in order, and says what is not', async () => {
   expect(ill.text).toContain('FAILED  configuration: PORT must be a whole number from 0 to 65535')
   expect(ill.text).toContain('ok      database: PostgreSQL ')
   expect(ill.text).toMatch(/FAILED {2}dkim_keys: dkim_keys\.private_key of .* ENCRYPTION_KEYS does not name: "k1"/)
+})
+
+test('the doctor asks Temporal for the namespace', async () => {
+  const temporal = await startTemporal()
+  set({ TEMPORAL_ADDRESS: temporal.address })
+  expect((await run(['doctor'])).text).toContain(`ok      temporal: ${temporal.address} answers`)
+  set({ TEMPORAL_NAMESPACE: 'nowhere' })
+  const ill = await run(['doctor'])
+  await temporal.stop()
+  expect(ill.exit).toBe('failed')
+  expect(ill.text).toContain(`FAILED  temporal: ${temporal.address} does not answer for the namespace nowhere`)
 })
 
 test('a database without tables is told apart from one that is away', async () => {

@@ -8,7 +8,7 @@ export interface TestTemporal {
   address: string
   port: number
   uiUrl: string
-  /** It keeps its connections and answers nothing. */
+  /** It keeps its connections and answers nothing. (Nor would it end with a test that is killed meanwhile.) */
   pause(): void
   resume(): void
   stop(): Promise<void>

@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Connection } from '@temporalio/client'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTemporal, type TestTemporal } from './temporal.ts'
+
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'verdict-temporal-'))
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+test('started again with its file and its port it goes on, without the file it begins anew', async () => {
+  const dbFile = join(folder, 'temporal.db')
+  const first = await startTemporal({ dbFile })
+  const id = await namespaceIdOf(first)
+  await first.stop()
+  const second = await startTemporal({ dbFile, port: first.port })
+  expect(second.address).toBe(first.address)
+  expect(await namespaceIdOf(second)).toBe(id)
+  await second.stop()
+  const third = await startTemporal({ port: first.port })
+  expect(await namespaceIdOf(third)).not.toBe(id)
+  await third.stop()
+})
+
+test('while it is paused it does not answer, and then it answers', async () => {
+  const temporal = await startTemporal()
+  temporal.pause()
+  await expect(namespaceIdOf(temporal, 500)).rejects.toThrow()
+  temporal.resume()
+  expect(await namespaceIdOf(temporal)).toMatch(/^[0-9a-f-]{36}$/)
+  temporal.pause()
+  await temporal.stop()
+  await expect(namespaceIdOf(temporal, 500)).rejects.toThrow()
+})
+
+test('it knows what the workflows of webhooks are found by', async () => {
+  const temporal = await startTemporal()
+  const connection = await Connection.connect({ address: temporal.address })
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace: 'default' })
+  const names = ['DeliveryStatus', 'EventIds', 'MessageIds', 'WebhookEndpoint']
+  expect(Object.keys(customAttributes)).toEqual(expect.arrayContaining(names))
+  await connection.close()
+  await temporal.stop()
+})
+
+async function namespaceIdOf({ address }: TestTemporal, withinMs = 10_000): Promise<string> {
+  const connection = await Connection.connect({ address, connectTimeout: withinMs })
+  try {
+    const { namespaceInfo } = await connection.workflowService.describeNamespace({ namespace: 'default' })
+    return namespaceInfo?.id ?? ''
+  } finally {
+    await connection.close()
+  }
+}
