@@ -2,11 +2,12 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../dev/ports.ts'
 import { type RunningProcess, said, startProgram } from '../harness/process.ts'
 import { snippets } from './snippets.ts'
 
 /** One after the other: the guides go on where the README ends. */
-const DOCUMENTS = ['README.md', 'docs/suppression.md', 'docs/limits.md']
+const DOCUMENTS = ['README.md', 'docs/suppression.md', 'docs/limits.md', 'docs/webhooks.md']
 const SNIPPETS = await Promise.all(
   DOCUMENTS.map(async (name) => {
     const markdown = await readFile(join(import.meta.dirname, '../..', name), 'utf8')
@@ -26,12 +27,17 @@ beforeAll(async () => {
   program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir })
   await said(program, /^ready .*\n/m)
   const url = program.stdout().match(/^ready (.*)$/m)![1]!
+  const receiverPort = String(await freePort())
   const script = SNIPPETS.map(({ shell }) =>
-    shell.replaceAll('.verdict/', `${dataDir}/`).replaceAll('http://127.0.0.1:8080', url),
+    shell
+      .replaceAll('.verdict/', `${dataDir}/`)
+      .replaceAll('http://127.0.0.1:8080', url)
+      .replaceAll('8090', receiverPort),
   ).join(`echo; echo '${MARK}'\n`)
   const shell = startProgram('sh', ['-euc', script], { DATA_DIR: dataDir })
-  expect(await shell.ended, shell.stdout() + shell.stderr()).toBe(0)
-  answers = shell.stdout().split(MARK)
+  const status = await shell.ended
+  expect(status, shell.stdout() + shell.stderr()).toBe(0)
+  answers = shell.stdout().replaceAll(`:${receiverPort}/`, ':8090/').split(MARK)
 })
 
 afterAll(async () => {
@@ -52,10 +58,10 @@ test.for(DOCUMENTS)('%s has commands to run', (document) => {
   expect(SNIPPETS.filter(({ name }) => name === document).length).toBeGreaterThan(1)
 })
 
-/** `...` in a text stands for anything, a duration for any duration, and what is not shown may be there. */
+/** `...` in a text stands for anything, a duration or a timestamp for any, and what is not shown may be there. */
 function asShown(shown: unknown, name = ''): unknown {
   if (Array.isArray(shown)) return expect.arrayContaining(shown.map((item) => asShown(item)))
-  if (typeof shown === 'number' && name.endsWith('_ms')) return expect.any(Number)
+  if (typeof shown === 'number' && (name.endsWith('_ms') || name === 'timestamp')) return expect.any(Number)
   if (typeof shown === 'string') return expect.stringMatching(pattern(shown))
   if (typeof shown !== 'object' || shown === null) return shown
   return expect.objectContaining(

@@ -812,7 +812,7 @@ export const AttemptOutcome = {
   TLS: 4,
 
   /**
-   * No connection, or it broke before the answer.
+   * No connection, or it broke before the answer, or what came is not HTTP.
    *
    * @generated from enum value: ATTEMPT_OUTCOME_CONNECT = 5;
    */

@@ -1,0 +1,40 @@
+// A whole webhook receiver, for Node 18 or later and nothing else:
+//   WEBHOOK_SECRET=whsec_... PORT=8090 node docs/webhook-receiver.mjs
+
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createServer } from 'node:http'
+
+const { WEBHOOK_SECRET, PORT = '8090' } = process.env
+const seen = new Set()
+
+/** 200 for a request of the service, 401 for a wrong signature, 400 for one that is too old or comes from the future. */
+export function check(body, headers, secret, now = Date.now()) {
+  const timestamp = headers['service-timestamp'] ?? ''
+  const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')
+  const isSigned = ['service-signature', 'service-signature-previous'].some((name) => {
+    const given = Buffer.from(headers[name] ?? '')
+    return given.length === expected.length && timingSafeEqual(given, Buffer.from(expected))
+  })
+  if (!isSigned) return 401
+  return Math.abs(now / 1000 - Number(timestamp)) > 300 ? 400 : 200
+}
+
+async function receive(request, response) {
+  const chunks = []
+  for await (const chunk of request) chunks.push(chunk)
+  // The bytes as they came: parsed and written anew, the JSON may differ.
+  const body = Buffer.concat(chunks)
+  const status = check(body, request.headers, WEBHOOK_SECRET)
+  response.writeHead(status).end()
+  if (status === 200) handle(JSON.parse(body))
+}
+
+function handle(event) {
+  const isRepeated = seen.has(event.event_id)
+  seen.add(event.event_id)
+  console.log(JSON.stringify(isRepeated ? { ...event, repeated: true } : event))
+}
+
+if (process.argv[1] === new URL(import.meta.url).pathname) {
+  createServer(receive).listen(Number(PORT), '127.0.0.1')
+}

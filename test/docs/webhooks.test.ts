@@ -1,0 +1,62 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { newSecret, signedHeaders } from '../../server/webhooks/signature.ts'
+
+// The verifiers that the guide shows, against requests as they are sent.
+
+const ROOT = join(import.meta.dirname, '../..')
+const GUIDE = await readFile(join(ROOT, 'docs/webhooks.md'), 'utf8')
+const VERIFIERS = [...GUIDE.matchAll(/^```js verify\n(.*?)^```/gms)].map(([, code]) => code!)
+
+type Check = (body: Buffer, headers: Record<string, string>, secret: string) => number
+
+/** In a folder from which the packages of this repository are found. */
+async function checkOf(code: string): Promise<Check> {
+  const folder = await mkdtemp(join(ROOT, 'node_modules/.verify-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'verify.mjs')
+  await writeFile(file, code)
+  return (await import(pathToFileURL(file).href)).check
+}
+
+const BODY = Buffer.from('{"event":"email.delivery","recipient":"jürgen@example.com"}')
+
+function request(secret: string, more: { ageSeconds?: number; previousSecret?: string } = {}) {
+  const timestamp = Math.floor(Date.now() / 1_000) - (more.ageSeconds ?? 0)
+  const ids = { eventId: 'evt_01h455vb4pex5vsknk084sn02q', dispatchId: 'dsp_01h455vb4pex5vsknk084sn02r', attempt: 1 }
+  const headers = signedHeaders({ ...ids, body: BODY, timestamp, secret, previousSecret: more.previousSecret })
+  // As Node gives them to a server.
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+test('the guide shows two verifiers, the first of them the one of the receiver', async () => {
+  expect(VERIFIERS).toHaveLength(2)
+  const receiver = await readFile(join(ROOT, 'docs/webhook-receiver.mjs'), 'utf8')
+  for (const part of VERIFIERS[0]!.split('\n\n')) expect(receiver).toContain(part.trim())
+})
+
+test.for(VERIFIERS.map((code, i) => ({ code, i })))(
+  'verifier $i takes what is signed and nothing else',
+  async ({ code }) => {
+    const check = await checkOf(code)
+    const [secret, other] = [newSecret(), newSecret()]
+    expect(check(BODY, request(secret), secret)).toBe(200)
+    expect(check(Buffer.from(`${BODY} `), request(secret), secret)).toBe(401)
+    expect(check(BODY, request(other), secret)).toBe(401)
+    expect(check(BODY, {}, secret)).toBe(401)
+    // In the hours after a rotation.
+    expect(check(BODY, request(other, { previousSecret: secret }), secret)).toBe(200)
+    expect(check(BODY, request(secret, { previousSecret: other }), secret)).toBe(200)
+    // Sent again by somebody who heard it.
+    expect(check(BODY, request(secret, { ageSeconds: 290 }), secret)).toBe(200)
+    for (const ageSeconds of [310, -310]) {
+      expect([400, 401]).toContain(check(BODY, request(secret, { ageSeconds }), secret))
+    }
+    const late = request(secret, { ageSeconds: 310 })
+    const now = String(Math.floor(Date.now() / 1_000))
+    const renewed = { ...late, 'service-timestamp': now, 'webhook-timestamp': now }
+    expect(check(BODY, renewed, secret)).toBe(401)
+  },
+)
