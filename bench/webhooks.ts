@@ -7,6 +7,7 @@ import { startFirstAttempts } from './load/first-attempts.ts'
 import { startOutpost } from './load/outpost.ts'
 import type { Pace } from './load/pace.ts'
 import { type Arrival, type Receiver, startReceiver } from './load/receiver.ts'
+import { until } from './load/until.ts'
 import { describe, figuresOf, playPairs, type Round, ratio, roundOf } from './pairs.ts'
 import { atLeast, atMost, median, percentile, type Report, type RunOptions } from './report.ts'
 
@@ -83,9 +84,13 @@ async function startOurs(receiver: Receiver) {
   const worker = parts.use(await startFirstAttempts(place))
   const started = parts.move()
   const post: Post = async (pace) => {
-    const measured = await measure([[worker.pid, database.pid]], () => worker.ask({ ...pace, accountIds }))
-    const { due, lastMs } = measured.result
-    return posted(measured, due, await receiver.take(), lastMs)
+    const measured = await measure([[worker.pid, database.pid]], async () => {
+      const made = await worker.ask([{ ...pace, accountIds }])
+      await until('receive every event', async () => (await receiver.count()) >= pace.events)
+      return made
+    })
+    const { due, endMs } = measured.result
+    return posted(measured, due[0]!, await receiver.take(), endMs)
   }
   return { post, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
@@ -99,16 +104,15 @@ async function startTheirs(receiver: Receiver) {
   return { post, [Symbol.asyncDispose]: () => outpost[Symbol.asyncDispose]() }
 }
 
-/** The rate is counted to `lastMs`, or to the last receipt: Outpost writes its attempts down a second at a time. */
-function posted(measured: Measured<unknown>, due: [string, number][], arrivals: Arrival[], lastMs?: number): Posted {
+/** The rate is counted to `endMs`, or to the last receipt: Outpost writes its attempts down a second at a time. */
+function posted(measured: Measured<unknown>, due: [string, number][], arrivals: Arrival[], endMs?: number): Posted {
   const dueAt = new Map(due)
   const receivedAt = new Map(arrivals.map(({ eventId, atMs }) => [eventId, atMs]))
   if (due.some(([eventId]) => !receivedAt.has(eventId))) throw new Error('Not everything was received')
   if (arrivals.length > due.length) console.log(`${arrivals.length - due.length} of ${due.length} came twice`)
-  const endMs = lastMs ?? Math.max(...receivedAt.values())
   return {
     ...roundOf(measured, due.length),
-    perSecond: (due.length * 1_000) / (endMs - due[0]![1]),
+    perSecond: (due.length * 1_000) / ((endMs ?? Math.max(...receivedAt.values())) - due[0]![1]),
     latenciesMs: [...dueAt].map(([eventId, dueMs]) => receivedAt.get(eventId)! - dueMs),
   }
 }

@@ -5,18 +5,22 @@ import { connect } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { putEndpoint } from '../../server/webhooks/endpoints.ts'
 
+/** A database of the product, with what its secrets are sealed with. */
+export interface Place {
+  databaseUrl: string
+  encryptionKeys: string
+}
+
+export const sealerOf = (place: Place) => createSealer(encryptionKeys(place.encryptionKeys))
+
 /** Makes an account for each URL, with the URL as its endpoint. Gives their ids, UUIDs. */
-export async function makeEndpoints(
-  place: { databaseUrl: string; encryptionKeys: string },
-  urls: readonly string[],
-): Promise<string[]> {
+export async function makeEndpoints(place: Place, urls: readonly string[]): Promise<string[]> {
   const db = connect(place.databaseUrl, { connections: 1 })
   const clock = await databaseClock(db)
-  const sealer = createSealer(encryptionKeys(place.encryptionKeys))
   const ids: string[] = []
   for (const url of urls) {
     const { id } = await createAccount(db, clock, 'Bench')
-    await putEndpoint({ db, sealer }, id, url)
+    await putEndpoint({ db, sealer: sealerOf(place) }, id, url)
     ids.push(id)
   }
   clock.stop()

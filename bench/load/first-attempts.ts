@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { encryptionKeys } from '../../server/config-values.ts'
 import { databaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
-import { createSealer } from '../../server/db/encryption.ts'
 import { newId, showId } from '../../server/db/ids.ts'
 import { inTime } from '../../server/db/in-time.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
@@ -18,79 +16,88 @@ import { createDispatcher } from '../../server/webhooks/dispatcher.ts'
 import { lookupWith } from '../../server/webhooks/lookup.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import { machineMs } from './clock.ts'
+import { type Place, sealerOf } from './endpoints.ts'
 import { keepPace, type Pace } from './pace.ts'
 import { startWorker, type Worker, work } from './process.ts'
 
-export type EventsRun = Pace & {
-  /** UUIDs. Events are theirs in turn. */
+/** Events of some accounts in turn. Those of a given rate are only committed; the others count as open until their first attempt ended. */
+export type Stream = Pace & {
+  /** UUIDs. */
   accountIds: string[]
+}
+
+export interface EventsMade {
+  /** Of each stream, when its events were due to be committed, by the machine's clock. */
+  due: [eventId: string, atMs: number][][]
+  /** When all that was waited for had ended. */
+  endMs: number
 }
 
 const WITHIN_MS = 120_000
 
-export interface EventsMade {
-  /** When each event was due to be committed, by the machine's clock. */
-  due: [eventId: string, atMs: number][]
-  /** When the end of the last first attempt was committed. */
-  lastMs: number
-}
-
-interface Place {
-  databaseUrl: string
-  encryptionKeys: string
+interface Options extends Place {
+  /** Until the second attempt; without one, the first is the last. */
+  nextDelayMs?: number
 }
 
 /**
  * What of the product lies between an outcome and its first attempt written down, in a process of its own: events are stored with
  * the product's own statement, of sends that never reach SMTP, and posted by its dispatcher. HTTP and SMTP are left out.
  */
-export function startFirstAttempts(place: Place): Promise<Worker<EventsRun, EventsMade>> {
-  return startWorker(import.meta.filename, [JSON.stringify(place)])
+export function startFirstAttempts(options: Options): Promise<Worker<Stream[], EventsMade>> {
+  return startWorker(import.meta.filename, [JSON.stringify(options)])
 }
 
-async function serve(place: Place): Promise<void> {
+async function serve({ nextDelayMs, ...place }: Options): Promise<void> {
   const db = connect(place.databaseUrl, { connections: 10 })
-  const clock = await databaseClock(db)
   await makePartitions(db)
-  const sealer = createSealer(encryptionKeys(place.encryptionKeys))
+  const clock = await databaseClock(db)
   const { post } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: lookupWith(createResolver({})) })
-  const deliveries = createDeliveries({ db, clock, sealer, post, report: attemptLog(createLogger('fatal')) })
-  const under = new Map<string, PromiseWithResolvers<void>>()
+  const report = attemptLog(createLogger('fatal'))
+  const deliveries = createDeliveries({ db, clock, sealer: sealerOf(place), post, report })
+  const failed = (error: unknown) => console.error(error)
+  const open = new Map<string, PromiseWithResolvers<void>>()
   const dispatcher = createDispatcher({
     db,
-    nextDelayMs: undefined,
+    nextDelayMs,
     async deliverFirst(event, nextDelayMs) {
       const made = await deliveries.deliverFirst(event, nextDelayMs)
-      const waiting = under.get(event.id)!
-      if (made?.posted.outcome !== 'acked') waiting.reject(new Error(`a first attempt ended ${made?.posted.outcome}`))
-      else made.ended.then(waiting.resolve, waiting.reject)
+      const waiting = open.get(event.id)
+      made?.ended.then(waiting?.resolve, waiting?.reject)
       return made
     },
-    failed: (error) => console.error(error),
+    failed,
   })
   const settle = settleStep(db, dispatcher)
 
-  /** Resolves when its first attempt is written down. */
-  async function make(claim: Claim): Promise<void> {
-    const [{ eventId, email }] = claim.recipients as [Claim['recipients'][number]]
-    const waiting = Promise.withResolvers<void>()
-    under.set(eventId, waiting)
-    const stored = await settle(claim, { outcomes: [rejected(email, Reason.INVALID_ADDRESS)], sandbox: false })
+  async function commit(claim: Claim): Promise<void> {
+    const outcomes = claim.recipients.map(({ email }) => rejected(email, Reason.INVALID_ADDRESS))
+    const stored = await settle(claim, { outcomes, sandbox: false })
     if (stored !== 'claimed') throw new Error(stored)
-    await waiting.promise
-    under.delete(eventId)
   }
 
-  work<EventsRun, EventsMade>(async ({ accountIds, ...pace }) => {
+  async function commitAndPost(claim: Claim): Promise<void> {
+    const { eventId } = claim.recipients[0]!
+    const ended = Promise.withResolvers<void>()
+    open.set(eventId, ended)
+    await commit(claim)
+    await ended.promise
+    open.delete(eventId)
+  }
+
+  async function make({ accountIds, ...pace }: Stream): Promise<[string, number][]> {
     const claims = Array.from({ length: pace.events }, (_, i) =>
       newClaim(accountIds[i % accountIds.length]!, clock.now()),
     )
+    const begin = 'open' in pace ? commitAndPost : commit
     const due = await inTime(
-      keepPace(pace, (event) => make(claims[event]!)),
+      keepPace(pace, (event) => begin(claims[event]!)),
       WITHIN_MS,
     )
-    return { due: due.map((atMs, i) => [showId('evt', claims[i]!.recipients[0]!.eventId), atMs]), lastMs: machineMs() }
-  })
+    return due.map((atMs, i) => [showId('evt', claims[i]!.recipients[0]!.eventId), atMs])
+  }
+
+  work<Stream[], EventsMade>(async (streams) => ({ due: await Promise.all(streams.map(make)), endMs: machineMs() }))
 }
 
 function newClaim(accountId: string, createdAtMs: number): Claim {

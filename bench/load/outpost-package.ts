@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { cacheFolder } from '../../dev/temporal-program.ts'
 
 const VERSION = '1.1.0'
 const PROGRAMS = ['outpost', 'outpost-server']
 
 /** Hookdeck's Outpost, built with Go the first time, which takes minutes, and kept. Gives the folder of its programs. */
 export function buildOutpost(): string {
-  const cache = join(homedir(), '.cache/verdict')
+  const cache = cacheFolder(process.env)
   const kept = join(cache, `outpost-${VERSION}-${process.platform}-${process.arch}`)
   if (existsSync(kept)) return kept
   console.log(`building Outpost ${VERSION} with Go`)
