@@ -73,8 +73,11 @@ test('the scopes are those the methods of the contract ask for', () => {
     'emails.read',
     'emails.send',
     'events.read',
+    'events.replay',
     'stats.read',
     'suppression.read',
     'suppression.write',
+    'webhooks.read',
+    'webhooks.write',
   ])
 })
