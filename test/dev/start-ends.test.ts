@@ -53,7 +53,9 @@ test.each([
   await npm.nothingIsLeft()
 })
 
-test('when Temporal dies, it is said, and Temporal started again at the same place with what it knew', async () => {
+test('when Temporal dies, it is said, and Temporal started again at the same place with what it knew', {
+  timeout: 60_000,
+}, async () => {
   const { program, ready } = await npm.serving()
   const namespaceId = async () => /"id": "[^"]+"/.exec(await namespacesOf(ready.temporal_ui_url))?.[0]
   await expect.poll(namespaceId, { timeout: 10_000 }).toBeDefined()

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { messages } from '../../server/db/schema.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { authorized, type NpmStart, namespacesOf, npmStart, send } from './npm-start.ts'
 
 let npm: NpmStart
@@ -66,6 +67,23 @@ test('the live key sends and the test key only ever makes dry runs', async () =>
   expect(live).toMatchObject({ status: 'bounced', reason: 'mailbox_full', smtp: { code: 452 } })
   const dry = await send({ ...ready, keys: { live: ready.keys.test } }, 'mailbox_full@simulator.test')
   expect(dry).toMatchObject({ status: 'bounced', reason: 'mailbox_full', sandbox: true })
+})
+
+test('a webhook to this machine that is not acknowledged is retried by a workflow', { timeout: 60_000 }, async () => {
+  const receiver = await startReceiver()
+  receiver.script = () => ({ status: receiver.requests.length > 1 ? 200 : 503 })
+  const { ready } = await npm.serving({ WEBHOOK_SCHEDULE: '0,1s' })
+  const { headers } = authorized(ready.keys.live)
+  const put = { method: 'PUT', headers: { ...headers, 'content-type': 'application/json' } }
+  const set = await fetch(`${ready.url}/api/v1/webhook`, { ...put, body: JSON.stringify({ url: receiver.url }) })
+  expect(set.status).toBe(200)
+  const { message_id } = await send(ready, 'delivered@simulator.test')
+  await expect.poll(() => receiver.requests.length, { timeout: 30_000 }).toBe(2)
+  for (const { body } of receiver.requests) expect(JSON.parse(String(body))).toMatchObject({ message_id })
+  const workflows = () =>
+    fetch(`${ready.temporal_ui_url}/api/v1/namespaces/default/workflows`).then((all) => all.text())
+  await expect.poll(workflows, { timeout: 10_000 }).toMatch(/deliverWebhooks/)
+  await receiver.close()
 })
 
 test('DATABASE_URL replaces the embedded database', async () => {
