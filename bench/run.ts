@@ -15,6 +15,7 @@ const NAMES = [
   'stats',
   'limiter',
   'webhooks',
+  'endpoint',
 ]
 
 const { values, positionals } = readArguments()

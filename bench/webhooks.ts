@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { applyMigrations } from '../server/db/migrations.ts'
 import { calm, type Measured, measure } from './load/cpu.ts'
 import { startDatabase } from './load/database.ts'
@@ -6,6 +5,7 @@ import { makeEndpoints } from './load/endpoints.ts'
 import { startFirstAttempts } from './load/first-attempts.ts'
 import { startOutpost } from './load/outpost.ts'
 import type { Pace } from './load/pace.ts'
+import { newEncryptionKeys } from './load/product.ts'
 import { type Arrival, type Receiver, startReceiver } from './load/receiver.ts'
 import { until } from './load/until.ts'
 import { describe, figuresOf, playPairs, type Round, ratio, roundOf } from './pairs.ts'
@@ -79,7 +79,7 @@ async function startOurs(receiver: Receiver) {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await startDatabase())
   await applyMigrations(database.url)
-  const place = { databaseUrl: database.url, encryptionKeys: `bench:${randomBytes(32).toString('base64')}` }
+  const place = { databaseUrl: database.url, encryptionKeys: newEncryptionKeys() }
   const accountIds = await makeEndpoints(place, [receiver.url('ours')])
   const worker = parts.use(await startFirstAttempts(place))
   const started = parts.move()

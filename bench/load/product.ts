@@ -6,68 +6,89 @@ import { fileURLToPath } from 'node:url'
 import { seed } from '../../dev/seed.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { startDatabase } from './database.ts'
+import type { Place } from './endpoints.ts'
 import type { Sink } from './sink.ts'
 
-export interface Product extends AsyncDisposable {
+export interface Product extends Place, AsyncDisposable {
   port: number
   /** Of every process, the first one's before. */
   ports: number[]
   /** Of an account that may send from `example.test`. */
   key: string
-  databaseUrl: string
   apiPid: number
   postgresPid: number
 }
 
-const MAIN = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
+const API = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 
-/** So many API processes over a fresh embedded PostgreSQL; mail for `to.test` goes to the sink, for `others.test` to `others`. Nothing is logged. */
-export async function startProduct(
-  sink: Sink,
-  { nodes = 1, others }: { nodes?: number; others?: Sink } = {},
-): Promise<Product> {
+interface ProductOptions {
+  nodes?: number
+  /** Gets mail for `others.test`. */
+  others?: Sink
+  /** More variables of the configuration. */
+  env?: Record<string, string>
+}
+
+/** So many API processes over a fresh embedded PostgreSQL; mail for `to.test` goes to the sink. Nothing is logged. */
+export async function startProduct(sink: Sink, { nodes = 1, others, env }: ProductOptions = {}): Promise<Product> {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await startDatabase())
-  const encryptionKeys = `bench:${randomBytes(32).toString('base64')}`
+  const place = { databaseUrl: database.url, encryptionKeys: newEncryptionKeys() }
   await applyMigrations(database.url)
-  const keys = await seed({ databaseUrl: database.url, encryptionKeys, keysFile: join(database.dir, 'keys.json') })
-
-  const env = {
-    PATH: process.env.PATH,
-    // `--cpu-prof`, for example.
-    NODE_OPTIONS: process.env.NODE_OPTIONS,
-    PORT: '0',
-    DATABASE_URL: database.url,
-    ENCRYPTION_KEYS: encryptionKeys,
+  const keys = await seed({ ...place, keysFile: join(database.dir, 'keys.json') })
+  const variables = {
+    ...variablesOf(place),
     SMTP_ROUTES: [`to.test=127.0.0.1:${sink.port}`, ...(others ? [`others.test=127.0.0.1:${others.port}`] : [])].join(),
-    LOG_LEVEL: 'fatal',
+    ...env,
   }
-  const apis = await Promise.all(Array.from({ length: nodes }, () => startApi(env, parts)))
+  const apis = await Promise.all(Array.from({ length: nodes }, () => startOurs<ApiReady>(API, variables, parts)))
+  const ports = apis.map(({ ready }) => Number(new URL(ready.ready).port))
   const started = parts.move()
   return {
-    port: apis[0]!.port,
-    ports: apis.map(({ port }) => port),
+    ...place,
+    port: ports[0]!,
+    ports,
     key: keys.live,
-    databaseUrl: database.url,
     apiPid: apis[0]!.pid,
     postgresPid: database.pid,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
 
-async function startApi(env: NodeJS.ProcessEnv, parts: AsyncDisposableStack): Promise<{ port: number; pid: number }> {
-  const api = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  const gone = once(api, 'exit')
-  const kill = () => api.kill('SIGKILL')
+interface ApiReady {
+  /** Its URL. */
+  ready: string
+}
+
+export const newEncryptionKeys = () => `bench:${randomBytes(32).toString('base64')}`
+
+/** What every process of the product is told. Webhooks may go to this machine. */
+export const variablesOf = ({ databaseUrl, encryptionKeys }: Place): Record<string, string> => ({
+  PORT: '0',
+  DATABASE_URL: databaseUrl,
+  ENCRYPTION_KEYS: encryptionKeys,
+  WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
+  LOG_LEVEL: 'fatal',
+})
+
+/** A process of the product. Resolves when it says that it is ready, with what it says. */
+export async function startOurs<Ready>(
+  file: string,
+  variables: Record<string, string>,
+  parts: AsyncDisposableStack,
+): Promise<{ pid: number; ready: Ready }> {
+  // `--cpu-prof`, for example, is for all of them.
+  const env = { PATH: process.env.PATH, NODE_OPTIONS: process.env.NODE_OPTIONS, ...variables }
+  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const gone = once(child, 'exit')
+  const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   parts.defer(async () => {
     process.off('exit', kill)
-    api.kill('SIGTERM')
+    child.kill('SIGTERM')
     await gone
   })
-  const [{ ready }] = await Promise.race([
-    once(api, 'message'),
-    gone.then(() => Promise.reject(new Error('The API ended'))),
-  ])
-  return { port: Number(new URL(ready).port), pid: api.pid! }
+  const ended = gone.then(() => Promise.reject(new Error(`${file} ended`)))
+  const [ready] = await Promise.race([once(child, 'message'), ended])
+  return { pid: child.pid!, ready }
 }
