@@ -1,5 +1,5 @@
 import type { Book } from './book.ts'
-import type { Finding } from './reconcile.ts'
+import type { Finding } from './statements.ts'
 
 /** Statement 5. Without a key, every request is one of its own. */
 export function* nobodyAcceptsTwice({ logs, messagesOf, dotsFor }: Book): Iterable<Finding> {

@@ -229,6 +229,13 @@ test('a replay whose caller was told nothing may have been made', () => {
   }
 })
 
+test('a request sent once more on another connection, because the receiver closed the first, is one attempt', () => {
+  const run = perfect()
+  const { status: _, answeredMs: __, ...unanswered } = post('dsp_1', 1, T + 40, 503)
+  run.posts.unshift(unanswered)
+  expect(reconcileWebhooks(run.logs)).toEqual([])
+})
+
 test('while an endpoint is being changed an attempt may go to either', () => {
   const run = perfect()
   Object.assign(run.webhooks.endpoints[1]!, { url: ELSEWHERE, sentMs: T + 9_000, answeredMs: T + 9_200 })

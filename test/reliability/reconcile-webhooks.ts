@@ -1,11 +1,11 @@
 import type { DispatchRow, Logs } from './logs.ts'
-import type { Finding, Violation } from './reconcile.ts'
 import { replaysAreKept, replaysMailNothing } from './replays.ts'
 import { everySignatureVerifies } from './signatures.ts'
+import { type Finding, type Statement, type Violation, violationsOf } from './statements.ts'
 import { ON_ITS_WAY_MS, openWebhookBook, type Post, type WebhookBook } from './webhook-book.ts'
 
-/** Statements 9 to 14 of docs/reliability.md, as far as the logs of a run with receivers can contradict them. */
-const STATEMENTS: { number: number; check(book: WebhookBook): Iterable<Finding> }[] = [
+/** Statements 9 to 14: those about webhooks. */
+const STATEMENTS: Statement<WebhookBook>[] = [
   { number: 9, check: storedWithTheOutcome },
   { number: 9, check: onlyStoredIsPosted },
   { number: 10, check: endsOrIsScheduled },
@@ -24,10 +24,7 @@ const STATEMENTS: { number: number; check(book: WebhookBook): Iterable<Finding> 
 /** What contradicts a statement about webhooks; nothing for a run without receivers. */
 export function reconcileWebhooks(logs: Logs): Violation[] {
   if (!logs.webhooks) return []
-  const book = openWebhookBook(logs, logs.webhooks)
-  return STATEMENTS.flatMap(({ number, check }) =>
-    Array.from(check(book), ([what, evidence]) => ({ statement: number, what, evidence })),
-  )
+  return violationsOf(STATEMENTS, openWebhookBook(logs, logs.webhooks))
 }
 
 /** Two clocks are read one after the other, and a time is stored in whole milliseconds. */
@@ -115,9 +112,16 @@ function* everyAttemptIsKnown({ posts, dispatch, attemptsOf }: WebhookBook): Ite
     const [id, number] = name.split(' ') as [string, string]
     const row = dispatch(id)
     const rows = attemptsOf(id).filter((attempt) => attempt.number === Number(number))
-    if (row && row.state !== 'cancelled' && !row.next && rows.length < mine.length)
+    const made = mine.filter((post, i) => !isRepeat(post, mine[i - 1]))
+    if (row && row.state !== 'cancelled' && !row.next && rows.length < made.length)
       yield ['more POSTs than attempts are written down', { posts: mine, rows }]
   }
+}
+
+/** The same request once more: the connection it went on first was one that the receiver closed without an octet. */
+function isRepeat(post: Post, before: Post | undefined): boolean {
+  const time = 'service-timestamp'
+  return before !== undefined && before.status === undefined && before.headers[time] === post.headers[time]
 }
 
 function* sameBytes({ logs, posts }: WebhookBook): Iterable<Finding> {

@@ -3,18 +3,10 @@ import { type Book, isYes, openBook } from './book.ts'
 import { nobodyAcceptsTwice, oneAnswerForAKey } from './keys.ts'
 import type { ClientEntry, Logs, MessageRow, Snapshot } from './logs.ts'
 import { reconcileWebhooks } from './reconcile-webhooks.ts'
+import { type Finding, type Statement, type Violation, violationsOf } from './statements.ts'
 
-/** Something that must not be: the statement it breaks, and what shows it. */
-export interface Violation {
-  statement: number
-  what: string
-  evidence: unknown
-}
-
-export type Finding = [what: string, evidence: unknown]
-
-/** The numbered statements of docs/reliability.md about sends, as far as the four logs of a run can contradict them. */
-const STATEMENTS: { number: number; check(book: Book): Iterable<Finding> }[] = [
+/** The statements about sends; those about webhooks are in reconcile-webhooks.ts. */
+const STATEMENTS: Statement<Book>[] = [
   { number: 1, check: answersAreStored },
   { number: 2, check: statesAreTerminal },
   { number: 3, check: deliveredWasSaid },
@@ -31,11 +23,7 @@ const STATEMENTS: { number: number; check(book: Book): Iterable<Finding> }[] = [
 
 /** Everything in the logs of a run that contradicts a statement. */
 export function reconcile(logs: Logs): Violation[] {
-  const book = openBook(logs)
-  const violations = STATEMENTS.flatMap(({ number, check }) =>
-    Array.from(check(book), ([what, evidence]) => ({ statement: number, what, evidence })),
-  )
-  return [...violations, ...reconcileWebhooks(logs)]
+  return [...violationsOf(STATEMENTS, openBook(logs)), ...reconcileWebhooks(logs)]
 }
 
 interface Answer {

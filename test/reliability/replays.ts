@@ -1,5 +1,5 @@
 import type { ReplayEntry } from './logs.ts'
-import type { Finding } from './reconcile.ts'
+import type { Finding } from './statements.ts'
 import type { WebhookBook } from './webhook-book.ts'
 
 interface Accepted {

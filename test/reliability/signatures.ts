@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { EndpointEntry } from './logs.ts'
-import type { Finding } from './reconcile.ts'
+import type { Finding } from './statements.ts'
 import { ON_ITS_WAY_MS, type Post, type WebhookBook } from './webhook-book.ts'
 
 /** Statement 12: who has a secret of the endpoint can verify every POST over its octets, by either scheme. */

@@ -6,7 +6,7 @@ import { answered, asked, type Point } from '../points.ts'
 export const FIRST = 'd.lease_until > clock_timestamp() +'
 /** Any other. */
 const BEGIN = 'update open_dispatches d set started_at ='
-const END = 'kept_attempts as'
+export const END = 'kept_attempts as'
 const ASSIGN = 'update open_dispatches d set workflow_id ='
 const HANDED_OVER = 'set handed_over_at ='
 const FINISH = 'delete from open_dispatches where id = any'

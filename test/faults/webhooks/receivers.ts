@@ -34,6 +34,10 @@ export function attemptOf({ headers }: PostEntry): number {
   return Number(headers['service-attempt'])
 }
 
+export function recipientOf({ body }: PostEntry): string {
+  return JSON.parse(Buffer.from(body, 'base64').toString()).recipient
+}
+
 /** Well in six of ten cases, and slow, refusing, beside the point, or gone in the others. */
 export function mixed(dice: Dice): Answers {
   const others: Answer[] = [

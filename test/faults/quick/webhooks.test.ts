@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, expect, test } from 'vitest'
+import { letters } from '../letters.ts'
+import type { Node } from '../node.ts'
+import { asked } from '../points.ts'
+import { diceFor } from '../seed.ts'
+import { sendPaced } from '../webhooks/load.ts'
+import { END } from '../webhooks/points.ts'
+import { mixed } from '../webhooks/receivers.ts'
+import { killedAt } from '../webhooks/worker.ts'
+import { endpointOf, startWebhookWorld, type WebhookWorld } from '../webhooks/world.ts'
+
+let run: WebhookWorld
+afterEach(() => run.stop())
+
+test('the API and a worker killed and Temporal restarted under load: every event is dispatched, and every dispatch ends', async () => {
+  const dice = diceFor('quick webhooks')
+  run = await startWebhookWorld()
+  const hook = await run.openHook(mixed(dice))
+  const [first, second, worker] = await Promise.all([run.start(), run.start(), run.work()])
+  await endpointOf(run, run.account.id).put(first.client, hook.url)
+  let node: Node = first
+  const load = sendPaced(20, letters('quick-webhooks', 120, dice), () => node)
+  const dead = killedAt(worker, { name: 'before it is written down how it ended', is: asked(END), act: 'reset' })
+  await sleep(1_000)
+  first.kill()
+  node = second
+  await Promise.all([first.bury(), dead])
+  await run.work()
+  await run.snapshot()
+  await run.temporal.stop()
+  await sleep(500)
+  await run.temporal.start()
+  await load
+  expect(await run.verdict()).toEqual([])
+  const { dispatches, attempts } = run.logs.database.at(-1)!.webhooks!
+  expect(dispatches.filter(({ state }) => state === 'acknowledged').length).toBeGreaterThan(100)
+  expect(attempts.filter(({ outcome }) => outcome === 'unknown').length).toBeGreaterThan(0)
+}, 90_000)

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { letters } from '../letters.ts'
+import { runLoad, tally } from '../load.ts'
+import type { Node } from '../node.ts'
+import { answered, RECORD } from '../points.ts'
+import { diceFor } from '../seed.ts'
+import { API_POINTS } from './points.ts'
+import { mixed } from './receivers.ts'
+import { killedAt } from './worker.ts'
+import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
+
+let run: WebhookWorld
+beforeEach(async () => {
+  run = await startWebhookWorld()
+})
+afterEach(() => run.stop())
+
+const seen = (node: Node) => ({ wire: node.wire, kill: node.kill, ended: node.api.ended })
+
+test('the API killed between the commit of an outcome and the end of its first attempts: every event ends', async () => {
+  const dice = diceFor('first attempts')
+  const hook = await run.openHook()
+  let node = await run.start()
+  await endpointOf(run, run.account.id).put(node.client, hook.url)
+  await run.work()
+  const points = [{ name: 'right after the commit', is: answered(RECORD) }, ...API_POINTS]
+  for (const [i, point] of points.entries()) {
+    const dead = killedAt(seen(node), point)
+    await Promise.all(letters(`api-${i}`, 5, dice).map((letter) => node.client.send(letter)))
+    await dead
+    await node.bury()
+    node = await run.start()
+  }
+  // And while receivers have requests, answered or not.
+  let hits = 0
+  hook.answer = async () => {
+    if (++hits !== 3) return {}
+    node.kill()
+    await node.api.ended
+    return {}
+  }
+  await Promise.all(letters('api-hit', 5, dice).map((letter) => node.client.send(letter)))
+  await node.api.ended
+  await node.bury()
+  expect(await run.verdict()).toEqual([])
+  const { attempts, dispatches } = run.logs.database.at(-1)!.webhooks!
+  expect(attempts.filter(({ outcome }) => outcome === 'unknown').length).toBeGreaterThan(5)
+  expect(new Set(dispatches.map(({ state }) => state))).toEqual(new Set(['acknowledged']))
+}, 120_000)
+
+test('the API killed at random under load, ten times, with a receiver that is well at times: every event ends', async () => {
+  const dice = diceFor('webhook kills')
+  const hook = await run.openHook(mixed(dice))
+  let node = await run.start()
+  await endpointOf(run, run.account.id).put(node.client, hook.url)
+  await run.work()
+  let next = run.start()
+  for (let i = 0; i < 10; i++) {
+    const load = runLoad(4, letters(`kill-${i}`, 2_000, dice), () => node)
+    await sleep(dice.between(100, 700))
+    await run.snapshot()
+    node.kill()
+    await load.stop()
+    await node.bury()
+    node = await next
+    next = run.start()
+  }
+  await next
+  console.log(tally(run.logs.requests))
+  expect(await run.verdict()).toEqual([])
+  const states = Map.groupBy(run.logs.database.at(-1)!.webhooks!.dispatches, ({ state }) => state)
+  console.log(Array.from(states, ([state, rows]) => `${state}: ${rows.length}`).join())
+  expect(states.get('acknowledged')!.length).toBeGreaterThan(100)
+}, 180_000)

@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Answer } from '../../harness/receiver.ts'
+import { createClient } from '../client.ts'
+import { letters } from '../letters.ts'
+import { diceFor } from '../seed.ts'
+import { sendPaced } from './load.ts'
+import { attemptOf } from './receivers.ts'
+import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
+
+let run: WebhookWorld
+beforeEach(async () => {
+  run = await startWebhookWorld()
+})
+afterEach(() => run.stop())
+
+const states = () => Map.groupBy(run.logs.database.at(-1)!.webhooks!.dispatches, ({ state }) => state)
+
+test('an endpoint deleted under load while attempts wait: they are cancelled, nothing is posted any more; a new one gets the rest', async () => {
+  const dice = diceFor('deleted')
+  const hook = await run.openHook((_, attempt) => ({ status: attempt < 3 ? 503 : 200 }))
+  const node = await run.start()
+  const endpoint = endpointOf(run, run.account.id)
+  await endpoint.put(node.client, hook.url)
+  await run.work()
+  const load = sendPaced(20, letters('deleted', 200, dice), () => node)
+  await sleep(4_000)
+  await endpoint.delete(node.client)
+  await run.snapshot()
+  await sleep(3_000)
+  const other = await run.openHook()
+  await endpoint.put(node.client, other.url)
+  await load
+  expect(await run.verdict()).toEqual([])
+  expect(states().get('cancelled')!.length).toBeGreaterThan(10)
+  expect(states().get('acknowledged')!.length).toBeGreaterThan(10)
+  expect(states().has('exhausted')).toBe(false)
+}, 120_000)
+
+test('a secret rotated and a URL changed while attempts wait: each is signed and sent as the endpoint is at that moment', async () => {
+  const dice = diceFor('rotated')
+  const hook = await run.openHook((_, attempt) => ({ status: attempt < 3 ? 503 : 200 }))
+  const other = await run.openHook(hook.answer)
+  const node = await run.start()
+  const endpoint = endpointOf(run, run.account.id)
+  await endpoint.put(node.client, hook.url)
+  await run.work()
+  const load = sendPaced(15, letters('rotated', 120, dice), () => node)
+  for (const change of [() => endpoint.rotate(node.client), () => endpoint.put(node.client, other.url)]) {
+    await sleep(2_000)
+    await change()
+  }
+  await sleep(2_000)
+  await endpoint.rotate(node.client)
+  await load
+  expect(await run.verdict()).toEqual([])
+  expect([...states().keys()]).toEqual(['acknowledged'])
+  const signers = new Set(run.posts().map(({ headers }) => (headers['service-signature-previous'] ? 2 : 1)))
+  expect(signers).toEqual(new Set([1, 2]))
+}, 120_000)
+
+const HOSTILE: Answer[] = [
+  { fault: 'hang' },
+  { fault: 'drip_head' },
+  { fault: 'drip_body' },
+  { fault: 'endless_body' },
+  { fault: 'endless_interim' },
+  { fault: 'huge_head' },
+  { fault: 'garbage' },
+  { fault: 'reset' },
+  { status: 301, headers: { location: 'http://127.0.0.1:1/' } },
+  { status: 204 },
+]
+
+test('hostile receivers beside good ones: all that is for the good ones is acknowledged at its first attempt, and soon', async () => {
+  const dice = diceFor('hostile')
+  const node = await run.start()
+  await run.work()
+  const accounts = []
+  for (const answer of [...HOSTILE, {}, {}]) {
+    const { id, key } = await run.openAccount()
+    const hook = await run.openHook(() => answer)
+    const client = createClient({ node: node.name, url: node.api.url, key }, run.logs.requests)
+    await endpointOf(run, id).put(client, hook.url)
+    accounts.push({ id, client, hook })
+  }
+  const good = accounts.slice(HOSTILE.length)
+  await Promise.all(
+    accounts.map(({ client }, i) => sendPaced(4, letters(`hostile-${i}`, 30, dice), () => ({ ...node, client }))),
+  )
+  expect(await run.verdict()).toEqual([])
+  const { dispatches, attempts } = run.logs.database.at(-1)!.webhooks!
+  const goodIds = good.map(({ id }) => id)
+  const theirs = new Map(dispatches.filter(({ account }) => goodIds.includes(account)).map((row) => [row.id, row]))
+  const outcomes = attempts.filter(({ dispatch }) => theirs.has(dispatch)).map(({ outcome }) => outcome)
+  expect(new Set(outcomes)).toEqual(new Set(['acked']))
+  const firsts = run.posts().filter((post) => good.some(({ hook }) => hook.url === post.url))
+  expect(new Set(firsts.map(attemptOf))).toEqual(new Set([1]))
+  const lateMs = firsts
+    .map(({ headers, arrivedMs }) => arrivedMs - theirs.get(headers['service-dispatch-id']!)!.createdMs)
+    .sort((a, b) => a - b)
+  const [median, p99] = [0.5, 0.99].map((part) => Math.round(lateMs[Math.floor(lateMs.length * part)]!))
+  console.log('good ones', { events: lateMs.length, median, p99 })
+  expect(lateMs.length).toBe(theirs.size)
+  expect(p99).toBeLessThan(1_000)
+  for (const { client } of accounts) client.close()
+}, 180_000)

@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client, Connection } from '@temporalio/client'
+import { afterEach, expect, test } from 'vitest'
+import { showId } from '../../../server/db/ids.ts'
+import { letters } from '../letters.ts'
+import { tally } from '../load.ts'
+import type { Node } from '../node.ts'
+import { diceFor } from '../seed.ts'
+import { sendPaced } from './load.ts'
+import { attemptOf, mixed } from './receivers.ts'
+import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
+
+let run: WebhookWorld
+afterEach(() => run.stop())
+
+interface Outage {
+  name: string
+  begin(run: WebhookWorld): unknown
+  end(run: WebhookWorld): unknown
+}
+
+const OUTAGES: Outage[] = [
+  { name: 'stopped', begin: ({ temporal }) => temporal.stop(), end: ({ temporal }) => temporal.start() },
+  { name: 'paused', begin: ({ temporal }) => temporal.pause(), end: ({ temporal }) => temporal.resume() },
+]
+
+test.each(OUTAGES)(
+  'Temporal $name for 20 s at 20 sends a second: no send and no first attempt notices, the rest is made up for',
+  async (outage) => {
+    const dice = diceFor(outage.name)
+    run = await startWebhookWorld()
+    const hook = await run.openHook(() => ({ status: dice.chance(0.9) ? 200 : 503 }))
+    const node = await run.start()
+    await endpointOf(run, run.account.id).put(node.client, hook.url)
+    await run.work()
+    const load = sendPaced(20, letters(`away-${outage.name}`, 500, dice), () => node)
+    await sleep(2_000)
+    await outage.begin(run)
+    const awayMs = Date.now()
+    await sleep(10_000)
+    expect(await readiness(node)).toMatchObject({ status: 200, body: { checks: { temporal: 'degraded' } } })
+    await run.snapshot()
+    await sleep(10_000)
+    const backMs = Date.now()
+    await outage.end(run)
+    await load
+    const counts = tally(run.logs.requests)
+    expect(counts).not.toHaveProperty('500')
+    expect(counts).not.toHaveProperty('lost')
+    const lateMs = await firstAttempts(run, awayMs, backMs)
+    const [median, p99] = [0.5, 0.99].map((part) => Math.round(lateMs[Math.floor(lateMs.length * part)]!))
+    console.log(outage.name, { ...counts, events: lateMs.length, median, p99, last: lateMs.at(-1) })
+    expect(lateMs.length).toBeGreaterThan(500)
+    expect(p99).toBeLessThan(1_500)
+    expect(lateMs.at(-1)).toBeLessThan(5_000)
+    expect(await run.verdict()).toEqual([])
+    expect(await readiness(node)).toMatchObject({ status: 200, body: { checks: { temporal: 'ok' } } })
+  },
+  180_000,
+)
+
+async function readiness(node: Node) {
+  const { status, body } = await node.client.get('/readyz')
+  return { status, body }
+}
+
+/** How long after their events the first attempts of that time arrived, the latest last. */
+async function firstAttempts({ sql, webhooks }: WebhookWorld, fromMs: number, toMs: number): Promise<number[]> {
+  const events = await sql`
+    select id, (extract(epoch from created_at) * 1000)::float8 as ms from events
+    where created_at between ${new Date(fromMs)} and ${new Date(toMs)}`
+  const firsts = webhooks.posts.filter((post) => attemptOf(post) === 1)
+  const arrivedMs = new Map(firsts.map((post) => [post.headers['service-event-id'], post.arrivedMs]))
+  const late = events.map(({ id, ms }) => (arrivedMs.get(showId('evt', id)) ?? Number.POSITIVE_INFINITY) - ms)
+  return late.sort((a, b) => a - b)
+}
+
+test('Temporal loses its history: every stored event ends, those that wait with a workflow of their own again', async () => {
+  const dice = diceFor('lost history')
+  run = await startWebhookWorld({ scheduleMs: [0, 300, 3_000, 3_000] })
+  const hook = await run.openHook(mixed(dice))
+  const node = await run.start()
+  await endpointOf(run, run.account.id).put(node.client, hook.url)
+  await run.work()
+  const load = sendPaced(20, letters('forgotten', 100, dice), () => node)
+  await sleep(4_000)
+  await run.temporal.forget()
+  await load
+  const lost = await waitingWithWorkflow(run)
+  expect(lost).toBeGreaterThan(20)
+  await reviveOverdue(run)
+  expect(await run.verdict()).toEqual([])
+  await expectEnds(run)
+}, 120_000)
+
+test('workflows terminated by hand: what waits is taken on by others', async () => {
+  const dice = diceFor('terminated')
+  run = await startWebhookWorld({ scheduleMs: [0, 300, 3_000, 3_000] })
+  const hook = await run.openHook((_, attempt) => ({ status: attempt < 4 ? 503 : 200 }))
+  const node = await run.start()
+  await endpointOf(run, run.account.id).put(node.client, hook.url)
+  await run.work()
+  await sendPaced(20, letters('terminated', 20, dice), () => node)
+  await sleep(4_000)
+  const connection = await Connection.connect({ address: run.temporal.address })
+  const client = new Client({ connection })
+  const rows = await run.sql`select distinct workflow_id as id from open_dispatches where handed_over_at is not null`
+  for (const { id } of rows) await client.workflow.getHandle(id).terminate('by hand')
+  await connection.close()
+  expect(rows.length).toBeGreaterThan(0)
+  await reviveOverdue(run)
+  expect(await run.verdict()).toEqual([])
+  await expectEnds(run)
+}, 120_000)
+
+async function waitingWithWorkflow({ sql }: WebhookWorld): Promise<number> {
+  const [row] = await sql`select count(*)::int as waiting from open_dispatches where handed_over_at is not null`
+  return row!.waiting
+}
+
+/** As if two minutes had passed since what waits was due, and nobody had come. */
+async function reviveOverdue({ sql }: WebhookWorld): Promise<void> {
+  await sleep(3_500)
+  const revived = await sql`
+    update open_dispatches set due_at = due_at - interval '2 minutes', looked_at = null
+    where handed_over_at is not null and due_at < clock_timestamp() returning id`
+  expect(revived.length).toBeGreaterThan(0)
+}
+
+async function expectEnds({ sql, logs }: WebhookWorld): Promise<void> {
+  const { dispatches } = logs.database.at(-1)!.webhooks!
+  expect(dispatches.filter(({ next }) => next !== undefined)).toEqual([])
+  const [row] = await sql`select count(*)::int as again from dispatches where workflow_id like '%-r'`
+  expect(row!.again).toBeGreaterThan(0)
+}
