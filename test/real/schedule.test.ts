@@ -1,0 +1,100 @@
+import { TestWorkflowEnvironment } from '@temporalio/testing'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId, showId } from '../../server/db/ids.ts'
+import type { DeliverOnce } from '../../server/webhooks/deliver-once.ts'
+import { createActivities } from '../../workflows/activities.ts'
+import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
+import { RETRY_SCHEDULE } from '../../workflows/retry-schedule.ts'
+import { TASK_QUEUES } from '../../workflows/start.ts'
+import { bundleWorkflows, runWorkers } from '../../workflows/workers.ts'
+import { quiet } from '../workflows/world.ts'
+import { timeSkippingServer } from './time-skipping.ts'
+
+// The true schedule, in a Temporal in which hours pass in no time.
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+let environment: TestWorkflowEnvironment
+const stopping = new AbortController()
+let working: Promise<void>
+let deliverOnce: DeliverOnce
+beforeAll(async () => {
+  quiet()
+  const path = await timeSkippingServer()
+  environment = await TestWorkflowEnvironment.createTimeSkipping({
+    server: { executable: { type: 'existing-path', path } },
+  })
+  const DELIVERY_STATUS_KEYWORD = { DeliveryStatus: 2 }
+  await environment.connection.operatorService.addSearchAttributes({ searchAttributes: DELIVERY_STATUS_KEYWORD })
+  working = runWorkers({
+    connection: environment.nativeConnection,
+    namespace: 'default',
+    workflowBundle: await bundleWorkflows(),
+    activities: createActivities({
+      deliverOnce: (attempt) => deliverOnce(attempt),
+      finishDispatches: async () => {},
+      dropExpired: async () => [],
+      failed: (error) => console.error(error),
+      stopping: stopping.signal,
+    }),
+    stopping: stopping.signal,
+  })
+})
+afterAll(async () => {
+  stopping.abort()
+  await working
+  await environment?.teardown()
+})
+
+/** Minutes after its start at which a delivery makes its attempts, and how it ends. */
+async function attemptsOf(answer: (number: number, madeBefore: number) => ReturnType<DeliverOnce>) {
+  const minutes: number[] = []
+  const startMs = await environment.currentTimeMs()
+  deliverOnce = async ({ number }) => {
+    minutes.push(Math.round(((await environment.currentTimeMs()) - startMs) / 100 / 6) / 100)
+    return answer(number, minutes.length - 1)
+  }
+  const dispatchId = showId('dsp', newId(Date.now()))
+  const summary = await environment.client.workflow.execute<typeof deliverWebhooks>('deliverWebhooks', {
+    workflowId: `webhook-${dispatchId}-1`,
+    taskQueue: TASK_QUEUES.original,
+    args: [
+      {
+        endpoint: 'hooks.example.com',
+        scheduleMs: RETRY_SCHEDULE.map(({ delayMs }) => delayMs),
+        deadlineMs: startMs + 24 * HOUR_MS,
+        rounds: [{ dispatchIds: [dispatchId], attempt: 1, dueMs: startMs }],
+      },
+    ],
+  })
+  return { minutes, summary }
+}
+
+const failed = async () => ({ state: 'failed', outcome: 'not_200', statusCode: 503 }) as const
+
+test('six attempts: at once, and 1, 5, 15, 60 and 360 minutes after the failure before', async () => {
+  const { minutes, summary } = await attemptsOf(failed)
+  const whole = minutes.map((minute) => Math.round(minute))
+  expect(whole).toEqual([0, 1, 6, 21, 81, 441])
+  expect(summary).toMatchObject({ exhausted: 1 })
+})
+
+test('an endpoint without a free place is asked again after 5 s doubling to 2 minutes, give or take half, and keeps its attempts', async () => {
+  const { minutes, summary } = await attemptsOf(async (_, before) => (before < 9 ? { state: 'not_due' } : failed()))
+  expect(summary).toMatchObject({ exhausted: 1 })
+  const waits = minutes.slice(1, 10).map((minute, index) => (minute - minutes[index]!) * 60)
+  for (const [index, wait] of waits.entries()) {
+    const backOff = Math.min(5 * 2 ** index, 120)
+    expect(wait).toBeGreaterThan(backOff * 0.5 - 2)
+    expect(wait).toBeLessThan(backOff * 1.5 + 3)
+  }
+  expect(minutes).toHaveLength(9 + 6)
+})
+
+test('an endpoint that never has a place is given up when the window of 24 hours is over', async () => {
+  const { minutes, summary } = await attemptsOf(async () => ({ state: 'not_due' }))
+  expect(summary).toMatchObject({ exhausted: 1 })
+  expect(minutes.at(-1)).toBeGreaterThan(24 * 60 - 4)
+  expect(minutes.at(-1)).toBeLessThanOrEqual(24 * 60)
+})
