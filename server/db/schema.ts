@@ -81,9 +81,21 @@ export const domains = pgTable(
     verifiedAt: at('verified_at'),
     /** Whether the daily volume is limited in the days after `verified_at`. */
     warmsUp: boolean('warms_up').notNull().default(true),
+    /** Whether its mail may only leave over TLS with a valid certificate. */
+    requiresTls: boolean('requires_tls').notNull().default(false),
+    /** What DNS had at the last check, by record: see verify.ts. */
+    checks: json(),
+    checkedAt: at('checked_at'),
+    /** When DNS is asked again; null when an operator vouches for the domain. */
+    nextCheckAt: at('next_check_at'),
+    /** The first of the checks that fail since the last one that passed. */
+    failingSince: at('failing_since'),
   },
   (t) => [
     uniqueIndex('domains_account_name').on(t.accountId, t.name),
+    // A name that is verified belongs to one account.
+    uniqueIndex('domains_verified_name').on(t.name).where(sql`status = 'verified'`),
+    index('domains_next_check').on(t.nextCheckAt).where(sql`next_check_at is not null`),
     check('domains_status', oneOf('status', ['pending', 'verified', 'failed', 'lapsed'])),
   ],
 )
@@ -101,11 +113,18 @@ export const dkimKeys = pgTable(
     privateKey: bytea('private_key').notNull(),
     /** SPKI DER. */
     publicKey: bytea('public_key').notNull(),
+    /** `next`: shown, and not signed with until its record is seen. `retired`: not signed with any more, and still published. */
+    state: text({ enum: ['next', 'active', 'retired'] })
+      .notNull()
+      .default('active'),
+    /** Of a retired key: when its record may go, and the key does. */
+    retiresAt: at('retires_at'),
     createdAt: at('created_at').notNull().defaultNow(),
   },
   (t) => [
     uniqueIndex('dkim_keys_selector').on(t.domainId, t.selector),
     check('dkim_keys_algorithm', oneOf('algorithm', ['rsa', 'ed25519'])),
+    check('dkim_keys_state', oneOf('state', ['next', 'active', 'retired'])),
   ],
 )
 
@@ -420,6 +439,31 @@ export const suppressionStrikes = pgTable(
   ],
 )
 
+/** What came back later: it never changes the state of a message. Kept for 90 days. */
+export const feedback = pgTable(
+  'feedback',
+  {
+    id: uuid().primaryKey(),
+    messageId: uuid('message_id').notNull(),
+    accountId: uuid('account_id').notNull(),
+    /** As the message has it. */
+    recipient: text().notNull(),
+    kind: text({ enum: ['bounce', 'complaint'] }).notNull(),
+    /** Of a bounce. */
+    reason: text(),
+    /** What the report says in words. */
+    detail: text(),
+    reportedAt: at('reported_at').notNull().defaultNow(),
+  },
+  (t) => [
+    // A report that comes twice is one.
+    uniqueIndex('feedback_report').on(t.messageId, sql`lower(recipient)`, t.kind),
+    index('feedback_reported').on(t.reportedAt),
+    check('feedback_kind', oneOf('kind', ['bounce', 'complaint'])),
+    check('feedback_reason', oneOf('reason', REASONS)),
+  ],
+)
+
 /** Emails of a domain that warms up, by the UTC day. */
 export const warmUps = pgTable(
   'warm_ups',
@@ -456,7 +500,13 @@ export const breakers = pgTable(
   ],
 )
 
-export const STATS_COUNTS: readonly string[] = ['delivered', ...REASONS, 'complaints', ...LATENCY_COLUMNS]
+export const STATS_COUNTS: readonly string[] = [
+  'delivered',
+  ...REASONS,
+  'complaints',
+  'late_bounces',
+  ...LATENCY_COLUMNS,
+]
 
 /**
  * Statistics by the hour, kept in the commit of the outcome: one row for all of a domain (empty tenant) and one for each tenant.

@@ -10,7 +10,9 @@ const isCounted = (column: string) => {
   if (bucket >= 0) return `status <> 'rejected' and bucket = ${bucket}`
   return column === 'delivered' ? `status = 'delivered'` : `reason = '${column}'`
 }
-const COUNTED = STATS_COUNTS.filter((column) => column !== 'complaints')
+/** What comes back later is counted when it does. */
+const LATER = ['complaints', 'late_bounces']
+const COUNTED = STATS_COUNTS.filter((column) => !LATER.includes(column))
 
 /** `shard` is SQL: commits with different ones do not wait for each other. */
 export const intoStatistics = (shard: string) => `
