@@ -40,9 +40,9 @@ export interface Summary {
 }
 
 /** Attempts these dispatches, or all, at once. It is their next attempt, made early. */
-export const retryNow = defineSignal<[dispatchIds?: string[]]>('retryNow')
+export const retryNow = defineSignal<[dispatchIds?: string[] | string]>('retryNow')
 /** Ends these dispatches, or all, without a further attempt. */
-export const cancel = defineSignal<[dispatchIds?: string[]]>('cancel')
+export const cancel = defineSignal<[dispatchIds?: string[] | string]>('cancel')
 export const state = defineQuery<Pick<Delivery, 'rounds' | 'lastAnswer' | 'summary'>>('state')
 
 const FIRST_BACK_OFF_MS = 5_000
@@ -69,11 +69,11 @@ export async function deliverWebhooks(delivery: Delivery): Promise<Summary> {
   setHandler(state, () => ({ rounds, lastAnswer, summary }))
   setHandler(retryNow, (dispatchIds) => {
     signals++
-    rounds = hasten(rounds, running, dispatchIds)
+    rounds = hasten(rounds, running, named(dispatchIds))
   })
-  setHandler(cancel, (dispatchIds = idsOf(rounds)) => {
+  setHandler(cancel, (dispatchIds) => {
     signals++
-    for (const id of dispatchIds) cancelled.add(id)
+    for (const id of named(dispatchIds) ?? idsOf(rounds)) cancelled.add(id)
   })
 
   try {
@@ -86,11 +86,10 @@ export async function deliverWebhooks(delivery: Delivery): Promise<Summary> {
     }
   } catch (error) {
     // The workflow itself was cancelled, in Temporal's UI.
-    if (isCancellation(error)) await end(rounds, 'cancelled')
+    if (isCancellation(error)) await end(rounds, 'cancelled').then(showEnd)
     throw error
   }
-  upsertSearchAttributes([{ key: DELIVERY_STATUS, value: statusOf(summary) }])
-  setCurrentDetails(ending(summary))
+  showEnd()
   return summary
 
   /** Until the attempt is due, or a signal changes what comes next. */
@@ -135,6 +134,16 @@ export async function deliverWebhooks(delivery: Delivery): Promise<Summary> {
     await CancellationScope.nonCancellable(() => finishDispatches({ dispatchIds, as }))
     summary[as] += dispatchIds.length
   }
+
+  function showEnd(): void {
+    upsertSearchAttributes([{ key: DELIVERY_STATUS, value: statusOf(summary) }])
+    setCurrentDetails(ending(summary))
+  }
+}
+
+/** A signal may be typed by a person: one id instead of a list, nothing for all. */
+function named(dispatchIds: string[] | string | null | undefined): string[] | undefined {
+  return dispatchIds === null || dispatchIds === undefined ? undefined : [dispatchIds].flat()
 }
 
 /** These dispatches, or all, are due now, but for those whose attempt is being made. */

@@ -1,6 +1,6 @@
 import { WorkflowFailedError } from '@temporalio/client'
 import { afterAll, beforeAll, expect, test as inTurn } from 'vitest'
-import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
+import { DELIVERY_STATUS, SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { acked, createWorld, http, until, type World, waitsFor } from './world.ts'
 
@@ -64,7 +64,7 @@ test('a workflow begins with the attempt it is given, when that is due', async (
 })
 
 test('an attempt that the window does not allow any more is not made', async () => {
-  const deadlineMs = Date.now() + 2_000
+  const deadlineMs = Date.now() + 20_000
   const { handle, calls, ended } = await world.deliver(() => http(503), {
     scheduleMs: [0, 100, LATER_MS, 100],
     deadlineMs,
@@ -158,12 +158,31 @@ test('cancel of some dispatches lets the others go on, also while their attempt 
   expect(ended).toEqual({ 0: 'cancelled' })
 })
 
+test('a signal as a person types it does what it says, and one that makes no sense does nothing', async () => {
+  const delivery = await world.deliver(({ number }) => (number === 2 ? acked : http(503)), {
+    dispatches: 3,
+    scheduleMs: [0, LATER_MS],
+  })
+  const { handle, shownIds, ended } = delivery
+  await waitsFor(delivery, 2)
+  for (const nonsense of [{}, 7, [null], [{ id: shownIds[0] }], '']) {
+    await handle.signal('retryNow', nonsense)
+    await handle.signal('cancel', nonsense)
+  }
+  await handle.signal('cancel', shownIds[0])
+  await handle.signal('retryNow', shownIds[1])
+  await handle.signal('retryNow', null)
+  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 2, cancelled: 1 })
+  expect(ended).toEqual({ 0: 'cancelled' })
+})
+
 test('cancelling the workflow itself ends its dispatches too', async () => {
   const { handle, calls, ended } = await world.deliver(() => http(503), { scheduleMs: [0, LATER_MS] })
   await until(() => calls.length === 1)
   await handle.cancel()
   await expect(handle.result()).rejects.toThrow(WorkflowFailedError)
-  expect((await handle.describe()).status.name).toBe('CANCELLED')
+  const { status, typedSearchAttributes } = await handle.describe()
+  expect([status.name, typedSearchAttributes.get(DELIVERY_STATUS)]).toEqual(['CANCELLED', 'cancelled'])
   expect(ended).toEqual({ 0: 'cancelled' })
 })
 

@@ -1,0 +1,119 @@
+import { createSecureServer, type ServerHttp2Stream } from 'node:http2'
+import { connect } from 'node:net'
+import { createServer, type TLSSocket } from 'node:tls'
+import { NativeConnection } from '@temporalio/worker'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { TemporalConfig } from '../../server/config.ts'
+import { connectionOptions, lazyConnection } from '../../workflows/connection.ts'
+import { AUTHORITY, CERTIFICATE, WEAK_CERTIFICATE } from '../harness/certificates.ts'
+import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { quiet, until } from './world.ts'
+
+// Temporal as it stands in production: behind TLS that asks for a certificate of ours.
+
+let temporal: TestTemporal
+let config: TemporalConfig
+const shown: string[] = []
+const server = createServer({
+  ...CERTIFICATE,
+  ca: AUTHORITY,
+  requestCert: true,
+  rejectUnauthorized: true,
+  ALPNProtocols: ['h2'],
+})
+beforeAll(async () => {
+  quiet()
+  temporal = await startTemporal()
+  server.on('secureConnection', (socket: TLSSocket) => {
+    shown.push(`${socket.servername} ${socket.getPeerCertificate().subject.CN}`)
+    const behind = connect(temporal.port, '127.0.0.1')
+    socket.pipe(behind).pipe(socket)
+    for (const end of [socket, behind]) end.on('error', () => {})
+  })
+  server.on('tlsClientError', () => {})
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  config = {
+    address: `127.0.0.1:${(server.address() as { port: number }).port}`,
+    namespace: 'default',
+    apiKey: 'a-key',
+    tls: { ca: AUTHORITY, client: CERTIFICATE, serverName: 'mx1.example.test' },
+  }
+  const direct = lazyConnection({ ...config, address: temporal.address, tls: undefined, apiKey: undefined })
+  await until(() =>
+    direct.workflowService.getSystemInfo({}).then(
+      () => true,
+      () => false,
+    ),
+  )
+  await direct.close()
+})
+afterAll(async () => {
+  server.close()
+  await temporal?.stop()
+})
+
+async function answers(temporal: TemporalConfig): Promise<boolean> {
+  const connection = lazyConnection(temporal)
+  const asking = connection.withDeadline(Date.now() + 3_000, () => connection.workflowService.getSystemInfo({}))
+  return asking
+    .then(
+      () => true,
+      () => false,
+    )
+    .finally(() => connection.close())
+}
+
+test('calls reach a Temporal behind TLS, trust its authority alone and show the certificate of ours', async () => {
+  expect(await answers(config)).toBe(true)
+  expect(shown.at(-1)).toBe('mx1.example.test mx1.example.test')
+})
+
+test('so do workers', async () => {
+  const before = shown.length
+  const connection = await NativeConnection.connect(connectionOptions(config))
+  expect(shown.length).toBeGreaterThan(before)
+  await connection.close()
+})
+
+test('a Temporal that is not who it should be is not talked to', async () => {
+  const before = shown.length
+  expect(await answers({ ...config, tls: { ...config.tls!, serverName: 'temporal.example.test' } })).toBe(false)
+  expect(await answers({ ...config, tls: { ...config.tls!, ca: WEAK_CERTIFICATE.cert } })).toBe(false)
+  expect(await answers({ ...config, tls: { ...config.tls!, ca: undefined } })).toBe(false)
+  expect(shown.length).toBe(before)
+})
+
+test('the key for its API goes with every call', async () => {
+  const keys: unknown[] = []
+  const stranger = createSecureServer(CERTIFICATE).on('stream', (stream: ServerHttp2Stream, headers) => {
+    keys.push(headers.authorization)
+    const unauthenticated = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '16' }
+    stream.respond(unauthenticated, { endStream: true })
+  })
+  await new Promise<void>((listening) => stranger.listen(0, '127.0.0.1', listening))
+  const address = `127.0.0.1:${(stranger.address() as { port: number }).port}`
+  expect(await answers({ ...config, address })).toBe(false)
+  await expect(NativeConnection.connect(connectionOptions({ ...config, address }))).rejects.toThrow()
+  stranger.close()
+  expect(new Set(keys)).toEqual(new Set(['Bearer a-key']))
+  expect(keys.length).toBeGreaterThan(1)
+})
+
+test('a connection whose first call met no server serves once there is one', async () => {
+  const { port } = temporal
+  await temporal.stop()
+  const plain = { ...config, address: `127.0.0.1:${port}`, tls: undefined, apiKey: undefined }
+  const connection = lazyConnection(plain)
+  const call = () => connection.withDeadline(Date.now() + 5_000, () => connection.workflowService.getSystemInfo({}))
+  await expect(call()).rejects.toThrow()
+  temporal = await startTemporal({ port })
+  await until(
+    () =>
+      call().then(
+        () => true,
+        () => false,
+      ),
+    6_000,
+  )
+  await connection.close()
+})
