@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
+import { readVariables } from '../../server/config.ts'
 import { POST_LIMITS } from '../../server/webhooks/post.ts'
 import { POST_MS } from '../../workflows/limits.ts'
 import { RETRY_SCHEDULE } from '../../workflows/retry-schedule.ts'
@@ -75,6 +76,11 @@ test('the schedule is the one of the specification', () => {
     '6 6 hours',
   ])
   expect(RETRY_SCHEDULE.map(({ delayMs }) => delayMs / 60_000)).toEqual([0, 1, 5, 15, 60, 360])
+})
+
+test('it is what a configuration has that says nothing else', () => {
+  const read = readVariables({}, ['webhookSchedule'])
+  expect(read).toEqual({ variables: { webhookSchedule: RETRY_SCHEDULE.map(({ delayMs }) => delayMs) } })
 })
 
 test('the time that an attempt is given fits the limits of a POST', () => {
