@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { bundleWorkflowCode, NativeConnection, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
+import { promisify } from 'node:util'
+import { NativeConnection, Worker } from '@temporalio/worker'
 import type { TemporalConfig } from '../server/config.ts'
 import { inTime } from '../server/db/in-time.ts'
 import type { Activities } from './activities.ts'
@@ -8,19 +10,23 @@ import { CALL_MS, connectionOptions } from './connection.ts'
 import { ACTIVITY_SLOTS, POST_MS } from './limits.ts'
 import { TASK_QUEUES } from './start.ts'
 
+export interface Bundle {
+  code: string
+}
+
+const BUNDLER = fileURLToPath(new URL('bundle.ts', import.meta.url))
+const MAX_BUNDLE_OCTETS = 16_000_000
+
 /** The code of the workflows as the workers run it, apart from everything else. Made in about a second. */
-export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
-  const quiet = () => {}
-  return bundleWorkflowCode({
-    workflowsPath: fileURLToPath(new URL('workflows.ts', import.meta.url)),
-    logger: { log: quiet, trace: quiet, debug: quiet, info: quiet, warn: console.warn, error: console.error },
-  })
+export async function bundleWorkflows(): Promise<Bundle> {
+  const { stdout } = await promisify(execFile)(process.execPath, [BUNDLER], { maxBuffer: MAX_BUNDLE_OCTETS })
+  return { code: stdout }
 }
 
 export interface WorkersParts {
   connection: NativeConnection
   namespace: string
-  workflowBundle: WorkflowBundleWithSourceMap
+  workflowBundle: Bundle
   activities: Activities
   /** Lets the activities in progress end, for as long as a POST may take, and takes no more. */
   stopping: AbortSignal

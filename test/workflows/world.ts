@@ -1,5 +1,5 @@
 import { WorkflowClient, type WorkflowHandle } from '@temporalio/client'
-import { DefaultLogger, NativeConnection, Runtime, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { newId, showId } from '../../server/db/ids.ts'
 import type { Attempt, Made } from '../../server/webhooks/deliver-once.ts'
 import type { Group } from '../../server/webhooks/workflows.ts'
@@ -51,7 +51,7 @@ export function quiet(): void {
 }
 
 /** Workers on a Temporal that runs. `close` lets them end. */
-export async function createWorld(address: string, workflowBundle?: WorkflowBundleWithSourceMap) {
+export async function createWorld(address: string) {
   quiet()
   const deliveries = new Map<string, { index: number; script: Script; delivery: Delivery }>()
   const faults: unknown[] = []
@@ -86,7 +86,7 @@ export async function createWorld(address: string, workflowBundle?: WorkflowBund
   const working = runWorkers({
     connection: native,
     namespace: 'default',
-    workflowBundle: workflowBundle ?? (await bundleWorkflows()),
+    workflowBundle: await bundleWorkflows(),
     activities,
     stopping: stopping.signal,
   })
