@@ -1,14 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { temporal } from '@temporalio/proto'
 import { Worker } from '@temporalio/worker'
-import { expect, test } from 'vitest'
-import { bundleWorkflows } from '../../workflows/workers.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { type Bundle, bundleWorkflows } from '../../workflows/workers.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { quiet } from './world.ts'
 
 const { History } = temporal.api.history.v1
 const folder = new URL('histories/', import.meta.url)
 const files = readdirSync(folder)
+
+let workflowBundle: Bundle
+beforeAll(async () => {
+  quiet()
+  workflowBundle = await bundleWorkflows()
+})
 
 /** One event a line. */
 const historyOf = (lines: string) =>
@@ -28,16 +34,12 @@ test('there is a history of every outcome', () => {
 })
 
 test('workflows that run now go on under the code of today: every history replays', async () => {
-  quiet()
   const histories = files.map((file) => ({
     workflowId: file,
     history: historyOf(readFileSync(new URL(file, folder), 'utf8')),
   }))
   const replayed: unknown[] = []
-  for await (const { workflowId, error } of Worker.runReplayHistories(
-    { workflowBundle: await bundleWorkflows() },
-    histories,
-  )) {
+  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, histories)) {
     expect(error, workflowId).toBeUndefined()
     replayed.push(workflowId)
   }
@@ -45,8 +47,7 @@ test('workflows that run now go on under the code of today: every history replay
 })
 
 test('a history that the code does not follow is found out', async () => {
-  quiet()
   const changed = readFileSync(new URL('exhausted.jsonl', folder), 'utf8').replaceAll('"finishDispatches"', '"renamed"')
-  const replay = Worker.runReplayHistory({ workflowBundle: await bundleWorkflows() }, historyOf(changed))
+  const replay = Worker.runReplayHistory({ workflowBundle }, historyOf(changed))
   await expect(replay).rejects.toThrow(/finishDispatches|Nondeterminism/i)
 })
