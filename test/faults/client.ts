@@ -20,14 +20,13 @@ export interface Answer {
   body: unknown
 }
 
-const FROM = 'Verdict <hello@example.test>'
-
 /** A caller with as many kept connections as it has calls at a time. Every send goes into the log. */
 export function createClient(
-  { node, url, key }: { node: string; url: string; key: string },
+  { node, url, key, domain = 'example.test' }: { node: string; url: string; key: string; domain?: string },
   log: ClientEntry[],
 ): Client {
   const agent = new http.Agent({ keepAlive: true })
+  const from = `Verdict <hello@${domain}>`
   const running = new Set<ClientEntry>()
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
 
@@ -36,7 +35,7 @@ export function createClient(
     log.push(entry)
     running.add(entry)
     try {
-      const body = JSON.stringify({ from: FROM, subject: request, to, text })
+      const body = JSON.stringify({ from, subject: request, to, text })
       const more = key === undefined ? {} : { 'idempotency-key': key }
       const answer = await call('POST', '/api/v1/emails/send', { body, more, leaveAfterMs })
       Object.assign(entry, { status: answer.status, body: answer.body })
@@ -57,7 +56,7 @@ export function createClient(
       log.push(entry)
       running.add(entry)
     }
-    const emails = letters.map(({ request, to, text }) => ({ from: FROM, subject: request, to, text }))
+    const emails = letters.map(({ request, to, text }) => ({ from, subject: request, to, text }))
     const ended = await call('POST', '/api/v1/emails/batch', {
       body: JSON.stringify({ emails }),
       more: { 'idempotency-key': key },

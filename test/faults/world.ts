@@ -10,6 +10,7 @@ import { SCOPES } from '../../server/access/scopes.ts'
 import { databaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
+import { showId } from '../../server/db/ids.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { startDns } from '../harness/dns.ts'
 import type { Script } from '../harness/exchanger.ts'
@@ -49,8 +50,8 @@ export async function startWorld(options: WorldOptions = {}) {
   const logs: Logs = { requests: [], mail: { named: [], dots: [] }, database: [], processes: [] }
   const database = options.database ?? (await testDatabase())
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
-  const openAnother = () => openAccount(database.db, ENCRYPTION_KEYS)
-  const account = await openAnother()
+  const openAnother = (domain: string) => openAccount(database.db, ENCRYPTION_KEYS, domain)
+  const account = await openAnother('example.test')
   const folder = await mkdtemp(join(tmpdir(), 'verdict-faults-'))
   const tiersFile = join(folder, 'tiers.json')
   await writeFile(tiersFile, JSON.stringify(options.limits ?? WITHOUT_LIMITS))
@@ -93,8 +94,11 @@ export async function startWorld(options: WorldOptions = {}) {
     while ((await openRows(sql)).length > 0 && performance.now() < deadline) await sleep(50)
     await settled?.()
     const read = new Map<string, ClientEntry['readBack']>()
+    const others = await sql`select id from messages where account_id <> ${account.id}`
+    const foreign = new Set(others.map(({ id }) => showId('msg', id)))
     for (const entry of logs.requests.filter(({ status }) => status === 200)) {
       const { message_id } = entry.body as { message_id: string }
+      if (foreign.has(message_id)) continue
       if (!read.has(message_id)) read.set(message_id, await readBack(node, message_id))
       entry.readBack = read.get(message_id)
     }
@@ -125,13 +129,13 @@ async function readBack(node: Node, message: string) {
   return { status, body }
 }
 
-/** An account with the verified domain `example.test` and a key for everything. */
-async function openAccount(db: Database, encryptionKeys: string): Promise<{ id: string; key: string }> {
+/** An account with a verified domain and a key for everything. */
+async function openAccount(db: Database, encryptionKeys: string, domain: string): Promise<{ id: string; key: string }> {
   const [id, key] = encryptionKeys.split(':') as [string, string]
   const clock = await databaseClock(db)
   const sealer = createSealer([{ id, key: Buffer.from(key, 'base64') }])
   const account = await createAccount(db, clock, 'Faults')
-  await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'example.test', status: 'verified' })
+  await createDomain({ db, sealer, clock }, { accountId: account.id, name: domain, status: 'verified' })
   const made = await createKey(db, clock, { accountId: account.id, name: 'faults', kind: 'live', scopes: SCOPES })
   clock.stop()
   return { id: account.id, key: made.key }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import type { Answer } from '../../harness/receiver.ts'
 import { createClient } from '../client.ts'
 import { letters } from '../letters.ts'
@@ -9,15 +9,13 @@ import { attemptOf } from './receivers.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
 
 let run: WebhookWorld
-beforeEach(async () => {
-  run = await startWebhookWorld()
-})
 afterEach(() => run.stop())
 
 const states = () => Map.groupBy(run.logs.database.at(-1)!.webhooks!.dispatches, ({ state }) => state)
 
 test('an endpoint deleted under load while attempts wait: they are cancelled, nothing is posted any more; a new one gets the rest', async () => {
   const dice = diceFor('deleted')
+  run = await startWebhookWorld()
   const hook = await run.openHook((_, attempt) => ({ status: attempt < 3 ? 503 : 200 }))
   const node = await run.start()
   const endpoint = endpointOf(run, run.account.id)
@@ -39,6 +37,7 @@ test('an endpoint deleted under load while attempts wait: they are cancelled, no
 
 test('a secret rotated and a URL changed while attempts wait: each is signed and sent as the endpoint is at that moment', async () => {
   const dice = diceFor('rotated')
+  run = await startWebhookWorld()
   const hook = await run.openHook((_, attempt) => ({ status: attempt < 3 ? 503 : 200 }))
   const other = await run.openHook(hook.answer)
   const node = await run.start()
@@ -74,19 +73,22 @@ const HOSTILE: Answer[] = [
 
 test('hostile receivers beside good ones: all that is for the good ones is acknowledged at its first attempt, and soon', async () => {
   const dice = diceFor('hostile')
+  // Each attempt at one that hangs takes 5 s.
+  run = await startWebhookWorld({ scheduleMs: [0, 300] })
   const node = await run.start()
   await run.work()
   const accounts = []
-  for (const answer of [...HOSTILE, {}, {}]) {
-    const { id, key } = await run.openAccount()
+  for (const [i, answer] of [...HOSTILE, {}, {}].entries()) {
+    const domain = `account-${i}.test`
+    const { id, key } = await run.openAccount(domain)
     const hook = await run.openHook(() => answer)
-    const client = createClient({ node: node.name, url: node.api.url, key }, run.logs.requests)
+    const client = createClient({ node: node.name, url: node.api.url, key, domain }, run.logs.requests)
     await endpointOf(run, id).put(client, hook.url)
     accounts.push({ id, client, hook })
   }
   const good = accounts.slice(HOSTILE.length)
   await Promise.all(
-    accounts.map(({ client }, i) => sendPaced(4, letters(`hostile-${i}`, 30, dice), () => ({ ...node, client }))),
+    accounts.map(({ client }, i) => sendPaced(2, letters(`hostile-${i}`, 15, dice), () => ({ ...node, client }))),
   )
   expect(await run.verdict()).toEqual([])
   const { dispatches, attempts } = run.logs.database.at(-1)!.webhooks!
@@ -102,6 +104,7 @@ test('hostile receivers beside good ones: all that is for the good ones is ackno
   const [median, p99] = [0.5, 0.99].map((part) => Math.round(lateMs[Math.floor(lateMs.length * part)]!))
   console.log('good ones', { events: lateMs.length, median, p99 })
   expect(lateMs.length).toBe(theirs.size)
-  expect(p99).toBeLessThan(1_000)
+  // Less than any time that a hostile one can take: 3 s to connect, 5 s to answer.
+  expect(lateMs.at(-1)).toBeLessThan(3_000)
   for (const { client } of accounts) client.close()
 }, 180_000)

@@ -7,7 +7,7 @@ import { tally } from '../load.ts'
 import type { Node } from '../node.ts'
 import { diceFor } from '../seed.ts'
 import { sendPaced } from './load.ts'
-import { attemptOf, mixed } from './receivers.ts'
+import { attemptOf } from './receivers.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
 
 let run: WebhookWorld
@@ -25,7 +25,7 @@ const OUTAGES: Outage[] = [
 ]
 
 test.each(OUTAGES)(
-  'Temporal $name for 20 s at 20 sends a second: no send and no first attempt notices, the rest is made up for',
+  'Temporal $name for 10 s at 20 sends a second: no send and no first attempt notices, the rest is made up for',
   async (outage) => {
     const dice = diceFor(outage.name)
     run = await startWebhookWorld()
@@ -33,14 +33,14 @@ test.each(OUTAGES)(
     const node = await run.start()
     await endpointOf(run, run.account.id).put(node.client, hook.url)
     await run.work()
-    const load = sendPaced(20, letters(`away-${outage.name}`, 500, dice), () => node)
+    const load = sendPaced(20, letters(`away-${outage.name}`, 250, dice), () => node)
     await sleep(2_000)
     await outage.begin(run)
     const awayMs = Date.now()
-    await sleep(10_000)
+    await sleep(5_000)
     expect(await readiness(node)).toMatchObject({ status: 200, body: { checks: { temporal: 'degraded' } } })
     await run.snapshot()
-    await sleep(10_000)
+    await sleep(5_000)
     const backMs = Date.now()
     await outage.end(run)
     await load
@@ -50,7 +50,7 @@ test.each(OUTAGES)(
     const lateMs = await firstAttempts(run, awayMs, backMs)
     const [median, p99] = [0.5, 0.99].map((part) => Math.round(lateMs[Math.floor(lateMs.length * part)]!))
     console.log(outage.name, { ...counts, events: lateMs.length, median, p99, last: lateMs.at(-1) })
-    expect(lateMs.length).toBeGreaterThan(500)
+    expect(lateMs.length).toBeGreaterThan(300)
     expect(p99).toBeLessThan(1_500)
     expect(lateMs.at(-1)).toBeLessThan(5_000)
     expect(await run.verdict()).toEqual([])
@@ -75,61 +75,40 @@ async function firstAttempts({ sql, webhooks }: WebhookWorld, fromMs: number, to
   return late.sort((a, b) => a - b)
 }
 
-test('Temporal loses its history: every stored event ends, those that wait with a workflow of their own again', async () => {
+test('workflows terminated by hand, and later all history lost: what waits is taken on by others, and ends', async () => {
   const dice = diceFor('lost history')
-  run = await startWebhookWorld({ scheduleMs: [0, 300, 3_000, 3_000] })
-  const hook = await run.openHook(mixed(dice))
-  const node = await run.start()
-  await endpointOf(run, run.account.id).put(node.client, hook.url)
-  await run.work()
-  const load = sendPaced(20, letters('forgotten', 100, dice), () => node)
-  await sleep(4_000)
-  await run.temporal.forget()
-  await load
-  const lost = await waitingWithWorkflow(run)
-  expect(lost).toBeGreaterThan(20)
-  await reviveOverdue(run)
-  expect(await run.verdict()).toEqual([])
-  await expectEnds(run)
-}, 120_000)
-
-test('workflows terminated by hand: what waits is taken on by others', async () => {
-  const dice = diceFor('terminated')
   run = await startWebhookWorld({ scheduleMs: [0, 300, 3_000, 3_000] })
   const hook = await run.openHook((_, attempt) => ({ status: attempt < 4 ? 503 : 200 }))
   const node = await run.start()
   await endpointOf(run, run.account.id).put(node.client, hook.url)
   await run.work()
-  await sendPaced(20, letters('terminated', 20, dice), () => node)
-  await sleep(4_000)
-  const connection = await Connection.connect({ address: run.temporal.address })
-  const client = new Client({ connection })
-  const rows = await run.sql`select distinct workflow_id as id from open_dispatches where handed_over_at is not null`
-  for (const { id } of rows) await client.workflow.getHandle(id).terminate('by hand')
-  await connection.close()
-  expect(rows.length).toBeGreaterThan(0)
-  await reviveOverdue(run)
+  const losses = [() => terminateAll(run), () => run.temporal.forget()]
+  for (const [i, lose] of losses.entries()) {
+    await sendPaced(20, letters(`lost-${i}`, 20, dice), () => node)
+    await sleep(2_000)
+    await lose()
+    await reviveOverdue(run)
+  }
   expect(await run.verdict()).toEqual([])
-  await expectEnds(run)
+  const { dispatches } = run.logs.database.at(-1)!.webhooks!
+  expect(new Set(dispatches.map(({ state }) => state))).toEqual(new Set(['acknowledged']))
+  const [row] = await run.sql`select count(*)::int as again from dispatches where workflow_id like '%-r'`
+  expect(row!.again).toBeGreaterThan(20)
 }, 120_000)
 
-async function waitingWithWorkflow({ sql }: WebhookWorld): Promise<number> {
-  const [row] = await sql`select count(*)::int as waiting from open_dispatches where handed_over_at is not null`
-  return row!.waiting
+async function terminateAll({ sql, temporal }: WebhookWorld): Promise<void> {
+  const connection = await Connection.connect({ address: temporal.address })
+  const client = new Client({ connection })
+  const rows = await sql`select distinct workflow_id as id from open_dispatches where handed_over_at is not null`
+  for (const { id } of rows) await client.workflow.getHandle(id).terminate('by hand')
+  await connection.close()
 }
 
 /** As if two minutes had passed since what waits was due, and nobody had come. */
 async function reviveOverdue({ sql }: WebhookWorld): Promise<void> {
   await sleep(3_500)
-  const revived = await sql`
+  const overdue = await sql`
     update open_dispatches set due_at = due_at - interval '2 minutes', looked_at = null
     where handed_over_at is not null and due_at < clock_timestamp() returning id`
-  expect(revived.length).toBeGreaterThan(0)
-}
-
-async function expectEnds({ sql, logs }: WebhookWorld): Promise<void> {
-  const { dispatches } = logs.database.at(-1)!.webhooks!
-  expect(dispatches.filter(({ next }) => next !== undefined)).toEqual([])
-  const [row] = await sql`select count(*)::int as again from dispatches where workflow_id like '%-r'`
-  expect(row!.again).toBeGreaterThan(0)
+  expect(overdue.length).toBeGreaterThan(10)
 }

@@ -1,9 +1,9 @@
-import { answered, asked, type Point } from '../points.ts'
+import { answered, asked, type Point, RECORD } from '../points.ts'
 
 // Every point of an attempt at which a process can die, as it shows between it and its database.
 
 /** A first attempt, which needs no word that it begins. */
-export const FIRST = 'd.lease_until > clock_timestamp() +'
+const FIRST = 'd.lease_until > clock_timestamp() +'
 /** Any other. */
 const BEGIN = 'update open_dispatches d set started_at ='
 export const END = 'kept_attempts as'
@@ -13,21 +13,19 @@ const FINISH = 'delete from open_dispatches where id = any'
 /** The dispatches of a replay, before its workflow is started. */
 export const REPLAY = "'replay', now()"
 
-const around = (name: string, sql: string): Point[] => [
-  { name: `before ${name}`, is: asked(sql), act: 'reset' },
-  { name: `at ${name}, and nobody hears`, is: asked(sql) },
-  { name: `after ${name}`, is: answered(sql) },
-]
-
 export const WORKER_POINTS: Point[] = [
-  ...around('the workflow is assigned', ASSIGN),
-  { name: 'after the start of the workflow, before that is known', is: asked(HANDED_OVER), act: 'reset' },
-  ...around('the attempt begins', BEGIN),
-  ...around('it is written down how it ended', END),
-  ...around('the dispatch is over', FINISH),
+  { name: 'the workflow is assigned, and nobody hears', is: asked(ASSIGN) },
+  { name: 'the workflow is started, before that is written down', is: asked(HANDED_OVER), act: 'reset' },
+  { name: 'the attempt begins, before its POST', is: answered(BEGIN) },
+  { name: 'the POST is answered, before that is written down', is: asked(END), act: 'reset' },
+  { name: 'it is written down how the attempt ended, and nobody hears', is: asked(END) },
+  { name: 'before the dispatch is over', is: asked(FINISH), act: 'reset' },
+  { name: 'the dispatch is over, and nobody hears', is: asked(FINISH) },
 ]
 
 export const API_POINTS: Point[] = [
+  { name: 'right after the commit', is: answered(RECORD) },
   { name: 'before the first attempt', is: answered(FIRST) },
-  ...around('it is written down how the first attempt ended', END),
+  { name: 'the first attempt is answered, before that is written down', is: asked(END), act: 'reset' },
+  { name: 'it is written down how the first attempt ended, and nobody hears', is: asked(END) },
 ]
