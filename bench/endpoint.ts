@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { configure } from './load/endpoints.ts'
 import { startHttpLoad } from './load/http.ts'
-import { type Product, startProduct } from './load/product.ts'
+import { startProduct } from './load/product.ts'
 import { type Receiver, startReceiver } from './load/receiver.ts'
 import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
@@ -55,13 +56,6 @@ export async function run({ peer }: RunOptions): Promise<Report> {
     },
     bars: [atLeast('sends/s with an endpoint in terms of those without', ratio(pairs, 'perSecond'), 0.9)],
   }
-}
-
-export async function configure({ port, key }: Product, method: 'PUT' | 'DELETE', url?: string): Promise<void> {
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const body = url && JSON.stringify({ url })
-  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/webhook`, { method, headers, body })
-  if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`)
 }
 
 async function everyEventArrives(receiver: Receiver, events: number): Promise<void> {

@@ -16,6 +16,9 @@ const NAMES = [
   'limiter',
   'webhooks',
   'endpoint',
+  'storm',
+  'fair',
+  'temporal-away',
 ]
 
 const { values, positionals } = readArguments()

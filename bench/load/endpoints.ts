@@ -27,3 +27,15 @@ export async function makeEndpoints(place: Place, urls: readonly string[]): Prom
   await db.$client.end()
   return ids
 }
+
+/** Sets or removes the endpoint of the account that the product's key belongs to, over its API. */
+export async function configure(
+  { port, key }: { port: number; key: string },
+  method: 'PUT' | 'DELETE',
+  url?: string,
+): Promise<void> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const body = url && JSON.stringify({ url })
+  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/webhook`, { method, headers, body })
+  if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`)
+}

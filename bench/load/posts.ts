@@ -1,3 +1,4 @@
+import { machineMs } from './clock.ts'
 import { type Exchange, openExchange } from './http.ts'
 import { keepPace, type Pace } from './pace.ts'
 import { startWorker, type Worker, work } from './process.ts'
@@ -13,8 +14,9 @@ export interface PostsRun {
 }
 
 export interface Answered {
-  /** When the request was due, by the machine's clock. */
+  /** Both by the machine's clock. */
   dueMs: number
+  answeredMs: number
   status: number
   body: string
 }
@@ -26,7 +28,7 @@ export function startPosts(): Promise<Worker<PostsRun, Answered[]>> {
 
 async function load({ port, path, key, bodies, pace }: PostsRun): Promise<Answered[]> {
   const idle: Exchange[] = []
-  const answers: { status: number; body: string }[] = []
+  const answers: Omit<Answered, 'dueMs'>[] = []
   const head = [
     `POST ${path} HTTP/1.1`,
     'Host: 127.0.0.1',
@@ -39,7 +41,7 @@ async function load({ port, path, key, bodies, pace }: PostsRun): Promise<Answer
     const exchange = idle.pop() ?? openExchange(port)
     const body = bodies[number % bodies.length]!
     const answer = await exchange([Buffer.from(`${head}${Buffer.byteLength(body)}\r\n\r\n${body}`)])
-    answers[number] = { status: answer.status, body: answer.body }
+    answers[number] = { answeredMs: machineMs(), status: answer.status, body: answer.body }
     if (!answer.closes) idle.push(exchange)
   }
 

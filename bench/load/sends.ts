@@ -16,13 +16,17 @@ export function sendRun(
   { port, key }: Product,
   { bytes, connections, requests, keys, to = 'b@to.test' }: Sends,
 ): HttpRun {
-  const body = JSON.stringify({
+  return { port, key, path: '/api/v1/emails/send', body: sendBody(bytes, to), connections, requests, keys }
+}
+
+/** JSON of a send with so many bytes of text. */
+export function sendBody(bytes: number, to = 'b@to.test'): string {
+  return JSON.stringify({
     from: 'Bench <bench@example.test>',
     to,
     subject: 'Your order is on its way',
     text: `${'X'.repeat(78)}\r\n`.repeat(bytes / 80),
   })
-  return { port, key, path: '/api/v1/emails/send', body, connections, requests, keys }
 }
 
 /** Throws when anything else came back: a bench of failures measures nothing. */
