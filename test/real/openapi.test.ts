@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { messages } from '../../server/db/schema.ts'
+import { dispatches, messages, openDispatches } from '../../server/db/schema.ts'
+import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { openFolder } from './daemon.ts'
 import { startNsd } from './nsd.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
@@ -71,16 +73,24 @@ test(
 let account: Account
 let nsd: Awaited<ReturnType<typeof startNsd>>
 let product: Product
+let temporal: TestTemporal
 
-/** No name but the sender's exists in the only DNS there is: no mail can leave the machine. */
+/** No name but the sender's exists in the only DNS there is, and webhooks go to a proxy that is not there: nothing leaves the machine. */
 async function startProductWithoutInternet(): Promise<void> {
   account = await createSender(SENDER_DOMAIN)
   nsd = await startNsd({ '.': account.zone })
-  product = await startProduct(account, { DNS_SERVERS: nsd.address, SMTP_PORT: '1' })
+  temporal = await startTemporal()
+  product = await startProduct(account, {
+    DNS_SERVERS: nsd.address,
+    SMTP_PORT: '1',
+    TEMPORAL_ADDRESS: temporal.address,
+    WEBHOOK_PROXY: 'http://127.0.0.1:1',
+  })
 }
 
 afterAll(async () => {
   await product?.api.kill()
+  await temporal?.stop()
   await nsd?.stop()
   await account?.database.drop()
 })
@@ -89,22 +99,26 @@ const SIMULATED = ['delivered', 'mailbox_full', 'mailbox_does_not_exist', 'spam_
 
 /**
  * Values that lead further than invented ones. The document says in words what makes an address, a time, a file or a header good, and how
- * long anything may be: a request that fits the schema may still be refused, with 400. An id whose time has passed is 410. In a batch
+ * long anything may be: a request that fits the schema may still be refused, with 400. An id whose time has passed is 410; a replay without an endpoint is 409. In a batch
  * what is wrong with one message is told in a 200.
  */
-const configuration = (messageId: string) => `
+const configuration = (messageId: string, eventId: string) => `
 [checks.positive_data_acceptance]
-expected-statuses = ["2xx", 400, 401, 403, 404, 410]
+expected-statuses = ["2xx", 400, 401, 403, 404, 409, 410]
 [dictionaries.senders]
 values = ["orders@${SENDER_DOMAIN}", "Shop <orders@${SENDER_DOMAIN}>"]
 [dictionaries.recipients]
 values = ${JSON.stringify(SIMULATED.map((local) => `${local}@simulator.test`))}
 [dictionaries.messages]
 values = ["${messageId}"]
+[dictionaries.events]
+values = ["${eventId}"]
 [parameters]
 "body.from" = { dictionary = "senders", probability = 0.9 }
 "body.to" = { dictionary = "recipients", probability = 0.9 }
 "path.id" = { dictionary = "messages", probability = 0.5 }
+"path.message_id" = { dictionary = "messages", probability = 0.5 }
+"path.event_id" = { dictionary = "events", probability = 0.5 }
 [[operations]]
 include-path = "/api/v1/emails/batch"
 checks.negative_data_rejection.enabled = false
@@ -120,10 +134,19 @@ function withoutKeys(document: unknown): unknown {
   return document
 }
 
+async function setEndpoint(): Promise<void> {
+  const headers = { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' }
+  const body = '{"url":"https://hooks.example.com/email"}'
+  await fetch(`${product.api.url}/api/v1/webhook`, { method: 'PUT', headers, body }).catch(() => {})
+}
+
 test('schemathesis finds nothing against a running instance', async () => {
   await startProductWithoutInternet()
   const { body } = await product.send({ to: 'delivered@simulator.test' })
-  await writeFile(join(folder, 'schemathesis.toml'), configuration(body.message_id))
+  // Schemathesis deletes it again and again.
+  const setting = setInterval(() => void setEndpoint(), 500)
+  const { events } = await product.get(`/api/v1/events?message_id=${body.message_id}`)
+  await writeFile(join(folder, 'schemathesis.toml'), configuration(body.message_id, events[0].event_id))
   const python = join(folder, 'python', 'bin')
   const requirements = resolve('test/real/requirements.txt')
   const prepared = [
@@ -138,11 +161,16 @@ test('schemathesis finds nothing against a running instance', async () => {
   const key = `Authorization: Bearer ${account.key}`
   const options = ['--url', url, '--header', key, '--max-examples', '200', '--seed', '1', '--no-color']
   const { status, output } = await run(`${python}/schemathesis`, 'run', document, ...options)
+  clearInterval(setting)
   expect(status, output).toBe(0)
   const cases = Number(/Test cases:\s+(\d+) generated/.exec(output)?.[1])
   expect(cases).toBeGreaterThan(500)
   // It came further than the checks of the request.
   const sent = await account.database.db.$count(messages)
   expect(sent).toBeGreaterThan(20)
-  console.log(`schemathesis: ${cases} requests, ${sent} of them accepted as sends`)
+  // Those that wait, and those whose endpoint was deleted.
+  const counts = [openDispatches, dispatches].map((t) => account.database.db.$count(t, eq(t.kind, 'replay')))
+  const replayed = (await Promise.all(counts)).reduce((sum, count) => sum + count)
+  expect(replayed).toBeGreaterThan(5)
+  console.log(`schemathesis: ${cases} requests, ${sent} of them accepted as sends, ${replayed} as replays`)
 }, 400_000)
