@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Client } from 'undici'
+import type { Dial, NotDialled, Phases } from '../egress/dial.ts'
 import type { Destination } from '../egress/url.ts'
-import type { Dial, NotDialled, Phases } from './dial.ts'
 
 /** One socket, dialled to a vetted address, and the HTTP/1.1 client that speaks on it. */
 export interface Connection {

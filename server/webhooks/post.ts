@@ -1,9 +1,9 @@
+import { createDial, type NotDialled, type Phases } from '../egress/dial.ts'
+import type { Lookup } from '../egress/lookup.ts'
 import { createUrlGuard, type Destination } from '../egress/url.ts'
 import { createConnections, type Taken } from './connections.ts'
-import { createDial, type NotDialled, type Phases } from './dial.ts'
 import { excerptOf } from './excerpt.ts'
 import { type Answered, exchange, type Request, type Unanswered } from './exchange.ts'
-import type { Lookup } from './lookup.ts'
 
 export type PostOutcome =
   | 'acked'

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, expect, test, vi } from 'vitest'
-import { lookupWith } from '../../server/webhooks/lookup.ts'
+import { lookupWith } from '../../server/egress/lookup.ts'
 import { CERTIFICATE, RECEIVER_AUTHORITY } from '../harness/certificates.ts'
 import { ends, listening, posting, receiving, undo } from './posting.ts'
 

@@ -1,8 +1,8 @@
 import { connect, isIP, isIPv6, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { Destination } from '../egress/url.ts'
 import type { Lookup } from './lookup.ts'
 import { openTunnel } from './tunnel.ts'
+import type { Destination } from './url.ts'
 
 /** Milliseconds; what did not happen has none. */
 export interface Phases {

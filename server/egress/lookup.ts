@@ -8,7 +8,7 @@ interface AddressResolver {
 
 type Addresses = { kind: 'records'; records: readonly string[] } | { kind: 'nxdomain' | 'nodata' | 'failure' }
 
-/** IPv4 and IPv6, whichever of the two is answered: a broken server for one of them keeps no webhook back. */
+/** IPv4 and IPv6, whichever of the two is answered: a broken server for one of them keeps nothing back. */
 export function lookupWith(resolver: AddressResolver): Lookup {
   return async (name) => {
     const answers = await Promise.all([resolver.a(name), resolver.aaaa(name)])
