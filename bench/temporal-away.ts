@@ -6,7 +6,7 @@ import { type Answered, startPosts } from './load/posts.ts'
 import { type Product, startProduct } from './load/product.ts'
 import { type Arrival, startReceiver } from './load/receiver.ts'
 import { startRetryWorker, watchDispatches } from './load/retries.ts'
-import { sendBody } from './load/sends.ts'
+import { isDelivered, sendBody } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { startTemporal } from './load/temporal.ts'
 import { atLeast, atMost, percentile, type Report, type RunOptions } from './report.ts'
@@ -65,8 +65,6 @@ function sends({ port, key }: Product, seconds: number) {
   const pace = { events: PER_SECOND * seconds, perSecond: PER_SECOND }
   return { port, key, path: '/api/v1/emails/send', bodies: [sendBody(4_000)], pace }
 }
-
-const isDelivered = ({ status, body }: Answered) => status === 200 && JSON.parse(body).status === 'delivered'
 
 /** From when a send was due to the first arrival of its event, in ms. */
 function firstAttempts(sends: readonly Answered[], arrivals: readonly Arrival[]): number[] {

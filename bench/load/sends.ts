@@ -1,4 +1,5 @@
 import type { HttpAnswers, HttpRun } from './http.ts'
+import type { Answered } from './posts.ts'
 import type { Product } from './product.ts'
 
 interface Sends {
@@ -36,3 +37,5 @@ export function expectDelivered(answers: HttpAnswers): HttpAnswers {
     throw new Error(`Not everything was delivered: ${JSON.stringify(answers.counts)}`)
   return answers
 }
+
+export const isDelivered = ({ status, body }: Answered) => status === 200 && JSON.parse(body).status === 'delivered'
