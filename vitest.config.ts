@@ -9,6 +9,10 @@ const PROCESSES = [
   'test/cli/verdict.test.ts',
   'test/http/hostile.test.ts',
   'test/simulator/**/*.test.ts',
+  'test/services/replay-temporal.test.ts',
+  'test/webhooks/hostile.test.ts',
+  'test/webhooks/hand-over.test.ts',
+  'test/workflows/**/*.test.ts',
   'test/faults/quick/**/*.test.ts',
 ]
 /** Run by configurations of their own. */
@@ -18,12 +22,13 @@ const limits = { testTimeout: 20_000, hookTimeout: 60_000 }
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/harness/global-postgres.ts', 'test/harness/global-temporal.ts'],
+    globalSetup: ['test/harness/global-postgres.ts'],
     // Most tests wait for a time limit or another process: more of them at a time than processors.
     maxWorkers: 4,
     projects: [
       { test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...PROCESSES, ...ELSEWHERE], ...limits } },
-      { test: { name: 'processes', include: PROCESSES, ...limits } },
+      // These need Temporal, which a new machine has to build first.
+      { test: { name: 'processes', include: PROCESSES, globalSetup: ['test/harness/global-temporal.ts'], ...limits } },
     ],
   },
 })

@@ -150,6 +150,7 @@ export const schedule: Read<readonly number[]> = (text) => {
     if (item !== '0' && !unit) throw new Error('must be delays, each 0 or a whole number with ms, s, m or h')
     return item === '0' ? 0 : Number(digits) * UNIT_MS[unit!]!
   })(text)
+  if (delaysMs[0] !== 0) throw new Error('must begin with 0: the first attempt is made at once')
   if (delaysMs.length > MOST_ATTEMPTS) throw new Error(`must have at most ${MOST_ATTEMPTS} delays`)
   if (delaysMs.reduce((sum, delayMs) => sum + delayMs) > SCHEDULE_WITHIN_MS) throw new Error('must stay within 24 h')
   return delaysMs

@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { RETRY_SCHEDULE } from '../workflows/retry-schedule.ts'
 import { type FileLimits, limitsFile } from './config-limits.ts'
 import * as values from './config-values.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
@@ -218,7 +219,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     name: 'WEBHOOK_SCHEDULE',
     read: values.schedule,
     example: '0,1m,5m,15m,1h,6h',
-    default: () => values.schedule('0,1m,5m,15m,1h,6h'),
+    default: () => RETRY_SCHEDULE.map(({ delayMs }) => delayMs),
   },
   webhookProxy: {
     name: 'WEBHOOK_PROXY',

@@ -9,7 +9,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^gen\//, /^gen\//],
   [/^server\/egress\//, /^server\/egress\//],
   [/^server\/smtp\//, /^server\/smtp\//],
-  [/^server\/config/, /^server\/(config|limits)/],
+  [/^server\/config/, /^server\/(config|limits)|^workflows\/retry-schedule\.ts$/],
   [/^server\/(errors|caller|log|limits)\.ts$/, /^gen\//],
   [/^server\/db\//, /^(gen|server\/db)\//],
   [/^server\/(events|access|reputation)\//, /^(gen|server\/(db|egress))\/|^server\/(errors|caller|limits)\.ts$/],

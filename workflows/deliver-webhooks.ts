@@ -31,7 +31,7 @@ export interface Delivery {
   summary?: Summary
 }
 
-/** How many dispatches ended in which way. `over` were so before their attempt: acknowledged or cancelled elsewhere. */
+/** How many dispatches ended in which way. `over` were so before their attempt: cancelled or exhausted elsewhere. */
 export interface Summary {
   acknowledged: number
   exhausted: number
@@ -165,9 +165,9 @@ function backOff(beforeMs = FIRST_BACK_OFF_MS / 2): Pick<Round, 'backOffMs' | 'd
 }
 
 /** The worst end that a dispatch of the group had. */
-function statusOf({ exhausted, cancelled }: Summary): string {
+function statusOf({ exhausted, cancelled, over }: Summary): string {
   if (exhausted > 0) return 'exhausted'
-  return cancelled > 0 ? 'cancelled' : 'acknowledged'
+  return cancelled + over > 0 ? 'cancelled' : 'acknowledged'
 }
 
 function isLong(): boolean {

@@ -28,9 +28,9 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
   const inTime = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
 
   async function start(group: Group): Promise<void> {
-    const { workflowId, kind, dispatchIds, endpointHost, attempt, dueMs, deadlineMs } = group
+    const { workflowId, kind, dispatchIds, accountId, endpointHost, attempt, dueMs, deadlineMs } = group
     const round = { dispatchIds: dispatchIds.map((id) => showId('dsp', id)), attempt, dueMs }
-    const lastAnswer = answersInWords(group.answers ?? [])
+    const lastAnswer = answersInWords(group.answers)
     const events = dispatchIds.length === 1 ? '1 event' : `${dispatchIds.length} events`
     const starting = client.start<typeof deliverWebhooks>('deliverWebhooks', {
       workflowId,
@@ -39,7 +39,9 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
       workflowIdConflictPolicy: 'USE_EXISTING',
       typedSearchAttributes: searchAttributesOf(group),
       staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${events} to ${endpointHost}`,
-      args: [{ endpoint: endpointHost, scheduleMs: [...scheduleMs], deadlineMs, rounds: [round], lastAnswer }],
+      args: [
+        { endpoint: showId('acc', accountId), scheduleMs: [...scheduleMs], deadlineMs, rounds: [round], lastAnswer },
+      ],
     })
     await starting.catch((error) => {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error

@@ -76,10 +76,12 @@ export function createReplay({ db, clock, workflows, report }: ReplayParts): Rep
       dispatchIds: rows.map((row) => row.id),
       eventIds: rows.map((row) => row.eventId),
       messageIds: [...new Set(rows.map((row) => row.messageId))],
+      accountId,
       endpointHost: new URL(opened.url).host,
       attempt: 1,
       dueMs: opened.atMs,
       deadlineMs: opened.atMs + WINDOW_MS,
+      answers: [],
     }
     try {
       await workflows.start(group)

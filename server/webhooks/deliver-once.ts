@@ -1,7 +1,9 @@
+import { eq } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { showId } from '../db/ids.ts'
+import { dispatches } from '../db/schema.ts'
 import { type DeliveryEvent, payloadOf } from '../events/payload.ts'
 import { beginFirst, beginNext, type Found, readEvents } from './begin.ts'
 import { endStep, finishDispatches } from './end.ts'
@@ -21,7 +23,7 @@ export interface Attempt {
 }
 
 export interface Made {
-  /** `failed` is also an attempt that was made before, `ended` a dispatch that is over: acknowledged, cancelled or unknown. */
+  /** `failed` and `acknowledged` are also said of what was so before; `ended` is a dispatch that is cancelled, exhausted or unknown. */
   state: 'acknowledged' | 'failed' | 'ended' | 'not_due'
   outcome?: PostOutcome
   statusCode?: number
@@ -87,7 +89,7 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   async function deliverOnce(attempt: Attempt): Promise<Made> {
     const { dispatchId, number } = attempt
     const begun = await next(attempt)
-    if (begun === undefined) return { state: 'ended' }
+    if (begun === undefined) return { state: (await wasAcknowledged(db, dispatchId)) ? 'acknowledged' : 'ended' }
     if (begun.attempt < number) throw new Error(`attempt ${number} of ${dispatchId} would skip ${begun.attempt}`)
     if (!hasEndpoint(begun)) return over(dispatchId)
     if (begun.startedAtMs === null) return { state: begun.attempt === number && !begun.isDue ? 'not_due' : 'failed' }
@@ -105,6 +107,12 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   }
 
   return { deliverFirst, deliverOnce: deliverOnce satisfies DeliverOnce }
+}
+
+/** A dispatch that is over. */
+async function wasAcknowledged(db: Database, id: string): Promise<boolean> {
+  const [row] = await db.select({ state: dispatches.state }).from(dispatches).where(eq(dispatches.id, id))
+  return row?.state === 'acknowledged'
 }
 
 const hasEndpoint = <Row extends Found>(row: Row): row is Row & TargetRow => row.url !== null

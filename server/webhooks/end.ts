@@ -105,11 +105,16 @@ const FINISH = `
   with over as (
     delete from open_dispatches where id = any($1::uuid[])
     returning *
+  ),
+  lost as (
+    insert into attempts (dispatch_id, number, started_at, outcome)
+    select id, attempt, started_at, 'unknown' from over where started_at is not null
+    on conflict do nothing
   )
   insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
   select id, event_id, message_id, account_id, kind, $2, workflow_id, created_at, greatest(created_at, clock_timestamp()) from over`
 
-/** Ends dispatches that are not acknowledged. Those that are over already stay as they are. */
+/** Ends dispatches that are not acknowledged. Those that are over already stay as they are. Of an attempt that was being made nobody knows the end. */
 export async function finishDispatches(db: Database, ids: string[], state: 'exhausted' | 'cancelled'): Promise<void> {
   await db.$client.unsafe(FINISH, [`{${ids}}`, state], { prepare: true })
 }

@@ -88,7 +88,8 @@ const ASSIGNED = `
       and (kind = 'original' or created_at < clock_timestamp() - interval '10 seconds')
     limit ${WORKFLOWS_A_ROUND}
   )
-  select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId", d.attempt, ${TIMES}, w.url,
+  select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId", d.account_id as "accountId",
+    d.attempt, ${TIMES}, w.url,
     a.outcome, a.status_code as "statusCode"
   from unstarted u
   join open_dispatches d on d.workflow_id = u.workflow_id
@@ -105,6 +106,7 @@ interface AssignedRow {
   id: string
   eventId: string
   messageId: string
+  accountId: string
   attempt: number
   dueMs: number
   deadlineMs: number
@@ -133,13 +135,14 @@ async function startAssigned(db: Database, workflows: Workflows): Promise<number
 
 /** Rows of one workflow. They may stand at different attempts when it takes the place of another: it begins with the earliest. */
 function groupOf(rows: AssignedRow[]): Group {
-  const [{ workflowId, kind, url }] = rows as [AssignedRow]
+  const [{ workflowId, kind, accountId, url }] = rows as [AssignedRow]
   return {
     workflowId,
     kind,
     dispatchIds: rows.map((row) => row.id),
     eventIds: rows.map((row) => row.eventId),
     messageIds: [...new Set(rows.map((row) => row.messageId))],
+    accountId,
     endpointHost: url === null ? '' : new URL(url).host,
     attempt: Math.min(...rows.map((row) => row.attempt)),
     dueMs: Math.max(...rows.map((row) => row.dueMs)),

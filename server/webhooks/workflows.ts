@@ -6,6 +6,8 @@ export interface Group {
   dispatchIds: string[]
   eventIds: string[]
   messageIds: string[]
+  /** Places at the endpoint are counted by its account, which has this one alone. */
+  accountId: string
   /** Host of the endpoint's URL, to find the workflow by. */
   endpointHost: string
   /** The number of the next attempt. */
@@ -15,7 +17,7 @@ export interface Group {
   /** No attempt begins after it. Unix milliseconds. */
   deadlineMs: number
   /** How the attempts before that one ended, of those dispatches that have had one. */
-  answers?: { outcome: string; statusCode?: number }[]
+  answers: { outcome: string; statusCode?: number }[]
 }
 
 /** The workflows of webhooks, as far as the server steers them. Every call throws when Temporal refuses, or does not answer in a few seconds. */

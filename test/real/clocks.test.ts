@@ -169,7 +169,7 @@ describe.each(SHIFTS)('a process whose clock is at $shift', ({ shift, ms }) => {
   })
 
   test("takes API keys until they expire by the database's clock, and not after", async () => {
-    const keyFor = (minutes: number) => keyOf(world.accountId, new Date(Date.now() + minutes * MINUTE_MS))
+    const keyFor = (minutes: number) => keyOf(world.account.id, new Date(Date.now() + minutes * MINUTE_MS))
     const [valid, expired] = [await keyFor(60), await keyFor(-60)]
     for (const node of [right, wrong]) {
       expect((await ask(node, valid)).status).toBe(200)

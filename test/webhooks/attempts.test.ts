@@ -173,8 +173,15 @@ test('200 acknowledges also when a workflow has taken the dispatch over in the m
     .$client`update open_dispatches set lease_until = null, workflow_id = 'webhook-x-1' where id = ${event.id}`
   await (await first)!.ended
   expect(await stateOf(database, event)).toBe('acknowledged')
-  expect(await deliver(event, 1)).toEqual({ state: 'ended' })
+  expect(await deliver(event, 1)).toEqual({ state: 'acknowledged' })
   expect(receiver.requests).toHaveLength(1)
+})
+
+test('of an attempt in the middle of which its dispatch is cancelled nobody knows the end', async () => {
+  const event = await one({ attempt: 2, due: -10, started: true })
+  await finishDispatches(database.db, [event.id], 'cancelled')
+  expect(await stateOf(database, event)).toBe('cancelled')
+  expect(await attemptsOf(database, event)).toMatchObject([{ number: 2, outcome: 'unknown' }])
 })
 
 test('a dispatch that is over stays as it is', async () => {

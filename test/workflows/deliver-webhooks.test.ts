@@ -212,10 +212,10 @@ test('a group that finds no place, or is not due by the database, waits five sec
   expect(calls.map(({ number }) => number)).toEqual([1, 1])
   const waitedMs = calls[1]!.atMs - calls[0]!.atMs
   expect(waitedMs).toBeGreaterThanOrEqual(2_500)
-  expect(waitedMs).toBeLessThan(9_500)
+  expect(waitedMs).toBeLessThan(12_000)
 })
 
-test('a long history continues as a new run, with everything it knew', async () => {
+test('a long history continues as a new run, with everything it knew', { timeout: 40_000 }, async () => {
   const delivery = await world.deliver(({ number }) => (number === 2 ? acked : http(503)), {
     dispatches: 2,
     scheduleMs: [0, LATER_MS],
@@ -227,7 +227,7 @@ test('a long history continues as a new run, with everything it knew', async () 
   await until(async () => {
     await Promise.all(Array.from({ length: 50 }, () => handle.signal('retryNow', ['dsp_01h00000000000000000000000'])))
     return (await handle.describe()).runId !== before.runId
-  })
+  }, 30_000)
   const after = await handle.describe()
   for (const key of SEARCH_ATTRIBUTES)
     expect(after.typedSearchAttributes.get(key)).toEqual(before.typedSearchAttributes.get(key))

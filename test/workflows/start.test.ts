@@ -27,6 +27,8 @@ function newGroup(size = 1, kind: Group['kind'] = 'original'): Group {
     dispatchIds,
     eventIds: dispatchIds,
     messageIds: dispatchIds,
+    accountId: dispatchIds[0]!,
+    answers: [],
     endpointHost: 'hooks.example.com',
     attempt: 2,
     dueMs: Date.now() + 60_000,

@@ -112,6 +112,8 @@ export async function createWorld(address: string) {
       dispatchIds,
       eventIds: dispatchIds,
       messageIds: [newId(Date.now())],
+      accountId: dispatchIds[0]!,
+      answers: [],
       endpointHost: `${workflowId}.example.com`,
       attempt: 1,
       dueMs: Date.now(),
