@@ -8,7 +8,7 @@ export interface DnsServer {
   port: number
 }
 
-export type RecordType = 'MX' | 'A' | 'AAAA'
+export type RecordType = 'MX' | 'A' | 'AAAA' | 'TXT'
 
 export interface DnsFailure {
   failure: string

@@ -21,6 +21,8 @@ export interface Resolver {
   mx(name: string): Promise<Answer<Exchange>>
   a(name: string): Promise<Answer<string>>
   aaaa(name: string): Promise<Answer<string>>
+  /** Each record with its strings joined; an octet is a character (latin1). */
+  txt(name: string): Promise<Answer<string>>
 }
 
 interface ResolverOptions {
@@ -39,6 +41,8 @@ const MAX_CACHED = 10_000
 /** Of a longer answer only the first are kept (of exchangers: the most preferred), so that no domain can fill the memory. */
 const MAX_RECORDS = 50
 const MAX_CNAMES = 8
+/** Texts that are longer in all are asked for each time, for the same reason. */
+const MAX_CACHED_TEXT = 8_192
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
 
@@ -72,7 +76,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
   function keep(key: string, answer: Answer<unknown>): void {
     cached.delete(key)
     const ttlS = answer.kind === 'records' ? answer.ttlS : answer.kind === 'failure' ? 0 : NEGATIVE_TTL_S
-    if (ttlS === 0) return
+    if (ttlS === 0 || textLengthOf(answer) > MAX_CACHED_TEXT) return
     if (cached.size >= MAX_CACHED) cached.delete(cached.keys().next().value!)
     cached.set(key, { answer, untilMs: now() + ttlS * 1_000 })
   }
@@ -90,6 +94,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     mx: (name) => resolve('MX', name),
     a: (name) => resolve('A', name),
     aaaa: (name) => resolve('AAAA', name),
+    txt: (name) => resolve('TXT', name),
   }
 }
 
@@ -134,13 +139,23 @@ function follow(answers: DnsRecord[], name: string, type: RecordType) {
 
 function valuesOf(records: DnsRecord[]): (Exchange | string)[] {
   const exchanges: Exchange[] = []
-  const addresses: string[] = []
+  const texts: string[] = []
   for (const record of records) {
     if (record.type === 'MX') exchanges.push(exchangeOf(record.data.exchange, record.data.preference ?? 0))
-    else if ((record.type === 'A' || record.type === 'AAAA') && isIP(record.data) !== 0) addresses.push(record.data)
+    else if ((record.type === 'A' || record.type === 'AAAA') && isIP(record.data) !== 0) texts.push(record.data)
+    else if (record.type === 'TXT') texts.push([record.data].flat().map(latin1).join(''))
   }
   exchanges.sort((a, b) => a.preference - b.preference || (a.name < b.name ? -1 : 1))
-  return exchanges.length > 0 ? exchanges : addresses
+  return exchanges.length > 0 ? exchanges : texts
+}
+
+function latin1(text: Buffer | string): string {
+  return typeof text === 'string' ? text : text.toString('latin1')
+}
+
+function textLengthOf(answer: Answer<unknown>): number {
+  if (answer.kind !== 'records') return 0
+  return answer.records.reduce<number>((sum, record) => sum + (typeof record === 'string' ? record.length : 0), 0)
 }
 
 function exchangeOf(name: string, preference: number): Exchange {

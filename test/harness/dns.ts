@@ -133,6 +133,11 @@ export function aaaa(name: string, data: string, ttl = 300): Answer {
   return { type: 'AAAA', name, ttl, data }
 }
 
+/** Each string of a record has at most 255 octets. */
+export function txt(name: string, data: string | string[], ttl = 300): Answer {
+  return { type: 'TXT', name, ttl, data: [data].flat() }
+}
+
 export function cname(name: string, data: string, ttl = 300): Answer {
   return { type: 'CNAME', name, ttl, data }
 }

@@ -17,6 +17,7 @@ const NO_DNS: Resolver = {
   mx: async () => ({ kind: 'nxdomain' }),
   a: async () => ({ kind: 'nxdomain' }),
   aaaa: async () => ({ kind: 'nxdomain' }),
+  txt: async () => ({ kind: 'nxdomain' }),
 }
 
 /** The patience of a test. */

@@ -3,7 +3,7 @@ import { decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
 import fc from 'fast-check'
 import { afterAll, expect, test, vi } from 'vitest'
 import { createResolver } from '../../server/smtp/resolver.ts'
-import { a, aaaa, cname, type DnsServerForTests, mx, startDns } from '../harness/dns.ts'
+import { a, aaaa, cname, type DnsServerForTests, mx, startDns, txt } from '../harness/dns.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
 
@@ -40,6 +40,31 @@ test.concurrent('MX, A and AAAA records come with their TTL', async () => {
     records: ['192.0.2.1', '192.0.2.2'],
   })
   expect(await resolver.aaaa('mx1.example.test')).toEqual({ kind: 'records', ttlS: 30, records: ['2001:db8::1'] })
+})
+
+test.concurrent('the strings of a TXT record are joined, and no octet of it is lost', async () => {
+  const latin = Buffer.from([0xe9, 0x00, 0xff])
+  const { resolver } = await dnsWith({
+    'TXT example.test': [
+      txt('example.test', ['v=spf1 ', '-all'], 60),
+      txt('example.test', ''),
+      txt('example.test', []),
+    ],
+    'TXT raw.test': [{ type: 'TXT', name: 'raw.test', ttl: 300, data: latin }],
+  })
+  expect(await resolver.txt('example.test')).toEqual({ kind: 'records', ttlS: 60, records: ['v=spf1 -all', '', ''] })
+  expect(await resolver.txt('raw.test')).toMatchObject({ records: [latin.toString('latin1')] })
+  expect(await resolver.txt('none.test')).toEqual({ kind: 'nxdomain' })
+})
+
+test.concurrent('short texts are cached, long ones are not', async () => {
+  const strings = Array.from({ length: 34 }, () => 'x'.repeat(250))
+  const { dns, resolver } = await dnsWith({
+    'TXT short.test': [txt('short.test', strings.slice(0, 3))],
+    'TXT long.test': { overTcp: [txt('long.test', strings)] },
+  })
+  for (const name of ['short.test', 'long.test', 'short.test', 'long.test']) await resolver.txt(name)
+  expect([dns.count('TXT short.test'), dns.count('tcp TXT long.test')]).toEqual([1, 2])
 })
 
 test.concurrent('a name that does not exist is not the same as one without such a record', async () => {
