@@ -52,6 +52,65 @@ const HEALTH = {
 const NEW_HEALTH = { acknowledged: 0, failed: 0, success_rate: null, consecutive_failures: 0, waiting: 0 }
 const SECRET = 'whsec_c2hvd24gb25jZSBhbmQga2VwdCBieSB5b3UgYWxvbmU='
 
+const DOMAIN_ID = 'dom_01jx3c7w2m8k4n6p9q1r5s7t3v'
+const SELECTOR = 'v20260130-5f1c2d3e'
+const CHECKED = { status: 'verified', last_checked_at: '2026-01-30T10:17:02.114Z' }
+const SPF = 'v=spf1 ip4:192.0.2.25 -all'
+const DKIM = ['v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0B...', '...AQIDAQAB']
+const DOMAIN = {
+  domain_id: DOMAIN_ID,
+  domain: 'example.com',
+  status: 'verified',
+  records: [
+    { record: 'SPF', type: 'TXT', host: 'rp.example.com', value: SPF, required: true, ...CHECKED, observed: [SPF] },
+    {
+      record: 'RETURN_PATH',
+      type: 'MX',
+      host: 'rp.example.com',
+      value: '10 mail.verdict.example',
+      required: true,
+      ...CHECKED,
+      observed: ['10 mail.verdict.example'],
+    },
+    {
+      record: 'DKIM',
+      type: 'TXT',
+      host: `${SELECTOR}._domainkey.example.com`,
+      value: DKIM.join(''),
+      strings: DKIM,
+      required: true,
+      ...CHECKED,
+      observed: [DKIM.join('')],
+    },
+    {
+      record: 'DMARC',
+      type: 'TXT',
+      host: '_dmarc.example.com',
+      value: 'v=DMARC1; p=none',
+      required: true,
+      ...CHECKED,
+      observed: ['v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com'],
+    },
+  ],
+  warmup: { day: 2, daily_limit: 1_000, sent_today: 204, completes_at: '2026-02-04T00:00:00.000Z' },
+  dkim: {
+    selector: SELECTOR,
+    key_bits: 2_048,
+    keys: [{ selector: SELECTOR, state: 'active', key_bits: 2_048, created_at: '2026-01-30T10:15:00.000Z' }],
+  },
+  sending: 'active',
+  require_tls: false,
+  created_at: '2026-01-30T10:15:00.000Z',
+  verified_at: '2026-01-30T10:17:02.114Z',
+}
+const { verified_at: _, ...NEW_DOMAIN } = {
+  ...DOMAIN,
+  status: 'pending',
+  records: DOMAIN.records.map(({ last_checked_at: _, ...record }) => ({ ...record, status: 'pending', observed: [] })),
+  warmup: null,
+}
+const NEXT_SELECTOR = 'v20260801-9a8b7c6d'
+
 const SUPPRESSED = {
   email: 'ada@recipient.example',
   scope: 'tenant',
@@ -141,6 +200,14 @@ export const EXAMPLES: Record<string, Example> = {
       createdAt: '2026-01-31T12:00:00.000Z',
       completedAt: '2026-01-31T12:00:00.412Z',
       expiresAt: '2026-05-01T12:00:00.000Z',
+      feedback: [
+        {
+          kind: 'complaint',
+          reported_at: '2026-02-01T08:15:00.000Z',
+          recipient: 'ada@recipient.example',
+          detail: 'abuse',
+        },
+      ],
     },
   },
   'EventService.ListEvents': {
@@ -234,6 +301,7 @@ export const EXAMPLES: Record<string, Example> = {
         delivery_rate: 0.98,
         bounce_rate: 0.02,
         complaint_rate: 0.0005,
+        late_bounces: 3,
       },
       reasons: {
         mailbox_full: 6,
@@ -253,6 +321,43 @@ export const EXAMPLES: Record<string, Example> = {
         { period: '2026-01-31T00:00:00.000Z', sent: 800, delivered: 780, bounced: 20, rejected: 0 },
       ],
       domains: [{ domain: 'example.com', sending: 'active' }],
+    },
+  },
+  'DomainService.ListDomains': { answer: { domains: [DOMAIN] } },
+  'DomainService.CreateDomain': { request: { domain: 'example.com' }, answer: NEW_DOMAIN },
+  'DomainService.GetDomain': { parameters: { id: DOMAIN_ID }, answer: DOMAIN },
+  'DomainService.UpdateDomain': {
+    parameters: { id: DOMAIN_ID },
+    request: { require_tls: true },
+    answer: { ...DOMAIN, require_tls: true },
+  },
+  'DomainService.DeleteDomain': { parameters: { id: DOMAIN_ID }, answer: {} },
+  'DomainService.VerifyDomain': { parameters: { id: DOMAIN_ID }, answer: DOMAIN },
+  'DomainService.RotateDkim': {
+    parameters: { id: DOMAIN_ID },
+    answer: {
+      ...DOMAIN,
+      records: [
+        ...DOMAIN.records,
+        {
+          record: 'DKIM',
+          type: 'TXT',
+          host: `${NEXT_SELECTOR}._domainkey.example.com`,
+          value: DKIM.join(''),
+          strings: DKIM,
+          required: false,
+          status: 'pending',
+          observed: [],
+        },
+      ],
+      warmup: null,
+      dkim: {
+        ...DOMAIN.dkim,
+        keys: [
+          ...DOMAIN.dkim.keys,
+          { selector: NEXT_SELECTOR, state: 'next', key_bits: 2_048, created_at: '2026-08-01T09:00:00.000Z' },
+        ],
+      },
     },
   },
   'SuppressionService.Import': {

@@ -37,8 +37,8 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
 const needs = (scope: string) => (scope === 'any' ? undefined : `Needs the scope \`${scope}\`.`)
 
 /** The request, or where that is allowed the one list in it. */
-function bodySchema({ method, bareList }: Binding, schemas: Schemas): object {
-  const whole = schemas.message(method.input, 'request')
+function bodySchema({ method, bareList, inPath }: Binding, schemas: Schemas): object {
+  const whole = schemas.message(method.input, 'request', inPath)
   const list = method.input.fields.find((field) => field.jsonName === bareList)
   return list ? { oneOf: [whole, schemas.field(list, 'request')] } : whole
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fromBinary } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
+import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
@@ -15,7 +16,15 @@ import { openApiDocument } from './document.ts'
 // leaves out. A process of its own, because it stands on code that may just have been generated.
 
 /** The services of REST, in the order of the document. */
-const SERVICES = [EmailService, EventService, WebhookService, StatsService, SuppressionService, LimitsService]
+const SERVICES = [
+  EmailService,
+  EventService,
+  WebhookService,
+  DomainService,
+  StatsService,
+  SuppressionService,
+  LimitsService,
+]
 
 const contract = fromBinary(FileDescriptorSetSchema, readFileSync(process.argv[2]!))
 console.log(JSON.stringify(openApiDocument(SERVICES, commentsOf(contract), packageJson.version), null, 2))

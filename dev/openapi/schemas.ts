@@ -29,14 +29,18 @@ export function createSchemas(comments: Comments) {
     return { $ref: `#/components/schemas/${name}` }
   }
 
-  const message = (desc: DescMessage, side: Side): Schema =>
-    refer(desc.name, () => ({
-      description: comments.get(desc.typeName),
-      type: 'object',
-      properties: Object.fromEntries(desc.fields.map((one) => [one.jsonName, property(one, side)])),
-      required: desc.fields.filter((one) => isRequired(one, side)).map((one) => one.jsonName),
-      ...(side === 'request' ? { additionalProperties: false } : {}),
-    }))
+  /** Of a request, without the fields that stand in its path. */
+  const message = (desc: DescMessage, side: Side, inPath: readonly string[] = []): Schema =>
+    refer(desc.name, () => {
+      const fields = desc.fields.filter(({ jsonName }) => !inPath.includes(jsonName))
+      return {
+        description: comments.get(desc.typeName),
+        type: 'object',
+        properties: Object.fromEntries(fields.map((one) => [one.jsonName, property(one, side)])),
+        required: fields.filter((one) => isRequired(one, side)).map((one) => one.jsonName),
+        ...(side === 'request' ? { additionalProperties: false } : {}),
+      }
+    })
 
   const words = (desc: DescEnum): Schema =>
     refer(desc.name, () => ({

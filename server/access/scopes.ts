@@ -1,4 +1,5 @@
 import { type DescMethod, getOption } from '@bufbuild/protobuf'
+import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
@@ -11,6 +12,7 @@ const METHODS: readonly DescMethod[] = [
   EmailService,
   EventService,
   WebhookService,
+  DomainService,
   StatsService,
   SuppressionService,
   LimitsService,

@@ -7,6 +7,13 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { pino } from 'pino'
 import {
+  DkimKeyState,
+  DomainSchema,
+  DomainService,
+  DomainStatus,
+  RecordStatus,
+} from '../../gen/verdict/v1/domains_pb.ts'
+import {
   EmailService,
   GetEmailResponseSchema,
   type SendRequest,
@@ -114,6 +121,15 @@ export async function startGateway(parts: Parts = {}) {
         }),
         rotateSecret: async () => ({ ...webhook(), secret: 'whsec_c2VjcmV0', previousSecretUntil: NOON }),
       }),
+      createServiceImplSpec<typeof DomainService>(DomainService, {
+        listDomains: async () => ({ domains: [domain()] }),
+        createDomain: async ({ domain: name }) => ({ ...domain(), domain: name }),
+        getDomain: async ({ id }) => ({ ...domain(), domainId: id }),
+        updateDomain: async ({ id, requireTls }) => ({ ...domain(), domainId: id, requireTls: requireTls ?? false }),
+        deleteDomain: async () => ({}),
+        verifyDomain: async ({ id }) => ({ ...domain(), domainId: id }),
+        rotateDkim: async ({ id }) => ({ ...domain(), domainId: id }),
+      }),
       createServiceImplSpec<typeof StatsService>(StatsService, {
         getStats: async () => ({
           from: timestampFromMs(Date.UTC(2026, 0, 31)),
@@ -217,6 +233,32 @@ const webhook = () =>
     createdAt: NOON,
     updatedAt: NOON,
     health: { acknowledged: 3, failed: 1, successRate: 0.75, lastSuccessAt: NOON },
+  })
+
+const domain = () =>
+  create(DomainSchema, {
+    domainId: 'dom_01jx3c7w2m8k4n6p9q1r5s7t3v',
+    domain: 'example.test',
+    status: DomainStatus.PENDING,
+    records: [
+      {
+        record: 'DMARC',
+        type: 'TXT',
+        host: '_dmarc.example.test',
+        value: 'v=DMARC1; p=none',
+        required: true,
+        status: RecordStatus.FAILED,
+        error: 'There is no such record.',
+        lastCheckedAt: NOON,
+      },
+    ],
+    dkim: {
+      selector: 's1',
+      keyBits: 2048,
+      keys: [{ selector: 's1', state: DkimKeyState.ACTIVE, keyBits: 2048, createdAt: NOON }],
+    },
+    sending: SendingState.ACTIVE,
+    createdAt: NOON,
   })
 
 const suppressed = () =>

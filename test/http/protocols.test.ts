@@ -289,6 +289,7 @@ test('grpc.health.v1 is open: check, list and watch', async () => {
     'verdict.v1.EmailService',
     'verdict.v1.EventService',
     'verdict.v1.WebhookService',
+    'verdict.v1.DomainService',
     'verdict.v1.StatsService',
     'verdict.v1.SuppressionService',
     'verdict.v1.LimitsService',

@@ -91,7 +91,7 @@ export const ErrorReason = {
   INSUFFICIENT_SCOPE: 5,
 
   /**
-   * 404: no such path, or no such message, event, endpoint or suppression entry in this account.
+   * 404: no such path, or no such message, event, domain, endpoint or suppression entry in this account.
    *
    * @generated from enum value: ERROR_REASON_NOT_FOUND = 6;
    */
