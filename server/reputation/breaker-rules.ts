@@ -5,7 +5,7 @@ export type Cause = 'bounces' | 'complaints'
 
 interface Counts {
   emails: number
-  /** Those whose mailbox does not exist. */
+  /** Those whose mailbox does not exist, also where that was reported later. */
   bounces: number
   complaints: number
 }

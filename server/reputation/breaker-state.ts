@@ -1,6 +1,6 @@
 import type { Database } from '../db/connect.ts'
 import type { Judged, State, Turn } from './breaker-rules.ts'
-import { SENT } from './counts.ts'
+import { HARD_BOUNCES, SENT } from './counts.ts'
 
 // The state of a breaker is one row, which only conditional statements change, by the database's clock: several processes agree
 // without talking to each other. A domain without a row is closed.
@@ -44,7 +44,8 @@ export function readStates(
       from (
         select hourly.* from generate_series(since_hour, now(), interval '1 hour') as counted_hour
         cross join lateral (
-          select ${db.$client.unsafe(SENT)} as emails, mailbox_does_not_exist as bounces, complaints from hourly_stats s
+          select ${db.$client.unsafe(SENT)} as emails, ${db.$client.unsafe(HARD_BOUNCES)} as bounces, complaints
+          from hourly_stats s
           where s.account_id = ${accountId} and s.tenant_id = '' and s.hour = counted_hour and s.domain = asked.domain
           offset 0
         ) as hourly
@@ -60,7 +61,8 @@ export async function changeState(db: Database, { accountId, domain }: Where, se
   await db.$client`
     insert into breakers as kept (account_id, domain, state, cause, changed_at, base_emails, base_bounces, base_complaints)
     select ${accountId}, ${domain}, ${turn.state}, ${turn.cause ?? seen.cause}, date_trunc('milliseconds', now()),
-      coalesce(sum(${db.$client.unsafe(SENT)}), 0), coalesce(sum(mailbox_does_not_exist), 0), coalesce(sum(complaints), 0)
+      coalesce(sum(${db.$client.unsafe(SENT)}), 0), coalesce(sum(${db.$client.unsafe(HARD_BOUNCES)}), 0),
+      coalesce(sum(complaints), 0)
     from hourly_stats
     where account_id = ${accountId} and tenant_id = '' and hour = date_trunc('hour', now(), 'UTC') and domain = ${domain}
     on conflict (account_id, domain) do update set

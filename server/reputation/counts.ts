@@ -11,3 +11,5 @@ export const REASONS: readonly string[] = shortWords(ReasonSchema)
 export const REJECTED = REJECTIONS.join(' + ')
 export const BOUNCED = REASONS.filter((reason) => !REJECTIONS.includes(reason)).join(' + ')
 export const SENT = `delivered + ${BOUNCED}`
+/** Mailboxes that do not exist, whether their server said so at once or later. */
+export const HARD_BOUNCES = 'mailbox_does_not_exist + late_bounces'

@@ -22,6 +22,7 @@ export interface Counts {
 
 export interface Statistics extends Counts {
   complaints: number
+  lateBounces: number
   /** By the reason's word, zeros included. */
   reasons: Record<string, number>
   /** Emails in each bucket of latency.ts. */
@@ -74,6 +75,7 @@ export async function readStatistics(db: Database, question: StatisticsQuestion)
     bounced: series.reduce((sum, { bounced }) => sum + bounced, 0),
     rejected: series.reduce((sum, { rejected }) => sum + rejected, 0),
     complaints: count('complaints'),
+    lateBounces: count('late_bounces'),
     reasons: Object.fromEntries(REASONS.map((reason) => [reason, count(reason)])),
     latencies: LATENCY_COLUMNS.map(count),
     series,

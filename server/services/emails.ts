@@ -1,9 +1,11 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
-import { and, eq } from 'drizzle-orm'
+import { and, asc, eq } from 'drizzle-orm'
 import {
   type EmailService,
+  type FeedbackKind,
+  FeedbackKindSchema,
   type GetEmailResponse,
   GetEmailResponseSchema,
   type SendRequest,
@@ -15,7 +17,8 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { readId, showId, timeOfId } from '../db/ids.ts'
 import { isExpired, RETENTION_MS } from '../db/retention.ts'
-import { messages, recipients } from '../db/schema.ts'
+import { feedback, messages, recipients } from '../db/schema.ts'
+import { wordsOf } from '../db/words.ts'
 import { fail } from '../errors.ts'
 import type { StoredRequest } from '../sending/compose.ts'
 import type { Idempotency } from '../sending/idempotency.ts'
@@ -26,6 +29,8 @@ import type { Send } from '../sending/send.ts'
 import { outcomeOfRow } from '../sending/stored.ts'
 import { type BatchMethodParts, batchMethod } from './batch.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
+
+const feedbackWords = wordsOf<FeedbackKind>(FeedbackKindSchema)
 
 export interface EmailServiceParts extends BatchMethodParts {
   db: Database
@@ -99,7 +104,10 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     .from(messages)
     .where(and(eq(messages.id, id), eq(messages.accountId, accountId)))
   if (!message) return undefined
-  const rows = await db.select().from(recipients).where(eq(recipients.messageId, id)).orderBy(recipients.position)
+  const [rows, reports] = await Promise.all([
+    db.select().from(recipients).where(eq(recipients.messageId, id)).orderBy(recipients.position),
+    db.select().from(feedback).where(eq(feedback.messageId, id)).orderBy(asc(feedback.id)),
+  ])
   const outcomes = rows.map(outcomeOfRow)
   const request = message.request as StoredRequest
   const createdAtMs = timeOfId(id)
@@ -131,5 +139,12 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     expiresAt: timestampFromMs(createdAtMs + RETENTION_MS),
     html: request.html,
     text: request.text,
+    feedback: reports.map(({ kind, reason, reportedAt, recipient, detail }) => ({
+      kind: feedbackWords.value(kind),
+      reason: reason === null ? undefined : reasonWords.value(reason),
+      reportedAt: timestampFromMs(reportedAt.getTime()),
+      recipient,
+      detail: detail ?? undefined,
+    })),
   })
 }

@@ -81,7 +81,7 @@ export function statsService({ db, clock, breaker }: StatsServiceParts): Service
   }
 }
 
-function totalsOf({ delivered, bounced, rejected, complaints }: Statistics) {
+function totalsOf({ delivered, bounced, rejected, complaints, lateBounces }: Statistics) {
   const sent = delivered + bounced
   const rate = (count: number) => (sent === 0 ? undefined : count / sent)
   return create(StatsTotalsSchema, {
@@ -90,6 +90,7 @@ function totalsOf({ delivered, bounced, rejected, complaints }: Statistics) {
     bounced,
     rejected,
     complaints,
+    lateBounces,
     deliveryRate: rate(delivered),
     bounceRate: rate(bounced),
     complaintRate: rate(complaints),
