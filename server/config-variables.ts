@@ -57,6 +57,9 @@ export interface Variables {
   smtpHeloName: string
   /** undefined takes `rp.<domain>`. */
   returnPathHost: string | undefined
+  /** Where late bounces and complaints are taken; undefined: nowhere. 0 takes a free port. */
+  bouncePort: number | undefined
+  bounceHost: string
   sendBudgetMs: number
   storeContent: boolean
   dataRegion: string
@@ -147,6 +150,8 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
   },
   smtpHeloName: { name: 'SMTP_HELO_NAME', read: values.hostName, example: 'mail.example.com', default: hostname },
   returnPathHost: { name: 'RETURN_PATH_HOST', read: values.hostName, example: 'bounces.example.com', default: none },
+  bouncePort: { name: 'BOUNCE_PORT', read: values.port, example: '25', default: none },
+  bounceHost: { name: 'BOUNCE_HOST', read: values.host, example: '0.0.0.0', default: ({ host }) => host },
   sendBudgetMs: {
     name: 'SEND_BUDGET_MS',
     read: values.wholeNumber(20_000, 60_000),

@@ -47,6 +47,8 @@ test('the least configuration takes the documented default of everything else', 
     smtpSourceAddresses: [],
     smtpHeloName: hostname(),
     returnPathHost: undefined,
+    bouncePort: undefined,
+    bounceHost: '127.0.0.1',
     sendBudgetMs: 30_000,
     drainMs: 40_000,
     temporal: undefined,
@@ -62,6 +64,10 @@ test('the least configuration takes the documented default of everything else', 
     dataDir: resolve('.verdict'),
     readyFile: undefined,
   })
+})
+
+test('bounces are taken where the API listens, unless BOUNCE_HOST says otherwise', () => {
+  expect(config({ HOST: '0.0.0.0', BOUNCE_PORT: '25' })).toMatchObject({ bouncePort: 25, bounceHost: '0.0.0.0' })
 })
 
 test('the configuration cannot be changed', () => {
@@ -87,6 +93,8 @@ test('every variable is read', () => {
       SMTP_SOURCE_ADDRESSES: '192.0.2.25,2001:db8::25',
       SMTP_HELO_NAME: 'Mail.Example.com.',
       RETURN_PATH_HOST: 'bounces.example.com',
+      BOUNCE_PORT: '2526',
+      BOUNCE_HOST: '192.0.2.26',
       SEND_BUDGET_MS: '20000',
       TEMPORAL_ADDRESS: '[::1]:7233',
       TEMPORAL_NAMESPACE: 'mail',
@@ -117,6 +125,8 @@ test('every variable is read', () => {
     smtpSourceAddresses: ['192.0.2.25', '2001:db8::25'],
     smtpHeloName: 'mail.example.com',
     returnPathHost: 'bounces.example.com',
+    bouncePort: 2526,
+    bounceHost: '192.0.2.26',
     sendBudgetMs: 20_000,
     drainMs: 30_000,
     temporal: { address: '[::1]:7233', namespace: 'mail', apiKey: undefined, tls: undefined },
@@ -165,6 +175,8 @@ test.each([
   ['SMTP_SOURCE_ADDRESSES', '192.0.2.0/24', 'must be IP addresses'],
   ['SMTP_HELO_NAME', 'mail server', 'must be a host name'],
   ['RETURN_PATH_HOST', '-rp.example.com', 'must be a host name'],
+  ['BOUNCE_PORT', 'smtp', 'must be a whole number from 0 to 65535'],
+  ['BOUNCE_HOST', '127.0.0.256', 'must be a host name'],
   ['SEND_BUDGET_MS', '19999', 'must be a whole number from 20000 to 60000'],
   ['SEND_BUDGET_MS', '60001', 'must be a whole number from 20000 to 60000'],
   ['TEMPORAL_ADDRESS', 'temporal.internal', 'must be a host, a colon and a port'],

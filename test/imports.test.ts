@@ -14,7 +14,8 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/db\//, /^(gen|server\/db)\//],
   [/^server\/(events|access|reputation)\//, /^(gen|server\/(db|egress))\/|^server\/(errors|caller|limits)\.ts$/],
   [/^server\/webhooks\//, /^(gen|server\/(db|egress|events))\/|^server\/errors\.ts$/],
-  [/^server\/(domains|inbound)\//, /^(gen|server\/(db|egress|smtp))\/|^server\/errors\.ts$/],
+  [/^server\/domains\//, /^(gen|server\/(db|egress|smtp))\/|^server\/errors\.ts$/],
+  [/^server\/inbound\//, /^(gen|server\/(db|egress|smtp|reputation))\/|^server\/(errors|domains\/return-path)\.ts$/],
   [/^server\/sending\//, /^(gen|server\/(db|smtp|domains|events|reputation))\/|^server\/(errors|limits)\.ts$/],
   [/^server\/simulator\//, /^server\/smtp\//],
   [

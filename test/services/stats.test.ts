@@ -12,7 +12,13 @@ beforeAll(async () => {
   api = await startApi(() => NOW)
   await counted('2020-11-18T12:00Z', { delivered: 90, mailbox_full: 6, no_mx_record: 4, latency_5: 50, latency_6: 50 })
   await counted('2020-11-18T11:00Z', { delivered: 10, suppression_list: 3, latency_5: 10 })
-  await counted('2020-11-12T00:00Z', { delivered: 7, invalid_address: 2, domain_not_verified: 1, complaints: 1, late_bounces: 2 })
+  await counted('2020-11-12T00:00Z', {
+    delivered: 7,
+    invalid_address: 2,
+    domain_not_verified: 1,
+    complaints: 1,
+    late_bounces: 2,
+  })
   await counted('2020-11-11T23:00Z', { delivered: 1_000 })
   await counted('2020-11-18T12:00Z', { delivered: 5 }, { domain: 'other.test' })
   await counted('2020-11-18T12:00Z', { delivered: 2, policy_block: 1 }, { tenantId: 'shop-1' })
