@@ -3,12 +3,29 @@ import type { DeliveryEvent } from './payload.ts'
 // A dispatch is one run of the retry schedule for one event. The original one is born in the commit of the event, with the event's
 // own id, when the account has an endpoint at that moment. A dry run has none.
 
+/** Where an attempt goes, as the row of the endpoint has it at that moment. */
+export interface TargetRow {
+  accountId: string
+  url: string
+  secret: Buffer
+  /** null when its time is over, or there is none. */
+  previousSecret: Buffer | null
+}
+
+/** SQL of the columns of a TargetRow; `w` is the row of webhook_endpoints. */
+export const TARGET_COLUMNS = `
+  w.account_id as "accountId", w.url, w.secret,
+  case when w.previous_until > clock_timestamp() then w.previous_secret end as "previousSecret"`
+
 /** Who makes the first attempts of the events that this process stores. */
 export interface FirstAttempts {
   /** How long they are its own; null leaves them to Temporal. */
   leaseMs: number | null
-  /** Takes an event over that was stored with its dispatch a moment ago. Never waits, never throws. */
-  offer(event: DeliveryEvent): void
+  /**
+   * Takes an event over that was stored with its dispatch a moment ago, and the endpoint that its account had in that commit. Never
+   * waits, never throws.
+   */
+  offer(event: DeliveryEvent, target: TargetRow): void
 }
 
 export const LEFT_TO_TEMPORAL: FirstAttempts = { leaseMs: null, offer: () => {} }

@@ -1,4 +1,4 @@
-import { intoDispatches } from '../events/dispatches.ts'
+import { intoDispatches, TARGET_COLUMNS } from '../events/dispatches.ts'
 import { INTO_HISTORY } from '../events/history.ts'
 import { intoStatistics } from '../reputation/roll-up.ts'
 import { INTO_SUPPRESSIONS } from '../reputation/strikes.ts'
@@ -8,7 +8,7 @@ import { INTO_SUPPRESSIONS } from '../reputation/strikes.ts'
  * entries. It expects the CTEs
  *   message(id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason, size_bytes)
  *   outcome(message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression, strike, strike_email)
- * and gives of each message its id, whether its events have dispatches, and the time of its events. `shard` (see roll-up.ts) and
+ * and gives of each message its id, the time of its events and, when they have dispatches, the endpoint they go to. `shard` (see roll-up.ts) and
  * `leaseMs` (see dispatches.ts) are SQL.
  */
 export const endsSends = (shard: string, leaseMs: string) => `
@@ -16,6 +16,7 @@ export const endsSends = (shard: string, leaseMs: string) => `
   ${intoDispatches(leaseMs)},
   ${intoStatistics(shard)},
   ${INTO_SUPPRESSIONS}
-  select id, id in (select message_id from dispatched) as dispatched,
-    (extract(epoch from greatest(created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs"
-  from message`
+  select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
+    ${TARGET_COLUMNS}
+  from message m
+  left join webhook_endpoints w on w.account_id = m.account_id and m.id in (select message_id from dispatched)`

@@ -5,7 +5,7 @@ import { collector, isRowFault, jsonArray, LANES, sqlStateOf } from '../db/colle
 import type { Database } from '../db/connect.ts'
 import { inTime } from '../db/in-time.ts'
 import { fail, NoAnswer, reasonOf } from '../errors.ts'
-import type { FirstAttempts } from '../events/dispatches.ts'
+import type { FirstAttempts, TargetRow } from '../events/dispatches.ts'
 import type { DeliveryEvent } from '../events/payload.ts'
 import { type Claim, type Claimed, claimRow, takesKeys } from './claim.ts'
 import { endsSends } from './ending.ts'
@@ -143,15 +143,24 @@ interface Ending {
 /** Ends sends. True when a row was stored; from then on the first attempts of its events are made. */
 function endStep(db: Database, statement: string, { leaseMs, offer }: FirstAttempts) {
   return collector<Ending, boolean>(async (rows, lane) => {
-    const ended = await db.$client.unsafe(statement, [jsonArray(rows), shardOf(lane), leaseMs], { prepare: true })
-    const byId = new Map(ended.map((row) => [row.id, row]))
+    const ended = await db.$client.unsafe<EndedRow[]>(statement, [jsonArray(rows), shardOf(lane), leaseMs], {
+      prepare: true,
+    })
+    const byId = new Map(
+      ended.map(({ id, eventsAtMs, ...target }) => [
+        id,
+        { eventsAtMs, target: target.url === null ? undefined : target },
+      ]),
+    )
     return rows.map((row) => {
       const stored = byId.get(row.claim.messageId)
-      if (stored?.dispatched) for (const event of eventsOf(row, stored.eventsAtMs)) offer(event)
+      if (stored?.target) for (const event of eventsOf(row, stored.eventsAtMs)) offer(event, stored.target)
       return stored !== undefined
     })
   })
 }
+
+type EndedRow = { id: string; eventsAtMs: number } & (TargetRow | { url: null })
 
 function eventsOf({ claim, outcomes, sandbox }: Ending, createdAtMs: number): DeliveryEvent[] {
   const { messageId, accountId } = claim

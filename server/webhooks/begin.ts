@@ -1,7 +1,7 @@
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import { TARGET_COLUMNS, type TargetRow } from '../events/dispatches.ts'
 import type { DeliveryEvent } from '../events/payload.ts'
-import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
 /** An attempt may go on for as long as a POST takes, and a moment to write down how it ended. */
 const POST_AND_RECORD = `interval '12 seconds'`

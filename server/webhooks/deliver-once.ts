@@ -4,12 +4,13 @@ import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { showId } from '../db/ids.ts'
 import { dispatches } from '../db/schema.ts'
+import type { TargetRow } from '../events/dispatches.ts'
 import { type DeliveryEvent, payloadOf } from '../events/payload.ts'
 import { beginFirst, beginNext, type Found, readEvents } from './begin.ts'
 import { endStep, finishDispatches } from './end.ts'
 import type { Post, Posted, PostOutcome } from './post.ts'
 import { signedHeaders } from './signature.ts'
-import { type TargetRow, targets } from './target.ts'
+import { targets } from './target.ts'
 
 export interface Attempt {
   /** UUID. */
@@ -76,11 +77,11 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   }
 
   /**
-   * The first attempt of an event that was stored a moment ago. `ended` resolves when it is written down how it went. Undefined when
-   * it is not this process's to make.
+   * The first attempt of an event that was stored a moment ago, to the endpoint of that moment: `target`, or without it the one of
+   * now. `ended` resolves when it is written down how it went. Undefined when it is not this process's to make any more.
    */
-  async function deliverFirst(event: DeliveryEvent, nextDelayMs?: number) {
-    const row = await first(event.id)
+  async function deliverFirst(event: DeliveryEvent, nextDelayMs?: number, target?: TargetRow) {
+    const row = target ?? (await first(event.id))
     if (row === undefined) return undefined
     if (!hasEndpoint(row)) return void (await finishDispatches(db, [event.id], 'cancelled'))
     return make({ dispatchId: event.id, number: 1, nextDelayMs }, clock.now(), row, event)

@@ -1,6 +1,6 @@
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import type { FirstAttempts } from '../events/dispatches.ts'
+import type { FirstAttempts, TargetRow } from '../events/dispatches.ts'
 import type { DeliveryEvent } from '../events/payload.ts'
 import type { createDeliveries } from './deliver-once.ts'
 
@@ -8,6 +8,8 @@ import type { createDeliveries } from './deliver-once.ts'
 const LEASE_MS = 30_000
 /** What has waited so long would not be made within the lease. */
 const STALE_MS = 12_000
+/** So long the endpoint that the commit found is the endpoint of now; then it is read again. */
+const FRESH_MS = 1_000
 const MAX_IN_FLIGHT = 200
 const MAX_QUEUED = 10_000
 /** Of one account: what is more would only wait until it is stale. */
@@ -16,8 +18,14 @@ const MAX_QUEUED_OF_ONE = 2_000
 const FIRST_LIMIT = 10
 const MAX_LIMIT = 64
 
+interface Offered {
+  event: DeliveryEvent
+  target: TargetRow
+  atMs: number
+}
+
 interface Lane {
-  queue: { event: DeliveryEvent; offeredAtMs: number }[]
+  queue: Offered[]
   inFlight: number
   limit: number
 }
@@ -51,14 +59,14 @@ export function createDispatcher({ db, deliverFirst, nextDelayMs, failed }: Disp
   let isDraining = false
   const giveUp = giveUpStep(db)
 
-  function offer(event: DeliveryEvent): void {
+  function offer(event: DeliveryEvent, target: TargetRow): void {
     const lane = lanes.get(event.accountId) ?? newLane()
     if (isDraining || queued >= MAX_QUEUED || lane.queue.length >= MAX_QUEUED_OF_ONE) {
       leave(event)
       return
     }
     lanes.set(event.accountId, lane)
-    lane.queue.push({ event, offeredAtMs: performance.now() })
+    lane.queue.push({ event, target, atMs: performance.now() })
     queued++
     enter(lane)
     fill()
@@ -76,24 +84,24 @@ export function createDispatcher({ db, deliverFirst, nextDelayMs, failed }: Disp
       const next = lane.queue.shift()
       if (next === undefined) continue
       queued--
-      track(attempt(lane, next.event))
+      track(attempt(lane, next))
       // To the end of the line: the others have their turns first.
       enter(lane)
     }
   }
 
   function dropStale({ queue }: Lane): void {
-    while (queue.length > 0 && performance.now() - queue[0]!.offeredAtMs > STALE_MS) {
+    while (queue.length > 0 && performance.now() - queue[0]!.atMs > STALE_MS) {
       queued--
       leave(queue.shift()!.event)
     }
   }
 
-  async function attempt(lane: Lane, event: DeliveryEvent): Promise<void> {
+  async function attempt(lane: Lane, { event, target, atMs }: Offered): Promise<void> {
     lane.inFlight++
     inFlight++
     try {
-      const made = await deliverFirst(event, nextDelayMs)
+      const made = await deliverFirst(event, nextDelayMs, performance.now() - atMs < FRESH_MS ? target : undefined)
       if (made === undefined) return
       lane.limit = made.posted.outcome === 'acked' ? Math.min(lane.limit + 1, MAX_LIMIT) : Math.max(lane.limit >> 1, 1)
       track(made.ended.catch(failed))

@@ -59,6 +59,8 @@ const END = `
   )
   select id from acknowledged`
 
+/** Nobody waits for the end of an attempt to be written down: so many share a statement. */
+const LINGER_MS = 20
 /** How long the end of an attempt is tried to be written down. Then nobody knows how it ended, and it will be made again. */
 const TRY_MS = 15_000
 
@@ -67,10 +69,13 @@ const TRY_MS = 15_000
  * same number.
  */
 export function endStep(db: Database): (ended: Ended) => Promise<void> {
-  const commit = collector<{ json: string }, true>(async (rows) => {
-    await db.$client.unsafe(END, [jsonArray(rows)], { prepare: true })
-    return rows.map(() => true)
-  })
+  const commit = collector<{ json: string }, true>(
+    async (rows) => {
+      await db.$client.unsafe(END, [jsonArray(rows)], { prepare: true })
+      return rows.map(() => true)
+    },
+    { lingerMs: LINGER_MS },
+  )
   return async (ended) => {
     const row = { json: endedRow(ended) }
     const untilMs = performance.now() + TRY_MS

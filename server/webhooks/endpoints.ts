@@ -2,8 +2,8 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { webhookEndpoints } from '../db/schema.ts'
+import { TARGET_COLUMNS, type TargetRow } from '../events/dispatches.ts'
 import { newSecret } from './signature.ts'
-import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
 export interface Endpoint {
   url: string

@@ -1,24 +1,11 @@
 import type { Sealer } from '../db/encryption.ts'
-
-/** Where an attempt goes, as the row of the endpoint has it at that moment. */
-export interface TargetRow {
-  accountId: string
-  url: string
-  secret: Buffer
-  /** null when its time is over, or there is none. */
-  previousSecret: Buffer | null
-}
+import type { TargetRow } from '../events/dispatches.ts'
 
 export interface Target {
   url: string
   secret: string
   previousSecret?: string
 }
-
-/** SQL of the columns of a TargetRow; `w` is the row of webhook_endpoints. */
-export const TARGET_COLUMNS = `
-  w.account_id as "accountId", w.url, w.secret,
-  case when w.previous_until > clock_timestamp() then w.previous_secret end as "previousSecret"`
 
 const KEPT = 1_000
 

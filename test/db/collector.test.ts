@@ -28,6 +28,25 @@ test('what waits while a statement runs goes out as one statement, each with its
   expect(batches).toEqual([[1], [2, 3, 4, 5]])
 })
 
+test('where nobody is in a hurry, a row waits a moment for others; a batch that is full does not wait', async () => {
+  const batches: number[] = []
+  const add = collector(
+    async (rows: { json: string; id: number }[]) => {
+      batches.push(rows.length)
+      return rows.map((r) => r.id)
+    },
+    { lingerMs: 50 },
+  )
+  const startedMs = performance.now()
+  const first = add(row(1))
+  await new Promise((done) => setTimeout(done, 10))
+  await Promise.all([first, add(row(2))])
+  expect(batches).toEqual([2])
+  expect(performance.now() - startedMs).toBeGreaterThan(45)
+  await Promise.all(Array.from({ length: 250 }, (_, id) => add(row(id))))
+  expect(batches).toEqual([2, 100, 100, 50])
+})
+
 test('a statement that is slow, or whose answer is lost, does not keep the others waiting', async () => {
   const batches: number[][] = []
   const gate = Promise.withResolvers<void>()

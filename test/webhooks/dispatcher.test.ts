@@ -14,6 +14,13 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
+const target = {
+  accountId: newId(Date.now()),
+  url: 'http://127.0.0.1/',
+  secret: Buffer.from('sealed'),
+  previousSecret: null,
+}
+
 type Made = Awaited<ReturnType<DispatcherParts['deliverFirst']>>
 const acked: Made = { posted: { outcome: 'acked', statusCode: 200, phases: {} }, ended: Promise.resolve() }
 const refused: Made = { posted: { outcome: 'not_200', statusCode: 500, phases: {} }, ended: Promise.resolve() }
@@ -57,9 +64,9 @@ const events = (count: number, accountId = newId(Date.now())) =>
 test('attempts to one endpoint start at 10 at a time, and grow to 64 while it answers 200', async () => {
   const { dispatcher, seen } = dispatcherOver(() => sleep(2, acked))
   const [first, ...others] = events(1_500)
-  for (const event of [first!, ...others.slice(0, 9), ...others.slice(9, 19)]) dispatcher.offer(event)
+  for (const event of [first!, ...others.slice(0, 9), ...others.slice(9, 19)]) dispatcher.offer(event, target)
   expect(seen.inFlight.get(first!.accountId)).toBe(10)
-  for (const event of others.slice(19)) dispatcher.offer(event)
+  for (const event of others.slice(19)) dispatcher.offer(event, target)
   await vi.waitFor(() => expect(seen.order).toHaveLength(1_500), 10_000)
   expect(seen.most.get(first!.accountId)).toBe(64)
   await dispatcher.drain()
@@ -71,7 +78,7 @@ test('an endpoint that does not answer 200 has one attempt at a time in the end'
     return sleep(1, refused)
   })
   const some = events(60)
-  for (const event of some) dispatcher.offer(event)
+  for (const event of some) dispatcher.offer(event, target)
   await vi.waitFor(() => expect(seen.order).toHaveLength(60))
   expect(seen.most.get(some[0]!.accountId)).toBe(1)
   await dispatcher.drain()
@@ -80,7 +87,7 @@ test('an endpoint that does not answer 200 has one attempt at a time in the end'
 test('no more than 200 attempts are in flight, and accounts take turns', async () => {
   const { dispatcher, seen } = dispatcherOver(() => sleep(20, acked))
   const accounts = Array.from({ length: 40 }, () => events(20))
-  for (const event of accounts.flat()) dispatcher.offer(event)
+  for (const event of accounts.flat()) dispatcher.offer(event, target)
   await vi.waitFor(() => expect(seen.order).toHaveLength(800))
   expect(seen.all).toBe(200)
   // The first of the last account did not wait for the last of the first.
@@ -94,7 +101,7 @@ test('what does not fit gives its lease up and stays a row', async () => {
   const { dispatcher } = dispatcherOver(() => held.promise)
   const some = events(2_020)
   await storeDispatches(database, some, { lease: 30 })
-  for (const event of some) dispatcher.offer(event)
+  for (const event of some) dispatcher.offer(event, target)
   await vi.waitFor(async () => {
     const rows = await openDispatches(database, some)
     expect(rows.filter((row) => row.lease_until === null)).toHaveLength(10)
@@ -108,7 +115,7 @@ test('a drain ends what has begun and leaves the rest to Temporal', async () => 
   const { dispatcher, seen } = dispatcherOver(() => held.promise)
   const some = events(30)
   await storeDispatches(database, some, { lease: 30 })
-  for (const event of some) dispatcher.offer(event)
+  for (const event of some) dispatcher.offer(event, target)
   let drained = false
   const drain = dispatcher.drain().then(() => {
     drained = true
@@ -127,7 +134,7 @@ test('a fault of our own leaves the attempt to Temporal, and is told', async () 
   const { dispatcher, failures } = dispatcherOver(() => Promise.reject(new Error('no database')))
   const [event] = events(1)
   await storeDispatches(database, [event!], { lease: 30 })
-  dispatcher.offer(event!)
+  dispatcher.offer(event!, target)
   await vi.waitFor(async () => expect((await openDispatches(database, [event!]))[0]!.lease_until).toBeNull())
   expect(failures).toHaveLength(1)
   await dispatcher.drain()

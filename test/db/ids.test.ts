@@ -1,0 +1,22 @@
+import fc from 'fast-check'
+import { TypeID } from 'typeid-js'
+import { expect, test } from 'vitest'
+import { firstIdAt, newId, readId, showId, timeOfId } from '../../server/db/ids.ts'
+
+test('an id is shown as TypeID writes it, and read back', () => {
+  fc.assert(
+    fc.property(fc.uuid(), (uuid) => {
+      const shown = showId('msg', uuid)
+      expect(shown).toBe(TypeID.fromUUID('msg', uuid).toString())
+      expect(readId('msg', shown)).toBe(uuid)
+      expect(readId('evt', shown)).toBeUndefined()
+    }),
+  )
+})
+
+test('an id carries its time, and is not below the first id of that time', () => {
+  const now = Date.now()
+  const id = newId(now)
+  expect(timeOfId(id)).toBe(now)
+  expect(id > firstIdAt(now) && id < firstIdAt(now + 1)).toBe(true)
+})
