@@ -147,18 +147,19 @@ const FAULTS: Record<Fault, (socket: Socket, answer: Answer) => void> = {
   hang() {},
   close: (socket) => void socket.end(),
   reset: (socket) => void socket.resetAndDestroy(),
-  drip_head: (socket, answer) => drip(socket, `${statusLine(answer)}X-Slow: `, answer.everyMs),
-  drip_body: (socket, answer) => drip(socket, `${statusLine(answer)}Content-Length: 1000000\r\n\r\n`, answer.everyMs),
-  endless_body: (socket, answer) => flood(socket, `${statusLine(answer)}\r\n`, 'endless '.repeat(2_048)),
+  drip_head: (socket, answer) => drip(socket, `${headOf(answer)}X-Slow: `, answer.everyMs),
+  drip_body: (socket, answer) => drip(socket, `${headOf(answer)}Content-Length: 1000000\r\n\r\n`, answer.everyMs),
+  endless_body: (socket, answer) => flood(socket, `${headOf(answer)}\r\n`, 'endless '.repeat(2_048)),
   endless_interim: (socket) => flood(socket, '', 'HTTP/1.1 103 Early Hints\r\n\r\n'),
-  huge_head: (socket, answer) => flood(socket, statusLine(answer), `X-Huge: ${'h'.repeat(8_192)}\r\n`),
+  huge_head: (socket, answer) => flood(socket, headOf(answer), `X-Huge: ${'h'.repeat(8_192)}\r\n`),
   short_body: (socket, answer) =>
-    void socket.end(`${statusLine(answer)}Content-Length: 1000\r\n\r\n${answer.body ?? 'short'}`),
+    void socket.end(`${headOf(answer)}Content-Length: 1000\r\n\r\n${answer.body ?? 'short'}`),
   garbage: (socket) => void socket.end('\u0000\u0001 this is not HTTP\r\n\r\n'),
 }
 
-function statusLine({ status = 200 }: Answer): string {
-  return `HTTP/1.1 ${status} Status\r\n`
+/** The head but for the empty line. */
+function headOf({ status = 200, headers = {} }: Answer): string {
+  return [`HTTP/1.1 ${status} Status`, ...Object.entries(headers).map((header) => header.join(': ')), ''].join('\r\n')
 }
 
 function drip(socket: Socket, head: string, everyMs = 50): void {
