@@ -8,7 +8,7 @@ export interface DnsServer {
   port: number
 }
 
-export type RecordType = 'MX' | 'A' | 'AAAA' | 'TXT'
+export type RecordType = 'MX' | 'A' | 'AAAA' | 'TXT' | 'NS' | 'CNAME' | 'PTR'
 
 export interface DnsFailure {
   failure: string
@@ -24,25 +24,27 @@ interface Query {
 
 /**
  * One question to one server: over UDP, over TCP when the answer was truncated. What does not answer this very question
- * (id, name with its case, type) is ignored, so garbage ends like silence: `timeout` after `timeoutMs` in all.
+ * (id, name with its case, type) is ignored, so garbage ends like silence: `timeout` after `timeoutMs` in all. `recursion` asks the
+ * server to look further than into its own zones.
  */
 export async function queryDns(
   server: DnsServer,
   name: string,
   type: RecordType,
   timeoutMs: number,
+  { recursion = true }: { recursion?: boolean } = {},
 ): Promise<DecodedPacket | DnsFailure> {
-  const query = createQuery(name, type)
+  const query = createQuery(name, type, recursion ? RECURSION_DESIRED : 0)
   const deadline = AbortSignal.timeout(timeoutMs)
   const answer = await overUdp(server, query, deadline)
   return 'flag_tc' in answer && answer.flag_tc ? overTcp(server, query, deadline) : answer
 }
 
-function createQuery(name: string, type: RecordType): Query {
+function createQuery(name: string, type: RecordType, flags: number): Query {
   const random = randomBytes(2 + name.length)
   const id = random.readUInt16BE(0)
   const mixed = [...name].map((c, i) => (random[i + 2]! & 1 ? c.toUpperCase() : c.toLowerCase())).join('')
-  const bytes = encode({ type: 'query', id, flags: RECURSION_DESIRED, questions: [{ type, name: mixed }] })
+  const bytes = encode({ type: 'query', id, flags, questions: [{ type, name: mixed }] })
   return { id, name: mixed, type, bytes }
 }
 

@@ -168,7 +168,8 @@ function ttlOf(record: DnsRecord): number {
   return ttlS > 0x7fffffff ? 0 : ttlS
 }
 
-function parseServer(server: string): DnsServer {
+/** Of `ip` or `ip:port`. Throws on anything else. */
+export function parseServer(server: string): DnsServer {
   if (isIP(server) !== 0) return { address: server, port: 53 }
   const [, address = '', port = ''] = /^\[?([^[\]]+)\]?:(\d{1,5})$/.exec(server) ?? []
   if (isIP(address) === 0) throw new TypeError(`not a DNS server: ${server} (192.0.2.53 or 192.0.2.53:5353)`)
