@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import {
   type Answer,
+  AUTHORITATIVE_ANSWER,
   decode,
   encode,
   type Packet,
@@ -40,8 +41,14 @@ export interface DnsServerForTests {
 
 const RCODES: Record<string, number> = { servfail: 2, nxdomain: 3, refused: 5 }
 
-/** A DNS server in this process, over UDP and TCP on one port of loopback. What its zone does not know is NXDOMAIN. */
-export async function startDns(zone: DnsServerForTests['zone'] = {}): Promise<DnsServerForTests> {
+/**
+ * A DNS server in this process, over UDP and TCP on one port of loopback. What its zone does not know is NXDOMAIN. It answers as a
+ * resolver does, or as one in charge of all names (`authoritative`).
+ */
+export async function startDns(
+  zone: DnsServerForTests['zone'] = {},
+  { authoritative = false }: { authoritative?: boolean } = {},
+): Promise<DnsServerForTests> {
   const { udp, tcp, port } = await bindBoth()
   const queries: string[] = []
   const server: DnsServerForTests = { address: `127.0.0.1:${port}`, zone, queries, count, close }
@@ -76,7 +83,7 @@ export async function startDns(zone: DnsServerForTests['zone'] = {}): Promise<Dn
       const reply = (answers: Answer[], flags = 0) => ({
         type: 'response' as const,
         id: query.id,
-        flags: RECURSION_AVAILABLE | flags,
+        flags: (authoritative ? AUTHORITATIVE_ANSWER : RECURSION_AVAILABLE) | flags,
         questions: query.questions,
         answers,
       })
@@ -136,6 +143,10 @@ export function aaaa(name: string, data: string, ttl = 300): Answer {
 /** Each string of a record has at most 255 octets. */
 export function txt(name: string, data: string | string[], ttl = 300): Answer {
   return { type: 'TXT', name, ttl, data: [data].flat() }
+}
+
+export function ns(name: string, data: string, ttl = 300): Answer {
+  return { type: 'NS', name, ttl, data }
 }
 
 export function cname(name: string, data: string, ttl = 300): Answer {
