@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import type { PostEntry } from '../../reliability/logs.ts'
 import { letters } from '../letters.ts'
 import { diceFor } from '../seed.ts'
+import { sendPaced } from './load.ts'
 import { WORKER_POINTS } from './points.ts'
 import { recipientOf } from './receivers.ts'
 import { killedAt } from './worker.ts'
@@ -41,3 +43,24 @@ test('a worker killed at each point of its work: every dispatch ends, and what n
   const attempts = run.logs.database.at(-1)!.webhooks!.attempts
   expect(attempts.filter(({ outcome }) => outcome === 'unknown').length).toBeGreaterThan(5)
 }, 240_000)
+
+test('SIGTERM to a worker and to the API under load: what is on its way is written down, and no attempt is unknown', async () => {
+  const dice = diceFor('webhook drains')
+  run = await startWebhookWorld()
+  const hook = await run.openHook((_, attempt) => ({
+    status: attempt < 2 ? 503 : 200,
+    delayMs: dice.between(100, 500),
+  }))
+  const [first, second, worker] = await Promise.all([run.start(), run.start(), run.work()])
+  await endpointOf(run, run.account.id).put(first.client, hook.url)
+  let node = first
+  const load = sendPaced(20, letters('webhook-drains', 80, dice), () => node)
+  await sleep(2_500)
+  node = second
+  await Promise.all([worker.terminate(), first.terminate(), run.work()])
+  await load
+  expect(await run.verdict()).toEqual([])
+  const { attempts, dispatches } = run.logs.database.at(-1)!.webhooks!
+  expect(attempts.filter(({ outcome }) => outcome === 'unknown')).toEqual([])
+  expect(new Set(dispatches.map(({ state }) => state))).toEqual(new Set(['acknowledged']))
+}, 120_000)
