@@ -347,8 +347,11 @@ export const openDispatches = pgTable(
     lookedAt: at('looked_at'),
   },
   (t) => [
-    index('open_dispatches_account').on(t.accountId, t.eventId),
-    index('open_dispatches_unassigned').on(t.accountId, t.attempt, t.dueAt).where(sql`workflow_id is null`),
+    // A row that is acknowledged at its first attempt, as most are, never enters one of these.
+    index('open_dispatches_replays').on(t.eventId).where(sql`kind = 'replay'`),
+    index('open_dispatches_unassigned')
+      .on(t.accountId, t.attempt, t.dueAt)
+      .where(sql`workflow_id is null and lease_until is null`),
     index('open_dispatches_workflow').on(t.workflowId).where(sql`workflow_id is not null`),
     index('open_dispatches_unstarted').on(t.workflowId).where(sql`workflow_id is not null and handed_over_at is null`),
     index('open_dispatches_due').on(t.dueAt).where(sql`workflow_id is not null`),

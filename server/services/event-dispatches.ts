@@ -34,7 +34,9 @@ const SUMMARIES = `
     union all
     select id, event_id from dispatches where kind = 'replay' and event_id = any($1::uuid[]) and id >= $2
     union all
-    select id, event_id from open_dispatches where account_id = $4 and event_id = any($1::uuid[])
+    select id, event_id from open_dispatches where account_id = $4 and id = any($1::uuid[])
+    union all
+    select id, event_id from open_dispatches where account_id = $4 and kind = 'replay' and event_id = any($1::uuid[])
   )
   select d.event_id as "eventId", count(a.number)::int as attempts,
     ${ms(`min(a.finished_at) filter (where a.outcome = 'acked')`)} as "acknowledgedMs"
@@ -76,7 +78,7 @@ const DISPATCHES = `
     union all
     select id, kind, 'waiting', workflow_id, created_at, null,
       case when started_at is null and (lease_until is null or lease_until < clock_timestamp()) then due_at end
-    from open_dispatches where account_id = $2 and event_id = $1
+    from open_dispatches where account_id = $2 and (id = $1 or (kind = 'replay' and event_id = $1))
   )
   select d.id, d.kind, d.state, d.workflow_id as "workflowId", ${ms('d.created_at')} as "createdMs", ${ms('d.ended_at')} as "endedMs",
     ${ms('d.next_at')} as "nextMs",

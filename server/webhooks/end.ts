@@ -18,12 +18,12 @@ export interface Ended extends Posted {
 const END = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
-      id uuid, number smallint, started_at timestamptz, finished_at timestamptz, outcome text, status_code smallint, phases json,
+      id uuid, number smallint, started_ms float8, finished_ms float8, outcome text, status_code smallint, phases json,
       excerpt text, excerpt_cut boolean, next_delay_ms float8)
   ),
   acknowledged as (
     delete from open_dispatches d using input i where d.id = i.id and i.outcome = 'acked'
-    returning d.*
+    returning d.*, i.finished_ms
   ),
   failed as (
     update open_dispatches d set attempt = i.number + 1, started_at = null, lease_until = null,
@@ -34,14 +34,14 @@ const END = `
   kept_attempts as (
     insert into attempts (
       dispatch_id, number, started_at, finished_at, outcome, status_code, phases, excerpt, excerpt_cut, next_attempt_at)
-    select i.id, i.number, i.started_at, i.finished_at, i.outcome, i.status_code, i.phases, i.excerpt, i.excerpt_cut, f.next_at
+    select i.id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome, i.status_code, i.phases, i.excerpt, i.excerpt_cut, f.next_at
     from input i left join failed f on f.id = i.id
     on conflict do nothing
   ),
   kept_dispatches as (
     insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
-    select a.id, event_id, message_id, account_id, kind, 'acknowledged', workflow_id, created_at, i.finished_at
-    from acknowledged a join input i on i.id = a.id
+    select id, event_id, message_id, account_id, kind, 'acknowledged', workflow_id, created_at, to_timestamp(finished_ms / 1000)
+    from acknowledged
   ),
   health as (
     insert into webhook_hours as h (account_id, hour, acknowledged, failed, last_acknowledged_at, last_failed_at, failed_since)
@@ -60,7 +60,7 @@ const END = `
   select id from acknowledged`
 
 /** Nobody waits for the end of an attempt to be written down: so many share a statement. */
-const LINGER_MS = 20
+const LINGER_MS = 50
 /** How long the end of an attempt is tried to be written down. Then nobody knows how it ended, and it will be made again. */
 const TRY_MS = 15_000
 
@@ -95,8 +95,8 @@ function endedRow({ dispatchId, number, startedAtMs, durationMs, ...posted }: En
   return JSON.stringify({
     id: dispatchId,
     number,
-    started_at: new Date(startedAtMs),
-    finished_at: new Date(startedAtMs + durationMs),
+    started_ms: startedAtMs,
+    finished_ms: startedAtMs + durationMs,
     outcome: posted.outcome,
     status_code: posted.statusCode,
     phases: posted.phases,

@@ -36,6 +36,7 @@ export interface HandedOver {
  */
 export function keepHandingOver(parts: HandOverParts): { stop(): void } {
   async function round(): Promise<void> {
+    await parts.db.$client.unsafe(GIVE_UP_LOST, [], { prepare: true })
     await assign(parts.db, parts.scheduleMs)
     const revived = await revive(parts.db, parts.workflows, parts.overdueMs ?? OVERDUE_MS)
     const started = await startAssigned(parts.db, parts.workflows)
@@ -44,37 +45,39 @@ export function keepHandingOver(parts: HandOverParts): { stop(): void } {
   return every(EVERY_MS, round, (error) => parts.report({ error }))
 }
 
+// Where the lease of a first attempt is over, the process that held it is gone, and nobody knows whether it had posted.
+const GIVE_UP_LOST = `
+  with lost as (
+    update open_dispatches set lease_until = null where lease_until < clock_timestamp() and workflow_id is null
+    returning id, created_at
+  )
+  insert into attempts (dispatch_id, number, started_at, outcome) select id, 1, created_at, 'unknown' from lost
+  on conflict do nothing`
+
 const TIMES = `
   (extract(epoch from due_at) * 1000)::float8 as "dueMs", (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs"`
 
 const UNASSIGNED = `
-  select id, account_id as "accountId", attempt, lease_until is not null as "isLost", ${TIMES},
+  select id, account_id as "accountId", attempt, ${TIMES},
     (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"
   from open_dispatches
-  where workflow_id is null and (lease_until is null or lease_until < clock_timestamp())
+  where workflow_id is null and lease_until is null
   order by account_id, attempt, due_at limit ${ROWS_A_ROUND}
   for update skip locked`
 
-// Where the lease of a first attempt is over, the process that held it is gone, and nobody knows whether it had posted.
 const ASSIGN = `
-  with input as (select * from json_to_recordset($1::json) as r(id uuid, workflow_id text, is_lost boolean)),
-  lost as (
-    insert into attempts (dispatch_id, number, started_at, outcome)
-    select d.id, 1, d.created_at, 'unknown' from open_dispatches d join input i on i.id = d.id where i.is_lost
-    on conflict do nothing
-  )
-  update open_dispatches d set workflow_id = i.workflow_id, lease_until = null from input i where d.id = i.id`
+  with input as (select * from json_to_recordset($1::json) as r(id uuid, workflow_id text))
+  update open_dispatches d set workflow_id = i.workflow_id from input i where d.id = i.id`
 
 /** Commits the ids of the workflows onto the rows that they will take on. */
 async function assign(db: Database, scheduleMs: readonly number[]): Promise<void> {
   await db.$client.begin(async (transaction) => {
-    type Row = Waiting & { isLost: boolean; nowMs: number }
-    const rows = await transaction.unsafe<Row[]>(UNASSIGNED, [], { prepare: true })
+    const rows = await transaction.unsafe<(Waiting & { nowMs: number })[]>(UNASSIGNED, [], { prepare: true })
     if (rows.length === 0) return
     const groups = groupDispatches(rows, rows[0]!.nowMs, scheduleMs)
     const assigned = groups.flatMap((group) => {
       const workflow_id = `webhook-${showId('dsp', group[0]!.id)}-${group[0]!.attempt}`
-      return group.map(({ id, isLost }) => ({ json: JSON.stringify({ id, workflow_id, is_lost: isLost }) }))
+      return group.map(({ id }) => ({ json: JSON.stringify({ id, workflow_id }) }))
     })
     await transaction.unsafe(ASSIGN, [jsonArray(assigned)], { prepare: true })
   })

@@ -73,6 +73,8 @@ test('an event is replayed: a dispatch of its own from attempt 1 on, made by one
   expect(api.workflows.started).toEqual([
     {
       workflowId: `replay-${json.dispatch_id}`,
+      accountId: api.world.account.id,
+      answers: [],
       kind: 'replay',
       dispatchIds: [uuid(json.dispatch_id)],
       eventIds: [uuid(eventIds[0])],

@@ -69,8 +69,8 @@ CREATE TABLE "webhook_hours" (
 --> statement-breakpoint
 ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "dispatches_replays" ON "dispatches" USING btree ("event_id") WHERE kind = 'replay';--> statement-breakpoint
-CREATE INDEX "open_dispatches_account" ON "open_dispatches" USING btree ("account_id","event_id");--> statement-breakpoint
-CREATE INDEX "open_dispatches_unassigned" ON "open_dispatches" USING btree ("account_id","attempt","due_at") WHERE workflow_id is null;--> statement-breakpoint
+CREATE INDEX "open_dispatches_replays" ON "open_dispatches" USING btree ("event_id") WHERE kind = 'replay';--> statement-breakpoint
+CREATE INDEX "open_dispatches_unassigned" ON "open_dispatches" USING btree ("account_id","attempt","due_at") WHERE workflow_id is null and lease_until is null;--> statement-breakpoint
 CREATE INDEX "open_dispatches_workflow" ON "open_dispatches" USING btree ("workflow_id") WHERE workflow_id is not null;--> statement-breakpoint
 CREATE INDEX "open_dispatches_unstarted" ON "open_dispatches" USING btree ("workflow_id") WHERE workflow_id is not null and handed_over_at is null;--> statement-breakpoint
 CREATE INDEX "open_dispatches_due" ON "open_dispatches" USING btree ("due_at") WHERE workflow_id is not null;--> statement-breakpoint
