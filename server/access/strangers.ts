@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import ipaddr from 'ipaddr.js'
+import { networkOf } from '../egress/network.ts'
 
 const PER_MINUTE = 600
 const WINDOW_MS = 60_000
@@ -40,11 +40,4 @@ export function createStrangers(now: () => number = () => performance.now()): (r
     if (!over) window.used++
     return { limit: PER_MINUTE, over, leftMs: window.endsAt - now(), forget: () => void window.used-- }
   }
-}
-
-/** An IPv4 address, or the /64 of an IPv6 one: one subscriber has as many addresses as he likes of it. */
-function networkOf(remoteAddress: string): string {
-  if (!ipaddr.isValid(remoteAddress)) return ''
-  const address = ipaddr.process(remoteAddress)
-  return Buffer.from(address.toByteArray().slice(0, 8)).toString('hex')
 }

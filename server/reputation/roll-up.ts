@@ -32,6 +32,22 @@ export const intoStatistics = (shard: string) => `
       ${COUNTED.map((column) => `${column} = kept.${column} + excluded.${column}`).join(', ')}
   )`
 
+/**
+ * The same of what comes back later, in the hour in which it does: complaints, and mailboxes that turned out not to exist. It expects
+ * the CTE `late(account_id, tenant_id, domain, kind, reason)`.
+ */
+export const LATE_INTO_STATISTICS = `
+  kept_statistics as (
+    insert into hourly_stats as kept (account_id, tenant_id, hour, domain, ${LATER.join(', ')})
+    select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain,
+      count(*) filter (where kind = 'complaint'), count(*) filter (where reason = 'mailbox_does_not_exist')
+    from late cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
+    where kind = 'complaint' or reason = 'mailbox_does_not_exist'
+    group by account_id, tenant.id, domain order by account_id, tenant.id, domain
+    on conflict (account_id, tenant_id, hour, domain, shard) do update set
+      ${LATER.map((column) => `${column} = kept.${column} + excluded.${column}`).join(', ')}
+  )`
+
 /** Of hours that no commit counts in any more: the longest statement has ended long since. */
 const MERGE = `
   with merged as (

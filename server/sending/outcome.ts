@@ -12,7 +12,7 @@ import {
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { wordsOf } from '../db/words.ts'
-import type { Strike } from '../reputation/strikes.ts'
+import { type Strike, strikeOfBounce } from '../reputation/strikes.ts'
 import type { Attempt } from '../smtp/attempt.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'
 
@@ -89,20 +89,11 @@ export function summarise(outcomes: RecipientOutcome[]): { status: DeliveryStatu
   return { status, reason, inDoubt: outcomes.some((outcome) => outcome.inDoubt) ? true : undefined }
 }
 
-const HARD_STATUS = /^5\.1\.(1|3|6|10)$/
-
-/**
- * What a bounce says against its address. Nothing is said by the simulator's addresses, by what is in doubt, and by a status of a
- * policy (5.7.x), whatever its words.
- */
-function strikeOf({ email, reason, smtp, inDoubt }: RecipientOutcome): Strike | null {
-  if (inDoubt || email.endsWith('@simulator.test')) return null
-  if (reason === Reason.MAILBOX_FULL) return 'full'
-  if (reason !== Reason.MAILBOX_DOES_NOT_EXIST) return null
-  const { enhanced = '', reply = '' } = smtp ?? {}
-  if (enhanced.startsWith('5.7.')) return null
-  const isHard = HARD_STATUS.test(enhanced) || (enhanced !== '5.2.1' && saysUserUnknown(reply))
-  return isHard ? 'hard' : 'mailbox'
+/** What an outcome says against its address. Nothing is said by the simulator's addresses, and by what is in doubt. */
+function strikeOf({ email, status, reason, smtp, inDoubt }: RecipientOutcome): Strike | null {
+  if (status !== DeliveryStatus.BOUNCED || !reason || inDoubt || email.endsWith('@simulator.test')) return null
+  const { enhanced, reply = '' } = smtp ?? {}
+  return strikeOfBounce(reasonWords.word(reason), { enhanced, saysUserUnknown: saysUserUnknown(reply) })
 }
 
 /** One recipient's outcome as the row that history keeps, and what is to be counted against the address. */

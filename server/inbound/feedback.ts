@@ -1,0 +1,110 @@
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { newId } from '../db/ids.ts'
+import { inTime } from '../db/in-time.ts'
+import { isExpired } from '../db/retention.ts'
+import { LATE_INTO_STATISTICS } from '../reputation/roll-up.ts'
+import { INTO_SUPPRESSIONS, strikeOfBounce } from '../reputation/strikes.ts'
+import { matchingFormOf, parseMailbox } from '../smtp/address.ts'
+import { saysUserUnknown } from '../smtp/rules.ts'
+import type { Failure, Report } from './report.ts'
+
+/** What became of a report. */
+export type Kept =
+  | 'kept'
+  /** It has come before. */
+  | 'known'
+  /** Nobody whom the message was delivered to, or it was never sent: a dry run, the simulator. */
+  | 'nobody'
+  /** The message is over 90 days old, or there is none. */
+  | 'unknown'
+  /** Its outcome is not stored yet: to be asked again. */
+  | 'running'
+
+interface Message {
+  accountId: string
+  tenantId: string | null
+  sandbox: boolean
+  from: string
+  /** Who may have received it. */
+  recipients: string[]
+}
+
+const MESSAGE = `
+  select account_id as "accountId", tenant_id as "tenantId", sandbox, request ->> 'from' as "from", array(
+    select email from recipients where message_id = $1 and (status = 'delivered' or in_doubt)
+      and email not like '%@simulator.test' order by position
+  ) as recipients
+  from messages where id = $1`
+
+// Beside the message, once for each recipient and kind; what it means for the address and for the domain is in the same commit.
+const KEEP = `
+  with input as materialized (
+    select * from json_to_recordset($1::json) as r(id uuid, message_id uuid, account_id uuid, tenant_id text, domain text,
+      recipient text, kind text, reason text, detail text, strike text, strike_email text)
+  ),
+  kept_feedback as (
+    insert into feedback (id, message_id, account_id, recipient, kind, reason, detail)
+    select id, message_id, account_id, recipient, kind, reason, detail from input order by message_id, lower(recipient)
+    on conflict (message_id, lower(recipient), kind) do nothing returning id
+  ),
+  late as (select * from input where id in (select id from kept_feedback)),
+  message as (select distinct message_id as id, account_id, tenant_id from late),
+  outcome as (
+    select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, strike, strike_email from late
+  ),
+  ${LATE_INTO_STATISTICS},
+  ${INTO_SUPPRESSIONS}
+  select id from late`
+
+const STATEMENT_MS = 5_000
+
+/** Keeps what is reported of a message. When it throws nobody knows whether it is kept; asking again is safe. */
+export function feedbackStep({ db, clock }: { db: Database; clock: DatabaseClock }) {
+  const run = <T extends object>(statement: string, parameters: string[]) =>
+    inTime(db.$client.unsafe<T[]>(statement, parameters), STATEMENT_MS)
+
+  return async (messageId: string, report: Report): Promise<Kept> => {
+    if (isExpired(messageId, clock)) return 'unknown'
+    const [message] = await run<Message>(MESSAGE, [messageId])
+    if (!message) {
+      const open = await run('select id from open_messages where id = $1', [messageId])
+      return open.length > 0 ? 'running' : 'unknown'
+    }
+    const said = message.sandbox ? [] : feedbackOf(report, message.recipients)
+    if (said.length === 0) return 'nobody'
+    const { accountId: account_id, tenantId: tenant_id } = message
+    const of = { message_id: messageId, account_id, tenant_id, domain: parseMailbox(message.from)!.domain }
+    const rows = said.map((each) => ({ id: newId(clock.now()), ...of, ...each }))
+    const kept = await run(KEEP, [JSON.stringify(rows)])
+    return kept.length > 0 ? 'kept' : 'known'
+  }
+}
+
+function feedbackOf(report: Report, recipients: string[]) {
+  if (report.kind === 'complaint') {
+    const recipient = whoIs(report.addresses, recipients)
+    const complaint = { kind: 'complaint', detail: report.type, strike: 'complaint' }
+    return recipient === undefined ? [] : [{ ...complaint, recipient, strike_email: recipient.toLowerCase() }]
+  }
+  const found = new Map<string, Failure>()
+  for (const failure of report.failures) {
+    const recipient = whoIs(failure.addresses, recipients)
+    if (recipient !== undefined && !found.has(recipient)) found.set(recipient, failure)
+  }
+  return [...found].map(([recipient, { reason, enhanced, detail }]) => ({
+    kind: 'bounce',
+    recipient,
+    reason,
+    detail: detail || null,
+    strike: strikeOfBounce(reason, { enhanced, saysUserUnknown: saysUserUnknown(detail) }),
+    strike_email: recipient.toLowerCase(),
+  }))
+}
+
+/** A report may name an address that the recipient forwards to, or hide it: of the only one it is told all the same. */
+function whoIs(addresses: string[], recipients: string[]): string | undefined {
+  const forms = recipients.map((recipient) => recipient.toLowerCase())
+  const named = addresses.map((address) => forms.indexOf(matchingFormOf(address) ?? '')).find((i) => i >= 0)
+  return recipients[named ?? (recipients.length === 1 ? 0 : -1)]
+}

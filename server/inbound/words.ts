@@ -1,0 +1,42 @@
+import { diagnose } from './diagnosis.ts'
+import { phaseIn } from './dsn.ts'
+import type { Failure, Parts } from './report.ts'
+
+// Servers that report in words for people alone: qmail, and Exim before it learned RFC 3464.
+
+const MAX_RECIPIENTS = 100
+
+export function readBounceInWords(parts: Parts): Failure[] {
+  if (parts.text.startsWith('Hi. This is the ')) return readQmail(parts)
+  return readExim(parts)
+}
+
+/** QSBMF: paragraphs that begin with `<recipient>:`, up to a line of hyphens before the message. */
+function readQmail({ text }: Parts): Failure[] {
+  const [notice = ''] = text.split(/^--/m, 1)
+  const paragraphs = notice.split(/\r?\n[ \t]*\r?\n/).slice(0, MAX_RECIPIENTS)
+  return paragraphs.flatMap((paragraph) => {
+    const [first = '', ...lines] = paragraph.trim().split(/\r?\n/)
+    const [, address] = /^<(\S{1,320})>:$/.exec(first.trim()) ?? []
+    return address ? [failureOf(address, lines)] : []
+  })
+}
+
+/** `X-Failed-Recipients` names them; under each, in the text, stands indented why. A delay has no such field. */
+function readExim({ header, text }: Parts): Failure[] {
+  const addresses = header('x-failed-recipients').split(',', MAX_RECIPIENTS)
+  const lines = text.split(/\r?\n/)
+  return addresses.flatMap((listed) => {
+    const address = listed.trim()
+    if (address === '') return []
+    const from = lines.findIndex((line) => line.trim().replace(/:$/, '') === address) + 1
+    const end = lines.findIndex((line, i) => i >= from && line.trim() === '')
+    return [failureOf(address, from === 0 ? [] : lines.slice(from, end < 0 ? undefined : end))]
+  })
+}
+
+function failureOf(address: string, lines: string[]): Failure {
+  const words = lines.map((line) => line.trim())
+  const [, mx = ''] = /\bhost ([\w.-]{1,253}) \[/.exec(words.join(' ')) ?? []
+  return { ...diagnose({ status: '', lines: words, mx, phase: phaseIn(words.join(' ')) }), addresses: [address] }
+}
