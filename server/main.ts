@@ -122,7 +122,7 @@ async function serve(config: Config): Promise<void> {
     clock,
     engine,
     firstAttempts: webhookFirstAttempt === 'inline' ? dispatcher : LEFT_TO_TEMPORAL,
-    senderDomains: createSenderDomains({ db, sealer, returnPathHost: config.returnPathHost }),
+    senderDomains: createSenderDomains({ db, sealer }),
     simulated: simulator.route,
     hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
     returnPath: (messageId, domain) => `${makeReturnPath(returnPathKey, messageId)}@${domain.returnPathHost}`,

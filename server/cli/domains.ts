@@ -1,10 +1,12 @@
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
 import { createSealer } from '../db/encryption.ts'
-import { showId } from '../db/ids.ts'
-import { createDomain, type Domain, listDomains } from '../domains/domains.ts'
-import { readDomainName } from '../domains/name.ts'
-import { type DnsRecord, inStrings, recordsOf } from '../domains/records.ts'
+import { createDomain, type Domain, deleteDomain, findDomain, findDomainById, listDomains } from '../domains/domains.ts'
+import { readDomainName, readSendingDomain } from '../domains/name.ts'
+import { makeNextKey } from '../domains/rotation.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { command, Failure } from './command.ts'
+import { type Answer, command, Failure } from './command.ts'
+import { instructions, report, rotation, view } from './domain-text.ts'
 import { variables, withDatabase } from './surroundings.ts'
 import { moment, table } from './table.ts'
 
@@ -13,24 +15,25 @@ export const add = command({
   words: ['domain'],
   options: {
     account: accountOption,
-    verified: { type: 'boolean', help: 'the records are published: the domain may send from now on' },
+    verified: { type: 'boolean', help: 'you vouch for the records: it may send from now on, and DNS is not asked' },
     'no-warm-up': {
       type: 'boolean',
       help: 'the domain is known to mailbox providers: no daily limit in its first days',
     },
+    'require-tls': { type: 'boolean', help: 'its mail may only leave over TLS with a valid certificate' },
   },
   examples: ['verdict domains add example.com', 'verdict domains add example.com --verified'],
-  async run({ account, verified, 'no-warm-up': isWarm }, [text]) {
-    const name = readDomainName(text!)
-    if (!name) throw new Failure('usage', `${text} is not a domain that can send, such as example.com.`)
+  async run({ account, verified, 'no-warm-up': isWarm, 'require-tls': requiresTls }, [text]) {
+    const read = readSendingDomain(text!)
+    if ('fault' in read) throw new Failure('usage', `${text} ${read.fault}.`)
+    const { name } = read
     const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
     const domain = await withDatabase(async (db, clock) => {
       const { id: accountId } = await chooseAccount(db, account)
       const status = verified ? 'verified' : 'pending'
-      return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp: !isWarm })
+      return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp: !isWarm, requiresTls })
     })
-    const records = published(domain)
-    return { json: view(domain, records), text: instructions(domain, records) }
+    return { json: view(domain), text: instructions(domain) }
   },
 })
 
@@ -41,27 +44,60 @@ export const list = command({
   async run({ account }) {
     const domains = await withDatabase(async (db) => listDomains(db, (await chooseAccount(db, account)).id))
     const rows = domains.map(({ name, status, verifiedAt, dkimKeys }) => {
-      return [name, status, moment(verifiedAt), dkimKeys.map(({ selector }) => selector).join(',')]
+      const selectors = dkimKeys.map(({ selector, state }) =>
+        state === 'active' ? selector : `${selector} (${state})`,
+      )
+      return [name, status, moment(verifiedAt), selectors.join(', ')]
     })
     const text = table(['DOMAIN', 'STATUS', 'VERIFIED', 'DKIM SELECTORS'], rows, 'The account has no domain.')
-    return { json: { domains: domains.map((domain) => view(domain, published(domain))) }, text }
+    return { json: { domains: domains.map(view) }, text }
   },
 })
 
-function published(domain: Domain): DnsRecord[] {
-  const { smtpSourceAddresses, returnPathHost } = variables('smtpSourceAddresses', 'returnPathHost')
-  return recordsOf({ ...domain, sourceAddresses: smtpSourceAddresses, returnPathHost })
-}
+const one = { words: ['domain'], options: { account: accountOption } }
 
-function instructions({ name, status }: Domain, records: DnsRecord[]): string {
-  const lines = records.map(({ type, host, value }) => `  ${host}.  ${type}  ${inStrings(value)}\n`)
-  const spf = records.some(({ record }) => record === 'SPF')
-    ? ''
-    : '\nThere is an SPF record to publish too: set SMTP_SOURCE_ADDRESSES to the addresses mail leaves from to see it.\n'
-  const next = status === 'verified' ? `${name} may send.` : `Then: verdict domains add ${name} --verified`
-  return `${name} is ${status}. Its DNS records:\n\n${lines.join('\n')}${spf}\n${next}`
-}
+export const show = command({
+  summary: 'Show the records of a domain, and what DNS had in their place at the last check.',
+  ...one,
+  examples: ['verdict domains show example.com'],
+  run: ({ account }, [text]) =>
+    withDomain(text!, account, async (_, domain) => ({ json: view(domain), text: report(domain) })),
+})
 
-function view({ id, name, status, createdAt, verifiedAt }: Domain, records: DnsRecord[]) {
-  return { domain_id: showId('dom', id), domain: name, status, records, created_at: createdAt, verified_at: verifiedAt }
+export const rotate = command({
+  summary: 'Make the next DKIM key of a domain. It signs as soon as its record is seen in DNS.',
+  ...one,
+  examples: ['verdict domains rotate example.com'],
+  run: ({ account }, [text]) =>
+    withDomain(text!, account, async (db, { id }, clock) => {
+      const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
+      await makeNextKey({ db, sealer, clock }, id)
+      const domain = (await findDomainById(db, id))!
+      return { json: view(domain), text: rotation(domain) }
+    }),
+})
+
+export const remove = command({
+  summary: 'Remove a domain and its DKIM keys. Within 5 seconds nothing is sent from it any more.',
+  ...one,
+  examples: ['verdict domains remove example.com'],
+  run: ({ account }, [text]) =>
+    withDomain(text!, account, async (db, domain) => {
+      await deleteDomain(db, domain.id)
+      return { json: view(domain), text: `${domain.name} is removed.` }
+    }),
+})
+
+/** Runs with the domain of that name. */
+function withDomain(
+  text: string,
+  account: string | undefined,
+  run: (db: Database, domain: Domain, clock: DatabaseClock) => Promise<Answer>,
+): Promise<Answer> {
+  return withDatabase(async (db, clock) => {
+    const name = readDomainName(text)
+    const domain = name && (await findDomain(db, (await chooseAccount(db, account)).id, name))
+    if (domain) return run(db, domain, clock)
+    throw new Failure('not_found', `The account has no domain ${text}. See: verdict domains list`)
+  })
 }

@@ -8,6 +8,7 @@ const EXPIRING: [table: string, over: string][] = [
   ['suppressions', 'expires_at <= now()'],
   ['suppression_strikes', `created_at < now() - interval '7 days'`],
   ['warm_ups', `day < (now() at time zone 'utc')::date - 7`],
+  ['dkim_keys', `state = 'retired' and retires_at <= now()`],
   ['feedback', `reported_at < now() - interval '90 days'`],
   ['webhook_hours', `hour < now() - interval '90 days'`],
   ['rate_windows', `started_at < now() - interval '1 hour'`],

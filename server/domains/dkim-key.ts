@@ -1,24 +1,23 @@
-import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Sealer } from '../db/encryption.ts'
 import type { dkimKeys } from '../db/schema.ts'
 
 const MODULUS_BITS = 2048
 
+type NewKey = typeof dkimKeys.$inferInsert
+
 const placeOf = (id: string) => ({ table: 'dkim_keys', column: 'private_key', id })
 
 /** A new RSA-2048 key (RFC 8301 3.2) as a row of `dkim_keys`, made on the thread pool. */
-export async function makeDkimKey(
-  sealer: Sealer,
-  id: string,
-  domainId: string,
-  at: Date,
-): Promise<typeof dkimKeys.$inferInsert> {
-  const { privateKey, publicKey } = await promisify(generateKeyPair)('rsa', {
-    modulusLength: MODULUS_BITS,
-    privateKeyEncoding: { type: 'pkcs8', format: 'der' },
-    publicKeyEncoding: { type: 'spki', format: 'der' },
-  })
+export async function makeDkimKey(sealer: Sealer, id: string, domainId: string, at: Date): Promise<NewKey> {
+  const { privateKey, publicKey } = await oneAtATime(() =>
+    promisify(generateKeyPair)('rsa', {
+      modulusLength: MODULUS_BITS,
+      privateKeyEncoding: { type: 'pkcs8', format: 'der' },
+      publicKeyEncoding: { type: 'spki', format: 'der' },
+    }),
+  )
   const selector = selectorOf(id, at)
   return { id, domainId, selector, algorithm: 'rsa', privateKey: sealer.seal(privateKey, placeOf(id)), publicKey }
 }
@@ -26,6 +25,22 @@ export async function makeDkimKey(
 /** Throws when the key was sealed with an encryption key that is not given, or was changed. */
 export function openDkimKey(sealer: Sealer, { id, privateKey }: { id: string; privateKey: Uint8Array }): KeyObject {
   return createPrivateKey({ key: sealer.open(privateKey, placeOf(id)), format: 'der', type: 'pkcs8' })
+}
+
+/** The length that people know a key by: of the modulus, or of the curve. */
+export function bitsOf({ algorithm, publicKey }: Pick<NewKey, 'algorithm' | 'publicKey'>): number {
+  if (algorithm === 'ed25519') return 256
+  const key = createPublicKey({ key: publicKey, format: 'der', type: 'spki' })
+  return key.asymmetricKeyDetails!.modulusLength!
+}
+
+let last: Promise<unknown> = Promise.resolve()
+
+/** A key takes tenths of a second, and the threads that make keys also sign mail: one of them at the most. */
+function oneAtATime<T>(make: () => Promise<T>): Promise<T> {
+  const made = last.then(make)
+  last = made.catch(() => {})
+  return made
 }
 
 /** Never used twice, by whichever account the domain is in: the day, for people, and random digits of the id. */

@@ -1,4 +1,4 @@
-import { and, asc, eq, ne, type SQL } from 'drizzle-orm'
+import { and, asc, eq, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
@@ -7,46 +7,97 @@ import { dkimKeys, domains } from '../db/schema.ts'
 import { makeDkimKey } from './dkim-key.ts'
 
 export type DkimKey = typeof dkimKeys.$inferSelect
-export type Domain = typeof domains.$inferSelect & {
+
+/** What DNS had at the last check of a record. */
+export interface Check {
+  /** `pending`: nobody knows, because its servers did not answer. */
+  status: 'pending' | 'verified' | 'failed'
+  observed: string[]
+  /** What is wrong, and what to do about it, for the owner of the domain. */
+  error?: string
+  /** ISO 8601. */
+  checked_at: string
+}
+
+export type Domain = Omit<typeof domains.$inferSelect, 'checks'> & {
+  /** By `check` of a DnsRecord; null before the first check. */
+  checks: Record<string, Check> | null
   /** The oldest first. */
   dkimKeys: DkimKey[]
+}
+
+export interface DomainParts {
+  db: Database
+  sealer: Sealer
+  clock: DatabaseClock
 }
 
 interface NewDomain {
   accountId: string
   /** As `readDomainName` gives it. */
   name: string
+  /** `verified`: the operator vouches for the records, and they are not looked for any more by themselves. */
   status: 'pending' | 'verified'
   /** Whether its daily volume is limited in the days after its verification; true when absent. */
   warmsUp?: boolean
+  /** Whether its mail may only leave over TLS with a valid certificate; false when absent. */
+  requiresTls?: boolean
 }
 
 /**
- * Adds a domain with its first DKIM key. The same name again gives the domain that is there, with the key it has, verified when
- * that is said now: an operator adds a domain, publishes its records, and then says so.
+ * Adds a domain with its first DKIM key, which DNS is asked about at once. The same name again gives the domain that is there, with
+ * the key it has and with what is said of it now: an operator adds a domain, publishes its records, and then vouches for it. Throws
+ * when another account has the name verified and this one vouches for it too.
  */
-export async function createDomain(
-  { db, sealer, clock }: { db: Database; sealer: Sealer; clock: DatabaseClock },
-  { accountId, name, status, warmsUp = true }: NewDomain,
-): Promise<Domain> {
+export async function createDomain(parts: DomainParts, domain: NewDomain): Promise<Domain> {
+  const { db } = parts
+  const { accountId, name } = domain
+  // Round again only when somebody deletes it at this moment.
+  for (;;) {
+    if (!(await findDomain(db, accountId, name))) await insertDomain(parts, domain)
+    await changeDomain(db, domain)
+    const made = await findDomain(db, accountId, name)
+    if (made) return made
+  }
+}
+
+async function insertDomain({ db, sealer, clock }: DomainParts, { accountId, name }: NewDomain): Promise<void> {
   const now = new Date(clock.now())
   const id = newId(now.getTime())
-  const verified = { status: 'verified', verifiedAt: now } as const
   const key = await makeDkimKey(sealer, newId(now.getTime()), id, now)
   await db.transaction(async (tx) => {
-    const row = { id, accountId, name, warmsUp, ...(status === 'verified' ? verified : { status }) }
-    const made = await tx.insert(domains).values(row).onConflictDoNothing().returning({ id: domains.id })
-    const same = and(eq(domains.accountId, accountId), eq(domains.name, name))
+    const row = { id, accountId, name, status: 'pending', nextCheckAt: now } as const
+    const target = [domains.accountId, domains.name]
+    const made = await tx.insert(domains).values(row).onConflictDoNothing({ target }).returning({ id: domains.id })
     if (made.length > 0) await tx.insert(dkimKeys).values(key)
-    else if (status === 'verified') {
-      await tx
-        .update(domains)
-        .set(verified)
-        .where(and(same, ne(domains.status, 'verified')))
-    }
-    if (!warmsUp) await tx.update(domains).set({ warmsUp }).where(same)
   })
-  return (await findDomain(db, accountId, name))!
+}
+
+const VOUCHED = {
+  status: 'verified',
+  verifiedAt: sql`case when ${domains.status} = 'verified' then ${domains.verifiedAt} else now() end`,
+  nextCheckAt: null,
+  failingSince: null,
+} as const
+
+async function changeDomain(db: Database, { accountId, name, status, warmsUp, requiresTls }: NewDomain): Promise<void> {
+  const changes = {
+    ...(status === 'verified' ? VOUCHED : {}),
+    // Once it is known to be warm, it stays so.
+    ...(warmsUp === false ? { warmsUp } : {}),
+    ...(requiresTls === undefined ? {} : { requiresTls }),
+  }
+  if (Object.keys(changes).length === 0) return
+  const same = and(eq(domains.accountId, accountId), eq(domains.name, name))
+  await db.update(domains).set(changes).where(same).catch(refuseTaken(name))
+}
+
+/** Rejects in words when it is the index that holds a verified name for one account. */
+function refuseTaken(name: string) {
+  return (error: { cause?: { constraint_name?: string } }) => {
+    if (error.cause?.constraint_name !== 'domains_verified_name') throw error
+    throw new Error(`${name} is verified in another account. It has to be removed there first.`, { cause: error })
+  }
 }
 
 /** In the order of their names. */
@@ -56,6 +107,11 @@ export async function listDomains(db: Database, accountId: string): Promise<Doma
 
 export async function findDomain(db: Database, accountId: string, name: string): Promise<Domain | undefined> {
   const [domain] = await readDomains(db, and(eq(domains.accountId, accountId), eq(domains.name, name))!)
+  return domain
+}
+
+export async function findDomainById(db: Database, id: string): Promise<Domain | undefined> {
+  const [domain] = await readDomains(db, eq(domains.id, id))
   return domain
 }
 
@@ -69,9 +125,29 @@ async function readDomains(db: Database, where: SQL): Promise<Domain[]> {
     .orderBy(asc(domains.name), asc(dkimKeys.id))
   const found = new Map<string, Domain>()
   for (const { domain, key } of rows) {
-    const known = found.get(domain.id) ?? { ...domain, dkimKeys: [] }
+    const known = found.get(domain.id) ?? { ...domain, checks: domain.checks as Domain['checks'], dkimKeys: [] }
     if (key) known.dkimKeys.push(key)
     found.set(domain.id, known)
   }
   return [...found.values()]
+}
+
+export async function setRequiresTls(db: Database, id: string, requiresTls: boolean): Promise<void> {
+  await db.update(domains).set({ requiresTls }).where(eq(domains.id, id))
+}
+
+/** With its keys. */
+export async function deleteDomain(db: Database, id: string): Promise<void> {
+  await db.delete(domains).where(eq(domains.id, id))
+}
+
+/** Whether DNS may be asked about the domain now: it is not while another check of it began within 5 s. Then this one has begun. */
+export async function beginCheck(db: Database, id: string): Promise<boolean> {
+  const before = sql`now() - interval '5 seconds'`
+  const begun = await db
+    .update(domains)
+    .set({ checkedAt: sql`now()` })
+    .where(and(eq(domains.id, id), or(isNull(domains.checkedAt), lte(domains.checkedAt, before))))
+    .returning({ id: domains.id })
+  return begun.length > 0
 }

@@ -1,14 +1,43 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
+import { getPublicSuffix } from 'tldts'
 
 // Asked first: domainToASCII reads as a URL does, and drops what follows a slash, or a tab.
 const LETTERS_DIGITS = /^[\p{L}\p{M}\p{N}.-]+$/u
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+/** Of a name (RFC 1035 2.3.4: 255 octets with their lengths). */
+const MAX_CHARACTERS = 253
+/** A return path is at most 254 characters (RFC 5321 4.5.3.1.3), of which 49 stand before the domain. */
+const MAX_SENDING_CHARACTERS = 205
 
 /** A domain name in the form it is stored and compared in: lower case, A-labels, no last dot. undefined when it cannot send mail. */
 export function readDomainName(text: string): string | undefined {
   const name = LETTERS_DIGITS.test(text) ? domainToASCII(text.replace(/\.$/, '')) : ''
   const labels = name.split('.')
-  const known = labels.length > 1 && name.length <= 253 && labels.every((label) => LABEL.test(label))
+  const known = labels.length > 1 && name.length <= MAX_CHARACTERS && labels.every((label) => LABEL.test(label))
   return known && isIP(name) === 0 ? name : undefined
+}
+
+/** The name of a domain to send from, as `readDomainName` gives it, or why it cannot be one, in words that follow "domain". */
+export function readSendingDomain(text: string): { name: string } | { fault: string } {
+  if (text === '') return { fault: 'is required' }
+  const name = readDomainName(text)
+  if (name === undefined) return { fault: faultOf(text) }
+  if (name.length > MAX_SENDING_CHARACTERS) {
+    return { fault: `has ${name.length} characters, and return paths leave room for ${MAX_SENDING_CHARACTERS}` }
+  }
+  if (getPublicSuffix(name, { allowPrivateDomains: true }) === name) {
+    return { fault: `is a public suffix, under which others have their domains. Add your own, such as shop.${name}` }
+  }
+  return { name }
+}
+
+function faultOf(text: string): string {
+  if (isIP(text.replace(/^\[|\]$/g, '')) !== 0) return 'is an IP address. Expected a domain name such as example.com'
+  if (text.includes('@')) return 'is an email address. Expected only what stands behind the @, such as example.com'
+  if (text.includes('://')) return 'is a URL. Expected only the domain name, such as example.com'
+  if (text.includes('*')) return 'holds a wildcard. Each domain that sends is added by itself'
+  if (text.length > MAX_CHARACTERS) return `has more than ${MAX_CHARACTERS} characters`
+  if (!text.replace(/\.$/, '').includes('.')) return 'is a single label. Expected a domain name such as example.com'
+  return 'is not a domain name. Expected something like example.com'
 }

@@ -4,6 +4,7 @@ import type { Sealer } from '../db/encryption.ts'
 import { recent } from '../db/recent.ts'
 import { openDkimKey } from './dkim-key.ts'
 import { type DkimKey, type Domain, findDomain } from './domains.ts'
+import { returnPathHostOf } from './records.ts'
 
 /** A domain of an account, as a send needs it. */
 export interface SenderDomain {
@@ -13,8 +14,11 @@ export interface SenderDomain {
   verifiedAt: Date | null
   /** Whether its daily volume is limited in the days after its verification. */
   warmsUp: boolean
+  /** Whether its mail may only leave over TLS with a valid certificate. */
+  requiresTls: boolean
   /** Where bounces go, and the domain that SPF is checked for. */
   returnPathHost: string
+  /** Those that sign. */
   dkimKeys: { selector: string; algorithm: 'rsa' | 'ed25519'; key: KeyObject }[]
 }
 
@@ -28,16 +32,7 @@ const KEEP = { keepMs: 5_000, missingMs: 1_000, maxEntries: 10_000 }
 const MAX_KEYS = 10_000
 const UUID_CHARACTERS = 36
 
-/** `returnPathHost` is one host for all domains; without it each has its own, `rp.<domain>`. */
-export function createSenderDomains({
-  db,
-  sealer,
-  returnPathHost,
-}: {
-  db: Database
-  sealer: Sealer
-  returnPathHost?: string
-}): SenderDomains {
+export function createSenderDomains({ db, sealer }: { db: Database; sealer: Sealer }): SenderDomains {
   // Decrypted and parsed once, not at each look at the domain: a key never changes.
   const opened = new Map<string, KeyObject>()
 
@@ -55,10 +50,11 @@ export function createSenderDomains({
     const name = accountAndName.slice(UUID_CHARACTERS)
     const domain = await findDomain(db, accountId, name)
     if (!domain) return undefined
-    const { id, status, verifiedAt, warmsUp, dkimKeys } = domain
-    if (dkimKeys.length === 0) throw new Error(`${name} has no DKIM key`)
-    const keys = dkimKeys.map((row) => ({ selector: row.selector, algorithm: row.algorithm, key: keyOf(row) }))
-    return { id, name, status, verifiedAt, warmsUp, returnPathHost: returnPathHost ?? `rp.${name}`, dkimKeys: keys }
+    const { id, status, verifiedAt, warmsUp, requiresTls } = domain
+    const active = domain.dkimKeys.filter(({ state }) => state === 'active')
+    if (active.length === 0) throw new Error(`${name} has no DKIM key`)
+    const dkimKeys = active.map((row) => ({ selector: row.selector, algorithm: row.algorithm, key: keyOf(row) }))
+    return { id, name, status, verifiedAt, warmsUp, requiresTls, returnPathHost: returnPathHostOf(name), dkimKeys }
   }
 
   const find = recent({ read, ...KEEP })

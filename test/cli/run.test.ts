@@ -32,6 +32,7 @@ beforeEach(() => {
     VERDICT_URL: '',
     VERDICT_API_KEY: '',
     SMTP_SOURCE_ADDRESSES: '',
+    SMTP_HELO_NAME: '',
     RETURN_PATH_HOST: '',
     NODE_ENV: '',
   })
@@ -121,24 +122,85 @@ test('a key is revoked in its own account only', async () => {
 
 test('a domain is added, its records are published, then it may send', async () => {
   await run(['accounts', 'create', 'Publisher'])
-  set({ SMTP_SOURCE_ADDRESSES: '192.0.2.25' })
+  set({ SMTP_SOURCE_ADDRESSES: '192.0.2.25', SMTP_HELO_NAME: 'mail.verdict.example' })
   const add = ['domains', 'add', 'Pub.Example', '--account', 'Publisher']
   const pending = await json(...add)
-  expect(pending).toMatchObject({ domain: 'pub.example', status: 'pending', verified_at: null })
-  expect(pending.records.map(({ host }: { host: string }) => host)).toEqual([
-    expect.stringMatching(/^v\d{8}-[0-9a-f]{8}\._domainkey\.pub\.example$/),
-    'rp.pub.example',
-    '_dmarc.pub.example',
+  expect(pending).toMatchObject({ domain: 'pub.example', status: 'pending', verified_at: null, require_tls: false })
+  expect(pending.dkim_keys).toEqual([
+    { selector: expect.stringMatching(/^v\d{8}-[0-9a-f]{8}$/), state: 'active', key_bits: 2048, retires_at: null },
+  ])
+  const dkim = `${pending.dkim_keys[0].selector}._domainkey.pub.example`
+  expect(pending.records.map(({ record, host }: Record<string, string>) => [record, host])).toEqual([
+    ['SPF', 'rp.pub.example'],
+    ['RETURN_PATH', 'rp.pub.example'],
+    ['DKIM', dkim],
+    ['DMARC', '_dmarc.pub.example'],
   ])
   const instructions = await words(...add)
   expect(instructions).toContain('rp.pub.example.  TXT  "v=spf1 ip4:192.0.2.25 -all"')
-  expect(instructions).toContain(`${pending.records[0].host}.  TXT  "v=DKIM1; k=rsa; p=`)
-  expect(instructions).toContain('Then: verdict domains add pub.example --verified')
+  expect(instructions).toContain('rp.pub.example.  MX  10 mail.verdict.example.')
+  expect(instructions).toContain(`${dkim}.  TXT  "v=DKIM1; k=rsa; p=`)
+  expect(instructions).toContain('Then: verdict domains verify pub.example')
   const verified = await json(...add, '--verified')
   expect(verified).toMatchObject({ domain_id: pending.domain_id, status: 'verified', records: pending.records })
   expect(await words('domains', 'list', '--account', 'Publisher')).toMatch(/pub\.example +verified/)
-  set({ SMTP_SOURCE_ADDRESSES: '' })
-  expect(await words(...add)).toContain('set SMTP_SOURCE_ADDRESSES to the addresses mail leaves from')
+})
+
+test('what the service cannot say of the records is told with the variable that is missing', async () => {
+  await run(['accounts', 'create', 'Unknown'])
+  set({ SMTP_HELO_NAME: 'localhost' })
+  const told = await words('domains', 'add', 'unknown.example', '--account', 'Unknown')
+  expect(told).toContain('SPF: The service does not know the addresses its mail leaves from yet')
+  expect(told).toContain('its operator sets SMTP_SOURCE_ADDRESSES.')
+  expect(told).toContain('its operator sets SMTP_HELO_NAME.')
+  expect(told).not.toContain('rp.unknown.example')
+})
+
+test('where the operator has a return path host, one CNAME is published, and what it leads to once', async () => {
+  await run(['accounts', 'create', 'Hosted'])
+  set({ SMTP_SOURCE_ADDRESSES: '192.0.2.25', SMTP_HELO_NAME: 'mail.verdict.example' })
+  set({ RETURN_PATH_HOST: 'bounces.verdict.example' })
+  const told = await words('domains', 'add', 'hosted.example', '--account', 'Hosted')
+  expect(told).toContain('  rp.hosted.example.  CNAME  bounces.verdict.example.\n')
+  expect(told).toMatch(/You publish once, for all domains:\n\n {2}bounces\.verdict\.example\. {2}TXT {2}"v=spf1 /)
+  expect(told).toContain('  bounces.verdict.example.  MX  10 mail.verdict.example.\n')
+})
+
+test('a domain is shown, gets a next key, and is removed', async () => {
+  await run(['accounts', 'create', 'Keeper'])
+  const of = ['--account', 'Keeper']
+  await run(['domains', 'add', 'kept.example', ...of])
+  const shown = await words('domains', 'show', 'Kept.Example.', ...of)
+  expect(shown).toMatch(/^kept\.example is pending\.\n\n/)
+  expect(shown).toMatch(/\nDMARC: pending\n {2}_dmarc\.kept\.example\. {2}TXT {2}"v=DMARC1; p=none"\n/)
+  const rotated = await run(['domains', 'rotate', 'kept.example', ...of])
+  const [active, next] = (rotated.json as { dkim_keys: { selector: string; state: string }[] }).dkim_keys
+  expect([active, next]).toMatchObject([{ state: 'active' }, { state: 'next' }])
+  expect(rotated.text).toContain(`  ${next!.selector}._domainkey.kept.example.  TXT  "v=DKIM1; k=rsa; p=`)
+  expect(await json('domains', 'rotate', 'kept.example', ...of)).toEqual(JSON.parse(JSON.stringify(rotated.json)))
+  expect(await words('domains', 'show', 'kept.example', ...of)).toContain(`  ${next!.selector} is next`)
+  expect(await words('domains', 'list', ...of)).toContain(`${active!.selector}, ${next!.selector} (next)`)
+  expect(await words('domains', 'remove', 'kept.example', ...of)).toBe('kept.example is removed.')
+  expect(await words('domains', 'list', ...of)).toBe('The account has no domain.')
+})
+
+test('a domain is found in its own account only', async () => {
+  await run(['accounts', 'create', 'Its owner'])
+  await run(['accounts', 'create', 'Somebody'])
+  await run(['domains', 'add', 'owned.example', '--account', 'Its owner'])
+  for (const [command, name] of [
+    ['show', 'owned.example'],
+    ['rotate', 'owned.example'],
+    ['remove', 'owned.example'],
+    ['show', 'not a name'],
+  ] as const) {
+    const asked = run(['domains', command, name, '--account', 'Somebody'])
+    await expect(asked).rejects.toMatchObject({
+      exit: 'not_found',
+      message: `The account has no domain ${name}. See: verdict domains list`,
+    })
+  }
+  expect(await json('domains', 'list', '--account', 'Its owner')).toMatchObject({ domains: [{ dkim_keys: [{}] }] })
 })
 
 test.each<[why: string, args: string[], words: string]>([
@@ -154,7 +216,7 @@ test.each<[why: string, args: string[], words: string]>([
   ['a time that is over', ['keys', 'create', 'x', '--expires', '2020-01-01'], 'is no time to come'],
   ['a time that is none', ['keys', 'create', 'x', '--expires', '90'], 'is no time to come'],
   ['what is no key id', ['keys', 'revoke', 'svc_live_1'], 'is not the id of a key'],
-  ['what is no domain', ['domains', 'add', 'localhost'], 'is not a domain that can send'],
+  ['what is no domain', ['domains', 'add', 'localhost'], 'localhost is a single label. Expected a domain name'],
 ])('%s is not understood, and what is meant is said', async (_, args, words) => {
   await expect(run(args)).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(words) })
 })
@@ -163,7 +225,7 @@ test('every command has a help with examples', async () => {
   const names = [
     ...(await words('--help')).matchAll(/^ {2}([a-z]+(?: [a-z]+)?)(?: (?:<\w+>|\[\w+\]))? {2,}[A-Z]/gm),
   ].map(([, name]) => name!)
-  expect(names).toHaveLength(22)
+  expect(names).toHaveLength(25)
   for (const name of names) {
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
     expect(await words(...name.split(' '), '--help')).toMatch(pattern)

@@ -1,13 +1,13 @@
 import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../server/access/accounts.ts'
 import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { dkimKeys, domains } from '../../server/db/schema.ts'
-import { createDomain, findDomain, listDomains } from '../../server/domains/domains.ts'
+import { beginCheck, createDomain, deleteDomain, findDomain, listDomains } from '../../server/domains/domains.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
@@ -50,7 +50,7 @@ test('the same name again gives the same domain and key; said to be verified, it
   expect(first.verifiedAt).toBeNull()
   expect(await add('again.example', 'pending')).toEqual(first)
   const verified = await add('again.example', 'verified')
-  expect(verified).toEqual({ ...first, status: 'verified', verifiedAt: expect.any(Date) })
+  expect(verified).toEqual({ ...first, status: 'verified', verifiedAt: expect.any(Date), nextCheckAt: null })
   await sleep(5)
   expect(await add('again.example', 'verified')).toEqual(verified)
   expect(await add('again.example', 'pending')).toEqual(verified)
@@ -90,10 +90,51 @@ test('a domain of another account, or of none, is not found', async () => {
   expect(await senders.find(accountId, 'nobody.example')).toBeUndefined()
 })
 
-test('the return path host of the operator goes before rp.<domain>', async () => {
-  await add('hosted.example', 'verified')
-  const senders = createSenderDomains({ db, sealer, returnPathHost: 'bounces.verdict.example' })
-  expect((await senders.find(accountId, 'hosted.example'))!.returnPathHost).toBe('bounces.verdict.example')
+test('DNS is asked at once about a new domain, and never by itself about one that the operator vouches for', async () => {
+  const pending = await add('asked.example', 'pending')
+  expect(pending.nextCheckAt!.getTime()).toBeLessThanOrEqual(clock.now())
+  expect((await add('asked.example', 'verified')).nextCheckAt).toBeNull()
+  expect((await add('vouched.example', 'verified')).nextCheckAt).toBeNull()
+})
+
+test('a verified name belongs to one account: another one can add it, but nobody can vouch for it there', async () => {
+  await add('taken.example', 'verified')
+  const theirs = await add('taken.example', 'pending', otherId)
+  await expect(add('taken.example', 'verified', otherId)).rejects.toThrow(
+    'taken.example is verified in another account. It has to be removed there first.',
+  )
+  expect(await findDomain(db, otherId, 'taken.example')).toEqual(theirs)
+  await deleteDomain(db, (await findDomain(db, accountId, 'taken.example'))!.id)
+  expect(await add('taken.example', 'verified', otherId)).toMatchObject({ id: theirs.id, status: 'verified' })
+})
+
+test('a domain may demand TLS: also when that is said later, and until it is taken back', async () => {
+  const say = (requiresTls?: boolean) =>
+    createDomain({ db, sealer, clock }, { accountId, name: 'tls.example', status: 'verified', requiresTls })
+  expect((await say()).requiresTls).toBe(false)
+  expect((await say(true)).requiresTls).toBe(true)
+  expect((await say()).requiresTls).toBe(true)
+  expect((await createSenderDomains({ db, sealer }).find(accountId, 'tls.example'))!.requiresTls).toBe(true)
+  expect((await say(false)).requiresTls).toBe(false)
+})
+
+test('a deleted domain is gone with its keys, and added again it has others', async () => {
+  const first = await add('deleted.example', 'pending')
+  await deleteDomain(db, first.id)
+  expect(await findDomain(db, accountId, 'deleted.example')).toBeUndefined()
+  expect(await db.$count(dkimKeys, eq(dkimKeys.domainId, first.id))).toBe(0)
+  const again = await add('deleted.example', 'pending')
+  expect(again.dkimKeys[0]!.selector).not.toBe(first.dkimKeys[0]!.selector)
+})
+
+test('a check of a domain begins only 5 s after the one before it, whoever begins it', async () => {
+  const { id } = await add('often.example', 'pending')
+  const begun = await Promise.all([1, 2, 3].map(() => beginCheck(db, id)))
+  expect(begun.filter(Boolean)).toHaveLength(1)
+  await db.update(domains).set({ checkedAt: sql`now() - interval '4 seconds'` }).where(eq(domains.id, id))
+  expect(await beginCheck(db, id)).toBe(false)
+  await db.update(domains).set({ checkedAt: sql`now() - interval '5 seconds'` }).where(eq(domains.id, id))
+  expect(await beginCheck(db, id)).toBe(true)
 })
 
 test('nothing leaves unsigned: a domain whose key is gone, moved or sealed with an unknown key is an error', async () => {

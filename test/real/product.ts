@@ -6,7 +6,7 @@ import { encryptionKeys } from '../../server/config-values.ts'
 import { databaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { createDomain } from '../../server/domains/domains.ts'
-import { inStrings, recordsOf } from '../../server/domains/records.ts'
+import { recordsOf, zoneLine } from '../../server/domains/records.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
 
@@ -34,13 +34,8 @@ export async function createSender(name = SENDER_DOMAIN): Promise<Account> {
   const domain = { accountId, name, status: 'verified' } as const
   const { dkimKeys } = await createDomain({ db, sealer, clock }, domain)
   clock.stop()
-  const records = recordsOf({
-    name,
-    sourceAddresses: ['127.0.0.1'],
-    returnPathHost: undefined,
-    dkimKeys,
-  })
-  const zone = records.map(({ host, type, value }) => `${host}. ${type} ${inStrings(value)}`).join('\n')
+  const hosts = { sourceAddresses: ['127.0.0.1'], returnPathHost: undefined, bounceHost: `mail.${name}` }
+  const zone = recordsOf({ name, dkimKeys }, hosts).map(zoneLine).join('\n')
   return { database, key, zone, env: { DATABASE_URL: url, ENCRYPTION_KEYS } }
 }
 

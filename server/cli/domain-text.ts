@@ -1,0 +1,93 @@
+import { showId } from '../db/ids.ts'
+import { bitsOf } from '../domains/dkim-key.ts'
+import type { Domain } from '../domains/domains.ts'
+import {
+  type CheckedRecord,
+  checkedRecords,
+  hostRecords,
+  type SendingHosts,
+  sendingHosts,
+  zoneLine,
+} from '../domains/records.ts'
+import { variables } from './surroundings.ts'
+import { moment } from './table.ts'
+
+// How domains and their records are printed.
+
+function hosts(): SendingHosts {
+  return sendingHosts(variables('smtpSourceAddresses', 'returnPathHost', 'smtpHeloName'))
+}
+
+function recordsOf(domain: Domain): CheckedRecord[] {
+  return checkedRecords(domain, hosts())
+}
+
+/** What to do after a domain was added. */
+export function instructions(domain: Domain): string {
+  const { name, status } = domain
+  const records = recordsOf(domain)
+  const known = records.filter(({ unknown }) => !unknown).map((record) => `  ${zoneLine(record)}\n`)
+  const unknown = records.flatMap(({ unknown, record }) => (unknown ? [`${record}: ${unknown}\n`] : []))
+  const next =
+    status === 'verified'
+      ? `${name} may send.`
+      : `Then: verdict domains verify ${name}\nWithout it, DNS is asked by itself as long as a worker runs.`
+  return [`${name} is ${status}. Its DNS records:\n`, ...known, ...unknown, ...operatorsOwn(), next].join('\n')
+}
+
+/** What the CNAME of every domain leads to is published once, by the operator. */
+function operatorsOwn(): string[] {
+  const { returnPathHost, ...more } = hosts()
+  if (returnPathHost === undefined) return []
+  const records = hostRecords(returnPathHost, { returnPathHost, ...more })
+  const lines = records.map((record) => (record.unknown ? `  ${record.unknown}` : `  ${zoneLine(record)}`))
+  return [`You publish once, for all domains:\n\n${lines.join('\n\n')}\n`]
+}
+
+/** What to do after a rotation. */
+export function rotation(domain: Domain): string {
+  const { selector } = domain.dkimKeys.find(({ state }) => state === 'next')!
+  const record = recordsOf(domain).find(({ check }) => check === `DKIM:${selector}`)!
+  const next = `Leave the records of the other keys in place. Then: verdict domains verify ${domain.name}`
+  return `Publish the next key of ${domain.name}:\n\n  ${zoneLine(record)}\n\n${next}`
+}
+
+/** What DNS had at the last check. */
+export function report(domain: Domain): string {
+  const { name, status, dkimKeys } = domain
+  const keys = dkimKeys.map(({ selector, state, retiresAt }) => {
+    return `  ${selector} is ${state}${retiresAt ? `, its record may go at ${moment(retiresAt)}` : ''}`
+  })
+  const parts = [`${name} is ${status}.`, ...recordsOf(domain).map(described), `DKIM keys:\n${keys.join('\n')}`]
+  return parts.join('\n\n')
+}
+
+function described(record: CheckedRecord): string {
+  const { status, required, observed, error, checkedAt } = record
+  const lines = [
+    `${record.record}: ${status}${required ? '' : ', not required'}`,
+    record.unknown ? undefined : zoneLine(record),
+    ...observed.map((value) => `observed: ${JSON.stringify(value)}`),
+    error,
+    checkedAt && `checked at ${moment(checkedAt)}`,
+  ]
+  return lines.filter((line) => line !== undefined).join('\n  ')
+}
+
+/** As `--json` prints it. */
+export function view(domain: Domain) {
+  return {
+    domain_id: showId('dom', domain.id),
+    domain: domain.name,
+    status: domain.status,
+    records: recordsOf(domain).map(({ check: _, unknown: __, checkedAt, ...record }) => {
+      return { ...record, last_checked_at: checkedAt }
+    }),
+    dkim_keys: domain.dkimKeys.map((key) => {
+      return { selector: key.selector, state: key.state, key_bits: bitsOf(key), retires_at: key.retiresAt }
+    }),
+    require_tls: domain.requiresTls,
+    created_at: domain.createdAt,
+    verified_at: domain.verifiedAt,
+  }
+}
