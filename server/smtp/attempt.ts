@@ -59,11 +59,17 @@ export interface Host {
   port: number
 }
 
+/** Who wants nothing to be sent to a host without TLS and a certificate that is trusted and names it. */
+export type TlsDemand = 'MTA-STS' | 'the sending domain'
+
 /** Domains with the same set of exchangers are one site: they share connections and a transaction. */
 export interface Site {
+  /** Of a site that demands TLS another one than without: see `demandTls`. */
   key: string
   /** In the order to be tried. */
   hosts: Host[]
+  /** Absent: TLS where it is offered, whatever its certificate, else in clear. */
+  tlsDemandedBy?: TlsDemand
   /** Replaces the limit of the greeting and of each command. */
   commandTimeoutMs?: number
 }
@@ -72,6 +78,8 @@ export type Lookup =
   | { kind: 'site'; site: Site }
   /** NXDOMAIN, neither MX nor A/AAAA, or MX names of which none resolves. */
   | { kind: 'no_mx_record'; detail: string }
+  /** The domain's MTA-STS policy is to be enforced and names none of its exchangers (RFC 8461 4.1). */
+  | { kind: 'no_permitted_mx'; detail: string }
   /** Null MX (RFC 7505), exchangers that are all private, loopback or reserved, or IP literals. */
   | { kind: 'invalid_address'; detail: string }
   /** SERVFAIL, REFUSED or silence of the resolver: proves nothing about the recipient. */

@@ -6,7 +6,7 @@ import { deadlinesOf, LIMITS, type Limits } from './limits.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { createPool } from './pool.ts'
 import { deliverToSite } from './site-delivery.ts'
-import { createCleartextHosts, createTlsContext } from './tls.ts'
+import { createCleartextHosts, createTlsContexts } from './tls.ts'
 
 export interface EngineOptions extends Omit<MxOptions, 'random'> {
   heloName: string
@@ -26,7 +26,7 @@ export function createEngine(options: EngineOptions): Engine {
   const pool = createPool(limits)
   const lateReplies = createLateReplies({ waitMs: limits.lateReplyMs, max: limits.lateReplies, onLateReply })
   const cleartextHosts = createCleartextHosts(limits.cleartextMs)
-  const opening = { heloName, secureContext: createTlsContext(), cleartextHosts, limits }
+  const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, limits }
 
   function lookUp(domain: string, signal?: AbortSignal): Promise<Lookup> {
     return signal ? orLeft(lookUpMx(domain), signal) : lookUpMx(domain)

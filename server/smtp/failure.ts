@@ -8,7 +8,8 @@ import type { Broken } from './wire.ts'
 export interface Failure {
   kind: 'failure'
   phase: Phase
-  how: Broken['how'] | 'local' | 'refused'
+  /** `insecure`: verified TLS is demanded, and was not to be had. */
+  how: Broken['how'] | 'local' | 'refused' | 'insecure'
   detail?: string
   reply?: Reply
   ip?: string
@@ -34,6 +35,7 @@ export function outcomeOf({ phase, how, detail = how, reply }: Failure, mx: stri
       return { kind: 'bounced', reason: 'temporary_failure', retryable: true }
     case 'closed':
     case 'timeout':
+    case 'insecure':
       return { kind: 'bounced', reason: 'connection_timeout', retryable: true }
   }
 }

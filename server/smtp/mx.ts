@@ -1,6 +1,9 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import type { Host, Lookup } from './attempt.ts'
+import { type Policy, permits } from './mta-sts.ts'
 import type { Answer, Exchange, Resolver } from './resolver.ts'
+import type { PolicyOf } from './sts-policies.ts'
+import { demandTls } from './tls.ts'
 
 /** Where the mail of a domain goes, whatever DNS says: the operator's word, so neither MX nor address is checked. */
 export interface Route {
@@ -16,6 +19,8 @@ export interface MxOptions {
   smtpPort: number
   /** By domain, lower case. */
   routes: ReadonlyMap<string, Route>
+  /** The MTA-STS policy of a domain; asked for no domain with a route. Absent: there is none. Never rejects. */
+  policyOf?: PolicyOf
   /** 0 to 1, as `Math.random`. */
   random(): number
 }
@@ -36,11 +41,13 @@ interface Candidate {
 }
 
 /** Finds the exchangers of a domain (RFC 5321 5.1, null MX by RFC 7505), at most two, in the order to be tried. */
-export function createMxLookUp({ resolver, mayDial, smtpPort, routes, random }: MxOptions) {
+export function createMxLookUp({ resolver, mayDial, smtpPort, routes, policyOf, random }: MxOptions) {
   return async function lookUp(domain: string): Promise<Lookup> {
     const name = domain.toLowerCase().replace(/\.$/, '')
     const route = routes.get(name)
     if (route) return routed(route)
+    // Asked side by side, and waited for only when there are exchangers to be judged.
+    const policy = policyOf?.(name)
     const answer = await resolver.mx(name)
     switch (answer.kind) {
       case 'failure':
@@ -48,13 +55,27 @@ export function createMxLookUp({ resolver, mayDial, smtpPort, routes, random }: 
       case 'nxdomain':
         return { kind: 'no_mx_record', detail: `${name} does not exist (NXDOMAIN)` }
       case 'nodata':
-        return exchangersOf([{ name, preference: 0 }], `${name} has neither MX nor A nor AAAA records`)
+        return permitted(name, [{ name, preference: 0 }], `${name} has neither MX nor A nor AAAA records`, await policy)
       case 'records': {
         const named = answer.records.filter((exchange) => exchange.name !== '')
         if (named.length === 0) return { kind: 'invalid_address', detail: `${name} accepts no mail (null MX)` }
-        return exchangersOf(named, `none of the mail exchangers of ${name} has an address`)
+        return permitted(name, named, `none of the mail exchangers of ${name} has an address`, await policy)
       }
     }
+  }
+
+  /** Of the exchangers those that the policy permits, if it is to be enforced (RFC 8461 4.1). */
+  async function permitted(domain: string, exchanges: Exchange[], nothing: string, policy?: Policy): Promise<Lookup> {
+    if (policy?.mode !== 'enforce') return exchangersOf(exchanges, nothing)
+    const some = exchanges.filter(({ name }) => permits(policy, name))
+    const names = exchanges.slice(0, HOSTS).map(({ name }) => name)
+    const all = `the MTA-STS policy of ${domain} permits none of its mail exchangers (${names.join(', ')})`
+    if (some.length === 0) return { kind: 'no_permitted_mx', detail: all }
+    const found = await exchangersOf(
+      some,
+      `no mail exchanger that the MTA-STS policy of ${domain} permits has an address`,
+    )
+    return found.kind === 'site' ? { kind: 'site', site: demandTls(found.site, 'MTA-STS') } : found
   }
 
   async function exchangersOf(exchanges: Exchange[], nothing: string): Promise<Lookup> {

@@ -1,10 +1,9 @@
-import type { SecureContext } from 'node:tls'
-import type { Host, Phase } from './attempt.ts'
+import type { Host, Phase, TlsDemand } from './attempt.ts'
 import { dial } from './dial.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { Limits } from './limits.ts'
 import { isPositive, type RawReply } from './reply.ts'
-import { type createCleartextHosts, type TlsState, upgradeToTls } from './tls.ts'
+import { type createCleartextHosts, type createTlsContexts, type TlsState, upgradeToTls } from './tls.ts'
 import { createWire, type Wire } from './wire.ts'
 
 export interface Extensions {
@@ -31,7 +30,7 @@ export interface Session {
 
 export interface SessionOptions {
   heloName: string
-  secureContext: SecureContext
+  tlsContexts: ReturnType<typeof createTlsContexts>
   cleartextHosts: ReturnType<typeof createCleartextHosts>
   limits: Limits
 }
@@ -39,20 +38,23 @@ export interface SessionOptions {
 export interface Call {
   host: Host
   sourceAddress?: string
+  tlsDemandedBy?: TlsDemand
   commandMs: number
   /** The end of all patience, on the clock of `performance.now()`. */
   untilMs: number
   signal?: AbortSignal
 }
 
-/** Opens a session with a host; where STARTTLS is offered and then fails, once more in clear. */
+/** Opens a session with a host; where STARTTLS is offered and then fails, once more in clear, unless TLS is demanded. */
 export async function openSession(options: SessionOptions, call: Call): Promise<Session | Failure> {
   const { cleartextHosts } = options
+  const { tlsDemandedBy } = call
   const place = `${call.host.name}:${call.host.port}`
-  const session = await openOnce(options, call, !cleartextHosts.has(place))
+  const session = await openOnce(options, call, tlsDemandedBy !== undefined || !cleartextHosts.has(place))
   if (session.kind === 'session' || !isBrokenTls(session)) return session
   // Neither a caller who left nor our own lack of time says anything of the server.
   if (call.signal?.aborted) return { ...session, how: 'left', detail: 'the caller left' }
+  if (tlsDemandedBy) return insecure(session, tlsDemandedBy)
   if (performance.now() >= call.untilMs) return session
   cleartextHosts.add(place)
   return openOnce(options, call, false)
@@ -63,8 +65,12 @@ function isBrokenTls({ phase, how }: Failure): boolean {
   return phase === 'starttls' && how !== 'garbage'
 }
 
+function insecure({ detail = 'STARTTLS was refused', ...failure }: Failure, demand: TlsDemand): Failure {
+  return { ...failure, how: 'insecure', detail: `${demand} demands TLS with a valid certificate: ${detail}` }
+}
+
 async function openOnce(options: SessionOptions, call: Call, wantTls: boolean): Promise<Session | Failure> {
-  const { host } = call
+  const { host, tlsDemandedBy } = call
   const dialled = await dial({ ...call, limits: options.limits })
   if (dialled.kind === 'not_dialled') return { ...dialled, kind: 'failure', phase: 'connect' }
   const { ip, socket } = dialled
@@ -74,15 +80,19 @@ async function openOnce(options: SessionOptions, call: Call, wantTls: boolean): 
   const greeting = await answer(plain, call, 'greeting')
   const extensions = greeting.kind === 'failure' ? greeting : await hello(plain, call, options)
   if (extensions.kind === 'failure') return leave(plain, { ...extensions, ip })
+  if (!extensions.starttls && tlsDemandedBy) return leave(plain, { ...WITHOUT_TLS, ip })
   if (!extensions.starttls || !wantTls) return { ...session, wire: plain, tls: null, extensions }
 
   const secured = await startTls(plain, call, options)
   if (secured.kind === 'failure') return leave(plain, { ...secured, ip })
-  const { wire, tls } = secured
+  const { wire, tls, flaw } = secured
+  if (!tls.verified && tlsDemandedBy) return leave(wire, { ...WITHOUT_TLS, detail: flaw, ip, tls })
   const securely = await hello(wire, call, options)
   if (securely.kind === 'failure') return leave(wire, { ...securely, ip, tls })
   return { ...session, wire, tls, extensions: securely }
 }
+
+const WITHOUT_TLS: Failure = { kind: 'failure', phase: 'starttls', how: 'insecure', detail: 'STARTTLS is not offered' }
 
 function leave(wire: Wire, failure: Failure): Failure {
   wire.quit()
@@ -108,19 +118,21 @@ async function hello(wire: Wire, call: Call, { heloName }: SessionOptions): Prom
   return old.kind === 'failure' ? old : extensionsOf([])
 }
 
-async function startTls(wire: Wire, call: Call, { secureContext }: SessionOptions) {
+async function startTls(wire: Wire, call: Call, { tlsContexts }: SessionOptions) {
   const reply = await answer(wire, call, 'starttls', 'STARTTLS\r\n')
   if (reply.kind === 'failure') return reply
   const failure = { kind: 'failure' as const, phase: 'starttls' as const }
   if (!wire.isQuiet()) return { ...failure, how: 'garbage' as const, detail: 'words before the handshake' }
   const untilMs = Math.min(call.untilMs, performance.now() + call.commandMs)
   const { name } = call.host
+  const secureContext = call.tlsDemandedBy ? tlsContexts.demanded : tlsContexts.opportunistic
   const upgraded = await upgradeToTls(wire.detach(), { name, secureContext, untilMs, signal: call.signal })
   if (upgraded.kind === 'failed') {
     wire.destroy()
     return { ...failure, how: 'closed' as const, detail: upgraded.detail }
   }
-  return { kind: 'secured' as const, wire: createWire(upgraded.socket, 0), tls: upgraded.tls }
+  const { socket, tls, flaw } = upgraded
+  return { kind: 'secured' as const, wire: createWire(socket, 0), tls, flaw }
 }
 
 function extensionsOf(lines: string[]): Extensions {

@@ -60,7 +60,8 @@ async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger
     const host = session?.host ?? hosts[0]!
     const isIdle = session !== undefined
     const signal = ledger.isAsked() ? undefined : delivery.signal
-    const opened = session ?? (await openSession(tools.opening, { ...delivery, host, untilMs: dotMs, signal }))
+    const call = { ...delivery, host, tlsDemandedBy: site.tlsDemandedBy, untilMs: dotMs, signal }
+    const opened = session ?? (await openSession(tools.opening, call))
     session = undefined
     const isOpen = opened.kind === 'session'
     const result: Result = isOpen
@@ -89,7 +90,7 @@ function hostsAfter({ phase, how }: Failure, { hosts, host, isIdle, mayRepeat }:
   if (isIdle && phase === 'mail' && how !== 'left') return hosts
   if (how === 'garbage') return mayRepeat ? [host] : []
   const isElsewhereBetter =
-    how === 'refused' ? phase === 'greeting' || phase === 'ehlo' : how === 'closed' || how === 'timeout'
+    how === 'refused' ? phase === 'greeting' || phase === 'ehlo' : ['closed', 'timeout', 'insecure'].includes(how)
   return isElsewhereBetter ? hosts.filter(({ name }) => name !== host.name).slice(0, HOSTS - 1) : []
 }
 
@@ -127,8 +128,8 @@ function createLedger(delivery: SiteDelivery) {
   function note({ verdicts, failure }: Result, evidence: Evidence): void {
     const some = pending()
     for (const [i, verdict] of verdicts.entries()) if (verdict) settle(some[i]!, verdict, evidence)
-    // A server's own words say more than the silence of the next one.
-    if (failure && (failure.reply || !last?.failure.reply)) last = { failure, evidence }
+    // A server's own words, or its lack of TLS, say more than the silence of the next one.
+    if (failure && (isTelling(failure) || !last || !isTelling(last.failure))) last = { failure, evidence }
   }
 
   /** Everybody's attempt; `cause` is for those nothing was tried for. */
@@ -143,6 +144,10 @@ function createLedger(delivery: SiteDelivery) {
   }
 
   return { mail, note, close, isAsked: () => isAsked, isSettled: () => pending().length === 0 }
+}
+
+function isTelling({ how, reply }: Failure): boolean {
+  return reply !== undefined || how === 'insecure'
 }
 
 function nothingTried(cause: string): FailedTry {

@@ -1,18 +1,35 @@
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext } from 'node:tls'
 import { createAlarm } from './alarm.ts'
+import type { Site, TlsDemand } from './attempt.ts'
 
 export interface TlsState {
   version: string
-  /** The certificate is valid, trusted and for the name of the exchanger. Reported, never required. */
+  /** The certificate is valid, trusted and for the name of the exchanger. Required only of a site that demands TLS. */
   verified: boolean
 }
 
-export type Upgraded = { kind: 'upgraded'; socket: Socket; tls: TlsState } | { kind: 'failed'; detail: string }
+export interface Secured {
+  socket: Socket
+  tls: TlsState
+  /** Why it is not verified, such as CERT_HAS_EXPIRED. */
+  flaw?: string
+}
 
-/** TLS 1.2 or later. A weak or foreign certificate still beats cleartext, which is what would be used instead. */
-export function createTlsContext(): SecureContext {
-  return createSecureContext({ minVersion: 'TLSv1.2', ciphers: `${DEFAULT_CIPHERS}:@SECLEVEL=0` })
+export type Upgraded = ({ kind: 'upgraded' } & Secured) | { kind: 'failed'; detail: string }
+
+/** TLS 1.2 or later. Where it is not demanded, a weak or foreign certificate still beats cleartext, which is what would be used instead. */
+export function createTlsContexts() {
+  const minVersion = 'TLSv1.2'
+  return {
+    demanded: createSecureContext({ minVersion }),
+    opportunistic: createSecureContext({ minVersion, ciphers: `${DEFAULT_CIPHERS}:@SECLEVEL=0` }),
+  }
+}
+
+/** The site when nothing may be sent to it but over verified TLS. It shares no connections with what is sent without that demand. */
+export function demandTls(site: Site, by: TlsDemand): Site {
+  return site.tlsDemandedBy ? site : { ...site, key: `${site.key} for ${by}`, tlsDemandedBy: by }
 }
 
 interface Handshake {
@@ -54,7 +71,8 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<Upgr
     secured.once('secureConnect', () => {
       end()
       const tls = { version: secured.getProtocol() ?? 'unknown', verified: secured.authorized }
-      resolve({ kind: 'upgraded', socket: secured, tls })
+      const flaw = secured.authorized ? undefined : String(secured.authorizationError)
+      resolve({ kind: 'upgraded', socket: secured, tls, flaw })
     })
   })
 }

@@ -1,5 +1,6 @@
 import { afterAll, expect, test, vi } from 'vitest'
 import type { Lookup, Site } from '../../server/smtp/attempt.ts'
+import type { Policy } from '../../server/smtp/mta-sts.ts'
 import { createMxLookUp, type Route } from '../../server/smtp/mx.ts'
 import { createResolver } from '../../server/smtp/resolver.ts'
 import { a, aaaa, type DnsAct, type DnsServerForTests, mx, startDns } from '../harness/dns.ts'
@@ -13,12 +14,30 @@ afterAll(async () => {
 
 const isPublic = (address: string) => !/^(10\.|127\.|fd|::1$)/.test(address)
 
-async function world(zone: DnsServerForTests['zone'], routes: [string, Route][] = [], random = Math.random) {
+interface Options {
+  routes?: [string, Route][]
+  random?: () => number
+  policy?: Policy
+}
+
+async function world(zone: DnsServerForTests['zone'], { routes = [], random = Math.random, policy }: Options = {}) {
   const dns = await startDns(zone)
   open.push(dns)
   const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 300 })
-  const lookUp = createMxLookUp({ resolver, mayDial: isPublic, smtpPort: 25, routes: new Map(routes), random })
-  return { dns, lookUp }
+  const asked: string[] = []
+  const policyOf = async (domain: string) => {
+    asked.push(domain)
+    return policy
+  }
+  const lookUp = createMxLookUp({
+    resolver,
+    mayDial: isPublic,
+    smtpPort: 25,
+    routes: new Map(routes),
+    policyOf,
+    random,
+  })
+  return { dns, lookUp, asked }
 }
 
 function siteOf(lookup: Lookup): Site {
@@ -107,6 +126,66 @@ test.concurrent.each(CASES)('%s', async (_, zone, kind) => {
   expect((await lookUp(D)).kind).toBe(kind)
 })
 
+const enforce = (...mx: string[]): Policy => ({ mode: 'enforce', mx, maxAgeS: 60 })
+
+test.concurrent('under an enforced MTA-STS policy only the exchangers it permits are a site, and that demands TLS', async () => {
+  const [policy, MX] = [enforce('mx2.test', '*.example.test'), [mx(D, 1, 'mx1.test'), mx(D, 2, 'mx2.test')]]
+  const { lookUp, asked } = await world({ ...records, 'MX example.test': MX }, { policy })
+  expect(siteOf(await lookUp('Example.TEST'))).toMatchObject({
+    hosts: [{ name: 'mx2.test', addresses: ['192.0.2.2'] }],
+    tlsDemandedBy: 'MTA-STS',
+  })
+  expect(asked).toEqual([D])
+})
+
+test.concurrent('an exchanger that the policy permits is found behind many that it does not', async () => {
+  const many = Array.from({ length: 20 }, (_, i) => mx(D, i, `evil${i}.test`))
+  const zone = { ...records, 'MX example.test': [...many, mx(D, 99, 'mx1.test')] }
+  const { dns, lookUp } = await world(zone, { policy: enforce('mx1.test') })
+  expect(siteOf(await lookUp(D)).hosts.map(({ name }) => name)).toEqual(['mx1.test'])
+  expect(dns.queries.filter((query) => query.includes('evil'))).toEqual([])
+})
+
+test.concurrent('a policy that permits none of the exchangers leaves no place to send to', async () => {
+  const zone = { ...records, 'MX example.test': [mx(D, 10, 'mx1.test')] }
+  const { lookUp } = await world(zone, { policy: enforce('mx2.test', '*.mx1.test') })
+  expect(await lookUp(D)).toEqual({
+    kind: 'no_permitted_mx',
+    detail: 'the MTA-STS policy of example.test permits none of its mail exchangers (mx1.test)',
+  })
+})
+
+test.concurrent('a domain that is its own exchanger has to be in its policy too', async () => {
+  const zone: Record<string, DnsAct> = {
+    [`MX ${D}`]: 'nodata',
+    [`A ${D}`]: [a(D, '192.0.2.9')],
+    [`AAAA ${D}`]: 'nodata',
+  }
+  const permitted = await world(zone, { policy: enforce(D) })
+  const forbidden = await world(zone, { policy: enforce(`*.${D}`) })
+  expect(siteOf(await permitted.lookUp(D)).tlsDemandedBy).toBe('MTA-STS')
+  expect((await forbidden.lookUp(D)).kind).toBe('no_permitted_mx')
+})
+
+test.concurrent('an exchanger that is permitted and has no address is no exchanger', async () => {
+  const zone = { ...records, 'MX example.test': [mx(D, 10, 'gone.test'), mx(D, 20, 'mx1.test')] }
+  const { lookUp } = await world(zone, { policy: enforce('gone.test') })
+  expect(await lookUp(D)).toEqual({ kind: 'no_mx_record', detail: expect.stringContaining('MTA-STS') })
+})
+
+test.concurrent.each(['testing', 'none'] as const)('a policy in mode %s changes nothing', async (mode) => {
+  const zone = { ...records, 'MX example.test': [mx(D, 10, 'mx1.test')] }
+  const policy = { ...enforce('mx2.test'), mode }
+  const [without, under] = await Promise.all([world(zone), world(zone, { policy })])
+  expect(await under.lookUp(D)).toEqual(await without.lookUp(D))
+})
+
+test.concurrent('with the same exchangers, sites under a policy and without one share no connections', async () => {
+  const zone = { ...records, 'MX example.test': [mx(D, 10, 'mx1.test')] }
+  const [without, under] = await Promise.all([world(zone), world(zone, { policy: enforce('mx1.test') })])
+  expect(siteOf(await under.lookUp(D)).key).not.toBe(siteOf(await without.lookUp(D)).key)
+})
+
 test.concurrent('hosts come by preference, two at most, with the port that is configured', async () => {
   const { lookUp } = await world({
     ...records,
@@ -181,12 +260,14 @@ test.concurrent('a hundred look-ups of a domain at once ask each question once',
 })
 
 test.concurrent('a routed domain goes where its route says, private or not, and its MX is not asked for', async () => {
-  const { dns, lookUp } = await world({ 'A relay.test': [a('relay.test', '10.0.0.7')], 'AAAA relay.test': 'nodata' }, [
+  const routes: [string, Route][] = [
     ['ip.test', { host: '127.0.0.1', port: 2525 }],
     ['name.test', { host: 'relay.test', port: 26 }],
     ['local.test', { host: 'localhost', port: 27 }],
     ['lost.test', { host: 'gone.test', port: 28 }],
-  ])
+  ]
+  const relay: Record<string, DnsAct> = { 'A relay.test': [a('relay.test', '10.0.0.7')], 'AAAA relay.test': 'nodata' }
+  const { dns, lookUp, asked } = await world(relay, { routes, policy: enforce('mx1.test') })
   expect(siteOf(await lookUp('IP.test')).hosts).toEqual([
     { name: '127.0.0.1', preference: 0, addresses: ['127.0.0.1'], port: 2525 },
   ])
@@ -196,4 +277,5 @@ test.concurrent('a routed domain goes where its route says, private or not, and 
   expect(siteOf(await lookUp('local.test')).hosts[0]!.addresses).toEqual(['127.0.0.1', '::1'])
   expect(await lookUp('lost.test')).toMatchObject({ kind: 'our_fault', cause: expect.stringContaining('gone.test') })
   expect(dns.queries.filter((query) => query.startsWith('MX'))).toEqual([])
+  expect(asked).toEqual([])
 })
