@@ -1,0 +1,64 @@
+import type { DomainDns, Found } from './authoritative.ts'
+import type { Check } from './domains.ts'
+import type { DnsRecord } from './records.ts'
+
+/** What a check of one record found. */
+export type Finding = Omit<Check, 'checked_at'>
+
+type Missing = Extract<Found, { kind: 'missing' }>
+type Unanswered = Extract<Found, { kind: 'unanswered' }>
+
+const MAX_OBSERVED = 10
+const MAX_CHARACTERS = 512
+
+export function verified(observed: readonly string[]): Finding {
+  return { status: 'verified', observed: shown(observed) }
+}
+
+/** `error` says what to do. */
+export function failed(observed: readonly string[], error: string): Finding {
+  return { status: 'failed', observed: shown(observed), error }
+}
+
+/** Not the same as missing: whether the record is there, nobody knows. */
+export function unanswered(host: string, { cause }: Unanswered): Finding {
+  const error = `The DNS servers of ${host} did not answer (${cause}), so nothing is known of this record. They are asked again.`
+  return { status: 'pending', observed: [], error }
+}
+
+/**
+ * In words, why there is nothing at the place of a record. Many DNS panels append the domain by themselves: where a whole name was
+ * entered, the record is found at `host.domain`. `isIt` knows the record by its values.
+ */
+export async function missing(
+  dns: DomainDns,
+  domain: string,
+  { host, type }: Pick<DnsRecord, 'host' | 'type'>,
+  { aliases, circular }: Pick<Missing, 'aliases' | 'circular'>,
+  isIt: (values: string[], aliases: string[]) => boolean,
+): Promise<Finding> {
+  const observed = aliases.map((name) => `CNAME ${name}`)
+  if (circular) return failed(observed, `The aliases (CNAME) that begin at ${host} never end. Remove them.`)
+  if (type !== 'CNAME' && aliases.length > 0) {
+    return failed(observed, `${host} is an alias (CNAME) of ${aliases.at(-1)}, where there is no ${type} record.`)
+  }
+  const zone = (await dns.zone()) ?? domain
+  for (const appended of new Set([domain, zone])) {
+    const there = await dns.find(`${host}.${appended}`, type === 'CNAME' ? 'MX' : type)
+    if (there.kind === 'unanswered' || !isIt(there.kind === 'records' ? there.values : [], there.aliases)) continue
+    return failed(
+      [],
+      `The record stands at ${host}.${appended}: its name ends with the domain twice, because many DNS panels append the domain by themselves. Enter the name as ${host.slice(0, -appended.length - 1)}.`,
+    )
+  }
+  return failed(observed, `There is no ${type} record at ${host}. Add it.`)
+}
+
+/** As a zone file shows octets that are no printable ASCII (RFC 1035 5.1), and no more of it than a person reads. */
+function shown(values: readonly string[]): string[] {
+  return values.slice(0, MAX_OBSERVED).map((value) => {
+    const start = value.slice(0, MAX_CHARACTERS)
+    const safe = start.replace(/[^\x20-\x7e]/g, (octet) => `\\${String(octet.charCodeAt(0)).padStart(3, '0')}`)
+    return safe.length < value.length || safe.length > MAX_CHARACTERS ? `${safe.slice(0, MAX_CHARACTERS - 3)}...` : safe
+  })
+}

@@ -1,0 +1,78 @@
+import { spf } from 'mailauth/lib/spf/index.js'
+import type { RecordType } from '../smtp/dns-query.ts'
+import type { DomainDns, Found } from './authoritative.ts'
+import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
+
+/** Who sends for the return path. */
+export interface Senders {
+  /** The name that SPF is checked for. */
+  host: string
+  sourceAddresses: readonly string[]
+}
+
+/** Whether SPF at the return path lets every address of ours send (RFC 7208), whatever way its record says so. */
+export async function checkSpf(dns: DomainDns, domain: string, { host, sourceAddresses }: Senders): Promise<Finding> {
+  const found = await dns.find(host, 'TXT')
+  if (found.kind === 'unanswered') return unanswered(host, found)
+  const values = found.kind === 'records' ? found.values : []
+  const records = values.filter(isSpf)
+  if (found.kind === 'missing') return missing(dns, domain, { host, type: 'TXT' }, found, (there) => there.some(isSpf))
+  if (records.length === 0) return failed(values, `There is no SPF record among the TXT records of ${host}. Add it.`)
+  if (records.length > 1) {
+    return failed(records, `There are ${records.length} SPF records at ${host}, and then none counts. Leave one.`)
+  }
+  const results = await Promise.all(sourceAddresses.map((address) => evaluate(dns, host, address)))
+  return judge(host, records, results)
+}
+
+interface Result {
+  address: string
+  result: string
+  comment: string
+}
+
+async function evaluate(dns: DomainDns, host: string, address: string): Promise<Result> {
+  const resolver = resolverOf(dns)
+  const { status } = await spf({ sender: `bounce@${host}`, helo: host, ip: address, resolver, strict: true })
+  return { address, result: status.result, comment: status.comment ? String(status.comment) : '' }
+}
+
+function judge(host: string, records: string[], results: Result[]): Finding {
+  const broken = results.find(({ result }) => result === 'permerror')
+  if (broken) return failed(records, `The SPF record of ${host} cannot be evaluated: ${reasonOf(broken)}. Correct it.`)
+  const unknown = results.find(({ result }) => result === 'temperror')
+  if (unknown) return { ...unanswered(host, { kind: 'unanswered', cause: reasonOf(unknown) }) }
+  const refused = results.filter(({ result }) => result !== 'pass').map(({ address }) => address)
+  if (refused.length === 0) return verified(records)
+  return failed(records, `The SPF record of ${host} does not let ${refused.join(', ')} send. Use the value shown.`)
+}
+
+/** What mailauth says after naming the sender, which is ours. */
+function reasonOf({ comment }: Result): string {
+  return comment
+    .replace(/^.* during lookup of \S+: /, '')
+    .replace(/[^\x20-\x7e]/g, '?')
+    .slice(0, 200)
+}
+
+/** RFC 7208 4.5. */
+function isSpf(value: string): boolean {
+  return /^v=spf1(?: |$)/i.test(value)
+}
+
+/** Our DNS, with our time limits, as mailauth asks it. */
+function resolverOf(dns: DomainDns) {
+  return async (name: string, type: string) => answerOf(await dns.find(name, type as RecordType), type)
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the answers of node:dns, by type.
+function answerOf(found: Found, type: string): any {
+  if (found.kind === 'unanswered') throw Object.assign(new Error(found.cause), { code: 'ESERVFAIL' })
+  if (found.kind === 'missing') throw Object.assign(new Error('no such record'), { code: 'ENOTFOUND' })
+  if (type === 'TXT') return found.values.map((value) => [value])
+  if (type !== 'MX') return found.values
+  return found.values.map((value) => {
+    const [priority, exchange = ''] = value.split(' ')
+    return { priority: Number(priority), exchange }
+  })
+}

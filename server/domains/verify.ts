@@ -1,0 +1,51 @@
+import { createDns, type DnsParts, type DomainDns } from './authoritative.ts'
+import { checkDkim } from './dkim-record.ts'
+import { checkDmarc } from './dmarc-record.ts'
+import type { Domain } from './domains.ts'
+import type { Finding } from './observe.ts'
+import { type DnsRecord, recordsOf, type SendingHosts } from './records.ts'
+import { checkReturnPath } from './return-path-check.ts'
+import { checkSpf } from './spf-check.ts'
+
+/** By `check` of a DnsRecord. */
+export type Findings = Record<string, Finding>
+
+export interface Verifier {
+  /**
+   * Looks for every record of a domain, by what it means and not by how it is written. Never throws for anything that DNS does, and ends
+   * within the time its questions are given.
+   */
+  check(domain: Domain, signal?: AbortSignal): Promise<Findings>
+}
+
+type Judge = (
+  dns: DomainDns,
+  domain: Domain,
+  record: DnsRecord,
+  hosts: SendingHosts,
+  all: readonly DnsRecord[],
+) => Promise<Finding>
+
+const JUDGES: Record<DnsRecord['record'], Judge> = {
+  SPF: (dns, { name }, { host }, { sourceAddresses }) => checkSpf(dns, name, { host, sourceAddresses }),
+  RETURN_PATH: checkReturnPath,
+  DKIM: (dns, domain, record, _, all) => checkDkim(dns, domain, record, all),
+  DMARC: checkDmarc,
+}
+
+export function createVerifier({ hosts, ...parts }: DnsParts & { hosts: SendingHosts }): Verifier {
+  const dnsOf = createDns(parts)
+
+  return {
+    async check(domain, signal) {
+      const dns = dnsOf(domain.name, signal)
+      const records = recordsOf(domain, hosts)
+      const findings = records.map(async (record): Promise<[string, Finding]> => {
+        const { record: kind, check, unknown } = record
+        if (unknown !== undefined) return [check, { status: 'pending', observed: [], error: unknown }]
+        return [check, await JUDGES[kind](dns, domain, record, hosts, records)]
+      })
+      return Object.fromEntries(await Promise.all(findings))
+    },
+  }
+}
