@@ -1,11 +1,32 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { beforeAll, expect, test } from 'vitest'
-import { createCleartextHosts } from '../../server/smtp/tls.ts'
-import { AUTHORITY, CERTIFICATE, WEAK_CERTIFICATE, WEAK_DH } from '../harness/certificates.ts'
+import type { Site } from '../../server/smtp/attempt.ts'
+import { createCleartextHosts, demandTls } from '../../server/smtp/tls.ts'
+import {
+  AUTHORITY,
+  CERTIFICATE,
+  EXPIRED_CERTIFICATE,
+  POLICY_AUTHORITY,
+  RECEIVER_CERTIFICATE,
+  SECOND_CERTIFICATE,
+  WEAK_CERTIFICATE,
+  WEAK_DH,
+} from '../harness/certificates.ts'
 import type { Exchanger, Script } from '../harness/exchanger.ts'
-import { closedPort, engineWith, eventually, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
+import {
+  closedPort,
+  deliveryTo,
+  engineWith,
+  eventually,
+  exchangerWith,
+  hostOf,
+  send,
+  siteOf,
+  sleep,
+  word,
+} from './deliver.ts'
 
-beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY]))
+beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY, POLICY_AUTHORITY]))
 
 const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
 
@@ -175,4 +196,122 @@ test('a failed handshake and then nobody there: connection timeout', async () =>
   })
   const attempt = await send(engineWith(), siteOf(exchanger, await closedPort()))
   expect(word(attempt)).toBe('connection_timeout')
+})
+
+const demanding = (site: Site) => demandTls(site, 'MTA-STS')
+
+test('where TLS is demanded, a host with a certificate that is trusted and names it is used', async () => {
+  const exchanger = await offering()
+  const attempt = await send(engineWith(), demanding(siteOf(exchanger)))
+  expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, tls: { version: 'TLSv1.3', verified: true } })
+  expect(wordsOf(exchanger)).toEqual(['EHLO STARTTLS EHLO MAIL RCPT DATA .'])
+})
+
+const UNVERIFIED = { version: 'TLSv1.3', verified: false }
+const WEAK = { ...WEAK_CERTIFICATE, ciphers: 'DEFAULT:@SECLEVEL=0' }
+
+test.each<[string, Script, object | undefined, { tls: object | null; detail: RegExp; reply?: object }]>([
+  ['offers no STARTTLS', { ehlo: '250-mx.test\r\n250 PIPELINING' }, {}, { tls: null, detail: /is not offered$/ }],
+  ['knows no EHLO', { ehlo: '502 5.5.1 what?' }, {}, { tls: null, detail: /is not offered$/ }],
+  [
+    'refuses STARTTLS with 454',
+    { starttls: '454 4.7.0 not available' },
+    undefined,
+    { tls: null, detail: /was refused$/, reply: { code: 454, enhanced: '4.7.0', text: 'not available' } },
+  ],
+  ['answers STARTTLS with a close', { starttls: 'close' }, undefined, { tls: null, detail: /: closed/ }],
+  ['does not answer STARTTLS', { starttls: 'stall' }, undefined, { tls: null, detail: /: / }],
+  ['breaks off the handshake', { handshake: 'close' }, undefined, { tls: null, detail: /: / }],
+  ['is silent in the handshake', { handshake: 'stall' }, undefined, { tls: null, detail: /no handshake in time$/ }],
+  ['has no certificate', {}, {}, { tls: null, detail: /: ERR_SSL/ }],
+  ['has a certificate of another name', {}, SECOND_CERTIFICATE, { tls: UNVERIFIED, detail: /ALTNAME_INVALID$/ }],
+  ['has a certificate that has expired', {}, EXPIRED_CERTIFICATE, { tls: UNVERIFIED, detail: /CERT_HAS_EXPIRED$/ }],
+  ['has a certificate nobody trusts', {}, RECEIVER_CERTIFICATE, { tls: UNVERIFIED, detail: /VERIFY_LEAF_SIGNATURE$/ }],
+  ['has a certificate that is weak', {}, WEAK, { tls: UNVERIFIED, detail: /: UNSPECIFIED$/ }],
+])('where TLS is demanded, a host that %s is not used, and nothing is said to it of the message', async (...row) => {
+  const [, script, tls, expected] = row
+  const exchanger = await offering(script, tls)
+  const attempt = await send(engineWith(), demanding(siteOf(exchanger)), { budgetMs: 3_000 })
+  expect(attempt).toMatchObject({
+    phase: 'starttls',
+    outcome: { kind: 'bounced', reason: 'connection_timeout' },
+    mx: 'mx1.example.test',
+    ip: '127.0.0.1',
+    tls: expected.tls,
+    detail: expect.stringMatching(expected.detail),
+  })
+  expect(attempt.detail).toMatch(/^MTA-STS demands TLS with a valid certificate: /)
+  expect(attempt.reply).toEqual(expected.reply)
+  expect(
+    exchanger.sessions.flatMap(({ commands }) => commands).filter((line) => /^(MAIL|RCPT|DATA)/.test(line)),
+  ).toEqual([])
+  expect(exchanger.sessions).toHaveLength(1)
+})
+
+test('an older TLS is none', async () => {
+  const old = { ...CERTIFICATE, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' }
+  expect(await send(engineWith(), demanding(siteOf(await offering({}, old))))).toMatchObject({
+    outcome: { reason: 'connection_timeout' },
+    tls: null,
+  })
+})
+
+test('where TLS is demanded and the first host has none that is good enough, the second is used', async () => {
+  const [first, second] = [await offering({}, EXPIRED_CERTIFICATE), await offering({}, SECOND_CERTIFICATE)]
+  const attempt = await send(engineWith(), demanding(siteOf(first, second)))
+  expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, mx: 'mx2.example.test', tls: { verified: true } })
+})
+
+test('that the first host has no good TLS says more than that the second is not there', async () => {
+  const site = demanding(siteOf(await offering({}, EXPIRED_CERTIFICATE), await closedPort()))
+  expect(await send(engineWith(), site)).toMatchObject({ mx: 'mx1.example.test', tls: UNVERIFIED, detail: /MTA-STS/ })
+})
+
+test('that a host has broken TLS, and was sent to in clear, is no reason to do so where TLS is demanded', async () => {
+  const exchanger = await offering({ starttls: (_line, times) => (times === 0 ? '454 4.7.0 later' : undefined) })
+  const engine = engineWith()
+  expect(await send(engine, siteOf(exchanger))).toMatchObject({ outcome: { kind: 'delivered' }, tls: null })
+  expect(await send(engine, demanding(siteOf(exchanger)))).toMatchObject({ tls: { verified: true } })
+  expect(exchanger.sessions).toHaveLength(3)
+})
+
+test('an open connection in clear, or with a certificate that was not verified, is not used where TLS is demanded', async () => {
+  for (const exchanger of [await exchangerWith(), await offering({}, EXPIRED_CERTIFICATE)]) {
+    const engine = engineWith()
+    expect(word(await send(engine, siteOf(exchanger)))).toBe('delivered')
+    expect(word(await send(engine, demanding(siteOf(exchanger))))).toBe('connection_timeout')
+    expect(exchanger.messages).toHaveLength(1)
+  }
+})
+
+test('in one delivery, recipients whose domain demands TLS get it and the others are sent to as ever', async () => {
+  const exchanger = await exchangerWith()
+  const site = siteOf(exchanger)
+  const attempts = await engineWith().deliver({
+    ...deliveryTo(site),
+    recipients: [
+      { address: 'a@strict.test', site: demanding(site) },
+      { address: 'b@plain.test', site },
+    ],
+  })
+  expect(attempts.map(word)).toEqual(['connection_timeout', 'delivered'])
+  expect(exchanger.messages.map(({ to }) => to)).toEqual([['b@plain.test']])
+})
+
+test('a second demand changes nothing', () => {
+  const site = demanding({ key: 'k', hosts: [] })
+  expect(demandTls(site, 'the sending domain')).toBe(site)
+})
+
+test('an injection behind STARTTLS stays one where TLS is demanded', async () => {
+  const exchanger = await offering({ starttls: { raw: '220 go\r\n250 x\r\n' }, handshake: 'stall' })
+  expect(word(await send(engineWith(), demanding(siteOf(exchanger))))).toBe('temporary_failure')
+  expect(exchanger.messages).toEqual([])
+})
+
+test('a caller who leaves in a handshake that is demanded: our fault', async () => {
+  const exchanger = await offering({ handshake: 'stall' })
+  const caller = new AbortController()
+  setTimeout(() => caller.abort(), 60)
+  expect(word(await send(engineWith(), demanding(siteOf(exchanger)), { signal: caller.signal }))).toBe('our_fault')
 })
