@@ -25,6 +25,10 @@ import { lookupWith } from './egress/lookup.ts'
 import { LEFT_TO_TEMPORAL } from './events/dispatches.ts'
 import { createApp } from './http/app.ts'
 import { listen } from './http/listen.ts'
+import { addresseesOf } from './inbound/addressee.ts'
+import { feedbackStep } from './inbound/feedback.ts'
+import { listenForBounces } from './inbound/listener.ts'
+import { createReceiver } from './inbound/receive.ts'
 import { createAddressHash, createLogger } from './log.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { mergeStatistics } from './reputation/roll-up.ts'
@@ -73,7 +77,7 @@ async function serve(config: Config): Promise<void> {
   const clock = await databaseClock(db)
   await makePartitions(db)
   const sealer = createSealer(config.encryptionKeys)
-  const [returnPathKey] = sealer.deriveKeys('return-path')
+  const returnPathKeys = sealer.deriveKeys('return-path')
   const [logKey] = sealer.deriveKeys('log')
 
   if (config.smtpAllowSubnets.length > 0) {
@@ -125,7 +129,7 @@ async function serve(config: Config): Promise<void> {
     senderDomains: createSenderDomains({ db, sealer }),
     simulated: simulator.route,
     hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
-    returnPath: (messageId, domain) => `${makeReturnPath(returnPathKey, messageId)}@${domain.returnPathHost}`,
+    returnPath: (messageId, domain) => `${makeReturnPath(returnPathKeys[0], messageId)}@${domain.returnPathHost}`,
     region: config.dataRegion,
     sendBudgetMs: config.sendBudgetMs,
     storeContent: config.storeContent,
@@ -200,7 +204,25 @@ async function serve(config: Config): Promise<void> {
     if ('error' in found) log.error({ err: found.error }, 'the sweeper failed')
     else log.warn(found, 'settled what a crash left behind')
   })
-  const { host, port, grpcPort, tls } = config
+  const { host, port, grpcPort, tls, bounceHost, bouncePort, returnPathHost } = config
+  const bounces =
+    bouncePort === undefined
+      ? undefined
+      : await listenForBounces({
+          host: bounceHost,
+          port: bouncePort,
+          name: config.smtpHeloName,
+          tls,
+          addresseeOf: addresseesOf({ returnPathKeys, returnPathHost }),
+          receive: createReceiver({
+            returnPathKeys,
+            keep: feedbackStep({ db, clock }),
+            report: ({ messageId, report, kept }) =>
+              log.info({ message_id: messageId && showId('msg', messageId), report, kept }, 'mail came back'),
+          }),
+          failed: (error) => log.warn({ err: error }, 'mail that came back could not be taken: its sender tries again'),
+        })
+  if (bounces) log.info({ host: bounceHost, port: bounces.port }, 'bounces and complaints are taken')
   const listener = await listen(app, { host, port, grpcPort, tls })
   log.info({ url: listener.url, version: packageJson.version }, 'ready')
   process.send?.({ ready: listener.url, grpcUrl: listener.grpcUrl })
@@ -208,7 +230,7 @@ async function serve(config: Config): Promise<void> {
   async function drain(): Promise<void> {
     log.info('draining')
     stopping.abort()
-    await listener.close({ timeoutMs: config.drainMs })
+    await Promise.all([listener.close({ timeoutMs: config.drainMs }), bounces?.close()])
     await Promise.all([idempotency.idle(), batchKeys.idle()])
     await dispatcher.drain()
     sweeper.stop()
