@@ -1,0 +1,219 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { readReport } from '../../server/inbound/report.ts'
+import * as reports from './reports.ts'
+import { arf, crlf, dsn, multipart } from './reports.ts'
+
+const read = (mail: string) => readReport(Buffer.from(mail))
+
+const SHAPES: [string, string, object][] = [
+  [
+    'Postfix',
+    reports.POSTFIX,
+    { reason: 'mailbox_does_not_exist', enhanced: '5.1.1', addresses: ['ann@example.net', 'ann@example.net'] },
+  ],
+  [
+    'Postfix, of its own mailboxes',
+    reports.POSTFIX_LOCAL,
+    { reason: 'mailbox_does_not_exist', detail: '5.1.1 unknown user: "ann"' },
+  ],
+  ['Postfix, of a content', reports.POSTFIX_CONTENT, { reason: 'spam_blocked', enhanced: '5.7.1' }],
+  ['Postfix, given up', reports.POSTFIX_GIVEN_UP, { reason: 'mailbox_full', enhanced: '4.2.2' }],
+  [
+    'Exchange Online',
+    reports.EXCHANGE_ONLINE,
+    { reason: 'mailbox_does_not_exist', enhanced: '5.1.10', addresses: ['ann@example.net'] },
+  ],
+  [
+    'Gmail',
+    reports.GMAIL,
+    {
+      reason: 'mailbox_does_not_exist',
+      detail:
+        "550 5.1.1 The email account that you tried to reach does not exist. Please try double-checking the recipient's email address for typos or " +
+        'unnecessary spaces. For more information, go to https://support.google.com/mail/?p=NoSuchUser a1-20020a1c7501000000b00 - gsmtp',
+    },
+  ],
+  [
+    'Sendmail',
+    reports.SENDMAIL,
+    { reason: 'mailbox_does_not_exist', addresses: ['ann@example.net', 'ann@inside.example.net'] },
+  ],
+  ['Yahoo', reports.YAHOO, { reason: 'mailbox_does_not_exist', enhanced: undefined }],
+  [
+    'Exim, without a route',
+    reports.EXIM_UNROUTEABLE,
+    { reason: 'mailbox_does_not_exist', detail: 'Unrouteable address' },
+  ],
+]
+
+test.each(SHAPES)('a bounce is read as a reply would be: %s', async (_, mail, failure) => {
+  expect(await read(mail)).toEqual({ kind: 'bounce', failures: [expect.objectContaining(failure)] })
+})
+
+test('Exim names its recipients in a field and says why under each', async () => {
+  const failures = [
+    { addresses: ['ann@example.net'], reason: 'mailbox_does_not_exist', enhanced: '5.1.1' },
+    { addresses: ['bob@example.net'], reason: 'spam_blocked', enhanced: '5.7.1' },
+  ]
+  expect(await read(reports.EXIM)).toMatchObject({ kind: 'bounce', failures })
+})
+
+test('qmail writes a paragraph for each recipient', async () => {
+  const failures = [
+    { addresses: ['ann@example.net'], reason: 'mailbox_does_not_exist', enhanced: '5.1.1' },
+    {
+      addresses: ['bob@example.net'],
+      reason: 'mailbox_does_not_exist',
+      detail: 'Sorry, no mailbox here by that name. (#5.1.1)',
+    },
+    { addresses: ['cy@example.net'], reason: 'mailbox_full', enhanced: '5.2.2' },
+  ]
+  expect(await read(reports.QMAIL)).toMatchObject({ kind: 'bounce', failures })
+})
+
+const field = (diagnostic: string, status = '5.0.0') =>
+  dsn({
+    fields: [
+      `Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: ${status}\nDiagnostic-Code: ${diagnostic}`,
+    ],
+  })
+
+test.each([
+  ['smtp; 550 Sorry', '5.0.0', 'mailbox_does_not_exist'],
+  ['smtp; 550 blocked by our policy', '5.0.0', 'policy_block'],
+  ['smtp; 550 5.2.1 Account disabled', '5.2.1', 'mailbox_does_not_exist'],
+  ['smtp; 550 5.7.1 Not wanted', '5.7.1', 'policy_block'],
+  ['smtp; 552 5.2.2 Over quota', '5.2.2', 'mailbox_full'],
+  ['x-local; the user ran out of words', '5.0.0', 'policy_block'],
+  ['x-local; gave up after 5 days', '4.4.7', 'temporary_failure'],
+  ['X-Postfix; host mx.example.net[192.0.2.7] said: 550 5.1.1 unknown user', '5.1.1', 'mailbox_does_not_exist'],
+  // A status of another class than the reply's is not believed.
+  ['smtp; 450 later', '5.1.1', 'temporary_failure'],
+])('the diagnostic code decides by the rules of a reply: %s (%s) is %s', async (diagnostic, status, reason) => {
+  expect(await read(field(diagnostic, status))).toMatchObject({ failures: [{ reason }] })
+})
+
+test('a notification of several recipients says of each', async () => {
+  const of = (name: string, action: string, status: string) =>
+    `Final-Recipient: rfc822; ${name}@example.net\nAction: ${action}\nStatus: ${status}\nDiagnostic-Code: smtp; ${status[0]}50 ${status} words`
+  const fields = [
+    of('ann', 'failed', '5.1.1'),
+    of('bob', 'delayed', '4.2.2'),
+    of('cy', 'FAILED', '5.2.2'),
+    of('dee', 'delivered', '2.1.5'),
+  ]
+  expect(await read(dsn({ fields }))).toMatchObject({
+    failures: [
+      { addresses: ['ann@example.net'], reason: 'mailbox_does_not_exist' },
+      { addresses: ['cy@example.net'], reason: 'mailbox_full' },
+    ],
+  })
+})
+
+test.each([
+  ['a delay', reports.POSTFIX_DELAYED],
+  ['a message that was passed on', reports.POSTFIX_DELIVERED],
+  ['an out-of-office reply', reports.OUT_OF_OFFICE],
+  ['a report that a message is no spam', arf({ type: 'not-spam', fields: 'Original-Rcpt-To: ann@example.net\n' })],
+  ['a report of failed authentication', arf({ type: 'auth-failure' })],
+  ['nothing', ''],
+  ['noise', crlf('\u0000\u0001\nContent-Type: multipart/report; boundary=\n\n--\n--\n')],
+  ['a report that names nobody', dsn({ fields: [] })],
+])('is neither a bounce nor a complaint: %s', async (_, mail) => {
+  expect(await read(mail)).toBeUndefined()
+})
+
+test.each([
+  ['Yahoo', reports.YAHOO_COMPLAINT, 'abuse'],
+  ['Comcast', reports.COMCAST_COMPLAINT, 'abuse'],
+  ['Microsoft', reports.MICROSOFT_COMPLAINT, 'abuse'],
+  ['fraud', arf({ type: 'fraud', fields: 'Original-Rcpt-To: ann@example.net\n' }), 'fraud'],
+  ['virus', arf({ type: 'Virus', fields: 'Original-Rcpt-To: rfc822; ann@example.net\n' }), 'virus'],
+  ['opt-out', arf({ type: 'opt-out', fields: 'Removal-Recipient: <ann@example.net>\n' }), 'opt-out'],
+])('a complaint is read: %s', async (_, mail, type) => {
+  const report = await read(mail)
+  expect(report).toMatchObject({ kind: 'complaint', type })
+  expect(new Set((report as { addresses: string[] }).addresses)).toEqual(new Set(['ann@example.net']))
+})
+
+test('a complaint that hides its recipient names nobody: the message itself names all', async () => {
+  expect(await read(arf({ fields: 'Original-Rcpt-To: redacted\n' }))).toEqual({
+    kind: 'complaint',
+    type: 'abuse',
+    addresses: ['redacted'],
+  })
+})
+
+test('a status in base64, in a strange charset, with bare line feeds is read all the same', async () => {
+  const status = 'Reporting-MTA: dns; x\n\nFinal-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.1\n'
+  const mail = multipart('multipart/report', [
+    { type: 'text/plain; charset=x-unknown', content: '\u00e9\u00ff' },
+    {
+      type: 'message/delivery-status; charset=utf-7',
+      encoding: 'base64',
+      content: Buffer.from(status).toString('base64'),
+    },
+  ]).replace(/\r/g, '')
+  expect(await readReport(Buffer.from(mail, 'latin1'))).toMatchObject({
+    failures: [{ reason: 'mailbox_does_not_exist' }],
+  })
+})
+
+const MB = 1024 * 1024
+const full = (part: string) => part.repeat(Math.floor(MB / part.length))
+const BOMBS: [string, string][] = [
+  ['10,000 parts', `Content-Type: multipart/mixed; boundary=b\n\n${full('--b\n\nx\n')}`],
+  ['messages in messages', full('Content-Type: message/rfc822\n\n')],
+  [
+    'parts in parts',
+    Array.from({ length: 5_000 }, (_, i) => `--b${i - 1}\nContent-Type: multipart/mixed; boundary=b${i}\n\n`).join(''),
+  ],
+  ['a megabyte of empty lines', `\n${full('\n')}`],
+  ['a header of a megabyte', `To: ${full('a@b, ')}\n\n`],
+  ['a hundred thousand headers', full('X:\n')],
+  ['one line of a megabyte', `\n${full('x')}`],
+  [
+    'a status of 20,000 recipients',
+    dsn({ fields: Array(20_000).fill('Final-Recipient: rfc822; a@b.c\nAction: failed') }),
+  ],
+  ['a status of one folded field', dsn({ fields: [`Diagnostic-Code: smtp; 550${full(' 5\n ')}`] })],
+  ['codes upon codes', field(`smtp; ${full('550 ')}`)],
+  ['20,000 failed recipients', `X-Failed-Recipients: ${full('a@b,').slice(0, 50_000)}\n\n${full('a@b\n')}`],
+  ['qmail without end', `\nHi. This is the qmail-send program\n\n${full('<a@b>:\nx\n\n')}`],
+  ['flowed text', `Content-Type: text/plain; format=flowed; delsp=yes\n\n${full('a \n')}`],
+]
+
+test.each(BOMBS)('what is made to take long does not: %s', async (_, mail) => {
+  const startedAt = performance.now()
+  await read(crlf(mail).slice(0, MB))
+  expect(performance.now() - startedAt).toBeLessThan(500)
+})
+
+test('whatever the bytes, reading ends with a report or without one, and a report holds what can be stored', async () => {
+  const words = [
+    '\n',
+    '\r\n',
+    ' ',
+    'Action: failed',
+    'Final-Recipient: rfc822;',
+    'a@b.example',
+    'Status: 5.1.1',
+    '550',
+    '--b',
+    '\u0000',
+  ]
+  const piece = fc.oneof(fc.constantFrom(...words), fc.string({ unit: 'binary' }))
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece), async (pieces) => {
+      const report = await read(
+        `Content-Type: multipart/report; boundary=b\n\n--b\nContent-Type: message/delivery-status\n\n${pieces.join('')}\n--b--\n`,
+      )
+      for (const failure of report?.kind === 'bounce' ? report.failures : []) {
+        expect(failure.detail).not.toMatch(/[\u0000-\u001f]/)
+        expect(failure.detail.isWellFormed()).toBe(true)
+        expect(failure.detail.length).toBeLessThan(1_100)
+      }
+    }),
+  )
+})
