@@ -7,6 +7,7 @@ import type { suppressionLookup } from '../reputation/suppression.ts'
 import type { DailyVolume, WarmUpDay } from '../reputation/warm-up.ts'
 import { type Address, isSpecialUse, matchingForm } from '../smtp/address.ts'
 import type { Engine, Lookup, Site } from '../smtp/attempt.ts'
+import { demandTls } from '../smtp/tls.ts'
 import { bounced, rejected } from './outcome.ts'
 
 const DAY_MS = 86_400_000
@@ -140,7 +141,7 @@ export const exchangerIsKnown: Check = (open, context) => Promise.all(open.map((
 
 async function findExchanger(
   recipient: Recipient,
-  { engine, simulated, signal }: CheckContext,
+  { domain, engine, simulated, signal }: CheckContext,
 ): Promise<Refusal | undefined> {
   const { address } = recipient
   const startedAt = performance.now()
@@ -148,11 +149,15 @@ async function findExchanger(
   const lookup = route && route.kind !== 'suppression_list' ? route : await engine.lookUp(address.domain, signal)
   switch (lookup.kind) {
     case 'site':
-      recipient.site = lookup.site
+      // The simulator's mail server is this very process.
+      recipient.site = domain.requiresTls && !route ? demandTls(lookup.site, 'the sending domain') : lookup.site
       return undefined
-    case 'no_mx_record': {
-      const evidence = { phase: SmtpPhase.DNS, durationMs: Math.round(performance.now() - startedAt) }
-      return { outcome: bounced(address.address, Reason.NO_MX_RECORD, evidence), detail: lookup.detail }
+    case 'no_mx_record':
+    case 'no_permitted_mx': {
+      const { detail } = lookup
+      const reason = lookup.kind === 'no_mx_record' ? Reason.NO_MX_RECORD : Reason.CONNECTION_TIMEOUT
+      const evidence = { phase: SmtpPhase.DNS, durationMs: Math.round(performance.now() - startedAt), detail }
+      return { outcome: bounced(address.address, reason, evidence), detail }
     }
     case 'invalid_address':
       return neverMailed(address, lookup.detail)

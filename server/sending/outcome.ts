@@ -77,6 +77,7 @@ function evidenceOf(attempt: Attempt): Evidence {
     phase: phaseWords.value(attempt.phase),
     tls: attempt.tls ?? undefined,
     durationMs: Math.max(0, Math.round(attempt.durationMs)),
+    detail: attempt.detail,
   }
 }
 
