@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 
 interface Signed {
   /** Exactly what is sent. */
@@ -25,8 +25,9 @@ const PREFIX = 'whsec_'
 export function signedHeaders(signed: Signed): Record<string, string> {
   const { body, eventId, dispatchId, attempt, secret, previousSecret } = signed
   const timestamp = String(signed.timestamp)
-  const own = (key: string) => hmac(key, `${timestamp}.`, body).digest('hex')
-  const standard = (key: string) => `v1,${hmac(decoded(key), `${eventId}.${timestamp}.`, body).digest('base64')}`
+  const own = (secret: string) => hmac(keysOf(secret).own, `${timestamp}.`, body).digest('hex')
+  const standard = (secret: string) =>
+    `v1,${hmac(keysOf(secret).standard, `${eventId}.${timestamp}.`, body).digest('base64')}`
   const headers: Record<string, string> = {
     'Content-Type': 'application/json',
     'User-Agent': 'Verdict',
@@ -51,10 +52,27 @@ export function newSecret(): string {
   return `${PREFIX}${randomBytes(32).toString('base64')}`
 }
 
-function hmac(key: string | Buffer, prefix: string, body: Buffer) {
-  return createHmac('sha256', key).update(prefix).update(body)
+interface Keys {
+  own: KeyObject
+  standard: KeyObject
 }
 
-function decoded(secret: string): Buffer {
-  return Buffer.from(secret.slice(PREFIX.length), 'base64')
+const KEPT = 1_000
+const kept = new Map<string, Keys>()
+
+/** Made once for a secret: that costs as much as a signature. */
+function keysOf(secret: string): Keys {
+  const known = kept.get(secret)
+  if (known) return known
+  const keys = {
+    own: createSecretKey(secret, 'utf8'),
+    standard: createSecretKey(secret.slice(PREFIX.length), 'base64'),
+  }
+  if (kept.size === KEPT) kept.clear()
+  kept.set(secret, keys)
+  return keys
+}
+
+function hmac(key: KeyObject, prefix: string, body: Buffer) {
+  return createHmac('sha256', key).update(prefix).update(body)
 }
