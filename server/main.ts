@@ -21,6 +21,7 @@ import { waitForDatabase } from './db/wait.ts'
 import { makeReturnPath } from './domains/return-path.ts'
 import { createSenderDomains } from './domains/sender.ts'
 import { createGuard } from './egress/guard.ts'
+import { createHttpsGet } from './egress/https-get.ts'
 import { lookupWith } from './egress/lookup.ts'
 import { LEFT_TO_TEMPORAL } from './events/dispatches.ts'
 import { createApp } from './http/app.ts'
@@ -50,6 +51,7 @@ import { createSimulator } from './simulator/simulator.ts'
 import { matchingFormOf } from './smtp/address.ts'
 import { createEngine } from './smtp/engine.ts'
 import { createResolver } from './smtp/resolver.ts'
+import { createStsPolicies } from './smtp/sts-policies.ts'
 import { attemptLog } from './webhooks/attempt-log.ts'
 import { createDeliveries } from './webhooks/deliver-once.ts'
 import { createDispatcher } from './webhooks/dispatcher.ts'
@@ -86,9 +88,16 @@ async function serve(config: Config): Promise<void> {
   const simulator = createSimulator()
   await simulator.listen()
   const resolver = createResolver({ servers: config.dnsServers })
+  const lookup = lookupWith(resolver)
+  const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const engine = createEngine({
     resolver,
-    mayDial: createGuard({ allowSubnets: config.smtpAllowSubnets }),
+    mayDial,
+    policyOf: createStsPolicies({
+      resolver,
+      httpsGet: createHttpsGet({ lookup, mayDial }),
+      onTrouble: (domain, cause) => log.warn({ domain, cause }, 'an MTA-STS policy cannot be had'),
+    }),
     smtpPort: config.smtpPort,
     routes: config.smtpRoutes,
     heloName: config.smtpHeloName,
@@ -108,7 +117,7 @@ async function serve(config: Config): Promise<void> {
   }
   const webhooks = createPost({
     allowSubnets: webhookAllowSubnets,
-    lookup: lookupWith(resolver),
+    lookup,
     proxy: webhookProxy,
   })
   const dispatcher = createDispatcher({
