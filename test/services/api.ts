@@ -1,5 +1,6 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { pino } from 'pino'
+import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
@@ -10,6 +11,7 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { createGate } from '../../server/access/gate.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
+import { type Domain, findDomainById } from '../../server/domains/domains.ts'
 import { lookupWith } from '../../server/egress/lookup.ts'
 import { createApp } from '../../server/http/app.ts'
 import { listen } from '../../server/http/listen.ts'
@@ -19,6 +21,7 @@ import { createBatch } from '../../server/sending/batch.ts'
 import { createBatchKeys } from '../../server/sending/batch-keys.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import { leaseOf } from '../../server/sending/send.ts'
+import { domainService } from '../../server/services/domains.ts'
 import { emailService } from '../../server/services/emails.ts'
 import { eventService } from '../../server/services/events.ts'
 import { limitsService } from '../../server/services/limits.ts'
@@ -50,6 +53,8 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
     allowSubnets: ['127.0.0.0/8'],
     lookup: lookupWith(createResolver({ servers: [world.dns.address] })),
   })
+  const breaker = createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker })
+  const domains = recordedChecks((id) => findDomainById(db, id))
   const app = await createApp({
     services: [
       createServiceImplSpec<typeof EmailService>(
@@ -86,10 +91,19 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
           report,
         }),
       ),
-      createServiceImplSpec<typeof StatsService>(
-        StatsService,
-        statsService({ db, clock, breaker: createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }) }),
+      createServiceImplSpec<typeof DomainService>(
+        DomainService,
+        domainService({
+          db,
+          clock,
+          sealer: world.sealer,
+          hosts: HOSTS,
+          breaker,
+          warmUpSteps: limits.warmUp,
+          verify: (id) => domains.verify(id),
+        }),
       ),
+      createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
         suppressionService({ db, clock, matchingForm: matchingFormOf }),
@@ -144,7 +158,26 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
 
   /** One attempt of a dispatch (UUID), as a workflow asks for it. */
   const { deliverOnce } = createDeliveries({ db, clock: world.clock, sealer: world.sealer, post: poster.post })
-  return { world, url: listener.url, keys, call, send, workflows, errors, deliverOnce, stop }
+  return { world, url: listener.url, keys, call, send, workflows, domains, errors, deliverOnce, stop }
+}
+
+/** Who the service is to others. */
+export const HOSTS = {
+  sourceAddresses: ['192.0.2.25'],
+  returnPathHost: undefined,
+  bounceHost: 'mail.verdict.example',
+}
+
+/** DNS as the services ask it: remembers what was asked. A test sets `verify` to what a check does. */
+function recordedChecks(read: (id: string) => Promise<Domain | undefined>) {
+  const checked: string[] = []
+  return {
+    checked,
+    async verify(id: string): Promise<Domain | undefined> {
+      checked.push(id)
+      return read(id)
+    },
+  }
 }
 
 /** Temporal as the services ask it: remembers what was asked. A test sets `start` to what Temporal does. */

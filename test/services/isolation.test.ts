@@ -12,9 +12,11 @@ import { mail, probesOf, suppressed, USES } from './probes.ts'
 
 let messageId = ''
 let eventId = ''
+let domainId = ''
 const PROBES = probesOf(
   () => messageId,
   () => eventId,
+  () => domainId,
 )
 
 let api: Api
@@ -46,6 +48,9 @@ async function fillOtherAccount(): Promise<void> {
     await api.call('POST', '/api/v1/emails/batch', { body: { emails: [letter('acme-2')] }, headers: key('batch') })
   }
   eventId = (await api.call('GET', `/api/v1/events?message_id=${messageId}`)).json.events[0].event_id
+  const { db, sealer, clock, account } = api.world
+  await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'theirs.test', status: 'verified' })
+  domainId = (await api.call('GET', '/api/v1/domains')).json.domains[0].domain_id
   const emails = USES.flatMap((use) => [suppressed(use).theirs('REST'), suppressed(use).theirs('gRPC')])
   for (const tenant_id of [undefined, 'acme-1']) {
     const { json } = await api.call('POST', '/api/v1/suppression/import', { body: { emails, tenant_id } })
@@ -90,7 +95,8 @@ async function overRest(operation: string, request: JsonObject, headers: Record<
     return encodeURIComponent(value)
   })
   const key = api.keys.stranger
-  if (verb === 'POST') return api.call(verb, path, { key, headers: { ...EVERY, ...headers }, body: rest })
+  if (verb === 'POST' || verb === 'PATCH')
+    return api.call(verb, path, { key, headers: { ...EVERY, ...headers }, body: rest })
   const query = new URLSearchParams(rest as Record<string, string>)
   return api.call(verb, `${path}?${query}`, { key, headers: { ...EVERY, ...headers } })
 }
@@ -124,7 +130,9 @@ const OWN_HEADERS = /^(date|content-length|x-ratelimit-(remaining|reset))$/
 function shapeOf({ status, headers, text }: Answered, value: string) {
   const plain = text
     .replaceAll(value, 'VALUE')
-    .replaceAll(/\b(msg|evt|dsp)_[0-9a-z]{26}\b/g, '$1')
+    .replaceAll(/\b(msg|evt|dsp|dom)_[0-9a-z]{26}\b/g, '$1')
+    .replaceAll(/\bv\d{8}-[0-9a-f]{8}\b/g, 'SELECTOR')
+    .replaceAll(/\bp=[A-Za-z0-9+/]+",?|"[A-Za-z0-9+/]{100,}"/g, 'KEY')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replaceAll(/"(duration_ms|durationMs)":\d+/g, '"$1":0')
   return { status, headers: [...headers].filter(([name]) => !OWN_HEADERS.test(name)), text: plain }
@@ -137,6 +145,7 @@ const whatTheOtherHas = async () => {
     `/api/v1/events/${eventId}`,
     `/api/v1/emails/${messageId}`,
     '/api/v1/webhook',
+    '/api/v1/domains',
   ]
   return Promise.all(paths.map(async (path) => (await api.call('GET', path)).text))
 }
@@ -202,6 +211,7 @@ test('the limits and the pages of another account show nothing of it', async () 
   const events = (await api.call('GET', '/api/v1/events?limit=1')).json
   for (const path of [
     '/api/v1/limits',
+    '/api/v1/domains',
     `/api/v1/suppression?cursor=${encodeURIComponent(json.next_cursor)}`,
     `/api/v1/events?cursor=${encodeURIComponent(events.next_cursor)}`,
   ]) {

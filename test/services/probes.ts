@@ -42,7 +42,11 @@ const sends = (use: string, request: (mail: object) => JsonObject = (mail) => ma
 ]
 
 /** By the operations of the OpenAPI document. The ids are the other account's. */
-export const probesOf = (messageId: () => string, eventId: () => string): Record<string, Probe[]> => ({
+export const probesOf = (
+  messageId: () => string,
+  eventId: () => string,
+  domainId: () => string,
+): Record<string, Probe[]> => ({
   'POST /api/v1/emails/send': sends('send'),
   'POST /api/v1/emails/validate': sends('validate'),
   'POST /api/v1/emails/batch': sends('batch', (mail) => ({ emails: [mail] }) as JsonObject),
@@ -80,6 +84,16 @@ export const probesOf = (messageId: () => string, eventId: () => string): Record
   'DELETE /api/v1/webhook': [],
   'POST /api/v1/webhook/test': [],
   'POST /api/v1/webhook/secret/rotate': [],
+  'GET /api/v1/domains': [],
+  // Both can be added.
+  'POST /api/v1/domains': [
+    { what: 'domain', theirs: () => 'theirs.test', nobodys: () => 'thfirs.test', request: (domain) => ({ domain }) },
+  ],
+  'GET /api/v1/domains/{id}': [domain(domainId)],
+  'PATCH /api/v1/domains/{id}': [domain(domainId, { require_tls: true })],
+  'DELETE /api/v1/domains/{id}': [domain(domainId)],
+  'POST /api/v1/domains/{id}/verify': [domain(domainId)],
+  'POST /api/v1/domains/{id}/dkim/rotate': [domain(domainId)],
   'GET /api/v1/stats': [
     { ...DOMAIN, request: (domain) => ({ domain }) },
     { ...TENANT, theirs: () => 'acme-2', nobodys: () => 'acmf-2', request: (tenant_id) => ({ tenant_id }) },
@@ -109,6 +123,13 @@ const event = (eventId: () => string): Probe => ({
   theirs: eventId,
   nobodys: () => like(eventId()),
   request: (event_id) => ({ event_id }),
+})
+
+const domain = (domainId: () => string, more: JsonObject = {}): Probe => ({
+  what: 'id',
+  theirs: domainId,
+  nobodys: () => like(domainId()),
+  request: (id) => ({ id, ...more }),
 })
 
 /** The same time, and other random bits. */

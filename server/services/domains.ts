@@ -1,0 +1,123 @@
+import type { ServiceImpl } from '@connectrpc/connect'
+import { eq } from 'drizzle-orm'
+import type { DomainService, Domain as Message } from '../../gen/verdict/v1/domains_pb.ts'
+import { callerKey } from '../caller.ts'
+import type { Sealer } from '../db/encryption.ts'
+import { readId } from '../db/ids.ts'
+import { domains } from '../db/schema.ts'
+import {
+  beginCheck,
+  createDomain,
+  type Domain,
+  deleteDomain,
+  findDomain,
+  findDomainById,
+  listDomains,
+  setRequiresTls,
+} from '../domains/domains.ts'
+import { readSendingDomain } from '../domains/name.ts'
+import { makeNextKey } from '../domains/rotation.ts'
+import { fail } from '../errors.ts'
+import { atOnce } from './at-once.ts'
+import { refuse } from './listing.ts'
+import { type ShownParts, showDomains } from './shown-domains.ts'
+
+/** Of one account: its list is one answer. */
+const MAX_DOMAINS = 1_000
+/** Keys that are made, and domains that DNS is asked about, for one account. */
+const AT_ONCE = 5
+const RETRY_SECONDS = 2
+
+export interface DomainServiceParts extends ShownParts {
+  sealer: Sealer
+  /** Asks DNS about a domain and stores what it said; undefined when the domain was deleted meanwhile. */
+  verify(domainId: string): Promise<Domain | undefined>
+}
+
+export function domainService(parts: DomainServiceParts): ServiceImpl<typeof DomainService> {
+  const { db, verify } = parts
+  const show = showDomains(parts)
+  const slowly = atOnce(AT_ONCE, RETRY_SECONDS)
+  const checking = new Map<string, Promise<Domain | undefined>>()
+
+  const shown = async (domain: Domain): Promise<Message> => (await show(domain.accountId, [domain]))[0]!
+
+  /** The domain of that id, of this account. */
+  async function owned(accountId: string, id: string): Promise<Domain> {
+    const uuid = readId('dom', id)
+    const domain = uuid && (await findDomainById(db, uuid))
+    if (domain && domain.accountId === accountId) return domain
+    throw gone()
+  }
+
+  async function add(accountId: string, name: string, requiresTls: boolean | undefined): Promise<Domain> {
+    const isNew = !(await findDomain(db, accountId, name))
+    if (isNew && (await db.$count(domains, eq(domains.accountId, accountId))) >= MAX_DOMAINS) {
+      throw refuse('domain', `is one too many: the account has ${MAX_DOMAINS}. Delete those that send nothing any more`)
+    }
+    const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls })
+    return isNew ? slowly(accountId, create) : create()
+  }
+
+  /** What a check finds that runs now; within 5 s of another one, what is known. */
+  function check(domain: Domain): Promise<Domain | undefined> {
+    const running = checking.get(domain.id)
+    if (running) return running
+    const begun = beginCheck(db, domain.id).then((mine) => (mine ? verify(domain.id) : findDomainById(db, domain.id)))
+    const found = begun.finally(() => checking.delete(domain.id))
+    checking.set(domain.id, found)
+    return found
+  }
+
+  return {
+    async listDomains(_, context) {
+      const { accountId } = context.values.get(callerKey)!
+      return { domains: await show(accountId, await listDomains(db, accountId)) }
+    },
+
+    async createDomain({ domain, requireTls }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const read = readSendingDomain(domain)
+      if ('fault' in read) throw refuse('domain', read.fault)
+      return shown(await add(accountId, read.name, requireTls))
+    },
+
+    async getDomain({ id }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      return shown(await owned(accountId, id))
+    },
+
+    async updateDomain({ id, requireTls }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const domain = await owned(accountId, id)
+      if (requireTls === undefined) return shown(domain)
+      await setRequiresTls(db, domain.id, requireTls)
+      return shown({ ...domain, requiresTls: requireTls })
+    },
+
+    async deleteDomain({ id }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      await deleteDomain(db, (await owned(accountId, id)).id)
+      return {}
+    },
+
+    async verifyDomain({ id }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const domain = await owned(accountId, id)
+      const found = await slowly(accountId, () => check(domain))
+      if (!found) throw gone()
+      return shown(found)
+    },
+
+    async rotateDkim({ id }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const domain = await owned(accountId, id)
+      await slowly(accountId, () => makeNextKey(parts, domain.id))
+      return shown(await owned(accountId, id))
+    },
+  }
+}
+
+function gone() {
+  return fail('not_found', 'There is no such domain in this account.')
+}

@@ -1,0 +1,116 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { and, eq, sql } from 'drizzle-orm'
+import {
+  DkimKeySchema,
+  type DkimKeyState,
+  DkimKeyStateSchema,
+  DomainRecordSchema,
+  DomainSchema,
+  type DomainStatus,
+  DomainStatusSchema,
+  type Domain as Message,
+  type RecordStatus,
+  RecordStatusSchema,
+} from '../../gen/verdict/v1/domains_pb.ts'
+import { type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { showId } from '../db/ids.ts'
+import { warmUps } from '../db/schema.ts'
+import { wordsOf } from '../db/words.ts'
+import { bitsOf } from '../domains/dkim-key.ts'
+import type { DkimKey, Domain } from '../domains/domains.ts'
+import { type CheckedRecord, checkedRecords, type SendingHosts, stringsOf } from '../domains/records.ts'
+import type { Breaker } from '../reputation/breaker.ts'
+import { warmUpDay } from '../reputation/warm-up.ts'
+
+const DAY_MS = 86_400_000
+const statusWords = wordsOf<DomainStatus>(DomainStatusSchema)
+const recordWords = wordsOf<RecordStatus>(RecordStatusSchema)
+const keyWords = wordsOf<DkimKeyState>(DkimKeyStateSchema)
+const sendingWords = wordsOf<SendingState>(SendingStateSchema)
+
+export interface ShownParts {
+  db: Database
+  clock: DatabaseClock
+  hosts: SendingHosts
+  breaker: Breaker
+  /** Emails a day, from the day of the verification on. */
+  warmUpSteps: readonly number[]
+}
+
+/** Domains of one account as the contract has them, with what they may send and have sent today. */
+export function showDomains({ db, clock, hosts, breaker, warmUpSteps }: ShownParts) {
+  return async (accountId: string, domains: readonly Domain[]): Promise<Message[]> => {
+    const names = domains.map(({ name }) => name)
+    const [states, sent] = await Promise.all([breaker.states(accountId, names), sentToday(db, accountId)])
+    return domains.map((domain) => {
+      const { name, status, requiresTls, createdAt, verifiedAt, dkimKeys } = domain
+      const warmup = status === 'verified' ? warmUpOf(domain, clock.now(), warmUpSteps) : undefined
+      return create(DomainSchema, {
+        domainId: showId('dom', domain.id),
+        domain: name,
+        status: statusWords.value(status),
+        records: checkedRecords(domain, hosts).map(shownRecord),
+        warmup: warmup && { ...warmup, sentToday: sent.get(name) ?? 0 },
+        dkim: shownKeys(dkimKeys),
+        sending: sendingWords.value(states.get(name)!),
+        requireTls: requiresTls,
+        createdAt: timestampFromDate(createdAt),
+        verifiedAt: verifiedAt ? timestampFromDate(verifiedAt) : undefined,
+      })
+    })
+  }
+}
+
+/** By domain, what was let through on this UTC day while the domain warms up. */
+async function sentToday(db: Database, accountId: string): Promise<Map<string, number>> {
+  const today = sql`(now() at time zone 'utc')::date`
+  const rows = await db
+    .select({ domain: warmUps.domain, emails: warmUps.emails })
+    .from(warmUps)
+    .where(and(eq(warmUps.accountId, accountId), eq(warmUps.day, today)))
+  return new Map(rows.map(({ domain, emails }) => [domain, emails]))
+}
+
+function warmUpOf(domain: Domain, nowMs: number, steps: readonly number[]) {
+  const today = warmUpDay(domain, nowMs, steps)
+  if (!today) return undefined
+  const firstDay = Math.floor(domain.verifiedAt!.getTime() / DAY_MS)
+  const completesAt = timestampFromMs((firstDay + steps.length) * DAY_MS)
+  return { day: today.day, dailyLimit: today.dailyLimit, completesAt }
+}
+
+function shownRecord({ record, type, host, value, required, status, observed, error, checkedAt }: CheckedRecord) {
+  const strings = type === 'TXT' ? stringsOf(value) : []
+  return create(DomainRecordSchema, {
+    record,
+    type,
+    host,
+    value,
+    strings: strings.length > 1 ? strings : [],
+    required,
+    status: recordWords.value(status),
+    observed,
+    error,
+    lastCheckedAt: checkedAt && timestampFromDate(checkedAt),
+  })
+}
+
+/** A domain always has a key that signs; of two algorithms, every receiver knows RSA. */
+function shownKeys(keys: readonly DkimKey[]) {
+  const active = keys.filter(({ state }) => state === 'active')
+  const signing = active.find(({ algorithm }) => algorithm === 'rsa') ?? active[0]
+  return signing && { selector: signing.selector, keyBits: bitsOf(signing), keys: keys.map(shownKey) }
+}
+
+function shownKey(key: DkimKey) {
+  return create(DkimKeySchema, {
+    selector: key.selector,
+    state: keyWords.value(key.state),
+    keyBits: bitsOf(key),
+    createdAt: timestampFromDate(key.createdAt),
+    retiresAt: key.retiresAt ? timestampFromDate(key.retiresAt) : undefined,
+  })
+}

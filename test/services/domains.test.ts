@@ -1,0 +1,365 @@
+import { createClient } from '@connectrpc/connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
+import { eq, sql } from 'drizzle-orm'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { DkimKeyState, DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
+import { newId, readId, showId } from '../../server/db/ids.ts'
+import { domains } from '../../server/db/schema.ts'
+import { type Check, findDomainById } from '../../server/domains/domains.ts'
+import { activateNext } from '../../server/domains/rotation.ts'
+import { type Api, startApi } from './api.ts'
+
+let api: Api
+let verify: Api['domains']['verify']
+beforeAll(async () => {
+  api = await startApi()
+  verify = api.domains.verify
+})
+afterAll(() => api.stop())
+afterEach(() => {
+  api.domains.verify = verify
+  api.domains.checked.length = 0
+})
+
+const PATH = '/api/v1/domains'
+const add = (domain: string, more: object = {}, key?: string) =>
+  api.call('POST', PATH, { body: { domain, ...more }, key })
+const get = (id: string, key?: string) => api.call('GET', `${PATH}/${id}`, { key })
+const check = (id: string) => api.call('POST', `${PATH}/${id}/verify`)
+const rotate = (id: string) => api.call('POST', `${PATH}/${id}/dkim/rotate`)
+const uuid = (id: string) => readId('dom', id)!
+const change = (id: string, row: Partial<typeof domains.$inferInsert>) =>
+  api.world.db
+    .update(domains)
+    .set(row)
+    .where(eq(domains.id, uuid(id)))
+
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const SELECTOR = expect.stringMatching(/^v\d{8}-[0-9a-f]{8}$/)
+const record = (record: string, type: string, host: string, value: unknown, more: object = {}) => {
+  return { record, type, host, value, required: true, status: 'pending', observed: [], ...more }
+}
+
+test('a domain is added with the records to publish', async () => {
+  const { status, json } = await add('shop.example.com')
+  const { selector } = json.dkim
+  expect([status, json]).toEqual([
+    200,
+    {
+      domain_id: expect.stringMatching(/^dom_[0-9a-z]{26}$/),
+      domain: 'shop.example.com',
+      status: 'pending',
+      records: [
+        record('SPF', 'TXT', 'rp.shop.example.com', 'v=spf1 ip4:192.0.2.25 -all'),
+        record('RETURN_PATH', 'MX', 'rp.shop.example.com', '10 mail.verdict.example'),
+        record(
+          'DKIM',
+          'TXT',
+          `${selector}._domainkey.shop.example.com`,
+          expect.stringMatching(/^v=DKIM1; k=rsa; p=[A-Za-z0-9+/]{392}$/),
+          { strings: expect.any(Array) },
+        ),
+        record('DMARC', 'TXT', '_dmarc.shop.example.com', 'v=DMARC1; p=none'),
+      ],
+      warmup: null,
+      dkim: {
+        selector: SELECTOR,
+        key_bits: 2048,
+        keys: [{ selector, state: 'active', key_bits: 2048, created_at: TIME }],
+      },
+      sending: 'active',
+      require_tls: false,
+      created_at: TIME,
+    },
+  ])
+  const [dkim] = json.records.filter(({ record }: { record: string }) => record === 'DKIM')
+  expect(dkim.strings.join('')).toBe(dkim.value)
+  expect(dkim.strings.map(({ length }: string) => length <= 255)).toEqual([true, true])
+  expect((await get(json.domain_id)).text).toBe((await add('Shop.Example.COM.')).text)
+})
+
+test('the private key is in no answer', async () => {
+  const { text, json } = await add('secret.example.com')
+  const { dkimKeys } = (await findDomainById(api.world.db, uuid(json.domain_id)))!
+  const { id, privateKey } = dkimKeys[0]!
+  const key = api.world.sealer.open(privateKey, { table: 'dkim_keys', column: 'private_key', id })
+  for (const bytes of [key, privateKey]) expect(text).not.toContain(bytes.toString('base64').slice(40, 80))
+})
+
+test('the same name again gives the same domain, with what is said of it now', async () => {
+  const first = (await add('again.example.com')).json
+  expect((await add('again.example.com')).json).toEqual(first)
+  expect((await add('again.example.com', { require_tls: true })).json).toEqual({ ...first, require_tls: true })
+  expect((await add('again.example.com')).json.require_tls).toBe(true)
+  const many = await Promise.all(Array.from({ length: 5 }, () => add('race.example.com')))
+  expect(new Set(many.map(({ text }) => text)).size).toBe(1)
+})
+
+test('internationalised names are shown as A-labels', async () => {
+  const { json } = await add('Bücher.example.com')
+  expect(json.domain).toBe('xn--bcher-kva.example.com')
+  expect(json.records[0].host).toBe('rp.xn--bcher-kva.example.com')
+  expect((await add('xn--bcher-kva.example.com')).json.domain_id).toBe(json.domain_id)
+})
+
+test.each([
+  ['', 'is required'],
+  ['com', 'is a single label'],
+  ['co.uk', 'is a public suffix'],
+  ['192.0.2.1', 'is an IP address'],
+  ['2001:db8::1', 'is an IP address'],
+  ['ann@example.com', 'is an email address'],
+  ['*.example.com', 'holds a wildcard'],
+  ['example..com', 'is not a domain name'],
+  [`${'a'.repeat(63)}.`.repeat(3).concat('a'.repeat(63)), 'has more than 253 characters'],
+  [`${'a'.repeat(300)}.com`, 'has more than 253 characters'],
+  ['example.com\u0000', 'must not contain'],
+])('the domain %j is a 400 that names it', async (domain, fault) => {
+  const { status, json } = await add(domain)
+  expect([status, json.error]).toEqual([400, 'invalid_payload'])
+  expect(json.details).toEqual([{ field: 'domain', message: expect.stringContaining(fault) }])
+})
+
+test('a name that another account has verified can be added, and stays pending', async () => {
+  const { status, json } = await add('example.test', {}, api.keys.stranger)
+  expect([status, json.status]).toEqual([200, 'pending'])
+  expect(json.dkim.selector).not.toBe((await api.call('GET', PATH)).json.domains[0].dkim.selector)
+  await api.call('DELETE', `${PATH}/${json.domain_id}`, { key: api.keys.stranger })
+})
+
+test('domains are listed by name, those of the account alone', async () => {
+  await add('zoo.example.com')
+  await add('ape.example.com')
+  const names = (await api.call('GET', PATH)).json.domains.map(({ domain }: { domain: string }) => domain)
+  expect(names).toEqual([...names].sort())
+  expect(names).toEqual(expect.arrayContaining(['ape.example.com', 'example.test', 'zoo.example.com']))
+  expect((await api.call('GET', PATH, { key: api.keys.stranger })).json).toEqual({ domains: [] })
+})
+
+test('a domain of another account, of nobody, and what is no id is a 404 on every path', async () => {
+  const { domain_id } = (await add('mine.example.com')).json
+  const before = (await get(domain_id)).text
+  for (const id of [domain_id, showId('dom', newId(Date.now())), domain_id.replace('dom_', 'msg_'), 'dom_x']) {
+    for (const [verb, rest, body] of [
+      ['GET', ''],
+      ['PATCH', '', { require_tls: true }],
+      ['DELETE', ''],
+      ['POST', '/verify'],
+      ['POST', '/dkim/rotate'],
+    ] as const) {
+      const { status, json } = await api.call(verb, `${PATH}/${id}${rest}`, { key: api.keys.stranger, body })
+      const { error, message } = json
+      expect([status, error, message]).toEqual([404, 'not_found', 'There is no such domain in this account.'])
+    }
+  }
+  expect((await get(domain_id)).text).toBe(before)
+  expect(api.domains.checked).toEqual([])
+})
+
+test('TLS is demanded and taken back', async () => {
+  const { domain_id, ...made } = (await add('tls.example.com', { require_tls: true })).json
+  expect(made.require_tls).toBe(true)
+  const patch = (body: object) => api.call('PATCH', `${PATH}/${domain_id}`, { body })
+  expect((await patch({ require_tls: false })).json).toEqual({ ...made, domain_id, require_tls: false })
+  expect((await patch({})).json.require_tls).toBe(false)
+  expect((await patch({ require_tls: true })).json.require_tls).toBe(true)
+  expect((await get(domain_id)).json.require_tls).toBe(true)
+  const wrong = await patch({ requires_tls: true })
+  expect([wrong.status, wrong.json.details[0].field]).toEqual([400, 'requires_tls'])
+})
+
+test('a deleted domain is gone', async () => {
+  const { domain_id } = (await add('gone.example.com')).json
+  expect(await api.call('DELETE', `${PATH}/${domain_id}`)).toMatchObject({ status: 200, json: {} })
+  expect((await get(domain_id)).status).toBe(404)
+  expect((await api.call('DELETE', `${PATH}/${domain_id}`)).status).toBe(404)
+  const again = (await add('gone.example.com')).json
+  expect(again.domain_id).not.toBe(domain_id)
+})
+
+const found = (status: Check['status'], observed: string[], error?: string): Check => {
+  return { status, observed, ...(error ? { error } : {}), checked_at: '2026-01-31T12:00:00.123Z' }
+}
+
+test('a verification asks DNS and shows what it had beside what is expected', async () => {
+  const { domain_id, dkim } = (await add('checked.example.com')).json
+  api.domains.verify = async (id) => {
+    const checks = {
+      SPF: found('verified', ['v=spf1 include:all.example ip4:192.0.2.25 ~all']),
+      RETURN_PATH: found('pending', [], 'The servers of checked.example.com do not answer.'),
+      [`DKIM:${dkim.selector}`]: found('failed', ['v=DKIM1; p='], 'Another key stands there.'),
+      DMARC: found('verified', ['v=DMARC1; p=reject']),
+    }
+    await change(domain_id, { checks })
+    return findDomainById(api.world.db, id)
+  }
+  const { status, json } = await check(domain_id)
+  const at = { last_checked_at: '2026-01-31T12:00:00.123Z' }
+  expect(status).toBe(200)
+  expect(json.records).toMatchObject([
+    { record: 'SPF', status: 'verified', observed: ['v=spf1 include:all.example ip4:192.0.2.25 ~all'], ...at },
+    { record: 'RETURN_PATH', status: 'pending', observed: [], error: expect.stringContaining('not answer'), ...at },
+    { record: 'DKIM', status: 'failed', observed: ['v=DKIM1; p='], error: 'Another key stands there.', ...at },
+    { record: 'DMARC', status: 'verified', observed: ['v=DMARC1; p=reject'], ...at },
+  ])
+  expect(json.records[0]).not.toHaveProperty('error')
+  expect((await get(domain_id)).json).toEqual(json)
+})
+
+test('within 5 s of a verification another one answers with its result and asks nobody', async () => {
+  const { domain_id } = (await add('often.example.com')).json
+  const id = uuid(domain_id)
+  expect((await check(domain_id)).text).toBe((await check(domain_id)).text)
+  expect(api.domains.checked).toEqual([id])
+  await change(domain_id, { checkedAt: new Date(api.world.clock.now() - 4_000) })
+  await check(domain_id)
+  expect(api.domains.checked).toEqual([id])
+  await change(domain_id, { checkedAt: new Date(api.world.clock.now() - 5_100) })
+  await check(domain_id)
+  expect(api.domains.checked).toEqual([id, id])
+})
+
+/** A check that ends when the test says so. */
+function slowCheck() {
+  const asked: string[] = []
+  const { promise, resolve } = Promise.withResolvers<void>()
+  api.domains.verify = async (id) => {
+    asked.push(id)
+    await promise
+    return findDomainById(api.world.db, id)
+  }
+  return { asked, end: resolve }
+}
+
+test('verifications of a domain at the same time wait for one', async () => {
+  const { domain_id } = (await add('shared.example.com')).json
+  const slow = slowCheck()
+  const answers = Promise.all([check(domain_id), check(domain_id), check(domain_id)])
+  await expect.poll(() => slow.asked).toHaveLength(1)
+  slow.end()
+  expect((await answers).map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(slow.asked).toHaveLength(1)
+})
+
+test('an account has five verifications running at a time; more are told to wait', async () => {
+  const ids = []
+  for (let i = 0; i < 6; i++) ids.push((await add(`slow-${i}.example.com`)).json.domain_id)
+  const slow = slowCheck()
+  const running = ids.slice(0, 5).map(check)
+  await expect.poll(() => slow.asked).toHaveLength(5)
+  const { status, headers, json } = await check(ids[5])
+  expect([status, json.error, json.retry_after, headers.get('retry-after')]).toEqual([
+    429,
+    'rate_limit_exceeded',
+    2,
+    '2',
+  ])
+  slow.end()
+  expect((await Promise.all(running)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+  expect((await check(ids[5])).status).toBe(200)
+})
+
+test('a check that fails on our side is a 500, and the next one is made', async () => {
+  const { domain_id } = (await add('broken.example.com')).json
+  api.domains.verify = async () => {
+    throw new Error('no sockets')
+  }
+  const { status, json, text } = await check(domain_id)
+  expect([status, json.error, text.includes('sockets')]).toEqual([500, 'transient_failure', false])
+  api.domains.verify = verify
+  await change(domain_id, { checkedAt: null })
+  expect((await check(domain_id)).status).toBe(200)
+})
+
+test('a domain that is deleted while it is checked is a 404', async () => {
+  const { domain_id } = (await add('vanishing.example.com')).json
+  const slow = slowCheck()
+  const answer = check(domain_id)
+  await expect.poll(() => slow.asked).toHaveLength(1)
+  await api.call('DELETE', `${PATH}/${domain_id}`)
+  slow.end()
+  expect((await answer).status).toBe(404)
+})
+
+test('a rotation shows the next key among the records; seen, it signs, and the old one is kept', async () => {
+  const { domain_id, dkim } = (await add('rotated.example.com')).json
+  const { status, json } = await rotate(domain_id)
+  expect([status, json.dkim.selector]).toEqual([200, dkim.selector])
+  const next = json.dkim.keys[1].selector
+  expect(json.dkim.keys).toMatchObject([{ state: 'active' }, { selector: SELECTOR, state: 'next', key_bits: 2048 }])
+  const dkimOf = ({ records }: { records: { record: string }[] }) =>
+    records.filter(({ record }) => record === 'DKIM').map(({ record: _, ...more }) => more)
+  expect(dkimOf(json)).toMatchObject([
+    { host: `${dkim.selector}._domainkey.rotated.example.com`, required: true },
+    { host: `${next}._domainkey.rotated.example.com`, required: false, status: 'pending' },
+  ])
+  expect((await rotate(domain_id)).json).toEqual(json)
+
+  await activateNext(api.world.db, uuid(domain_id), next)
+  const after = (await get(domain_id)).json
+  expect(after.dkim).toMatchObject({
+    selector: next,
+    keys: [{ selector: dkim.selector, state: 'retired', retires_at: TIME }, { state: 'active' }],
+  })
+  expect(dkimOf(after)).toMatchObject([{ required: false }, { required: true }])
+})
+
+test('warm-up is shown from the verification on, with its end', async () => {
+  const { domain_id } = (await add('warm.example.com')).json
+  const midnight = Math.floor(api.world.clock.now() / 86_400_000) * 86_400_000
+  const yesterday = new Date(midnight - 3_600_000)
+  await change(domain_id, { status: 'verified', verifiedAt: yesterday })
+  await api.world.db.$client`
+    insert into warm_ups (account_id, domain, day, emails)
+    values (${api.world.account.id}, 'warm.example.com', (now() at time zone 'utc')::date, 7)`
+  const completes_at = new Date(midnight + 4 * 86_400_000).toISOString()
+  expect((await get(domain_id)).json).toMatchObject({
+    status: 'verified',
+    verified_at: yesterday.toISOString(),
+    warmup: { day: 2, daily_limit: 1000, sent_today: 7, completes_at },
+  })
+  await change(domain_id, { verifiedAt: new Date(midnight - 5 * 86_400_000) })
+  expect((await get(domain_id)).json.warmup).toBeNull()
+  await change(domain_id, { verifiedAt: yesterday, status: 'lapsed' })
+  expect((await get(domain_id)).json).toMatchObject({ status: 'lapsed', warmup: null })
+  await change(domain_id, { status: 'verified', warmsUp: false })
+  expect((await get(domain_id)).json.warmup).toBeNull()
+})
+
+test('an open breaker is shown as paused, a half-open one as throttled', async () => {
+  const { domain_id } = (await add('paused.example.com')).json
+  const set = (state: string) => api.world.db.$client`
+    insert into breakers (account_id, domain, state, changed_at, cause, base_emails, base_bounces, base_complaints)
+    values (${api.world.account.id}, 'paused.example.com', ${state}, now(), 'bounces', 0, 0, 0)
+    on conflict (account_id, domain) do update set state = ${state}`
+  await set('open')
+  expect((await get(domain_id)).json.sending).toBe('paused')
+  await set('half_open')
+  expect((await get(domain_id)).json.sending).toBe('throttled')
+})
+
+test('an account has at most 1,000 domains; the same name again is none more', async () => {
+  const full = await add('first.example.com', {}, api.keys.stranger)
+  await api.world.db.execute(sql`
+    insert into domains (id, account_id, name, status)
+    select gen_random_uuid(), account_id, 'n' || n || '.example.com', 'pending'
+    from domains, generate_series(1, 999) n where domains.id = ${uuid(full.json.domain_id)}`)
+  const { status, json } = await add('last.example.com', {}, api.keys.stranger)
+  expect([status, json.error, json.details[0].field]).toEqual([400, 'invalid_payload', 'domain'])
+  expect((await add('first.example.com', {}, api.keys.stranger)).status).toBe(200)
+})
+
+test('the same over gRPC', async () => {
+  const client = createClient(DomainService, createGrpcTransport({ baseUrl: api.url }))
+  const options = { headers: { authorization: `Bearer ${api.keys.test}` } }
+  const made = await client.createDomain({ domain: 'grpc.example.com' }, options)
+  expect(made).toMatchObject({ status: DomainStatus.PENDING, requireTls: false })
+  expect(made.warmup).toBeUndefined()
+  const id = made.domainId
+  expect(await client.updateDomain({ id, requireTls: true }, options)).toMatchObject({ requireTls: true })
+  expect((await client.rotateDkim({ id }, options)).dkim!.keys[1]!.state).toBe(DkimKeyState.NEXT)
+  expect(await client.verifyDomain({ id }, options)).toMatchObject({ domain: 'grpc.example.com' })
+  expect((await client.listDomains({}, options)).domains.length).toBeGreaterThan(1)
+  await client.deleteDomain({ id }, options)
+  await expect(client.getDomain({ id }, options)).rejects.toThrow('There is no such domain in this account.')
+})
