@@ -27,9 +27,12 @@ const VAGUE = /\.0\.0$/
 /** Codes that leave everything to the words, where no server's own is told. */
 const CODE_OF_CLASS: Record<string, number> = { '4': 452 }
 const FAILED = 554
+/** More is not what a server says to another. */
+const MAX_WORDS = 4_096
 
 /** Judges a report by the rules of a reply that comes while the sender waits: see `classify`. */
-export function diagnose({ status, lines, mx, phase }: Diagnosis): Verdict {
+export function diagnose({ status, lines: told, mx, phase }: Diagnosis): Verdict {
+  const lines = told.join('\n').slice(0, MAX_WORDS).split('\n')
   const said = codeIn(lines)
   const code = said?.code ?? CODE_OF_CLASS[status[0] ?? ''] ?? FAILED
   const reply = toReply({ kind: 'reply', code, lines: said?.lines ?? lines })

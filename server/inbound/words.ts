@@ -16,8 +16,11 @@ function readQmail({ text }: Parts): Failure[] {
   const [notice = ''] = text.split(/^--/m, 1)
   const paragraphs = notice.split(/\r?\n[ \t]*\r?\n/).slice(0, MAX_RECIPIENTS)
   return paragraphs.flatMap((paragraph) => {
-    const [first = '', ...lines] = paragraph.trim().split(/\r?\n/)
-    const [, address] = /^<(\S{1,320})>:$/.exec(first.trim()) ?? []
+    const [first = '', ...lines] = paragraph
+      .trim()
+      .split(/\r?\n/)
+      .map((line) => line.trim())
+    const [, address] = /^<(\S{1,320})>:$/.exec(first) ?? []
     return address ? [failureOf(address, lines)] : []
   })
 }
@@ -25,18 +28,19 @@ function readQmail({ text }: Parts): Failure[] {
 /** `X-Failed-Recipients` names them; under each, in the text, stands indented why. A delay has no such field. */
 function readExim({ header, text }: Parts): Failure[] {
   const addresses = header('x-failed-recipients').split(',', MAX_RECIPIENTS)
-  const lines = text.split(/\r?\n/)
+  const lines = text.split(/\r?\n/).map((line) => line.trim())
+  const names = lines.map((line) => line.replace(/:$/, ''))
   return addresses.flatMap((listed) => {
     const address = listed.trim()
     if (address === '') return []
-    const from = lines.findIndex((line) => line.trim().replace(/:$/, '') === address) + 1
-    const end = lines.findIndex((line, i) => i >= from && line.trim() === '')
+    const from = names.indexOf(address) + 1
+    const end = lines.indexOf('', from)
     return [failureOf(address, from === 0 ? [] : lines.slice(from, end < 0 ? undefined : end))]
   })
 }
 
 function failureOf(address: string, lines: string[]): Failure {
-  const words = lines.map((line) => line.trim())
-  const [, mx = ''] = /\bhost ([\w.-]{1,253}) \[/.exec(words.join(' ')) ?? []
-  return { ...diagnose({ status: '', lines: words, mx, phase: phaseIn(words.join(' ')) }), addresses: [address] }
+  const words = lines.join(' ')
+  const [, mx = ''] = /\bhost ([\w.-]{1,253}) \[/.exec(words) ?? []
+  return { ...diagnose({ status: '', lines, mx, phase: phaseIn(words) }), addresses: [address] }
 }
