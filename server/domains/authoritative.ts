@@ -76,7 +76,7 @@ export function createDns({ servers, mayDial, port = 53, tryMs = TRY_MS, totalMs
 
     async function question(server: DnsServer, name: string, type: RecordType, isAuthority: boolean): Promise<One> {
       if (!NAME.test(name)) return { kind: 'missing' }
-      const leftMs = Math.min(tryMs, endMs - performance.now())
+      const leftMs = Math.floor(Math.min(tryMs, endMs - performance.now()))
       if (leftMs <= 0 || signal?.aborted) return { kind: 'unanswered', cause: 'no time was left to ask' }
       const response = await queryDns(server, name, type, leftMs, { recursion: !isAuthority })
       if (!('failure' in response)) return read(response, name, type, isAuthority)
