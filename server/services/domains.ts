@@ -6,7 +6,6 @@ import type { Sealer } from '../db/encryption.ts'
 import { readId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
 import {
-  beginCheck,
   createDomain,
   type Domain,
   deleteDomain,
@@ -24,21 +23,20 @@ import { type ShownParts, showDomains } from './shown-domains.ts'
 
 /** Of one account: its list is one answer. */
 const MAX_DOMAINS = 1_000
-/** Keys that are made, and domains that DNS is asked about, for one account. */
+/** Keys that are made and checks that run, for one account in this process. */
 const AT_ONCE = 5
 const RETRY_SECONDS = 2
 
 export interface DomainServiceParts extends ShownParts {
   sealer: Sealer
-  /** Asks DNS about a domain and stores what it said; undefined when the domain was deleted meanwhile. */
-  verify(domainId: string): Promise<Domain | undefined>
+  /** Asks DNS about a domain and writes down what it says, unless another check of it began within 5 s. */
+  verifyNow(domainId: string): Promise<void>
 }
 
 export function domainService(parts: DomainServiceParts): ServiceImpl<typeof DomainService> {
-  const { db, verify } = parts
+  const { db, verifyNow } = parts
   const show = showDomains(parts)
   const slowly = atOnce(AT_ONCE, RETRY_SECONDS)
-  const checking = new Map<string, Promise<Domain | undefined>>()
 
   const shown = async (domain: Domain): Promise<Message> => (await show(domain.accountId, [domain]))[0]!
 
@@ -47,7 +45,7 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
     const uuid = readId('dom', id)
     const domain = uuid && (await findDomainById(db, uuid))
     if (domain && domain.accountId === accountId) return domain
-    throw gone()
+    throw fail('not_found', 'There is no such domain in this account.')
   }
 
   async function add(accountId: string, name: string, requiresTls: boolean | undefined): Promise<Domain> {
@@ -57,16 +55,6 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
     }
     const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls })
     return isNew ? slowly(accountId, create) : create()
-  }
-
-  /** What a check finds that runs now; within 5 s of another one, what is known. */
-  function check(domain: Domain): Promise<Domain | undefined> {
-    const running = checking.get(domain.id)
-    if (running) return running
-    const begun = beginCheck(db, domain.id).then((mine) => (mine ? verify(domain.id) : findDomainById(db, domain.id)))
-    const found = begun.finally(() => checking.delete(domain.id))
-    checking.set(domain.id, found)
-    return found
   }
 
   return {
@@ -104,9 +92,8 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
     async verifyDomain({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
       const domain = await owned(accountId, id)
-      const found = await slowly(accountId, () => check(domain))
-      if (!found) throw gone()
-      return shown(found)
+      await slowly(accountId, () => verifyNow(domain.id))
+      return shown(await owned(accountId, id))
     },
 
     async rotateDkim({ id }, context) {
@@ -116,8 +103,4 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
       return shown(await owned(accountId, id))
     },
   }
-}
-
-function gone() {
-  return fail('not_found', 'There is no such domain in this account.')
 }
