@@ -9,29 +9,35 @@ export interface Verification {
    * for the end. While many others are checked it waits for its turn, and while very many are, nothing is done.
    */
   verifyNow(domainId: string): Promise<void>
-  /** Checks what is due, the longest due first, until nothing is, or `signal` says to stop. */
-  verifyDue(signal: AbortSignal): Promise<Verified>
+  /**
+   * Checks what is due, the longest due first, until nothing is, or the time of a run is over, or `signal` says to stop. `failed` hears
+   * of every fault of ours; that domain is checked again a minute later.
+   */
+  verifyDue(run: { signal: AbortSignal; failed(error: unknown): void }): Promise<Verified>
 }
 
 /** How many domains were checked, by the status they have since. */
 export type Verified = Partial<Record<Domain['status'], number>>
 
-/** How many domains are checked at once on request, and when they are due; and how many in one run. */
+/** Checks on request, in one process. */
 const AT_ONCE = 4
 const MAX_WAITING = 40
+/** Checks of what is due. Half of them for one account: one with very many domains, or with servers that are silent, delays no other. */
 const DUE_AT_ONCE = 10
+const DUE_OF_ACCOUNT = 5
+/** What one run does at the most. The next one begins with the next minute. */
 const MAX_DUE = 1_000
+const RUN_MS = 50_000
 /** A check whose process died is made again after this. */
 const LEASE = "interval '1 minute'"
 
-export interface VerificationParts extends ApplyParts {
-  verifier: Verifier
-  /** Hears of every fault of ours while due domains are checked; the domain is checked again a minute later. */
-  failed(error: unknown): void
+interface Claimed extends Record<string, unknown> {
+  id: string
+  accountId: string
 }
 
-export function createVerification(parts: VerificationParts): Verification {
-  const { db, verifier, failed } = parts
+export function createVerification(parts: ApplyParts & { verifier: Verifier }): Verification {
+  const { db, verifier } = parts
   const running = new Map<string, Promise<void>>()
   const places = createPlaces(AT_ONCE, MAX_WAITING)
 
@@ -51,15 +57,16 @@ export function createVerification(parts: VerificationParts): Verification {
     }
   }
 
-  /** The next domain that is due, kept from other runs for a minute. */
-  async function claim(): Promise<string | undefined> {
-    const [row] = await db.execute<{ id: string }>(sql`
+  /** The next domain that is due, of none of the `busy` accounts, kept from other runs for a minute. */
+  async function claim(busy: string[]): Promise<Claimed | undefined> {
+    const [row] = await db.execute<Claimed>(sql`
       update domains set next_check_at = now() + ${sql.raw(LEASE)}, checked_at = now()
       where id = (
-        select id from domains where next_check_at <= now() order by next_check_at limit 1 for update skip locked
+        select id from domains where next_check_at <= now() and account_id <> all(${`{${busy}}`}::uuid[])
+        order by next_check_at limit 1 for update skip locked
       )
-      returning id`)
-    return row?.id
+      returning id, account_id as "accountId"`)
+    return row
   }
 
   return {
@@ -69,21 +76,43 @@ export function createVerification(parts: VerificationParts): Verification {
       return flight
     },
 
-    async verifyDue(signal) {
+    async verifyDue({ signal, failed }) {
       const verified: Verified = {}
-      let left = MAX_DUE
-      const lane = async () => {
-        while (left-- > 0 && !signal.aborted) {
-          const id = await claim()
-          if (id === undefined) return
-          const status = await verify(id, signal).catch(failed)
-          if (status) verified[status] = (verified[status] ?? 0) + 1
-        }
+      /** The checks in progress, with their accounts. */
+      const checks = new Map<Promise<void>, string>()
+      const endMs = performance.now() + RUN_MS
+
+      function begin({ id, accountId }: Claimed): void {
+        const check = verify(id, signal)
+          .then((status) => {
+            if (status) verified[status] = (verified[status] ?? 0) + 1
+          })
+          .catch(failed)
+          .finally(() => checks.delete(check))
+        checks.set(check, accountId)
       }
-      await Promise.all(Array.from({ length: DUE_AT_ONCE }, lane))
+
+      try {
+        for (let left = MAX_DUE; left > 0 && !signal.aborted && performance.now() < endMs; ) {
+          const due = checks.size < DUE_AT_ONCE ? await claim(busyOf([...checks.values()])) : undefined
+          if (!due && checks.size === 0) break
+          if (!due) await Promise.race(checks.keys())
+          else {
+            begin(due)
+            left--
+          }
+        }
+      } finally {
+        await Promise.all(checks.keys())
+      }
       return verified
     },
   }
+}
+
+/** The accounts that have as many checks in progress as they may. */
+function busyOf(accounts: string[]): string[] {
+  return accounts.filter((account) => accounts.filter((each) => each === account).length >= DUE_OF_ACCOUNT)
 }
 
 /** So many at once. The others wait for their turn, unless there are too many: those get no place. */
