@@ -31,9 +31,9 @@ interface Message {
 }
 
 const MESSAGE = `
-  select account_id as "accountId", tenant_id as "tenantId", sandbox, request ->> 'from' as "from", array(
-    select email from recipients where message_id = $1 and (status = 'delivered' or in_doubt)
-      and email not like '%@simulator.test' order by position
+  select account_id as "accountId", tenant_id as "tenantId", sandbox, request ->> 'from' as "from", (
+    select coalesce(json_agg(email order by position), '[]') from recipients
+    where message_id = $1 and (status = 'delivered' or in_doubt) and email not like '%@simulator.test'
   ) as recipients
   from messages where id = $1`
 

@@ -100,10 +100,10 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
     onClose: (session) => visitors.leave(session),
   })
   server.server.maxConnections = DROPPED_FROM * limits.connections
-  server.listen(parts.port, parts.host)
-  await once(server.server, 'listening')
   // Clients that hang up in the middle: nothing is lost by it.
   server.on('error', () => {})
+  server.listen(parts.port, parts.host)
+  await once(server.server, 'listening')
   return {
     port: (server.server.address() as AddressInfo).port,
     close: () => new Promise((closed) => server.close(closed)),

@@ -1,0 +1,76 @@
+import { connect, type Socket } from 'node:net'
+import { connect as secure } from 'node:tls'
+
+export interface Client {
+  /** Sends a line, or nothing, and gives the last line of the reply; '' when the connection ended instead. */
+  say(line?: string): Promise<string>
+  /** Sends as it is. */
+  write(bytes: string | Buffer): void
+  startTls(): Promise<void>
+  ended(): boolean
+  close(): void
+}
+
+/** A mail client that says what it is told. The connection is open, and the greeting has not been read. */
+export async function openClient(port: number, host = '127.0.0.1', localAddress?: string): Promise<Client> {
+  let socket: Socket = connect({ port, host, localAddress })
+  let unread = ''
+  let over = false
+  let wake = () => {}
+  const listen = () => {
+    socket.on('data', (chunk) => {
+      unread += chunk.toString('latin1')
+      wake()
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      over = true
+      wake()
+    })
+  }
+  listen()
+  await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
+
+  async function reply(): Promise<string> {
+    for (;;) {
+      const end = /^\d{3}(?: [^\r\n]*)?\r\n/m.exec(unread)
+      if (end) {
+        unread = unread.slice(end.index + end[0].length)
+        return end[0].trimEnd()
+      }
+      if (over) return ''
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+
+  return {
+    say(line) {
+      if (line !== undefined) socket.write(`${line}\r\n`)
+      return reply()
+    },
+    write: (bytes) => void socket.write(bytes),
+    async startTls() {
+      socket.removeAllListeners()
+      socket = secure({ socket, rejectUnauthorized: false })
+      await new Promise((resolve) => socket.once('secureConnect', resolve))
+      listen()
+    },
+    ended: () => over,
+    close: () => void socket.destroy(),
+  }
+}
+
+/** One mail in one connection; the first reply that refuses, or that to the mail itself. */
+export async function deliver(port: number, to: string, mail: string, from = ''): Promise<string> {
+  const client = await openClient(port)
+  const replies = [await client.say()]
+  for (const line of ['EHLO mail.example.net', `MAIL FROM:<${from}>`, `RCPT TO:<${to}>`, 'DATA']) {
+    if (/^[45]|^$/.test(replies.at(-1)!)) break
+    replies.push(await client.say(line))
+  }
+  if (replies.at(-1)!.startsWith('354')) replies.push(await client.say(`${mail.replace(/^\./gm, '..')}\r\n.`))
+  client.close()
+  return replies.at(-1)!
+}

@@ -1,0 +1,267 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { newId } from '../../server/db/ids.ts'
+import { makeReturnPath } from '../../server/domains/return-path.ts'
+import { DEFAULT_LIMITS } from '../../server/limits.ts'
+import { createBreaker } from '../../server/reputation/breaker.ts'
+import { readStatistics } from '../../server/reputation/statistics.ts'
+import { script } from '../sending/world.ts'
+import * as reports from './reports.ts'
+import { arf, dsn } from './reports.ts'
+import { type InboundWorld, startInboundWorld } from './world.ts'
+
+const TAKEN = '250 2.0.0 Thank you'
+
+let world: InboundWorld
+beforeAll(async () => {
+  world = await startInboundWorld()
+})
+afterAll(() => world.stop())
+beforeEach(async () => {
+  const { unsafe } = world.db.$client
+  await unsafe('truncate feedback, suppressions, suppression_strikes, hourly_stats')
+  world.received.length = 0
+})
+
+const failed = (status: string, diagnostic: string, email = 'ann@example.net') =>
+  dsn({
+    fields: [`Final-Recipient: rfc822; ${email}\nAction: failed\nStatus: ${status}\nDiagnostic-Code: ${diagnostic}`],
+  })
+const complaint = (fields = 'Original-Rcpt-To: ann@example.net\n') => arf({ fields })
+
+const feedback = () =>
+  world.db.$client`select message_id, recipient, kind, reason, detail from feedback order by recipient, kind`
+const entries = () =>
+  world.db
+    .$client`select email, tenant_id, reason, message_id, detail, expires_at is null as stays from suppressions order by email`
+const counts = async () => [
+  ...(await world.db.$client`
+    select tenant_id, domain, complaints, late_bounces from hourly_stats where complaints + late_bounces > 0 order by tenant_id`),
+]
+
+test('a late bounce stands beside its message, suppresses the address and counts for the domain', async () => {
+  const { id, returnPath } = await world.sent()
+  const before = await world.db.$client`select * from messages where id = ${id}`
+  expect(await world.bounce(returnPath, reports.POSTFIX)).toBe(TAKEN)
+  const detail = '550 5.1.1 <ann@example.net>: Recipient address rejected: User unknown in virtual mailbox table'
+  expect([...(await feedback())]).toEqual([
+    { message_id: id, recipient: 'ann@example.net', kind: 'bounce', reason: 'mailbox_does_not_exist', detail },
+  ])
+  expect([...(await entries())]).toEqual([
+    { email: 'ann@example.net', tenant_id: '', reason: 'bounce', message_id: id, detail, stays: true },
+  ])
+  expect(await counts()).toEqual([{ tenant_id: '', domain: 'example.test', complaints: 0, late_bounces: 1 }])
+  expect(await world.db.$client`select * from messages where id = ${id}`).toEqual(before)
+  expect(world.received).toEqual([{ messageId: id, report: 'bounce', kept: 'kept' }])
+})
+
+test('a complaint suppresses at once, and is no bounce', async () => {
+  const { id, returnPath } = await world.sent()
+  expect(await world.bounce(returnPath, complaint(), 'staff@hotmail.example')).toBe(TAKEN)
+  expect(await feedback()).toMatchObject([{ kind: 'complaint', reason: null, detail: 'abuse' }])
+  expect(await entries()).toMatchObject([
+    { email: 'ann@example.net', reason: 'complaint', message_id: id, stays: true },
+  ])
+  expect(await counts()).toEqual([{ tenant_id: '', domain: 'example.test', complaints: 1, late_bounces: 0 }])
+})
+
+test('a report that comes twice, or from two servers, is one', async () => {
+  const { returnPath } = await world.sent()
+  for (const mail of [reports.POSTFIX, reports.POSTFIX, reports.SENDMAIL, complaint(), complaint()]) {
+    expect(await world.bounce(returnPath, mail)).toBe(TAKEN)
+  }
+  expect((await feedback()).map(({ kind }) => kind)).toEqual(['bounce', 'complaint'])
+  expect(await counts()).toMatchObject([{ complaints: 1, late_bounces: 1 }])
+  expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'known', 'known', 'kept', 'known'])
+})
+
+test('two reports at the same moment are one as well', async () => {
+  const { id } = await world.sent()
+  const to = `${makeReturnPath(world.returnPathKeys[0], id)}@rp.example.test`
+  const replies = await Promise.all(Array.from({ length: 8 }, () => world.bounce(to, reports.POSTFIX)))
+  expect(new Set(replies)).toEqual(new Set([TAKEN]))
+  expect(await feedback()).toHaveLength(1)
+  expect(await counts()).toMatchObject([{ late_bounces: 1 }])
+})
+
+test('what a send with a tenant brings back is the tenant\u2019s', async () => {
+  const { returnPath } = await world.sent({ tenantId: 'shop-1' })
+  await world.bounce(returnPath, reports.POSTFIX)
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', tenant_id: 'shop-1' }])
+  expect(await counts()).toEqual([
+    { tenant_id: '', domain: 'example.test', complaints: 0, late_bounces: 1 },
+    { tenant_id: 'shop-1', domain: 'example.test', complaints: 0, late_bounces: 1 },
+  ])
+})
+
+test.each([
+  ['5.2.1', 'smtp; 550 5.2.1 Disabled', 2, true],
+  ['5.0.0', 'smtp; 550 Sorry', 2, true],
+  ['5.2.2', 'smtp; 552 5.2.2 Over quota', 3, false],
+])('%s suppresses like a reply does: %s, at report number %i', async (status, diagnostic, at, stays) => {
+  for (let n = 1; n <= at; n++) {
+    expect(await entries()).toEqual([])
+    await world.bounce((await world.sent()).returnPath, failed(status, diagnostic))
+  }
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'bounce', stays }])
+})
+
+test('strikes count together, whether a server said so at once or later', async () => {
+  const { returnPath } = await world.sent()
+  script(world, { rcpt: '550 5.2.1 Disabled' })
+  await world.sent()
+  expect(await entries()).toEqual([])
+  await world.bounce(returnPath, failed('5.2.1', 'smtp; 550 5.2.1 Disabled'))
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net' }])
+})
+
+test.each([
+  ['5.7.1', 'smtp; 550 5.7.1 No such user, says our policy'],
+  ['4.4.7', 'x-local; gave up'],
+  ['5.4.4', 'smtp; 554 5.4.4 no route'],
+])('a refusal that is not about the mailbox is kept and suppresses nobody: %s', async (status, diagnostic) => {
+  await world.bounce((await world.sent()).returnPath, failed(status, diagnostic))
+  expect(await feedback()).toHaveLength(1)
+  expect(await entries()).toEqual([])
+  expect(await counts()).toEqual([])
+})
+
+test('of several recipients the one that the report names is meant, in whatever case; a stranger is nobody', async () => {
+  const { returnPath } = await world.sent({ to: ['Ann@example.net', 'bob@example.net'] })
+  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 unknown', 'BOB@Example.NET'))
+  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 unknown', 'cy@example.net'))
+  await world.bounce(returnPath, arf({ fields: 'Original-Rcpt-To: redacted\n' }))
+  expect(await feedback()).toMatchObject([{ recipient: 'bob@example.net' }])
+  expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'nobody', 'nobody'])
+  await world.bounce(returnPath, complaint())
+  expect(await feedback()).toMatchObject([
+    { recipient: 'Ann@example.net', kind: 'complaint' },
+    { recipient: 'bob@example.net' },
+  ])
+  expect((await entries()).map(({ email }) => email)).toEqual(['ann@example.net', 'bob@example.net'])
+})
+
+test('of the only recipient a report may name an address it was forwarded to', async () => {
+  const { returnPath } = await world.sent()
+  await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 unknown', 'ann@elsewhere.example'))
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net' }])
+})
+
+test('a recipient whose server had refused brings back nothing; one in doubt may', async () => {
+  const { id } = await world.sent()
+  script(world, { rcpt: '550 5.7.1 No' })
+  const refused = await world.sent()
+  script(world, { dot: 'close' })
+  const doubtful = await world.sent()
+  const to = (of: string) => `${makeReturnPath(world.returnPathKeys[0], of)}@rp.example.test`
+  for (const of of [id, refused.id, doubtful.id]) await world.bounce(to(of), failed('5.3.0', 'smtp; 554 5.3.0 no'))
+  expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'nobody', 'kept'])
+})
+
+test('dry runs and the simulator bring back nothing', async () => {
+  const dry = await world.sent({}, true)
+  const simulated = await world.sent({ to: ['delivered@simulator.test'] })
+  for (const { id } of [dry, simulated]) {
+    const to = `${makeReturnPath(world.returnPathKeys[0], id)}@rp.example.test`
+    expect(await world.bounce(to, reports.POSTFIX)).toBe(TAKEN)
+    expect(await world.bounce(to, complaint())).toBe(TAKEN)
+  }
+  expect(world.received.map(({ kept }) => kept)).toEqual(['nobody', 'nobody', 'nobody', 'nobody'])
+  expect(await feedback()).toEqual([])
+  expect(await counts()).toEqual([])
+})
+
+test('a message that is unknown or over 90 days old is forgotten, and its sender is not told to come again', async () => {
+  const now = world.clock.now()
+  for (const id of [newId(now), newId(now - 91 * 86_400_000)]) {
+    expect(await world.bounce(`${makeReturnPath(world.returnPathKeys[0], id)}@rp.example.test`, reports.POSTFIX)).toBe(
+      TAKEN,
+    )
+  }
+  expect(world.received.map(({ kept }) => kept)).toEqual(['unknown', 'unknown'])
+})
+
+test('a bounce that is faster than the outcome is told to come again', async () => {
+  script(world, {
+    dot: { after: 300, act: '250 queued' },
+  })
+  const sending = world.sent()
+  while (world.exchanger.messages.length === 0) await sleep(10)
+  const early = world.exchanger.messages[0]!.from
+  expect(await world.bounce(early, reports.POSTFIX)).toBe('451 4.3.0 Not now, come again')
+  await sending
+  expect(await world.bounce(early, reports.POSTFIX)).toBe(TAKEN)
+  expect(await feedback()).toHaveLength(1)
+})
+
+test('mail that is no report is taken and forgotten', async () => {
+  const { returnPath } = await world.sent()
+  expect(await world.bounce(returnPath, reports.OUT_OF_OFFICE, 'ann@example.net')).toBe(TAKEN)
+  expect(await world.bounce(returnPath, '')).toBe(TAKEN)
+  expect(world.received.map(({ report }) => report)).toEqual(['none', 'none'])
+})
+
+test('complaints may come to one address, when they quote a return path of ours', async () => {
+  const { id, returnPath } = await world.sent()
+  const quoting = (path: string) =>
+    arf({ fields: 'Original-Rcpt-To: ann@example.net\n', original: `Return-Path: <${path}>\nFrom: a@b\n` })
+  expect(await world.bounce('fbl@rp.example.test', quoting(returnPath), 'complaints@yahoo.example')).toBe(TAKEN)
+  expect(await feedback()).toMatchObject([{ message_id: id, kind: 'complaint' }])
+})
+
+test('at that address a forged token, no token, or a bounce says nothing', async () => {
+  const { returnPath } = await world.sent()
+  const forged = returnPath.replace(/\.[0-9a-v]{16}@/, '.0000000000000000@')
+  for (const mail of [
+    arf({ original: `Return-Path: <${forged}>\n` }),
+    arf({ original: 'From: a@b\n' }),
+    dsn({
+      fields: ['Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.1'],
+      original: `Return-Path: <${returnPath}>\n`,
+    }),
+    'garbage',
+  ]) {
+    expect(await world.bounce('FBL@bounces.example.test', mail)).toBe(TAKEN)
+  }
+  expect(await feedback()).toEqual([])
+})
+
+test('late bounces and complaints open the breaker, and the statistics show them apart', async () => {
+  const { db, account } = world
+  await db.$client`
+    insert into hourly_stats (account_id, tenant_id, hour, domain, shard, delivered)
+    values (${account.id}, '', date_trunc('hour', now(), 'UTC'), 'example.test', 1, 95)`
+  const state = () => createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }).peek(account.id, 'example.test')
+  const paths: string[] = []
+  for (let i = 0; i < 10; i++) {
+    // A suppressed address would not be mailed again.
+    paths.push((await world.sent({ to: [`user${i}@example.net`] })).returnPath)
+  }
+  expect((await state()).state).toBe('active')
+  for (const path of paths.slice(0, 2)) await world.bounce(path, complaint('Original-Rcpt-To: redacted\n'))
+  expect((await state()).state).toBe('throttled')
+  await world.bounce(paths[2]!, complaint('Original-Rcpt-To: redacted\n'))
+  expect((await state()).state).toBe('paused')
+  const [{ cause }] = await db.$client<[{ cause: string }]>`select cause from breakers`
+  expect(cause).toBe('complaints')
+  await db.$client`delete from breakers`
+  await db.$client`update hourly_stats set complaints = 0`
+  for (const path of paths) await world.bounce(path, failed('5.1.1', 'smtp; 550 5.1.1 no such user', 'x@example.net'))
+  const total = await db.$client`select sum(delivered)::int as sent from hourly_stats`
+  expect(total[0]!.sent).toBe(105)
+  expect((await state()).state).toBe('throttled')
+  await world.bounce(
+    (await world.sent({ to: ['last@example.net'] })).returnPath,
+    failed('5.1.1', 'smtp; 550 5.1.1 no such user', 'x@example.net'),
+  )
+  expect((await state()).state).toBe('paused')
+  const hour = Math.floor(world.clock.now() / 3_600_000) * 3_600_000
+  const question = { accountId: account.id, from: hour - 3_600_000, to: hour + 3_600_000, stepMs: 7_200_000 }
+  expect(await readStatistics(db, question)).toMatchObject({ delivered: 106, bounced: 0, lateBounces: 11 })
+})
+
+test('a message\u2019s id is not enough: without its MAC nothing is taken', async () => {
+  const { messageId } = await world.sent()
+  const to = `b.${messageId.slice(4)}.0123456789abcdef@rp.example.test`
+  expect(await world.bounce(to, reports.POSTFIX)).toBe('550 5.7.1 No relay')
+})

@@ -1,0 +1,62 @@
+import { readId } from '../../server/db/ids.ts'
+import { addresseesOf } from '../../server/inbound/addressee.ts'
+import { feedbackStep } from '../../server/inbound/feedback.ts'
+import { type ListenerParts, listenForBounces } from '../../server/inbound/listener.ts'
+import { createReceiver, type Received } from '../../server/inbound/receive.ts'
+import { message, startWorld } from '../sending/world.ts'
+import { deliver } from './client.ts'
+
+export type InboundWorld = Awaited<ReturnType<typeof startInboundWorld>>
+
+/** A world of sends with a listener for what comes back. */
+export async function startInboundWorld(more: Partial<ListenerParts> = {}) {
+  const world = await startWorld()
+  const { db, clock, sealer, account, exchanger } = world
+  const returnPathKeys = sealer.deriveKeys('return-path')
+  const received: Received[] = []
+  const errors: unknown[] = []
+  const receive = createReceiver({
+    returnPathKeys,
+    keep: feedbackStep({ db, clock }),
+    report: (each) => void received.push(each),
+  })
+  const listener = await listenForBounces({
+    host: '127.0.0.1',
+    port: 0,
+    name: 'bounces.example.test',
+    addresseeOf: addresseesOf({ returnPathKeys, returnPathHost: 'bounces.example.test' }),
+    receive,
+    failed: (error) => void errors.push(error),
+    ...more,
+  })
+  const send = world.sendAlone()
+
+  /** Sends a message and gives its UUID and the address its bounces go to. */
+  async function sent(change: Parameters<typeof message>[0] = {}, sandbox = false) {
+    const { messageId } = await send(message(change), {
+      accountId: account.id,
+      sandbox,
+      signal: new AbortController().signal,
+    })
+    return { id: readId('msg', messageId)!, messageId, returnPath: exchanger.messages.at(-1)?.from ?? '' }
+  }
+
+  async function stop(): Promise<void> {
+    await listener.close()
+    await world.stop()
+  }
+
+  return {
+    ...world,
+    port: listener.port,
+    listener,
+    received,
+    errors,
+    receive,
+    returnPathKeys,
+    sent,
+    /** The reply to a mail that comes back to this address. */
+    bounce: (to: string, mail: string, from?: string) => deliver(listener.port, to, mail, from),
+    stop,
+  }
+}
