@@ -32,11 +32,19 @@ export type DnsAct =
 export interface DnsServerForTests {
   /** As `createResolver` takes it. */
   address: string
+  port: number
   zone: Record<string, DnsAct | ((times: number) => DnsAct)>
   /** `TYPE name` of each question, in lower case, `tcp ` in front where it came over TCP. */
   queries: string[]
   count(question: string): number
   close(): Promise<void>
+}
+
+interface DnsSetup {
+  authoritative?: boolean
+  /** Of loopback. */
+  host?: string
+  port?: number
 }
 
 const RCODES: Record<string, number> = { servfail: 2, nxdomain: 3, refused: 5 }
@@ -47,11 +55,11 @@ const RCODES: Record<string, number> = { servfail: 2, nxdomain: 3, refused: 5 }
  */
 export async function startDns(
   zone: DnsServerForTests['zone'] = {},
-  { authoritative = false }: { authoritative?: boolean } = {},
+  { authoritative = false, host = '127.0.0.1', port: wanted = 0 }: DnsSetup = {},
 ): Promise<DnsServerForTests> {
-  const { udp, tcp, port } = await bindBoth()
+  const { udp, tcp, port } = await bindBoth(host, wanted)
   const queries: string[] = []
-  const server: DnsServerForTests = { address: `127.0.0.1:${port}`, zone, queries, count, close }
+  const server: DnsServerForTests = { address: `${host}:${port}`, port, zone, queries, count, close }
 
   udp.on('message', (message, from) => {
     const send = (bytes: Buffer) => udp.send(bytes, from.port, from.address, () => {})
@@ -113,18 +121,19 @@ export async function startDns(
 }
 
 /** One free port of both kinds; where TCP finds one that UDP has in use, another. */
-async function bindBoth(): Promise<{ udp: Socket; tcp: Server; port: number }> {
+async function bindBoth(host: string, wanted: number): Promise<{ udp: Socket; tcp: Server; port: number }> {
   const tcp = createServer()
-  await once(tcp.listen(0, '127.0.0.1'), 'listening')
+  await once(tcp.listen(wanted, host), 'listening')
   const { port } = tcp.address() as { port: number }
   const udp = createSocket('udp4')
   try {
-    udp.bind(port, '127.0.0.1')
+    udp.bind(port, host)
     await once(udp, 'listening')
     return { udp, tcp, port }
   } catch {
     tcp.close()
-    return bindBoth()
+    if (wanted !== 0) throw new Error(`${host}:${wanted} is in use`)
+    return bindBoth(host, wanted)
   }
 }
 
