@@ -2,6 +2,7 @@ import { readConfig } from '../config.ts'
 import type { Database } from '../db/connect.ts'
 import { createSealer } from '../db/encryption.ts'
 import { migrationsApplied } from '../db/migrations.ts'
+import { countSealed } from '../db/reseal.ts'
 import { dkimKeys } from '../db/schema.ts'
 import { openDkimKey } from '../domains/dkim-key.ts'
 import { command, Failure } from './command.ts'
@@ -11,7 +12,7 @@ import { environment, variables, withDatabase } from './surroundings.ts'
 const OLDEST_POSTGRES = 15
 
 /** In this order. Each gives words for a person, or throws them. */
-const CHECKS = { configuration, database, migrations, dkim_keys: sealedKeys, temporal }
+const CHECKS = { configuration, database, migrations, dkim_keys: sealedKeys, secrets, temporal }
 
 export const doctor = command({
   summary: 'Check the configuration, the database, the stored keys and Temporal of this set-up.',
@@ -58,6 +59,14 @@ async function sealedKeys(): Promise<string> {
   const keys = await withDatabase((db: Database) => db.select().from(dkimKeys))
   for (const key of keys) openDkimKey(sealer, key)
   return `ENCRYPTION_KEYS opens all ${keys.length}`
+}
+
+async function secrets(): Promise<string> {
+  const { encryptionKeys } = variables('encryptionKeys')
+  const { total, older } = await withDatabase((db) => countSealed(db, encryptionKeys))
+  const { id } = encryptionKeys[0]!
+  if (older === 0) return `all ${total} are sealed with the key ${id}`
+  return `${older} of ${total} are sealed with an older key than ${id}: verdict secrets rotate`
 }
 
 async function temporal(): Promise<string> {

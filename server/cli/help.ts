@@ -9,7 +9,7 @@ ${aligned(lines)}
 
 Every command takes --json, and --help for its options and examples.
 
-DATABASE_URL and ENCRYPTION_KEYS name the set-up that accounts, keys, domains and doctor work on; VERDICT_URL and
+DATABASE_URL and ENCRYPTION_KEYS name the set-up that accounts, keys, domains, secrets and doctor work on; VERDICT_URL and
 VERDICT_API_KEY the service that send, events, replay, webhook, import, suppression and status ask. Without them, the instance that
 npm start runs here is meant.
 

@@ -8,6 +8,7 @@ import { events, replay } from './events.ts'
 import { helpOf, overview, shownWord } from './help.ts'
 import { importList } from './import.ts'
 import * as keys from './keys.ts'
+import * as secrets from './secrets.ts'
 import { status } from './status.ts'
 import * as suppression from './suppression.ts'
 import * as webhook from './webhook.ts'
@@ -36,6 +37,7 @@ const COMMANDS: Record<string, Command> = {
   'suppression list': suppression.list,
   'suppression add': suppression.add,
   'suppression remove': suppression.remove,
+  'secrets rotate': secrets.rotate,
   status,
   doctor,
 }

@@ -80,7 +80,8 @@ function derive(key: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', key, new Uint8Array(0), `verdict ${purpose}`, 32))
 }
 
-function headOf(keyId: string): Buffer {
+/** The first bytes of everything that the key of this id has sealed, and of nothing else. */
+export function headOf(keyId: string): Buffer {
   const id = Buffer.from(keyId)
   return Buffer.concat([Buffer.from([VERSION, id.length]), id])
 }

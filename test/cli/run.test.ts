@@ -11,7 +11,6 @@ import { SCOPES } from '../../server/access/scopes.ts'
 import { run } from '../../server/cli/run.ts'
 import { newId, showId } from '../../server/db/ids.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
-import { startTemporal } from '../harness/temporal.ts'
 
 const secret = randomBytes(32).toString('base64')
 let database: TestDatabase
@@ -225,7 +224,7 @@ test('every command has a help with examples', async () => {
   const names = [
     ...(await words('--help')).matchAll(/^ {2}([a-z]+(?: [a-z]+)?)(?: (?:<\w+>|\[\w+\]))? {2,}[A-Z]/gm),
   ].map(([, name]) => name!)
-  expect(names).toHaveLength(25)
+  expect(names).toHaveLength(26)
   for (const name of names) {
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
     expect(await words(...name.split(' '), '--help')).toMatch(pattern)
@@ -265,7 +264,7 @@ test('the doctor finds a set-up in order, and says what is not', async () => {
   const well = await run(['doctor'])
   expect(well.exit).toBe('ok')
   expect(well.text).toMatch(
-    /^ok +configuration: .*\nok +database: PostgreSQL \d.*\nok +migrations: .*\nok +dkim_keys: .*\nok +temporal: .*not set/,
+    /^ok +configuration: .*\nok +database: PostgreSQL \d.*\nok +migrations: .*\nok +dkim_keys: .*\nok +secrets: all \d+ are sealed with the key k1\nok +temporal: .*not set/,
   )
   set({ ENCRYPTION_KEYS: `k2:${secret}`, PORT: 'http' })
   const ill = await run(['doctor'])
@@ -275,15 +274,30 @@ test('the doctor finds a set-up in order, and says what is not', async () => {
   expect(ill.text).toMatch(/FAILED {2}dkim_keys: dkim_keys\.private_key of .* ENCRYPTION_KEYS does not name: "k1"/)
 })
 
-test('the doctor asks Temporal for the namespace', async () => {
-  const temporal = await startTemporal()
-  set({ TEMPORAL_ADDRESS: temporal.address })
-  expect((await run(['doctor'])).text).toContain(`ok      temporal: ${temporal.address} answers`)
-  set({ TEMPORAL_NAMESPACE: 'nowhere' })
-  const ill = await run(['doctor'])
-  await temporal.stop()
-  expect(ill.exit).toBe('failed')
-  expect(ill.text).toContain(`FAILED  temporal: ${temporal.address} does not answer for the namespace nowhere`)
+test('secrets are sealed anew with the first key; one that does not open is a no', async () => {
+  await run(['accounts', 'create', 'Sealed'])
+  await run(['domains', 'add', 'sealed.example', '--account', 'Sealed'])
+  const progress = vi.spyOn(console, 'error').mockReturnValue()
+  const fresh = `k9:${randomBytes(32).toString('base64')}`
+  set({ ENCRYPTION_KEYS: fresh })
+  const ill = await run(['secrets', 'rotate'])
+  expect(ill).toMatchObject({ exit: 'failed', json: { key: 'k9', resealed: 0 } })
+  expect(ill.text).toMatch(
+    /ENCRYPTION_KEYS does not name: "k1"\n\d+ still need an older key\. Name it in ENCRYPTION_KEYS/,
+  )
+  set({ ENCRYPTION_KEYS: `${fresh},k1:${secret}` })
+  expect(await words('doctor')).toMatch(
+    /ok +secrets: (\d+) of \1 are sealed with an older key than k9: verdict secrets/,
+  )
+  const well = await run(['secrets', 'rotate'])
+  expect(well).toMatchObject({ exit: 'ok', json: { older: 0, faults: [] } })
+  expect(well.text).toMatch(
+    /^Sealed (\d+) of \1 stored secrets anew with the key k9\.\nNone needs an older key any more\.$/,
+  )
+  expect(progress).toHaveBeenLastCalledWith(expect.stringMatching(/^(\d+) of \1$/))
+  set({ ENCRYPTION_KEYS: `k1:${secret},${fresh}` })
+  expect(await run(['secrets', 'rotate'])).toMatchObject({ exit: 'ok' })
+  progress.mockRestore()
 })
 
 test('a database without tables is told apart from one that is away', async () => {

@@ -11,9 +11,11 @@ import { createGate } from '../../server/access/gate.ts'
 import { databaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, showId } from '../../server/db/ids.ts'
+import { dkimKeys } from '../../server/db/schema.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { startTemporal } from '../harness/temporal.ts'
 
 // The command as a process: its output and exit codes. What each command does is in run.test.ts.
 
@@ -64,6 +66,45 @@ test('from nothing to a key that calls and a domain that sends, and to the end o
   clock.stop()
 })
 
+test('the rotation of the encryption key is killed in the middle, and gone on with', { timeout: 60_000 }, async () => {
+  const fresh = randomBytes(32)
+  const ENCRYPTION_KEYS = `k2:${fresh.toString('base64')},k1:${secret.toString('base64')}`
+  await verdict(['accounts', 'create', 'Sealed'])
+  await verdict(['domains', 'add', 'sealed.example', '--account', 'Sealed'])
+  await sealMany(2_000)
+  const args = ['secrets', 'rotate', '--json']
+  const child = spawn(process.execPath, [BIN, ...args], {
+    cwd: folder,
+    env: { DATABASE_URL: database.url, ENCRYPTION_KEYS },
+  })
+  const [progress] = await once(child.stderr, 'data')
+  child.kill('SIGKILL')
+  expect(String(progress)).toMatch(/^\d+ of 2\d{3}\n/)
+  await once(child, 'close')
+  const left = (await verdict(['doctor'], { ENCRYPTION_KEYS })).stdout
+  expect(left).toMatch(/ok +secrets: [1-9]\d* of \d+ are sealed with an older key than k2: verdict secrets rotate/)
+
+  const { code, json, stderr } = await verdict(args, { ENCRYPTION_KEYS })
+  expect({ code, json }).toMatchObject({ code: 0, json: { key: 'k2', older: 0, faults: [] } })
+  expect(json.resealed).toBeLessThan(json.total)
+  expect(stderr).toContain(`${json.resealed} of ${json.resealed}\n`)
+  const alone = await verdict(['doctor'], { ENCRYPTION_KEYS: `k2:${fresh.toString('base64')}` })
+  expect(alone.stdout).toMatch(/ok +dkim_keys: .*\nok +secrets: all \d+ are sealed with the key k2/)
+})
+
+/** So many copies of one key, each sealed for its own row. */
+async function sealMany(count: number): Promise<void> {
+  const sealer = createSealer([{ id: 'k1', key: secret }])
+  const [key] = await database.db.select().from(dkimKeys)
+  const der = sealer.open(key!.privateKey, { table: 'dkim_keys', column: 'private_key', id: key!.id })
+  const rows = Array.from({ length: count }, (_, i) => {
+    const id = newId(Date.now())
+    const privateKey = sealer.seal(der, { table: 'dkim_keys', column: 'private_key', id })
+    return { ...key!, id, selector: `s${i}`, privateKey, state: 'retired' as const }
+  })
+  await database.db.insert(dkimKeys).values(rows)
+}
+
 test('an account is given a tier of the table, and a tier that there is not is told with those there are', async () => {
   const name = 'Tiered shop'
   await verdict(['accounts', 'create', name])
@@ -88,6 +129,16 @@ test('an account is given a tier of the table, and a tier that there is not is t
     stderr: expect.stringContaining('DEFAULT_TIER must be one of free, pro, scale, unlimited'),
   })
 }, 30_000)
+
+test('the doctor asks Temporal for the namespace', { timeout: 60_000 }, async () => {
+  const { address, stop } = await startTemporal()
+  const well = await verdict(['doctor'], { TEMPORAL_ADDRESS: address })
+  const ill = await verdict(['doctor'], { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: 'nowhere' })
+  await stop()
+  expect(well.stdout).toContain(`ok      temporal: ${address} answers`)
+  expect(ill.stdout).toContain(`FAILED  temporal: ${address} does not answer for the namespace nowhere`)
+  expect(ill.code).toBe(1)
+})
 
 test('a command that is not understood ends with 2', async () => {
   const { code, stdout, stderr } = await verdict(['keys'])

@@ -1,0 +1,90 @@
+import type { Database } from './connect.ts'
+import { createSealer, type EncryptionKey, headOf } from './encryption.ts'
+
+// Replaces a key of ENCRYPTION_KEYS: what an older one has sealed is opened, and sealed again with the first. What the first has
+// sealed is passed over, so a run that was ended half-way is gone on with by the next one.
+
+/** Every column that holds sealed values, and the one that names their row. */
+const SEALED = [
+  { table: 'dkim_keys', id: 'id', column: 'private_key' },
+  { table: 'webhook_endpoints', id: 'account_id', column: 'secret' },
+  { table: 'webhook_endpoints', id: 'account_id', column: 'previous_secret' },
+] as const
+type Column = (typeof SEALED)[number]
+
+interface Row {
+  id: string
+  sealed: Buffer
+}
+
+/** As many as a statement reads. */
+const ROWS = 100
+const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
+
+/** How many sealed values there are, and how many of them another key than the first has sealed. */
+export async function countSealed(db: Database, encryptionKeys: readonly EncryptionKey[]) {
+  const sums = { total: 0, older: 0 }
+  for (const { table, column } of SEALED) {
+    const [counted] = await db.$client.unsafe<[{ total: number; older: number }]>(
+      `select count(${column})::int as total, (count(*) filter (where ${isOlder(column)}))::int as older from ${table}`,
+      [headOf(encryptionKeys[0]!.id)],
+    )
+    sums.total += counted.total
+    sums.older += counted.older
+  }
+  return sums
+}
+
+/**
+ * Seals with the first key what others have sealed, while the service runs: a value that is written anew meanwhile is left to its
+ * writer. `progress` hears after every batch how many are done. `faults` says of each value that does not open why; it stays as it is.
+ */
+export async function reseal(
+  db: Database,
+  encryptionKeys: readonly EncryptionKey[],
+  progress: (resealed: number) => void = () => {},
+): Promise<{ resealed: number; faults: string[] }> {
+  const sealer = createSealer(encryptionKeys)
+  const head = headOf(encryptionKeys[0]!.id)
+  const faults: string[] = []
+  let resealed = 0
+  for (const column of SEALED) {
+    for (let after = BEFORE_ALL; ; ) {
+      const rows = await olderRows(db, column, head, after)
+      for (const { id, sealed } of rows) {
+        const place = { table: column.table, column: column.column, id }
+        const opened = attempt(() => sealer.open(sealed, place))
+        if ('fault' in opened) faults.push(opened.fault)
+        else resealed += await replace(db, column, { id, sealed }, sealer.seal(opened.value, place))
+      }
+      if (rows.length > 0) progress(resealed)
+      if (rows.length < ROWS) break
+      after = rows.at(-1)!.id
+    }
+  }
+  return { resealed, faults }
+}
+
+/** Of a column, what begins otherwise than with the head of the first key, which is `$1`. */
+const isOlder = (column: string) => `substring(${column} from 1 for length($1::bytea)) <> $1::bytea`
+
+function olderRows(db: Database, { table, id, column }: Column, head: Buffer, after: string) {
+  return db.$client.unsafe<Row[]>(
+    `select ${id} as id, ${column} as sealed from ${table} where ${id} > $2 and ${isOlder(column)} order by ${id} limit ${ROWS}`,
+    [head, after],
+  )
+}
+
+/** 1, or 0 when the value is another one by now. */
+async function replace(db: Database, { table, id, column }: Column, row: Row, fresh: Buffer): Promise<number> {
+  const statement = `update ${table} set ${column} = $3 where ${id} = $1 and ${column} = $2`
+  return (await db.$client.unsafe(statement, [row.id, row.sealed, fresh])).count
+}
+
+function attempt<T>(work: () => T): { value: T } | { fault: string } {
+  try {
+    return { value: work() }
+  } catch (error) {
+    return { fault: (error as Error).message }
+  }
+}
