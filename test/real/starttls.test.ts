@@ -1,6 +1,8 @@
-import { rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { readFile, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:https'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { selfSigned, signedBy } from './certificates.ts'
 import { openFolder } from './daemon.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
@@ -19,7 +21,19 @@ const RECIPIENTS = Object.entries(HOSTS)
   .map(([host, address]) => `mx.${host} A ${address}\n${host} MX 10 mx.${host}`)
   .join('\n')
 
+/** Domains with an MTA-STS policy and the exchangers above; the policy names those of the first two. */
+const POLICY_HOST = '127.0.0.6'
+const MTA_STS = { kept: 'trusted', broken: 'untrusted', foreign: 'plain' }
+const PROTECTED = Object.entries(MTA_STS)
+  .map(
+    ([domain, host]) =>
+      `${domain} MX 10 mx.${host}\n_mta-sts.${domain} TXT "v=STSv1; id=1;"\nmta-sts.${domain} A ${POLICY_HOST}`,
+  )
+  .join('\n')
+const POLICY = `version: STSv1\r\nmode: enforce\r\nmx: mx.trusted.example.net\r\nmx: *.untrusted.example.net\r\nmax_age: 86400\r\n`
+
 let world: MailWorld
+let policyHost: Server
 let certificates: string
 
 beforeAll(async () => {
@@ -28,9 +42,10 @@ beforeAll(async () => {
   selfSigned(authority, 'Test authority')
   selfSigned(join(certificates, 'untrusted'), 'mx.untrusted.example.net')
   signedBy(authority, join(certificates, 'trusted'), 'mx.trusted.example.net')
-  const addresses = Object.keys(HOSTS).map((host) => [`anna@${host}.example.net`, 'anna'])
+  policyHost = await startPolicyHost(authority)
+  const addresses = Object.keys({ ...HOSTS, ...MTA_STS }).map((host) => [`anna@${host}.example.net`, 'anna'])
   world = await startMailWorld({
-    recipients: RECIPIENTS,
+    recipients: `${RECIPIENTS}\n${PROTECTED}`,
     postfix: () => ({ listeners: listeners(), addresses: Object.fromEntries(addresses) }),
     env: { NODE_EXTRA_CA_CERTS: `${authority}.pem` },
   })
@@ -38,8 +53,27 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await world?.end()
+  policyHost?.close()
   await rm(certificates, { recursive: true })
 })
+
+/** On the port of HTTPS: a policy has no other (RFC 8461 3.3). */
+async function startPolicyHost(authority: string): Promise<Server> {
+  const names = Object.keys(MTA_STS).map((domain) => `mta-sts.${domain}.example.net`)
+  const pairs = names.map(async (name) => {
+    signedBy(authority, join(certificates, name), name)
+    const [cert, key] = await Promise.all(['pem', 'key'].map((end) => readFile(join(certificates, `${name}.${end}`))))
+    return { name, cert, key }
+  })
+  const server = createServer((request, response) => {
+    const isPolicy = request.url === '/.well-known/mta-sts.txt'
+    response.writeHead(isPolicy ? 200 : 404, { 'content-type': 'text/plain' }).end(isPolicy ? POLICY : '')
+  })
+  for (const { name, ...pair } of await Promise.all(pairs)) server.addContext(name, pair)
+  server.listen(443, POLICY_HOST)
+  await once(server, 'listening')
+  return server
+}
 
 function listeners(): PostfixSetup['listeners'] {
   const tls = (certificate: string) => ({
@@ -79,4 +113,46 @@ test.each([
   const { body } = await world.product.send({ to: `anna@${host}.example.net` })
   expect(body).toMatchObject({ status: 'delivered', smtp: { tls: null } })
   expect(splitTrace(await world.postfix.mail('anna', before + 1)).trace).not.toContain('TLS')
+})
+
+test('a domain whose MTA-STS policy its exchanger keeps gets its mail over verified TLS', async () => {
+  const { body } = await world.product.send({ to: 'anna@kept.example.net' })
+  expect(body).toMatchObject({ status: 'delivered', smtp: { mx: 'mx.trusted.example.net', tls: { verified: true } } })
+})
+
+test.each([
+  [
+    'has a certificate that is not trusted',
+    'broken',
+    {
+      phase: 'starttls',
+      mx: 'mx.untrusted.example.net',
+      tls: { version: 'TLSv1.3', verified: false },
+      detail: 'MTA-STS demands TLS with a valid certificate: DEPTH_ZERO_SELF_SIGNED_CERT',
+    },
+  ],
+  [
+    'is not in the policy',
+    'foreign',
+    {
+      phase: 'dns',
+      tls: null,
+      detail: 'the MTA-STS policy of foreign.example.net permits none of its mail exchangers (mx.plain.example.net)',
+    },
+  ],
+])('under an enforced MTA-STS policy an exchanger that %s gets nothing', async (_, domain, smtp) => {
+  const before = await world.postfix.count('anna')
+  const { body } = await world.product.send({ to: `anna@${domain}.example.net` })
+  expect(body).toMatchObject({ status: 'bounced', reason: 'connection_timeout', smtp })
+  expect(await world.postfix.count('anna')).toBe(before)
+})
+
+test('mail of a domain that requires TLS is for servers with a trusted certificate only', async () => {
+  await world.account.database.db.$client`update domains set requires_tls = true`
+  const sendTo = async (host: string) => (await world.product.send({ to: `anna@${host}.example.net` })).body
+  // A change of a domain is seen within 5 s.
+  const refused = { status: 'bounced', reason: 'connection_timeout', smtp: { phase: 'starttls' } }
+  await vi.waitFor(async () => expect(await sendTo('plain')).toMatchObject(refused), { timeout: 8_000, interval: 500 })
+  for (const host of ['untrusted', 'stranger', 'outdated']) expect(await sendTo(host)).toMatchObject(refused)
+  expect(await sendTo('trusted')).toMatchObject({ status: 'delivered', smtp: { tls: { verified: true } } })
 })
