@@ -22,6 +22,8 @@ export interface PostfixSetup {
   mailboxes: string
   /** Further lines of main.cf. */
   settings?: Record<string, string>
+  /** Whether it sends mail itself, to where `transport_maps` in `settings` leads it. */
+  sends?: boolean
 }
 
 /** An own instance of Postfix that takes mail for its mailboxes as it would from the Internet. The machine's own is not touched. */
@@ -31,7 +33,7 @@ export async function startPostfix(setup: PostfixSetup): Promise<Postfix> {
   for (const name of ['queue', 'data']) await mkdir(join(folder, name))
   await chown(join(folder, 'data'), idOf('postfix', '-u'), idOf('postfix', '-g'))
   await writeFile(join(folder, 'main.cf'), lines(mainSettings(folder, setup)))
-  await writeFile(join(folder, 'master.cf'), listeners(setup, port) + SERVICES)
+  await writeFile(join(folder, 'master.cf'), listeners(setup, port) + SERVICES + (setup.sends ? SENDER : ''))
   const [first = ''] = Object.keys(setup.listeners)
   // `check` makes the queue's folders. Run by `postfix start`, the master would be nobody's child.
   const start = [
@@ -116,6 +118,8 @@ anvil unix - - n - 1 anvil
 tlsmgr unix - - n 1000? 1 tlsmgr
 postlog unix-dgram n - n - 1 postlogd
 `
+
+const SENDER = 'smtp unix - - n - - smtp\n'
 
 function listeners({ listeners }: PostfixSetup, port: number): string {
   return Object.entries(listeners)

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { type Exchanger, type Script, startExchanger } from '../harness/exchanger.ts'
+import { eventually, freePort } from './daemon.ts'
+import { type MailWorld, startMailWorld } from './mail-world.ts'
+
+// Postfix takes mail for `late.example.net` without knowing who is there, as many a gateway does, and learns it from a server inside.
+
+let world: MailWorld
+let inside: Exchanger
+
+beforeAll(async () => {
+  inside = await startExchanger()
+  const bouncePort = await freePort()
+  world = await startMailWorld({
+    recipients: 'mx.late A 127.0.0.1\nlate MX 10 mx.late',
+    postfix: () => ({
+      listeners: { '127.0.0.1': {} },
+      addresses: {},
+      sends: true,
+      settings: {
+        relay_domains: 'late.example.net',
+        default_transport: 'error:nothing leaves the machine',
+        transport_maps: `inline:{ {late.example.net = smtp:[127.0.0.1]:${inside.port}} {rp.shop.example.com = smtp:[127.0.0.1]:${bouncePort}} }`,
+        // What one connection was refused for says nothing of the next.
+        smtp_connection_cache_on_demand: 'no',
+      },
+    }),
+    env: { BOUNCE_PORT: String(bouncePort) },
+  })
+})
+
+afterAll(async () => {
+  await world?.end()
+  await inside?.close()
+})
+
+function script(script: Script): void {
+  inside.script = script
+  onTestFinished(() => {
+    inside.script = {}
+  })
+}
+
+/** Sends, and gives the stored email once something has come back. */
+async function sent(to: string) {
+  const { body } = await world.product.send({ to })
+  expect(body).toMatchObject({ status: 'delivered', smtp: { code: 250 } })
+  return eventually(async () => {
+    const email = await world.product.get(`/api/v1/emails/${body.message_id}`)
+    return email.feedback.length > 0 ? email : undefined
+  })
+}
+
+test('what Postfix took and bounces later is told with the message, and the address is suppressed', async () => {
+  script({
+    rcpt: '550 5.1.1 <gone@late.example.net>: Recipient address rejected: User unknown in local recipient table',
+  })
+  const email = await sent('gone@late.example.net')
+  const detail = '550 5.1.1 <gone@late.example.net>: Recipient address rejected: User unknown in local recipient table'
+  expect(email).toMatchObject({
+    status: 'delivered',
+    recipients: [{ email: 'gone@late.example.net', status: 'delivered' }],
+    feedback: [{ kind: 'bounce', reason: 'mailbox_does_not_exist', recipient: 'gone@late.example.net', detail }],
+  })
+  expect(email.feedback[0].reported_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
+  expect(email.events).toHaveLength(1)
+  // Its sender was told so: Postfix keeps nothing.
+  expect(world.postfix.log()).toMatch(/to=<b\.[^>]+>, .*status=sent \(250 2\.0\.0 Thank you\)/)
+
+  const { entries } = await world.product.get('/api/v1/suppression?email=gone@late.example.net')
+  expect(entries).toMatchObject([{ reason: 'bounce', scope: 'account', message_id: email.message_id, detail }])
+  const again = await world.product.send({ to: 'gone@late.example.net' })
+  expect(again.body).toMatchObject({ status: 'rejected', reason: 'suppression_list' })
+  const { totals } = await world.product.get('/api/v1/stats')
+  expect(totals).toMatchObject({ delivered: 1, bounced: 0, late_bounces: 1, complaints: 0 })
+})
+
+test('a content that is refused inside is told as that, and suppresses nobody', async () => {
+  script({ dot: '554 5.7.1 This message looks like spam' })
+  const { feedback } = await sent('anna@late.example.net')
+  expect(feedback).toMatchObject([
+    { kind: 'bounce', reason: 'spam_blocked', detail: '554 5.7.1 This message looks like spam' },
+  ])
+  expect((await world.product.get('/api/v1/suppression?email=anna@late.example.net')).entries).toEqual([])
+})
