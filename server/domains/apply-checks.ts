@@ -58,7 +58,6 @@ async function apply(tx: Transaction, { clock, hosts }: ApplyParts, domainId: st
     failingSince,
     nextCheckAt: soonest(nextCheckAt, next, now),
     checks,
-    checkedAt: now,
   }
   await tx.update(domains).set(change).where(eq(domains.id, domainId))
   return status

@@ -1,0 +1,261 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createAccount } from '../../server/access/accounts.ts'
+import type { DatabaseClock } from '../../server/db/clock.ts'
+import type { Database } from '../../server/db/connect.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { domains } from '../../server/db/schema.ts'
+import { applyChecks } from '../../server/domains/apply-checks.ts'
+import { createDomain, type Domain, deleteDomain, findDomainById } from '../../server/domains/domains.ts'
+import { recordsOf } from '../../server/domains/records.ts'
+import { makeNextKey } from '../../server/domains/rotation.ts'
+import { createVerification } from '../../server/domains/verification.ts'
+import type { Findings } from '../../server/domains/verify.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { HOSTS } from './verifying.ts'
+
+const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const START = Date.now()
+/** The clock of these tests: a test moves it. */
+let nowMs = START
+const clock: DatabaseClock = { now: () => nowMs, stop() {} }
+
+let database: TestDatabase
+let db: Database
+let accounts: [string, string]
+beforeAll(async () => {
+  database = await testDatabase()
+  db = database.db
+  accounts = [(await createAccount(db, clock, 'One')).id, (await createAccount(db, clock, 'Two')).id]
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  nowMs = START
+  await db.update(domains).set({ nextCheckAt: null })
+})
+
+let made = 0
+async function add(name = `d${++made}.example`, accountId = accounts[0]): Promise<Domain> {
+  return createDomain({ db, sealer, clock }, { accountId, name, status: 'pending' })
+}
+
+const read = async ({ id }: Domain) => (await findDomainById(db, id))!
+const apply = ({ id }: Domain, findings: Findings) => applyChecks({ db, clock, hosts: HOSTS }, id, findings)
+
+/** All records of a domain are right, but for these. */
+function found(domain: Domain, changes: Findings = {}): Findings {
+  const right = { status: 'verified' as const, observed: ['as it should be'] }
+  return { ...Object.fromEntries(recordsOf(domain, HOSTS).map(({ check }) => [check, right])), ...changes }
+}
+
+const WRONG = { SPF: { status: 'failed' as const, observed: ['v=spf1 -all'], error: 'There is something wrong.' } }
+const SILENT = { SPF: { status: 'pending' as const, observed: [], error: 'Nobody answered.' } }
+
+test('a domain all of whose records are seen is verified, and each record is kept as it was seen', async () => {
+  const domain = await add()
+  nowMs += 5_000
+  expect(await apply(domain, found(domain))).toBe('verified')
+  const verified = await read(domain)
+  const checked_at = new Date(nowMs).toISOString()
+  expect(verified).toMatchObject({ verifiedAt: new Date(nowMs), failingSince: null })
+  expect(verified.checks!.SPF).toEqual({ status: 'verified', observed: ['as it should be'], checked_at })
+  expect(verified.nextCheckAt).toEqual(new Date(nowMs + DAY))
+})
+
+test('with one record that is wrong it stays pending', async () => {
+  const domain = await add()
+  expect(await apply(domain, found(domain, WRONG))).toBe('pending')
+  expect((await read(domain)).checks!.SPF).toMatchObject(WRONG.SPF)
+})
+
+test('a record that nobody answered for stays what it was, with the word of it', async () => {
+  const domain = await add()
+  await apply(domain, found(domain, SILENT))
+  expect((await read(domain)).checks!.SPF).toMatchObject(SILENT.SPF)
+  expect(await apply(domain, found(domain))).toBe('verified')
+  nowMs += DAY
+  expect(await apply(domain, found(domain, SILENT))).toBe('verified')
+  const after = await read(domain)
+  expect(after.checks!.SPF).toEqual({
+    status: 'verified',
+    observed: ['as it should be'],
+    error: 'Nobody answered.',
+    checked_at: new Date(nowMs).toISOString(),
+  })
+  expect(after.failingSince).toBeNull()
+})
+
+test('three failed days lapse a domain, and what is right again verifies it again with its old date', async () => {
+  const domain = await add()
+  await apply(domain, found(domain))
+  const since = nowMs
+  for (nowMs += DAY; nowMs < since + 4 * DAY; nowMs += HOUR)
+    expect(await apply(domain, found(domain, WRONG))).toBe('verified')
+  expect(await apply(domain, found(domain, WRONG))).toBe('lapsed')
+  expect(await apply(domain, found(domain))).toBe('verified')
+  expect(await read(domain)).toMatchObject({ verifiedAt: new Date(since), failingSince: null })
+})
+
+test('a name that another account has verified stays pending, and says so', async () => {
+  const [mine, theirs] = [await add('taken.example'), await add('taken.example', accounts[1])]
+  expect(await apply(theirs, found(theirs))).toBe('verified')
+  expect(await apply(mine, found(mine))).toBe('pending')
+  const { checks, dkimKeys } = await read(mine)
+  expect(checks![`DKIM:${dkimKeys[0]!.selector}`]).toMatchObject({
+    status: 'pending',
+    error: expect.stringContaining('another account has verified taken.example'),
+  })
+  expect(checks!.SPF!.status).toBe('verified')
+  await deleteDomain(db, theirs.id)
+  expect(await apply(mine, found(mine))).toBe('verified')
+})
+
+test('of accounts that verify one name at the same moment one has it', async () => {
+  for (let round = 0; round < 5; round++) {
+    const both = [await add(`race${round}.example`), await add(`race${round}.example`, accounts[1])]
+    const statuses = await Promise.all(both.map((domain) => apply(domain, found(domain))))
+    expect(statuses.toSorted()).toEqual(['pending', 'verified'])
+  }
+})
+
+test('a next key whose record is seen signs from then on; until then it is asked for as often as a new domain', async () => {
+  const domain = await add()
+  await apply(domain, found(domain))
+  nowMs += 1_000
+  await makeNextKey({ db, sealer, clock }, domain.id)
+  const both = await read(domain)
+  const next = both.dkimKeys.find(({ state }) => state === 'next')!
+  const missing = { [`DKIM:${next.selector}`]: { status: 'failed' as const, observed: [], error: 'There is none.' } }
+  expect(await apply(both, found(both, missing))).toBe('verified')
+  // The row is dated by the database.
+  const waiting = await read(domain)
+  expect(waiting.nextCheckAt!.getTime() - nowMs).toBeLessThanOrEqual(5 * 60_000)
+  expect(waiting.failingSince).toBeNull()
+  expect(await apply(both, found(both))).toBe('verified')
+  const after = await read(domain)
+  expect(after.dkimKeys.map(({ state }) => state)).toEqual(['retired', 'active'])
+  expect(after.nextCheckAt).toEqual(new Date(nowMs + DAY))
+})
+
+test('what an operator vouches for keeps its word, and shows what DNS has', async () => {
+  const vouched = await createDomain(
+    { db, sealer, clock },
+    { accountId: accounts[0], name: 'vouched.example', status: 'verified' },
+  )
+  expect(await apply(vouched, found(vouched, WRONG))).toBe('verified')
+  expect(await read(vouched)).toMatchObject({ nextCheckAt: null, failingSince: null, checks: WRONG })
+})
+
+test('a domain that is gone is left so', async () => {
+  const domain = await add()
+  await deleteDomain(db, domain.id)
+  expect(await apply(domain, found(domain))).toBeUndefined()
+})
+
+/** Checks that take a moment. Tells what was checked, and how many at once. */
+function verification(tookMs = 5, findings = found) {
+  const checked: string[] = []
+  let now = 0
+  const most: Record<string, number> = {}
+  const running: Record<string, number> = {}
+  const seen = { checked, most: 0, mostOf: most }
+  const verifier = {
+    async check(domain: Domain) {
+      checked.push(domain.name)
+      seen.most = Math.max(seen.most, ++now)
+      running[domain.accountId] = (running[domain.accountId] ?? 0) + 1
+      most[domain.accountId] = Math.max(most[domain.accountId] ?? 0, running[domain.accountId]!)
+      await sleep(tookMs)
+      now--
+      running[domain.accountId]!--
+      return findings(domain)
+    },
+  }
+  return { ...createVerification({ db, clock, hosts: HOSTS, verifier }), seen }
+}
+
+const failed = (error: unknown) => {
+  throw error
+}
+const never = new AbortController().signal
+
+test('what is due is checked, the longest due first, and nothing else is', async () => {
+  const three = [await add(), await add(), await add()]
+  const [first, second, later] = three as [Domain, Domain, Domain]
+  const due = (domain: Domain, ago: string) =>
+    db
+      .update(domains)
+      .set({ nextCheckAt: sql`now() - ${ago}::interval` })
+      .where(eq(domains.id, domain.id))
+  await due(second, '1 second')
+  await due(first, '1 hour')
+  await due(later, '-1 minute')
+  const { verifyDue, seen } = verification()
+  expect(await verifyDue({ signal: never, failed })).toEqual({ verified: 2 })
+  expect(seen.checked).toEqual([first.name, second.name])
+  expect(await verifyDue({ signal: never, failed })).toEqual({})
+})
+
+test('two runs at once check each domain once, ten at once, and of one account five', async () => {
+  for (let i = 0; i < 30; i++) await add(undefined, accounts[i % 2])
+  await db.update(domains).set({ nextCheckAt: sql`now()` }).where(sql`status = 'pending' and next_check_at is not null`)
+  const runs = [verification(20), verification(20)]
+  await Promise.all(runs.map(({ verifyDue }) => verifyDue({ signal: never, failed })))
+  const checked = runs.flatMap(({ seen }) => seen.checked)
+  expect(checked).toHaveLength(30)
+  expect(new Set(checked).size).toBe(30)
+  for (const { seen } of runs) {
+    expect(seen.most).toBeLessThanOrEqual(10)
+    for (const most of Object.values(seen.mostOf)) expect(most).toBeLessThanOrEqual(5)
+  }
+})
+
+test('a fault of ours with one domain is told, and keeps no other from its check', async () => {
+  const [broken, whole] = [await add(), await add()]
+  const faults: unknown[] = []
+  const { verifyDue } = verification(1, (domain) => {
+    if (domain.id === broken.id) throw new Error('out of memory')
+    return found(domain)
+  })
+  expect(await verifyDue({ signal: never, failed: (error) => faults.push(error) })).toEqual({ verified: 1 })
+  expect(faults).toEqual([new Error('out of memory')])
+  expect((await read(whole)).status).toBe('verified')
+  // It is due again in a minute.
+  const { nextCheckAt } = await read(broken)
+  expect(nextCheckAt!.getTime() - Date.now()).toBeGreaterThan(30_000)
+})
+
+test('a run that is told to stop begins no further check, and writes nothing of those that were called off', async () => {
+  const many = await Promise.all(Array.from({ length: 12 }, () => add()))
+  const stopping = new AbortController()
+  const { verifyDue, seen } = verification(100)
+  const run = verifyDue({ signal: stopping.signal, failed })
+  await sleep(50)
+  stopping.abort()
+  expect(await run).toEqual({})
+  expect(seen.checked).toHaveLength(5)
+  expect(new Set((await Promise.all(many.map(read))).map(({ status }) => status))).toEqual(new Set(['pending']))
+})
+
+test('a second verification within 5 s has the result of the first, also while that runs', async () => {
+  const domain = await add()
+  const { verifyNow, seen } = verification(50)
+  await Promise.all([verifyNow(domain.id), verifyNow(domain.id)])
+  expect((await read(domain)).status).toBe('verified')
+  await verifyNow(domain.id)
+  expect(seen.checked).toHaveLength(1)
+  await db.update(domains).set({ checkedAt: sql`now() - interval '6 seconds'` }).where(eq(domains.id, domain.id))
+  await verifyNow(domain.id)
+  expect(seen.checked).toHaveLength(2)
+})
+
+test('four verifications run at once, the others wait for their turn', async () => {
+  const many = await Promise.all(Array.from({ length: 10 }, () => add()))
+  const { verifyNow, seen } = verification(30)
+  await Promise.all(many.map(({ id }) => verifyNow(id)))
+  expect([seen.checked.length, seen.most]).toEqual([10, 4])
+})
