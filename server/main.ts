@@ -1,4 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
+import { DomainService } from '../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../gen/verdict/v1/limits_pb.ts'
@@ -18,8 +19,11 @@ import { showId } from './db/ids.ts'
 import { keepPartitions, makePartitions } from './db/partitions.ts'
 import { databaseReadiness } from './db/readiness.ts'
 import { waitForDatabase } from './db/wait.ts'
+import { sendingHosts } from './domains/records.ts'
 import { makeReturnPath } from './domains/return-path.ts'
 import { createSenderDomains } from './domains/sender.ts'
+import { createVerification } from './domains/verification.ts'
+import { createVerifier } from './domains/verify.ts'
 import { createGuard } from './egress/guard.ts'
 import { createHttpsGet } from './egress/https-get.ts'
 import { lookupWith } from './egress/lookup.ts'
@@ -40,6 +44,7 @@ import { createBatchKeys } from './sending/batch-keys.ts'
 import { createIdempotency } from './sending/idempotency.ts'
 import { createSend, leaseOf } from './sending/send.ts'
 import { keepSweeping } from './sending/sweep.ts'
+import { domainService } from './services/domains.ts'
 import { emailService } from './services/emails.ts'
 import { eventService } from './services/events.ts'
 import { limitsService } from './services/limits.ts'
@@ -153,6 +158,10 @@ async function serve(config: Config): Promise<void> {
   const sendBatch = createBatch({ send, idempotency, stopping: stopping.signal })
   const batchKeys = createBatchKeys(db, sendLeaseMs)
 
+  const hosts = sendingHosts(config)
+  const verifier = createVerifier({ servers: config.dnsServers, mayDial, hosts })
+  const { verifyNow } = createVerification({ db, clock, hosts, verifier })
+
   const app = await createApp({
     services: [
       createServiceImplSpec<typeof EmailService>(
@@ -185,6 +194,10 @@ async function serve(config: Config): Promise<void> {
           workflows,
           report: (error) => log.warn({ err: error }, 'a workflow could not be cancelled: it ends at its next attempt'),
         }),
+      ),
+      createServiceImplSpec<typeof DomainService>(
+        DomainService,
+        domainService({ db, clock, sealer, hosts, breaker, warmUpSteps: config.limits.warmUp, verifyNow }),
       ),
       createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(

@@ -14,7 +14,8 @@ import { moment } from './table.ts'
 
 // How domains and their records are printed.
 
-function hosts(): SendingHosts {
+/** The machines of this set-up, as the environment names them. */
+export function hosts(): SendingHosts {
   return sendingHosts(variables('smtpSourceAddresses', 'returnPathHost', 'smtpHeloName'))
 }
 

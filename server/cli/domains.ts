@@ -4,9 +4,12 @@ import { createSealer } from '../db/encryption.ts'
 import { createDomain, type Domain, deleteDomain, findDomain, findDomainById, listDomains } from '../domains/domains.ts'
 import { readDomainName, readSendingDomain } from '../domains/name.ts'
 import { makeNextKey } from '../domains/rotation.ts'
+import { createVerification } from '../domains/verification.ts'
+import { createVerifier } from '../domains/verify.ts'
+import { createGuard } from '../egress/guard.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { type Answer, command, Failure } from './command.ts'
-import { instructions, report, rotation, view } from './domain-text.ts'
+import { hosts, instructions, report, rotation, view } from './domain-text.ts'
 import { variables, withDatabase } from './surroundings.ts'
 import { moment, table } from './table.ts'
 
@@ -62,6 +65,20 @@ export const show = command({
   examples: ['verdict domains show example.com'],
   run: ({ account }, [text]) =>
     withDomain(text!, account, async (_, domain) => ({ json: view(domain), text: report(domain) })),
+})
+
+export const verify = command({
+  summary: 'Ask DNS about the records of a domain now, and show what it has in their place.',
+  ...one,
+  examples: ['verdict domains verify example.com'],
+  run: ({ account }, [text]) =>
+    withDomain(text!, account, async (db, { id }, clock) => {
+      const { dnsServers: servers, smtpAllowSubnets: allowSubnets } = variables('dnsServers', 'smtpAllowSubnets')
+      const verifier = createVerifier({ servers, mayDial: createGuard({ allowSubnets }), hosts: hosts() })
+      await createVerification({ db, clock, hosts: hosts(), verifier }).verifyNow(id)
+      const domain = (await findDomainById(db, id))!
+      return { json: view(domain), text: report(domain), exit: domain.status === 'verified' ? 'ok' : 'failed' }
+    }),
 })
 
 export const rotate = command({

@@ -23,6 +23,7 @@ const COMMANDS: Record<string, Command> = {
   'domains add': domains.add,
   'domains list': domains.list,
   'domains show': domains.show,
+  'domains verify': domains.verify,
   'domains rotate': domains.rotate,
   'domains remove': domains.remove,
   send,

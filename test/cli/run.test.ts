@@ -10,6 +10,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { SCOPES } from '../../server/access/scopes.ts'
 import { run } from '../../server/cli/run.ts'
 import { newId, showId } from '../../server/db/ids.ts'
+import { stringsOf } from '../../server/domains/records.ts'
+import { startDns } from '../harness/dns.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 const secret = randomBytes(32).toString('base64')
@@ -32,6 +34,7 @@ beforeEach(() => {
     VERDICT_API_KEY: '',
     SMTP_SOURCE_ADDRESSES: '',
     SMTP_HELO_NAME: '',
+    DNS_SERVERS: '',
     RETURN_PATH_HOST: '',
     NODE_ENV: '',
   })
@@ -183,12 +186,38 @@ test('a domain is shown, gets a next key, and is removed', async () => {
   expect(await words('domains', 'list', ...of)).toBe('The account has no domain.')
 })
 
+test('a domain is verified by what DNS has, and what is missing is told', async () => {
+  const { address, zone, close } = await startDns({})
+  await run(['accounts', 'create', 'Verifier'])
+  set({ SMTP_SOURCE_ADDRESSES: '192.0.2.25', SMTP_HELO_NAME: 'mail.verdict.example', DNS_SERVERS: address })
+  const of = ['--account', 'Verifier']
+  const { records } = await json('domains', 'add', 'right.example', ...of)
+  const missing = await run(['domains', 'verify', 'right.example', ...of])
+  expect(missing).toMatchObject({ exit: 'failed', json: { status: 'pending' } })
+  expect(missing.text).toMatch(
+    /\nDMARC: failed\n {2}_dmarc\.right\.example\. {2}TXT .*\n {2}There is no .*\n {2}checked at /,
+  )
+
+  for (const { type, host, value } of records as Record<'type' | 'host' | 'value', string>[]) {
+    const data = type === 'MX' ? { preference: 10, exchange: value.slice(3) } : stringsOf(value)
+    zone[`${type} ${host}`] = [{ type, name: host, ttl: 300, data }] as never
+  }
+  await database.db.$client`update domains set checked_at = null`
+  const right = await run(['domains', 'verify', 'right.example', ...of])
+  await close()
+  expect(right.text).toMatch(
+    /^right\.example is verified\.\n\nSPF: verified\n.*\n {2}observed: "v=spf1 ip4:192\.0\.2\.25 -all"/,
+  )
+  expect(right).toMatchObject({ exit: 'ok', json: { status: 'verified' } })
+})
+
 test('a domain is found in its own account only', async () => {
   await run(['accounts', 'create', 'Its owner'])
   await run(['accounts', 'create', 'Somebody'])
   await run(['domains', 'add', 'owned.example', '--account', 'Its owner'])
   for (const [command, name] of [
     ['show', 'owned.example'],
+    ['verify', 'owned.example'],
     ['rotate', 'owned.example'],
     ['remove', 'owned.example'],
     ['show', 'not a name'],
@@ -224,7 +253,7 @@ test('every command has a help with examples', async () => {
   const names = [
     ...(await words('--help')).matchAll(/^ {2}([a-z]+(?: [a-z]+)?)(?: (?:<\w+>|\[\w+\]))? {2,}[A-Z]/gm),
   ].map(([, name]) => name!)
-  expect(names).toHaveLength(26)
+  expect(names).toHaveLength(27)
   for (const name of names) {
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
     expect(await words(...name.split(' '), '--help')).toMatch(pattern)

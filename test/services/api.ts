@@ -11,7 +11,9 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { createGate } from '../../server/access/gate.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
-import { type Domain, findDomainById } from '../../server/domains/domains.ts'
+import type { Domain } from '../../server/domains/domains.ts'
+import { createVerification } from '../../server/domains/verification.ts'
+import type { Findings } from '../../server/domains/verify.ts'
 import { lookupWith } from '../../server/egress/lookup.ts'
 import { createApp } from '../../server/http/app.ts'
 import { listen } from '../../server/http/listen.ts'
@@ -54,7 +56,8 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
     lookup: lookupWith(createResolver({ servers: [world.dns.address] })),
   })
   const breaker = createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker })
-  const domains = recordedChecks((id) => findDomainById(db, id))
+  const dns = recordedDns()
+  const verification = createVerification({ db, clock: world.clock, hosts: HOSTS, verifier: dns })
   const app = await createApp({
     services: [
       createServiceImplSpec<typeof EmailService>(
@@ -100,7 +103,7 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
           hosts: HOSTS,
           breaker,
           warmUpSteps: limits.warmUp,
-          verify: (id) => domains.verify(id),
+          verifyNow: verification.verifyNow,
         }),
       ),
       createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
@@ -158,7 +161,7 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
 
   /** One attempt of a dispatch (UUID), as a workflow asks for it. */
   const { deliverOnce } = createDeliveries({ db, clock: world.clock, sealer: world.sealer, post: poster.post })
-  return { world, url: listener.url, keys, call, send, workflows, domains, errors, deliverOnce, stop }
+  return { world, url: listener.url, keys, call, send, workflows, dns, errors, deliverOnce, stop }
 }
 
 /** Who the service is to others. */
@@ -168,16 +171,18 @@ export const HOSTS = {
   bounceHost: 'mail.verdict.example',
 }
 
-/** DNS as the services ask it: remembers what was asked. A test sets `verify` to what a check does. */
-function recordedChecks(read: (id: string) => Promise<Domain | undefined>) {
-  const checked: string[] = []
-  return {
-    checked,
-    async verify(id: string): Promise<Domain | undefined> {
-      checked.push(id)
-      return read(id)
+/** DNS as a verification asks it, with nothing in it: remembers what was asked. A test sets `find` to what there is. */
+function recordedDns() {
+  const dns = {
+    /** Names of domains. */
+    asked: [] as string[],
+    find: async (_: Domain): Promise<Findings> => ({}),
+    check(domain: Domain): Promise<Findings> {
+      dns.asked.push(domain.name)
+      return dns.find(domain)
     },
   }
+  return dns
 }
 
 /** Temporal as the services ask it: remembers what was asked. A test sets `start` to what Temporal does. */
