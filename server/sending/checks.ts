@@ -155,7 +155,7 @@ async function findExchanger(
     case 'no_mx_record':
     case 'no_permitted_mx': {
       const { detail } = lookup
-      const reason = lookup.kind === 'no_mx_record' ? Reason.NO_MX_RECORD : Reason.CONNECTION_TIMEOUT
+      const reason = lookup.kind === 'no_mx_record' ? Reason.NO_MX_RECORD : Reason.POLICY_BLOCK
       const evidence = { phase: SmtpPhase.DNS, durationMs: Math.round(performance.now() - startedAt), detail }
       return { outcome: bounced(address.address, reason, evidence), detail }
     }

@@ -35,7 +35,8 @@ export function outcomeOf({ phase, how, detail = how, reply }: Failure, mx: stri
       return { kind: 'bounced', reason: 'temporary_failure', retryable: true }
     case 'closed':
     case 'timeout':
-    case 'insecure':
       return { kind: 'bounced', reason: 'connection_timeout', retryable: true }
+    case 'insecure':
+      return { kind: 'bounced', reason: 'policy_block', retryable: false }
   }
 }

@@ -143,7 +143,7 @@ test.each([
 ])('under an enforced MTA-STS policy an exchanger that %s gets nothing', async (_, domain, smtp) => {
   const before = await world.postfix.count('anna')
   const { body } = await world.product.send({ to: `anna@${domain}.example.net` })
-  expect(body).toMatchObject({ status: 'bounced', reason: 'connection_timeout', smtp })
+  expect(body).toMatchObject({ status: 'bounced', reason: 'policy_block', smtp })
   expect(await world.postfix.count('anna')).toBe(before)
 })
 
@@ -151,7 +151,7 @@ test('mail of a domain that requires TLS is for servers with a trusted certifica
   await world.account.database.db.$client`update domains set requires_tls = true`
   const sendTo = async (host: string) => (await world.product.send({ to: `anna@${host}.example.net` })).body
   // A change of a domain is seen within 5 s.
-  const refused = { status: 'bounced', reason: 'connection_timeout', smtp: { phase: 'starttls' } }
+  const refused = { status: 'bounced', reason: 'policy_block', smtp: { phase: 'starttls' } }
   await vi.waitFor(async () => expect(await sendTo('plain')).toMatchObject(refused), { timeout: 8_000, interval: 500 })
   for (const host of ['untrusted', 'stranger', 'outdated']) expect(await sendTo(host)).toMatchObject(refused)
   expect(await sendTo('trusted')).toMatchObject({ status: 'delivered', smtp: { tls: { verified: true } } })

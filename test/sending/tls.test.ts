@@ -53,7 +53,7 @@ test('mail of a domain that demands TLS is not sent in clear, and the evidence s
   const sent = await send('a@strict.test', 'ann@example.net')
   const outcome = {
     status: DeliveryStatus.BOUNCED,
-    reason: Reason.CONNECTION_TIMEOUT,
+    reason: Reason.POLICY_BLOCK,
     smtp: {
       mx: 'mx.example.net',
       ip: '127.0.0.1',
@@ -73,10 +73,10 @@ test('a static route of the operator is asked for TLS too, by the name of its ho
   const sent = (host: string, to: Exchanger) => send('a@strict.test', 'ann@routed.test', route(host, to))
   expect(await sent('mx1.example.test', secure)).toMatchObject({ status: DeliveryStatus.DELIVERED })
   expect(await sent('127.0.0.1', secure)).toMatchObject({
-    reason: Reason.CONNECTION_TIMEOUT,
+    reason: Reason.POLICY_BLOCK,
     smtp: { tls: { verified: false }, detail: `${DEMAND}ERR_TLS_CERT_ALTNAME_INVALID` },
   })
-  expect(await sent('mx1.example.test', world.exchanger)).toMatchObject({ reason: Reason.CONNECTION_TIMEOUT })
+  expect(await sent('mx1.example.test', world.exchanger)).toMatchObject({ reason: Reason.POLICY_BLOCK })
 })
 
 test('the simulator is asked for no TLS', async () => {
@@ -97,7 +97,7 @@ test.each([false, true])(
     const detail = 'the MTA-STS policy of example.net permits none of its mail exchangers (mx.example.net)'
     expect(sent).toMatchObject({
       status: DeliveryStatus.BOUNCED,
-      reason: Reason.CONNECTION_TIMEOUT,
+      reason: Reason.POLICY_BLOCK,
       smtp: { phase: SmtpPhase.DNS, detail },
     })
     expect(asked).toEqual(['example.net'])

@@ -114,7 +114,7 @@ test.each<[string, World['first']]>([
 test('where no exchanger is as the policy demands, nothing is sent', async () => {
   const { deliver, mx1, mx2 } = await world({ first: EXPIRED_CERTIFICATE, second: 'clear' })
   expect(await deliver()).toMatchObject({
-    outcome: { kind: 'bounced', reason: 'connection_timeout' },
+    outcome: { kind: 'bounced', reason: 'policy_block' },
     phase: 'starttls',
     mx: 'mx2.example.test',
     tls: null,
@@ -146,7 +146,7 @@ test('whoever cuts the domain off from its policy, and its exchangers from TLS, 
   for (const exchanger of [mx1, mx2]) exchanger.script.ehlo = '250-mx.test\r\n250 PIPELINING'
   clock.ms += 86_400_000
   expect(await deliver(newEngine())).toMatchObject({
-    outcome: { kind: 'bounced', reason: 'connection_timeout' },
+    outcome: { kind: 'bounced', reason: 'policy_block' },
     tls: null,
   })
   clock.ms += 6 * 86_400_000

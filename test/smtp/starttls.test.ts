@@ -234,7 +234,7 @@ test.each<[string, Script, object | undefined, { tls: object | null; detail: Reg
   const attempt = await send(engineWith(), demanding(siteOf(exchanger)), { budgetMs: 3_000 })
   expect(attempt).toMatchObject({
     phase: 'starttls',
-    outcome: { kind: 'bounced', reason: 'connection_timeout' },
+    outcome: { kind: 'bounced', reason: 'policy_block' },
     mx: 'mx1.example.test',
     ip: '127.0.0.1',
     tls: expected.tls,
@@ -251,7 +251,7 @@ test.each<[string, Script, object | undefined, { tls: object | null; detail: Reg
 test('an older TLS is none', async () => {
   const old = { ...CERTIFICATE, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' }
   expect(await send(engineWith(), demanding(siteOf(await offering({}, old))))).toMatchObject({
-    outcome: { reason: 'connection_timeout' },
+    outcome: { reason: 'policy_block' },
     tls: null,
   })
 })
@@ -279,7 +279,7 @@ test('an open connection in clear, or with a certificate that was not verified, 
   for (const exchanger of [await exchangerWith(), await offering({}, EXPIRED_CERTIFICATE)]) {
     const engine = engineWith()
     expect(word(await send(engine, siteOf(exchanger)))).toBe('delivered')
-    expect(word(await send(engine, demanding(siteOf(exchanger))))).toBe('connection_timeout')
+    expect(word(await send(engine, demanding(siteOf(exchanger))))).toBe('policy_block')
     expect(exchanger.messages).toHaveLength(1)
   }
 })
@@ -294,7 +294,7 @@ test('in one delivery, recipients whose domain demands TLS get it and the others
       { address: 'b@plain.test', site },
     ],
   })
-  expect(attempts.map(word)).toEqual(['connection_timeout', 'delivered'])
+  expect(attempts.map(word)).toEqual(['policy_block', 'delivered'])
   expect(exchanger.messages.map(({ to }) => to)).toEqual([['b@plain.test']])
 })
 
