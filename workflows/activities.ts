@@ -13,6 +13,8 @@ export interface ActivityParts {
   /** UUIDs. */
   finishDispatches(ids: string[], state: 'exhausted' | 'cancelled'): Promise<void>
   dropExpired(): Promise<string[]>
+  /** Gives how many domains were checked, by status. */
+  verifyDue(signal: AbortSignal): Promise<Record<string, number>>
   /** Hears of every fault of ours; Temporal repeats the activity. */
   failed(error: unknown): void
   /** From then on no further POST is begun: the worker stops. */
@@ -46,7 +48,8 @@ export interface Attempted {
 export type Activities = ReturnType<typeof createActivities>
 
 /** What the workflows may do to the world. Ids and counts come back, and nothing personal. */
-export function createActivities({ deliverOnce, finishDispatches, dropExpired, failed, stopping }: ActivityParts) {
+export function createActivities(parts: ActivityParts) {
+  const { deliverOnce, finishDispatches, dropExpired, verifyDue, failed, stopping } = parts
   const groups = createSlots({ perKey: GROUPS_PER_ENDPOINT, maxWaiting: GROUPS_PER_ENDPOINT })
   const posts = createSlots({ perKey: POSTS_PER_ENDPOINT, maxWaiting: 2 * GROUPS_PER_ENDPOINT * MAX_GROUP })
 
@@ -99,6 +102,7 @@ export function createActivities({ deliverOnce, finishDispatches, dropExpired, f
     finishDispatches: ({ dispatchIds, as }: { dispatchIds: string[]; as: 'exhausted' | 'cancelled' }) =>
       ours(() => finishDispatches(dispatchIds.map(uuidOf), as)),
     dropExpired: () => ours(dropExpired),
+    verifyDue: () => ours(() => verifyDue(AbortSignal.any([cancellationSignal(), stopping]))),
   }
 }
 

@@ -18,3 +18,6 @@ export const ATTEMPT_OPTIONS: ActivityOptions = {
 export const FINISH_OPTIONS: ActivityOptions = { startToCloseTimeout: 60_000, heartbeatTimeout, retry }
 
 export const RETENTION_OPTIONS: ActivityOptions = { startToCloseTimeout: 3_600_000, heartbeatTimeout: 60_000, retry }
+
+/** A run begins no check after 50 seconds. */
+export const VERIFICATION_OPTIONS: ActivityOptions = { startToCloseTimeout: 120_000, heartbeatTimeout: 15_000, retry }

@@ -4,10 +4,10 @@ import {
   isGrpcServiceError,
   ScheduleAlreadyRunning,
   type ScheduleClient,
+  type ScheduleOptions,
   ScheduleOverlapPolicy,
 } from '@temporalio/client'
 import { CALL_MS } from './connection.ts'
-import type { retention } from './retention.ts'
 import { SEARCH_ATTRIBUTES } from './search-attributes.ts'
 import { TASK_QUEUES } from './start.ts'
 
@@ -15,12 +15,12 @@ import { TASK_QUEUES } from './start.ts'
 const TYPES = { KEYWORD: { number: 2, word: 'Keyword' }, KEYWORD_LIST: { number: 7, word: 'KeywordList' } }
 
 /**
- * Makes what the workflows need of a namespace: the search attributes and the Schedule of the retention, each if it is not there.
+ * Makes what the workflows need of a namespace: the search attributes and the Schedules, each if it is not there.
  * Throws when Temporal is away, or with the command that an operator has to run where attributes may not be added.
  */
 export async function setUp({ connection, options, schedule }: Client): Promise<void> {
   await connection.withDeadline(Date.now() + CALL_MS, async () => {
-    await scheduleRetention(schedule)
+    for (const each of SCHEDULES) await createSchedule(schedule, each)
     await addSearchAttributes(connection, options.namespace)
   })
 }
@@ -49,19 +49,42 @@ function commandFor(namespace: string): string {
   return `temporal operator search-attribute create --namespace ${namespace} ${pairs.join(' ')}`
 }
 
-async function scheduleRetention(schedule: ScheduleClient): Promise<void> {
-  const creating = schedule.create<typeof retention>({
-    scheduleId: 'retention',
+interface Scheduled extends Pick<ScheduleOptions, 'spec'> {
+  /** Of the Schedule, of what it starts, and of that one's workflow. */
+  name: string
+  summary: string
+  /** How late a run may still begin. */
+  catchupWindow: '1 day' | '1 minute'
+}
+
+const SCHEDULES: readonly Scheduled[] = [
+  {
+    name: 'retention',
+    summary: 'Drops the days of history that are over',
     // At a time of the day when the sends are few: 02:30 UTC.
     spec: { calendars: [{ hour: 2, minute: 30 }] },
+    catchupWindow: '1 day',
+  },
+  {
+    name: 'verification',
+    summary: 'Asks DNS about the domains that are due',
+    spec: { intervals: [{ every: '1 minute' }] },
+    catchupWindow: '1 minute',
+  },
+]
+
+async function createSchedule(schedule: ScheduleClient, { name, summary, spec, catchupWindow }: Scheduled) {
+  const creating = schedule.create({
+    scheduleId: name,
+    spec,
     action: {
       type: 'startWorkflow',
-      workflowType: 'retention',
-      workflowId: 'retention',
+      workflowType: name,
+      workflowId: name,
       taskQueue: TASK_QUEUES.original,
-      staticSummary: 'Drops the days of history that are over',
+      staticSummary: summary,
     },
-    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 day' },
+    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow },
   })
   await creating.catch((error) => {
     if (!(error instanceof ScheduleAlreadyRunning)) throw error

@@ -10,6 +10,10 @@ import { every } from '../server/db/every.ts'
 import { showId } from '../server/db/ids.ts'
 import { databaseReadiness } from '../server/db/readiness.ts'
 import { waitForDatabase } from '../server/db/wait.ts'
+import { sendingHosts } from '../server/domains/records.ts'
+import { createVerification } from '../server/domains/verification.ts'
+import { createVerifier } from '../server/domains/verify.ts'
+import { createGuard } from '../server/egress/guard.ts'
 import { lookupWith } from '../server/egress/lookup.ts'
 import { createLogger } from '../server/log.ts'
 import { createResolver } from '../server/smtp/resolver.ts'
@@ -26,7 +30,7 @@ import { createWorkflows } from './start.ts'
 import { createTroubles } from './troubles.ts'
 import { keepWorking } from './workers.ts'
 
-// `npm run worker`: configuration -> database -> what a POST needs -> Temporal -> hand over and work -> drain.
+// `npm run worker`: configuration -> database -> what POSTs and checks of domains need -> Temporal -> hand over and work -> drain.
 
 /** Whatever another client of Temporal has taken away is made again. */
 const SET_UP_EVERY_MS = 60_000
@@ -65,11 +69,17 @@ async function work(config: Config): Promise<void> {
   })
   const sealer = createSealer(config.encryptionKeys)
   const deliveries = createDeliveries({ db, clock, sealer, post: webhooks.post, report: attemptLog(log) })
+  const hosts = sendingHosts(config)
+  const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
+  const verifier = createVerifier({ servers: config.dnsServers, mayDial, hosts })
+  const verification = createVerification({ db, clock, hosts, verifier })
+  const unchecked = (error: unknown) => log.error({ err: error }, 'a domain could not be checked: it is in a minute')
   const stopping = new AbortController()
   const activities = createActivities({
     deliverOnce: deliveries.deliverOnce,
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
     dropExpired: () => dropExpired(config.databaseUrl),
+    verifyDue: (signal) => verification.verifyDue({ signal, failed: unchecked }),
     failed: (error) => log.error({ err: error }, 'an activity failed and will be repeated'),
     stopping: stopping.signal,
   })

@@ -35,6 +35,7 @@ beforeAll(async () => {
       deliverOnce: (attempt) => deliverOnce(attempt),
       finishDispatches: async () => {},
       dropExpired: async () => [],
+      verifyDue: async () => ({}),
       failed: (error) => console.error(error),
       stopping: stopping.signal,
     }),

@@ -33,6 +33,7 @@ beforeAll(async () => {
     deliverOnce: api.deliverOnce,
     finishDispatches: (ids, state) => finishDispatches(api.world.db, ids, state),
     dropExpired: async () => [],
+    verifyDue: async () => ({}),
     failed: (error) => api.errors.push(error),
     stopping: stopping.signal,
   })

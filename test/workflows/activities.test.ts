@@ -16,6 +16,7 @@ function activitiesOf(deliverOnce: DeliverOnce): Activities {
     deliverOnce,
     finishDispatches: async () => {},
     dropExpired: async () => [],
+    verifyDue: async () => ({}),
     failed: (error) => faults.push(error),
     stopping: stopping.signal,
   })

@@ -39,6 +39,7 @@ test('workflow code imports itself and what is made for it, and nothing else', (
       'retention',
       'rounds',
       'search-attributes',
+      'verification',
       'words',
       'workflows',
     ].map((name) => `workflows/${name}.ts`),

@@ -48,6 +48,20 @@ test('the retention is a Schedule: daily, one at a time, and it runs', async () 
   expect(await client.workflow.getHandle(workflowId).result()).toEqual(['events_20260801'])
 })
 
+test('the verification of domains is a Schedule: each minute, one at a time, and it runs', async () => {
+  const client = clientOf('default')
+  await setUp(client)
+  const handle = client.schedule.getHandle('verification')
+  const { spec, policies, info } = await handle.describe()
+  expect(spec.intervals).toMatchObject([{ every: 60_000 }])
+  expect(policies.overlap).toBe('SKIP')
+  const before = info.recentActions.length
+  await handle.trigger()
+  await until(async () => (await handle.describe()).info.recentActions.length > before)
+  const { workflowId } = (await handle.describe()).info.recentActions.at(-1)!.action.workflow
+  expect(await client.workflow.getHandle(workflowId).result()).toEqual({ verified: 2, pending: 1 })
+})
+
 test('an operator may change the Schedule: it is made once and left alone', async () => {
   const client = clientOf('default')
   const handle = client.schedule.getHandle('retention')

@@ -69,6 +69,7 @@ export async function createWorld(address: string) {
       }
     },
     dropExpired: async () => ['events_20260801'],
+    verifyDue: async () => ({ verified: 2, pending: 1 }),
     failed: (error) => faults.push(error),
     stopping: stopping.signal,
   })
