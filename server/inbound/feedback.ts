@@ -22,7 +22,9 @@ export type Kept =
   | 'running'
 
 interface Message {
-  accountId: string
+  isRunning: boolean
+  /** null when it is not in history. */
+  accountId: string | null
   tenantId: string | null
   sandbox: boolean
   from: string
@@ -30,12 +32,14 @@ interface Message {
   recipients: string[]
 }
 
+// Both places in one statement: between two, a message could go from one to the other.
 const MESSAGE = `
-  select account_id as "accountId", tenant_id as "tenantId", sandbox, request ->> 'from' as "from", (
-    select coalesce(json_agg(email order by position), '[]') from recipients
-    where message_id = $1 and (status = 'delivered' or in_doubt) and email not like '%@simulator.test'
-  ) as recipients
-  from messages where id = $1`
+  select exists (select from open_messages where id = $1) as "isRunning", account_id as "accountId", tenant_id as "tenantId", sandbox,
+    request ->> 'from' as "from", (
+      select coalesce(json_agg(email order by position), '[]') from recipients
+      where message_id = $1 and (status = 'delivered' or in_doubt) and email not like '%@simulator.test'
+    ) as recipients
+  from (values (1)) as asked left join messages on id = $1`
 
 // Beside the message, once for each recipient and kind; what it means for the address and for the domain is in the same commit.
 const KEEP = `
@@ -67,14 +71,12 @@ export function feedbackStep({ db, clock }: { db: Database; clock: DatabaseClock
   return async (messageId: string, report: Report): Promise<Kept> => {
     if (isExpired(messageId, clock)) return 'unknown'
     const [message] = await run<Message>(MESSAGE, [messageId])
-    if (!message) {
-      const open = await run('select id from open_messages where id = $1', [messageId])
-      return open.length > 0 ? 'running' : 'unknown'
-    }
-    const said = message.sandbox ? [] : feedbackOf(report, message.recipients)
+    const { isRunning, accountId: account_id, tenantId: tenant_id, sandbox, from, recipients } = message!
+    if (isRunning) return 'running'
+    if (account_id === null) return 'unknown'
+    const said = sandbox ? [] : feedbackOf(report, recipients)
     if (said.length === 0) return 'nobody'
-    const { accountId: account_id, tenantId: tenant_id } = message
-    const of = { message_id: messageId, account_id, tenant_id, domain: parseMailbox(message.from)!.domain }
+    const of = { message_id: messageId, account_id, tenant_id, domain: parseMailbox(from)!.domain }
     const rows = said.map((each) => ({ id: newId(clock.now()), ...of, ...each }))
     const kept = await run(KEEP, [JSON.stringify(rows)])
     return kept.length > 0 ? 'kept' : 'known'

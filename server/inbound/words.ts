@@ -25,18 +25,21 @@ function readQmail({ text }: Parts): Failure[] {
   })
 }
 
-/** `X-Failed-Recipients` names them; under each, in the text, stands indented why. A delay has no such field. */
+/** `X-Failed-Recipients` names them; under each, in the text, stands why. A delay has no such field. */
 function readExim({ header, text }: Parts): Failure[] {
-  const addresses = header('x-failed-recipients').split(',', MAX_RECIPIENTS)
+  const listed = header('x-failed-recipients').split(',', MAX_RECIPIENTS)
+  const addresses = new Set(listed.map((address) => address.trim()).filter((address) => address !== ''))
   const lines = text.split(/\r?\n/).map((line) => line.trim())
-  const names = lines.map((line) => line.replace(/:$/, ''))
-  return addresses.flatMap((listed) => {
-    const address = listed.trim()
-    if (address === '') return []
-    const from = names.indexOf(address) + 1
-    const end = lines.indexOf('', from)
-    return [failureOf(address, from === 0 ? [] : lines.slice(from, end < 0 ? undefined : end))]
-  })
+  const nameIn = (line: string) => line.replace(/:$/, '')
+  const endsWhy = (line: string) => line === '' || addresses.has(nameIn(line))
+  const reasons = new Map<string, string[]>()
+  for (const [i, line] of lines.entries()) {
+    const name = nameIn(line)
+    if (!addresses.has(name) || reasons.has(name)) continue
+    const length = lines.slice(i + 1).findIndex(endsWhy)
+    reasons.set(name, lines.slice(i + 1, length < 0 ? undefined : i + 1 + length))
+  }
+  return [...addresses].map((address) => failureOf(address, reasons.get(address) ?? []))
 }
 
 function failureOf(address: string, lines: string[]): Failure {

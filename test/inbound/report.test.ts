@@ -53,8 +53,16 @@ test.each(SHAPES)('a bounce is read as a reply would be: %s', async (_, mail, fa
 
 test('Exim names its recipients in a field and says why under each', async () => {
   const failures = [
-    { addresses: ['ann@example.net'], reason: 'mailbox_does_not_exist', enhanced: '5.1.1' },
-    { addresses: ['bob@example.net'], reason: 'spam_blocked', enhanced: '5.7.1' },
+    {
+      addresses: ['ann@example.net'],
+      reason: 'mailbox_does_not_exist',
+      detail: '550 5.1.1 <ann@example.net>: Recipient address rejected: User unknown',
+    },
+    {
+      addresses: ['bob@example.net'],
+      reason: 'spam_blocked',
+      detail: '554 5.7.1 This message looks like spam',
+    },
   ]
   expect(await read(reports.EXIM)).toMatchObject({ kind: 'bounce', failures })
 })
