@@ -34,7 +34,14 @@ export interface Asked {
 }
 
 /** A dispatch as it stood. `startedAtMs` (Unix) is set when the attempt begins now. */
-export type Begun = Found & { attempt: number; eventId: string; isDue: boolean; startedAtMs: number | null }
+export type Begun = Found & {
+  attempt: number
+  eventId: string
+  isDue: boolean
+  /** Its window is over. */
+  isLate: boolean
+  startedAtMs: number | null
+}
 
 // A row that had begun already is one whose process died: nobody knows what became of that POST.
 const BEGIN = `
@@ -42,7 +49,7 @@ const BEGIN = `
     select * from json_to_recordset($1::json) as r(id uuid, number smallint, early boolean)
   ),
   waiting as materialized (
-    select d.*, d.attempt = i.number and d.deadline_at >= clock_timestamp() as is_next,
+    select d.*, d.attempt = i.number as is_next, d.deadline_at < clock_timestamp() as is_late,
       i.early or d.due_at <= clock_timestamp() as is_due
     from open_dispatches d join input i on i.id = d.id
     order by d.id for update of d
@@ -54,10 +61,10 @@ const BEGIN = `
   ),
   begun as (
     update open_dispatches d set started_at = clock_timestamp()
-    from waiting b where d.id = b.id and b.is_next and b.is_due
+    from waiting b where d.id = b.id and b.is_next and b.is_due and not b.is_late
     returning d.id, d.started_at
   )
-  select d.id, d.attempt, d.event_id as "eventId", d.is_due as "isDue",
+  select d.id, d.attempt, d.event_id as "eventId", d.is_due as "isDue", d.is_late as "isLate",
     (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", ${TARGET_COLUMNS}
   from waiting d left join begun on begun.id = d.id left join webhook_endpoints w on w.account_id = d.account_id`
 

@@ -91,6 +91,8 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
     const { dispatchId, number } = attempt
     const begun = await next(attempt)
     if (begun === undefined) return { state: (await wasAcknowledged(db, dispatchId)) ? 'acknowledged' : 'ended' }
+    // Others of its group may have time left: it stays behind while they go on, until all of them are exhausted.
+    if (begun.isLate) return { state: 'failed' }
     if (begun.attempt < number) throw new Error(`attempt ${number} of ${dispatchId} would skip ${begun.attempt}`)
     if (!hasEndpoint(begun)) return over(dispatchId)
     if (begun.startedAtMs === null) return { state: begun.attempt === number && !begun.isDue ? 'not_due' : 'failed' }

@@ -108,6 +108,13 @@ test('no attempt is made after the window of 24 hours', async () => {
   expect(receiver.requests).toEqual([])
 })
 
+test('a dispatch whose window is over stays behind its group, which goes on', async () => {
+  const event = await one({ attempt: 2, due: -10, deadline: -1 })
+  for (const number of [2, 3, 6]) expect(await deliver(event, number)).toEqual({ state: 'failed' })
+  expect(await stateOf(database, event)).toBe('waiting')
+  expect(receiver.requests).toEqual([])
+})
+
 test('an attempt that is due only after the window is not announced', async () => {
   const event = await one({ attempt: 5, due: -1, deadline: 10 })
   receiver.script = { status: 500 }
