@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto'
+import { Client } from '@temporalio/client'
+import { eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAccount } from '../../server/access/accounts.ts'
+import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { domains } from '../../server/db/schema.ts'
+import { createDomain, type Domain, findDomainById } from '../../server/domains/domains.ts'
+import { lazyConnection } from '../../workflows/connection.ts'
+import { HOSTS, zoneOf } from '../domains/verifying.ts'
+import { type DnsServerForTests, startDns } from '../harness/dns.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { type RunningProcess, said, startProgram } from '../harness/process.ts'
+import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { temporalAt, until } from './world.ts'
+
+// The Schedule, its workflow and `npm run worker` as a process of its own, with a real Temporal and a DNS in this process.
+
+let database: TestDatabase
+let temporal: TestTemporal
+let dns: DnsServerForTests
+let clock: DatabaseClock
+let accountId: string
+let worker: RunningProcess
+let connection: ReturnType<typeof lazyConnection>
+let client: Client
+const key = randomBytes(32)
+const sealer = createSealer([{ id: 'k1', key }])
+
+beforeAll(async () => {
+  database = await testDatabase()
+  clock = await databaseClock(database.db)
+  accountId = (await createAccount(database.db, clock, 'Test')).id
+  ;[temporal, dns] = await Promise.all([startTemporal(), startDns()])
+  connection = lazyConnection(temporalAt(temporal.address))
+  client = new Client({ connection })
+  worker = startWorker()
+  await until(
+    () =>
+      client.schedule
+        .getHandle('verification')
+        .describe()
+        .then(
+          () => true,
+          () => false,
+        ),
+    20_000,
+  )
+})
+afterAll(async () => {
+  await worker?.kill('SIGKILL')
+  await connection?.close()
+  await temporal?.stop()
+  await dns?.close()
+  clock?.stop()
+  await database?.drop()
+})
+
+function startWorker(): RunningProcess {
+  return startProgram(process.execPath, ['workflows/worker.ts'], {
+    DATABASE_URL: database.url,
+    ENCRYPTION_KEYS: `k1:${key.toString('base64')}`,
+    TEMPORAL_ADDRESS: temporal.address,
+    DNS_SERVERS: dns.address,
+    SMTP_SOURCE_ADDRESSES: HOSTS.sourceAddresses.join(','),
+    SMTP_HELO_NAME: HOSTS.bounceHost,
+  })
+}
+
+const add = (name: string) => createDomain({ db: database.db, sealer, clock }, { accountId, name, status: 'pending' })
+const read = async ({ id }: Domain) => (await findDomainById(database.db, id))!
+const isDue = ({ id }: Domain) => database.db.update(domains).set({ nextCheckAt: sql`now()` }).where(eq(domains.id, id))
+
+/** The Schedule fires by itself each minute; a test does not wait for that. */
+const fire = () => client.schedule.getHandle('verification').trigger()
+
+test('what an account has published is verified when the Schedule fires, with nobody asking for it', async () => {
+  const [right, wrong] = [await add('right.example'), await add('wrong.example')]
+  Object.assign(dns.zone, zoneOf(right))
+  await fire()
+  await until(async () => (await read(right)).status === 'verified' && (await read(wrong)).checks !== null)
+  expect(Object.values((await read(wrong)).checks!).map(({ status }) => status)).toEqual(Array(4).fill('failed'))
+  expect((await read(wrong)).status).toBe('pending')
+})
+
+test('a domain whose records are gone for three days lapses, and is verified again when they are back', async () => {
+  const domain = await add('lapses.example')
+  Object.assign(dns.zone, zoneOf(domain))
+  await fire()
+  await until(async () => (await read(domain)).status === 'verified')
+  dns.zone['TXT rp.lapses.example'] = 'nxdomain'
+  await isDue(domain)
+  await fire()
+  await until(async () => (await read(domain)).failingSince !== null)
+  expect((await read(domain)).status).toBe('verified')
+  await database.db
+    .update(domains)
+    .set({ failingSince: sql`now() - interval '3 days'` })
+    .where(eq(domains.id, domain.id))
+  await isDue(domain)
+  await fire()
+  await until(async () => (await read(domain)).status === 'lapsed')
+  Object.assign(dns.zone, zoneOf(domain))
+  await isDue(domain)
+  await fire()
+  await until(async () => (await read(domain)).status === 'verified')
+})
+
+test('a worker that dies in the middle of a check leaves it to the next one', { timeout: 60_000 }, async () => {
+  const domain = await add('silent.example')
+  for (const name of Object.keys(zoneOf(domain))) dns.zone[name] = 'silence'
+  await fire()
+  await until(() => dns.count('TXT rp.silent.example') > 0)
+  await worker.kill('SIGKILL')
+  const { nextCheckAt, checks } = await read(domain)
+  expect(checks).toBeNull()
+  expect(nextCheckAt!.getTime() - clock.now()).toBeLessThanOrEqual(60_000)
+
+  Object.assign(dns.zone, zoneOf(domain))
+  await isDue(domain)
+  worker = startWorker()
+  await said(worker, /"msg":"ready"/)
+  await until(async () => (await read(domain)).status === 'verified', 50_000)
+})
+
+test('SIGTERM ends a worker in the middle of checks within seconds', async () => {
+  const domain = await add('slow.example')
+  for (const name of Object.keys(zoneOf(domain))) dns.zone[name] = 'silence'
+  await fire()
+  await until(() => dns.count('TXT rp.slow.example') > 0)
+  const startedAt = performance.now()
+  expect(await worker.kill('SIGTERM')).toBe(0)
+  expect(performance.now() - startedAt).toBeLessThan(10_000)
+  expect((await read(domain)).checks).toBeNull()
+})
