@@ -48,6 +48,7 @@ test('a stored email has camelCase timestamps, always with milliseconds, and its
     createdAt: '2026-01-31T12:00:00.000Z',
     completedAt: '2026-01-31T12:00:00.005Z',
     expiresAt: '2026-05-01T12:00:00.000Z',
+    feedback: [],
   })
 })
 

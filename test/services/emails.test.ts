@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, readId, showId } from '../../server/db/ids.ts'
+import { feedback } from '../../server/db/schema.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -49,11 +50,32 @@ test('Get email returns the stored email; its timestamps alone are camelCase', a
     text: 'Hi',
   })
   expect(json.size_bytes).toBeGreaterThan(500)
+  expect(json.feedback).toEqual([])
   expect(json.events).toHaveLength(2)
   expect(json.events[1]).toMatchObject({ status: 'bounced', recipient: 'mailbox_full@simulator.test' })
   expect(json.events[0].timestamp).toMatch(TIME)
   for (const name of ['createdAt', 'completedAt', 'expiresAt']) expect(json[name]).toMatch(TIME)
   expect(Date.parse(json.expiresAt) - Date.parse(json.createdAt)).toBe(90 * DAY_MS)
+})
+
+test('Get email shows what came back later beside the outcome, the oldest first', async () => {
+  const { json: sent } = await api.send({ to: 'ann@example.net' })
+  const of = {
+    messageId: readId('msg', sent.message_id)!,
+    accountId: api.world.account.id,
+    recipient: 'ann@example.net',
+  }
+  const at = Date.parse('2026-01-31T12:00:00.000Z')
+  await api.world.db.insert(feedback).values([
+    { id: newId(at + 1), ...of, kind: 'complaint', detail: 'abuse', reportedAt: new Date(at + 1) },
+    { id: newId(at), ...of, kind: 'bounce', reason: 'mailbox_full', reportedAt: new Date(at) },
+  ])
+  const { json } = await api.call('GET', `/api/v1/emails/${sent.message_id}`)
+  expect(json.status).toBe('delivered')
+  expect(json.feedback).toEqual([
+    { kind: 'bounce', reason: 'mailbox_full', reported_at: '2026-01-31T12:00:00.000Z', recipient: 'ann@example.net' },
+    { kind: 'complaint', reported_at: '2026-01-31T12:00:00.001Z', recipient: 'ann@example.net', detail: 'abuse' },
+  ])
 })
 
 test('while a send is still running it is not found', async () => {
