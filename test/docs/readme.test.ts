@@ -7,13 +7,16 @@ import { type RunningProcess, said, startProgram } from '../harness/process.ts'
 import { snippets } from './snippets.ts'
 
 /** One after the other: the guides go on where the README ends. */
-const DOCUMENTS = ['README.md', 'docs/suppression.md', 'docs/limits.md', 'docs/webhooks.md']
+const DOCUMENTS = ['README.md', 'docs/suppression.md', 'docs/limits.md', 'docs/webhooks.md', 'docs/going-live.md']
 const SNIPPETS = await Promise.all(
   DOCUMENTS.map(async (name) => {
     const markdown = await readFile(join(import.meta.dirname, '../..', name), 'utf8')
     return snippets(markdown).map((snippet) => ({ ...snippet, name }))
   }),
 ).then((found) => found.flat())
+
+/** Of the machine in the guides. */
+const SMTP_HELO_NAME = 'mail.verdict.example'
 
 let dataDir: string
 let program: RunningProcess
@@ -24,7 +27,7 @@ const MARK = '--- next snippet ---'
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'verdict-readme-'))
-  program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir })
+  program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir, SMTP_HELO_NAME })
   await said(program, /^ready .*\n/m)
   const url = program.stdout().match(/^ready (.*)$/m)![1]!
   const receiverPort = String(await freePort())
@@ -34,11 +37,11 @@ beforeAll(async () => {
       .replaceAll('http://127.0.0.1:8080', url)
       .replaceAll('8090', receiverPort),
   ).join(`echo; echo '${MARK}'\n`)
-  const shell = startProgram('sh', ['-euc', script], { DATA_DIR: dataDir })
+  const shell = startProgram('sh', ['-euc', script], { DATA_DIR: dataDir, SMTP_HELO_NAME })
   const status = await shell.ended
   expect(status, shell.stdout() + shell.stderr()).toBe(0)
   answers = shell.stdout().replaceAll(`:${receiverPort}/`, ':8090/').split(MARK)
-})
+}, 180_000)
 
 afterAll(async () => {
   await program?.kill()
