@@ -21,10 +21,12 @@ export interface Envelope {
 
 /** MAIL, RCPT and DATA for those in `mail`. */
 export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelope> {
-  const { pipelining, maxSize } = session.extensions
+  const { pipelining, maxSize, dsn } = session.extensions
   const size = maxSize === undefined ? '' : ` SIZE=${mail.content.size}`
+  // A bounce that came back with the whole message could be too large for whoever takes bounces.
+  const ret = dsn ? ' RET=HDRS' : ''
   const reset = session.needsReset ? ['RSET\r\n'] : []
-  const from = `MAIL FROM:<${mail.sender}>${size}\r\n`
+  const from = `MAIL FROM:<${mail.sender}>${size}${ret}\r\n`
   const to = mail.recipients.map((address) => `RCPT TO:<${address}>\r\n`)
   const verdicts: Envelope['verdicts'] = mail.recipients.map(() => undefined)
   const { ask, isReusable } = startDialogue(session, mail, [...reset, from, ...to, DATA])

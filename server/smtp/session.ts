@@ -10,6 +10,8 @@ export interface Extensions {
   kind: 'extensions'
   pipelining: boolean
   starttls: boolean
+  /** RFC 3461: it says what a bounce is to hold. */
+  dsn: boolean
   /** RFC 1870, in bytes; absent where the server names no limit. */
   maxSize?: number
 }
@@ -149,6 +151,7 @@ function extensionsOf(lines: string[]): Extensions {
     kind: 'extensions',
     pipelining: offered.has('PIPELINING'),
     starttls: offered.has('STARTTLS'),
+    dsn: offered.has('DSN'),
     maxSize: /^[1-9]\d{0,15}$/.test(size) ? Number(size) : undefined,
   }
 }

@@ -182,6 +182,12 @@ test('greeting and answers of several lines are understood', async () => {
   expect(attempt.reply).toEqual({ code: 250, enhanced: '2.0.0', text: 'thanks as 4711' })
 })
 
+test('a server that understands it is asked to send bounces back with the headers alone', async () => {
+  const exchanger = await exchangerWith({ ehlo: '250-mx.test\r\n250-PIPELINING\r\n250-DSN\r\n250 SIZE 60' })
+  expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+  expect(linesOf(exchanger)).toContain('MAIL FROM:<sender@sender.test> SIZE=26 RET=HDRS')
+})
+
 // SIZE
 
 test('a size the server announces is declared, and a message over it is a policy block that is never sent', async () => {
