@@ -8,14 +8,20 @@ export interface Nsd extends Daemon {
   address: string
 }
 
-/** An own instance of nsd for these zones: by name, the records but for SOA and NS as in a zone file. All else it refuses. */
-export async function startNsd(zones: Record<string, string>): Promise<Nsd> {
+/**
+ * An own instance of nsd for these zones: by name, the records but for SOA and NS as in a zone file. All else it refuses. `also` are
+ * addresses of loopback it answers at too, on the port of DNS.
+ */
+export async function startNsd(zones: Record<string, string>, { also = [] }: { also?: string[] } = {}): Promise<Nsd> {
   const folder = await openFolder('nsd')
   const port = await freePort()
   const entries = Object.entries(zones).map(([name, records], i) => ({ name, records, file: `${i}.zone` }))
   for (const { name, records, file } of entries) await writeFile(join(folder, file), zoneFile(name, records))
   const configuration = join(folder, 'nsd.conf')
-  await writeFile(configuration, settings(folder, port) + entries.map(({ name, file }) => zone(name, file)).join(''))
+  await writeFile(
+    configuration,
+    settings(folder, port, also) + entries.map(({ name, file }) => zone(name, file)).join(''),
+  )
   const daemon = await startDaemon(['nsd', '-d', '-c', configuration], { port })
   const stop = async () => {
     await daemon.stop()
@@ -30,9 +36,10 @@ function zoneFile(name: string, records: string): string {
   return `${start}${records}\n`
 }
 
-function settings(folder: string, port: number): string {
+function settings(folder: string, port: number, also: string[]): string {
+  const addresses = [`127.0.0.1@${port}`, ...also.map((address) => `${address}@53`)]
   return `server:
-  ip-address: 127.0.0.1@${port}
+  ${addresses.map((address) => `ip-address: ${address}`).join('\n  ')}
   server-count: 1
   username: ""
   pidfile: ""
