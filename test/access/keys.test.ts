@@ -70,6 +70,8 @@ test('a key is revoked by its own account only, and a second time changes nothin
 
 test('the scopes are those the methods of the contract ask for', () => {
   expect(SCOPES).toEqual([
+    'domains.read',
+    'domains.write',
     'emails.read',
     'emails.send',
     'events.read',

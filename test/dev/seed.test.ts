@@ -26,12 +26,13 @@ afterAll(async () => {
 const keysFile = () => join(folder, 'keys.json')
 const again = (databaseUrl = database.url) => seed({ databaseUrl, encryptionKeys, keysFile: keysFile() })
 
-test('there is one account without a tier, one verified domain with a DKIM key, one live and one test key', async () => {
+test('there is one account without a tier, one verified domain with a DKIM key that DNS is not asked about, one live and one test key', async () => {
   const keys = await again()
   const [account, ...others] = await listAccounts(database.db)
   expect([account, others]).toMatchObject([{ name: 'Development', tier: null }, []])
   const domains = await listDomains(database.db, account!.id)
-  expect(domains).toMatchObject([{ name: 'example.test', status: 'verified', dkimKeys: [{ algorithm: 'rsa' }] }])
+  const kept = { status: 'verified', nextCheckAt: null, warmsUp: false }
+  expect(domains).toMatchObject([{ name: 'example.test', ...kept, dkimKeys: [{ algorithm: 'rsa' }] }])
   expect((await listKeys(database.db, account!.id)).map(({ test }) => test)).toEqual([false, true])
   expect(JSON.parse(await readFile(keysFile(), 'utf8'))).toEqual(keys)
   expect((await stat(keysFile())).mode & 0o777).toBe(0o600)
