@@ -55,8 +55,8 @@ test('the API killed at random under load, six times, with a receiver that is we
   await run.work()
   let next = run.start()
   for (let i = 0; i < 6; i++) {
-    const load = runLoad(4, letters(`kill-${i}`, 2_000, dice), () => node)
-    await sleep(dice.between(100, 700))
+    const load = runLoad(8, letters(`kill-${i}`, 2_000, dice), () => node)
+    await sleep(dice.between(300, 1_200))
     await run.snapshot()
     node.kill()
     await load.stop()
@@ -69,5 +69,5 @@ test('the API killed at random under load, six times, with a receiver that is we
   expect(await run.verdict()).toEqual([])
   const states = Map.groupBy(run.logs.database.at(-1)!.webhooks!.dispatches, ({ state }) => state)
   console.log(Array.from(states, ([state, rows]) => `${state}: ${rows.length}`).join())
-  expect(states.get('acknowledged')!.length).toBeGreaterThan(100)
+  expect(states.get('acknowledged')!.length).toBeGreaterThan(50)
 }, 180_000)

@@ -88,7 +88,7 @@ test('hostile receivers beside good ones: all that is for the good ones is ackno
   }
   const good = accounts.slice(HOSTILE.length)
   await Promise.all(
-    accounts.map(({ client }, i) => sendPaced(2, letters(`hostile-${i}`, 15, dice), () => ({ ...node, client }))),
+    accounts.map(({ client }, i) => sendPaced(2, letters(`hostile-${i}`, 10, dice), () => ({ ...node, client }))),
   )
   expect(await run.verdict()).toEqual([])
   const { dispatches, attempts } = run.logs.database.at(-1)!.webhooks!

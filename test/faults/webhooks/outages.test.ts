@@ -112,3 +112,24 @@ async function reviveOverdue({ sql }: WebhookWorld): Promise<void> {
     where handed_over_at is not null and due_at < clock_timestamp() returning id`
   expect(overdue.length).toBeGreaterThan(10)
 }
+
+test('Temporal away until the window of 24 hours is over: the dispatches are exhausted, without another attempt', async () => {
+  run = await startWebhookWorld()
+  const hook = await run.openHook(() => ({ status: 503 }))
+  const node = await run.start()
+  await endpointOf(run, run.account.id).put(node.client, hook.url)
+  await run.temporal.stop()
+  await run.work()
+  await sendPaced(20, letters('over', 10, diceFor('window')), () => node)
+  await sleep(1_000)
+  const events = await run.sql`select id from events`
+  expect(run.posts()).toHaveLength(events.length)
+  await run.sql`
+    update open_dispatches set created_at = created_at - interval '24 hours', due_at = due_at - interval '24 hours',
+      deadline_at = deadline_at - interval '24 hours'`
+  await run.temporal.start()
+  expect(await run.verdict()).toEqual([])
+  expect(run.posts()).toHaveLength(events.length)
+  const { dispatches } = run.logs.database.at(-1)!.webhooks!
+  expect(dispatches.map(({ state }) => state)).toEqual(events.map(() => 'exhausted'))
+}, 120_000)

@@ -2,9 +2,7 @@ import { answered, asked, type Point, RECORD } from '../points.ts'
 
 // Every point of an attempt at which a process can die, as it shows between it and its database.
 
-/** A first attempt, which needs no word that it begins. */
-const FIRST = 'd.lease_until > clock_timestamp() +'
-/** Any other. */
+/** Any attempt but the first, which needs no word that it begins. */
 const BEGIN = 'update open_dispatches d set started_at ='
 export const END = 'kept_attempts as'
 const ASSIGN = 'update open_dispatches d set workflow_id ='
@@ -26,7 +24,6 @@ export const WORKER_POINTS: Point[] = [
 
 export const API_POINTS: Point[] = [
   { name: 'right after the commit', is: answered(RECORD) },
-  { name: 'before the first attempt', is: answered(FIRST) },
   { name: 'the first attempt is answered, before that is written down', is: asked(END), act: 'reset' },
   { name: 'it is written down how the first attempt ended, and nobody hears', is: asked(END) },
 ]
