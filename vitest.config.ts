@@ -9,6 +9,7 @@ const PROCESSES = [
   'test/cli/verdict.test.ts',
   'test/http/hostile.test.ts',
   'test/simulator/**/*.test.ts',
+  'test/harness/temporal.test.ts',
   'test/services/replay-temporal.test.ts',
   'test/webhooks/hostile.test.ts',
   'test/webhooks/hand-over.test.ts',
