@@ -119,10 +119,14 @@ interface AssignedRow {
   statusCode: number | null
 }
 
-/** Starts what is not known to be started, each with all rows that have its id. Throws when some could not be. */
+/**
+ * Starts what is not known to be started, each with all rows that have its id. Throws when some could not be, and stops when none of
+ * several could: Temporal is away.
+ */
 async function startAssigned(db: Database, workflows: Workflows): Promise<number> {
   const rows = await db.$client.unsafe<AssignedRow[]>(ASSIGNED, [], { prepare: true })
   const groups = [...Map.groupBy(rows, (row) => row.workflowId).values()].map(groupOf)
+  let failure: PromiseRejectedResult | undefined
   for (let from = 0; from < groups.length; from += STARTS_AT_A_TIME) {
     const some = groups.slice(from, from + STARTS_AT_A_TIME)
     const results = await Promise.allSettled(some.map((group) => workflows.start(group)))
@@ -130,9 +134,10 @@ async function startAssigned(db: Database, workflows: Workflows): Promise<number
       db,
       some.filter((_, i) => results[i]!.status === 'fulfilled'),
     )
-    const failure = results.find((result) => result.status === 'rejected')
-    if (failure) throw failure.reason
+    failure ??= results.find((result) => result.status === 'rejected')
+    if (results.every((result) => result.status === 'rejected')) break
   }
+  if (failure) throw failure.reason
   return groups.length
 }
 

@@ -113,6 +113,23 @@ test('while Temporal is away rows wait under the ids they have, and are started 
   expect(started[0]!.dispatchIds).toHaveLength(3)
 })
 
+test('a workflow that cannot be started keeps none of the others back', async () => {
+  const accounts = Array.from({ length: 15 }, () => some(1))
+  for (const events of accounts) await storeDispatches(database, events)
+  const poisonous = accounts
+    .flat()
+    .map(({ id }) => id)
+    .sort()[0]!
+  const { started, reports } = loop({
+    async start(group) {
+      if (group.dispatchIds.includes(poisonous)) throw new Error('refused')
+      started.push(group)
+    },
+  })
+  await vi.waitFor(() => expect(new Set(started.map(({ workflowId }) => workflowId)).size).toBe(14), 5_000)
+  expect(reports.some((report) => 'error' in report)).toBe(true)
+})
+
 test('two loops start a workflow for every dispatch and give none to two', async () => {
   const events = some(300)
   await storeDispatches(database, events, { attempt: 2, due: 50 })
