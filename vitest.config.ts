@@ -38,7 +38,15 @@ export default defineConfig({
         },
       },
       // These need Temporal, which a new machine has to build first.
-      { test: { name: 'processes', include: PROCESSES, globalSetup: ['test/harness/global-temporal.ts'], ...limits } },
+      {
+        test: {
+          name: 'processes',
+          include: PROCESSES,
+          globalSetup: ['test/harness/global-temporal.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
     ],
   },
 })

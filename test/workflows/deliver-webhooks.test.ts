@@ -215,7 +215,7 @@ test('a group that finds no place, or is not due by the database, waits five sec
   expect(waitedMs).toBeLessThan(12_000)
 })
 
-test('a long history continues as a new run, with everything it knew', { timeout: 40_000 }, async () => {
+test('a long history continues as a new run, with everything it knew', { timeout: 100_000 }, async () => {
   const delivery = await world.deliver(({ number }) => (number === 2 ? acked : http(503)), {
     dispatches: 2,
     scheduleMs: [0, LATER_MS],
@@ -227,7 +227,7 @@ test('a long history continues as a new run, with everything it knew', { timeout
   await until(async () => {
     await Promise.all(Array.from({ length: 50 }, () => handle.signal('retryNow', ['dsp_01h00000000000000000000000'])))
     return (await handle.describe()).runId !== before.runId
-  }, 30_000)
+  }, 90_000)
   const after = await handle.describe()
   for (const key of SEARCH_ATTRIBUTES)
     expect(after.typedSearchAttributes.get(key)).toEqual(before.typedSearchAttributes.get(key))
