@@ -261,19 +261,17 @@ test('markers and the sweeper race: a marker that passed is never lost', async (
   // Leases end while the markers are on their way.
   await database.db.$client`
     with moved as (
-      update open_messages set lease_until = clock_timestamp() + random() * interval '150 milliseconds'
+      update open_messages set lease_until = clock_timestamp() + random() * interval '1 second'
       where id = any(${`{${claims.map(({ messageId }) => messageId)}}`}::uuid[]) returning id, lease_until
     )
     update open_recipients o set lease_until = moved.lease_until from moved where o.message_id = moved.id`
-  const swept = new Promise<void>((resolve) => {
-    void (async () => {
-      for (let i = 0; i < 40; i++) await sweep(database.db)
-      resolve()
-    })()
-  })
+  const sweepFor = async (ms: number) => {
+    for (const untilMs = performance.now() + ms; performance.now() < untilMs; ) await sweep(database.db)
+  }
+  const swept = sweepFor(1_200)
   const marks = await Promise.all(
     claims.map(async (c) => {
-      await new Promise((done) => setTimeout(done, Math.random() * 150))
+      await new Promise((done) => setTimeout(done, Math.random() * 1_000))
       return mark(c.messageId, c.claim, [0, 1])
     }),
   )
