@@ -19,6 +19,7 @@ const NAMES = [
   'storm',
   'fair',
   'temporal-away',
+  'verify',
 ]
 
 const { values, positionals } = readArguments()

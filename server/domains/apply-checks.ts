@@ -1,11 +1,11 @@
-import { and, eq, ne } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { dkimKeys, domains } from '../db/schema.ts'
-import type { Check, DkimKey, Domain } from './domains.ts'
+import { domains } from '../db/schema.ts'
+import { type Check, type DkimKey, type Domain, findDomainById } from './domains.ts'
 import { recordsOf, type SendingHosts } from './records.ts'
 import { activateNext } from './rotation.ts'
-import { afterCheck, nextAwaited, type Outcome } from './verification-schedule.ts'
+import { afterCheck, nextAwaited, type Outcome, type Standing } from './verification-schedule.ts'
 import type { Findings } from './verify.ts'
 
 export interface ApplyParts {
@@ -15,52 +15,46 @@ export interface ApplyParts {
 }
 
 type Checks = Record<string, Check>
-type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0]
 
 /**
- * Writes down what a check found, and what follows from it: the status of the domain, when DNS is asked again, and that mail is
- * signed with the next key whose record was seen. In one transaction; a domain that is gone is left so. Gives the status.
+ * Writes down what a check of a domain found, and what follows from it: mail is signed with the next key whose record was seen, the
+ * status of the domain, when DNS is asked again. One statement, on the condition that the domain stands where it stood when it was
+ * read; otherwise it is read again. Gives the status, nothing of a domain that is gone.
  */
 export async function applyChecks(
-  parts: ApplyParts,
-  domainId: string,
+  { db, clock, hosts }: ApplyParts,
+  read: Domain,
   findings: Findings,
 ): Promise<Domain['status'] | undefined> {
-  try {
-    return await parts.db.transaction((tx) => apply(tx, parts, domainId, findings))
-  } catch (error) {
-    if (!wasTaken(error)) throw error
-    // Another account had the name verified at this very moment; now that can be seen.
-    return await parts.db.transaction((tx) => apply(tx, parts, domainId, findings))
+  const now = new Date(clock.now())
+  let isTaken = false
+  for (let domain: Domain | undefined = read; domain; domain = await findDomainById(db, read.id)) {
+    const next = domain.dkimKeys.find(({ state }) => state === 'next')
+    const isSeen = next !== undefined && findings[`DKIM:${next.selector}`]?.status === 'verified'
+    // Before the rest: should the process die in between, the domain is soon checked again.
+    if (isSeen) await activateNext(db, domain.id, next.selector)
+    const checks = merge(domain.checks ?? {}, findings, now)
+    const standing = standingAfter(domain, checks, { hosts, now, isTaken })
+    const nextCheckAt = isSeen ? standing.nextCheckAt : soonest(standing.nextCheckAt, next, now)
+    const written = await db
+      .update(domains)
+      .set({ ...standing, nextCheckAt, checks })
+      .where(standsAs(domain))
+      .returning({ id: domains.id })
+      .catch(rethrowUnlessTaken)
+    if (written === 'taken') isTaken = true
+    else if (written.length > 0) return standing.status
   }
+  return undefined
 }
 
-async function apply(tx: Transaction, { clock, hosts }: ApplyParts, domainId: string, findings: Findings) {
-  // The lock keeps other checks of the domain, and a rotation of its key, out until the end.
-  const [row] = await tx.select().from(domains).where(eq(domains.id, domainId)).for('update')
-  if (!row) return undefined
-  const keys = await tx.select().from(dkimKeys).where(eq(dkimKeys.domainId, domainId)).orderBy(dkimKeys.id)
-  const domain: Domain = { ...row, checks: row.checks as Domain['checks'], dkimKeys: keys }
-  const now = new Date(clock.now())
-  const checks = merge(domain.checks ?? {}, findings, now)
-
-  const required = recordsOf(domain, hosts).filter((record) => record.required)
-  let outcome = outcomeOf(required.map(({ check }) => checks[check]?.status ?? 'pending'))
-  if (outcome === 'passed' && domain.status !== 'verified' && (await isTaken(tx, domain))) {
-    for (const { record, check } of required) if (record === 'DKIM') checks[check] = refused(checks[check]!, domain)
-    outcome = 'failed'
-  }
-  const { status, verifiedAt, failingSince, nextCheckAt } = afterCheck(domain, outcome, now)
-  const next = await activateSeen(tx, domain, findings)
-  const change = {
-    status,
-    verifiedAt,
-    failingSince,
-    nextCheckAt: soonest(nextCheckAt, next, now),
-    checks,
-  }
-  await tx.update(domains).set(change).where(eq(domains.id, domainId))
-  return status
+function standsAs({ id, status, nextCheckAt, failingSince }: Domain) {
+  return and(
+    eq(domains.id, id),
+    eq(domains.status, status),
+    nextCheckAt ? eq(domains.nextCheckAt, nextCheckAt) : isNull(domains.nextCheckAt),
+    failingSince ? eq(domains.failingSince, failingSince) : isNull(domains.failingSince),
+  )
 }
 
 /** What nobody answered for stays what it was, with the word of it. */
@@ -73,27 +67,33 @@ function merge(before: Checks, findings: Findings, now: Date): Checks {
   return Object.fromEntries(merged)
 }
 
+interface Circumstances {
+  hosts: SendingHosts
+  now: Date
+  /** Another account has the name verified. */
+  isTaken: boolean
+}
+
+/** Changes `checks` where the name is taken: that is said to who owns the right records. */
+function standingAfter(domain: Domain, checks: Checks, { hosts, now, isTaken }: Circumstances): Standing {
+  const required = recordsOf(domain, hosts).filter((record) => record.required)
+  if (isTaken) {
+    for (const { record, check } of required) {
+      if (record === 'DKIM' && checks[check]) checks[check] = refused(checks[check], domain)
+    }
+  }
+  const statuses = required.map(({ check }) => checks[check]?.status ?? 'pending')
+  return afterCheck(domain, isTaken ? 'failed' : outcomeOf(statuses), now)
+}
+
 function outcomeOf(statuses: Check['status'][]): Outcome {
   if (statuses.includes('failed')) return 'failed'
   return statuses.every((status) => status === 'verified') ? 'passed' : 'unanswered'
 }
 
-async function isTaken(tx: Transaction, { id, name }: Domain): Promise<boolean> {
-  const taken = and(eq(domains.name, name), eq(domains.status, 'verified'), ne(domains.id, id))
-  return (await tx.select({ id: domains.id }).from(domains).where(taken)).length > 0
-}
-
 function refused(check: Check, { name }: Domain): Check {
   const error = `The record is right, but another account has verified ${name}, and a name belongs to one account at a time. It has to be removed there.`
   return { ...check, status: 'pending', error }
-}
-
-/** Signs with the next key when its record was seen. Gives the next key that is still awaited. */
-async function activateSeen(tx: Transaction, domain: Domain, findings: Findings): Promise<DkimKey | undefined> {
-  const next = domain.dkimKeys.find(({ state }) => state === 'next')
-  if (!next || findings[`DKIM:${next.selector}`]?.status !== 'verified') return next
-  await activateNext(tx, domain.id, next.selector)
-  return undefined
 }
 
 /** A next key that is awaited is asked for as often as a new domain is. */
@@ -102,8 +102,8 @@ function soonest(nextCheckAt: Date | null, next: DkimKey | undefined, now: Date)
   return awaited && nextCheckAt && awaited < nextCheckAt ? awaited : nextCheckAt
 }
 
-/** SQLSTATE 23505, unique_violation, as Drizzle wraps it. */
-function wasTaken(error: unknown): boolean {
-  const { cause } = error as { cause?: { constraint_name?: string } }
-  return cause?.constraint_name === 'domains_verified_name'
+/** The index that holds a verified name for one account says no. */
+function rethrowUnlessTaken(error: { cause?: { constraint_name?: string } }): 'taken' {
+  if (error.cause?.constraint_name !== 'domains_verified_name') throw error
+  return 'taken'
 }

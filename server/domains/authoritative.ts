@@ -3,7 +3,7 @@ import type { Answer, DecodedPacket } from 'dns-packet'
 import { getDomain } from 'tldts'
 import type { Guard } from '../egress/guard.ts'
 import { type DnsServer, queryDns, type RecordType } from '../smtp/dns-query.ts'
-import { parseServer } from '../smtp/resolver.ts'
+import { createResolver, parseServer } from '../smtp/resolver.ts'
 
 /** What DNS has at a name. `aliases` are the names that CNAMEs have led to, in their order. */
 export type Found =
@@ -60,13 +60,16 @@ const NAME = /^(?=.{1,253}$)[!-\-/-~]{1,63}(\.[!-\-/-~]{1,63})*$/
 
 /**
  * Asks the servers in charge of a domain themselves, so that neither the memory of a resolver nor its lies count, and the resolver about
- * all other names, and when those servers cannot be asked. Nothing is remembered from one check to the next.
+ * all other names, and when those servers cannot be asked. Nothing is remembered from one check to the next but the addresses of
+ * servers, which many domains share.
  */
 export function createDns({ servers, mayDial, port = 53, tryMs = TRY_MS, totalMs = TOTAL_MS }: DnsParts) {
   const configured = (servers ?? getServers()).map(parseServer)
   const resolvers = Array.from({ length: RESOLVER_TRIES }, (_, i) => configured[i % configured.length]).filter(
     (server) => server !== undefined,
   )
+
+  const addresses = createResolver({ servers, tryTimeoutMs: tryMs })
 
   return function dnsOf(domain: string, signal?: AbortSignal): DomainDns {
     const endMs = performance.now() + totalMs
@@ -107,23 +110,19 @@ export function createDns({ servers, mayDial, port = 53, tryMs = TRY_MS, totalMs
     /** The zone that is cut off nearest to the domain, and the addresses of its servers that may be asked. */
     async function findAuthority(): Promise<Authority | undefined> {
       const cuts = await Promise.all(
-        zonesOf(domain).map(async (zone) => ({ zone, names: await addressesOf(zone, 'NS') })),
+        zonesOf(domain).map(async (zone) => [zone, await askResolver(zone, 'NS')] as const),
       )
-      const cut = cuts.find(({ names }) => names.length > 0)
-      if (!cut) return undefined
-      const names = cut.names.slice(0, MAX_NAME_SERVERS)
-      const types = await Promise.all(
-        (['A', 'AAAA'] as const).map((type) => Promise.all(names.map((name) => addressesOf(name, type)))),
-      )
-      // One address of each server first: two of the same one would often be silent together.
-      const addresses = types.flatMap((ofNames) => ofNames.flatMap((own) => own.filter(mayDial).slice(0, 1)))
-      const servers = addresses.slice(0, MAX_ASKED).map((address) => ({ address, port }))
-      return { zone: cut.zone, servers }
-    }
-
-    async function addressesOf(name: string, type: 'NS' | 'A' | 'AAAA'): Promise<string[]> {
-      const answer = await askResolver(name, type)
-      return answer.kind === 'records' ? answer.values : []
+      for (const [zone, found] of cuts) {
+        if (found.kind !== 'records') continue
+        const names = found.values.slice(0, MAX_NAME_SERVERS)
+        const known = await Promise.all([...names.map(addresses.a), ...names.map(addresses.aaaa)])
+        // One address of each server first: two of the same one would often be silent together.
+        const usable = known.flatMap((answer) =>
+          answer.kind === 'records' ? answer.records.filter(mayDial).slice(0, 1) : [],
+        )
+        return { zone, servers: usable.slice(0, MAX_ASKED).map((address) => ({ address, port })) }
+      }
+      return undefined
     }
 
     function ask(name: string, type: RecordType): Promise<One> {

@@ -30,7 +30,8 @@ export type Standing = Pick<Domain, 'status' | 'verifiedAt' | 'failingSince' | '
  * its records are wrong, not while their servers are silent.
  */
 export function afterCheck(domain: Standing, outcome: Outcome, now: Date): Standing {
-  if (isVouchedFor(domain)) return domain
+  const { status, verifiedAt, failingSince, nextCheckAt } = domain
+  if (isVouchedFor(domain)) return { status, verifiedAt, failingSince, nextCheckAt }
   if (outcome === 'passed') {
     return {
       status: 'verified',
@@ -39,7 +40,7 @@ export function afterCheck(domain: Standing, outcome: Outcome, now: Date): Stand
       nextCheckAt: later(now, DAY),
     }
   }
-  const wasVerified = domain.status === 'verified' || domain.status === 'lapsed'
+  const wasVerified = status === 'verified' || status === 'lapsed'
   return wasVerified ? afterFailure(domain, outcome, now) : afterWaiting(domain, now)
 }
 

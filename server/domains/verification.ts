@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { type ApplyParts, applyChecks } from './apply-checks.ts'
 import { beginCheck, type Domain, findDomainById } from './domains.ts'
@@ -25,9 +26,9 @@ const MAX_WAITING = 40
 /** Checks of what is due. Half of them for one account: one with very many domains, or with servers that are silent, delays no other. */
 const DUE_AT_ONCE = 10
 const DUE_OF_ACCOUNT = 5
-/** What one run does at the most. The next one begins with the next minute. */
-const MAX_DUE = 1_000
+/** A run ends before the next one begins with the next minute. Until then checks begin evenly, so that they delay no send. */
 const RUN_MS = 50_000
+const PACE_MS = 100
 /** A check whose process died is made again after this. */
 const LEASE = "interval '1 minute'"
 
@@ -42,10 +43,10 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
   const places = createPlaces(AT_ONCE, MAX_WAITING)
 
   async function verify(domainId: string, signal?: AbortSignal): Promise<Domain['status'] | undefined> {
-    const domain = await findDomainById(db, domainId)
+    const domain = signal?.aborted ? undefined : await findDomainById(db, domainId)
     if (!domain) return undefined
     const findings = await verifier.check(domain, signal)
-    return signal?.aborted ? undefined : applyChecks(parts, domainId, findings)
+    return signal?.aborted ? undefined : applyChecks(parts, domain, findings)
   }
 
   async function verifyInTurn(domainId: string): Promise<void> {
@@ -93,14 +94,11 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
       }
 
       try {
-        for (let left = MAX_DUE; left > 0 && !signal.aborted && performance.now() < endMs; ) {
+        while (!signal.aborted && performance.now() < endMs) {
           const due = checks.size < DUE_AT_ONCE ? await claim(busyOf([...checks.values()])) : undefined
           if (!due && checks.size === 0) break
-          if (!due) await Promise.race(checks.keys())
-          else {
-            begin(due)
-            left--
-          }
+          if (due) begin(due)
+          await (due ? sleep(PACE_MS) : Promise.race(checks.keys()))
         }
       } finally {
         await Promise.all(checks.keys())

@@ -1,0 +1,106 @@
+import { generateKeyPairSync } from 'node:crypto'
+import type { Answer } from 'dns-packet'
+import { sql } from 'drizzle-orm'
+import { createAccount } from '../../server/access/accounts.ts'
+import { databaseClock } from '../../server/db/clock.ts'
+import { connect } from '../../server/db/connect.ts'
+import { newId } from '../../server/db/ids.ts'
+import { dkimKeys, domains } from '../../server/db/schema.ts'
+import type { Domain } from '../../server/domains/domains.ts'
+import { type DnsRecord, recordsOf, type SendingHosts, stringsOf } from '../../server/domains/records.ts'
+import { createVerification } from '../../server/domains/verification.ts'
+import { createVerifier, type Verifier } from '../../server/domains/verify.ts'
+import { type Dns, delegation } from './dns.ts'
+import { startWorker, type Worker, work } from './process.ts'
+
+export const HOSTS: SendingHosts = {
+  sourceAddresses: ['192.0.2.25', '2001:db8::25'],
+  returnPathHost: undefined,
+  bounceHost: 'mail.operator.example',
+}
+
+/** As the worker has it, with the servers in charge where the DNS of the bench has them. */
+export function verifierOf({ address, port }: Pick<Dns, 'address' | 'port'>, hosts = HOSTS): Verifier {
+  return createVerifier({ servers: [address], mayDial: () => true, port, hosts })
+}
+
+/** Everything that a domain publishes, in a zone of its own. */
+export function publishedBy(domain: Pick<Domain, 'name' | 'dkimKeys'>, hosts = HOSTS): Answer[] {
+  return [...delegation(domain.name), ...recordsOf(domain, hosts).map(published)]
+}
+
+function published({ type, host: name, value }: DnsRecord): Answer {
+  if (type === 'TXT') return { type, name, ttl: 60, data: stringsOf(value) }
+  if (type === 'CNAME') return { type, name, ttl: 60, data: value }
+  return { type, name, ttl: 60, data: { preference: 10, exchange: value.split(' ')[1]! } }
+}
+
+const KEY = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'der', type: 'spki' })
+
+/** The key is one and the same for all, as to make one takes longer than to verify it. */
+export function domainNamed(name: string): Domain {
+  const id = newId(Date.now())
+  const key = { id: newId(Date.now()), domainId: id, selector: 'v20201118-0a0a0a0a', algorithm: 'rsa', publicKey: KEY }
+  return { id, name, status: 'pending', dkimKeys: [{ ...key, privateKey: KEY, state: 'active' }] } as unknown as Domain
+}
+
+/** Stores so many domains of two accounts. */
+export async function makeDomains(databaseUrl: string, count: number): Promise<Domain[]> {
+  const db = connect(databaseUrl, { connections: 1 })
+  const clock = await databaseClock(db)
+  const accounts = [(await createAccount(db, clock, 'One')).id, (await createAccount(db, clock, 'Two')).id]
+  const made = Array.from({ length: count }, (_, i) => domainNamed(`d${i}.example`))
+  await db
+    .insert(domains)
+    .values(made.map(({ id, name }, i) => ({ id, name, accountId: accounts[i % 2]!, status: 'pending' as const })))
+  await db.insert(dkimKeys).values(made.flatMap(({ dkimKeys }) => dkimKeys))
+  clock.stop()
+  await db.$client.end()
+  return made
+}
+
+export interface Run {
+  checks: number
+  seconds: number
+}
+
+/** `begin` has all domains due and begins to check them; `finish` waits for the end, `stop` makes it. Both tell what was done. */
+type Word = 'begin' | 'finish' | 'stop'
+
+interface Parts extends Pick<Dns, 'address' | 'port'> {
+  databaseUrl: string
+}
+
+/** What of the worker checks domains, in a process of its own. */
+export function startVerifications(parts: Parts): Promise<Worker<Word, Run | undefined>> {
+  return startWorker(import.meta.filename, [JSON.stringify(parts)])
+}
+
+async function serve({ databaseUrl, ...dns }: Parts): Promise<void> {
+  const db = connect(databaseUrl, { connections: 10 })
+  const clock = await databaseClock(db)
+  const { verifyDue } = createVerification({ db, clock, hosts: HOSTS, verifier: verifierOf(dns) })
+  const failed = (error: unknown) => console.error(error)
+  let stopping = new AbortController()
+  let running: Promise<Run> | undefined
+
+  async function check({ signal }: AbortController): Promise<Run> {
+    const startedAt = performance.now()
+    const { verified = 0, ...others } = await verifyDue({ signal, failed })
+    if (Object.keys(others).length > 0) throw new Error(`Not everything was verified: ${JSON.stringify(others)}`)
+    return { checks: verified, seconds: (performance.now() - startedAt) / 1_000 }
+  }
+
+  work<Word, Run | undefined>(async (word) => {
+    if (word === 'begin') {
+      stopping = new AbortController()
+      await db.execute(sql`update domains set next_check_at = now() where name like 'd%.example'`)
+      running = check(stopping)
+      return undefined
+    }
+    if (word === 'stop') stopping.abort()
+    return running
+  })
+}
+
+if (import.meta.main) await serve(JSON.parse(process.argv[2]!))

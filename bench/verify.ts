@@ -1,0 +1,141 @@
+import { calm, measure } from './load/cpu.ts'
+import { type Dns, delegation, type Served, startDns } from './load/dns.ts'
+import { startHttpLoad } from './load/http.ts'
+import { startPosts } from './load/posts.ts'
+import { startProduct } from './load/product.ts'
+import { expectDelivered, isDelivered, sendBody, sendRun } from './load/sends.ts'
+import { startSink } from './load/sink.ts'
+import { domainNamed, HOSTS, makeDomains, publishedBy, startVerifications, verifierOf } from './load/verifications.ts'
+import { figuresOf, playPairs, ratio, round } from './pairs.ts'
+import { atLeast, atMost, median, percentile, type Report, type RunOptions } from './report.ts'
+
+/** Until each answer of DNS. */
+const RTT_MS = 50
+const CHECKS = 10
+const CHECKS_IN_SILENCE = 3
+const DUE = 1_000
+
+const MESSAGES = 5_000
+const BYTES = 4_000
+const IN_FLIGHT = 64
+const SECONDS = 8
+const LATENCY_ROUNDS = 3
+const PATIENCE_MS = 8_000
+
+/** How long it takes to verify a domain, also when servers are silent; and sends while a thousand domains are checked. */
+export async function run({ peer }: RunOptions): Promise<Report> {
+  if (peer) console.log('This bench has no peer.')
+  await using dns = await startDns()
+  const times = await timesOf(dns)
+  const beside = await sendsBeside(dns)
+  return { figures: { ...times.figures, ...beside.figures }, bars: [...times.bars, ...beside.bars] }
+}
+
+async function timesOf(dns: Dns): Promise<Report> {
+  const domain = domainNamed('shop.example.com')
+  const operator = { ...HOSTS, returnPathHost: 'rp.operator.example' }
+  const alias = [...publishedBy(domain, operator), ...publishedBy({ name: 'operator.example', dkimKeys: [] })]
+  const zone = delegation('example.com')
+
+  async function slowest(served: Served, hosts = HOSTS, count = CHECKS): Promise<number> {
+    await dns.serve({ delayMs: RTT_MS, silent: [], ...served })
+    const timesMs: number[] = []
+    for (let i = 0; i < count; i++) {
+      const startedAt = performance.now()
+      await verifierOf(dns, hosts).check(domain)
+      timesMs.push(performance.now() - startedAt)
+    }
+    return Math.max(...timesMs)
+  }
+
+  const answered = {
+    'all published': await slowest({ records: [...zone, ...publishedBy(domain)] }),
+    'nothing published': await slowest({ records: zone }),
+    'an alias to the operator': await slowest({ records: [...zone, ...alias] }, operator),
+  }
+  const records = [...zone, ...publishedBy(domain)]
+  const silence = (...silent: Served['silent'] & object) => slowest({ records, silent }, HOSTS, CHECKS_IN_SILENCE)
+  const silent = {
+    'a server in charge is silent': await silence('first'),
+    'all in charge are silent': await silence('first', 'second'),
+    'the resolver is silent': await silence('resolver'),
+    'everything is silent': await silence('resolver', 'first', 'second'),
+  }
+  const shown = Object.entries({ ...answered, ...silent }).map(([name, ms]) => [`${name}: slowest ms`, ms])
+  return {
+    figures: Object.fromEntries(shown),
+    bars: [
+      atMost(`ms to verify a domain at ${RTT_MS} ms`, Math.max(...Object.values(answered)), 2_000),
+      atMost('ms to verify a domain in silence', Math.max(...Object.values(silent)), 6_000),
+    ],
+  }
+}
+
+async function sendsBeside(dns: Dns): Promise<Report> {
+  await using sink = await startSink()
+  await using product = await startProduct(sink)
+  await using http = await startHttpLoad()
+  await using posts = await startPosts()
+  const { databaseUrl } = product
+  const due = await makeDomains(databaseUrl, DUE)
+  await dns.serve({ records: due.flatMap((domain) => publishedBy(domain)), delayMs: RTT_MS, silent: [] })
+  await using verifications = await startVerifications({ databaseUrl, address: dns.address, port: dns.port })
+
+  await verifications.ask('begin')
+  const trees = [[verifications.pid], [product.postgresPid]]
+  const { result: all, cpu } = await measure(trees, () => verifications.ask('finish'))
+
+  async function beside<Result>(work: () => Promise<Result>): Promise<Result> {
+    await verifications.ask('begin')
+    const result = await work()
+    const { checks } = (await verifications.ask('stop'))!
+    if (checks >= DUE) throw new Error('All checks were over before the sends were')
+    return result
+  }
+  const full = (requests: number) =>
+    round([product.apiPid, product.postgresPid], requests, () =>
+      http.ask(sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests })).then(expectDelivered),
+    )
+  const { key, port } = product
+  async function p50At(perSecond: number): Promise<number> {
+    const pace = { events: perSecond * SECONDS, perSecond }
+    const answers = await posts.ask({ port, key, path: '/api/v1/emails/send', bodies: [sendBody(BYTES)], pace })
+    if (!answers.every(isDelivered)) throw new Error('Not everything was delivered')
+    return percentile(
+      answers.map(({ dueMs, answeredMs }) => answeredMs - dueMs),
+      0.5,
+    )
+  }
+
+  await full(1_000)
+  const pairs = await playPairs(
+    () => beside(() => full(MESSAGES)),
+    () => full(MESSAGES),
+    'alone',
+  )
+  const half = Math.round(median(pairs.map(({ theirs }) => theirs.perSecond)) / 2)
+  const p50s: { ours: number; theirs: number }[] = []
+  for (let number = 0; number < LATENCY_ROUNDS; number++) {
+    await calm(PATIENCE_MS)
+    p50s.push({ ours: await beside(() => p50At(half)), theirs: await p50At(half) })
+  }
+  return {
+    figures: {
+      'checks/s': all!.checks / all!.seconds,
+      'CPU ms per check': (cpu[0]! * 1_000) / all!.checks,
+      'CPU ms of PostgreSQL per check': (cpu[1]! * 1_000) / all!.checks,
+      ...figuresOf(
+        'sends beside checks:',
+        pairs.map(({ ours }) => ours),
+      ),
+      ...figuresOf(
+        'sends alone:',
+        pairs.map(({ theirs }) => theirs),
+      ),
+      'half rate, sends/s': half,
+      'beside checks: p50 ms': median(p50s.map(({ ours }) => ours)),
+      'alone: p50 ms': median(p50s.map(({ theirs }) => theirs)),
+    },
+    bars: [atLeast('sends/s beside checks in terms of those alone', ratio(pairs, 'perSecond'), 0.95)],
+  }
+}
