@@ -1,10 +1,17 @@
+import { createPublicKey } from 'node:crypto'
+import { createRequire } from 'node:module'
+import fc from 'fast-check'
 import { afterAll, expect, test, vi } from 'vitest'
+import { faultOf } from '../../server/domains/dkim-record.ts'
 import type { Domain } from '../../server/domains/domains.ts'
 import { recordsOf, stringsOf } from '../../server/domains/records.ts'
 import { cname, type DnsAct, type DnsServerForTests, mx, txt } from '../harness/dns.ts'
 import { domainOf, HOSTS, newEd25519, publicKeyOf, RSA, startVerifier, type Zone, zoneOf } from './verifying.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
+
+// What it verifies signatures with; its types leave it out.
+const { getPublicKey } = createRequire(import.meta.url)('mailauth/lib/tools.js')
 
 const open: DnsServerForTests[] = []
 afterAll(async () => {
@@ -136,6 +143,42 @@ test.concurrent('a value over several TXT records, in any order, is told from se
   }
   const twice = [txt(DKIM_HOST, stringsOf(DKIM_VALUE)), txt(DKIM_HOST, 'v=DKIM1; p=')]
   expect((await check({ [`TXT ${DKIM_HOST}`]: twice }))[DKIM]!.error).toContain('There are 2 TXT records')
+})
+
+test('what counts as our key is our key to mailauth as well, whatever was done to the value', async () => {
+  const record = recordsOf(domain, HOSTS).find(({ record }) => record === 'DKIM')!
+  const pieces = fc.constantFrom(
+    ' ',
+    '\t',
+    ';',
+    '=',
+    'v=DKIM1;',
+    'k=rsa;',
+    'k=ed25519;',
+    't=y;',
+    't=s;',
+    's=email;',
+    'h=sha1;',
+    'p=',
+    'A',
+    '"',
+  )
+  const edits = fc.array(fc.tuple(fc.nat(DKIM_VALUE.length), fc.nat(3), fc.option(pieces, { nil: '' })), {
+    maxLength: 4,
+  })
+  let counted = 0
+  await fc.assert(
+    fc.asyncProperty(edits, async (changes) => {
+      let value = DKIM_VALUE
+      for (const [at, removed, added] of changes) value = value.slice(0, at) + added + value.slice(at + removed)
+      if (faultOf(value, record)) return
+      counted++
+      const { publicKey } = await getPublicKey('DKIM', DKIM_HOST, 1024, async () => [[value]], { strict: true })
+      expect(createPublicKey(publicKey).export({ format: 'der', type: 'spki' })).toEqual(RSA[0].publicKey)
+    }),
+    { numRuns: 2_000 },
+  )
+  expect(counted).toBeGreaterThan(50)
 })
 
 test.concurrent('an Ed25519 key is published bare', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { readId } from '../../server/db/ids.ts'
+import { createDomain } from '../../server/domains/domains.ts'
 import { NoAnswer, reasonOf } from '../../server/errors.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
 import { message, script, startWorld, type World } from './world.ts'
@@ -118,15 +119,22 @@ test('403 domain_not_verified: the From domain is not a domain of the account', 
   expect(await rows()).toEqual(before)
 })
 
-test('rejected/domain_not_verified: the domain is in the account but pending; zero SMTP bytes', async () => {
-  const response = await send({ from: 'a@pending.test' })
-  expect(response).toMatchObject({
-    status: DeliveryStatus.REJECTED,
-    reason: Reason.DOMAIN_NOT_VERIFIED,
-  })
-  expect(world.exchanger.sessions).toHaveLength(0)
-  expect((await stored(response.messageId)).events).toHaveLength(1)
-})
+test.each(['pending', 'failed', 'lapsed'])(
+  'rejected/domain_not_verified: the domain is in the account but %s; zero SMTP bytes',
+  async (status) => {
+    const name = `${status}.test`
+    const { db, sealer, clock, account } = world
+    await createDomain({ db, sealer, clock }, { accountId: account.id, name, status: 'pending' })
+    await db.$client`update domains set status = ${status} where name = ${name}`
+    const response = await send({ from: `a@${name}` })
+    expect(response).toMatchObject({
+      status: DeliveryStatus.REJECTED,
+      reason: Reason.DOMAIN_NOT_VERIFIED,
+    })
+    expect(world.exchanger.sessions).toHaveLength(0)
+    expect((await stored(response.messageId)).events).toHaveLength(1)
+  },
+)
 
 test.each([
   ['a special-use top-level domain', 'ann@printer.local'],
