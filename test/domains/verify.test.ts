@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { createRequire } from 'node:module'
+import { type Answer, decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
 import fc from 'fast-check'
 import { afterAll, expect, test, vi } from 'vitest'
 import { faultOf } from '../../server/domains/dkim-record.ts'
@@ -428,6 +429,31 @@ test.concurrent('what the operator has not said cannot be verified, and nobody i
   expect(findings.SPF).toMatchObject({ status: 'pending', error: expect.stringContaining('SMTP_SOURCE_ADDRESSES') })
   expect(findings.RETURN_PATH).toMatchObject({ status: 'pending', error: expect.stringContaining('SMTP_HELO_NAME') })
 })
+
+test.concurrent('answers with any of their bytes changed never throw, and verify nothing that is not there', async () => {
+  const zone = zoneOf(domain)
+  const { dns, check } = await startVerifier({}, { tryMs: 20, totalMs: 200 })
+  open.push(dns)
+  const edits = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 })
+  await fc.assert(
+    fc.asyncProperty(edits, async (changes) => {
+      dns.zone['*'] = { raw: (query) => spoil(query, zone, changes) }
+      const { [DKIM]: found } = await check(domain)
+      if (found!.status === 'verified') expect(found!.observed).toEqual([expect.stringContaining(ours)])
+    }),
+    { numRuns: 60 },
+  )
+})
+
+function spoil(query: Buffer, zone: Zone, changes: [number, number][]): Buffer {
+  const { id, questions } = decode(query)
+  const { type, name } = questions![0]!
+  const answers = (zone[`${type} ${name.toLowerCase()}`] ?? []) as Answer[]
+  const reply = encode({ type: 'response', id, flags: RECURSION_AVAILABLE, questions, answers })
+  const rest = reply.length - query.length
+  for (const [at, byte] of changes) if (rest > 0) reply[query.length + (at % rest)] = byte
+  return reply
+}
 
 test.concurrent('a check ends in its time, however silent DNS is', async () => {
   const { dns, check } = await startVerifier({ '*': 'silence' }, { tryMs: 200, totalMs: 500 })
