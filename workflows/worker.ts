@@ -10,6 +10,7 @@ import { every } from '../server/db/every.ts'
 import { showId } from '../server/db/ids.ts'
 import { databaseReadiness } from '../server/db/readiness.ts'
 import { waitForDatabase } from '../server/db/wait.ts'
+import type { Domain } from '../server/domains/domains.ts'
 import { sendingHosts } from '../server/domains/records.ts'
 import { createVerification } from '../server/domains/verification.ts'
 import { createVerifier } from '../server/domains/verify.ts'
@@ -73,13 +74,21 @@ async function work(config: Config): Promise<void> {
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const verifier = createVerifier({ servers: config.dnsServers, mayDial, hosts })
   const verification = createVerification({ db, clock, hosts, verifier })
-  const unchecked = (error: unknown) => log.error({ err: error }, 'a domain could not be checked: it is in a minute')
+  const checks = {
+    changed: ({ id, name }: Domain, status: Domain['status']) =>
+      log[status === 'verified' ? 'info' : 'warn'](
+        { domain_id: showId('dom', id), domain: name },
+        `a domain is ${status}`,
+      ),
+    failed: (error: unknown) =>
+      log.error({ err: error }, 'a domain could not be checked: it is tried again in a minute'),
+  }
   const stopping = new AbortController()
   const activities = createActivities({
     deliverOnce: deliveries.deliverOnce,
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
     dropExpired: () => dropExpired(config.databaseUrl),
-    verifyDue: (signal) => verification.verifyDue({ signal, failed: unchecked }),
+    verifyDue: (signal) => verification.verifyDue({ signal, ...checks }),
     failed: (error) => log.error({ err: error }, 'an activity failed and will be repeated'),
     stopping: stopping.signal,
   })

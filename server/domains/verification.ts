@@ -10,11 +10,16 @@ export interface Verification {
    * for the end. While many others are checked it waits for its turn, and while very many are, nothing is done.
    */
   verifyNow(domainId: string): Promise<void>
-  /**
-   * Checks what is due, the longest due first, until nothing is, or the time of a run is over, or `signal` says to stop. `failed` hears
-   * of every fault of ours; that domain is checked again a minute later.
-   */
-  verifyDue(run: { signal: AbortSignal; failed(error: unknown): void }): Promise<Verified>
+  /** Checks what is due, the longest due first, until nothing is, or the time of a run is over, or `signal` says to stop. */
+  verifyDue(run: DueRun): Promise<Verified>
+}
+
+export interface DueRun {
+  signal: AbortSignal
+  /** Hears of every status that a check has changed. */
+  changed(domain: Domain, status: Domain['status']): void
+  /** Hears of every fault of ours; that domain is checked again a minute later. */
+  failed(error: unknown): void
 }
 
 /** How many domains were checked, by the status they have since. */
@@ -42,11 +47,14 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
   const running = new Map<string, Promise<void>>()
   const places = createPlaces(AT_ONCE, MAX_WAITING)
 
-  async function verify(domainId: string, signal?: AbortSignal): Promise<Domain['status'] | undefined> {
+  async function verify(domainId: string, { signal, changed }: Partial<DueRun> = {}) {
     const domain = signal?.aborted ? undefined : await findDomainById(db, domainId)
     if (!domain) return undefined
     const findings = await verifier.check(domain, signal)
-    return signal?.aborted ? undefined : applyChecks(parts, domain, findings)
+    if (signal?.aborted) return undefined
+    const status = await applyChecks(parts, domain, findings)
+    if (status && status !== domain.status) changed?.(domain, status)
+    return status
   }
 
   async function verifyInTurn(domainId: string): Promise<void> {
@@ -77,14 +85,15 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
       return flight
     },
 
-    async verifyDue({ signal, failed }) {
+    async verifyDue(run) {
+      const { signal, failed } = run
       const verified: Verified = {}
       /** The checks in progress, with their accounts. */
       const checks = new Map<Promise<void>, string>()
       const endMs = performance.now() + RUN_MS
 
       function begin({ id, accountId }: Claimed): void {
-        const check = verify(id, signal)
+        const check = verify(id, run)
           .then((status) => {
             if (status) verified[status] = (verified[status] ?? 0) + 1
           })

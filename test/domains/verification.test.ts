@@ -191,6 +191,7 @@ const failed = (error: unknown) => {
   throw error
 }
 const never = new AbortController().signal
+const changed = () => {}
 
 test('what is due is checked, the longest due first, and nothing else is', async () => {
   const three = [await add(), await add(), await add()]
@@ -204,16 +205,24 @@ test('what is due is checked, the longest due first, and nothing else is', async
   await due(first, '1 hour')
   await due(later, '-1 minute')
   const { verifyDue, seen } = verification()
-  expect(await verifyDue({ signal: never, failed })).toEqual({ verified: 2 })
+  expect(await verifyDue({ signal: never, changed, failed })).toEqual({ verified: 2 })
   expect(seen.checked).toEqual([first.name, second.name])
-  expect(await verifyDue({ signal: never, failed })).toEqual({})
+  expect(await verifyDue({ signal: never, changed, failed })).toEqual({})
+})
+
+test('a status that a check changes is told, one that stays is not', async () => {
+  const [fine, wrong] = [await add(), await add()]
+  const { verifyDue } = verification(1, (domain) => found(domain, domain.id === wrong.id ? WRONG : {}))
+  const told: string[] = []
+  await verifyDue({ signal: never, changed: ({ name }, status) => told.push(`${name} ${status}`), failed })
+  expect(told).toEqual([`${fine.name} verified`])
 })
 
 test('two runs at once check each domain once, each of them ten at once, five of one account', async () => {
   for (let i = 0; i < 30; i++) await add(undefined, accounts[i % 2])
   await db.update(domains).set({ nextCheckAt: sql`now()` }).where(sql`status = 'pending' and next_check_at is not null`)
   const runs = [verification(2_000), verification(2_000)]
-  await Promise.all(runs.map(({ verifyDue }) => verifyDue({ signal: never, failed })))
+  await Promise.all(runs.map(({ verifyDue }) => verifyDue({ signal: never, changed, failed })))
   const checked = runs.flatMap(({ seen }) => seen.checked)
   expect(checked).toHaveLength(30)
   expect(new Set(checked).size).toBe(30)
@@ -230,7 +239,7 @@ test('a fault of ours with one domain is told, and keeps no other from its check
     if (domain.id === broken.id) throw new Error('out of memory')
     return found(domain)
   })
-  expect(await verifyDue({ signal: never, failed: (error) => faults.push(error) })).toEqual({ verified: 1 })
+  expect(await verifyDue({ signal: never, changed, failed: (error) => faults.push(error) })).toEqual({ verified: 1 })
   expect(faults).toEqual([new Error('out of memory')])
   expect((await read(whole)).status).toBe('verified')
   // It is due again in a minute.
@@ -242,7 +251,7 @@ test('a run that is told to stop begins no further check, and writes nothing of 
   const many = await Promise.all(Array.from({ length: 12 }, () => add()))
   const stopping = new AbortController()
   const { verifyDue, seen } = verification(1_000)
-  const run = verifyDue({ signal: stopping.signal, failed })
+  const run = verifyDue({ signal: stopping.signal, changed, failed })
   while (seen.checked.length < 3) await sleep(5)
   stopping.abort()
   expect(await run).toEqual({})

@@ -101,6 +101,7 @@ test('a domain whose records are gone for three days lapses, and is verified aga
   await isDue(domain)
   await fire()
   await until(async () => (await read(domain)).status === 'lapsed')
+  await said(worker, /"domain":"lapses\.example","msg":"a domain is lapsed"/)
   Object.assign(dns.zone, zoneOf(domain))
   await isDue(domain)
   await fire()
