@@ -4,6 +4,10 @@ import { defineConfig } from 'vitest/config'
 const PROCESSES = [
   'test/dev/**/*.test.ts',
   'test/db/sockets.test.ts',
+  'test/db/drop-expired.test.ts',
+  'test/domains/verification.test.ts',
+  'test/inbound/**/*.test.ts',
+  'test/http/drain.test.ts',
   'test/docs/**/*.test.ts',
   'test/e2e/**/*.test.ts',
   'test/cli/verdict.test.ts',
