@@ -10,7 +10,7 @@ type Schemas = ReturnType<typeof createSchemas>
 
 /** The operation of one method. Throws for a method without a comment or an example: a reader would stand before nothing. */
 export function operationOf(binding: Binding, schemas: Schemas, comments: Comments): object {
-  const { method, hasBody } = binding
+  const { method, verb, hasBody } = binding
   const name = `${method.parent.name}.${method.name}`
   const comment = comments.get(`${method.parent.typeName}.${method.name}`)
   const example = EXAMPLES[name]
@@ -22,7 +22,8 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
     summary,
     description: [description, needs(getOption(method, scope))].filter(Boolean).join('\n\n'),
     parameters: [...parameters(binding, schemas, example), ...(HEADERS[name] ?? []), REQUEST_ID_PARAMETER],
-    ...(hasBody ? { requestBody: json(bodySchema(binding, schemas), example.request, true) } : {}),
+    // A PATCH that says nothing changes nothing.
+    ...(hasBody ? { requestBody: json(bodySchema(binding, schemas), example.request, verb !== 'PATCH') } : {}),
     responses: {
       200: {
         description: 'The answer.',
