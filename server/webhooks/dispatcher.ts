@@ -57,7 +57,6 @@ export function createDispatcher({ db, deliverFirst, nextDelayMs, failed }: Disp
   let queued = 0
   let inFlight = 0
   let isDraining = false
-  let isFilling = false
   const giveUp = giveUpStep(db)
 
   function offer(event: DeliveryEvent, target: TargetRow): void {
@@ -70,17 +69,7 @@ export function createDispatcher({ db, deliverFirst, nextDelayMs, failed }: Disp
     lane.queue.push({ event, target, atMs: performance.now() })
     queued++
     enter(lane)
-    fillSoon()
-  }
-
-  /** After the answers of the sends, which are written in this very turn of the event loop. */
-  function fillSoon(): void {
-    if (isFilling) return
-    isFilling = true
-    setImmediate(() => {
-      isFilling = false
-      fill()
-    })
+    fill()
   }
 
   function enter(lane: Lane): void {

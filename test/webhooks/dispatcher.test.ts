@@ -65,7 +65,6 @@ test('attempts to one endpoint start at 10 at a time, and grow to 64 while it an
   const { dispatcher, seen } = dispatcherOver(() => sleep(2, acked))
   const [first, ...others] = events(1_500)
   for (const event of [first!, ...others.slice(0, 9), ...others.slice(9, 19)]) dispatcher.offer(event, target)
-  await new Promise(setImmediate)
   expect(seen.inFlight.get(first!.accountId)).toBe(10)
   for (const event of others.slice(19)) dispatcher.offer(event, target)
   await vi.waitFor(() => expect(seen.order).toHaveLength(1_500), 10_000)
@@ -105,7 +104,7 @@ test('what does not fit gives its lease up and stays a row', async () => {
   for (const event of some) dispatcher.offer(event, target)
   await vi.waitFor(async () => {
     const rows = await openDispatches(database, some)
-    expect(rows.filter((row) => row.lease_until === null)).toHaveLength(20)
+    expect(rows.filter((row) => row.lease_until === null)).toHaveLength(10)
   })
   held.resolve(acked)
   await dispatcher.drain()
@@ -117,7 +116,6 @@ test('a drain ends what has begun and leaves the rest to Temporal', async () => 
   const some = events(30)
   await storeDispatches(database, some, { lease: 30 })
   for (const event of some) dispatcher.offer(event, target)
-  await new Promise(setImmediate)
   let drained = false
   const drain = dispatcher.drain().then(() => {
     drained = true
