@@ -3,7 +3,7 @@ import type { Answer, DecodedPacket } from 'dns-packet'
 import { getDomain } from 'tldts'
 import type { Guard } from '../egress/guard.ts'
 import { type DnsServer, queryDns, type RecordType } from '../smtp/dns-query.ts'
-import { createResolver, parseServer } from '../smtp/resolver.ts'
+import { createResolver, parseServer, RCODES } from '../smtp/resolver.ts'
 
 /** What DNS has at a name. `aliases` are the names that CNAMEs have led to, in their order. */
 export type Found =
@@ -157,8 +157,6 @@ function zonesOf(domain: string): string[] {
   const above = labels.length - registered.split('.').length
   return labels.slice(0, Math.min(above + 1, MAX_ZONES)).map((_, i) => labels.slice(i).join('.'))
 }
-
-const RCODES: Record<number, string> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' }
 
 function read(response: DecodedPacket, name: string, type: RecordType, isAuthority: boolean): One {
   const rcode = ((response as { flags?: number }).flags ?? 0) & 0xf

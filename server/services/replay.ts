@@ -3,6 +3,7 @@ import type { Database } from '../db/connect.ts'
 import { newId, showId } from '../db/ids.ts'
 import { fail } from '../errors.ts'
 import { WINDOW_HOURS } from '../events/dispatches.ts'
+import { handedOver } from '../webhooks/hand-over.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 
 export interface ReplayParts {
@@ -48,9 +49,6 @@ const WITHDRAW = `
   where d.id = r.id and (select count(*) = $2 and not bool_or(is_touched) from rows)
   returning d.id`
 
-const HANDED_OVER = `
-  update open_dispatches set handed_over_at = clock_timestamp() where workflow_id = $1 and handed_over_at is null`
-
 /**
  * All events of a replay go with one workflow. The dispatches are committed first, with the id of
  * that workflow: once they are there, the hand-over loop starts it if this process dies. So a replay that was answered is never lost;
@@ -92,7 +90,7 @@ export function createReplay({ db, clock, workflows, report }: ReplayParts): Rep
       })
       if (isWithdrawn) throw fail('transient_failure', REFUSED, { cause })
     }
-    await db.$client.unsafe(HANDED_OVER, [workflowId]).catch(report)
+    await handedOver(db, [workflowId]).catch(report)
     return rows.map(({ id, ...ids }) => ({ ...ids, dispatchId: id, dispatchedMs: opened.atMs }))
   }
 }

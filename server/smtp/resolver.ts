@@ -109,7 +109,8 @@ interface Response {
   answers?: DnsRecord[]
 }
 
-const RCODES: Record<number, string> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' }
+/** RFC 1035 4.1.1, those that say nothing about a name. */
+export const RCODES: Record<number, string> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' }
 
 function read(response: Response, name: string, type: RecordType): Answer<unknown> {
   const rcode = (response.flags ?? 0) & 0xf

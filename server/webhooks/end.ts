@@ -14,6 +14,11 @@ export interface Ended extends Posted {
   nextDelayMs?: number
 }
 
+/** Dispatches that were deleted because they are over become history. SQL: the CTE of their rows, their state, when they ended. */
+export const intoDispatchHistory = (ended: string, state: string, endedAt: string) => `
+    insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
+    select id, event_id, message_id, account_id, kind, ${state}, workflow_id, created_at, ${endedAt} from ${ended}`
+
 // Acknowledged: the dispatch is over. Failed: the next attempt is due, unless somebody else has gone on with the row in the meantime.
 const END = `
   with input as materialized (
@@ -38,10 +43,7 @@ const END = `
     from input i left join failed f on f.id = i.id
     on conflict do nothing
   ),
-  kept_dispatches as (
-    insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
-    select id, event_id, message_id, account_id, kind, 'acknowledged', workflow_id, created_at, to_timestamp(finished_ms / 1000)
-    from acknowledged
+  kept_dispatches as (${intoDispatchHistory('acknowledged', "'acknowledged'", 'to_timestamp(finished_ms / 1000)')}
   ),
   health as (
     insert into webhook_hours as h (account_id, hour, acknowledged, failed, last_acknowledged_at, last_failed_at, failed_since)
@@ -106,6 +108,9 @@ function endedRow({ dispatchId, number, startedAtMs, durationMs, ...posted }: En
   })
 }
 
+/** Not before it was born, whatever the clocks. */
+export const ENDED_NOW = 'greatest(created_at, clock_timestamp())'
+
 const FINISH = `
   with over as (
     delete from open_dispatches where id = any($1::uuid[])
@@ -116,8 +121,7 @@ const FINISH = `
     select id, attempt, started_at, 'unknown' from over where started_at is not null
     on conflict do nothing
   )
-  insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
-  select id, event_id, message_id, account_id, kind, $2, workflow_id, created_at, greatest(created_at, clock_timestamp()) from over`
+  ${intoDispatchHistory('over', '$2', ENDED_NOW)}`
 
 /** Ends dispatches that are not acknowledged. Those that are over already stay as they are. Of an attempt that was being made nobody knows the end. */
 export async function finishDispatches(db: Database, ids: string[], state: 'exhausted' | 'cancelled'): Promise<void> {

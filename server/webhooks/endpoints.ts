@@ -3,6 +3,7 @@ import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { webhookEndpoints } from '../db/schema.ts'
 import { TARGET_COLUMNS, type TargetRow } from '../events/dispatches.ts'
+import { ENDED_NOW, intoDispatchHistory } from './end.ts'
 import { newSecret } from './signature.ts'
 
 export interface Endpoint {
@@ -107,10 +108,7 @@ const DELETE = `
   cancelled as (
     delete from open_dispatches d using waiting w where d.id = w.id returning d.*
   ),
-  kept as (
-    insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
-    select id, event_id, message_id, account_id, kind, 'cancelled', workflow_id, created_at, greatest(created_at, clock_timestamp())
-    from cancelled
+  kept as (${intoDispatchHistory('cancelled', "'cancelled'", ENDED_NOW)}
   )
   select coalesce((select json_agg(distinct workflow_id) from cancelled where workflow_id is not null), '[]') as "workflowIds"
   from endpoint`

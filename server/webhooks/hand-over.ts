@@ -130,9 +130,10 @@ async function startAssigned(db: Database, workflows: Workflows): Promise<number
   for (let from = 0; from < groups.length; from += STARTS_AT_A_TIME) {
     const some = groups.slice(from, from + STARTS_AT_A_TIME)
     const results = await Promise.allSettled(some.map((group) => workflows.start(group)))
+    const started = some.filter((_, i) => results[i]!.status === 'fulfilled')
     await handedOver(
       db,
-      some.filter((_, i) => results[i]!.status === 'fulfilled'),
+      started.map(({ workflowId }) => workflowId),
     )
     failure ??= results.find((result) => result.status === 'rejected')
     if (results.every((result) => result.status === 'rejected')) break
@@ -164,9 +165,9 @@ function groupOf(rows: AssignedRow[]): Group {
 const HANDED_OVER = `
   update open_dispatches set handed_over_at = clock_timestamp() where workflow_id = any($1::text[]) and handed_over_at is null`
 
-async function handedOver(db: Database, groups: Group[]): Promise<void> {
-  const ids = groups.map(({ workflowId }) => workflowId)
-  if (ids.length > 0) await db.$client.unsafe(HANDED_OVER, [`{${ids}}`], { prepare: true })
+/** Writes down that these workflows are started. */
+export async function handedOver(db: Database, workflowIds: string[]): Promise<void> {
+  if (workflowIds.length > 0) await db.$client.unsafe(HANDED_OVER, [`{${workflowIds}}`], { prepare: true })
 }
 
 const LOOK = `
