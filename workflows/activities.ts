@@ -1,10 +1,10 @@
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity'
 import { readId } from '../server/db/ids.ts'
 import { describeError } from '../server/log.ts'
+import { createSlots } from '../server/slots.ts'
 import type { DeliverOnce, Made } from '../server/webhooks/deliver-once.ts'
 import { answersInWords } from './answers.ts'
 import { GROUPS_PER_ENDPOINT, MAX_GROUP, PLACE_WAIT_MS, POSTS_PER_ENDPOINT } from './limits.ts'
-import { createSlots } from './slots.ts'
 
 const HEARTBEAT_MS = 5_000
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
+import { createSlots } from '../slots.ts'
 import { type ApplyParts, applyChecks } from './apply-checks.ts'
 import { beginCheck, type Domain, findDomainById } from './domains.ts'
 import type { Verifier } from './verify.ts'
@@ -45,7 +46,7 @@ interface Claimed extends Record<string, unknown> {
 export function createVerification(parts: ApplyParts & { verifier: Verifier }): Verification {
   const { db, verifier } = parts
   const running = new Map<string, Promise<void>>()
-  const places = createPlaces(AT_ONCE, MAX_WAITING)
+  const places = createSlots({ perKey: AT_ONCE, maxWaiting: MAX_WAITING })
 
   async function verify(domainId: string, { signal, changed }: Partial<DueRun> = {}) {
     const domain = signal?.aborted ? undefined : await findDomainById(db, domainId)
@@ -58,7 +59,7 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
   }
 
   async function verifyInTurn(domainId: string): Promise<void> {
-    const free = await places.take()
+    const free = await places.take('')
     try {
       if (free && (await beginCheck(db, domainId))) await verify(domainId)
     } finally {
@@ -120,22 +121,4 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
 /** The accounts that have as many checks in progress as they may. */
 function busyOf(accounts: string[]): string[] {
   return accounts.filter((account) => accounts.filter((each) => each === account).length >= DUE_OF_ACCOUNT)
-}
-
-/** So many at once. The others wait for their turn, unless there are too many: those get no place. */
-function createPlaces(free: number, maxWaiting: number) {
-  const waiting: (() => void)[] = []
-  const leave = () => {
-    const next = waiting.shift()
-    if (next) next()
-    else free++
-  }
-  return {
-    async take(): Promise<(() => void) | undefined> {
-      if (free > 0) free--
-      else if (waiting.length >= maxWaiting) return undefined
-      else await new Promise<void>((turn) => waiting.push(turn))
-      return leave
-    },
-  }
 }

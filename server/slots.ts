@@ -1,9 +1,9 @@
 export interface Slots {
   /**
    * Waits for a slot of this key and takes it; what it gives frees it again. Undefined when the signal came first, or as many wait as
-   * there are slots.
+   * may.
    */
-  take(key: string, signal: AbortSignal): Promise<(() => void) | undefined>
+  take(key: string, signal?: AbortSignal): Promise<(() => void) | undefined>
 }
 
 interface Taken {
@@ -24,7 +24,7 @@ export function createSlots({ perKey, maxWaiting }: { perKey: number; maxWaiting
 
   return {
     async take(key, signal) {
-      if (signal.aborted) return undefined
+      if (signal?.aborted) return undefined
       const taken = keys.get(key) ?? { count: 0, waiting: new Set() }
       keys.set(key, taken)
       if (taken.count < perKey) taken.count++
@@ -35,16 +35,16 @@ export function createSlots({ perKey, maxWaiting }: { perKey: number; maxWaiting
 }
 
 /** True when a slot was handed on, false when the signal came first. */
-function turn({ waiting }: Taken, signal: AbortSignal): Promise<boolean> {
+function turn({ waiting }: Taken, signal?: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const settle = (hasTurn: boolean) => {
     waiting.delete(mine)
-    signal.removeEventListener('abort', giveUp)
+    signal?.removeEventListener('abort', giveUp)
     resolve(hasTurn)
   }
   const mine = () => settle(true)
   const giveUp = () => settle(false)
   waiting.add(mine)
-  signal.addEventListener('abort', giveUp)
+  signal?.addEventListener('abort', giveUp)
   return promise
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSlots } from '../../workflows/slots.ts'
+import { createSlots } from '../server/slots.ts'
 
 const never = new AbortController().signal
 
