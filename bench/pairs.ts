@@ -10,9 +10,9 @@ export interface Round {
   foreign: number
 }
 
-export interface Pair<Ours extends Round = Round> {
+export interface Pair<Ours extends Round = Round, Theirs extends Round = Round> {
   ours: Ours
-  theirs: Round
+  theirs: Theirs
 }
 
 const ROUNDS = 5
@@ -37,14 +37,15 @@ export function roundOf({ seconds, cpu, foreign }: Measured<unknown>, messages: 
  * Rounds of both sides in turns, because the same machine is a third faster or slower an hour later: only what is measured
  * side by side can be compared. Whoever comes second finds a warmer machine, so the order changes too.
  */
-export async function playPairs<Ours extends Round>(
+export async function playPairs<Ours extends Round, Theirs extends Round>(
   ours: () => Promise<Ours>,
-  theirs: () => Promise<Round>,
+  theirs: () => Promise<Theirs>,
   peer = 'Postfix',
-): Promise<Pair<Ours>[]> {
-  const pairs: Pair<Ours>[] = []
+  rounds = ROUNDS,
+): Promise<Pair<Ours, Theirs>[]> {
+  const pairs: Pair<Ours, Theirs>[] = []
   const undisturbed = () => pairs.filter((pair) => pair.ours.foreign <= FOREIGN && pair.theirs.foreign <= FOREIGN)
-  while (pairs.length < ROUNDS || (undisturbed().length < ROUNDS && pairs.length < ROUNDS + REPEATS)) {
+  while (pairs.length < rounds || (undisturbed().length < rounds && pairs.length < rounds + REPEATS)) {
     await calm(PATIENCE_MS)
     const first = pairs.length % 2 === 0 ? undefined : await ours()
     const other = await theirs()

@@ -28,6 +28,7 @@ import { createGuard } from './egress/guard.ts'
 import { createHttpsGet } from './egress/https-get.ts'
 import { lookupWith } from './egress/lookup.ts'
 import { LEFT_TO_TEMPORAL } from './events/dispatches.ts'
+import { startFirstAttempts } from './first-attempts.ts'
 import { createApp } from './http/app.ts'
 import { listen } from './http/listen.ts'
 import { addresseesOf } from './inbound/addressee.ts'
@@ -57,9 +58,6 @@ import { matchingFormOf } from './smtp/address.ts'
 import { createEngine } from './smtp/engine.ts'
 import { createResolver } from './smtp/resolver.ts'
 import { createStsPolicies } from './smtp/sts-policies.ts'
-import { attemptLog } from './webhooks/attempt-log.ts'
-import { createDeliveries } from './webhooks/deliver-once.ts'
-import { createDispatcher } from './webhooks/dispatcher.ts'
 import { createPost } from './webhooks/post.ts'
 
 // `npm run api`: configuration -> database -> engine -> services -> listen -> drain.
@@ -113,7 +111,7 @@ async function serve(config: Config): Promise<void> {
         'a verdict came after its caller was told in_doubt',
       ),
   })
-  const { webhookAllowSubnets, webhookProxy, webhookSchedule, webhookFirstAttempt } = config
+  const { webhookAllowSubnets, webhookProxy } = config
   if (webhookAllowSubnets.length > 0) {
     log.warn(
       { subnets: webhookAllowSubnets },
@@ -125,12 +123,7 @@ async function serve(config: Config): Promise<void> {
     lookup,
     proxy: webhookProxy,
   })
-  const dispatcher = createDispatcher({
-    db,
-    ...createDeliveries({ db, clock, sealer, post: webhooks.post, report: attemptLog(log) }),
-    nextDelayMs: webhookSchedule[1],
-    failed: (error) => log.error({ err: error }, 'the first attempt of a webhook is left to Temporal'),
-  })
+  const firstAttempts = config.webhookFirstAttempt === 'inline' ? await startFirstAttempts(config) : undefined
   const temporal = createTemporal(config)
   const { workflows } = temporal
 
@@ -139,7 +132,7 @@ async function serve(config: Config): Promise<void> {
     db,
     clock,
     engine,
-    firstAttempts: webhookFirstAttempt === 'inline' ? dispatcher : LEFT_TO_TEMPORAL,
+    firstAttempts: firstAttempts ?? LEFT_TO_TEMPORAL,
     senderDomains: createSenderDomains({ db, sealer }),
     simulated: simulator.route,
     hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
@@ -254,7 +247,7 @@ async function serve(config: Config): Promise<void> {
     stopping.abort()
     await Promise.all([listener.close({ timeoutMs: config.drainMs }), bounces?.close()])
     await Promise.all([idempotency.idle(), batchKeys.idle()])
-    await dispatcher.drain()
+    await firstAttempts?.drain()
     sweeper.stop()
     partitions.stop()
     upkeep.stop()

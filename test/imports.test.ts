@@ -7,13 +7,13 @@ const everything = /./
 // The limits of tiers, warm-up and breaker are one table of data, for whoever applies a limit or tells it.
 const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^gen\//, /^gen\//],
-  [/^server\/egress\//, /^server\/egress\//],
+  [/^server\/egress\//, /^server\/(egress\/|remember\.ts$)/],
   [/^server\/smtp\//, /^server\/smtp\//],
   [/^server\/config/, /^server\/(config|limits)|^workflows\/retry-schedule\.ts$/],
-  [/^server\/(errors|caller|log|limits|slots)\.ts$/, /^gen\//],
+  [/^server\/(errors|caller|log|limits|slots|remember)\.ts$/, /^gen\//],
   [/^server\/db\//, /^(gen|server\/db)\//],
   [/^server\/(events|access|reputation)\//, /^(gen|server\/(db|egress))\/|^server\/(errors|caller|limits)\.ts$/],
-  [/^server\/webhooks\//, /^(gen|server\/(db|egress|events))\/|^server\/errors\.ts$/],
+  [/^server\/webhooks\//, /^(gen|server\/(db|egress|events))\/|^server\/(errors|remember)\.ts$/],
   [/^server\/domains\//, /^(gen|server\/(db|egress|smtp))\/|^server\/(errors|slots)\.ts$/],
   [/^server\/inbound\//, /^(gen|server\/(db|egress|smtp|reputation))\/|^server\/(errors|domains\/return-path)\.ts$/],
   [/^server\/sending\//, /^(gen|server\/(db|smtp|domains|events|reputation))\/|^server\/(errors|limits)\.ts$/],
@@ -30,7 +30,8 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^workflows\//, /^workflows\//],
   // The operator's command line composes what it runs.
   [/^server\/cli\//, everything],
-  [/^server\/main\.ts$/, everything],
+  [/^server\/first-attempts\.ts$/, /^server\/(config\.ts|events\/|webhooks\/)/],
+  [/^server\/(main|first-attempts-thread)\.ts$/, everything],
   [/^dev\//, everything],
 ]
 

@@ -54,6 +54,8 @@ export async function startReceiver(): Promise<Receiver> {
   }
 }
 
+type Arrived = Omit<Arrival, 'eventId' | 'messageId'> & { body: string }
+
 /** Some of those who post open a connection for every event. */
 const BACKLOG = 4_096
 const END_OF_HEAD = '\r\n\r\n'
@@ -61,12 +63,13 @@ const END_OF_HEAD = '\r\n\r\n'
 function serve(): void {
   const behaviours = new Map<string, Behaviour>()
   const seen = new Map<string, Set<string>>()
-  let arrivals: Arrival[] = []
+  let arrivals: Arrived[] = []
 
-  function statusFor(endpoint: string, eventId: string): number {
+  function statusFor(endpoint: string, body: string): number {
     const { status = 200, hangs, failsFirst } = behaviours.get(endpoint) ?? {}
     if (hangs) return 0
     if (failsFirst === undefined) return status
+    const { event_id: eventId } = JSON.parse(body)
     const events = seen.get(endpoint) ?? new Set()
     seen.set(endpoint, events)
     const isNew = !events.has(eventId)
@@ -77,9 +80,8 @@ function serve(): void {
   function answer(head: string, body: string): string {
     const atMs = machineMs()
     const endpoint = head.slice(head.indexOf('/') + 1, head.indexOf(' HTTP/1.1'))
-    const { event_id: eventId, message_id: messageId } = JSON.parse(body)
-    const status = statusFor(endpoint, eventId)
-    arrivals.push({ endpoint, eventId, messageId, atMs, status })
+    const status = statusFor(endpoint, body)
+    arrivals.push({ endpoint, body, atMs, status })
     return status === 0 ? '' : `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Length: 2${END_OF_HEAD}ok`
   }
 
@@ -113,9 +115,15 @@ function serve(): void {
       if (!('take' in question) || !question.take) return told
       const taken = arrivals
       arrivals = []
-      return { ...told, arrivals: taken }
+      return { ...told, arrivals: taken.map(readBody) }
     })
   })
+}
+
+/** Bodies are read when somebody asks: while they arrive, others need the processors. */
+function readBody({ body, ...arrived }: Arrived): Arrival {
+  const { event_id: eventId, message_id: messageId } = JSON.parse(body)
+  return { ...arrived, eventId, messageId }
 }
 
 if (import.meta.main) serve()

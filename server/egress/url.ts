@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { remember } from '../remember.ts'
 import { createGuard, type Guard, withinSubnets } from './guard.ts'
 
 /** Where a URL leads, as far as its text says. */
@@ -78,10 +79,11 @@ export function createUrlGuard({ allowSubnets }: { allowSubnets: readonly string
       const vetted = vet(url)
       return typeof vetted === 'string' ? vetted : undefined
     },
-    destinationOf(url) {
+    // Of what is posted to: its text says the same at every POST. Where its name leads is another question.
+    destinationOf: remember((url) => {
       const vetted = vet(url)
       return typeof vetted === 'string' ? undefined : vetted
-    },
+    }),
   }
 }
 

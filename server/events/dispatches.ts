@@ -7,15 +7,16 @@ import type { DeliveryEvent } from './payload.ts'
 export interface TargetRow {
   accountId: string
   url: string
-  secret: Buffer
-  /** null when its time is over, or there is none. */
-  previousSecret: Buffer | null
+  /** Sealed, in base64. */
+  secret: string
+  /** Likewise; null when its time is over, or there is none. */
+  previousSecret: string | null
 }
 
 /** SQL of the columns of a TargetRow; `w` is the row of webhook_endpoints. */
 export const TARGET_COLUMNS = `
-  w.account_id as "accountId", w.url, w.secret,
-  case when w.previous_until > clock_timestamp() then w.previous_secret end as "previousSecret"`
+  w.account_id as "accountId", w.url, encode(w.secret, 'base64') as secret,
+  case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"`
 
 /** Who makes the first attempts of the events that this process stores. */
 export interface FirstAttempts {

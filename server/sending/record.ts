@@ -146,21 +146,27 @@ function endStep(db: Database, statement: string, { leaseMs, offer }: FirstAttem
     const ended = await db.$client.unsafe<EndedRow[]>(statement, [jsonArray(rows), shardOf(lane), leaseMs], {
       prepare: true,
     })
-    const byId = new Map(
-      ended.map(({ id, eventsAtMs, ...target }) => [
-        id,
-        { eventsAtMs, target: target.url === null ? undefined : target },
-      ]),
-    )
+    const byId = new Map(ended.map((row) => [row.id, row]))
+    const targets = targetsOf(ended)
     return rows.map((row) => {
       const stored = byId.get(row.claim.messageId)
-      if (stored?.target) for (const event of eventsOf(row, stored.eventsAtMs)) offer(event, stored.target)
+      if (stored && stored.url !== null) {
+        const target = targets.get(stored.accountId)!
+        for (const event of eventsOf(row, stored.eventsAtMs)) offer(event, target)
+      }
       return stored !== undefined
     })
   })
 }
 
 type EndedRow = { id: string; eventsAtMs: number } & (TargetRow | { url: null })
+
+/** Of each account one object for all its events: they go to another thread, where what is the same is copied once. */
+function targetsOf(ended: EndedRow[]): Map<string, TargetRow> {
+  const targets = new Map<string, TargetRow>()
+  for (const { id, eventsAtMs, ...target } of ended) if (target.url !== null) targets.set(target.accountId, target)
+  return targets
+}
 
 function eventsOf({ claim, outcomes, sandbox }: Ending, createdAtMs: number): DeliveryEvent[] {
   const { messageId, accountId } = claim

@@ -5,7 +5,7 @@ import type { DeliveryEvent } from '../events/payload.ts'
 import type { createDeliveries } from './deliver-once.ts'
 
 /** How long the first attempt of an event belongs to the process that stored it. */
-const LEASE_MS = 30_000
+export const LEASE_MS = 30_000
 /** What has waited so long would not be made within the lease. */
 const STALE_MS = 12_000
 /** So long the endpoint that the commit found is the endpoint of now; then it is read again. */
@@ -31,7 +31,6 @@ interface Lane {
 }
 
 export interface Dispatcher extends FirstAttempts {
-  leaseMs: number
   /** Takes no more, leaves what is queued to Temporal, and resolves when what was begun is written down. */
   drain(): Promise<void>
 }

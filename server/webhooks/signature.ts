@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { remember } from '../remember.ts'
 
 interface Signed {
   /** Exactly what is sent. */
@@ -52,26 +53,11 @@ export function newSecret(): string {
   return `${PREFIX}${randomBytes(32).toString('base64')}`
 }
 
-interface Keys {
-  own: KeyObject
-  standard: KeyObject
-}
-
-const KEPT = 1_000
-const kept = new Map<string, Keys>()
-
 /** Made once for a secret: that costs as much as a signature. */
-function keysOf(secret: string): Keys {
-  const known = kept.get(secret)
-  if (known) return known
-  const keys = {
-    own: createSecretKey(secret, 'utf8'),
-    standard: createSecretKey(secret.slice(PREFIX.length), 'base64'),
-  }
-  if (kept.size === KEPT) kept.clear()
-  kept.set(secret, keys)
-  return keys
-}
+const keysOf = remember((secret) => ({
+  own: createSecretKey(secret, 'utf8'),
+  standard: createSecretKey(secret.slice(PREFIX.length), 'base64'),
+}))
 
 function hmac(key: KeyObject, prefix: string, body: Buffer) {
   return createHmac('sha256', key).update(prefix).update(body)

@@ -13,13 +13,13 @@ const KEPT = 1_000
 export function targets(sealer: Sealer): (row: TargetRow) => Target {
   const opened = new Map<string, string>()
 
-  function open(sealed: Buffer, column: string, accountId: string): string {
-    const key = sealed.toString('latin1')
-    const known = opened.get(key)
+  function open(sealed: string, column: string, accountId: string): string {
+    const known = opened.get(sealed)
     if (known !== undefined) return known
-    const secret = sealer.open(sealed, { table: 'webhook_endpoints', column, id: accountId }).toString()
+    const place = { table: 'webhook_endpoints', column, id: accountId }
+    const secret = sealer.open(Buffer.from(sealed, 'base64'), place).toString()
     if (opened.size === KEPT) opened.clear()
-    opened.set(key, secret)
+    opened.set(sealed, secret)
     return secret
   }
 

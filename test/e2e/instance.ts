@@ -32,12 +32,16 @@ export async function startInstance(env: NodeJS.ProcessEnv = {}) {
   }
   const api = await startApiProcess(environment)
 
-  const post = (path: string, body: string, headers: Record<string, string> = {}) =>
-    fetch(api.url + path, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-      body,
-    })
+  const call =
+    (method: string) =>
+    (path: string, body: string, headers: Record<string, string> = {}) =>
+      fetch(api.url + path, {
+        method,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+        body,
+      })
+  const post = call('POST')
+  const put = call('PUT')
   const send = (change: object = {}, headers?: Record<string, string>) => {
     const email = {
       to: 'delivered@simulator.test',
@@ -54,5 +58,5 @@ export async function startInstance(env: NodeJS.ProcessEnv = {}) {
     await api.kill('SIGKILL')
     await database.drop()
   }
-  return { api, database, environment, account, key, keyId: apiKey.id, post, send, get, stop }
+  return { api, database, environment, account, key, keyId: apiKey.id, post, put, send, get, stop }
 }

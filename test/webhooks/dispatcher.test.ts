@@ -17,7 +17,7 @@ afterAll(() => database.drop())
 const target = {
   accountId: newId(Date.now()),
   url: 'http://127.0.0.1/',
-  secret: Buffer.from('sealed'),
+  secret: 'c2VhbGVk',
   previousSecret: null,
 }
 

@@ -1,0 +1,61 @@
+import { readlinkSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Config } from './config.ts'
+import { databaseClock } from './db/clock.ts'
+import { connect } from './db/connect.ts'
+import { createSealer } from './db/encryption.ts'
+import { lookupWith } from './egress/lookup.ts'
+import type { Told } from './first-attempts.ts'
+import { createLogger } from './log.ts'
+import { createResolver } from './smtp/resolver.ts'
+import { attemptLog } from './webhooks/attempt-log.ts'
+import { createDeliveries } from './webhooks/deliver-once.ts'
+import { createDispatcher } from './webhooks/dispatcher.ts'
+import { createPost } from './webhooks/post.ts'
+
+// The thread of first attempts: database -> what a POST needs -> dispatch -> drain. It is started by first-attempts.ts.
+
+giveWay()
+const config: Config = workerData
+const log = createLogger(config.logLevel)
+const db = connect(config.databaseUrl, { connections: 3 })
+const clock = await databaseClock(db)
+const { post, close } = createPost({
+  allowSubnets: config.webhookAllowSubnets,
+  lookup: lookupWith(createResolver({ servers: config.dnsServers })),
+  proxy: config.webhookProxy,
+})
+const { deliverFirst } = createDeliveries({
+  db,
+  clock,
+  sealer: createSealer(config.encryptionKeys),
+  post,
+  report: attemptLog(log),
+})
+const dispatcher = createDispatcher({
+  db,
+  deliverFirst,
+  nextDelayMs: config.webhookSchedule[1],
+  failed: (error) => log.error({ err: error }, 'the first attempt of a webhook is left to Temporal'),
+})
+
+parentPort!.on('message', (told: Told) => {
+  if (told === 'drain') void drain()
+  else for (const [event, target] of told) dispatcher.offer(event, target)
+})
+parentPort!.postMessage('ready')
+
+/** Sends come first: with full processors a thread that interrupts them costs them more than its own time. Linux knows a priority of threads. */
+function giveWay(): void {
+  if (process.platform !== 'linux') return
+  const id = readlinkSync('/proc/thread-self').split('/').at(-1)
+  setPriority(Number(id), constants.priority.PRIORITY_BELOW_NORMAL)
+}
+
+async function drain(): Promise<void> {
+  await dispatcher.drain()
+  clock.stop()
+  await Promise.all([close(), db.$client.end({ timeout: 5 })])
+  process.exit()
+}

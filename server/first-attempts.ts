@@ -1,0 +1,49 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import type { Config } from './config.ts'
+import type { FirstAttempts, TargetRow } from './events/dispatches.ts'
+import type { DeliveryEvent } from './events/payload.ts'
+import { LEASE_MS } from './webhooks/dispatcher.ts'
+
+/** What the thread of first attempts is told. */
+export type Told = [DeliveryEvent, TargetRow][] | 'drain'
+
+/**
+ * Events that come within this time of each other go over together: to wake the thread, its connections and their other ends for each
+ * one costs as much as half a POST. The first one waits for nobody.
+ */
+const TOGETHER_MS = 25
+
+/**
+ * First attempts, made in a thread of this process: sends wait for none of the work of a POST, and both processors are used. A fault
+ * that the thread does not catch ends the process.
+ */
+export async function startFirstAttempts(config: Config): Promise<FirstAttempts & { drain(): Promise<void> }> {
+  const thread = new Worker(new URL('./first-attempts-thread.ts', import.meta.url), { workerData: config })
+  const tell = (told: Told) => thread.postMessage(told)
+  await once(thread, 'message')
+  let toldMs = Number.NEGATIVE_INFINITY
+  let offers: [DeliveryEvent, TargetRow][] = []
+
+  function offer(event: DeliveryEvent, target: TargetRow): void {
+    if (offers.push([event, target]) > 1) return
+    const waitMs = toldMs + TOGETHER_MS - performance.now()
+    if (waitMs > 0) setTimeout(tellOffers, waitMs)
+    else queueMicrotask(tellOffers)
+  }
+
+  function tellOffers(): void {
+    toldMs = performance.now()
+    tell(offers)
+    offers = []
+  }
+
+  /** Resolves when what was begun is written down; the rest is left to Temporal. */
+  async function drain(): Promise<void> {
+    tellOffers()
+    tell('drain')
+    await once(thread, 'exit')
+  }
+
+  return { leaseMs: LEASE_MS, offer, drain }
+}
