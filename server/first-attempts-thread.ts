@@ -1,5 +1,5 @@
 import { readlinkSync } from 'node:fs'
-import { constants, setPriority } from 'node:os'
+import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Config } from './config.ts'
 import { databaseClock } from './db/clock.ts'
@@ -16,7 +16,11 @@ import { createPost } from './webhooks/post.ts'
 
 // The thread of first attempts: database -> what a POST needs -> dispatch -> drain. It is started by first-attempts.ts.
 
+/** Of nice(2): a third of what the other threads get when there is not enough for all. */
+const GIVES_WAY_BY = 5
+
 giveWay()
+
 const config: Config = workerData
 const log = createLogger(config.logLevel)
 const db = connect(config.databaseUrl, { connections: 3 })
@@ -44,13 +48,12 @@ parentPort!.on('message', (told: Told) => {
   if (told === 'drain') void drain()
   else for (const [event, target] of told) dispatcher.offer(event, target)
 })
-parentPort!.postMessage('ready')
 
-/** Sends come first: with full processors a thread that interrupts them costs them more than its own time. Linux knows a priority of threads. */
+/** Sends come first: a thread that interrupts them costs them more than its own time. Linux knows a priority of threads. */
 function giveWay(): void {
   if (process.platform !== 'linux') return
   const id = readlinkSync('/proc/thread-self').split('/').at(-1)
-  setPriority(Number(id), constants.priority.PRIORITY_BELOW_NORMAL)
+  setPriority(Number(id), GIVES_WAY_BY)
 }
 
 async function drain(): Promise<void> {

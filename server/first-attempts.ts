@@ -15,13 +15,12 @@ export type Told = [DeliveryEvent, TargetRow][] | 'drain'
 const TOGETHER_MS = 25
 
 /**
- * First attempts, made in a thread of this process: sends wait for none of the work of a POST, and both processors are used. A fault
- * that the thread does not catch ends the process.
+ * First attempts, made in a thread of this process: sends wait for none of the work of a POST, and both processors are used. What is
+ * offered while the thread starts waits for it. A fault that it does not catch ends the process.
  */
-export async function startFirstAttempts(config: Config): Promise<FirstAttempts & { drain(): Promise<void> }> {
+export function startFirstAttempts(config: Config): FirstAttempts & { drain(): Promise<void> } {
   const thread = new Worker(new URL('./first-attempts-thread.ts', import.meta.url), { workerData: config })
   const tell = (told: Told) => thread.postMessage(told)
-  await once(thread, 'message')
   let toldMs = Number.NEGATIVE_INFINITY
   let offers: [DeliveryEvent, TargetRow][] = []
 

@@ -123,7 +123,7 @@ async function serve(config: Config): Promise<void> {
     lookup,
     proxy: webhookProxy,
   })
-  const firstAttempts = config.webhookFirstAttempt === 'inline' ? await startFirstAttempts(config) : undefined
+  const firstAttempts = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config) : undefined
   const temporal = createTemporal(config)
   const { workflows } = temporal
 
