@@ -5,6 +5,8 @@ import type { Config } from './config.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
 import { createSealer } from './db/encryption.ts'
+import { databaseReadiness } from './db/readiness.ts'
+import { waitForDatabase } from './db/wait.ts'
 import { lookupWith } from './egress/lookup.ts'
 import type { Told } from './first-attempts.ts'
 import { createLogger } from './log.ts'
@@ -24,6 +26,7 @@ giveWay()
 const config: Config = workerData
 const log = createLogger(config.logLevel)
 const db = connect(config.databaseUrl, { connections: 3 })
+await waitForDatabase(databaseReadiness(db), (what) => log.warn(what))
 const clock = await databaseClock(db)
 const { post, close } = createPost({
   allowSubnets: config.webhookAllowSubnets,
@@ -39,6 +42,7 @@ const { deliverFirst } = createDeliveries({
 })
 const dispatcher = createDispatcher({
   db,
+  clock,
   deliverFirst,
   nextDelayMs: config.webhookSchedule[1],
   failed: (error) => log.error({ err: error }, 'the first attempt of a webhook is left to Temporal'),

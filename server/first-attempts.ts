@@ -10,7 +10,7 @@ export type Told = [DeliveryEvent, TargetRow][] | 'drain'
 
 /**
  * Events that come within this time of each other go over together: to wake the thread, its connections and their other ends for each
- * one costs as much as half a POST. The first one waits for nobody.
+ * one costs a quarter more than for thirty. The first one waits for nobody.
  */
 const TOGETHER_MS = 25
 

@@ -59,6 +59,7 @@ async function serve({ nextDelayMs, ...place }: Options): Promise<void> {
   const open = new Map<string, PromiseWithResolvers<void>>()
   const dispatcher = createDispatcher({
     db,
+    clock,
     nextDelayMs,
     async deliverFirst(event, nextDelayMs) {
       const made = await deliveries.deliverFirst(event, nextDelayMs)

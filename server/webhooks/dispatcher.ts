@@ -1,3 +1,4 @@
+import type { DatabaseClock } from '../db/clock.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import type { FirstAttempts, TargetRow } from '../events/dispatches.ts'
@@ -21,7 +22,6 @@ const MAX_LIMIT = 64
 interface Offered {
   event: DeliveryEvent
   target: TargetRow
-  atMs: number
 }
 
 interface Lane {
@@ -37,6 +37,7 @@ export interface Dispatcher extends FirstAttempts {
 
 export interface DispatcherParts {
   db: Database
+  clock: Pick<DatabaseClock, 'now'>
   deliverFirst: ReturnType<typeof createDeliveries>['deliverFirst']
   /** Until the second attempt; undefined when the schedule has one only. */
   nextDelayMs: number | undefined
@@ -48,7 +49,7 @@ export interface DispatcherParts {
  * Makes first attempts, in the process that stored the event, right after the commit. Bounded: what does not fit gives its lease up
  * and stays a row, which the hand-over loop finds. Accounts take turns.
  */
-export function createDispatcher({ db, deliverFirst, nextDelayMs, failed }: DispatcherParts): Dispatcher {
+export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, failed }: DispatcherParts): Dispatcher {
   const lanes = new Map<string, Lane>()
   /** Lanes with something to do and room to do it, in the order of their turns. */
   const ready = new Set<Lane>()
@@ -57,6 +58,8 @@ export function createDispatcher({ db, deliverFirst, nextDelayMs, failed }: Disp
   let inFlight = 0
   let isDraining = false
   const giveUp = giveUpStep(db)
+  /** Of the lease too, which began with the commit of the event: on its way here it may have waited. */
+  const ageOf = ({ createdAtMs }: DeliveryEvent) => clock.now() - createdAtMs
 
   function offer(event: DeliveryEvent, target: TargetRow): void {
     const lane = lanes.get(event.accountId) ?? newLane()
@@ -65,7 +68,7 @@ export function createDispatcher({ db, deliverFirst, nextDelayMs, failed }: Disp
       return
     }
     lanes.set(event.accountId, lane)
-    lane.queue.push({ event, target, atMs: performance.now() })
+    lane.queue.push({ event, target })
     queued++
     enter(lane)
     fill()
@@ -90,17 +93,17 @@ export function createDispatcher({ db, deliverFirst, nextDelayMs, failed }: Disp
   }
 
   function dropStale({ queue }: Lane): void {
-    while (queue.length > 0 && performance.now() - queue[0]!.atMs > STALE_MS) {
+    while (queue.length > 0 && ageOf(queue[0]!.event) > STALE_MS) {
       queued--
       leave(queue.shift()!.event)
     }
   }
 
-  async function attempt(lane: Lane, { event, target, atMs }: Offered): Promise<void> {
+  async function attempt(lane: Lane, { event, target }: Offered): Promise<void> {
     lane.inFlight++
     inFlight++
     try {
-      const made = await deliverFirst(event, nextDelayMs, performance.now() - atMs < FRESH_MS ? target : undefined)
+      const made = await deliverFirst(event, nextDelayMs, ageOf(event) < FRESH_MS ? target : undefined)
       if (made === undefined) return
       lane.limit = made.posted.outcome === 'acked' ? Math.min(lane.limit + 1, MAX_LIMIT) : Math.max(lane.limit >> 1, 1)
       track(made.ended.catch(failed))

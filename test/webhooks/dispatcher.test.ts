@@ -36,6 +36,7 @@ function dispatcherOver(attempt: (event: DeliveryEvent) => Promise<Made>) {
   const failures: unknown[] = []
   const dispatcher = createDispatcher({
     db: database.db,
+    clock: Date,
     nextDelayMs: 60_000,
     failed: (error) => failures.push(error),
     async deliverFirst(event) {
