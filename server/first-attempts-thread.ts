@@ -20,8 +20,10 @@ import { createPost } from './webhooks/post.ts'
 
 /** Of nice(2): a third of what the other threads get when there is not enough for all. */
 const GIVES_WAY_BY = 5
+/** Before that it reads and compiles, and on a full machine its first POSTs would take seconds. */
+const GIVES_WAY_AFTER_MS = 10_000
 
-giveWay()
+setTimeout(giveWay, GIVES_WAY_AFTER_MS)
 
 const config: Config = workerData
 const log = createLogger(config.logLevel)

@@ -216,9 +216,9 @@ test('the caller who leaves before the marker stops the send; one who leaves aft
   expect(world.exchanger.messages).toHaveLength(0)
   expect(await rows()).toEqual(before)
 
-  script(world, { dot: { after: 150, act: '250 2.0.0 queued' } })
+  script(world, { dot: { after: 800, act: '250 2.0.0 queued' } })
   const late = new AbortController()
-  setTimeout(() => late.abort(new Error('left')), 100)
+  setTimeout(() => late.abort(new Error('left')), 600)
   expect(await send({}, { signal: late.signal })).toMatchObject({ status: DeliveryStatus.DELIVERED })
 })
 
