@@ -4,19 +4,14 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Config } from './config.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
-import { createSealer } from './db/encryption.ts'
 import { databaseReadiness } from './db/readiness.ts'
 import { waitForDatabase } from './db/wait.ts'
-import { lookupWith } from './egress/lookup.ts'
+import { deliveriesOf } from './deliveries.ts'
 import type { Told } from './first-attempts.ts'
 import { createLogger } from './log.ts'
-import { createResolver } from './smtp/resolver.ts'
-import { attemptLog } from './webhooks/attempt-log.ts'
-import { createDeliveries } from './webhooks/deliver-once.ts'
 import { createDispatcher } from './webhooks/dispatcher.ts'
-import { createPost } from './webhooks/post.ts'
 
-// The thread of first attempts: database -> what a POST needs -> dispatch -> drain. It is started by first-attempts.ts.
+// The thread of first attempts: database -> deliveries -> dispatch -> drain. It is started by first-attempts.ts.
 
 /** Of nice(2): a third of what the other threads get when there is not enough for all. */
 const GIVES_WAY_BY = 5
@@ -30,18 +25,7 @@ const log = createLogger(config.logLevel)
 const db = connect(config.databaseUrl, { connections: 3 })
 await waitForDatabase(databaseReadiness(db), (what) => log.warn(what))
 const clock = await databaseClock(db)
-const { post, close } = createPost({
-  allowSubnets: config.webhookAllowSubnets,
-  lookup: lookupWith(createResolver({ servers: config.dnsServers })),
-  proxy: config.webhookProxy,
-})
-const { deliverFirst } = createDeliveries({
-  db,
-  clock,
-  sealer: createSealer(config.encryptionKeys),
-  post,
-  report: attemptLog(log),
-})
+const { deliverFirst, close } = deliveriesOf(config, { db, clock, log })
 const dispatcher = createDispatcher({
   db,
   clock,

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Config } from './config.ts'
-import type { FirstAttempts, TargetRow } from './events/dispatches.ts'
+import type { TargetRow } from './events/dispatches.ts'
 import type { DeliveryEvent } from './events/payload.ts'
-import { LEASE_MS } from './webhooks/dispatcher.ts'
+import { type Dispatcher, LEASE_MS } from './webhooks/dispatcher.ts'
 
 /** What the thread of first attempts is told. */
 export type Told = [DeliveryEvent, TargetRow][] | 'drain'
@@ -18,7 +18,7 @@ const TOGETHER_MS = 25
  * First attempts, made in a thread of this process: sends wait for none of the work of a POST, and both processors are used. What is
  * offered while the thread starts waits for it. A fault that it does not catch ends the process.
  */
-export function startFirstAttempts(config: Config): FirstAttempts & { drain(): Promise<void> } {
+export function startFirstAttempts(config: Config): Dispatcher {
   const thread = new Worker(new URL('./first-attempts-thread.ts', import.meta.url), { workerData: config })
   const tell = (told: Told) => thread.postMessage(told)
   let toldMs = Number.NEGATIVE_INFINITY
@@ -37,7 +37,6 @@ export function startFirstAttempts(config: Config): FirstAttempts & { drain(): P
     offers = []
   }
 
-  /** Resolves when what was begun is written down; the rest is left to Temporal. */
   async function drain(): Promise<void> {
     tellOffers()
     tell('drain')

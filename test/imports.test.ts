@@ -31,7 +31,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   // The operator's command line composes what it runs.
   [/^server\/cli\//, everything],
   [/^server\/first-attempts\.ts$/, /^server\/(config\.ts|events\/|webhooks\/)/],
-  [/^server\/(main|first-attempts-thread)\.ts$/, everything],
+  [/^server\/(main|deliveries|first-attempts-thread)\.ts$/, everything],
   [/^dev\//, everything],
 ]
 

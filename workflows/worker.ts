@@ -5,25 +5,20 @@ import { type Config, readConfig, reportFaults } from '../server/config.ts'
 import { databaseClock } from '../server/db/clock.ts'
 import { connect } from '../server/db/connect.ts'
 import { dropExpired } from '../server/db/drop-expired.ts'
-import { createSealer } from '../server/db/encryption.ts'
 import { every } from '../server/db/every.ts'
 import { showId } from '../server/db/ids.ts'
 import { databaseReadiness } from '../server/db/readiness.ts'
 import { waitForDatabase } from '../server/db/wait.ts'
+import { deliveriesOf } from '../server/deliveries.ts'
 import type { Domain } from '../server/domains/domains.ts'
 import { sendingHosts } from '../server/domains/records.ts'
 import { createVerification } from '../server/domains/verification.ts'
 import { createVerifier } from '../server/domains/verify.ts'
 import { createGuard } from '../server/egress/guard.ts'
-import { lookupWith } from '../server/egress/lookup.ts'
 import { createLogger } from '../server/log.ts'
-import { createResolver } from '../server/smtp/resolver.ts'
-import { attemptLog } from '../server/webhooks/attempt-log.ts'
-import { createDeliveries } from '../server/webhooks/deliver-once.ts'
 import { finishDispatches } from '../server/webhooks/end.ts'
 import { keepHandingOver } from '../server/webhooks/hand-over.ts'
 import { failingEndpoints } from '../server/webhooks/health.ts'
-import { createPost } from '../server/webhooks/post.ts'
 import { createActivities } from './activities.ts'
 import { lazyConnection } from './connection.ts'
 import { setUp } from './set-up.ts'
@@ -63,13 +58,7 @@ async function work(config: Config): Promise<void> {
   await waitForDatabase(databaseReadiness(db), (what) => log.warn(what))
   const clock = await databaseClock(db)
 
-  const webhooks = createPost({
-    allowSubnets: config.webhookAllowSubnets,
-    lookup: lookupWith(createResolver({ servers: config.dnsServers })),
-    proxy: config.webhookProxy,
-  })
-  const sealer = createSealer(config.encryptionKeys)
-  const deliveries = createDeliveries({ db, clock, sealer, post: webhooks.post, report: attemptLog(log) })
+  const deliveries = deliveriesOf(config, { db, clock, log })
   const hosts = sendingHosts(config)
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const verifier = createVerifier({ servers: config.dnsServers, mayDial, hosts })
@@ -143,7 +132,7 @@ async function work(config: Config): Promise<void> {
     telling.stop()
     await working
     clock.stop()
-    await Promise.all([webhooks.close(), connection.close(), db.$client.end({ timeout: 5 })])
+    await Promise.all([deliveries.close(), connection.close(), db.$client.end({ timeout: 5 })])
     log.info('drained')
     process.exit(0)
   }

@@ -1,0 +1,27 @@
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import type { DatabaseClock } from './db/clock.ts'
+import type { Database } from './db/connect.ts'
+import { createSealer } from './db/encryption.ts'
+import { lookupWith } from './egress/lookup.ts'
+import { createResolver } from './smtp/resolver.ts'
+import { attemptLog } from './webhooks/attempt-log.ts'
+import { createDeliveries } from './webhooks/deliver-once.ts'
+import { createPost } from './webhooks/post.ts'
+
+interface Parts {
+  db: Database
+  clock: DatabaseClock
+  log: Logger
+}
+
+/** Attempts of webhooks with connections of their own, for whoever makes them: the thread of first attempts, and the worker. */
+export function deliveriesOf(config: Config, { db, clock, log }: Parts) {
+  const { post, close } = createPost({
+    allowSubnets: config.webhookAllowSubnets,
+    lookup: lookupWith(createResolver({ servers: config.dnsServers })),
+    proxy: config.webhookProxy,
+  })
+  const sealer = createSealer(config.encryptionKeys)
+  return { ...createDeliveries({ db, clock, sealer, post, report: attemptLog(log) }), close }
+}
