@@ -25,7 +25,7 @@ import { endLeases, openRows, takeSnapshot } from './snapshot.ts'
 
 export type World = Awaited<ReturnType<typeof startWorld>>
 
-interface WorldOptions {
+export interface WorldOptions {
   /** The domains that take mail, and how their servers behave. */
   mail?: Record<string, Script>
   env?: NodeJS.ProcessEnv
