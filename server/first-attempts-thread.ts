@@ -4,7 +4,6 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Config } from './config.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
-import { databaseReadiness } from './db/readiness.ts'
 import { waitForDatabase } from './db/wait.ts'
 import { deliveriesOf } from './deliveries.ts'
 import type { Told } from './first-attempts.ts'
@@ -23,7 +22,7 @@ setTimeout(giveWay, GIVES_WAY_AFTER_MS)
 const config: Config = workerData
 const log = createLogger(config.logLevel)
 const db = connect(config.databaseUrl, { connections: 3 })
-await waitForDatabase(databaseReadiness(db), (what) => log.warn(what))
+await waitForDatabase(db, (what) => log.warn(what))
 const clock = await databaseClock(db)
 const { deliverFirst, close } = deliveriesOf(config, { db, clock, log })
 const dispatcher = createDispatcher({

@@ -78,7 +78,7 @@ try {
 async function serve(config: Config): Promise<void> {
   const db = connect(config.databaseUrl, { connections: 10 })
   const ready = databaseReadiness(db)
-  await waitForDatabase(ready, (what) => log.warn(what))
+  await waitForDatabase(db, (what) => log.warn(what))
   const clock = await databaseClock(db)
   await makePartitions(db)
   const sealer = createSealer(config.encryptionKeys)

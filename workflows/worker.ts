@@ -7,7 +7,6 @@ import { connect } from '../server/db/connect.ts'
 import { dropExpired } from '../server/db/drop-expired.ts'
 import { every } from '../server/db/every.ts'
 import { showId } from '../server/db/ids.ts'
-import { databaseReadiness } from '../server/db/readiness.ts'
 import { waitForDatabase } from '../server/db/wait.ts'
 import { deliveriesOf } from '../server/deliveries.ts'
 import type { Domain } from '../server/domains/domains.ts'
@@ -55,7 +54,7 @@ async function work(config: Config): Promise<void> {
   if (!temporal) throw new Error('TEMPORAL_ADDRESS is not set: without Temporal a worker has nothing to do.')
   logLikeUs()
   const db = connect(config.databaseUrl, { connections: 10 })
-  await waitForDatabase(databaseReadiness(db), (what) => log.warn(what))
+  await waitForDatabase(db, (what) => log.warn(what))
   const clock = await databaseClock(db)
 
   const deliveries = deliveriesOf(config, { db, clock, log })

@@ -13,12 +13,14 @@ const KEEP_MS = 1_000
 export function databaseReadiness(db: Database): () => Promise<Readiness> {
   let asked: { at: number; answer: Promise<Readiness> } | undefined
   return () => {
-    if (!asked || performance.now() - asked.at > KEEP_MS) asked = { at: performance.now(), answer: inTime(ask(db)) }
+    if (!asked || performance.now() - asked.at > KEEP_MS)
+      asked = { at: performance.now(), answer: inTime(checkDatabase(db)) }
     return asked.answer
   }
 }
 
-async function ask(db: Database): Promise<Readiness> {
+/** Writes to the database once. Rejects with the error of the driver. */
+export async function checkDatabase(db: Database): Promise<Readiness> {
   const migrations = (await migrationsApplied(db)) ? 'ok' : 'pending'
   if (migrations === 'pending') return { database: 'ok', migrations }
   await db.$client`

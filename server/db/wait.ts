@@ -1,21 +1,42 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Readiness } from './readiness.ts'
+import type { Database } from './connect.ts'
+import { type DatabaseFault, databaseFault } from './database-fault.ts'
+import { inTime } from './in-time.ts'
+import { checkDatabase } from './readiness.ts'
 
 const WAIT_MS = 30_000
+const ANSWER_WITHIN_MS = 5_000
+const PAUSE_MS = 500
 
-/** Waits for a database that is up and migrated: processes of one deployment start in any order. Throws, with what is missing, after 30 s. */
-export async function waitForDatabase(ready: () => Promise<Readiness>, report: (what: string) => void): Promise<void> {
+const LACKS_MIGRATIONS: DatabaseFault = {
+  what: 'The database lacks migrations of this version.',
+  wayOut: 'Apply them: npm run migrate',
+  canPass: true,
+}
+
+/**
+ * Waits until the database is up, takes writes and is migrated, because the processes of one deployment start in any order. Throws,
+ * with the cause and the way out, after 30 s, and at once for a fault that cannot pass by itself, such as a wrong password.
+ */
+export async function waitForDatabase(db: Database, report: (what: string) => void): Promise<void> {
   const giveUpAt = performance.now() + WAIT_MS
-  for (let told = ''; ; await sleep(500)) {
-    const missing = whatIsMissing(await ready())
-    if (!missing) return
-    if (performance.now() > giveUpAt) throw new Error(missing)
-    if (missing !== told) report(`${missing} Waiting.`)
-    told = missing
+  for (let reported = ''; ; await sleep(PAUSE_MS)) {
+    const fault = await startFault(db)
+    if (!fault) return
+    const words = `${fault.what} ${fault.wayOut}`
+    if (!fault.canPass || performance.now() > giveUpAt) throw new Error(words)
+    if (words !== reported) report(`${words} Waiting.`)
+    reported = words
   }
 }
 
-function whatIsMissing({ database, migrations }: Readiness): string | undefined {
-  if (database === 'failing') return 'The database of DATABASE_URL does not answer.'
-  return migrations === 'pending' ? 'The database lacks migrations. Run `npm run migrate`.' : undefined
+async function startFault(db: Database): Promise<DatabaseFault | undefined> {
+  try {
+    const { migrations } = await inTime(checkDatabase(db), ANSWER_WITHIN_MS)
+    return migrations === 'ok' ? undefined : LACKS_MIGRATIONS
+  } catch (error) {
+    return (
+      databaseFault(error) ?? { what: `The database fails: ${(error as Error).message}.`, wayOut: '', canPass: true }
+    )
+  }
 }

@@ -162,7 +162,9 @@ test('a database that cannot be reached ends with 69, and its password is not to
   expect(await verdict(['accounts', 'list'], { DATABASE_URL })).toMatchObject({
     code: 69,
     stdout: '',
-    stderr: 'The database cannot be reached: connect ECONNREFUSED 127.0.0.1:1\n',
+    stderr:
+      'The database cannot be used: connect ECONNREFUSED 127.0.0.1:1.\n' +
+      'Check that PostgreSQL runs, and the host and port in DATABASE_URL.\n',
   })
 })
 
@@ -173,8 +175,7 @@ test('a database that nobody named and that is not there is that of npm start', 
   expect({ code, stderr }).toEqual({
     code: 69,
     stderr:
-      'The database cannot be reached: connect ECONNREFUSED 127.0.0.1:1\n' +
-      'It is the one that npm start runs here. Is npm start running?\n',
+      'The database cannot be used: connect ECONNREFUSED 127.0.0.1:1.\nnpm start runs it here. Is npm start running?\n',
   })
 })
 
