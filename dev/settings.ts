@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { access, constants, mkdir } from 'node:fs/promises'
+import { access, chmod, constants, mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { type Config, readConfig, reportFaults } from '../server/config.ts'
@@ -41,11 +41,18 @@ export async function portIsFree(name: string, host: string, port: number): Prom
   await new Promise((closed) => server.close(closed))
 }
 
-/** The folder that DATA_DIR names, made when it is not there. */
+/**
+ * Creates the folder that DATA_DIR names when it does not exist. No other user can list it or write to it. Root's PostgreSQL runs as
+ * another user, who has to pass through it.
+ */
 export async function makeDataDir(path: string): Promise<void> {
-  await mkdir(path, { recursive: true }).catch((cause) => {
-    throw new Problem(`DATA_DIR must name a folder, or one that can be made: ${path} (${cause.code}).`, { cause })
-  })
+  try {
+    const created = await mkdir(path, { recursive: true })
+    if (created !== undefined) await chmod(path, process.getuid?.() === 0 ? 0o711 : 0o700)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new Problem(`DATA_DIR must name a folder, or one that can be created: ${path} (${code}).`, { cause })
+  }
 }
 
 /** Asked before anything is started: nothing else would be written to that folder before everything runs. */

@@ -19,6 +19,9 @@ import { welcome } from './welcome.ts'
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 
+// Keys, messages and logs are for their owner alone: nothing that a part of this writes can be read by another user.
+process.umask(0o077)
+
 try {
   await start()
 } catch (error) {

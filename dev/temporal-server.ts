@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { open } from 'node:fs/promises'
+import { chmod, open } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TypedSearchAttributes } from '@temporalio/common'
 import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts'
@@ -46,6 +46,7 @@ const DYNAMIC_CONFIG = {
 export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
   // To end in good order takes it a second, and changes nothing: what it has stored survives this as well.
   const [word, ...words] = keeping([options.program, ...serverArguments(options)], { signal: 'KILL' })
+  if (options.dbFile) await chmod(options.dbFile, 0o600).catch(ignoreMissing)
   const log = await open(options.logFile, 'w', 0o600)
   const keeper = spawn(word!, words, { detached: true, stdio: ['pipe', log.fd, log.fd] })
   await log.close()
@@ -58,6 +59,11 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
     gone,
     stop: () => stopKept(keeper, STOPS_WITHIN_MS),
   }
+}
+
+/** A database that an earlier version left readable for everybody becomes private; the first start has none yet. */
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
 }
 
 function serverArguments({ port, uiPort, dbFile }: TemporalServerOptions): string[] {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -49,6 +49,13 @@ test('the ready file has the addresses, the keys and the process to stop, for it
   expect(program.stdout()).toContain(ready.temporal_ui_url)
   expect(program.stdout()).toContain(ready.keys.live)
   expect(program.stdout()).toContain(ready.keys.test)
+})
+
+test('no other user can read anything in DATA_DIR, the database of Temporal included', async () => {
+  await npm.serving()
+  await expect.poll(() => readdir(npm.dataDir), { timeout: 30_000 }).toContain('temporal.db')
+  const paths = [npm.dataDir, ...(await readdir(npm.dataDir)).map((name) => join(npm.dataDir, name))]
+  for (const path of paths) expect({ path, open: (await stat(path)).mode & 0o066 }).toEqual({ path, open: 0 })
 })
 
 test('a second start has the keys and the messages of the first', async () => {
