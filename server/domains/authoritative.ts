@@ -1,8 +1,8 @@
 import { getServers } from 'node:dns'
-import type { Answer, DecodedPacket } from 'dns-packet'
 import { getDomain } from 'tldts'
 import type { Guard } from '../egress/guard.ts'
-import { type DnsServer, queryDns, type RecordType } from '../smtp/dns-query.ts'
+import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from '../smtp/dns-message.ts'
+import { type DnsServer, queryDns } from '../smtp/dns-query.ts'
 import { createResolver, parseServer, RCODES } from '../smtp/resolver.ts'
 
 /** What DNS has at a name. `aliases` are the names that CNAMEs have led to, in their order. */
@@ -55,8 +55,8 @@ const MAX_NAME_SERVERS = 4
 const MAX_ASKED = 2
 const RESOLVER_TRIES = 2
 
-/** A name that can be asked for: macros of SPF, and the names that servers tell, can be any. */
-const NAME = /^(?=.{1,253}$)[!-\-/-~]{1,63}(\.[!-\-/-~]{1,63})*$/
+/** A name that can be asked for: macros of SPF, and the names that servers tell, can be any. One with escapes is none. */
+const NAME = /^(?=.{1,253}$)[!-\-/-[\]-~]{1,63}(\.[!-\-/-[\]-~]{1,63})*$/
 
 /**
  * Asks the servers in charge of a domain themselves, so that neither the memory of a resolver nor its lies count, and the resolver about
@@ -158,29 +158,30 @@ function zonesOf(domain: string): string[] {
   return labels.slice(0, Math.min(above + 1, MAX_ZONES)).map((_, i) => labels.slice(i).join('.'))
 }
 
-function read(response: DecodedPacket, name: string, type: RecordType, isAuthority: boolean): One {
-  const rcode = ((response as { flags?: number }).flags ?? 0) & 0xf
+function read(response: DnsResponse, name: string, type: RecordType, isAuthority: boolean): One {
+  const { rcode, isAuthoritative, offersRecursion, answers } = response
   if (rcode !== 0 && rcode !== 3) return { kind: 'unanswered', cause: RCODES[rcode] ?? `RCODE ${rcode}` }
   // A server that is not in charge of the name has at best an old answer; a resolver that looks nothing up has none.
-  if (!response.flag_aa && (isAuthority || !response.flag_ra)) return { kind: 'unanswered', cause: 'not in charge' }
-  const owned = (response.answers ?? []).filter((record) => plain(record.name) === name)
+  if (!isAuthoritative && (isAuthority || !offersRecursion)) return { kind: 'unanswered', cause: 'not in charge' }
+  const owned = answers.filter((record) => record.name === name)
   const values = owned.flatMap((record) => (record.type === type ? [textOf(record)] : []))
   if (values.length > 0) return { kind: 'records', values }
-  const alias = owned.find((record) => record.type === 'CNAME')
-  return alias?.type === 'CNAME' ? { kind: 'alias', to: plain(alias.data) } : { kind: 'missing' }
+  const alias = aliasIn(owned)
+  return alias ? { kind: 'alias', to: alias.target } : { kind: 'missing' }
 }
 
-function textOf(record: Answer): string {
+function textOf(record: DnsRecord): string {
   switch (record.type) {
     case 'TXT':
-      return [record.data].flat().map(latin1).join('')
+      return record.text
     case 'MX':
-      return `${record.data.preference ?? 0} ${plain(record.data.exchange)}`
+      return `${record.preference} ${record.exchange}`
+    case 'A':
+    case 'AAAA':
+      return record.address
     default:
-      return plain(String('data' in record ? record.data : ''))
+      return record.target
   }
 }
 
 const plain = (name: string) => name.toLowerCase().replace(/\.$/, '')
-
-const latin1 = (text: Buffer | string) => (typeof text === 'string' ? text : text.toString('latin1'))

@@ -1,4 +1,4 @@
-import type { RecordType } from '../smtp/dns-query.ts'
+import type { RecordType } from '../smtp/dns-message.ts'
 import type { DomainDns, Found } from './authoritative.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
 

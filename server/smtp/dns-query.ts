@@ -1,31 +1,24 @@
-import { randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { connect, isIPv6 } from 'node:net'
-import { type DecodedPacket, decode, encode, RECURSION_DESIRED } from 'dns-packet'
+import { createQuery, type DnsQuery, type DnsResponse, type RecordType, readResponse } from './dns-message.ts'
 
 export interface DnsServer {
   address: string
   port: number
 }
 
-export type RecordType = 'MX' | 'A' | 'AAAA' | 'TXT' | 'NS' | 'CNAME' | 'PTR'
-
 export interface DnsFailure {
   failure: string
 }
 
-interface Query {
-  id: number
-  /** In random case, which a true answer repeats: a few more bits an attacker off the path has to guess. */
-  name: string
-  type: RecordType
-  bytes: Buffer
-}
+/** RFC 1035 4.1.1: what servers from before EDNS answer to a question with it (RFC 6891 7). */
+const WITHOUT_EDNS: readonly number[] = [1, 4]
+const MALFORMED: DnsFailure = { failure: 'malformed answer' }
 
 /**
- * One question to one server: over UDP, over TCP when the answer was truncated. What does not answer this very question
- * (id, name with its case, type) is ignored, so garbage ends like silence: `timeout` after `timeoutMs` in all. `recursion` asks the
- * server to look further than into its own zones.
+ * One question to one server: over UDP with room for 1,232 octets (EDNS, RFC 6891), once more without that when the server does not
+ * know it, over TCP when the answer was truncated. What does not answer this very question (id, name with its case, type) is ignored,
+ * so garbage ends like silence: `timeout` after `timeoutMs` in all. `recursion` asks the server to look further than into its own zones.
  */
 export async function queryDns(
   server: DnsServer,
@@ -33,26 +26,23 @@ export async function queryDns(
   type: RecordType,
   timeoutMs: number,
   { recursion = true }: { recursion?: boolean } = {},
-): Promise<DecodedPacket | DnsFailure> {
-  const query = createQuery(name, type, recursion ? RECURSION_DESIRED : 0)
+): Promise<DnsResponse | DnsFailure> {
   const deadline = AbortSignal.timeout(timeoutMs)
-  const answer = await overUdp(server, query, deadline)
-  return 'flag_tc' in answer && answer.flag_tc ? overTcp(server, query, deadline) : answer
+  const ask = async (edns: boolean) => {
+    const query = createQuery(name, type, { recursion, edns })
+    const answer = await overUdp(server, query, deadline)
+    return 'rcode' in answer && answer.isTruncated ? overTcp(server, query, deadline) : answer
+  }
+  const answer = await ask(true)
+  return 'rcode' in answer && WITHOUT_EDNS.includes(answer.rcode) ? ask(false) : answer
 }
 
-function createQuery(name: string, type: RecordType, flags: number): Query {
-  const random = randomBytes(2 + name.length)
-  const id = random.readUInt16BE(0)
-  const mixed = [...name].map((c, i) => (random[i + 2]! & 1 ? c.toUpperCase() : c.toLowerCase())).join('')
-  const bytes = encode({ type: 'query', id, flags, questions: [{ type, name: mixed }] })
-  return { id, name: mixed, type, bytes }
-}
-
-function overUdp(server: DnsServer, query: Query, deadline: AbortSignal): Promise<DecodedPacket | DnsFailure> {
+function overUdp(server: DnsServer, query: DnsQuery, deadline: AbortSignal): Promise<DnsResponse | DnsFailure> {
   return new Promise((resolve) => {
+    if (deadline.aborted) return resolve({ failure: 'timeout' })
     // Connected, so that the kernel drops what comes from elsewhere and a closed port is an error at once.
     const socket = createSocket(isIPv6(server.address) ? 'udp6' : 'udp4')
-    const end = (result: DecodedPacket | DnsFailure) => {
+    const end = (result: DnsResponse | DnsFailure) => {
       deadline.removeEventListener('abort', expire)
       socket.removeAllListeners().on('error', () => {})
       socket.close()
@@ -62,19 +52,19 @@ function overUdp(server: DnsServer, query: Query, deadline: AbortSignal): Promis
     deadline.addEventListener('abort', expire)
     socket.on('error', (error) => end({ failure: codeOf(error) }))
     socket.on('message', (message) => {
-      const packet = answerTo(query, message)
-      if (packet) end(packet)
+      const response = readResponse(message, query)
+      if (response) end(response === 'malformed' ? MALFORMED : response)
     })
     socket.on('connect', () => socket.send(query.bytes))
     socket.connect(server.port, server.address)
   })
 }
 
-function overTcp(server: DnsServer, query: Query, deadline: AbortSignal): Promise<DecodedPacket | DnsFailure> {
+function overTcp(server: DnsServer, query: DnsQuery, deadline: AbortSignal): Promise<DnsResponse | DnsFailure> {
   return new Promise((resolve) => {
     let received = Buffer.alloc(0)
     const socket = connect({ host: server.address, port: server.port })
-    const end = (result: DecodedPacket | DnsFailure) => {
+    const end = (result: DnsResponse | DnsFailure) => {
       deadline.removeEventListener('abort', expire)
       socket.removeAllListeners().on('error', () => {})
       socket.destroy()
@@ -90,7 +80,10 @@ function overTcp(server: DnsServer, query: Query, deadline: AbortSignal): Promis
       received = Buffer.concat([received, chunk])
       const length = received.length < 2 ? Number.POSITIVE_INFINITY : received.readUInt16BE(0)
       if (received.length < 2 + length) return
-      end(answerTo(query, received.subarray(2, 2 + length)) ?? { failure: 'garbage over TCP' })
+      const response = readResponse(received.subarray(2, 2 + length), query)
+      if (response === 'malformed') end(MALFORMED)
+      // Nothing is longer than what TCP carries.
+      else end(response && !response.isTruncated ? response : { failure: 'garbage over TCP' })
     })
   })
 }
@@ -100,23 +93,6 @@ function withLength(message: Buffer): Buffer {
   const length = Buffer.alloc(2)
   length.writeUInt16BE(message.length)
   return Buffer.concat([length, message])
-}
-
-function answerTo(query: Query, message: Buffer): DecodedPacket | undefined {
-  let packet: DecodedPacket
-  try {
-    packet = decode(message)
-  } catch {
-    return undefined
-  }
-  const [question, ...more] = packet.questions ?? []
-  const matches =
-    packet.type === 'response' &&
-    packet.id === query.id &&
-    more.length === 0 &&
-    question?.name === query.name &&
-    question.type === query.type
-  return matches ? packet : undefined
 }
 
 function codeOf(error: Error): string {

@@ -1,10 +1,10 @@
 import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
-import type { Answer as DnsRecord } from 'dns-packet'
-import { type DnsServer, queryDns, type RecordType } from './dns-query.ts'
+import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './dns-message.ts'
+import { type DnsServer, queryDns } from './dns-query.ts'
 
 export interface Exchange {
-  /** Lower case, without the final dot; empty for the root, as in a null MX. */
+  /** As in `DnsRecord`: empty for the root, as in a null MX. */
   name: string
   preference: number
 }
@@ -102,23 +102,19 @@ function failure(name: string, type: RecordType, cause: string): Answer<never> {
   return { kind: 'failure', cause: `DNS ${type} ${name}: ${cause}` }
 }
 
-interface Response {
-  flags?: number
-  flag_aa: boolean
-  flag_ra: boolean
-  answers?: DnsRecord[]
-}
-
 /** RFC 1035 4.1.1, those that say nothing about a name. */
 export const RCODES: Record<number, string> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' }
 
-function read(response: Response, name: string, type: RecordType): Answer<unknown> {
-  const rcode = (response.flags ?? 0) & 0xf
+function read(
+  { rcode, answers, isAuthoritative, offersRecursion }: DnsResponse,
+  name: string,
+  type: RecordType,
+): Answer<unknown> {
   if (rcode !== 0 && rcode !== 3) return failure(name, type, RCODES[rcode] ?? `RCODE ${rcode}`)
-  const found = rcode === 0 ? follow(response.answers ?? [], name, type) : undefined
-  if (found) return found.records.length > 0 ? found : failure(name, type, 'garbage')
+  const found = rcode === 0 ? follow(answers, name, type) : undefined
+  if (found) return found
   // A server that is neither in charge of the name nor looks it up for others has only referred us elsewhere.
-  if (!response.flag_aa && !response.flag_ra) return failure(name, type, 'no recursion')
+  if (!isAuthoritative && !offersRecursion) return failure(name, type, 'no recursion')
   return { kind: rcode === 3 ? 'nxdomain' : 'nodata' }
 }
 
@@ -127,14 +123,14 @@ function follow(answers: DnsRecord[], name: string, type: RecordType) {
   let owner = name
   let ttlS = MAX_TTL_S
   for (let hop = 0; hop <= MAX_CNAMES; hop++) {
-    const owned = answers.filter((record) => record.name.toLowerCase() === owner)
+    const owned = answers.filter((record) => record.name === owner)
     const records = owned.filter((record) => record.type === type)
     for (const record of records) ttlS = Math.min(ttlS, ttlOf(record))
     if (records.length > 0) return { kind: 'records' as const, records: valuesOf(records).slice(0, MAX_RECORDS), ttlS }
-    const alias = owned.find((record) => record.type === 'CNAME')
-    if (alias?.type !== 'CNAME') return undefined
+    const alias = aliasIn(owned)
+    if (!alias) return undefined
     ttlS = Math.min(ttlS, ttlOf(alias))
-    owner = alias.data.toLowerCase()
+    owner = alias.target
   }
 }
 
@@ -142,16 +138,12 @@ function valuesOf(records: DnsRecord[]): (Exchange | string)[] {
   const exchanges: Exchange[] = []
   const texts: string[] = []
   for (const record of records) {
-    if (record.type === 'MX') exchanges.push(exchangeOf(record.data.exchange, record.data.preference ?? 0))
-    else if ((record.type === 'A' || record.type === 'AAAA') && isIP(record.data) !== 0) texts.push(record.data)
-    else if (record.type === 'TXT') texts.push([record.data].flat().map(latin1).join(''))
+    if (record.type === 'MX') exchanges.push({ name: record.exchange, preference: record.preference })
+    else if (record.type === 'A' || record.type === 'AAAA') texts.push(record.address)
+    else if (record.type === 'TXT') texts.push(record.text)
   }
   exchanges.sort((a, b) => a.preference - b.preference || (a.name < b.name ? -1 : 1))
   return exchanges.length > 0 ? exchanges : texts
-}
-
-function latin1(text: Buffer | string): string {
-  return typeof text === 'string' ? text : text.toString('latin1')
 }
 
 function textLengthOf(answer: Answer<unknown>): number {
@@ -159,13 +151,8 @@ function textLengthOf(answer: Answer<unknown>): number {
   return answer.records.reduce<number>((sum, record) => sum + (typeof record === 'string' ? record.length : 0), 0)
 }
 
-function exchangeOf(name: string, preference: number): Exchange {
-  return { name: name.toLowerCase().replace(/\.$/, ''), preference }
-}
-
 /** RFC 2181 8: with the highest bit set it is zero. */
-function ttlOf(record: DnsRecord): number {
-  const ttlS = 'ttl' in record ? (record.ttl ?? 0) : 0
+function ttlOf({ ttlS }: { ttlS: number }): number {
   return ttlS > 0x7fffffff ? 0 : ttlS
 }
 

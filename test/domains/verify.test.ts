@@ -450,8 +450,9 @@ function spoil(query: Buffer, zone: Zone, changes: [number, number][]): Buffer {
   const { type, name } = questions![0]!
   const answers = (zone[`${type} ${name.toLowerCase()}`] ?? []) as Answer[]
   const reply = encode({ type: 'response', id, flags: RECURSION_AVAILABLE, questions, answers })
-  const rest = reply.length - query.length
-  for (const [at, byte] of changes) if (rest > 0) reply[query.length + (at % rest)] = byte
+  const behindQuestion = encode({ type: 'response', id, questions }).length
+  const rest = reply.length - behindQuestion
+  for (const [at, byte] of changes) if (rest > 0) reply[behindQuestion + (at % rest)] = byte
   return reply
 }
 

@@ -1,3 +1,4 @@
+import { decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
 import { afterAll, expect, test, vi } from 'vitest'
 import type { Lookup, Site } from '../../server/smtp/attempt.ts'
 import type { Policy } from '../../server/smtp/mta-sts.ts'
@@ -59,6 +60,14 @@ const records: Record<string, DnsAct> = {
   'AAAA broken.test': 'servfail',
 }
 
+/** Its data ends after the preference, and the next octet of the message is 0: the root, for who believes no length. */
+function cutOffMx(query: Buffer): Buffer {
+  const { id, questions } = decode(query)
+  const reply = encode({ type: 'response', id, flags: RECURSION_AVAILABLE, questions, answers: [mx(D, 0, '.')] })
+  reply.writeUInt16BE(2, reply.length - 5)
+  return reply
+}
+
 const CASES: [string, Record<string, DnsAct>, Lookup['kind']][] = [
   ['a domain that does not exist', { [`MX ${D}`]: 'nxdomain' }, 'no_mx_record'],
   ['no MX and no address', { [`* ${D}`]: 'nodata' }, 'no_mx_record'],
@@ -97,6 +106,7 @@ const CASES: [string, Record<string, DnsAct>, Lookup['kind']][] = [
   ['REFUSED for the MX', { [`MX ${D}`]: 'refused' }, 'our_fault'],
   ['silence for the MX', { [`MX ${D}`]: 'silence' }, 'our_fault'],
   ['garbage for the MX', { [`MX ${D}`]: 'garbage' }, 'our_fault'],
+  ['an MX record that is cut off before its name', { [`MX ${D}`]: { raw: cutOffMx } }, 'our_fault'],
   ['SERVFAIL for the implicit MX', { [`MX ${D}`]: 'nodata', [`* ${D}`]: 'servfail' }, 'our_fault'],
   ['SERVFAIL for every exchanger', { [`MX ${D}`]: [mx(D, 10, 'broken.test')] }, 'our_fault'],
   [

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net'
-import { decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
+import { decode, encode, type Packet, RECURSION_AVAILABLE } from 'dns-packet'
 import fc from 'fast-check'
 import { afterAll, expect, test, vi } from 'vitest'
 import { createResolver } from '../../server/smtp/resolver.ts'
@@ -205,6 +205,40 @@ test.concurrent.each(['silence', 'close'] as const)('%s over TCP is a failure in
   expect(performance.now() - startedAt).toBeLessThan(1_500)
 })
 
+test.concurrent('answers of up to 1,232 octets come over UDP (EDNS)', async () => {
+  const { dns, resolver } = await dnsWith({
+    'MX wide.test': { forge: (reply, query) => (sizeOf(query) === 1_232 ? [{ ...reply, answers: many }] : []) },
+  })
+  const many = Array.from({ length: 20 }, (_, i) => mx('wide.test', i, `exchanger-number-${i}.of.a.long.name.test`))
+  const answer = await resolver.mx('wide.test')
+  expect(answer).toMatchObject({ kind: 'records' })
+  expect((answer as { records: object[] }).records).toHaveLength(20)
+  expect(dns.queries).toEqual(['MX wide.test'])
+})
+
+/** The octets of UDP that a query says it takes. */
+function sizeOf({ additionals = [] }: Packet): number {
+  const [opt] = additionals
+  return opt?.type === 'OPT' ? (opt.udpPayloadSize ?? 0) : 512
+}
+
+test.concurrent.each([
+  ['FORMERR', 1, true],
+  ['FORMERR in a bare header', 1, false],
+  ['NOTIMP', 4, true],
+] as const)('a server that knows no EDNS and says %s is asked again without', async (_, rcode, repeatsQuestion) => {
+  const { dns, resolver } = await dnsWith({
+    'A old.test': {
+      forge: (reply, query) =>
+        query.additionals?.length
+          ? [{ ...reply, flags: RECURSION_AVAILABLE | rcode, questions: repeatsQuestion ? reply.questions : [] }]
+          : [{ ...reply, answers: [a('old.test', '192.0.2.1')] }],
+    },
+  })
+  expect(await resolver.a('old.test')).toMatchObject({ kind: 'records', records: ['192.0.2.1'] })
+  expect(dns.queries).toEqual(['A old.test', 'A old.test'])
+})
+
 test.concurrent('what does not answer the question asked is ignored, and the true answer still counts', async () => {
   const { resolver } = await dnsWith({
     'A example.test': {
@@ -286,7 +320,7 @@ function spoil(query: Buffer, changes: [number, number][]): Buffer {
   const { id, questions } = decode(query)
   const answers = [cname('example.test', 'b.test', 0), a('b.test', '192.0.2.1', 0), mx('b.test', 1, 'c.test', 0)]
   const reply = encode({ type: 'response', id, flags: RECURSION_AVAILABLE, questions, answers })
-  const behindQuestion = query.length
+  const behindQuestion = encode({ type: 'response', id, questions }).length
   for (const [at, byte] of changes) reply[behindQuestion + (at % (reply.length - behindQuestion))] = byte
   return reply
 }
