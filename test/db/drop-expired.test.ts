@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { dropExpired } from '../../server/db/drop-expired.ts'
 import { firstIdAt, newId } from '../../server/db/ids.ts'
-import { makePartitions } from '../../server/db/partitions.ts'
 import { HISTORY } from '../../server/db/schema.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
@@ -13,7 +12,6 @@ beforeAll(async () => {
   database = await testDatabase()
   const [row] = await database.db.$client`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`
   todayMs = Math.floor(row!.ms / DAY_MS) * DAY_MS
-  await makePartitions(database.db)
 })
 afterAll(() => database.drop())
 

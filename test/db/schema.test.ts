@@ -46,6 +46,7 @@ test('a migrated database has the indexes and checks of schema.ts and no others'
 
 test('the history tables are partitioned by the day, seven days ahead, without a default partition', async () => {
   const { makePartitions } = await import('../../server/db/partitions.ts')
+  for (const table of Object.keys(HISTORY)) await dropPartitions(table)
   // Processes that start together make them together.
   const others = [connect(database.url), connect(database.url)]
   await Promise.all([database.db, ...others].map(makePartitions))
@@ -62,3 +63,10 @@ test('the history tables are partitioned by the day, seven days ahead, without a
     expect(rows[1]!.name).toBe(`${table}_${today!.day}`)
   }
 })
+
+async function dropPartitions(table: string): Promise<void> {
+  const sql = database.db.$client
+  const partitions =
+    await sql`select inhrelid::regclass::text as name from pg_inherits where inhparent = ${table}::regclass`
+  for (const { name } of partitions) await sql.unsafe(`drop table ${name}`)
+}

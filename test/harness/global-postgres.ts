@@ -3,22 +3,30 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../../dev/postgres.ts'
+import { makeTemplate } from './template.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** A PostgreSQL on which the tests may create and drop databases. */
     postgresUrl: string
+    /** The name of a migrated database on that server. Copy it, and never connect to it: a database in use cannot be copied. */
+    templateDatabase: string
   }
 }
 
-/** One server for the whole suite: that of TEST_DATABASE_URL, otherwise an embedded one which is gone, with its files, when the suite ends. */
-export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+/** One server for the whole run: the server of TEST_DATABASE_URL, or an embedded one that goes with its files when the run ends. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env.TEST_DATABASE_URL
-  if (given) {
-    project.provide('postgresUrl', given)
-    return undefined
+  const server = given ? { url: given, stop: async () => {} } : await startEmbedded()
+  const template = await makeTemplate(server.url)
+  project.provide('postgresUrl', server.url)
+  project.provide('templateDatabase', template.name)
+  return async () => {
+    if (given) await template.drop()
+    await server.stop()
   }
-  const postgres = await startPostgres({ dataDir: await mkdtemp(join(tmpdir(), 'verdict-suite-')), temporary: true })
-  project.provide('postgresUrl', postgres.url)
-  return postgres.stop
+}
+
+async function startEmbedded() {
+  return startPostgres({ dataDir: await mkdtemp(join(tmpdir(), 'verdict-suite-')), temporary: true })
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { inject } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
-import { applyMigrations } from '../../server/db/migrations.ts'
+import { databaseAt } from './template.ts'
 
 export interface TestDatabase {
   url: string
@@ -10,18 +10,16 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** A migrated database of its own on the suite's Postgres (see global-postgres.ts). Drop it in `afterAll`. */
+/** A migrated database of its own, with partitions, on the run's Postgres (see global-postgres.ts). Drop it in `afterAll`. */
 export async function testDatabase(): Promise<TestDatabase> {
   const server = inject('postgresUrl')
   const name = `test_${randomBytes(6).toString('hex')}`
   const admin = postgres(server, { max: 1, onnotice: () => {} })
-  await admin.unsafe(`create database ${name}`)
-  const url = new URL(server)
-  url.pathname = `/${name}`
-  await applyMigrations(url.href)
-  const db = connect(url.href)
+  await admin.unsafe(`create database ${name} template ${inject('templateDatabase')}`)
+  const url = databaseAt(server, name)
+  const db = connect(url)
   return {
-    url: url.href,
+    url,
     db,
     drop: async () => {
       await db.$client.end({ timeout: 5 })

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { newId } from '../../server/db/ids.ts'
-import { makePartitions } from '../../server/db/partitions.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/events/dispatches.ts'
 import { type Claim, claimStep } from '../../server/sending/claim.ts'
 import { markerStep } from '../../server/sending/marker.ts'
@@ -21,7 +20,6 @@ let settle: ReturnType<typeof settleStep>
 
 beforeAll(async () => {
   database = await testDatabase()
-  await makePartitions(database.db)
   claim = claimStep(database.db)
   mark = markerStep(database.db)
   record = recordUntil(database.db, LEFT_TO_TEMPORAL)

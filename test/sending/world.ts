@@ -5,7 +5,6 @@ import { SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { databaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { makePartitions } from '../../server/db/partitions.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
@@ -34,7 +33,6 @@ export type World = Awaited<ReturnType<typeof startWorld>>
 export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
   const database = await testDatabase()
   const { db } = database
-  await makePartitions(db)
   const clock = await databaseClock(db)
   const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
   const account = await createAccount(db, clock, 'Test')

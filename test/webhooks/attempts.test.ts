@@ -4,7 +4,6 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, showId } from '../../server/db/ids.ts'
-import { makePartitions } from '../../server/db/partitions.ts'
 import { payloadOf } from '../../server/events/payload.ts'
 import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
@@ -26,7 +25,6 @@ let deliveries: ReturnType<typeof createDeliveries>
 
 beforeAll(async () => {
   database = await testDatabase()
-  await makePartitions(database.db)
   clock = await databaseClock(database.db)
   receiver = await startReceiver()
   deliveries = createDeliveries({ db: database.db, clock, sealer, post })

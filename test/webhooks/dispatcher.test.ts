@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { newId } from '../../server/db/ids.ts'
-import { makePartitions } from '../../server/db/partitions.ts'
 import type { DeliveryEvent } from '../../server/events/payload.ts'
 import { createDispatcher, type DispatcherParts } from '../../server/webhooks/dispatcher.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -10,7 +9,6 @@ import { newEvent, openDispatches, storeDispatches } from './rows.ts'
 let database: TestDatabase
 beforeAll(async () => {
   database = await testDatabase()
-  await makePartitions(database.db)
 })
 afterAll(() => database.drop())
 

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { newId, showId } from '../../server/db/ids.ts'
-import { makePartitions } from '../../server/db/partitions.ts'
 import { type HandedOver, keepHandingOver } from '../../server/webhooks/hand-over.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -12,7 +11,6 @@ import { attemptsOf, newEvent, openDispatches, storeDispatches } from './rows.ts
 let database: TestDatabase
 beforeAll(async () => {
   database = await testDatabase()
-  await makePartitions(database.db)
 })
 beforeEach(() => database.db.$client`truncate open_dispatches`)
 afterAll(() => database.drop())

@@ -4,7 +4,6 @@ import { freePort } from '../../dev/ports.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { databaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { makePartitions } from '../../server/db/partitions.ts'
 import { putEndpoint } from '../../server/webhooks/endpoints.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type RunningProcess, said, startProgram } from '../harness/process.ts'
@@ -34,7 +33,6 @@ beforeAll(async () => {
     WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
     WEBHOOK_SCHEDULE: '0,100ms,100ms',
   }
-  await makePartitions(database.db)
   const clock = await databaseClock(database.db)
   const account = await createAccount(database.db, clock, 'Test')
   clock.stop()
