@@ -63,13 +63,21 @@ async function serve({ nextDelayMs, ...place }: Options): Promise<void> {
     nextDelayMs,
     async deliverFirst(event, nextDelayMs) {
       const made = await deliveries.deliverFirst(event, nextDelayMs)
-      const waiting = open.get(event.id)
+      const waiting = open.get(event.messageId)
       made?.ended.then(waiting?.resolve, waiting?.reject)
       return made
     },
     failed,
   })
-  const settle = settleStep(db, dispatcher)
+  /** By message. */
+  const eventIds = new Map<string, string>()
+  const settle = settleStep(db, {
+    ...dispatcher,
+    offer(event, target) {
+      eventIds.set(event.messageId, event.id)
+      dispatcher.offer(event, target)
+    },
+  })
 
   async function commit(claim: Claim): Promise<void> {
     const outcomes = claim.recipients.map(({ email }) => rejected(email, Reason.INVALID_ADDRESS))
@@ -78,12 +86,12 @@ async function serve({ nextDelayMs, ...place }: Options): Promise<void> {
   }
 
   async function commitAndPost(claim: Claim): Promise<void> {
-    const { eventId } = claim.recipients[0]!
+    const { messageId } = claim
     const ended = Promise.withResolvers<void>()
-    open.set(eventId, ended)
+    open.set(messageId, ended)
     await commit(claim)
     await ended.promise
-    open.delete(eventId)
+    open.delete(messageId)
   }
 
   async function make({ accountIds, ...pace }: Stream): Promise<[string, number][]> {
@@ -95,7 +103,7 @@ async function serve({ nextDelayMs, ...place }: Options): Promise<void> {
       keepPace(pace, (event) => begin(claims[event]!)),
       WITHIN_MS,
     )
-    return due.map((atMs, i) => [showId('evt', claims[i]!.recipients[0]!.eventId), atMs])
+    return due.map((atMs, i) => [showId('evt', eventIds.get(claims[i]!.messageId)!), atMs])
   }
 
   work<Stream[], EventsMade>(async (streams) => ({ due: await Promise.all(streams.map(make)), endMs: machineMs() }))

@@ -55,6 +55,11 @@ export function timeOfId(uuid: string): number {
   return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
 }
 
+/** The id with its time replaced by another one, Unix milliseconds. `eventIdOf` (events/history.ts) does the same in SQL. */
+export function idAt(uuid: string, atMs: number): string {
+  return firstIdAt(atMs).slice(0, 13) + uuid.slice(13)
+}
+
 /** The smallest UUID of a time: the lower bound of every id made at or after it. */
 export function firstIdAt(atMs: number): string {
   const hex = Math.max(0, Math.floor(atMs)).toString(16).padStart(12, '0')

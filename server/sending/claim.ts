@@ -16,6 +16,7 @@ export interface Claim {
   domain: string
   /** What Get email shows of the request. */
   request: object
+  /** The random part of `eventId` stays; its time becomes that of the outcome. */
   recipients: { eventId: string; email: string }[]
   key?: KeyToTake
   warmUp?: WarmUpShare

@@ -1,5 +1,5 @@
 import { intoDispatches, TARGET_COLUMNS } from '../events/dispatches.ts'
-import { INTO_HISTORY } from '../events/history.ts'
+import { EVENT_AT, INTO_HISTORY } from '../events/history.ts'
 import { intoStatistics } from '../reputation/roll-up.ts'
 import { INTO_SUPPRESSIONS } from '../reputation/strikes.ts'
 
@@ -16,7 +16,7 @@ export const endsSends = (shard: string, leaseMs: string) => `
   ${intoDispatches(leaseMs)},
   ${intoStatistics(shard)},
   ${INTO_SUPPRESSIONS}
-  select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
+  select m.id, (extract(epoch from ${EVENT_AT}) * 1000)::float8 as "eventsAtMs",
     ${TARGET_COLUMNS}
   from message m
   left join webhook_endpoints w on w.account_id = m.account_id and m.id in (select message_id from dispatched)`

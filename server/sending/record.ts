@@ -3,9 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { collector, isRowFault, jsonArray, LANES, sqlStateOf } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import { idAt } from '../db/ids.ts'
 import { inTime } from '../db/in-time.ts'
 import { fail, NoAnswer, reasonOf } from '../errors.ts'
 import type { FirstAttempts, TargetRow } from '../events/dispatches.ts'
+import { eventIdOf } from '../events/history.ts'
 import type { DeliveryEvent } from '../events/payload.ts'
 import { type Claim, type Claimed, claimRow, takesKeys } from './claim.ts'
 import { endsSends } from './ending.ts'
@@ -37,7 +39,7 @@ const RECORD = `
     returning o.message_id, o.position, o.event_id, o.email
   ),
   outcome as (
-    select r.message_id, r.position, r.event_id, r.email, ${OUTCOME}
+    select r.message_id, r.position, ${eventIdOf('r.event_id')} as event_id, r.email, ${OUTCOME}
     from message m
     cross join lateral json_to_recordset(m.outcomes) as o(${OUTCOME_COLUMNS})
     join recipient r on r.message_id = m.id and r.position = o.position
@@ -56,7 +58,7 @@ const SETTLE = `
     select * from input where key is null or id in (select message_id from taken)
   ),
   outcome as (
-    select m.id as message_id, r.position, r.event_id, r.email, ${OUTCOME}
+    select m.id as message_id, r.position, ${eventIdOf('r.event_id')} as event_id, r.email, ${OUTCOME}
     from message m
     cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text)
     join lateral json_to_recordset(m.outcomes) as o(${OUTCOME_COLUMNS}) on o.position = r.position
@@ -172,7 +174,16 @@ function eventsOf({ claim, outcomes, sandbox }: Ending, createdAtMs: number): De
   const { messageId, accountId } = claim
   return claim.recipients.map(({ eventId, email }, i) => {
     const { status, reason } = summaryRow([outcomes[i]!])
-    return { id: eventId, messageId, accountId, status, reason, recipient: email, sandbox, createdAtMs }
+    return {
+      id: idAt(eventId, createdAtMs),
+      messageId,
+      accountId,
+      status,
+      reason,
+      recipient: email,
+      sandbox,
+      createdAtMs,
+    }
   })
 }
 

@@ -1,6 +1,7 @@
 import type { Database } from '../db/connect.ts'
 import { every } from '../db/every.ts'
 import { inTime } from '../db/in-time.ts'
+import { eventIdOf } from '../events/history.ts'
 import { endsSends } from './ending.ts'
 import { GIVES_BACK } from './release.ts'
 
@@ -25,11 +26,12 @@ const sweeping = (whose: string) => `
     returning o.message_id, o.position, o.event_id, o.email, o.marked_at is not null as marked
   ),
   outcome as (
-    select message_id, position, event_id, email, 'bounced' as status,
-      case when marked then 'connection_timeout' else 'temporary_failure' end as reason,
-      not marked as retryable, marked as in_doubt, null::json as smtp, null::json as suppression, null as strike,
+    select o.message_id, o.position, ${eventIdOf('o.event_id')} as event_id, o.email, 'bounced' as status,
+      case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
+      not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression, null as strike,
       null as strike_email
-    from recipient where message_id in (select message_id from recipient where marked)
+    from recipient o join taken m on m.id = o.message_id
+    where o.message_id in (select message_id from recipient where marked)
   ),
   message as (
     select taken.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes

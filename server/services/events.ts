@@ -22,8 +22,6 @@ import { dispatchesOf, type Summary, summariesOf } from './event-dispatches.ts'
 import { pageOf, readCursor, readLimit, readWord, refuse } from './listing.ts'
 import type { Replay, Replayed } from './replay.ts'
 
-/** An event's id carries the time its send was accepted; its timestamp comes at most a send's lease later. */
-const LONGEST_SEND_MS = 120_000
 /** The last millisecond of the year 9999. */
 const MAX_TIME_MS = 253_402_300_799_999
 
@@ -126,10 +124,9 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
     recipient === undefined ? undefined : sql`lower(${events.recipient}) = ${recipient}`,
     tenantId === undefined ? undefined : eq(events.tenantId, tenantId),
     sandbox === undefined ? undefined : eq(events.sandbox, sandbox),
-    from && gte(events.createdAt, from),
-    from && gte(events.id, firstIdAt(from.getTime() - LONGEST_SEND_MS)),
-    to && lt(events.createdAt, to),
-    to && lt(events.id, firstIdAt(to.getTime() + 1)),
+    // An event carries its timestamp in its id: see events/history.ts.
+    from && gte(events.id, firstIdAt(from.getTime())),
+    to && lt(events.id, firstIdAt(to.getTime())),
   ].filter((filter) => filter !== undefined)
 }
 
@@ -140,7 +137,7 @@ function readTime(field: string, time: Timestamp | undefined): Date | undefined 
   throw refuse(field, 'must be a time from 1970 to 9999')
 }
 
-/** The events of one message, by their ids: they were minted with it and stand in the rows of its recipients. */
+/** The events of one message, by their ids, which are in the rows of its recipients. */
 async function eventsOfMessage(db: Database, shownId: string): Promise<SQL> {
   const messageId = readId('msg', shownId)
   if (!messageId) return sql`false`

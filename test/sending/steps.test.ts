@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { newId } from '../../server/db/ids.ts'
+import { newId, timeOfId } from '../../server/db/ids.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/events/dispatches.ts'
 import { type Claim, claimStep } from '../../server/sending/claim.ts'
 import { markerStep } from '../../server/sending/marker.ts'
@@ -27,8 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-function newClaim(emails = ['ann@example.net'], leaseMs = 40_000): Claim {
-  const createdAtMs = Date.now()
+function newClaim(emails = ['ann@example.net'], leaseMs = 40_000, createdAtMs = Date.now()): Claim {
   return {
     messageId: newId(createdAtMs),
     accountId: newId(createdAtMs),
@@ -77,12 +76,63 @@ test('claim, marker and record leave one message with one event for each recipie
   expect({ ...message }).toEqual({ status: 'bounced', reason: 'mailbox_full', size_bytes: 7, sandbox: false })
 })
 
-test('the event has the id that was minted with the claim', async () => {
-  const c = newClaim()
+/** The events of a message, with the time in each id beside the time of the event. */
+async function eventTimes({ messageId }: Claim): Promise<{ id: string; inId: number; at: number }[]> {
+  const rows = await database.db.$client<{ id: string; at: number }[]>`
+    select id, (extract(epoch from created_at) * 1000)::float8 as at from events where message_id = ${messageId}`
+  return rows.map(({ id, at }) => ({ id, inId: timeOfId(id), at }))
+}
+
+const TEN_MINUTES_MS = 600_000
+
+test.each<[string, (c: Claim) => Promise<unknown>]>([
+  [
+    'recorded',
+    async (c) => {
+      await claim(c)
+      await record({ claimed: c, sizeBytes: 0, outcomes: c.recipients.map(({ email }) => delivered(email)) }, soon())
+    },
+  ],
+  [
+    'settled without SMTP',
+    (c) =>
+      settle(c, {
+        outcomes: c.recipients.map(({ email }) => rejected(email, Reason.INVALID_ADDRESS)),
+        sandbox: false,
+      }),
+  ],
+  [
+    'settled by the sweeper',
+    async (c) => {
+      await claim(c)
+      await mark(c.messageId, c.claim, [0])
+      await leaseOver(c)
+      await sweep(database.db)
+    },
+  ],
+])('an event carries its timestamp in its id when its send is %s', async (_, end) => {
+  const c = newClaim(['ann@example.net', 'bob@example.net'], 40_000, Date.now() - TEN_MINUTES_MS)
+  await end(c)
+  const times = await eventTimes(c)
+  expect(times).toHaveLength(2)
+  for (const { inId, at } of times) {
+    expect(inId).toBe(at)
+    expect(at).toBeGreaterThan(c.createdAtMs + TEN_MINUTES_MS - 60_000)
+  }
+})
+
+test('the first attempt is offered the event under the id that history has', async () => {
+  const c = newClaim(['ann@example.net', 'bob@example.net'], 40_000, Date.now() - TEN_MINUTES_MS)
+  const sql = database.db.$client
+  await sql`insert into accounts (id, name) values (${c.accountId}, 'Pushed')`
+  await sql`insert into webhook_endpoints (account_id, url, secret) values (${c.accountId}, 'https://hooks.example/', 'x')`
+  const offered: string[] = []
+  const offering = recordUntil(database.db, { leaseMs: 30_000, offer: ({ id }) => void offered.push(id) })
   await claim(c)
-  await record({ claimed: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }, soon())
-  const rows = await database.db.$client`select id from events where message_id = ${c.messageId}`
-  expect(rows.map((row) => row.id)).toEqual([c.recipients[0]!.eventId])
+  await offering({ claimed: c, sizeBytes: 0, outcomes: c.recipients.map(({ email }) => delivered(email)) }, soon())
+  expect(offered.toSorted()).toEqual((await eventTimes(c)).map(({ id }) => id).toSorted())
+  const dispatches = await sql`select id from open_dispatches where message_id = ${c.messageId} order by id`
+  expect(dispatches.map(({ id }) => id)).toEqual(offered.toSorted())
 })
 
 test('a message that is recorded twice keeps its first outcome', async () => {

@@ -1,5 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId, showId } from '../../server/db/ids.ts'
+import { LEFT_TO_TEMPORAL } from '../../server/events/dispatches.ts'
+import { type Claim, claimStep } from '../../server/sending/claim.ts'
+import { markerStep } from '../../server/sending/marker.ts'
+import { delivered } from '../../server/sending/outcome.ts'
+import { recordUntil } from '../../server/sending/record.ts'
+import { sweep } from '../../server/sending/sweep.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -22,8 +29,8 @@ test('events are listed newest first with the fields of the contract', async () 
   expect(status).toBe(200)
   expect(json.events).toHaveLength(5)
   expect(json.has_more).toBe(false)
-  const times = json.events.map((event: { event_id: string }) => event.event_id)
-  expect(times).toEqual([...times].sort().reverse())
+  const order = json.events.map((event: { timestamp: string; event_id: string }) => event.timestamp + event.event_id)
+  expect(order).toEqual([...order].sort().reverse())
   expect(json.events.at(-1)).toEqual({
     event_id: expect.stringMatching(/^evt_[0-9a-z]{26}$/),
     message_id: first,
@@ -77,10 +84,65 @@ test('from is included and to is excluded', async () => {
   expect((await list(`message_id=${first}&from=${next}`)).json.events).toHaveLength(0)
 })
 
+/** A send that was accepted `agoMs` ago and has no outcome yet. */
+async function claimed(email: string, agoMs = 0): Promise<Claim> {
+  const createdAtMs = Date.now() - agoMs
+  const claim: Claim = {
+    messageId: newId(createdAtMs),
+    accountId: api.world.account.id,
+    claim: randomUUID(),
+    leaseMs: 40_000,
+    createdAtMs,
+    tenantId: 'slow',
+    region: 'eu',
+    domain: 'example.test',
+    request: { subject: 'Hello' },
+    recipients: [{ eventId: newId(createdAtMs), email }],
+  }
+  await claimStep(api.world.db)(claim)
+  return claim
+}
+
+const record = (claimed: Claim) =>
+  recordUntil(api.world.db, LEFT_TO_TEMPORAL)(
+    { claimed, sizeBytes: 0, outcomes: claimed.recipients.map(({ email }) => delivered(email)) },
+    performance.now() + 5_000,
+  )
+
+test('events are ordered by their timestamp, whichever send was accepted first, and from and to go by it too', async () => {
+  const first = await claimed('first@example.net', 30_000)
+  const second = await claimed('second@example.net')
+  await record(second)
+  const listed = await list('tenant_id=slow')
+  await record(first)
+  expect(await found('tenant_id=slow')).toEqual(['first@example.net', 'second@example.net'])
+  const { json } = await list('tenant_id=slow')
+  // What was listed once stays as it was.
+  expect(json.events.slice(1)).toEqual(listed.json.events)
+  const [{ timestamp }] = json.events
+  expect(await found(`tenant_id=slow&from=${timestamp}`)).toEqual(['first@example.net'])
+  expect(await found(`tenant_id=slow&to=${timestamp}`)).toEqual(['second@example.net'])
+})
+
+test('an event that the sweeper settles days after its send is listed first and found by from', async () => {
+  const { messageId, claim } = await claimed('late@example.net', 86_400_000)
+  await markerStep(api.world.db)(messageId, claim, [0])
+  const from = new Date().toISOString()
+  for (const table of [
+    'open_messages set lease_until = now() where id',
+    'open_recipients set lease_until = now() where message_id',
+  ]) {
+    await api.world.db.$client.unsafe(`update ${table} = '${messageId}'`)
+  }
+  await sweep(api.world.db)
+  expect((await found(''))[0]).toBe('late@example.net')
+  expect(await found(`from=${from}`)).toEqual(['late@example.net'])
+})
+
 test('pages of one give every event once', async () => {
   const seen: string[] = []
   let cursor = ''
-  for (let page = 0; page < 10; page++) {
+  for (let page = 0; page < 20; page++) {
     const { json } = await list(`limit=1${cursor && `&cursor=${cursor}`}`)
     expect(json.has_more).toBe(json.next_cursor !== undefined)
     seen.push(...json.events.map((event: { event_id: string }) => event.event_id))

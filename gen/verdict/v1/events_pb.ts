@@ -69,14 +69,15 @@ export type ListEventsRequest = Message<"verdict.v1.ListEventsRequest"> & {
   sandbox?: boolean | undefined;
 
   /**
-   * Events at or after this time. In JSON with an offset, `2026-11-01T12:00:00Z`, or a date, which is its first moment in UTC.
+   * Events with this `timestamp` or a later one. In JSON with an offset, `2026-11-01T12:00:00Z`, or a date, which is its first moment in
+   * UTC. When you poll, repeat a few seconds: an event is listed when it is committed, a moment after its timestamp.
    *
    * @generated from field: google.protobuf.Timestamp from = 7;
    */
   from?: Timestamp | undefined;
 
   /**
-   * Events before this time, written like `from`.
+   * Events with an earlier `timestamp`, written like `from`.
    *
    * @generated from field: google.protobuf.Timestamp to = 8;
    */
@@ -111,7 +112,7 @@ export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE_
  */
 export type ListEventsResponse = Message<"verdict.v1.ListEventsResponse"> & {
   /**
-   * The events, newest first.
+   * The events, newest `timestamp` first, those of one millisecond by their ids. An event that was listed once never moves.
    *
    * @generated from field: repeated verdict.v1.Event events = 1;
    */
