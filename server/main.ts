@@ -9,6 +9,7 @@ import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { createTemporal } from '../workflows/temporal.ts'
 import { createGate } from './access/gate.ts'
+import { createOpenCalls } from './access/open-calls.ts'
 import { type Config, readConfig, reportFaults } from './config.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
@@ -200,6 +201,7 @@ async function serve(config: Config): Promise<void> {
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits: config.limits })),
     ],
     gate: createGate({ db, clock, limits: config.limits }),
+    openCalls: createOpenCalls(),
     log,
     checks: async () => {
       const [checks, health] = await Promise.all([ready(), temporal.health()])

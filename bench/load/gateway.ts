@@ -2,6 +2,7 @@ import { createServiceImplSpec } from '@connectrpc/connect'
 import { destination } from 'pino'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { createApp } from '../../server/http/app.ts'
 import { listen } from '../../server/http/listen.ts'
 import { createLogger } from '../../server/log.ts'
@@ -18,6 +19,7 @@ async function serve(): Promise<number> {
   const app = await createApp({
     services: [createServiceImplSpec<typeof EmailService>(EmailService, { send: async () => answer() })],
     gate: async () => caller,
+    openCalls: createOpenCalls(),
     log: createLogger('info', destination('/dev/null')),
     checks: async () => ({}),
     about: { version: 'bench', region: 'eu' },

@@ -7,16 +7,10 @@ export interface Readiness {
 }
 
 const TIMEOUT_MS = 3_000
-const KEEP_MS = 1_000
 
-/** Whether the database takes writes and has the tables of this version. Asked at most once a second, answers within three. */
+/** Whether the database takes writes and has the tables of this version. Answers within three seconds. */
 export function databaseReadiness(db: Database): () => Promise<Readiness> {
-  let asked: { at: number; answer: Promise<Readiness> } | undefined
-  return () => {
-    if (!asked || performance.now() - asked.at > KEEP_MS)
-      asked = { at: performance.now(), answer: inTime(checkDatabase(db)) }
-    return asked.answer
-  }
+  return () => inTime(checkDatabase(db))
 }
 
 /** Writes to the database once. Rejects with the error of the driver. */

@@ -6,10 +6,11 @@ import { fail } from '../errors.ts'
 import { REQUEST_LIMITS } from '../limits.ts'
 import type { BodyLimits } from './body.ts'
 import { createByteBudget } from './byte-budget.ts'
-import type { Call, RawRequest, RawResponse } from './call.ts'
-import { type Checks, healthService } from './health.ts'
+import { type Call, callKey, type RawRequest, type RawResponse } from './call.ts'
+import { healthService } from './health.ts'
 import { errors, text } from './interceptors.ts'
-import type { Admit } from './paths.ts'
+import type { Admit, Path } from './paths.ts'
+import { type Checks, type SharedReadiness, shareReadiness } from './readiness.ts'
 import { reflectionServices } from './reflection.ts'
 import { createRequestLog } from './request-log.ts'
 import { restPaths } from './rest.ts'
@@ -27,10 +28,19 @@ export type Gate = (call: {
   tellRate(rate: Rate): void
 }) => Promise<Caller>
 
+/** Bounds what needs no key by the address of its caller. Both throw an error made by `fail`. */
+export interface OpenCalls {
+  /** Counts a call, or a question of a stream. */
+  count(remoteAddress: string): void
+  /** Takes a place for a stream, and returns the function that gives it back. */
+  openStream(remoteAddress: string): () => void
+}
+
 export interface AppParts {
   /** What the contract's services do, as `createServiceImplSpec` binds them. */
   services: ServiceImplSpec[]
   gate: Gate
+  openCalls: OpenCalls
   log: Logger
   /** The state of each thing the server depends on: `ok`, `degraded` or what is wrong. Answers within a few seconds. */
   checks(): Promise<Checks>
@@ -79,11 +89,12 @@ export async function createApp(parts: AppParts): Promise<App> {
   const inFlight = new Set<Call>()
   const admit = admission(parts.gate, draining.signal)
   const common = { interceptors: [errors, text], limits: body }
+  const readiness = shareReadiness({ check: parts.checks, draining: draining.signal })
   const paths = [
     ...restPaths({ ...common, services: parts.services, admit }),
-    ...(await sitePaths({ checks: parts.checks, about: parts.about, draining: draining.signal, admit })),
+    ...(await sitePaths({ readiness, about: parts.about, admit })),
     ...rpcPaths({ ...common, services: parts.services, admit }),
-    ...rpcPaths({ ...common, services: openServices(parts, draining.signal), admit: async () => {} }),
+    ...openPaths(parts, readiness, draining.signal),
   ]
   return {
     handle: await createRouter(paths, parts.trustProxy ?? [], {
@@ -117,12 +128,31 @@ const rateHeaders = ({ limit, remaining, resetAt }: Rate) => ({
   'x-ratelimit-reset': String(resetAt),
 })
 
-function openServices({ services, checks }: AppParts, draining: AbortSignal): ServiceImplSpec[] {
+/** Of a message of health or reflection, and of all messages of a call. They are short, and nobody vouches for their callers. */
+const OPEN_MESSAGE_BYTES = 4 * 1024
+const OPEN_BODY_BYTES = 64 * 1024
+const OPEN_BODY_TIMEOUT_MS = 10_000
+
+/** Health and reflection need no key: whatever is asked of them costs no call with a key its memory or its turn. */
+function openPaths({ services, openCalls }: AppParts, readiness: SharedReadiness, draining: AbortSignal): Path[] {
   const served = services.map(({ service }) => service)
-  const health = healthService(
-    checks,
-    draining,
-    served.map((service) => service.typeName),
+  const names = served.map((service) => service.typeName)
+  const health = healthService(readiness, names)
+  const reflection = reflectionServices([...served, health.service], (values) =>
+    openCalls.count(values.get(callKey)!.remoteAddress),
   )
-  return [health, ...reflectionServices([...served, health.service])]
+  const limits: BodyLimits = {
+    maxBytes: OPEN_BODY_BYTES,
+    timeoutMs: OPEN_BODY_TIMEOUT_MS,
+    // A body this short needs none.
+    budget: createByteBudget({ totalBytes: 0, waitMs: 0 }),
+    draining,
+  }
+  const admit: Admit = async ({ method, remoteAddress, signal }) => {
+    openCalls.count(remoteAddress)
+    if (method!.methodKind === 'unary' || signal.aborted) return
+    signal.addEventListener('abort', openCalls.openStream(remoteAddress), { once: true })
+  }
+  const open = { services: [health, ...reflection], interceptors: [errors, text], limits, admit }
+  return rpcPaths({ ...open, messageBytes: OPEN_MESSAGE_BYTES })
 }

@@ -114,8 +114,10 @@ function contentLength({ raw }: Call): number | undefined {
 
 export function refuseLarge(bytes: number | undefined, { maxBytes }: BodyLimits): void {
   if (bytes === undefined || bytes <= maxBytes) return
-  throw fail('payload_too_large', `The request is larger than ${maxBytes / 2 ** 20} MiB.`)
+  throw fail('payload_too_large', `The request is larger than ${sizeInWords(maxBytes)}.`)
 }
+
+const sizeInWords = (bytes: number) => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`)
 
 async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Promise<void> {
   const release = await budget.take(bytes * SHARE_FACTOR, call.signal)

@@ -1,6 +1,6 @@
-import type { Interceptor } from '@connectrpc/connect'
+import { ConnectError, type Interceptor } from '@connectrpc/connect'
 import { itemFaultsKey } from '../caller.ts'
-import { fail } from '../errors.ts'
+import { fail, reasonOf } from '../errors.ts'
 import { callKey, LEFT, shown } from './call.ts'
 import { textFaults } from './text.ts'
 
@@ -9,12 +9,27 @@ export const errors: Interceptor = (next) => async (request) => {
   const call = request.contextValues.get(callKey)!
   // Work is begun for nobody: a thousand requests can be cancelled in one packet.
   if (call.left) throw LEFT
-  try {
-    return await next(request)
-  } catch (error) {
+  const seen = (error: unknown) => {
     // The caller's own deadline is the caller's to hear of.
-    if (request.signal.aborted && error === request.signal.reason) throw error
-    throw shown(error, call)
+    if (request.signal.aborted && error === request.signal.reason) return error
+    // So is what the protocol library says of the messages of a stream: it has no word yet, and `nameFaults` gives it one.
+    if (request.stream && error instanceof ConnectError && !reasonOf(error)) return error
+    return shown(error, call)
+  }
+  try {
+    const response = await next(request)
+    return response.stream ? { ...response, message: relayed(response.message, seen) } : response
+  } catch (error) {
+    throw seen(error)
+  }
+}
+
+/** A stream fails while it is read, after its call has returned. */
+async function* relayed<Message>(messages: AsyncIterable<Message>, seen: (error: unknown) => unknown) {
+  try {
+    yield* messages
+  } catch (error) {
+    throw seen(error)
   }
 }
 

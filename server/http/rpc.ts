@@ -16,12 +16,17 @@ import { nameFaults } from './rpc-faults.ts'
 
 const ENVELOPE_BYTES = 5
 
+interface RpcParts extends ProtocolParts {
+  /** Of one message, when it is shorter than a body may be. */
+  messageBytes?: number
+}
+
 /** The paths of gRPC, gRPC-Web and Connect. */
-export function rpcPaths({ services, interceptors, limits, admit }: ProtocolParts): Path[] {
+export function rpcPaths({ services, interceptors, limits, admit, messageBytes }: RpcParts): Path[] {
   const options: ConnectRouterOptions = {
     interceptors,
     requestGate: (context) => enter(context, limits, admit),
-    readMaxBytes: limits.maxBytes,
+    readMaxBytes: messageBytes ?? limits.maxBytes,
     // Compressed, 200 KB can become 200 MB.
     acceptCompression: [],
     // An unknown field is lost data here as on REST.

@@ -1,19 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { answer, JSON_TYPE } from './answer.ts'
 import { docsPages, OPENAPI_FILE, OPENAPI_PATH } from './docs-page.ts'
-import { type Checks, readiness } from './health.ts'
 import type { Admit, Handler, Path } from './paths.ts'
+import type { SharedReadiness } from './readiness.ts'
 
 export interface SiteParts {
-  checks(): Promise<Checks>
+  readiness: SharedReadiness
   /** Shown by `/healthz`. */
   about: { version: string; region: string }
-  draining: AbortSignal
   admit: Admit
 }
 
 /** What is served beside the contract, without a key. */
-export async function sitePaths({ checks, about, draining, admit }: SiteParts): Promise<Path[]> {
+export async function sitePaths({ readiness, about, admit }: SiteParts): Promise<Path[]> {
   const document = await readFile(OPENAPI_FILE)
   const health = JSON.stringify({ status: 'ok', ...about })
   // Open, but a wrong key is worth telling.
@@ -24,7 +23,7 @@ export async function sitePaths({ checks, about, draining, admit }: SiteParts): 
     get(OPENAPI_PATH, async (call) => answer(call, 200, JSON_TYPE, document), admitKey),
     get('/healthz', async (call) => answer(call, 200, JSON_TYPE, health)),
     get('/readyz', async (call) => {
-      const state = await readiness(checks, draining)
+      const state = await readiness.read()
       answer(call, state.status === 'ready' ? 200 : 503, JSON_TYPE, JSON.stringify(state))
     }),
     ...docsPages().map(({ path, handler }) => get(path, handler)),

@@ -33,6 +33,7 @@ import { DeliveryStatus, SmtpPhase, SuppressionReason, SuppressionScope } from '
 import { Granularity, SendingState, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionEntrySchema, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { WebhookSchema, WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
+import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { itemFaultsKey } from '../../server/caller.ts'
 import { fail } from '../../server/errors.ts'
 import { createApp, type Gate, type Limits } from '../../server/http/app.ts'
@@ -164,6 +165,7 @@ export async function startGateway(parts: Parts = {}) {
       }),
     ],
     gate: parts.gate ?? oneKey,
+    openCalls: createOpenCalls(),
     log,
     checks: parts.checks ?? (async () => ({ database: 'ok', migrations: 'ok' })),
     about: { version: '0.0.0', region: 'eu' },

@@ -3,6 +3,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { NoAnswer } from '../../server/errors.ts'
 import { createApp } from '../../server/http/app.ts'
 import { type Listener, listen } from '../../server/http/listen.ts'
@@ -17,6 +18,7 @@ beforeAll(async () => {
   const app = await createApp({
     services: [spec],
     gate: async () => ({ accountId: 'a', keyId: 'k', test: false }),
+    openCalls: createOpenCalls(),
     log: pino({ level: 'silent' }),
     checks: async () => ({}),
     about: { version: 'test', region: 'eu' },

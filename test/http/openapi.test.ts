@@ -4,6 +4,7 @@ import { createServiceImplSpec } from '@connectrpc/connect'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Health } from '../../gen/grpc/health/v1/health_pb.ts'
+import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { createApp } from '../../server/http/app.ts'
 import { ask, document, faultsAgainst, type Gateway, KEY, startGateway } from './gateway.ts'
 
@@ -106,6 +107,7 @@ test('a method without a scope stops the start', async () => {
   const app = createApp({
     services: [createServiceImplSpec<typeof Health>(Health, {})],
     gate: async () => ({ accountId: '', keyId: '', test: false }),
+    openCalls: createOpenCalls(),
     log: pino({ level: 'silent' }),
     checks: async () => ({}),
     about: { version: '', region: '' },

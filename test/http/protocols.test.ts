@@ -319,7 +319,8 @@ test('/healthz and /readyz tell what the server is and whether it takes calls', 
   const checks = { database: 'ok', temporal: 'degraded', draining: 'no' }
   expect(await get('/readyz')).toEqual([200, { status: 'ready', checks }])
   state = 'failing'
-  expect(await get('/readyz')).toEqual([503, { status: 'not_ready', checks: { ...checks, database: 'failing' } }])
+  const failing = { status: 'not_ready', checks: { ...checks, database: 'failing' } }
+  await expect.poll(() => get('/readyz'), { timeout: 5_000 }).toEqual([503, failing])
 })
 
 test('buf curl lists and calls through reflection, on gRPC and gRPC-Web', async () => {

@@ -10,6 +10,7 @@ import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { createGate } from '../../server/access/gate.ts'
 import { createKey } from '../../server/access/keys.ts'
+import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
 import type { Domain } from '../../server/domains/domains.ts'
 import { createVerification } from '../../server/domains/verification.ts'
@@ -114,6 +115,7 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],
     gate: createGate({ db, clock: world.clock, limits }),
+    openCalls: createOpenCalls(),
     log: pino({ level: process.env.TEST_LOG ?? 'silent' }),
     checks: async () => ({ database: 'ok' }),
     about: { version: 'test', region: 'eu' },

@@ -1,0 +1,51 @@
+import { networkOf } from '../egress/network.ts'
+import { fail } from '../errors.ts'
+import { usedUp } from './limiter.ts'
+import { createStrangers } from './strangers.ts'
+
+/** Streams that are open at a time. A client that watches the health of its connections has one for each. */
+const STREAMS = { inAll: 1_000, byAddress: 100 }
+
+export interface OpenCalls {
+  /** Counts a call, or a question of a stream. Throws `rate_limit_exceeded` past the limit of the address. */
+  count(remoteAddress: string): void
+  /** Takes a place for a stream. Returns the function that gives it back, to be called once. Throws `rate_limit_exceeded`. */
+  openStream(remoteAddress: string): () => void
+}
+
+/**
+ * Bounds what needs no key, health and reflection: 600 calls a minute by address, in windows of their own. A flood of wrong keys
+ * leaves a load balancer's health checks alone, and the other way round.
+ */
+export function createOpenCalls(): OpenCalls {
+  const visit = createStrangers()
+  const streams = new Map<string, number>()
+  let open = 0
+
+  function close(network: string): void {
+    open--
+    const left = streams.get(network)! - 1
+    if (left === 0) streams.delete(network)
+    else streams.set(network, left)
+  }
+
+  return {
+    count(remoteAddress) {
+      const { over, limit, leftMs } = visit(remoteAddress)
+      if (!over) return
+      throw usedUp(`The ${limit} calls per minute of health and reflection are used up.`, Math.ceil(leftMs / 1_000))
+    },
+    openStream(remoteAddress) {
+      const network = networkOf(remoteAddress)
+      const own = streams.get(network) ?? 0
+      if (own >= STREAMS.byAddress) throw tooMany(`This address has ${own} open streams of health and reflection.`)
+      if (open >= STREAMS.inAll) throw tooMany(`The server has ${open} open streams of health and reflection.`)
+      streams.set(network, own + 1)
+      open++
+      return () => close(network)
+    },
+  }
+}
+
+const tooMany = (what: string) =>
+  fail('rate_limit_exceeded', `${what} Close one, or wait for one to close.`, { retryAfterSeconds: 1 })

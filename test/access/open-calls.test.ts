@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { createOpenCalls } from '../../server/access/open-calls.ts'
+import { reasonOf } from '../../server/errors.ts'
+
+/** How many of so many tries are not refused. */
+function admitted(tries: number, attempt: (i: number) => unknown): number {
+  const results = Array.from({ length: tries }, (_, i) => {
+    try {
+      attempt(i)
+      return 'admitted'
+    } catch (error) {
+      return reasonOf(error)
+    }
+  })
+  expect(results.every((result) => result === 'admitted' || result === 'rate_limit_exceeded')).toBe(true)
+  return results.filter((result) => result === 'admitted').length
+}
+
+test('an address has 600 open calls a minute, whatever other addresses do', () => {
+  const { count } = createOpenCalls()
+  expect(admitted(1_000, () => count('192.0.2.1'))).toBe(600)
+  expect(admitted(1, () => count('192.0.2.2'))).toBe(1)
+})
+
+test('an address has 100 open streams at a time, and a closed one makes a place', () => {
+  const { openStream } = createOpenCalls()
+  const closes: (() => void)[] = []
+  expect(admitted(150, () => closes.push(openStream('192.0.2.1')))).toBe(100)
+  expect(admitted(1, () => openStream('192.0.2.2'))).toBe(1)
+  closes.pop()!()
+  expect(admitted(2, () => openStream('192.0.2.1'))).toBe(1)
+})
+
+test('the addresses of one IPv6 /64 share their streams', () => {
+  const { openStream } = createOpenCalls()
+  expect(admitted(150, (i) => openStream(`2001:db8:0:1::${i.toString(16)}`))).toBe(100)
+})
+
+test('all addresses together have 1,000 open streams', () => {
+  const { openStream } = createOpenCalls()
+  expect(admitted(1_500, (i) => openStream(`192.0.2.${i % 200}`))).toBe(1_000)
+})

@@ -1,0 +1,260 @@
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import { create, toBinary } from '@bufbuild/protobuf'
+import { Code, ConnectError, createClient } from '@connectrpc/connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
+import { afterEach, expect, test, vi } from 'vitest'
+import {
+  Health,
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus as Serving,
+} from '../../gen/grpc/health/v1/health_pb.ts'
+import {
+  type ServerReflectionRequest,
+  ServerReflectionRequestSchema,
+  ServerReflection as V1,
+} from '../../gen/grpc/reflection/v1/reflection_pb.ts'
+import { ServerReflection as V1Alpha } from '../../gen/grpc/reflection/v1alpha/reflection_pb.ts'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { reflectionServices } from '../../server/http/reflection.ts'
+import { type Gateway, hear, MAIL, open, send, startGateway } from './gateway.ts'
+
+// Health and reflection need no key. What a caller without one can ask for costs no account anything.
+
+const errorOf = (call: Promise<unknown>) => call.then(() => expect.fail('no error'), ConnectError.from)
+const grpc = (gateway: Gateway) => createGrpcTransport({ baseUrl: gateway.url, nodeOptions: { maxSessionMemory: 64 } })
+
+/** A field that nobody knows, of a length. */
+function unknownField(bytes: number): Uint8Array {
+  const message = create(HealthCheckRequestSchema)
+  message.$unknown = [{ no: 99, wireType: 2, data: Buffer.concat([varint(bytes), Buffer.alloc(bytes)]) }]
+  return toBinary(HealthCheckRequestSchema, message)
+}
+
+function varint(number: number): Buffer {
+  const bytes: number[] = []
+  for (let rest = number; ; rest >>>= 7) {
+    bytes.push((rest & 127) | (rest > 127 ? 128 : 0))
+    if (rest <= 127) return Buffer.from(bytes)
+  }
+}
+
+function enveloped(message: Uint8Array): Buffer {
+  const head = Buffer.alloc(5)
+  head.writeUInt32BE(message.length, 1)
+  return Buffer.concat([head, message])
+}
+
+/** One call over HTTP/2 with bytes of our own: the trailers of its answer. */
+async function callRaw(url: string, path: string, bytes: Buffer): Promise<Record<string, string>> {
+  // Node's client drops an answer that comes while more than 10 MB of the request wait to be written.
+  const session = http2.connect(url, { maxSessionMemory: 64 })
+  session.on('error', () => {})
+  const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' })
+  stream.on('error', () => {})
+  const answered = {}
+  stream.on('response', (headers) => Object.assign(answered, headers))
+  stream.on('trailers', (trailers) => Object.assign(answered, trailers))
+  stream.resume().end(bytes)
+  await once(stream, 'close')
+  session.destroy()
+  return answered
+}
+
+test.each([
+  ['Health.Check', '/grpc.health.v1.Health/Check'],
+  ['Health.List', '/grpc.health.v1.Health/List'],
+  ['Health.Watch', '/grpc.health.v1.Health/Watch'],
+  ['reflection', '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo'],
+  ['reflection of the older version', '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo'],
+])('%s reads a message of 4 KiB and refuses a larger one', async (_, path) => {
+  await using gateway = await startGateway()
+  const codeFor = async (bytes: number) =>
+    (await callRaw(gateway.url, path, enveloped(unknownField(bytes))))['grpc-status']
+  for (const bytes of [4_096, 60_000, 2 ** 20, 15 * 2 ** 20 - 100]) {
+    expect(await codeFor(bytes)).toBe(String(Code.ResourceExhausted))
+  }
+  if (!path.endsWith('Watch')) expect(await codeFor(4_000)).toBe('0')
+})
+
+test('a reflection stream may ask 64 KiB in all, however short its questions are', async () => {
+  await using gateway = await startGateway()
+  const question = enveloped(unknownField(4_000))
+  const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
+  const flood = Buffer.concat(Array.from({ length: 20 }, () => question))
+  expect((await callRaw(gateway.url, path, flood))['grpc-status']).toBe(String(Code.ResourceExhausted))
+})
+
+test('a call without a key takes nothing of the memory for bodies of calls with a key', async () => {
+  await using gateway = await startGateway({ limits: { budgetBytes: 2 ** 20, budgetWaitMs: 100 } })
+  const sockets = await Promise.all(Array.from({ length: 5 }, () => open(gateway.port)))
+  for (const type of ['application/json', 'application/grpc-web+proto', 'application/proto']) {
+    for (const socket of sockets) {
+      socket.write(
+        `POST /grpc.health.v1.Health/Check HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: 15000000\r\n\r\n`,
+      )
+    }
+  }
+  await expect.poll(() => gateway.lines.filter(({ msg }) => msg === 'request').length).toBeGreaterThanOrEqual(5)
+  const large = { ...MAIL, text: 'x'.repeat(200_000) }
+  expect((await send(gateway.url, large)).status).toBe(200)
+  for (const socket of sockets) socket.destroy()
+})
+
+test('a large body to health is refused before a byte of it is read', async () => {
+  await using gateway = await startGateway()
+  const socket = await open(gateway.port)
+  socket.write(
+    'POST /grpc.health.v1.Health/Check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 15000000\r\n\r\n',
+  )
+  const heard = await hear(socket)
+  expect(heard).toContain('The request is larger than 64 KiB.')
+})
+
+test('calls without a key count by address, 600 a minute, and are told when to come again', async () => {
+  await using gateway = await startGateway()
+  const client = createClient(Health, grpc(gateway))
+  const ask = () => client.check({}).then(() => undefined, ConnectError.from)
+  const errors = (await Promise.all(Array.from({ length: 650 }, ask))).filter((error) => error !== undefined)
+  expect(errors).toHaveLength(50)
+  expect([errors[0]!.code, reasonOf(errors[0])]).toEqual([Code.ResourceExhausted, 'rate_limit_exceeded'])
+  expect(Number(errors[0]!.metadata.get('retry-after'))).toBeGreaterThan(0)
+  // Neither calls with a key nor the probes over HTTP are held up by it.
+  expect((await send(gateway.url, MAIL)).status).toBe(200)
+  expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200)
+})
+
+test('an address has 100 open streams, and each that ends makes a place', async () => {
+  await using gateway = await startGateway()
+  const client = createClient(Health, grpc(gateway))
+  const leaving = new AbortController()
+  const watch = async () => {
+    const answers = client.watch({}, { signal: leaving.signal })[Symbol.asyncIterator]()
+    return (await answers.next()).value?.status
+  }
+  expect(await Promise.all(Array.from({ length: 100 }, watch))).toEqual(Array(100).fill(Serving.SERVING))
+  const refused = await errorOf(createClient(Health, grpc(gateway)).watch({})[Symbol.asyncIterator]().next())
+  expect([refused.code, reasonOf(refused)]).toEqual([Code.ResourceExhausted, 'rate_limit_exceeded'])
+  leaving.abort()
+  await expect
+    .poll(() =>
+      createClient(Health, grpc(gateway))
+        .watch({})
+        [Symbol.asyncIterator]()
+        .next()
+        .catch(() => undefined),
+    )
+    .toMatchObject({ value: { status: Serving.SERVING } })
+})
+
+test('watchers ask the database and Temporal no more often than one of them would', async () => {
+  let asked = 0
+  await using gateway = await startGateway({
+    checks: async () => {
+      asked++
+      return { database: 'ok' }
+    },
+  })
+  const client = createClient(Health, grpc(gateway))
+  const startedAt = performance.now()
+  const streams = Array.from({ length: 100 }, () => client.watch({})[Symbol.asyncIterator]())
+  await Promise.all(streams.map((stream) => stream.next()))
+  await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThanOrEqual(3)
+  expect(asked).toBeLessThanOrEqual((performance.now() - startedAt) / 1_000 + 1)
+})
+
+test('watching a service that nobody knows says so, and waits', async () => {
+  await using gateway = await startGateway()
+  const stream = createClient(Health, grpc(gateway)).watch({ service: 'nope' })[Symbol.asyncIterator]()
+  expect((await stream.next()).value).toMatchObject({ status: Serving.SERVICE_UNKNOWN })
+  const next = stream.next()
+  await gateway.close()
+  expect((await next.catch(() => ({ done: true }))).done).toBe(true)
+})
+
+/** A question of reflection. */
+type Question = NonNullable<Parameters<typeof create<typeof ServerReflectionRequestSchema>>[1]>
+const fileOf = (name: string): Question => ({ messageRequest: { case: 'fileByFilename', value: name } })
+const symbol = (name: string): Question => ({ messageRequest: { case: 'fileContainingSymbol', value: name } })
+
+async function* questions(list: Question[]) {
+  yield* list
+}
+
+test.each([
+  ['v1', V1],
+  ['v1alpha', V1Alpha],
+])(
+  'reflection %s sends an imported file once in a stream, and a file that is asked for each time',
+  async (_, version) => {
+    await using gateway = await startGateway()
+    const client = createClient(version as typeof V1, grpc(gateway))
+    const counts: number[] = []
+    const asked = [
+      fileOf('verdict/v1/emails.proto'),
+      fileOf('verdict/v1/events.proto'),
+      fileOf('verdict/v1/events.proto'),
+    ]
+    for await (const { messageResponse } of client.serverReflectionInfo(questions(asked))) {
+      if (messageResponse.case === 'fileDescriptorResponse')
+        counts.push(messageResponse.value.fileDescriptorProto.length)
+    }
+    expect(counts[0]).toBeGreaterThan(5)
+    expect(counts.slice(1)).toEqual([1, 1])
+  },
+)
+
+test('a client that reads an error by reflection finds what its details are made of', async () => {
+  await using gateway = await startGateway()
+  const client = createClient(V1, grpc(gateway))
+  const names = ['google.rpc.ErrorInfo', 'google.rpc.BadRequest', 'google.rpc.RetryInfo', 'verdict.v1.ErrorReason']
+  const cases: (string | undefined)[] = []
+  for await (const { messageResponse } of client.serverReflectionInfo(questions(names.map(symbol)))) {
+    cases.push(messageResponse.case)
+  }
+  expect(cases).toEqual(Array(names.length).fill('fileDescriptorResponse'))
+})
+
+test('a flood of questions gets 1 MiB of files at the most, and each question counts', async () => {
+  await using gateway = await startGateway()
+  const client = createClient(V1, grpc(gateway))
+  let answered = 0
+  const flood = Array.from({ length: 500 }, () => fileOf('google/protobuf/descriptor.proto'))
+  const error = await errorOf(
+    (async () => {
+      for await (const { messageResponse } of client.serverReflectionInfo(questions(flood))) {
+        if (messageResponse.case !== 'fileDescriptorResponse') continue
+        for (const { length } of messageResponse.value.fileDescriptorProto) answered += length
+      }
+    })(),
+  )
+  expect([error.code, reasonOf(error)]).toEqual([Code.ResourceExhausted, 'rate_limit_exceeded'])
+  expect(answered).toBeGreaterThan(2 ** 20 - 20_000)
+  expect(answered).toBeLessThanOrEqual(2 ** 20)
+  const lists = Array.from({ length: 600 }, (): Question => ({ messageRequest: { case: 'listServices', value: '' } }))
+  const over = await errorOf(
+    (async () => {
+      for await (const _ of client.serverReflectionInfo(questions(lists)));
+    })(),
+  )
+  expect(over.rawMessage).toMatch(/^The 600 calls per minute of health and reflection are used up\. /)
+})
+
+afterEach(() => void vi.useRealTimers())
+
+test('a reflection stream lasts a minute at the most', async () => {
+  vi.useFakeTimers()
+  const [spec] = reflectionServices([EmailService], () => {})
+  const { impl } = spec!.methods.serverReflectionInfo!
+  async function* silent(): AsyncGenerator<ServerReflectionRequest> {
+    yield create(ServerReflectionRequestSchema, { messageRequest: { case: 'listServices', value: '' } })
+    await new Promise(() => {})
+  }
+  // biome-ignore lint/suspicious/noExplicitAny: the specification of any kind of method
+  const answers = (impl as any)(silent(), {})[Symbol.asyncIterator]()
+  expect((await answers.next()).value.messageResponse.case).toBe('listServicesResponse')
+  const ended = answers.next()
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(await ended).toEqual({ done: true, value: undefined })
+})
