@@ -24,7 +24,7 @@ export interface Message {
   subject: string
   html?: string
   text?: string
-  attachments: Attachment[]
+  attachments: { filename: string; content: Uint8Array }[]
   headers: [name: string, value: string][]
   tenantId?: string
   /** As the caller wrote them, for Get email. */
@@ -64,7 +64,7 @@ export function readMessage(request: SendRequest): Message {
     subject: request.subject,
     html: request.html || undefined,
     text: request.text || undefined,
-    attachments: request.attachments,
+    attachments: request.attachments.map(({ filename, content }) => ({ filename, content: content! })),
     headers: Object.entries(request.headers),
     tenantId: request.tenantId,
     given: { from: request.from, replyTo: request.replyTo },
@@ -117,13 +117,14 @@ function checkAttachments(attachments: Attachment[], refuse: Refuse): void {
   if (attachments.length > LIMITS.attachments) {
     refuse('attachments', `holds ${attachments.length} files; a message has at most ${LIMITS.attachments}`)
   }
-  attachments.forEach(({ filename }, i) => {
+  attachments.forEach(({ filename, content }, i) => {
+    if (!content) refuse(`attachments[${i}].content`, 'is required; an empty string is an empty file')
     if (filename === '') refuse(`attachments[${i}].filename`, 'is required')
     if (filename.includes('\0') || !filename.isWellFormed()) {
       refuse(`attachments[${i}].filename`, 'holds a NUL character or half a surrogate pair')
     }
   })
-  const bytes = attachments.reduce((sum, { content }) => sum + content.length, 0)
+  const bytes = attachments.reduce((sum, { content }) => sum + (content?.length ?? 0), 0)
   if (bytes > LIMITS.attachmentBytes) {
     refuse('attachments', `have ${bytes} bytes together; at most ${LIMITS.attachmentBytes} (10 MiB) are allowed`)
   }

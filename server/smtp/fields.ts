@@ -108,18 +108,16 @@ function escapeWith(sign: string): (char: string) => string {
 }
 
 /**
- * `; name="value"` on lines of its own. A value that is not ASCII comes in RFC 2231 form, in pieces when it is long, after
- * a plain one for readers that know only that.
+ * `; name="value"` on a line of its own. A value beyond ASCII has the form of RFC 2231, in pieces when it is long. It has no plain form
+ * beside that: Python's `email` and other readers would show the plain one.
  */
 export function parameter(name: string, value: string): string {
-  const ascii = value.replace(/[^ -~]/gu, '_')
-  const plain = `;\r\n ${name}=${quote(ascii)}`
-  if (ascii === value) return plain
+  if (/^[ -~]*$/.test(value)) return `;\r\n ${name}=${quote(value)}`
   const encoded = Buffer.from(value)
     .toString('latin1')
     .replace(/[^A-Za-z0-9!#$&+\-.^_`|~]/g, escapeWith('%'))
   // Never cut within `%E2`.
   const pieces = `UTF-8''${encoded}`.match(/.{1,56}(?<!%.?)/g) ?? []
-  if (pieces.length === 1) return `${plain};\r\n ${name}*=${pieces[0]}`
-  return plain + pieces.map((piece, index) => `;\r\n ${name}*${index}*=${piece}`).join('')
+  if (pieces.length === 1) return `;\r\n ${name}*=${pieces[0]}`
+  return pieces.map((piece, index) => `;\r\n ${name}*${index}*=${piece}`).join('')
 }

@@ -121,7 +121,7 @@ test.each([
   ['URL alphabet, bare', '-_8'],
 ])('base64 may be %s', async (_, content) => {
   await send(url, { ...MAIL, attachments: [{ filename: 'a.txt', content }] })
-  expect([...gateway.sent.at(-1)!.attachments[0]!.content]).toEqual([0xfb, 0xff])
+  expect([...gateway.sent.at(-1)!.attachments[0]!.content!]).toEqual([0xfb, 0xff])
 })
 
 test('"__proto__" is a header name like any other, and a field like no other', async () => {

@@ -46,6 +46,11 @@ const INVALID_PAYLOAD: [sentence: string, change: Change, fields: string[]][] = 
     { attachments: [file('a', 6 * MiB), file('b', 5 * MiB)] },
     ['attachments'],
   ],
+  [
+    'an attachment has content',
+    { attachments: [file('a'), { filename: 'b.txt' }, { filename: 'c.txt' }] },
+    ['attachments[1].content', 'attachments[2].content'],
+  ],
   ['an attachment has a file name', { attachments: [file('a'), file('')] }, ['attachments[1].filename']],
   [
     'at most 50 custom headers',
@@ -99,6 +104,10 @@ test('50 recipients, 10 attachments and the sizes at their limits are accepted',
     tenantId: 't'.repeat(128),
   })
   expect(message.to).toHaveLength(50)
+})
+
+test('an attachment whose content is empty is an empty file', () => {
+  expect(read({ attachments: [file('empty.txt', 0)] }).attachments).toEqual([file('empty.txt', 0)])
 })
 
 test('from and reply_to accept a display name', () => {

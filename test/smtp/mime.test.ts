@@ -223,6 +223,19 @@ test.each([
   expect(mail.attachments.map((attachment) => attachment.filename)).toEqual([expected])
 })
 
+test.each(['über ümlaut.txt', `${'語'.repeat(80)}.pdf`, '👩‍💻 *report* "x".txt'])(
+  'the name %j travels in the form of RFC 2231 alone, which leaves readers nothing else to show',
+  async (filename) => {
+    const raw = build({ attachments: [{ filename, content: Buffer.from('x') }] })
+    const parameters = /^Content-Disposition: attachment;((?:\r\n [^\r]*)+)/m
+      .exec(raw.toString())![1]!
+      .split('\r\n ')
+      .slice(1)
+    for (const parameter of parameters) expect(parameter).toMatch(/^filename(?:\*\d+)?\*=[ -~]+$/)
+    expect((await parse(raw)).attachments.map((attachment) => attachment.filename)).toEqual([filename])
+  },
+)
+
 test.each([
   ['a.png', 'image/png'],
   ['a.PDF', 'application/pdf'],
