@@ -61,7 +61,7 @@ export function deliveryTo(site: Site, more: Partial<Delivery> = {}): Delivery {
     recipients: [{ address: 'user@example.test', site }],
     content: CONTENT,
     startedAtMs: performance.now(),
-    budgetMs: 6_000,
+    budgetMs: 20_000,
     beforeDot: async () => true,
     ...more,
   }
@@ -87,7 +87,7 @@ export async function closedPort(): Promise<{ host: string; port: number }> {
 
 /** What the other side sees a moment later. */
 export function eventually<T>(check: () => T): Promise<T> {
-  return vi.waitFor(check, { timeout: 2_000, interval: 10 })
+  return vi.waitFor(check, { timeout: 10_000, interval: 10 })
 }
 
 export function sleep(ms: number): Promise<void> {
