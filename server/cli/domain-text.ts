@@ -1,3 +1,4 @@
+import { cleanText } from '../clean-text.ts'
 import { showId } from '../db/ids.ts'
 import { bitsOf } from '../domains/dkim-key.ts'
 import type { Domain } from '../domains/domains.ts'
@@ -72,7 +73,8 @@ function described(record: CheckedRecord): string {
     error,
     checkedAt && `checked at ${moment(checkedAt)}`,
   ]
-  return lines.filter((line) => line !== undefined).join('\n  ')
+  // Older checks were stored as DNS told them.
+  return lines.flatMap((line) => (line === undefined ? [] : [cleanText(line)])).join('\n  ')
 }
 
 /** As `--json` prints it. */

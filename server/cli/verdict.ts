@@ -1,3 +1,4 @@
+import { cleanJson, cleanText } from '../clean-text.ts'
 import { EXIT, Failure } from './command.ts'
 import { reachability } from './database-errors.ts'
 import { run } from './run.ts'
@@ -12,12 +13,12 @@ process.stdout.on('error', () => process.exit(EXIT.ok.code))
 
 try {
   const { json, text, exit = 'ok' } = await run(argv)
-  console.log(asJson ? JSON.stringify(json, null, 2) : text)
+  console.log(asJson ? cleanJson(JSON.stringify(json, null, 2)) : cleanText(text, { keep: '\n\t' }))
   process.exitCode = EXIT[exit].code
 } catch (error) {
   const failure = error instanceof Failure ? error : reachability(error)
   const { exit, message } = failure ?? { exit: 'failed' as const, message: rootOf(error).message }
-  console.error(asJson ? JSON.stringify({ error: exit, message }) : message)
+  console.error(asJson ? cleanJson(JSON.stringify({ error: exit, message })) : cleanText(message, { keep: '\n\t' }))
   process.exitCode = EXIT[exit].code
 }
 

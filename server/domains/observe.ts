@@ -1,3 +1,5 @@
+import { cleanText } from '../clean-text.ts'
+import { escapeOctets } from '../smtp/dns-message.ts'
 import type { DomainDns, Found } from './authoritative.ts'
 import type { Check } from './domains.ts'
 import type { DnsRecord } from './records.ts'
@@ -17,13 +19,13 @@ export function verified(observed: readonly string[]): Finding {
 
 /** `error` says what to do. */
 export function failed(observed: readonly string[], error: string): Finding {
-  return { status: 'failed', observed: shown(observed), error }
+  return { status: 'failed', observed: shown(observed), error: cleanText(error) }
 }
 
 /** Not the same as missing: whether the record is there, nobody knows. */
 export function unanswered(host: string, { cause }: Unanswered): Finding {
   const error = `The DNS servers of ${host} did not answer (${cause}), so nothing is known of this record. They are asked again.`
-  return { status: 'pending', observed: [], error }
+  return { status: 'pending', observed: [], error: cleanText(error) }
 }
 
 /**
@@ -58,7 +60,7 @@ export async function missing(
 function shown(values: readonly string[]): string[] {
   return values.slice(0, MAX_OBSERVED).map((value) => {
     const start = value.slice(0, MAX_CHARACTERS)
-    const safe = start.replace(/[^\x20-\x7e]/g, (octet) => `\\${String(octet.charCodeAt(0)).padStart(3, '0')}`)
+    const safe = escapeOctets(start)
     return safe.length < value.length || safe.length > MAX_CHARACTERS ? `${safe.slice(0, MAX_CHARACTERS - 3)}...` : safe
   })
 }

@@ -1,3 +1,4 @@
+import { cleanText } from '../clean-text.ts'
 import type { RecordType } from '../smtp/dns-message.ts'
 import type { DomainDns, Found } from './authoritative.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
@@ -50,10 +51,7 @@ function judge(host: string, records: string[], results: Result[]): Finding {
 
 /** What mailauth says after naming the sender, which is ours. */
 function reasonOf({ comment }: Result): string {
-  return comment
-    .replace(/^.* during lookup of \S+: /, '')
-    .replace(/[^\x20-\x7e]/g, '?')
-    .slice(0, 200)
+  return cleanText(comment.replace(/^.* during lookup of \S+: /, '').slice(0, 200))
 }
 
 /** RFC 7208 4.5. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
+import { cleanText } from '../clean-text.ts'
 import { createDial, type NotDialled } from './dial.ts'
 import type { Guard } from './guard.ts'
 import type { Lookup } from './lookup.ts'
@@ -73,7 +74,7 @@ async function exchange(socket: Socket, host: string, path: string, signal: Abor
     if (octets > MAX_OCTETS) return failed(`${host} answered more than ${MAX_OCTETS} octets`)
     chunks.push(chunk)
   }
-  return { kind: 'got', text: Buffer.concat(chunks).toString() }
+  return { kind: 'got', text: cleanText(Buffer.concat(chunks).toString(), { keep: '\r\n\t' }) }
 }
 
 function faultOf({ statusCode, headers }: IncomingMessage): string | undefined {

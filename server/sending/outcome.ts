@@ -81,6 +81,17 @@ function evidenceOf(attempt: Attempt): Evidence {
   }
 }
 
+/**
+ * The outcome without the words of others: what is left of its evidence when the database refuses them. What counts stays: the status,
+ * the reason, the code and the phase.
+ */
+export function withoutWords(outcome: RecipientOutcome): RecipientOutcome {
+  if (!outcome.smtp) return outcome
+  const { ip, code, phase, tls, durationMs } = outcome.smtp
+  const smtp = create(SmtpEvidenceSchema, { ip, code, phase, tls, durationMs, detail: 'its words could not be stored' })
+  return { ...outcome, smtp }
+}
+
 const WORST_FIRST = [DeliveryStatus.BOUNCED, DeliveryStatus.REJECTED, DeliveryStatus.DELIVERED]
 
 /** What the message says of itself: the worst status among its recipients, with the reason of the first recipient that has it. */

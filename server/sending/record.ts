@@ -11,7 +11,7 @@ import { eventIdOf } from '../events/history.ts'
 import type { DeliveryEvent } from '../events/payload.ts'
 import { type Claim, type Claimed, claimRow, takesKeys } from './claim.ts'
 import { endsSends } from './ending.ts'
-import { outcomeRow, summaryRow } from './outcome.ts'
+import { outcomeRow, summaryRow, withoutWords } from './outcome.ts'
 import { storedOutcomes } from './stored.ts'
 
 /** Of the statistics: 0 belongs to hours that are over. Processes seldom share theirs, and then they only wait for each other. */
@@ -93,13 +93,21 @@ export function recordUntil(
   firstAttempts: FirstAttempts,
 ): (verdicts: Verdicts, leaseUntilMs: number) => Promise<RecipientOutcome[]> {
   const record = recordStep(db, firstAttempts)
-  return (verdicts, leaseUntilMs) =>
-    tryUntil(leaseUntilMs, async () => {
-      if (await record(verdicts)) return verdicts.outcomes
+  return ({ outcomes: all, ...verdicts }, leaseUntilMs) => {
+    let outcomes = all
+    return tryUntil(leaseUntilMs, async () => {
+      try {
+        if (await record({ ...verdicts, outcomes })) return outcomes
+      } catch (error) {
+        // What is refused for its text once is refused for ever, and recipients who have the message would be told nothing.
+        if (isRowFault(error)) outcomes = all.map(withoutWords)
+        throw error
+      }
       const stored = await storedOutcomes(db, verdicts.claimed.messageId)
       if (stored.length > 0) return stored
       throw fail('transient_failure', 'The send took too long and was given up. Nothing was sent; it is safe to retry.')
     })
+  }
 }
 
 /** A process that was paused past its lease asks once more all the same: the sweeper's answer is better than none. */
@@ -206,8 +214,10 @@ export function settleStep(
   const commit = endStep(db, SETTLE, firstAttempts)
   return (claim, { outcomes, sandbox, checks }) => {
     const id = claim.messageId
-    const result = { ...summaryRow(outcomes), outcomes: outcomes.map(outcomeRow), size_bytes: 0, sandbox, checks }
-    const json = claimRow(claim, result)
+    const rowOf = (some: RecipientOutcome[]) =>
+      claimRow(claim, { ...summaryRow(some), outcomes: some.map(outcomeRow), size_bytes: 0, sandbox, checks })
+    let json = rowOf(outcomes)
+    let isPlain = false
     /** Stored by an earlier try, whose answer was lost. */
     const isStored = async () => (await storedOutcomes(db, id)).length > 0
     return tryUntil(performance.now() + claim.leaseMs, async () => {
@@ -215,8 +225,10 @@ export function settleStep(
         return (await commit({ json, claim, outcomes, sandbox })) || (await isStored()) ? 'claimed' : 'key_taken'
       } catch (error) {
         const isRefused = isRowFault(error) && sqlStateOf(error) !== UNIQUE_VIOLATION
-        if (isRefused) throw fail('transient_failure', 'The outcome could not be stored.', { cause: error })
-        if (await isStored()) return 'claimed'
+        if (isRefused && isPlain) throw fail('transient_failure', 'The outcome could not be stored.', { cause: error })
+        if (isRefused) json = rowOf(outcomes.map(withoutWords))
+        else if (await isStored()) return 'claimed'
+        isPlain ||= isRefused
         throw error
       }
     })

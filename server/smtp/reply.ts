@@ -1,3 +1,4 @@
+import { cleanText } from '../clean-text.ts'
 import type { Reply } from './attempt.ts'
 
 /** A reply as it came, one entry per line without its code. */
@@ -82,14 +83,11 @@ export function isPositive({ code }: RawReply): boolean {
 }
 
 const ENHANCED = /^#?([245])\.(\d{1,3})\.(\d{1,3})(?=[\s:]|$)[\s:]*/
-/** Controls, and what reorders or hides the text around it. */
-const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+/g
-
 /** What is shown and classified: codes repeated in the words are dropped, and an RFC 3463 status of another class is not believed. */
 export function toReply({ code, lines }: RawReply): Reply {
   let enhanced: string | undefined
   const words = lines.map((line) => {
-    let text = line.replace(INVISIBLE, ' ').trim()
+    let text = cleanText(line, { by: ' ' }).replace(/ {2,}/g, ' ').trim()
     for (let again = true; again; ) {
       const [status = '', digit, subject, detail] = ENHANCED.exec(text) ?? []
       const known = digit === String(code)[0]

@@ -1,5 +1,6 @@
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext } from 'node:tls'
+import { cleanText } from '../clean-text.ts'
 import { createAlarm } from './alarm.ts'
 import type { Site, TlsDemand } from './attempt.ts'
 
@@ -52,7 +53,7 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<Upgr
     const fail = (detail: string) => {
       end()
       secured.destroy()
-      resolve({ kind: 'failed', detail })
+      resolve({ kind: 'failed', detail: cleanText(detail) })
     }
     const onError = (error: NodeJS.ErrnoException) => fail(error.code ?? error.message)
     const onClose = () => fail('closed in the handshake')
@@ -71,7 +72,7 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<Upgr
     secured.once('secureConnect', () => {
       end()
       const tls = { version: secured.getProtocol() ?? 'unknown', verified: secured.authorized }
-      const flaw = secured.authorized ? undefined : String(secured.authorizationError)
+      const flaw = secured.authorized ? undefined : cleanText(String(secured.authorizationError))
       resolve({ kind: 'upgraded', socket: secured, tls, flaw })
     })
   })

@@ -1,5 +1,4 @@
-const HARMFUL = /[\p{Cc}\p{Cf}\u2028\u2029]/gu
-const KEPT = new Set(['\n', '\t'])
+import { cleanText } from '../clean-text.ts'
 
 /**
  * The octets as text that can be stored and shown anywhere: valid UTF-8 and no control or formatting characters (PostgreSQL refuses
@@ -9,5 +8,5 @@ const KEPT = new Set(['\n', '\t'])
 export function excerptOf(octets: Buffer, isCut: boolean): string | undefined {
   if (octets.length === 0) return undefined
   const text = new TextDecoder().decode(octets, { stream: isCut })
-  return text.replaceAll('\r\n', '\n').replace(HARMFUL, (character) => (KEPT.has(character) ? character : '\uFFFD'))
+  return cleanText(text.replaceAll('\r\n', '\n'), { keep: '\n\t' })
 }

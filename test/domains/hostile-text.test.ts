@@ -1,0 +1,73 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { report, view } from '../../server/cli/domain-text.ts'
+import { applyChecks } from '../../server/domains/apply-checks.ts'
+import { findDomainById } from '../../server/domains/domains.ts'
+import type { DnsServerForTests } from '../harness/dns.ts'
+import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
+import { startWorld, type World } from '../sending/world.ts'
+import { HOSTS, startVerifier } from './verifying.ts'
+
+// The owner of a domain, or whoever has its DNS, decides what a check finds. It ends in the database, the API and an operator's terminal.
+
+let world: World
+let dns: DnsServerForTests
+let check: Awaited<ReturnType<typeof startVerifier>>['check']
+const ALIAS = { ...HOSTS, returnPathHost: 'rp.operator.example' }
+beforeAll(async () => {
+  world = await startWorld()
+  ;({ dns, check } = await startVerifier({}, { hosts: ALIAS, tryMs: 1_000, totalMs: 3_000 }))
+})
+afterAll(async () => {
+  await dns.close()
+  await world.stop()
+})
+
+const label = fc.oneof(
+  hostile.map((text) => Buffer.from(text).subarray(0, 63)),
+  fc.uint8Array({ minLength: 1, maxLength: 63 }),
+)
+const name = label.map((octets) =>
+  Buffer.concat([Buffer.from([octets.length]), octets, Buffer.from('\x04test\0', 'latin1')]),
+)
+const exchange = name.map((octets) => Buffer.concat([Buffer.from([0, 10]), octets]))
+const text = fc
+  .tuple(fc.constantFrom('', 'v=spf1 include:', 'v=DKIM1; p=', 'v=DMARC1; p='), label)
+  .map(([start, octets]) => {
+    const string = Buffer.concat([Buffer.from(start), octets])
+    return Buffer.concat([Buffer.from([string.length]), string])
+  })
+const answer = fc.oneof(
+  name.map((data) => ({ TXT: rawRecord('CNAME', data), MX: rawRecord('CNAME', data) })),
+  fc.tuple(exchange, text).map(([mx, txt]) => ({ MX: rawRecord('MX', mx), TXT: rawRecord('TXT', txt) })),
+)
+
+test('whatever octets a domain publishes, what a check finds is stored, and can be printed', async () => {
+  const [{ id }] = await world.db.$client<[{ id: string }]>`select id from domains where name = 'pending.test'`
+  await fc.assert(
+    fc.asyncProperty(answer, async ({ TXT, MX }) => {
+      dns.zone['*'] = { raw: (query) => respond(query, query.includes(Buffer.from([0, 16, 0, 1])) ? TXT : MX) }
+      const domain = (await findDomainById(world.db, id))!
+      const findings = await check(domain)
+      expect(JSON.stringify(findings)).not.toMatch(HOSTILE)
+      await applyChecks({ ...world, hosts: ALIAS }, domain, findings)
+      const stored = (await findDomainById(world.db, id))!
+      expect(stored.checks).toMatchObject(findings)
+    }),
+    { numRuns: 40 },
+  )
+})
+
+test('what was stored before texts were cleaned cannot reach the terminal either', async () => {
+  const [row] = await world.db.$client<[{ id: string }]>`select id from domains where name = 'pending.test'`
+  const domain = (await findDomainById(world.db, row.id))!
+  const old = {
+    status: 'failed' as const,
+    observed: ['\x9b31m'],
+    error: 'an alias of \x1b]0;x\x07\u202e.',
+    checked_at: '2026-01-01T00:00:00Z',
+  }
+  const stored = { ...domain, checks: { SPF: old, RETURN_PATH: old, DMARC: old } }
+  expect(report(stored).replaceAll('\n', '')).not.toMatch(HOSTILE)
+  expect(view(stored).records).toHaveLength(4)
+})

@@ -1,0 +1,126 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { cleanJson, cleanText } from '../../server/clean-text.ts'
+import { readId } from '../../server/db/ids.ts'
+import { storedOutcomes } from '../../server/sending/stored.ts'
+import type { Attempt, Engine } from '../../server/smtp/attempt.ts'
+import type { Verb } from '../harness/exchanger.ts'
+import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
+import { message, script, startWorld, type World } from './world.ts'
+
+// Servers and zones of recipients say what they like. Whatever it is: every outcome is stored, and nothing of it harms who reads it.
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.stop())
+// Some of what is said here is a hard bounce.
+beforeEach(() => world.db.$client`truncate suppressions, suppression_strikes`)
+
+type Change = Parameters<typeof message>[0]
+
+async function send(change: Change, engine: Engine = world.engine, sandbox = false) {
+  const options = { accountId: world.account.id, sandbox, signal: new AbortController().signal }
+  const sent = await world.sendAlone({ engine })(message(change), options)
+  return { sent, stored: await storedOutcomes(world.db, readId('msg', sent.messageId)!) }
+}
+
+test('clean text has no harmful characters, all others stay, and no two characters become neighbours', () => {
+  fc.assert(
+    fc.property(hostile, (text) => {
+      const clean = cleanText(text)
+      expect(clean).not.toMatch(HOSTILE)
+      expect(clean.length).toBeGreaterThanOrEqual([...text].length)
+      expect(cleanText(clean)).toBe(clean)
+      expect(JSON.parse(cleanJson(JSON.stringify({ text })))).toEqual({ text })
+      expect(cleanJson(JSON.stringify({ text }))).not.toMatch(HOSTILE)
+    }),
+  )
+  expect(cleanText('Grüße, 世界 🙂\n', { keep: '\n' })).toBe('Grüße, 世界 🙂\n')
+})
+
+test('whatever a mail server answers at any verb, the outcome is stored and its evidence is clean', async () => {
+  const verbs: Verb[] = ['greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot']
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...verbs), fc.constantFrom(250, 450, 550), hostile, async (verb, code, words) => {
+      const line = Buffer.from(`${code} ${words.replace(/[\r\n]/g, '\v')}\r\n`)
+      const engine = world.engineWith()
+      script(world, { [verb]: { raw: Buffer.concat([Buffer.from(`${code}-\xff\xc3\r\n`, 'latin1'), line]) } })
+      await world.db.$client`truncate suppressions, suppression_strikes`
+      const { sent, stored } = await send({}, engine)
+      engine.close()
+      expect(JSON.stringify(sent, bigintless)).not.toMatch(HOSTILE)
+      expect(stored).toHaveLength(1)
+      expect(stored[0]!.status).toBe(sent.status)
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test('whatever names the exchangers of a domain have, each outcome is stored and the other recipients are told theirs', async () => {
+  const engine = world.engineWith({
+    policyOf: async (domain) =>
+      domain.startsWith('strict') ? { mode: 'enforce', mx: ['mx.example.net'], maxAgeS: 60 } : undefined,
+  })
+  let times = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uint8Array({ minLength: 1, maxLength: 63 }),
+      fc.constantFrom('strict', 'loose'),
+      async (label, kind) => {
+        const domain = `${kind}${times++}.example.org`.replace('.org', '-x.org')
+        const exchange = Buffer.concat([Buffer.from([0, 10, label.length]), label, Buffer.from('\x04test\0', 'latin1')])
+        world.dns.zone[`MX ${domain}`] = { raw: (query) => respond(query, rawRecord('MX', exchange)) }
+        const { sent, stored } = await send({ to: ['ann@example.net', `bob@${domain}`] }, engine)
+        const [good, bad] = sent.recipients
+        expect(good).toMatchObject({ status: DeliveryStatus.DELIVERED })
+        expect(bad!.status).toBe(DeliveryStatus.BOUNCED)
+        expect(JSON.stringify(sent, bigintless)).not.toMatch(HOSTILE)
+        expect(stored).toHaveLength(2)
+        const dry = await send({ to: [`bob@${domain}`] }, engine, true)
+        expect(JSON.stringify(dry.sent, bigintless)).not.toMatch(HOSTILE)
+      },
+    ),
+    { numRuns: 20, examples: [[Buffer.from('a\0b\x1b[31m\u202e'), 'strict']] },
+  )
+  engine.close()
+})
+
+const bigintless = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
+
+/** An engine that lets through what no edge of ours does. */
+function engineSaying(words: string): Engine {
+  const attempt = (outcome: Attempt['outcome']): Attempt => {
+    const reply = { code: outcome.kind === 'delivered' ? 250 : 550, text: words }
+    return { phase: 'dot', outcome, reply, mx: words, detail: words, tls: null, durationMs: 1 }
+  }
+  return {
+    lookUp: async (domain) =>
+      domain === 'nowhere.org'
+        ? { kind: 'no_mx_record', detail: words }
+        : { kind: 'site', site: { key: domain, hosts: [] } },
+    deliver: async ({ recipients, beforeDot }) => {
+      await beforeDot([0])
+      return recipients.map((_, i) =>
+        attempt(i === 0 ? { kind: 'delivered' } : { kind: 'bounced', reason: 'policy_block', retryable: false }),
+      )
+    },
+    close: () => {},
+  }
+}
+
+test.each(['a NUL \0', 'half a pair \ud83d'])(
+  'an outcome that the database refuses for its text (%j) is stored without it, and its recipients are told',
+  async (words) => {
+    const { sent, stored } = await send({ to: ['ann@one.org', 'bob@two.org'] }, engineSaying(words))
+    expect(sent.recipients).toMatchObject([
+      { status: DeliveryStatus.DELIVERED, smtp: { code: 250 } },
+      { status: DeliveryStatus.BOUNCED, reason: Reason.POLICY_BLOCK, smtp: { code: 550 } },
+    ])
+    expect(stored).toEqual(sent.recipients)
+    const alone = await send({ to: ['eve@nowhere.org'] }, engineSaying(words))
+    expect(alone.stored).toMatchObject([{ status: DeliveryStatus.BOUNCED, reason: Reason.NO_MX_RECORD }])
+  },
+)
