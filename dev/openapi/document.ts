@@ -5,12 +5,14 @@ import { bindingsOf } from '../../server/http/bindings.ts'
 import { OPENAPI_PATH } from '../../server/http/docs-page.ts'
 import { wordOf } from '../../server/http/json-shape.ts'
 import type { Comments } from './comments.ts'
-import { errorResponse, json, operationOf, REQUEST_ID_HEADER, tagOf } from './operations.ts'
+import { errorResponse, json, operationOf, RATE_HEADERS, REQUEST_ID_HEADER, tagOf } from './operations.ts'
 import { createSchemas, type Schema } from './schemas.ts'
+import { TAG as PAYLOADS, webhooksOf } from './webhooks.ts'
 
 export interface Document {
   openapi: string
   paths: Record<string, Record<string, object>>
+  webhooks: Record<string, object>
   components: { schemas: Record<string, Schema>; [kind: string]: object }
   [key: string]: unknown
 }
@@ -29,6 +31,7 @@ export function openApiDocument(services: DescService[], comments: Comments, ver
     paths[binding.path] ??= {}
     paths[binding.path]![binding.verb.toLowerCase()] = operationOf(binding, schemas, comments)
   }
+  const webhooks = webhooksOf(schemas, comments)
   const tags = bindings.map((binding) => [tagOf(binding), comments.get(binding.method.parent.typeName)])
   return {
     openapi: '3.1.0',
@@ -44,8 +47,10 @@ export function openApiDocument(services: DescService[], comments: Comments, ver
     tags: [
       ...[...new Map(tags as [string, string][])].map(([name, description]) => ({ name, description })),
       { name: 'Server', description: 'The server itself.' },
+      PAYLOADS,
     ],
     paths: { ...paths, ...serverPaths() },
+    webhooks,
     components: { ...COMPONENTS, schemas: { ...schemas.components, ...OWN_SCHEMAS, Error: errorSchema(comments) } },
   }
 }
@@ -58,9 +63,8 @@ const COMPONENTS = {
     RequestId: {
       name: 'X-Request-Id',
       in: 'header',
-      description: 'An id of your own for this request, 1 to 128 printable characters. It comes back in the answer.',
+      description: 'An id of your own for this request, 1 to 128 printable characters. The response returns it.',
       schema: { type: 'string' },
-      example: 'order-1234',
     },
   },
   headers: {
@@ -70,32 +74,44 @@ const COMPONENTS = {
       schema: { type: 'string' },
       example: 'order-1234',
     },
-    RateLimitLimit: count('How many requests the account, or an address without a valid key, has in a minute.', 600),
-    RateLimitRemaining: count('How many of them are left.', 588),
-    RateLimitReset: count('When the minute ends and all of them are there again, in Unix seconds.', 1_769_860_860),
-    RetryAfter: count('Seconds to wait before trying again, as `retry_after` in the body.', 12),
+    RateLimitLimit: count('Requests per minute of the account, or of an address that calls without a key.', 600),
+    RateLimitRemaining: count('Requests left in the current minute.', 588),
+    RateLimitReset: count('When the current minute ends, in Unix seconds.', 1_769_860_860),
+    RetryAfter: count('Seconds to wait before the next try, as `retry_after` in the body.', 12),
+    IdempotentReplayed: {
+      description: 'Present when this is the stored response of an earlier request with the same `Idempotency-Key`.',
+      schema: { type: 'string', const: 'true' },
+    },
+    IdempotencyMismatch: {
+      description: 'Present when the body differs from that of the request whose response this is.',
+      schema: { type: 'string', const: 'body' },
+    },
+    Challenge: {
+      description: 'How to authenticate (RFC 9110 11.6.1).',
+      schema: { type: 'string', const: 'Bearer' },
+    },
   },
 }
 
 function count(description: string, example: number) {
-  return { description, required: true, schema: { type: 'integer', minimum: 0 }, example }
+  return { description, schema: { type: 'integer', minimum: 0 }, example }
 }
 
 const OWN_SCHEMAS: Record<string, Schema> = {
   Health: {
     description: 'The process answers.',
     type: 'object',
-    properties: { status: { const: 'ok' }, version: { type: 'string' }, region: { type: 'string' } },
+    properties: { status: { type: 'string', const: 'ok' }, version: { type: 'string' }, region: { type: 'string' } },
     required: ['status', 'version', 'region'],
   },
   Readiness: {
     description: 'Whether the server takes calls, and the state of each thing it depends on.',
     type: 'object',
     properties: {
-      status: { enum: ['ready', 'not_ready'] },
+      status: { type: 'string', enum: ['ready', 'not_ready'] },
       checks: {
         type: 'object',
-        properties: { draining: { enum: ['yes', 'no'] } },
+        properties: { draining: { type: 'string', enum: ['yes', 'no'] } },
         additionalProperties: { type: 'string' },
         required: ['draining'],
       },
@@ -137,16 +153,16 @@ function serverPaths(): Document['paths'] {
   const open = (operationId: string, summary: string, description: string, responses: object) => ({
     get: { operationId, tags: ['Server'], summary, description, security: [], responses },
   })
-  const answer = (description: string, schema: object, example: unknown) => ({
+  const answer = (description: string, schema: object, example: unknown, headers?: object) => ({
     description,
-    headers: REQUEST_ID_HEADER,
+    headers: { ...REQUEST_ID_HEADER, ...headers },
     ...json(schema, example),
   })
   const readiness = { $ref: '#/components/schemas/Readiness' }
   const checks = { database: 'ok', migrations: 'ok', draining: 'no' }
   return {
     [OPENAPI_PATH]: open('getOpenApi', 'This document', 'Needs no key; a wrong one is refused all the same.', {
-      200: answer('The document.', { type: 'object' }, { openapi: '3.1.0' }),
+      200: answer('The document.', { type: 'object' }, { openapi: '3.1.0' }, RATE_HEADERS),
       401: errorResponse(['invalid_api_key']),
       429: errorResponse(['rate_limit_exceeded']),
     }),
@@ -156,7 +172,7 @@ function serverPaths(): Document['paths'] {
         { $ref: '#/components/schemas/Health' },
         { status: 'ok', version: '0.1.0', region: 'eu' },
       ),
-      '4XX': errorResponse(['invalid_payload']),
+      '4XX': errorResponse(['invalid_payload'], false),
     }),
     '/readyz': open(
       'getReadiness',
@@ -165,7 +181,7 @@ function serverPaths(): Document['paths'] {
       {
         200: answer('It does.', readiness, { status: 'ready', checks }),
         503: answer('It does not.', readiness, { status: 'not_ready', checks: { ...checks, database: 'failing' } }),
-        '4XX': errorResponse(['invalid_payload']),
+        '4XX': errorResponse(['invalid_payload'], false),
       },
     ),
   }

@@ -1,4 +1,7 @@
-/** What a reader of the document sees of an operation, by its name: a request it takes and an answer it gives. */
+/**
+ * What a reader of the document sees of an operation, by its name: a request it takes and a response it returns. Requests work as they
+ * are against a fresh `npm start`; an id in a path has to be one that exists there.
+ */
 export interface Example {
   parameters?: Record<string, unknown>
   request?: unknown
@@ -6,24 +9,27 @@ export interface Example {
 }
 
 const MESSAGE_ID = 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5'
-const EVENT_ID = 'evt_01jx3c7w9kfxr8bq6v2m4n5p7t'
+export const EVENT_ID = 'evt_01jx3c7w9kfxr8bq6v2m4n5p7t'
 const ACCEPTED = {
-  mx: 'mx1.recipient.example',
-  ip: '203.0.113.25',
+  mx: 'mx.simulator.test',
+  ip: '127.0.0.1',
   code: 250,
   enhanced: '2.0.0',
-  reply: 'Ok: queued as 4bXyZ1',
+  reply: '2.0.0 Delivered',
   phase: 'dot',
-  tls: { version: 'TLSv1.3', verified: true },
+  tls: null,
   duration_ms: 412,
 }
 
-const EVENT = {
+const RECIPIENT = 'delivered@simulator.test'
+const SENDER = 'Shop <hello@example.test>'
+
+export const EVENT = {
   event_id: EVENT_ID,
   message_id: MESSAGE_ID,
   status: 'delivered',
   timestamp: '2026-01-31T12:00:00.412Z',
-  recipient: 'ada@recipient.example',
+  recipient: RECIPIENT,
   sandbox: false,
 }
 
@@ -122,19 +128,19 @@ const SUPPRESSED = {
 export const EXAMPLES: Record<string, Example> = {
   'EmailService.Send': {
     request: {
-      to: 'ada@recipient.example',
-      from: 'Shop <orders@example.com>',
+      to: RECIPIENT,
+      from: SENDER,
       subject: 'Your order has been shipped',
-      text: 'Hello Ada, your order 1234 left our warehouse today.',
+      text: 'Hello, your order 1234 left our warehouse today.',
     },
     answer: { status: 'delivered', message_id: MESSAGE_ID, smtp: ACCEPTED },
   },
   'EmailService.Validate': {
     request: {
-      to: 'ada@recipient.example',
-      from: 'Shop <orders@example.com>',
+      to: RECIPIENT,
+      from: SENDER,
       subject: 'Your order has been shipped',
-      text: 'Hello Ada, your order 1234 left our warehouse today.',
+      text: 'Hello, your order 1234 left our warehouse today.',
     },
     answer: {
       status: 'delivered',
@@ -154,8 +160,8 @@ export const EXAMPLES: Record<string, Example> = {
   'EmailService.SendBatch': {
     request: {
       emails: [
-        { to: 'ada@recipient.example', from: 'orders@example.com', subject: 'Order 1234', text: 'It is on its way.' },
-        { to: 'nobody', from: 'orders@example.com', subject: 'Order 1235', text: 'It is on its way.' },
+        { to: RECIPIENT, from: SENDER, subject: 'Order 1234', text: 'It is on its way.' },
+        { to: 'nobody', from: SENDER, subject: 'Order 1235', text: 'It is on its way.' },
       ],
     },
     answer: {
@@ -181,19 +187,19 @@ export const EXAMPLES: Record<string, Example> = {
     answer: {
       message_id: MESSAGE_ID,
       status: 'delivered',
-      from: 'Shop <orders@example.com>',
-      to: ['ada@recipient.example'],
+      from: SENDER,
+      to: [RECIPIENT],
       subject: 'Your order has been shipped',
       headers: {},
       sandbox: false,
       size_bytes: 2_318,
       attachments: [],
-      recipients: [{ email: 'ada@recipient.example', status: 'delivered', smtp: ACCEPTED }],
+      recipients: [{ email: RECIPIENT, status: 'delivered', smtp: ACCEPTED }],
       events: [
         {
           event_id: EVENT_ID,
           status: 'delivered',
-          recipient: 'ada@recipient.example',
+          recipient: RECIPIENT,
           timestamp: '2026-01-31T12:00:00.412Z',
         },
       ],
@@ -204,14 +210,14 @@ export const EXAMPLES: Record<string, Example> = {
         {
           kind: 'complaint',
           reported_at: '2026-02-01T08:15:00.000Z',
-          recipient: 'ada@recipient.example',
+          recipient: RECIPIENT,
           detail: 'abuse',
         },
       ],
     },
   },
   'EventService.ListEvents': {
-    parameters: { message_id: MESSAGE_ID, limit: 50 },
+    parameters: { limit: 50 },
     answer: {
       events: [{ ...EVENT, attempts: 1, acknowledged_at: '2026-01-31T12:00:00.530Z' }],
       has_more: false,
@@ -409,16 +415,14 @@ const SANDBOX = {
   in: 'header',
   description: '`true` for a dry run: everything is checked and nothing is sent. In any case of letters.',
   schema: { type: 'string', enum: ['true', 'false'] },
-  example: 'true',
 }
 
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'A key of your own for this request: repeated within 24 hours, it sends nothing and has the first answer.',
+    'A key of your own for this request, such as `order-1234-shipped`. A repeat within 24 hours sends nothing and returns the first response.',
   schema: { type: 'string', pattern: '^[ -~]{1,256}$' },
-  example: 'order-1234-shipped',
 }
 
 /** Headers of requests beside those every operation takes. */
@@ -426,4 +430,9 @@ export const HEADERS: Record<string, object[]> = {
   'EmailService.Send': [SANDBOX, IDEMPOTENCY_KEY],
   'EmailService.Validate': [IDEMPOTENCY_KEY],
   'EmailService.SendBatch': [SANDBOX, IDEMPOTENCY_KEY],
+}
+
+/** Whether an operation takes an idempotency key, and so may return a stored response. */
+export function takesKey(name: string): boolean {
+  return HEADERS[name]?.includes(IDEMPOTENCY_KEY) ?? false
 }

@@ -3,31 +3,48 @@ import { scope } from '../../gen/verdict/v1/options_pb.ts'
 import { ERRORS, type ErrorReason } from '../../server/errors.ts'
 import type { Binding } from '../../server/http/bindings.ts'
 import type { Comments } from './comments.ts'
-import { EXAMPLES, type Example, HEADERS } from './examples.ts'
+import { EXAMPLES, type Example, HEADERS, takesKey } from './examples.ts'
 import type { createSchemas } from './schemas.ts'
 
 type Schemas = ReturnType<typeof createSchemas>
 
+/**
+ * Operation ids that name their resource, where the name of the method leaves it to its service: clients have one method for each, and
+ * `import` or `list` alone is a keyword in some of their languages.
+ */
+const OPERATION_IDS: Record<string, string> = {
+  'EmailService.Send': 'sendEmail',
+  'EmailService.Validate': 'validateEmail',
+  'EmailService.SendBatch': 'sendEmailBatch',
+  'WebhookService.RotateSecret': 'rotateWebhookSecret',
+  'SuppressionService.Import': 'importSuppressions',
+  'SuppressionService.List': 'listSuppressions',
+  'SuppressionService.Add': 'addSuppression',
+  'SuppressionService.Remove': 'removeSuppression',
+}
+
 /** The operation of one method. Throws for a method without a comment or an example: a reader would stand before nothing. */
 export function operationOf(binding: Binding, schemas: Schemas, comments: Comments): object {
-  const { method, verb, hasBody } = binding
+  const { method, verb, hasBody, inPath } = binding
   const name = `${method.parent.name}.${method.name}`
   const comment = comments.get(`${method.parent.typeName}.${method.name}`)
   const example = EXAMPLES[name]
   if (!comment || !example) throw new Error(`${name} needs a comment and an example`)
   const [summary, description] = split(comment)
   return {
-    operationId: method.localName,
+    operationId: OPERATION_IDS[name] ?? method.localName,
     tags: [tagOf(binding)],
     summary,
     description: [description, needs(getOption(method, scope))].filter(Boolean).join('\n\n'),
     parameters: [...parameters(binding, schemas, example), ...(HEADERS[name] ?? []), REQUEST_ID_PARAMETER],
     // A PATCH that says nothing changes nothing.
-    ...(hasBody ? { requestBody: json(bodySchema(binding, schemas), example.request, verb !== 'PATCH') } : {}),
+    ...(hasBody
+      ? { requestBody: json(schemas.message(method.input, 'request', inPath), example.request, verb !== 'PATCH') }
+      : {}),
     responses: {
       200: {
         description: 'The answer.',
-        headers: { ...REQUEST_ID_HEADER, ...RATE_HEADERS },
+        headers: { ...REQUEST_ID_HEADER, ...RATE_HEADERS, ...(takesKey(name) ? REPLAY_HEADERS : {}) },
         ...json(schemas.message(method.output, 'answer'), example.answer),
       },
       ...errorResponses(binding),
@@ -36,13 +53,6 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
 }
 
 const needs = (scope: string) => (scope === 'any' ? undefined : `Needs the scope \`${scope}\`.`)
-
-/** The request, or where that is allowed the one list in it. */
-function bodySchema({ method, bareList, inPath }: Binding, schemas: Schemas): object {
-  const whole = schemas.message(method.input, 'request', inPath)
-  const list = method.input.fields.find((field) => field.jsonName === bareList)
-  return list ? { oneOf: [whole, schemas.field(list, 'request')] } : whole
-}
 
 export function tagOf({ method }: Binding): string {
   return method.parent.name.replace(/s?Service$/, 's')
@@ -56,12 +66,17 @@ function split(comment: string): [string, string] {
 
 const REQUEST_ID_PARAMETER = { $ref: '#/components/parameters/RequestId' }
 const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
-const RATE_HEADERS = {
+export const RATE_HEADERS = {
   'X-RateLimit-Limit': header('RateLimitLimit'),
   'X-RateLimit-Remaining': header('RateLimitRemaining'),
   'X-RateLimit-Reset': header('RateLimitReset'),
 }
 const RETRY_HEADER = { 'Retry-After': header('RetryAfter') }
+const CHALLENGE_HEADER = { 'WWW-Authenticate': header('Challenge') }
+const REPLAY_HEADERS = {
+  'Idempotent-Replayed': header('IdempotentReplayed'),
+  'Idempotency-Mismatch': header('IdempotencyMismatch'),
+}
 export const REQUEST_ID_HEADER = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
 
 function parameters({ method, inPath, hasBody }: Binding, schemas: Schemas, example: Example): object[] {
@@ -133,7 +148,8 @@ const MESSAGES: Record<ErrorReason, string> = {
   transient_failure: 'A fault of the service. Nothing was sent; it is safe to retry.',
 }
 
-export function errorResponse(reasons: ErrorReason[]): object {
+/** The response with one of these errors; `counted` when it comes after the rate limit. */
+export function errorResponse(reasons: ErrorReason[], counted = !reasons.includes('invalid_api_key')): object {
   const limited = reasons.includes('rate_limit_exceeded')
   const examples = reasons.map((error) => [
     error,
@@ -148,7 +164,12 @@ export function errorResponse(reasons: ErrorReason[]): object {
   ])
   return {
     description: `${reasons.map((reason) => `\`${reason}\``).join(' or ')}.`,
-    headers: { ...REQUEST_ID_HEADER, ...(limited ? { ...RATE_HEADERS, ...RETRY_HEADER } : {}) },
+    headers: {
+      ...REQUEST_ID_HEADER,
+      ...(counted ? RATE_HEADERS : {}),
+      ...(reasons.includes('invalid_api_key') ? CHALLENGE_HEADER : {}),
+      ...(limited ? RETRY_HEADER : {}),
+    },
     content: {
       'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: Object.fromEntries(examples) },
     },

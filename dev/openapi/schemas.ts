@@ -1,5 +1,6 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import { shapeOf, TIMESTAMP, wordOf, wordsOf } from '../../server/http/json-shape.ts'
+import { boundsOf } from './bounds.ts'
 import type { Comments } from './comments.ts'
 
 /** JSON Schema 2020-12, as OpenAPI 3.1 has it. */
@@ -47,6 +48,8 @@ export function createSchemas(comments: Comments) {
       description: `${comments.get(desc.typeName)}\n\n${meanings(desc)}`,
       type: 'string',
       enum: [...wordsOf(desc).keys()],
+      // Go has no names inside of a type: without the prefix of the contract, words that two enums share would collide there.
+      'x-enum-varnames': desc.values.filter(({ number }) => number !== 0).map(({ name }) => name),
     }))
 
   function meanings(desc: DescEnum): string {
@@ -57,10 +60,13 @@ export function createSchemas(comments: Comments) {
   function field(desc: DescField, side: Side): Schema {
     const description = comments.get(`${desc.parent.typeName}.${desc.name}`)
     const { nullWhenAbsent, oneOrList } = shapeOf(desc)
-    const one = value(desc, side)
-    if (desc.fieldKind === 'map') return { description, type: 'object', additionalProperties: one }
+    const bounds = side === 'request' ? boundsOf(desc) : {}
+    const one = { ...value(desc, side), ...bounds.value }
+    if (desc.fieldKind === 'map') {
+      return { description, type: 'object', ...bounds.whole, additionalProperties: one }
+    }
     if (desc.fieldKind === 'list') {
-      const list = { type: 'array', items: one }
+      const list = { type: 'array', ...bounds.whole, items: one }
       return { description, ...(oneOrList ? { oneOf: [one, list] } : list) }
     }
     return { description, ...(nullWhenAbsent ? { oneOf: [one, { type: 'null' }] } : one) }

@@ -7,7 +7,7 @@ import { tenantFault } from '../sending/message.ts'
 // What every list of the API has: filters, pages of 1 to 100, and a cursor that leads from one page to the next.
 
 const DEFAULT_LIMIT = 50
-const MAX_LIMIT = 100
+export const MAX_LIMIT = 100
 
 export function readLimit(limit: number = DEFAULT_LIMIT): number {
   if (limit >= 1 && limit <= MAX_LIMIT) return limit

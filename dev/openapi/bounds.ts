@@ -1,0 +1,86 @@
+import { type DescField, ScalarType } from '@bufbuild/protobuf'
+import { REQUEST_LIMITS } from '../../server/limits.ts'
+import { LIMITS } from '../../server/sending/message.ts'
+import { MAX_LIMIT } from '../../server/services/listing.ts'
+import type { Schema } from './schemas.ts'
+
+/** What a request field may hold: keywords for the list or map itself, and for its elements or the single value. */
+export interface Bounds {
+  whole?: Schema
+  value?: Schema
+}
+
+const TEXT: Bounds = { value: { minLength: 1 } }
+const PAGE_SIZE: Bounds = { value: { minimum: 1, maximum: MAX_LIMIT } }
+const TENANT_ID: Bounds = { value: { minLength: 1, maxLength: LIMITS.tenantIdCharacters } }
+/** A date, or a time of ISO 8601. */
+const TIME: Bounds = { value: { pattern: '^\\d{4}-\\d\\d-\\d\\d(T.+)?$' } }
+// JSON Schema counts characters and the validation counts bytes: every body within the bytes is within the characters.
+const BODY: Bounds = { value: { maxLength: LIMITS.bodyBytes } }
+
+const MESSAGE: Record<string, Bounds> = {
+  to: { whole: { minItems: 1, maxItems: LIMITS.recipients }, value: { minLength: 1 } },
+  from: TEXT,
+  subject: { value: { minLength: 1, maxLength: LIMITS.subjectCharacters } },
+  html: BODY,
+  text: BODY,
+  reply_to: TEXT,
+  attachments: { whole: { maxItems: LIMITS.attachments } },
+  headers: {
+    whole: { maxProperties: LIMITS.headers, propertyNames: { pattern: '^[!-9;-~]{1,76}$' } },
+    value: { maxLength: LIMITS.headerValueCharacters },
+  },
+  tenant_id: TENANT_ID,
+}
+
+/**
+ * The limits of request fields, by message and field, as the validation has them. A schema may be wider than the validation where
+ * JSON Schema has no words for a rule; it is never narrower.
+ */
+const BOUNDS: Record<string, Record<string, Bounds>> = {
+  SendRequest: MESSAGE,
+  BatchItem: { ...MESSAGE, idempotency_key: { value: { pattern: '^[ -~]{1,256}$' } } },
+  SendBatchRequest: { emails: { whole: { minItems: 1, maxItems: REQUEST_LIMITS.batchEmails } } },
+  Attachment: { filename: TEXT, content: {} },
+  GetEmailRequest: { id: TEXT },
+  ListEventsRequest: {
+    message_id: {},
+    recipient: {},
+    tenant_id: {},
+    from: TIME,
+    to: TIME,
+    limit: PAGE_SIZE,
+    cursor: TEXT,
+  },
+  GetEventRequest: { event_id: TEXT },
+  ReplayEventRequest: { event_id: TEXT },
+  ReplayMessageRequest: { message_id: TEXT },
+  PutWebhookRequest: { url: { value: { minLength: 1, maxLength: 2_048, format: 'uri' } } },
+  CreateDomainRequest: { domain: TEXT },
+  GetDomainRequest: { id: TEXT },
+  UpdateDomainRequest: { id: TEXT },
+  DeleteDomainRequest: { id: TEXT },
+  VerifyDomainRequest: { id: TEXT },
+  RotateDkimRequest: { id: TEXT },
+  GetStatsRequest: { from: TIME, to: TIME, domain: {}, tenant_id: TENANT_ID },
+  SuppressionServiceImportRequest: {
+    emails: { whole: { minItems: 1, maxItems: REQUEST_LIMITS.importAddresses } },
+    tenant_id: TENANT_ID,
+  },
+  SuppressionServiceListRequest: { email: TEXT, tenant_id: TENANT_ID, limit: PAGE_SIZE, cursor: TEXT },
+  SuppressionServiceAddRequest: { email: TEXT, tenant_id: TENANT_ID },
+  SuppressionServiceRemoveRequest: { email: TEXT, tenant_id: TENANT_ID },
+}
+
+/** The limits of a request field. Throws for one that needs them and has no line in the table: a client would learn them by errors. */
+export function boundsOf(field: DescField): Bounds {
+  const bounds = BOUNDS[field.parent.name]?.[field.jsonName]
+  if (!bounds && (field.fieldKind === 'list' || field.fieldKind === 'map' || BOUNDED.has(field.scalar!))) {
+    throw new Error(
+      `${field.parent.name}.${field.jsonName} needs its limits in dev/openapi/bounds.ts ({} when it has none)`,
+    )
+  }
+  return bounds ?? {}
+}
+
+const BOUNDED = new Set([ScalarType.STRING, ScalarType.BYTES, ScalarType.UINT32, ScalarType.INT32])

@@ -1,0 +1,65 @@
+import type { DescMessage } from '@bufbuild/protobuf'
+import { EmailDeliveryPayloadSchema, WebhookTestPayloadSchema } from '../../gen/verdict/v1/payload_pb.ts'
+import type { Comments } from './comments.ts'
+import { EVENT, EVENT_ID } from './examples.ts'
+import { json } from './operations.ts'
+import type { createSchemas } from './schemas.ts'
+
+const TIMESTAMP = 1_769_860_800
+
+/** Not that of the calls that set the endpoint: generators make one class of each tag, and one would replace the other. */
+export const TAG = { name: 'Payloads', description: 'What the service posts to your webhook endpoint.' }
+
+/** What the service posts to the webhook endpoint of an account, as the `webhooks` of an OpenAPI document. */
+export function webhooksOf(schemas: ReturnType<typeof createSchemas>, comments: Comments): Record<string, object> {
+  const posted = (operationId: string, desc: DescMessage, example: object) => {
+    const [summary, ...more] = comments.get(desc.typeName)!.split(/(?<=\.)\s/)
+    return {
+      post: {
+        operationId,
+        tags: [TAG.name],
+        summary: summary!.replace(/\.$/, ''),
+        description: more.join(' ') || undefined,
+        security: [],
+        parameters: HEADERS,
+        requestBody: json(schemas.message(desc, 'answer'), example, true),
+        responses: {
+          200: { description: 'The endpoint has the event. Only 200 acknowledges it.' },
+          default: { description: 'The event is not acknowledged; the service retries it.' },
+        },
+      },
+    }
+  }
+  const { message_id, status, recipient } = EVENT
+  return {
+    emailDelivery: posted('receiveEmailDelivery', EmailDeliveryPayloadSchema, {
+      event: 'email.delivery',
+      message_id,
+      status,
+      timestamp: TIMESTAMP,
+      event_id: EVENT_ID,
+      recipient,
+    }),
+    webhookTest: posted('receiveWebhookTest', WebhookTestPayloadSchema, {
+      event: 'webhook.test',
+      event_id: EVENT_ID,
+      timestamp: TIMESTAMP,
+    }),
+  }
+}
+
+function header(name: string, description: string, required = true, schema: object = { type: 'string' }): object {
+  return { name, in: 'header', required, description, schema }
+}
+
+const HEADERS = [
+  header('Service-Signature', 'HMAC-SHA256 of `<Service-Timestamp>.<body>`, keyed with the secret, in lower-case hex.'),
+  header('Service-Signature-Previous', 'The same with the previous secret, for 24 hours after a rotation.', false),
+  header('Service-Timestamp', 'When this attempt was made, in Unix seconds. Refuse one more than 300 seconds away.'),
+  header('Service-Event-Id', 'The `event_id` of the body.'),
+  header('Service-Dispatch-Id', 'The run of the retry schedule this attempt belongs to, `dsp_` and 26 characters.'),
+  header('Service-Attempt', '1 for the first attempt of its dispatch.', true, { type: 'integer', minimum: 1 }),
+  header('webhook-id', 'The `event_id` of the body, as Standard Webhooks names it.'),
+  header('webhook-timestamp', 'When this attempt was made, in Unix seconds, as Standard Webhooks names it.'),
+  header('webhook-signature', 'The signatures of Standard Webhooks, each `v1,` and base64, separated by spaces.'),
+]

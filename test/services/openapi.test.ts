@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { document, faultsAgainst } from '../http/gateway.ts'
+import { type Api, startApi } from './api.ts'
+
+// The limits that the OpenAPI document names, against the validation behind it.
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.stop())
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON Schema
+type Schema = any
+
+interface Case {
+  verb: string
+  path: string
+  /** The property or the query parameter. */
+  field: string
+  keyword: string
+  within: unknown
+  beyond: unknown
+}
+
+const resolved = (schema: Schema): Schema =>
+  schema.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)] : schema
+
+/** A value at each limit of a schema, and the next one beyond it. `one` makes a good element of a list. */
+function casesOf(schema: Schema, one: (i: number) => unknown): [keyword: string, within: unknown, beyond: unknown][] {
+  if (schema.oneOf) return schema.oneOf.flatMap((option: Schema) => casesOf(option, one))
+  const list = (length: number) => Array.from({ length }, (_, i) => one(i))
+  const text = schema.format === 'uri' ? 'https://hooks.example.com/' : ''
+  const map = (size: number) => Object.fromEntries(list(size).map((_, i) => [`X-${i}`, 'value']))
+  const makers: Record<string, (limit: number) => [unknown, unknown]> = {
+    minLength: () => ['', ''],
+    maxLength: (limit) => [text.padEnd(limit, 'a'), text.padEnd(limit + 1, 'a')],
+    minItems: (limit) => [list(limit), list(limit - 1)],
+    maxItems: (limit) => [list(limit), list(limit + 1)],
+    minimum: (limit) => [limit, limit - 1],
+    maximum: (limit) => [limit, limit + 1],
+    maxProperties: (limit) => [map(limit), map(limit + 1)],
+  }
+  return Object.entries(makers).flatMap(([keyword, make]) => {
+    if (schema[keyword] === undefined) return []
+    const [within, beyond] = make(schema[keyword])
+    return [[keyword, keyword === 'minLength' ? undefined : within, beyond]]
+  })
+}
+
+const MESSAGE = { to: 'delivered@simulator.test', from: 'hello@example.test', subject: 'Hello', text: 'Hello' }
+
+function element(field: string, path: string): (i: number) => unknown {
+  if (field === 'attachments') return (i) => ({ filename: `${i}.txt`, content: '' })
+  if (field === 'emails' && path.endsWith('/batch')) return () => MESSAGE
+  return (i) => `user${i}@example.test`
+}
+
+const CASES: Case[] = Object.entries(document.paths as Schema).flatMap(([path, verbs]) =>
+  Object.entries(verbs as Schema).flatMap(([verb, operation]: [string, Schema]) => {
+    const body = operation.requestBody && resolved(operation.requestBody.content['application/json'].schema)
+    const query = (operation.parameters ?? []).filter((parameter: Schema) => parameter.in === 'query')
+    const fields: [string, Schema][] = [
+      ...Object.entries(body?.properties ?? {}),
+      ...query.map(({ name, schema }: Schema) => [name, schema]),
+    ]
+    return fields.flatMap(([field, schema]) =>
+      casesOf(schema, element(field, path)).map(([keyword, within, beyond]) => ({
+        verb,
+        path,
+        field,
+        keyword,
+        within,
+        beyond,
+      })),
+    )
+  }),
+)
+
+/** Of a 400: whether it names the field. */
+async function isRefused({ verb, path, field }: Case, value: unknown): Promise<boolean> {
+  const operation = document.paths[path][verb]
+  const example = operation.requestBody?.content['application/json'].example
+  const url = path.replace('{email}', 'ann@example.com').replace('{id}', 'dom_01jx3c7w2m8k4n6p9q1r5s7t3v')
+  const answer = example
+    ? await api.call(verb.toUpperCase(), url, {
+        body: { ...example, [field]: value },
+        headers: path.endsWith('/send') || path.endsWith('/batch') ? { 'x-service-sandbox': 'true' } : {},
+      })
+    : await api.call(verb.toUpperCase(), `${url}?${new URLSearchParams({ [field]: String(value) })}`)
+  const named = (answer.json.details ?? []).map((fault: { field: string }) => fault.field.split(/[.[]/)[0])
+  return answer.status === 400 && named.includes(field)
+}
+
+test('the document names limits of every kind', () => {
+  const kinds = new Set(CASES.map(({ keyword }) => keyword))
+  expect([...kinds].sort()).toEqual(
+    ['maxItems', 'maxLength', 'maxProperties', 'maximum', 'minItems', 'minLength', 'minimum'].sort(),
+  )
+})
+
+test.for(CASES)('$verb $path: $keyword of $field is the limit of the validation', async (one) => {
+  if (one.within !== undefined) expect(await isRefused(one, one.within)).toBe(false)
+  expect(await isRefused(one, one.beyond)).toBe(true)
+})
+
+test('what the example of a send lacks is refused exactly when the document requires it', async () => {
+  const { schema, example } = document.paths['/api/v1/emails/send'].post.requestBody.content['application/json']
+  for (const field of Object.keys(resolved(schema).properties)) {
+    const { [field]: _, ...rest } = { ...example, html: '<p>Hello</p>' }
+    const answer = await api.call('POST', '/api/v1/emails/validate', { body: rest })
+    const pointer = '/paths/~1api~1v1~1emails~1send/post/requestBody/content/application~1json/schema'
+    expect([field, answer.status === 400]).toEqual([field, faultsAgainst(pointer, rest).length > 0])
+  }
+})
+
+test('the headers of a repeat are in the document, of a send, a dry run and a batch', async () => {
+  for (const [path, body] of [
+    ['/api/v1/emails/send', MESSAGE],
+    ['/api/v1/emails/validate', MESSAGE],
+    ['/api/v1/emails/batch', { emails: [MESSAGE] }],
+  ] as const) {
+    const headers = { 'idempotency-key': 'a repeat' }
+    await api.call('POST', path, { headers, body })
+    const other = 'emails' in body ? { emails: [MESSAGE, MESSAGE] } : { ...MESSAGE, subject: 'Another' }
+    const repeated = await api.call('POST', path, { headers, body: other })
+    expect([path, repeated.headers.get('idempotent-replayed')]).toEqual([path, 'true'])
+    expect([path, repeated.headers.get('idempotency-mismatch')]).toEqual([path, 'body'])
+    const declared = Object.keys(document.paths[path].post.responses[200].headers)
+    expect(declared).toEqual(expect.arrayContaining(['Idempotent-Replayed', 'Idempotency-Mismatch']))
+  }
+})
