@@ -8,6 +8,8 @@ import type { Schema } from './schemas.ts'
 export interface Bounds {
   whole?: Schema
   value?: Schema
+  /** For a field with presence that the validation demands. */
+  required?: true
 }
 
 const TEXT: Bounds = { value: { minLength: 1 } }
@@ -41,7 +43,7 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   SendRequest: MESSAGE,
   BatchItem: { ...MESSAGE, idempotency_key: { value: { pattern: '^[ -~]{1,256}$' } } },
   SendBatchRequest: { emails: { whole: { minItems: 1, maxItems: REQUEST_LIMITS.batchEmails } } },
-  Attachment: { filename: TEXT, content: {} },
+  Attachment: { filename: TEXT, content: { required: true } },
   GetEmailRequest: { id: TEXT },
   ListEventsRequest: {
     message_id: {},

@@ -96,12 +96,15 @@ function time(side: Side): Schema {
 
 /**
  * In an answer what is always written; in a request the fields without presence, which the service cannot tell from empty ones and
- * refuses when they are, and the lists that may be a single value or the whole body.
+ * refuses when they are, the lists that may be a single value or the whole body, and what the table of limits says.
  */
 function isRequired(field: DescField, side: Side): boolean {
   const { omitEmpty, nullWhenAbsent, oneOrList, bare } = shapeOf(field)
   const plural = field.fieldKind === 'list' || field.fieldKind === 'map'
-  if (side === 'request') return plural ? oneOrList || bare : !field.proto.proto3Optional && !field.message
+  if (side === 'request') {
+    if (boundsOf(field).required) return true
+    return plural ? oneOrList || bare : !field.proto.proto3Optional && !field.message
+  }
   if (plural) return !omitEmpty
   // A time that may be missing is declared `optional`, like everything else that may.
   const always = !field.message || field.message.typeName === TIMESTAMP

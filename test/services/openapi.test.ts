@@ -104,13 +104,23 @@ test.for(CASES)('$verb $path: $keyword of $field is the limit of the validation'
   expect(await isRefused(one, one.beyond)).toBe(true)
 })
 
+const SEND_BODY = '/paths/~1api~1v1~1emails~1send/post/requestBody/content/application~1json/schema'
+
 test('what the example of a send lacks is refused exactly when the document requires it', async () => {
   const { schema, example } = document.paths['/api/v1/emails/send'].post.requestBody.content['application/json']
-  for (const field of Object.keys(resolved(schema).properties)) {
-    const { [field]: _, ...rest } = { ...example, html: '<p>Hello</p>' }
-    const answer = await api.call('POST', '/api/v1/emails/validate', { body: rest })
-    const pointer = '/paths/~1api~1v1~1emails~1send/post/requestBody/content/application~1json/schema'
-    expect([field, answer.status === 400]).toEqual([field, faultsAgainst(pointer, rest).length > 0])
+  const whole = { ...example, html: '<p>Hello</p>' }
+  const file = { filename: 'a.txt', content: '' }
+  const without = ({ ...object }, field: string) => {
+    delete object[field]
+    return object
+  }
+  const bodies = [
+    ...Object.keys(resolved(schema).properties).map((field) => [field, without(whole, field)]),
+    ...Object.keys(file).map((field) => [field, { ...whole, attachments: [without(file, field)] }]),
+  ]
+  for (const [field, body] of bodies) {
+    const answer = await api.call('POST', '/api/v1/emails/validate', { body })
+    expect([field, answer.status === 400]).toEqual([field, faultsAgainst(SEND_BODY, body).length > 0])
   }
 })
 
