@@ -40,13 +40,18 @@ const REPEATED = rules.flatMap(([strike, { at }]) => (at > 1 ? `'${strike}'` : [
 /**
  * How strikes suppress an address, in the commit that keeps what they come from. It expects the CTEs `message` and `outcome` of a
  * statement that ends sends, the outcome with `strike` (null, or a word of STRIKES) and `strike_email`, the address as it is matched.
+ * A message strikes an address once, even when it was sent to several spellings of it.
  */
 export const INTO_SUPPRESSIONS = `
   struck as (
-    select o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
-      coalesce(o.smtp ->> 'reply', o.reason) as detail,
-      row_number() over (partition by m.account_id, m.tenant_id, o.strike_email, o.strike order by o.event_id) as nth
-    from outcome o join message m on m.id = o.message_id where o.strike is not null
+    select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth
+    from (
+      select distinct on (o.message_id, o.strike_email, o.strike)
+        o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
+        coalesce(o.smtp ->> 'reply', o.reason) as detail
+      from outcome o join message m on m.id = o.message_id where o.strike is not null
+      order by o.message_id, o.strike_email, o.strike, o.event_id
+    ) as once
   ),
   kept_strikes as (
     insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)

@@ -97,20 +97,38 @@ const CLAIM = `
     select w.id, r.position, r.event_id, r.email, w.claim, now() + w.lease_ms * interval '1 millisecond'
     from winner w, json_to_recordset(w.recipients) as r(position smallint, event_id uuid, email text)
   )
-  select i.id, case when w.id is not null then 'claimed' when a.id is not null then 'key_taken' else 'over_warm_up' end as claimed
+  select i.id, case
+      when w.id is not null then 'claimed'
+      when a.id is not null then 'key_taken'
+      when i.emails <= i.daily_limit - (
+        select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
+      ) - coalesce((
+        select sum(w.emails) from winner w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
+      ), 0) then 'place_left'
+      else 'over_warm_up'
+    end as claimed
   from input i left join admitted a on a.id = i.id left join winner w on w.id = i.id`
+
+/** What the statement says of a row. `place_left`: a message that was admitted before this one lost its key, so a place is left. */
+type Answer = Claimed | 'place_left'
 
 /** More would be taken from the time of the recipient's server, and blamed on it. */
 const CLAIM_MS = 5_000
 
 /** Claim: message, recipients, key, warm-up and lease in one commit. A throw means that nobody knows; the sweeper removes what may be there. */
 export function claimStep(db: Database): (claim: Claim) => Promise<Claimed> {
-  const commit = collector<{ json: string; id: string }, Claimed>(async (rows) => {
+  const commit = collector<{ json: string; id: string }, Answer>(async (rows) => {
     const answers = await db.$client.unsafe(CLAIM, [jsonArray(rows)], { prepare: true })
-    const claimed = new Map(answers.map((row) => [row.id as string, row.claimed as Claimed]))
+    const claimed = new Map(answers.map((row) => [row.id as string, row.claimed as Answer]))
     return rows.map(({ id }) => claimed.get(id)!)
   })
-  return (claim) => inTime(commit({ json: claimRow(claim), id: claim.messageId }), CLAIM_MS)
+  return async (claim) => {
+    const row = { json: claimRow(claim), id: claim.messageId }
+    for (;;) {
+      const answer = await inTime(commit(row), CLAIM_MS)
+      if (answer !== 'place_left') return answer
+    }
+  }
 }
 
 /** The row of a claim: also what a send carries into history that never reaches SMTP. */

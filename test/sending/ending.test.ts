@@ -137,7 +137,18 @@ test.each([{ rcpt: '550 5.7.1 blocked' }, { rcpt: '451 4.3.0 later' }, { dot: 'c
 
 test('strikes of one commit count one after the other', async () => {
   script(world, { rcpt: '550 no' })
-  await send({ to: ['ann@example.net', 'Ann@example.net'] })
+  // Whatever commits these three share, the second strike of them suppresses.
+  await Promise.all([send(), send(), send()])
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
+})
+
+test('a message strikes an address once, however many spellings of its local part it was sent to', async () => {
+  script(world, { rcpt: '550 no' })
+  const spellings = { to: ['ann@example.net', 'Ann@example.net', 'ANN@example.net'] }
+  expect((await send(spellings)).recipients).toHaveLength(3)
+  expect(await world.db.$client`select email from suppression_strikes`).toEqual([{ email: 'ann@example.net' }])
+  expect(await entries()).toHaveLength(0)
+  await send(spellings)
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
 })
 

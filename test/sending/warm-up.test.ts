@@ -5,7 +5,7 @@ import { newId } from '../../server/db/ids.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { dailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
-import { claimStep } from '../../server/sending/claim.ts'
+import { type Claim, claimStep } from '../../server/sending/claim.ts'
 import { statusWords } from '../../server/sending/outcome.ts'
 import { sweep } from '../../server/sending/sweep.ts'
 import { message, script, startWorld, type World } from './world.ts'
@@ -90,27 +90,28 @@ test('warm-up: a message that would go over it is 429 as a whole, with retry_aft
   expect(await sentToday()).toBe(500)
 })
 
+/** A claim of so many emails out of 500 a day. Claims with a larger `i` are admitted later, among those of as many emails. */
+function claimOf(emails: number, i: number, key?: string): Claim {
+  const createdAtMs = world.clock.now() + i
+  const [messageId, accountId] = [newId(createdAtMs), world.account.id]
+  return {
+    messageId,
+    accountId,
+    claim: messageId,
+    leaseMs: 0,
+    createdAtMs,
+    region: 'eu',
+    domain: 'example.test',
+    request: {},
+    recipients: Array.from({ length: emails }, () => ({ eventId: newId(createdAtMs), email: 'ann@example.net' })),
+    warmUp: { day: today(), dailyLimit: 500, emails },
+    key: key === undefined ? undefined : { scope: 'send/live', key, requestHash: '00' },
+  }
+}
+
 test('warm-up: of messages that are claimed together, one that does not fit keeps none out that does', async () => {
   await used(494)
   const claim = claimStep(world.db)
-  const claimOf = (emails: number, i: number) => {
-    const createdAtMs = world.clock.now() + i
-    const recipients = Array.from({ length: emails }, () => ({ eventId: newId(createdAtMs), email: 'ann@example.net' }))
-    const warmUp = { day: today(), dailyLimit: 500, emails }
-    const [messageId, accountId] = [newId(createdAtMs), world.account.id]
-    return {
-      messageId,
-      accountId,
-      claim: messageId,
-      leaseMs: 0,
-      createdAtMs,
-      region: 'eu',
-      domain: 'example.test',
-      request: {},
-      recipients,
-      warmUp,
-    }
-  }
   // The first goes alone, and what waits for it goes together.
   expect(await Promise.all([1, 6, 1].map((emails, i) => claim(claimOf(emails, i))))).toEqual([
     'claimed',
@@ -118,6 +119,24 @@ test('warm-up: of messages that are claimed together, one that does not fit keep
     'claimed',
   ])
   expect(await sentToday()).toBe(496)
+  await sweep(world.db)
+})
+
+test('warm-up: a message that loses its key to another takes no place from those that are claimed with it', async () => {
+  await used(496)
+  const claim = claimStep(world.db)
+  expect(await claim(claimOf(1, 0, 'taken'))).toBe('claimed')
+  // The first goes alone, and what waits for it goes together: a key that is taken, two that are equal, and one without.
+  const together = [
+    claimOf(1, 0),
+    claimOf(1, 1, 'taken'),
+    claimOf(1, 2, 'twice'),
+    claimOf(1, 3, 'twice'),
+    claimOf(1, 4),
+  ]
+  expect(await Promise.all(together.map(claim))).toEqual(['claimed', 'key_taken', 'claimed', 'key_taken', 'claimed'])
+  expect(await claim(claimOf(1, 5))).toBe('over_warm_up')
+  expect(await sentToday()).toBe(500)
   await sweep(world.db)
 })
 
