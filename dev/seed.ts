@@ -2,7 +2,7 @@ import { and, inArray, isNull } from 'drizzle-orm'
 import { createAccount, listAccounts } from '../server/access/accounts.ts'
 import { hashKey } from '../server/access/key.ts'
 import { createKey } from '../server/access/keys.ts'
-import { SCOPES } from '../server/access/scopes.ts'
+import { SCOPES_OF } from '../server/access/scopes.ts'
 import { encryptionKeys } from '../server/config-values.ts'
 import { type DatabaseClock, databaseClock } from '../server/db/clock.ts'
 import { connect, type Database } from '../server/db/connect.ts'
@@ -51,7 +51,7 @@ async function keptKeys(db: Database, keysFile: string): Promise<Keys | undefine
 
 async function makeKeys(db: Database, clock: DatabaseClock, accountId: string, keysFile: string): Promise<Keys> {
   const make = (kind: keyof Keys) =>
-    createKey(db, clock, { accountId, name: `npm start, ${kind}`, kind, scopes: SCOPES })
+    createKey(db, clock, { accountId, name: `npm start, ${kind}`, kind, scopes: SCOPES_OF[kind] })
   const keys = { live: (await make('live')).key, test: (await make('test')).key }
   await writePrivately(keysFile, JSON.stringify(keys))
   return keys

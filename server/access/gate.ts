@@ -7,7 +7,7 @@ import { type Limits, tierOf } from '../limits.ts'
 import { createIdentify, type Visitor } from './identify.ts'
 import { lastUses } from './last-use.ts'
 import { createLimiter, usedUp } from './limiter.ts'
-import { mayCall, scopeOf } from './scopes.ts'
+import { mayCall, SCOPES_OF, scopeOf } from './scopes.ts'
 
 export interface Call extends Visitor {
   /** undefined for what is served to every key, such as a path that does not exist. */
@@ -38,11 +38,16 @@ export function createGate({ db, clock, limits }: Parts): (call: Call) => Promis
     if (!admitted)
       throw usedUp(`The ${requestsPerMinute} requests per minute of this account are used up.`, secondsLeft)
     const { method } = call
-    if (method && !mayCall(key.scopes, method)) throw missingScope(scopeOf(method))
+    if (method && !mayCall(key.scopes, method)) throw missingScope(scopeOf(method), key.caller)
     noteUse(key, clock.now())
     return key.caller
   }
 }
 
-const missingScope = (scope: string) =>
-  fail('insufficient_scope', `This API key lacks the scope "${scope}". Use a key that has it.`)
+function missingScope(scope: string, { test }: Caller) {
+  const why =
+    test && !SCOPES_OF.test.includes(scope)
+      ? 'Test keys cannot have it: they change nothing that live mail depends on. Use a live key that has it.'
+      : 'Use a key that has it.'
+  return fail('insufficient_scope', `This API key lacks the scope "${scope}". ${why}`)
+}

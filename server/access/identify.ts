@@ -7,6 +7,7 @@ import { accounts, apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { hashKey, kindOfKey } from './key.ts'
 import { usedUp } from './limiter.ts'
+import { heldScopes } from './scopes.ts'
 import { createStrangers } from './strangers.ts'
 
 /** A revocation and a new tier bite within 5 s, a new key works at the latest after 1 s of having been tried too early. */
@@ -102,7 +103,7 @@ async function readKey(db: Database, hash: string): Promise<KnownKey | undefined
 function knownKey(row: typeof apiKeys.$inferSelect, tier: string | null): KnownKey {
   return {
     caller: Object.freeze({ accountId: row.accountId, keyId: row.id, test: row.test }),
-    scopes: new Set(row.scopes),
+    scopes: new Set(heldScopes(row)),
     tier,
     revoked: row.revokedAt !== null,
     expiresAtMs: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,

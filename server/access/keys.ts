@@ -3,7 +3,9 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import { apiKeys } from '../db/schema.ts'
+import { fail } from '../errors.ts'
 import { hashKey, hintOfKey, type KeyKind, makeKey } from './key.ts'
+import { heldScopes, SCOPES, SCOPES_OF } from './scopes.ts'
 
 const { hash: _, ...shown } = getTableColumns(apiKeys)
 
@@ -13,17 +15,22 @@ export interface NewKey {
   accountId: string
   name: string
   kind: KeyKind
-  /** Of SCOPES. */
+  /** Of those that its kind may have. */
   scopes: readonly string[]
   expiresAt?: Date
 }
 
-/** Makes a key. Its text is in the answer and nowhere else: only its hash is stored. */
+/**
+ * Makes a key. Its text is in the answer and nowhere else: only its hash is stored. Throws `invalid_payload` for scopes that a key
+ * of this kind cannot have.
+ */
 export async function createKey(
   db: Database,
   clock: DatabaseClock,
   { accountId, name, kind, scopes, expiresAt }: NewKey,
 ): Promise<{ key: string; apiKey: ApiKey }> {
+  const refused = scopesRefused(kind, scopes)
+  if (refused) throw fail('invalid_payload', refused, { fields: [{ field: 'scopes', message: refused }] })
   const key = makeKey(kind)
   const [apiKey] = await db
     .insert(apiKeys)
@@ -41,9 +48,20 @@ export async function createKey(
   return { key, apiKey: apiKey! }
 }
 
+/** Why a key of this kind cannot have these scopes; undefined when it can. */
+export function scopesRefused(kind: KeyKind, scopes: readonly string[]): string | undefined {
+  const may = SCOPES_OF[kind]
+  const refused = scopes.filter((scope) => !may.includes(scope))
+  if (refused.length === 0) return undefined
+  const unknown = refused.filter((scope) => !SCOPES.includes(scope))
+  if (unknown.length > 0) return `No such scope: ${unknown.join(', ')}. Scopes are ${SCOPES.join(', ')}.`
+  return `A test key cannot have ${refused.join(', ')}: it changes nothing that live mail depends on. It can have ${may.join(', ')}.`
+}
+
 /** The oldest first, revoked and expired ones too. */
 export async function listKeys(db: Database, accountId: string): Promise<ApiKey[]> {
-  return db.select(shown).from(apiKeys).where(eq(apiKeys.accountId, accountId)).orderBy(asc(apiKeys.id))
+  const keys = await db.select(shown).from(apiKeys).where(eq(apiKeys.accountId, accountId)).orderBy(asc(apiKeys.id))
+  return keys.map((key) => ({ ...key, scopes: heldScopes(key) }))
 }
 
 /** The key as it is now, with the time of its first revocation; undefined when the account has no such key. */
@@ -53,5 +71,5 @@ export async function revokeKey(db: Database, accountId: string, keyId: string):
     .set({ revokedAt: sql`coalesce(${apiKeys.revokedAt}, clock_timestamp())` })
     .where(and(eq(apiKeys.accountId, accountId), eq(apiKeys.id, keyId)))
     .returning(shown)
-  return apiKey
+  return apiKey && { ...apiKey, scopes: heldScopes(apiKey) }
 }

@@ -7,6 +7,7 @@ import { scope } from '../../gen/verdict/v1/options_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
+import type { KeyKind } from './key.ts'
 
 const METHODS: readonly DescMethod[] = [
   EmailService,
@@ -28,6 +29,20 @@ const ANY = 'any'
 
 /** Every scope a key can have: those the methods of the contract ask for. */
 export const SCOPES: readonly string[] = [...new Set(SCOPE_OF.values())].filter((scope) => scope !== ANY).sort()
+
+/**
+ * What keys of a kind may have. A test key sends dry runs and reads: it changes nothing that live mail depends on, such as a domain,
+ * the webhook endpoint or a suppression list.
+ */
+export const SCOPES_OF: Readonly<Record<KeyKind, readonly string[]>> = {
+  live: SCOPES,
+  test: SCOPES.filter((scope) => scope === 'emails.send' || scope.endsWith('.read')),
+}
+
+/** The scopes of a stored key that count. Test keys made before this rule may be stored with more than they may have. */
+export function heldScopes({ test, scopes }: { test: boolean; scopes: readonly string[] }): string[] {
+  return test ? scopes.filter((scope) => SCOPES_OF.test.includes(scope)) : [...scopes]
+}
 
 export function mayCall(scopes: ReadonlySet<string>, method: DescMethod): boolean {
   const asked = scopeOf(method)

@@ -1,5 +1,6 @@
-import { type ApiKey, createKey, listKeys, revokeKey } from '../access/keys.ts'
-import { SCOPES } from '../access/scopes.ts'
+import type { KeyKind } from '../access/key.ts'
+import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../access/keys.ts'
+import { SCOPES, SCOPES_OF } from '../access/scopes.ts'
 import { readId, showId } from '../db/ids.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { command, Failure } from './command.ts'
@@ -11,8 +12,12 @@ export const create = command({
   words: ['name'],
   options: {
     account: accountOption,
-    test: { type: 'boolean', help: 'a test key: its sends are dry runs' },
-    scopes: { type: 'string', value: 'list', help: `what the key may do, of ${SCOPES.join(',')}; all when left out` },
+    test: { type: 'boolean', help: 'a test key: its sends are dry runs, and it changes nothing' },
+    scopes: {
+      type: 'string',
+      value: 'list',
+      help: `what the key may do, of ${SCOPES.join(',')}; all its kind may have when left out`,
+    },
     expires: { type: 'string', value: 'when', help: 'such as 12h, 90d or 2030-01-31; never when left out' },
   },
   examples: [
@@ -21,11 +26,11 @@ export const create = command({
     'VERDICT_API_KEY=$(verdict keys create ci --test --json | jq -r .key)',
   ],
   async run({ account, test, scopes, expires }, [name]) {
-    const wanted = scopes === undefined ? SCOPES : readScopes(scopes)
+    const kind = test ? 'test' : 'live'
+    const wanted = scopes === undefined ? SCOPES_OF[kind] : readScopes(kind, scopes)
     return withDatabase(async (db, clock) => {
       const expiresAt = expires === undefined ? undefined : readExpiry(expires, clock.now())
       const { id: accountId } = await chooseAccount(db, account)
-      const kind = test ? 'test' : 'live'
       const { key, apiKey } = await createKey(db, clock, { accountId, name: name!, kind, scopes: wanted, expiresAt })
       const text = `Created key ${showId('key', apiKey.id)} "${apiKey.name}". It is shown this once:\n\n  ${key}\n`
       return { json: { ...view(apiKey), key }, text }
@@ -70,11 +75,10 @@ export const revoke = command({
   },
 })
 
-function readScopes(text: string): string[] {
+function readScopes(kind: KeyKind, text: string): string[] {
   const scopes = [...new Set(text.split(',').map((scope) => scope.trim()))]
-  const unknown = scopes.filter((scope) => !SCOPES.includes(scope))
-  if (unknown.length > 0)
-    throw new Failure('usage', `No such scope: ${unknown.join(', ')}. Scopes are ${SCOPES.join(', ')}.`)
+  const refused = scopesRefused(kind, scopes)
+  if (refused) throw new Failure('usage', refused)
   return scopes
 }
 

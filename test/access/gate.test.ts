@@ -4,12 +4,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
+import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
+import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { type Call, createGate } from '../../server/access/gate.ts'
 import { makeKey } from '../../server/access/key.ts'
 import { createKey, listKeys, revokeKey } from '../../server/access/keys.ts'
+import { SCOPES, SCOPES_OF, scopeOf } from '../../server/access/scopes.ts'
 import type { Rate } from '../../server/caller.ts'
 import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
@@ -107,6 +113,29 @@ test('a key without the scope of the method is refused, and told which', async (
     'insufficient_scope: This API key lacks the scope "events.read". Use a key that has it.',
   )
   expect(await gate(call(key, EmailService.method.getEmail))).toMatchObject({ accountId })
+})
+
+test('a test key sends and reads, whatever scopes are stored with it, and is told why it does nothing else', async () => {
+  const { key, apiKey } = await newKey({ kind: 'test', scopes: [...SCOPES_OF.test] })
+  // As it was stored before test keys were held to less.
+  await db
+    .update(apiKeys)
+    .set({ scopes: [...SCOPES] })
+    .where(eq(apiKeys.id, apiKey.id))
+  const gate = gateOf({ db, clock })
+  const methods = [EmailService, EventService, WebhookService, DomainService, StatsService, SuppressionService]
+  for (const method of [...methods, LimitsService].flatMap(({ methods }) => methods)) {
+    const scope = scopeOf(method)
+    if (scope === 'any' || scope === 'emails.send' || scope.endsWith('.read'))
+      expect(await gate(call(key, method))).toMatchObject({ test: true })
+    else
+      expect(await refusal(gate(call(key, method)))).toBe(
+        `insufficient_scope: This API key lacks the scope "${scope}". ` +
+          'Test keys cannot have it: they change nothing that live mail depends on. Use a live key that has it.',
+      )
+  }
+  const listed = (await listKeys(db, accountId)).find(({ id }) => id === apiKey.id)
+  expect(listed!.scopes).toEqual(SCOPES_OF.test)
 })
 
 test('a revoked key is told apart from an unknown one by nothing', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount, listAccounts } from '../../server/access/accounts.ts'
 import { hashKey } from '../../server/access/key.ts'
 import { createKey, listKeys, revokeKey } from '../../server/access/keys.ts'
-import { SCOPES } from '../../server/access/scopes.ts'
+import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { apiKeys } from '../../server/db/schema.ts'
@@ -47,6 +47,28 @@ test('a key is given out once; the database keeps its hash and its first charact
   expect(row!.hash.equals(hashKey(key))).toBe(true)
   expect(JSON.stringify([row, apiKey, await listKeys(db, accountId)])).not.toContain(key.slice(13))
   expect(apiKey).not.toHaveProperty('hash')
+})
+
+test('a test key is made with the scopes to send and to read, and with no other', async () => {
+  const { id: accountId } = await createAccount(db, clock, 'Test keys')
+  const make = (...scopes: string[]) => createKey(db, clock, { accountId, name: 'ci', kind: 'test', scopes })
+  expect((await make(...SCOPES_OF.test)).apiKey.scopes).toEqual([
+    'domains.read',
+    'emails.read',
+    'emails.send',
+    'events.read',
+    'stats.read',
+    'suppression.read',
+    'webhooks.read',
+  ])
+  await expect(make('emails.send', 'domains.write', 'events.replay')).rejects.toMatchObject({
+    rawMessage: expect.stringMatching(
+      /^A test key cannot have domains\.write, events\.replay: it changes nothing that live mail depends on\. It can have /,
+    ),
+  })
+  await expect(make('emails.sned')).rejects.toMatchObject({
+    rawMessage: expect.stringMatching(/^No such scope: emails/),
+  })
 })
 
 test('only the keys of the account are listed', async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { SCOPES } from '../../server/access/scopes.ts'
+import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import { run } from '../../server/cli/run.ts'
 import { newId, showId } from '../../server/db/ids.ts'
 import { stringsOf } from '../../server/domains/records.ts'
@@ -103,6 +103,20 @@ test('a key is shown once, with all scopes and no end unless told otherwise', as
   const listed = await words('keys', 'list', '--account', 'Keys')
   expect(listed).toMatch(/all +svc_live_\w{4}\.\.\. +live .*\n.*reader +svc_test_\w{4}\.\.\. +test until \d{4}/)
   expect(listed).not.toContain(key)
+})
+
+test('a test key has the scopes to send and to read, and a request for more is refused with the reason', async () => {
+  await run(['accounts', 'create', 'Test keys'])
+  const account = ['--account', 'Test keys', '--test']
+  expect((await json('keys', 'create', 'ci', ...account)).scopes).toEqual(SCOPES_OF.test)
+  await expect(
+    run(['keys', 'create', 'ci', ...account, '--scopes', 'emails.send,domains.write']),
+  ).rejects.toMatchObject({
+    exit: 'usage',
+    message: expect.stringContaining(
+      'A test key cannot have domains.write: it changes nothing that live mail depends on.',
+    ),
+  })
 })
 
 test('a revoked key stays in the list as such', async () => {

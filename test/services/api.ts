@@ -11,7 +11,7 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { createGate } from '../../server/access/gate.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
-import { SCOPES } from '../../server/access/scopes.ts'
+import { SCOPES_OF } from '../../server/access/scopes.ts'
 import type { Domain } from '../../server/domains/domains.ts'
 import { createVerification } from '../../server/domains/verification.ts'
 import type { Findings } from '../../server/domains/verify.ts'
@@ -123,7 +123,7 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
   const listener = await listen(app, { host: '127.0.0.1', port: 0 })
   const stranger = await createAccount(db, world.clock, 'Stranger')
   const keyFor = async (accountId: string, kind: 'live' | 'test' = 'live') =>
-    (await createKey(db, world.clock, { accountId, name: 'test', kind, scopes: SCOPES })).key
+    (await createKey(db, world.clock, { accountId, name: 'test', kind, scopes: SCOPES_OF[kind] })).key
   const keys = {
     live: await keyFor(world.account.id),
     test: await keyFor(world.account.id, 'test'),

@@ -374,7 +374,7 @@ test('an account has at most 1,000 domains; the same name again is none more', a
 
 test('the same over gRPC', async () => {
   const client = createClient(DomainService, createGrpcTransport({ baseUrl: api.url }))
-  const options = { headers: { authorization: `Bearer ${api.keys.test}` } }
+  const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
   const made = await client.createDomain({ domain: 'grpc.example.com' }, options)
   expect(made).toMatchObject({ status: DomainStatus.PENDING, requireTls: false })
   expect(made.warmup).toBeUndefined()

@@ -303,7 +303,7 @@ test('deleting the endpoint does not wait for Temporal', async () => {
 
 test('the same over gRPC', async () => {
   const client = createClient(WebhookService, createGrpcTransport({ baseUrl: api.url }))
-  const options = { headers: { authorization: `Bearer ${api.keys.test}` } }
+  const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
   const made = await client.putWebhook({ url: receiver.url }, options)
   expect(made.secret).toEqual(SECRET)
   expect(await client.testWebhook({}, options)).toMatchObject({ statusCode: 200 })

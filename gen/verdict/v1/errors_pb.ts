@@ -84,7 +84,7 @@ export const ErrorReason = {
   DOMAIN_NOT_VERIFIED: 4,
 
   /**
-   * 403: the API key lacks the scope of this call.
+   * 403: the API key lacks the scope of this call. Test keys can only send dry runs and read.
    *
    * @generated from enum value: ERROR_REASON_INSUFFICIENT_SCOPE = 5;
    */
