@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /** Tests that start whole processes, or wait long for what must not come. The other ones are the fast loop of `npm run check`. */
@@ -23,13 +24,16 @@ const PROCESSES = [
 /** Run by configurations of their own. */
 const ELSEWHERE = ['test/real/**', 'test/faults/**']
 
-const limits = { testTimeout: 20_000, hookTimeout: 60_000 }
+/** For a busy machine: what is waited for comes, however long it takes. */
+const patience = { testTimeout: 60_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
 
 export default defineConfig({
   test: {
     globalSetup: ['test/harness/global-postgres.ts'],
-    // Most tests wait for a time limit or another process: more of them at a time than processors.
-    maxWorkers: 4,
+    // A file that shares its processor with another one is no faster, and its time limits are shorter than they say.
+    maxWorkers: availableParallelism(),
+    // What keeps a run from its end is ended after this: no handle that was forgotten holds up `.ci/run`.
+    teardownTimeout: 20_000,
     projects: [
       {
         test: {
@@ -38,7 +42,7 @@ export default defineConfig({
           exclude: [...PROCESSES, ...ELSEWHERE],
           // The files of a worker share the modules they import: to load them again for each took a third of the time.
           isolate: false,
-          ...limits,
+          ...patience,
         },
       },
       // These need Temporal, which a new machine has to build first.
@@ -47,8 +51,7 @@ export default defineConfig({
           name: 'processes',
           include: PROCESSES,
           globalSetup: ['test/harness/global-temporal.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          ...patience,
         },
       },
     ],

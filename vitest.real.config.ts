@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 const shared = {
   globalSetup: ['test/harness/global-postgres.ts', 'test/harness/global-temporal.ts'],
   hookTimeout: 120_000,
+  expect: { poll: { timeout: 20_000 } },
 }
 
 /** Run by test/real/run.ts, which brings what the tests need. */

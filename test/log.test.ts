@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { expect, test } from 'vitest'
 import { makeKey } from '../server/access/key.ts'
 import { createAddressHash, createLogger } from '../server/log.ts'
+import { cpuStopwatch } from './harness/stopwatch.ts'
 
 const CANARY = 'canary-7f3a'
 const ADDRESS = `${CANARY}@recipient.example`
@@ -94,9 +95,9 @@ test.each<[what: string, error: unknown]>([
 })
 
 test('a hostile line is redacted in linear time', () => {
-  const started = performance.now()
+  const watch = cpuStopwatch()
   lines((log) => log.info({ reply: 'a'.repeat(1_000_000), other: '"subject":"'.repeat(10_000), third: '@' }))
-  expect(performance.now() - started).toBeLessThan(1500)
+  expect(watch.ms()).toBeLessThan(1500)
 })
 
 test('the hash of an address is the same in any case, and tells nothing without its key', () => {

@@ -23,6 +23,7 @@ import { accounts, apiKeys } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 
 let database: TestDatabase
 let db: Database
@@ -263,10 +264,10 @@ test.concurrent('a revocation bites within 5 s under steady use', async ({ expec
   const gate = gateOf({ db, clock })
   await gate(call(key))
   await revokeKey(db, accountId, apiKey.id)
-  const revokedAt = performance.now()
+  const watch = stopwatch()
   const refused = async () => (await refusal(gate(call(key)))).startsWith('invalid_api_key')
   while (!(await refused())) {
-    expect(performance.now() - revokedAt).toBeLessThan(5000)
+    expect(watch.ms()).toBeLessThan(5000)
     await sleep(10)
   }
 })
@@ -299,9 +300,7 @@ test.concurrent('without the database every key gets transient_failure, and it w
     'transient_failure: The API key could not be checked. It is safe to retry.',
   )
   await proxy.mend()
-  await expect
-    .poll(() => gate(call(key)).catch(() => undefined), { timeout: 10_000 })
-    .toMatchObject({ accountId: own.id })
+  await expect.poll(() => gate(call(key)).catch(() => undefined)).toMatchObject({ accountId: own.id })
   await proxied.$client.end({ timeout: 1 })
   proxy.cut()
 })
@@ -316,7 +315,7 @@ test.concurrent('the last use of a key is noted at most once a minute, and not i
   const gate = gateOf({ db, clock: { now: () => now, stop() {} } })
   await gate(call(key))
   expect(await lastUse()).toBeUndefined()
-  await expect.poll(lastUse, { timeout: 5000 }).toBe(Math.floor(start))
+  await expect.poll(lastUse).toBe(Math.floor(start))
   now = start + 59_000
   await gate(call(key))
   // Another process, which has not seen the first use.
@@ -328,7 +327,7 @@ test.concurrent('the last use of a key is noted at most once a minute, and not i
   expect(await lastUse()).toBe(Math.floor(start))
   now = start + 61_000
   await gate(call(key))
-  await expect.poll(lastUse, { timeout: 5000 }).toBe(Math.floor(start + 61_000))
+  await expect.poll(lastUse).toBe(Math.floor(start + 61_000))
 })
 
 /** A TCP proxy in front of Postgres that can be cut and mended. */

@@ -346,7 +346,7 @@ test('secrets are sealed anew with the first key; one that does not open is a no
 test('a database without tables is told apart from one that is away', async () => {
   const { pathname } = new URL(database.url)
   set({ DATABASE_URL: database.url.replace(pathname, '/postgres') })
-  expect((await run(['doctor'])).text).toMatch(/FAILED {2}migrations: .*npm run migrate/)
+  expect((await run(['doctor'])).text).toMatch(/FAILED {2}migrations: The database has no tables.*\n.*npm run migrate/)
 })
 
 /** Answers every request in the same way and keeps what it was asked. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { collector } from '../../server/db/collector.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 
 const row = (id: number) => ({ json: JSON.stringify({ id }), id })
 const sqlError = (code: string) => Object.assign(new Error(code), { code })
@@ -56,9 +57,9 @@ test('a statement that is slow, or whose answer is lost, does not keep the other
     return rows.map((r) => r.id * 10)
   })
   const stuck = add(row(1))
-  const startedAt = performance.now()
+  const watch = stopwatch()
   expect(await Promise.all([3, 4].map((id) => add(row(id))))).toEqual([30, 40])
-  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  expect(watch.ms()).toBeLessThan(1_000)
   expect(await add(row(5))).toBe(50)
   gate.resolve()
   expect(await stuck).toBe(10)

@@ -55,7 +55,7 @@ test('a process that is killed takes its server with it, and the next start find
 test('a process that is killed takes the files of a temporary server with it', async () => {
   const child = await startInChild('temporary: true,')
   child.kill('SIGKILL')
-  await expect.poll(() => existsSync(dataDir), { timeout: 10_000 }).toBe(false)
+  await expect.poll(() => existsSync(dataDir)).toBe(false)
 })
 
 test('a server that was killed with its keeper is recovered', async () => {

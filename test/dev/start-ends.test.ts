@@ -45,7 +45,7 @@ test.each([
   ['worker', 'workflows/worker.ts', 'worker.log'],
 ])('when the %s dies, it is said with the end of its log, and everything ends with 1', async (name, file, log) => {
   const { program } = await npm.serving()
-  await expect.poll(() => readFile(join(npm.dataDir, log), 'utf8'), { timeout: 10_000 }).toContain('"ready"')
+  await expect.poll(() => readFile(join(npm.dataDir, log), 'utf8')).toContain('"ready"')
   process.kill(await npm.pidOf(new RegExp(`node .*${file}`)), 'SIGKILL')
   expect(await program.ended).toBe(1)
   expect(program.stderr()).toContain(`The ${name} ended (SIGKILL)`)
@@ -58,11 +58,11 @@ test('when Temporal dies, it is said, and Temporal started again at the same pla
 }, async () => {
   const { program, ready } = await npm.serving()
   const namespaceId = async () => /"id": "[^"]+"/.exec(await namespacesOf(ready.temporal_ui_url))?.[0]
-  await expect.poll(namespaceId, { timeout: 10_000 }).toBeDefined()
+  await expect.poll(namespaceId).toBeDefined()
   const before = await namespaceId()
   process.kill(await npm.pidOf(/^\d+ \S*temporal\S* server start-dev/), 'SIGKILL')
-  await expect.poll(() => program.stderr(), { timeout: 5000 }).toMatch(/Temporal ended.*again in 1 s.*temporal\.log/s)
-  await expect.poll(namespaceId, { timeout: 10_000 }).toBe(before)
+  await expect.poll(() => program.stderr()).toMatch(/Temporal ended.*again in 1 s.*temporal\.log/s)
+  await expect.poll(namespaceId).toBe(before)
   expect(await program.kill()).toBe(0)
   await npm.nothingIsLeft()
 })
@@ -79,7 +79,7 @@ test('while Temporal is being built, everything else serves, and Ctrl-C ends the
     HTTPS_PROXY: 'http://127.0.0.1:1',
   })
   expect(await send(ready, 'delivered@simulator.test')).toMatchObject({ status: 'delivered' })
-  await expect.poll(() => program.stderr(), { timeout: 10_000 }).toMatch(/Temporal [\d.]+ is being built with Go/)
+  await expect.poll(() => program.stderr()).toMatch(/Temporal [\d.]+ is being built with Go/)
   await expect.poll(() => npm.pidOf(/^\d+ sleep 600/)).toBeGreaterThan(0)
   expect(program.stdout().trimEnd().split('\n').at(-1)).toBe(`ready ${ready.url}`)
   expect(await program.kill('SIGINT')).toBe(0)

@@ -45,7 +45,7 @@ test('the ready file has the addresses, the keys and the process to stop, for it
   ]) {
     expect((await stat(path)).mode & 0o777).toBe(0o600)
   }
-  await expect.poll(() => namespacesOf(ready.temporal_ui_url), { timeout: 10_000 }).toContain('"name": "default"')
+  await expect.poll(() => namespacesOf(ready.temporal_ui_url)).toContain('"name": "default"')
   expect(program.stdout()).toContain(ready.temporal_ui_url)
   expect(program.stdout()).toContain(ready.keys.live)
   expect(program.stdout()).toContain(ready.keys.test)
@@ -89,7 +89,7 @@ test('a webhook to this machine that is not acknowledged is retried by a workflo
   for (const { body } of receiver.requests) expect(JSON.parse(String(body))).toMatchObject({ message_id })
   const workflows = () =>
     fetch(`${ready.temporal_ui_url}/api/v1/namespaces/default/workflows`).then((all) => all.text())
-  await expect.poll(workflows, { timeout: 10_000 }).toMatch(/deliverWebhooks/)
+  await expect.poll(workflows).toMatch(/deliverWebhooks/)
   await receiver.close()
 })
 

@@ -123,10 +123,10 @@ test('a build does not outlive the process that wanted it', async () => {
   const bringing = await bring({
     go: `${GO_1_99}echo $$ > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; exec sleep 600`,
   })
-  await expect.poll(() => existsSync(pidFile), { timeout: 15_000 }).toBe(true)
+  await expect.poll(() => existsSync(pidFile)).toBe(true)
   const go = Number(await readFile(pidFile, 'utf8'))
   await bringing.kill('SIGKILL')
-  await expect.poll(() => existsSync(`/proc/${go}`), { timeout: 5000 }).toBe(false)
+  await expect.poll(() => existsSync(`/proc/${go}`)).toBe(false)
 })
 
 test('a cache that cannot be made is told', async () => {

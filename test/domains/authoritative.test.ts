@@ -3,6 +3,7 @@ import { afterAll, expect, test, vi } from 'vitest'
 import { createDns } from '../../server/domains/authoritative.ts'
 import { createGuard } from '../../server/egress/guard.ts'
 import { a, cname, type DnsServerForTests, ns, startDns, txt } from '../harness/dns.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 import type { Zone } from './verifying.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
@@ -113,10 +114,10 @@ test.concurrent('a silent server is waited for once in a check', async () => {
   const { dns, authority } = await world(Object.fromEntries(names.map((name) => [`TXT ${name}`, old(name)])), {
     '*': 'silence',
   })
-  const startedAt = performance.now()
+  const watch = stopwatch()
   for (const name of names) expect(await dns.find(name, 'TXT')).toEqual(values(['from the resolver']))
   expect(authority.queries).toHaveLength(1)
-  expect(performance.now() - startedAt).toBeLessThan(900)
+  expect(watch.ms()).toBeLessThan(900)
 })
 
 test.concurrent('servers at addresses that may not be dialled are left alone', async () => {

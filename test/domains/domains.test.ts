@@ -10,6 +10,7 @@ import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { beginCheck, createDomain, deleteDomain, findDomain, listDomains } from '../../server/domains/domains.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 let database: TestDatabase
@@ -170,9 +171,9 @@ test('many sends from one domain read it once, and see a change within 5 s', asy
   expect(new Set(await finds).size).toBe(1)
 
   await db.update(domains).set({ status: 'lapsed' }).where(eq(domains.id, id))
-  const changedAt = performance.now()
+  const watch = stopwatch()
   while ((await senders.find(accountId, 'busy.example'))!.status !== 'lapsed') {
-    expect(performance.now() - changedAt).toBeLessThan(5100)
+    expect(watch.ms()).toBeLessThan(5100)
     await sleep(20)
   }
 })

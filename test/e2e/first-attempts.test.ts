@@ -21,9 +21,9 @@ async function startBoth() {
 test('each event is posted right after its commit, by the process that stored it', async () => {
   const { receiver, instance, posted, open } = await startBoth()
   await Promise.all(Array.from({ length: 100 }, () => instance.send()))
-  await expect.poll(posted, { timeout: 10_000 }).toBe(100)
+  await expect.poll(posted).toBe(100)
   expect(receiver.requests).toHaveLength(100)
-  await expect.poll(open, { timeout: 10_000 }).toEqual([])
+  await expect.poll(open).toEqual([])
 })
 
 test('SIGTERM: what was begun is written down, and the rest is left to Temporal at once', async () => {

@@ -77,7 +77,7 @@ test.each<[string, Answer, string]>([
   ['interim answers without end', { fault: 'endless_interim' }, 'broke off'],
 ])('not taken: %s', async (_, answer, cause) => {
   const receiver = await serving(answer)
-  const timeMs = cause === 'in time' ? 400 : 5_000
+  const timeMs = cause === 'in time' ? 1_000 : 20_000
   expect(await get(receiver, { timeMs })).toEqual({ kind: 'failed', cause: expect.stringContaining(cause) })
   expect(receiver.connections).toBe(1)
 })

@@ -20,6 +20,6 @@ test('2,000 callers reset their connections in the middle: what had a marker is 
   expect(counts.lost).toBeGreaterThan(2_000)
   expect(counts[500]).toBeUndefined()
   // Who left before the marker left nothing, and who left after it waits for nobody: no lease has to end.
-  await expect.poll(() => openRows(world.sql), { timeout: 5_000 }).toEqual([])
+  await expect.poll(() => openRows(world.sql)).toEqual([])
   expect(await world.verdict()).toEqual([])
 })

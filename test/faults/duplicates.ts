@@ -58,8 +58,8 @@ export async function killTheWinner(callers: number, endsLeases: boolean): Promi
   const won = { before: first(WINNERS.before), after: first(WINNERS.after) }
   const isHeard = (domain: string, word: string) => () =>
     world.servers.get(domain)!.sessions.some(({ commands }) => commands.includes(word))
-  await expect.poll(isHeard('one.example', 'DATA'), { timeout: 4_000 }).toBe(true)
-  await expect.poll(isHeard('two.example', '.'), { timeout: 4_000 }).toBe(true)
+  await expect.poll(isHeard('one.example', 'DATA')).toBe(true)
+  await expect.poll(isHeard('two.example', '.')).toBe(true)
 
   const everybody = [winner, ...others]
   const nodeOf = (i: number) => (tries: number) => (tries === 0 ? everybody[i % 3]! : others[i % 2]!)

@@ -79,7 +79,7 @@ test('killed 10 times under load around the cap of a warm-up: never over it, and
     released += open.filter(({ message }) => !open.some((row) => row.message === message && row.marked)).length
   }
   const counts = tally(await load.stop())
-  await expect.poll(() => openRows(world.sql), { timeout: 15_000 }).toEqual([])
+  await expect.poll(() => openRows(world.sql)).toEqual([])
   // What was given back can be sent, to the last email.
   const [node] = world.nodes as unknown as Iterable<Node>
   for (const letter of welcome('rest')) {

@@ -14,7 +14,7 @@ setInterval(count, TICK_MS).unref()
 
 /**
  * Starts a stopwatch. Its `ms` are the milliseconds that passed while this process had a processor to run on: a pause of the whole
- * process, whatever its length, counts as 10 ms. Use it for upper bounds on waiting. For computation use `cpuMs`.
+ * process, whatever its length, counts as 10 ms. Use it for upper bounds on waiting. For computation use `cpuStopwatch`.
  */
 export function stopwatch(): { ms(): number } {
   count()
@@ -27,10 +27,13 @@ export function stopwatch(): { ms(): number } {
   }
 }
 
-/** Milliseconds of processor time that synchronous work takes on this thread. The work of other processes does not count. */
-export function cpuMs(work: () => unknown): number {
+/** Starts a stopwatch of the processor time of this thread: for upper bounds on computation. Other processes do not count. */
+export function cpuStopwatch(): { ms(): number } {
   const before = process.threadCpuUsage()
-  work()
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1_000
+  return {
+    ms() {
+      const { user, system } = process.threadCpuUsage(before)
+      return (user + system) / 1_000
+    },
+  }
 }

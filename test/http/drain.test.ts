@@ -6,6 +6,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node'
 import { expect, test } from 'vitest'
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 import { delivered, firstAnswer, hear, KEY, MAIL, open, send, startGateway } from './gateway.ts'
 
 const body = JSON.stringify(MAIL)
@@ -36,7 +37,7 @@ test('what was accepted is answered on every protocol, then every connection is 
   const closing = gateway.listener.close({ timeoutMs: 10_000 })
   await delay(400)
   gateway.letGo()
-  const heard = hear(raw, 5_000, () => false)
+  const heard = hear(raw, undefined, () => false)
   expect((await rest).status).toBe(200)
   expect((await grpc).messageId).toMatch(/^msg_/)
   expect((await heard).toLowerCase()).toContain('connection: close')
@@ -69,7 +70,7 @@ test('a call that has arrived while the server was too busy to read it is answer
   kept.write(READYZ)
   await once(kept, 'data')
 
-  const heard = hear(kept, 5_000)
+  const heard = hear(kept)
   const closing = gateway.listener.close({ timeoutMs: 10_000 })
   setTimeout(() =>
     // After this the timers come first, and only then what can be read.
@@ -121,26 +122,26 @@ test('an open stream of reflection does not keep the server', async () => {
   }
   const answers = client.serverReflectionInfo(ask())[Symbol.asyncIterator]()
   expect((await answers.next()).value.messageResponse.case).toBe('listServicesResponse')
-  const startedAt = performance.now()
+  const watch = stopwatch()
   await gateway.listener.close({ timeoutMs: 10_000 })
-  expect(performance.now() - startedAt).toBeLessThan(2_000)
+  expect(watch.ms()).toBeLessThan(2_000)
 })
 
 test('what is not answered within the time is cut', async () => {
   const gateway = await startSlow()
   const cut = send(gateway.url, MAIL)
   await expect.poll(() => gateway.sent.length).toBe(1)
-  const startedAt = performance.now()
+  const watch = stopwatch()
   await Promise.all([gateway.listener.close({ timeoutMs: 300 }), expect(cut).rejects.toThrow('fetch failed')])
-  expect(performance.now() - startedAt).toBeLessThan(1_500)
+  expect(watch.ms()).toBeLessThan(1_500)
 })
 
 test('an idle server closes at once', async () => {
   const gateway = await startGateway()
   await fetch(`${gateway.url}/healthz`)
-  const startedAt = performance.now()
+  const watch = stopwatch()
   await gateway.listener.close({ timeoutMs: 10_000 })
-  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  expect(watch.ms()).toBeLessThan(1_000)
 })
 
 test('under load no request goes without an answer but those that could not connect', async () => {
@@ -178,9 +179,8 @@ test('under load no request goes without an answer but those that could not conn
     }
   }
   const lanes = Array.from({ length: 20 }, lane)
-  await delay(200)
-  await gateway.listener.close({ timeoutMs: 5_000 })
+  await expect.poll(() => counts.answered, { interval: 1 }).toBeGreaterThan(100)
+  await gateway.listener.close({ timeoutMs: 60_000 })
   await Promise.all(lanes)
   expect(counts.cut).toBe(0)
-  expect(counts.answered).toBeGreaterThan(100)
 })

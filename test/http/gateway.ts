@@ -330,7 +330,7 @@ export function expectErrorBody(status: number, json: unknown, requestId: string
 }
 
 /** Writes bytes on a connection of its own and hears the answer. */
-export async function talk(port: number, bytes: string | Buffer, quietMs = 500, enough = isWhole): Promise<string> {
+export async function talk(port: number, bytes: string | Buffer, quietMs = 20_000, enough = isWhole): Promise<string> {
   const socket = await open(port)
   socket.write(bytes)
   return hear(socket, quietMs, enough)
@@ -344,7 +344,7 @@ export async function open(port: number): Promise<Socket> {
 }
 
 /** Reads until it is enough, or the connection is closed or quiet. */
-export function hear(socket: Socket, quietMs = 500, enough = isWhole): Promise<string> {
+export function hear(socket: Socket, quietMs = 20_000, enough = isWhole): Promise<string> {
   return new Promise((resolve) => {
     let text = ''
     const done = () => {

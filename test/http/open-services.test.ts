@@ -160,7 +160,7 @@ test('watchers ask the database and Temporal no more often than one of them woul
   const startedAt = performance.now()
   const streams = Array.from({ length: 100 }, () => client.watch({})[Symbol.asyncIterator]())
   await Promise.all(streams.map((stream) => stream.next()))
-  await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThanOrEqual(3)
+  await expect.poll(() => asked).toBeGreaterThanOrEqual(3)
   expect(asked).toBeLessThanOrEqual((performance.now() - startedAt) / 1_000 + 1)
 })
 

@@ -302,7 +302,7 @@ test('grpc.health.v1 is open: check, list and watch', async () => {
       state = 'failing'
     }
   })()
-  await expect.poll(() => seen, { timeout: 5_000 }).toEqual([Serving.SERVING, Serving.NOT_SERVING])
+  await expect.poll(() => seen).toEqual([Serving.SERVING, Serving.NOT_SERVING])
   expect((await client.check({})).status).toBe(Serving.NOT_SERVING)
   await own.listener.close({ timeoutMs: 3_000 })
   await watching
@@ -320,7 +320,7 @@ test('/healthz and /readyz tell what the server is and whether it takes calls', 
   expect(await get('/readyz')).toEqual([200, { status: 'ready', checks }])
   state = 'failing'
   const failing = { status: 'not_ready', checks: { ...checks, database: 'failing' } }
-  await expect.poll(() => get('/readyz'), { timeout: 5_000 }).toEqual([503, failing])
+  await expect.poll(() => get('/readyz')).toEqual([503, failing])
 })
 
 test('buf curl lists and calls through reflection, on gRPC and gRPC-Web', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { requestIdKey } from '../../server/caller.ts'
 import { ERRORS, type ErrorReason, fail } from '../../server/errors.ts'
+import { cpuStopwatch } from '../harness/stopwatch.ts'
 import { ask, CALLER, type Gateway, MAIL, MESSAGE_ID, send, startGateway } from './gateway.ts'
 
 let gateway: Gateway
@@ -366,10 +367,10 @@ test('15 MiB are read, a byte more is a 413', async () => {
 })
 
 test('a JSON bomb is a 400 at once', async () => {
-  const startedAt = performance.now()
+  const watch = cpuStopwatch()
   for (const bomb of ['['.repeat(2 ** 20), '{"a":'.repeat(2 ** 20), `{"to":[${'[],'.repeat(2 ** 20)}[]]}`]) {
     expect((await send(url, bomb)).status).toBe(400)
   }
   expect((await send(url, `{"to":${'['.repeat(2_000)}${']'.repeat(2_000)}}`)).status).toBe(400)
-  expect(performance.now() - startedAt).toBeLessThan(2_000)
+  expect(watch.ms()).toBeLessThan(2_000)
 })

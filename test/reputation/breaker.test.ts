@@ -5,6 +5,7 @@ import { connect } from '../../server/db/connect.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { cpuStopwatch } from '../harness/stopwatch.ts'
 
 const DOMAIN = 'example.test'
 let database: TestDatabase
@@ -276,7 +277,7 @@ test('a healthy domain costs one query a second, not one for each send', async (
   await sent({ emails: 1_000 })
   const one = breaker()
   await admit(1, one)
-  const before = performance.now()
+  const watch = cpuStopwatch()
   for (let i = 0; i < 100_000; i++) await admit(1, one)
-  expect(performance.now() - before).toBeLessThan(1_000)
+  expect(watch.ms()).toBeLessThan(1_000)
 })

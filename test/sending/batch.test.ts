@@ -11,6 +11,7 @@ import { createIdempotency } from '../../server/sending/idempotency.ts'
 import type { Message } from '../../server/sending/message.ts'
 import { leaseOf } from '../../server/sending/send.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 
 // A batch over sends that end as each test says.
 
@@ -125,10 +126,10 @@ test('a key whose batch had no answer is free at once: a repeat asks its message
   })
   await expect(batchKeys.once(key, () => unanswered.run(1))).rejects.toThrow(NoAnswer)
   const { run } = batchOf(async () => {})
-  const startedAtMs = performance.now()
+  const watch = stopwatch()
   const { response, replayed } = await batchKeys.once(key, () => run(1))
   expect([response.summary!.delivered, replayed]).toEqual([1, false])
-  expect(performance.now() - startedAtMs).toBeLessThan(1_000)
+  expect(watch.ms()).toBeLessThan(1_000)
   expect((await batchKeys.once(key, () => run(1))).replayed).toBe(true)
 })
 
@@ -148,7 +149,7 @@ test('a key whose taking had no answer of the database is free at once', async (
   const { run, begun } = batchOf(async () => {})
   await expect(batchKeys.once(key, () => run(1))).rejects.toThrow('connection lost')
   expect(begun()).toBe(0)
-  const startedAtMs = performance.now()
+  const watch = stopwatch()
   expect((await batchKeys.once(key, () => run(1))).replayed).toBe(false)
-  expect(performance.now() - startedAtMs).toBeLessThan(1_000)
+  expect(watch.ms()).toBeLessThan(1_000)
 }, 5_000)

@@ -95,7 +95,7 @@ test('every event of a message is posted, and two replays of it have the same by
   const { event_ids, message_id } = await sent({ to })
   for (const posts of [3, 6]) {
     expect((await replay(message_id)).json.count).toBe(3)
-    await expect.poll(() => receiver.requests.length, { timeout: 10_000 }).toBe(posts)
+    await expect.poll(() => receiver.requests.length).toBe(posts)
   }
   const texts = receiver.requests.map(({ body }) => body.toString()).toSorted()
   expect(texts.filter((_, i) => i % 2 === 0)).toEqual(texts.filter((_, i) => i % 2 === 1))
@@ -105,7 +105,7 @@ test('every event of a message is posted, and two replays of it have the same by
 test('a dry run says so in the payload of its replay', async () => {
   const { event_ids } = await sent({}, { 'x-service-sandbox': 'true' })
   await replay(event_ids[0]!)
-  await expect.poll(bodies, { timeout: 10_000 }).toMatchObject([{ event_id: event_ids[0], sandbox: true }])
+  await expect.poll(bodies).toMatchObject([{ event_id: event_ids[0], sandbox: true }])
 })
 
 test('a failed replay is tried again by its schedule, at the endpoint of that moment', async () => {
@@ -135,7 +135,7 @@ test('the workflow of a replay ends when the endpoint is deleted', async () => {
   await api.call('DELETE', '/api/v1/webhook')
   await replayedTo(event_ids[0]!, { state: 'cancelled' })
   const id = `replay-${dispatch_id}`
-  await expect.poll(() => workflows.closed([id]), { timeout: 10_000 }).toEqual([id])
+  await expect.poll(() => workflows.closed([id])).toEqual([id])
   expect(receiver.requests).toHaveLength(2)
 })
 
@@ -154,6 +154,6 @@ test('a replay that a silent Temporal took after all posts nothing', { timeout: 
   await sleep(1_500)
   expect(receiver.requests).toEqual([])
 
-  await expect.poll(async () => (await replay(event_ids[0]!)).status, { timeout: 15_000 }).toBe(200)
+  await expect.poll(async () => (await replay(event_ids[0]!)).status).toBe(200)
   await replayedTo(event_ids[0]!, { state: 'acknowledged' })
 })

@@ -6,6 +6,7 @@ import { type Address, parseAddress } from '../../server/smtp/address.ts'
 import type { Attempt, Site } from '../../server/smtp/attempt.ts'
 import { createEngine } from '../../server/smtp/engine.ts'
 import { createResolver } from '../../server/smtp/resolver.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 
 let simulator: Simulator
 let port: number
@@ -83,10 +84,11 @@ test.each([
 })
 
 test('connection_timeout@ is met with silence and over within 3 s', async () => {
+  const watch = stopwatch()
   const [attempt] = await deliver('connection_timeout@simulator.test')
   expect(attempt!.outcome).toMatchObject({ kind: 'bounced', reason: 'connection_timeout' })
   expect(attempt!.reply).toBeUndefined()
-  expect(attempt!.durationMs).toBeLessThan(3000)
+  expect(watch.ms()).toBeLessThan(3_000)
 })
 
 test('recipients of one message each get the outcome of their own name', async () => {
@@ -122,9 +124,9 @@ test('closing waits for nobody who stays connected', async () => {
   const { port } = await other.listen()
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'data')
-  const before = performance.now()
+  const watch = stopwatch()
   await other.close()
-  expect(performance.now() - before).toBeLessThan(1000)
+  expect(watch.ms()).toBeLessThan(1000)
   socket.destroy()
 })
 

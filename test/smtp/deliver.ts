@@ -21,7 +21,7 @@ const NO_DNS: Resolver = {
 }
 
 /** The patience of a test. */
-export const QUICK = { dotAtLeastMs: 0, connectMs: 1_000, raceMs: 50, commandMs: 500, idleMs: 3_000 }
+export const QUICK = { dotAtLeastMs: 0, connectMs: 2_000, raceMs: 50, commandMs: 1_000, idleMs: 3_000 }
 
 export function engineWith({ limits, ...options }: Partial<EngineOptions> = {}): Engine {
   const engine = createEngine({

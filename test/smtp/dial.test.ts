@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SilentPort, startSilentPort } from '../harness/silent-port.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 import { closedPort, engineWith, eventually, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
 
 let silent: SilentPort
@@ -9,13 +10,14 @@ beforeAll(async () => {
 afterAll(() => silent.close())
 
 test('an address that is silent is given up after its time, and the next host is tried', async () => {
-  const engine = engineWith({ limits: { connectMs: 300 } })
+  const engine = engineWith({ limits: { connectMs: 1_000 } })
   const startedAt = performance.now()
+  const watch = stopwatch()
   const lone = await send(engine, siteOf(silent))
   expect(lone).toMatchObject({ phase: 'connect', outcome: { reason: 'connection_timeout' }, ip: '127.0.0.1' })
   expect(lone.detail).toContain('silent')
-  expect(performance.now() - startedAt).toBeGreaterThan(290)
-  expect(performance.now() - startedAt).toBeLessThan(1_500)
+  expect(performance.now() - startedAt).toBeGreaterThan(990)
+  expect(watch.ms()).toBeLessThan(1_900)
   const second = await exchangerWith()
   expect(await send(engine, siteOf(silent, second))).toMatchObject({
     outcome: { kind: 'delivered' },
@@ -25,30 +27,33 @@ test('an address that is silent is given up after its time, and the next host is
 
 test('a silent address ends with the time before the dot, too', async () => {
   const startedAt = performance.now()
-  const attempt = await send(engineWith({ limits: { connectMs: 10_000 } }), siteOf(silent, silent), { budgetMs: 600 })
+  const watch = stopwatch()
+  const attempt = await send(engineWith({ limits: { connectMs: 10_000 } }), siteOf(silent, silent), { budgetMs: 2_000 })
   expect(word(attempt)).toBe('connection_timeout')
-  expect(performance.now() - startedAt).toBeGreaterThan(290)
-  expect(performance.now() - startedAt).toBeLessThan(590)
+  expect(performance.now() - startedAt).toBeGreaterThan(990)
+  expect(watch.ms()).toBeLessThan(1_900)
 })
 
 test('two addresses are raced: the silent one costs the other its head start, no more', async () => {
   const exchanger = await exchangerWith({}, { port: silent.port }, '127.0.0.2')
   const host = { ...hostOf(exchanger), addresses: ['127.0.0.1', '127.0.0.2'] }
   const engine = engineWith({ limits: { connectMs: 5_000, raceMs: 100 } })
+  const watch = stopwatch()
   const dialling = () => process.getActiveResourcesInfo().filter((name) => name === 'ConnectWrap').length
   const attempt = await send(engine, { key: 'race', hosts: [host] }, { budgetMs: 20_000 })
   expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, ip: '127.0.0.2' })
+  const connectedMs = watch.ms()
   // The one that keeps the silent port silent.
   await eventually(() => expect(dialling()).toBe(1))
   expect(attempt.durationMs).toBeGreaterThan(95)
-  expect(attempt.durationMs).toBeLessThan(2_000)
+  expect(connectedMs).toBeLessThan(2_000)
 })
 
 test('once an address has answered, the other is left alone', async () => {
-  const first = await exchangerWith({ dot: { after: 100, act: '250 2.0.0 ok' } })
+  const first = await exchangerWith({ dot: { after: 800, act: '250 2.0.0 ok' } })
   const second = await exchangerWith({}, { port: first.port }, '127.0.0.2')
   const host = { ...hostOf(first), addresses: ['127.0.0.1', '127.0.0.2'] }
-  const attempt = await send(engineWith({ limits: { raceMs: 30 } }), { key: 'race', hosts: [host] })
+  const attempt = await send(engineWith({ limits: { raceMs: 500 } }), { key: 'race', hosts: [host] })
   expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, ip: '127.0.0.1' })
   expect(second.sessions).toEqual([])
 })
@@ -57,9 +62,10 @@ test('an address that refuses costs the other nothing', async () => {
   const exchanger = await exchangerWith({}, { port: (await closedPort()).port }, '127.0.0.2')
   const host = { ...hostOf(exchanger), addresses: ['127.0.0.1', '127.0.0.2'] }
   const engine = engineWith({ limits: { raceMs: 5_000 } })
+  const watch = stopwatch()
   const attempt = await send(engine, { key: 'race', hosts: [host] }, { budgetMs: 20_000 })
   expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, ip: '127.0.0.2' })
-  expect(attempt.durationMs).toBeLessThan(2_000)
+  expect(watch.ms()).toBeLessThan(2_000)
 })
 
 test('an address listed twice is dialled once', async () => {

@@ -14,7 +14,7 @@ const FAULTS: [name: string, act: Act, expected: string][] = [
   ['silence without reading', 'deaf', 'connection_timeout'],
   ['a close', 'close', 'connection_timeout'],
   ['a reset', 'reset', 'connection_timeout'],
-  ['one byte at a time', { drip: '250 ok very slowly indeed\r\n', everyMs: 100 }, 'connection_timeout'],
+  ['one byte at a time', { drip: '250 ok very slowly indeed\r\n', everyMs: 300 }, 'connection_timeout'],
   ['half a line, then silence', { raw: '250 o', act: 'stall' }, 'connection_timeout'],
   ['an open reply, then silence', { raw: '250-o\r\n', act: 'stall' }, 'connection_timeout'],
   ['words that are no reply', { raw: 'hello, what can I do for you?\r\n' }, 'temporary_failure'],
@@ -53,7 +53,7 @@ test.concurrent.each(CASES)('$name at $verb: $expected', async ({ verb, act, exp
     await sleep(60)
     return true
   }
-  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot, budgetMs: 1_600 })
+  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot, budgetMs: 4_000 })
   expect(word(attempt)).toBe(expected)
   if (expected === 'in_doubt') return
   const isGarbage = expected === 'temporary_failure'
@@ -113,7 +113,7 @@ const AFTER_DOT: [string, Act][] = [
 
 test.concurrent.each(AFTER_DOT)('%s after the dot: in doubt, and nothing is ever tried again', async (_, act) => {
   const [first, second] = [await exchangerWith({ dot: act }), await exchangerWith()]
-  const attempt = await send(engineWith(), siteOf(first, second), { budgetMs: 1_200 })
+  const attempt = await send(engineWith(), siteOf(first, second), { budgetMs: 4_000 })
   expect(attempt).toMatchObject({ phase: 'after_dot', outcome: { kind: 'in_doubt' }, mx: 'mx1.example.test' })
   expect([first.sessions.length, first.messages.length, second.sessions.length]).toEqual([1, 1, 0])
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { parsePolicy as theirParse, validateMx } from 'mailauth/lib/mta-sts.js'
 import { expect, test } from 'vitest'
 import { type Policy, parsePolicy, permits, policyIdOf } from '../../server/smtp/mta-sts.ts'
+import { cpuStopwatch } from '../harness/stopwatch.ts'
 
 test.each<[string, string[], string | undefined]>([
   ['the record of the RFC', ['v=STSv1; id=20160831085700Z;'], '20160831085700Z'],
@@ -140,10 +141,10 @@ test('no text takes long', () => {
   for (const text of ['mx: a.', ':', 'mx:\n', 'a', ' ', '*.', 'mx: *.a\n'].map((piece) =>
     piece.repeat(65_536 / piece.length),
   )) {
-    const startedAt = performance.now()
+    const watch = cpuStopwatch()
     parsePolicy(text)
     policyIdOf([`v=STSv1;${text}`])
-    expect(performance.now() - startedAt).toBeLessThan(200)
+    expect(watch.ms()).toBeLessThan(200)
   }
 })
 

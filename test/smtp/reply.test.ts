@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createReplyParser, type Parsed, toReply } from '../../server/smtp/reply.ts'
+import { cpuStopwatch } from '../harness/stopwatch.ts'
 
 function parse(text: string | Buffer, size = Number.POSITIVE_INFINITY): Parsed[] {
   const parser = createReplyParser()
@@ -130,8 +131,8 @@ test('any bytes at all end as replies or as malformed', () => {
 })
 
 test('a hostile reply is read in time linear in its length', () => {
-  const startedAt = performance.now()
+  const watch = cpuStopwatch()
   for (const words of ['550 '.repeat(4_000), '5.1.1 '.repeat(2_600), '\u202e '.repeat(4_000), '-'.repeat(16_000)])
     read(`550 ${words}\r\n`)
-  expect(performance.now() - startedAt).toBeLessThan(200)
+  expect(watch.ms()).toBeLessThan(200)
 })

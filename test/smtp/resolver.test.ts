@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterAll, expect, test, vi } from 'vitest'
 import { createResolver } from '../../server/smtp/resolver.ts'
 import { a, aaaa, cname, type DnsServerForTests, mx, startDns, txt } from '../harness/dns.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
 
@@ -77,13 +78,13 @@ test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
   '%s is a failure after two tries',
   async (fault) => {
     const { dns, resolver } = await dnsWith({ 'MX example.test': fault })
-    const startedAt = performance.now()
+    const watch = stopwatch()
     expect(await resolver.mx('example.test')).toEqual({
       kind: 'failure',
       cause: expect.stringContaining('MX example.test'),
     })
     expect(dns.count('MX example.test')).toBe(2)
-    expect(performance.now() - startedAt).toBeLessThan(1_500)
+    expect(watch.ms()).toBeLessThan(1_500)
   },
 )
 
@@ -91,12 +92,12 @@ test.concurrent('a closed port is a failure at once', async () => {
   const dns = await startDns()
   await dns.close()
   const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 5_000 })
-  const startedAt = performance.now()
+  const watch = stopwatch()
   expect(await resolver.mx('example.test')).toMatchObject({
     kind: 'failure',
     cause: expect.stringContaining('ECONNREFUSED'),
   })
-  expect(performance.now() - startedAt).toBeLessThan(4_000)
+  expect(watch.ms()).toBeLessThan(4_000)
 })
 
 test.concurrent('no server at all is a failure', async () => {
@@ -200,9 +201,9 @@ test.concurrent('a truncated answer is asked for again over TCP', async () => {
 
 test.concurrent.each(['silence', 'close'] as const)('%s over TCP is a failure in time', async (fault) => {
   const { resolver } = await dnsWith({ 'MX big.test': { overTcp: fault } })
-  const startedAt = performance.now()
+  const watch = stopwatch()
   expect(await resolver.mx('big.test')).toMatchObject({ kind: 'failure' })
-  expect(performance.now() - startedAt).toBeLessThan(1_500)
+  expect(watch.ms()).toBeLessThan(1_500)
 })
 
 test.concurrent('answers of up to 1,232 octets come over UDP (EDNS)', async () => {

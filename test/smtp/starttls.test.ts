@@ -177,15 +177,17 @@ test('a caller who leaves in the handshake: our fault, and TLS is not given up f
   const exchanger = await offering({ handshake: (_line, times) => (times === 0 ? 'stall' : undefined) })
   const engine = engineWith()
   const caller = new AbortController()
-  setTimeout(() => caller.abort(), 60)
-  expect(word(await send(engine, siteOf(exchanger), { signal: caller.signal }))).toBe('our_fault')
+  const sending = send(engine, siteOf(exchanger), { signal: caller.signal })
+  await eventually(() => expect(exchanger.sessions[0]!.commands).toContain('STARTTLS'))
+  caller.abort()
+  expect(word(await sending)).toBe('our_fault')
   expect(await send(engine, siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.3' } })
 })
 
 test('a handshake that our own time did not suffice for says nothing of the server: TLS is not given up for it', async () => {
   const exchanger = await offering({ handshake: (_line, times) => (times === 0 ? 'stall' : undefined) })
-  const engine = engineWith({ limits: { commandMs: 3_000 } })
-  expect(word(await send(engine, siteOf(exchanger), { budgetMs: 600 }))).toBe('connection_timeout')
+  const engine = engineWith({ limits: { commandMs: 10_000 } })
+  expect(word(await send(engine, siteOf(exchanger), { budgetMs: 3_000 }))).toBe('connection_timeout')
   expect(await send(engine, siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.3' } })
 })
 
@@ -312,6 +314,8 @@ test('an injection behind STARTTLS stays one where TLS is demanded', async () =>
 test('a caller who leaves in a handshake that is demanded: our fault', async () => {
   const exchanger = await offering({ handshake: 'stall' })
   const caller = new AbortController()
-  setTimeout(() => caller.abort(), 60)
-  expect(word(await send(engineWith(), demanding(siteOf(exchanger)), { signal: caller.signal }))).toBe('our_fault')
+  const sending = send(engineWith(), demanding(siteOf(exchanger)), { signal: caller.signal })
+  await eventually(() => expect(exchanger.sessions[0]!.commands).toContain('STARTTLS'))
+  caller.abort()
+  expect(word(await sending)).toBe('our_fault')
 })

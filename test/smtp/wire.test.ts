@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createWire } from '../../server/smtp/wire.ts'
+import { eventually } from '../harness/eventually.ts'
 
 test('a server that never reads QUIT keeps the socket open for a second, no longer', async () => {
   const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
@@ -11,7 +12,7 @@ test('a server that never reads QUIT keeps the socket open for a second, no long
   const [theirs] = await accepted
   createWire(socket, 0).quit()
   expect(socket.destroyed).toBe(false)
-  await vi.waitFor(() => expect(socket.destroyed).toBe(true), 2_000)
+  await eventually(() => expect(socket.destroyed).toBe(true))
   theirs.destroy()
   server.close()
 })

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../server/db/ids.ts'
 import type { DeliveryEvent } from '../../server/events/payload.ts'
 import { createDispatcher, type DispatcherParts } from '../../server/webhooks/dispatcher.ts'
+import { eventually } from '../harness/eventually.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { newEvent, openDispatches, storeDispatches } from './rows.ts'
 
@@ -66,7 +67,7 @@ test('attempts to one endpoint start at 10 at a time, and grow to 64 while it an
   for (const event of [first!, ...others.slice(0, 9), ...others.slice(9, 19)]) dispatcher.offer(event, target)
   expect(seen.inFlight.get(first!.accountId)).toBe(10)
   for (const event of others.slice(19)) dispatcher.offer(event, target)
-  await vi.waitFor(() => expect(seen.order).toHaveLength(1_500), 10_000)
+  await eventually(() => expect(seen.order).toHaveLength(1_500))
   expect(seen.most.get(first!.accountId)).toBe(64)
   await dispatcher.drain()
 })
@@ -78,7 +79,7 @@ test('an endpoint that does not answer 200 has one attempt at a time in the end'
   })
   const some = events(60)
   for (const event of some) dispatcher.offer(event, target)
-  await vi.waitFor(() => expect(seen.order).toHaveLength(60))
+  await eventually(() => expect(seen.order).toHaveLength(60))
   expect(seen.most.get(some[0]!.accountId)).toBe(1)
   await dispatcher.drain()
 })
@@ -87,7 +88,7 @@ test('no more than 200 attempts are in flight, and accounts take turns', async (
   const { dispatcher, seen } = dispatcherOver(() => sleep(20, acked))
   const accounts = Array.from({ length: 40 }, () => events(20))
   for (const event of accounts.flat()) dispatcher.offer(event, target)
-  await vi.waitFor(() => expect(seen.order).toHaveLength(800))
+  await eventually(() => expect(seen.order).toHaveLength(800))
   expect(seen.all).toBe(200)
   // The first of the last account did not wait for the last of the first.
   const last = accounts.at(-1)![0]!.accountId
@@ -101,7 +102,7 @@ test('what does not fit gives its lease up and stays a row', async () => {
   const some = events(2_020)
   await storeDispatches(database, some, { lease: 30 })
   for (const event of some) dispatcher.offer(event, target)
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const rows = await openDispatches(database, some)
     expect(rows.filter((row) => row.lease_until === null)).toHaveLength(10)
   })
@@ -119,7 +120,7 @@ test('a drain ends what has begun and leaves the rest to Temporal', async () => 
   const drain = dispatcher.drain().then(() => {
     drained = true
   })
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const rows = await openDispatches(database, some)
     expect(rows.filter((row) => row.lease_until === null)).toHaveLength(20)
   })
@@ -134,7 +135,7 @@ test('a fault of our own leaves the attempt to Temporal, and is told', async () 
   const [event] = events(1)
   await storeDispatches(database, [event!], { lease: 30 })
   dispatcher.offer(event!, target)
-  await vi.waitFor(async () => expect((await openDispatches(database, [event!]))[0]!.lease_until).toBeNull())
+  await eventually(async () => expect((await openDispatches(database, [event!]))[0]!.lease_until).toBeNull())
   expect(failures).toHaveLength(1)
   await dispatcher.drain()
 })

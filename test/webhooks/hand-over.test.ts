@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { newId, showId } from '../../server/db/ids.ts'
 import { type HandedOver, keepHandingOver } from '../../server/webhooks/hand-over.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
+import { eventually } from '../harness/eventually.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { attemptsOf, newEvent, openDispatches, storeDispatches } from './rows.ts'
 
@@ -15,8 +16,6 @@ beforeAll(async () => {
 beforeEach(() => database.db.$client`truncate open_dispatches`)
 afterAll(() => database.drop())
 
-/** On a machine that does much else. */
-const WITHIN_MS = 15_000
 const SCHEDULE = [0, 60_000, 300_000]
 
 function loop(workflows: Partial<Workflows> = {}, overdueMs = 60_000) {
@@ -57,7 +56,7 @@ test('failures of one endpoint go into groups of 50, each under an id that is co
       started.push(group)
     },
   })
-  await vi.waitFor(() => expect(started).toHaveLength(3), WITHIN_MS)
+  await eventually(() => expect(started).toHaveLength(3))
   expect(started.map(({ dispatchIds }) => dispatchIds.length).sort()).toEqual([20, 50, 50])
   expect(started.flatMap(({ dispatchIds }) => dispatchIds).sort()).toEqual(events.map(({ id }) => id).sort())
   expect(unknownIds).toEqual([])
@@ -66,10 +65,10 @@ test('failures of one endpoint go into groups of 50, each under an id that is co
     expect(group.workflowId).toMatch(/^webhook-dsp_[0-9a-z]{26}-2$/)
     expect(group.dueMs).toBeGreaterThan(Date.now() + 50_000)
   }
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const rows = await openDispatches(database, events)
     expect(rows.every((row) => row.handed_over_at !== null)).toBe(true)
-  }, WITHIN_MS)
+  })
 })
 
 test('a failure waits a second for company; an attempt that was never made waits for nobody', async () => {
@@ -79,8 +78,8 @@ test('a failure waits a second for company; an attempt that was never made waits
   await storeDispatches(database, first)
   await storeDispatches(database, late, { attempt: 2, due: 60 })
   const { started } = loop()
-  await vi.waitFor(() => expect(started.map(({ attempt }) => attempt)).toEqual([1]), WITHIN_MS)
-  await vi.waitFor(() => expect(started.map(({ attempt }) => attempt)).toEqual([1, 2]), WITHIN_MS)
+  await eventually(() => expect(started.map(({ attempt }) => attempt)).toEqual([1]))
+  await eventually(() => expect(started.map(({ attempt }) => attempt)).toEqual([1, 2]))
 })
 
 test('an attempt that another process may be making is left alone until its lease is over; then nobody knows whether it was made', async () => {
@@ -89,7 +88,7 @@ test('an attempt that another process may be making is left alone until its leas
   const { started } = loop()
   await sleep(900)
   expect(started).toEqual([])
-  await vi.waitFor(() => expect(started).toHaveLength(1), WITHIN_MS)
+  await eventually(() => expect(started).toHaveLength(1))
   expect(started[0]).toMatchObject({ attempt: 1, dispatchIds: [event!.id] })
   expect(await attemptsOf(database, event!)).toMatchObject([{ number: 1, outcome: 'unknown', finished_at: null }])
 })
@@ -106,9 +105,9 @@ test('while Temporal is away rows wait under the ids they have, and are started 
       started.push(group)
     },
   })
-  await vi.waitFor(() => expect(reports.filter((report) => 'error' in report).length).toBeGreaterThan(1), WITHIN_MS)
+  await eventually(() => expect(reports.filter((report) => 'error' in report).length).toBeGreaterThan(1))
   isAway = false
-  await vi.waitFor(() => expect(started).toHaveLength(1), WITHIN_MS)
+  await eventually(() => expect(started).toHaveLength(1))
   expect([...asked]).toEqual([started[0]!.workflowId])
   expect(started[0]!.dispatchIds).toHaveLength(3)
 })
@@ -126,18 +125,18 @@ test('a workflow that cannot be started keeps none of the others back', async ()
       started.push(group)
     },
   })
-  await vi.waitFor(() => expect(new Set(started.map(({ workflowId }) => workflowId)).size).toBe(14), WITHIN_MS)
-  await vi.waitFor(() => expect(reports.some((report) => 'error' in report)).toBe(true), WITHIN_MS)
+  await eventually(() => expect(new Set(started.map(({ workflowId }) => workflowId)).size).toBe(14))
+  await eventually(() => expect(reports.some((report) => 'error' in report)).toBe(true))
 })
 
 test('two loops start a workflow for every dispatch and give none to two', async () => {
   const events = some(300)
   await storeDispatches(database, events, { attempt: 2, due: 50 })
   const [one, two] = [loop(), loop()]
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const rows = await openDispatches(database, events)
     expect(rows.every((row) => row.handed_over_at !== null)).toBe(true)
-  }, WITHIN_MS)
+  })
   const groups = new Map([...one.started, ...two.started].map((group) => [group.workflowId, group.dispatchIds]))
   const assigned = [...groups.values()].flat()
   expect(assigned).toHaveLength(300)
@@ -158,7 +157,7 @@ test('an overdue attempt whose workflow is gone gets another workflow; one whose
     },
     1_000,
   )
-  await vi.waitFor(() => expect(started).toHaveLength(1), WITHIN_MS)
+  await eventually(() => expect(started).toHaveLength(1))
   expect(looked[0]).toEqual(['webhook-gone-2', 'webhook-runs-2'])
   expect(started[0]).toMatchObject({ workflowId: 'webhook-gone-2-r', attempt: 3 })
   expect(started[0]!.dispatchIds.sort()).toEqual(gone.map(({ id }) => id).sort())
@@ -171,7 +170,7 @@ test('a replay whose caller was killed before its workflow was started is starte
   await storeDispatches(database, young, { kind: 'replay', workflowId: id(young[0]!), age: 1 })
   await storeDispatches(database, old, { kind: 'replay', workflowId: id(old[0]!), age: 11 })
   const { started } = loop()
-  await vi.waitFor(() => expect(started).toHaveLength(1), WITHIN_MS)
+  await eventually(() => expect(started).toHaveLength(1))
   await sleep(700)
   expect(started).toMatchObject([{ workflowId: id(old[0]!), kind: 'replay' }])
 })

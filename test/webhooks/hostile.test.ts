@@ -5,11 +5,14 @@ import { createPost, type Posted } from '../../server/webhooks/post.ts'
 import { RECEIVER_AUTHORITY } from '../harness/certificates.ts'
 import { type Answer, startReceiver } from '../harness/receiver.ts'
 import { startSilentPort } from '../harness/silent-port.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 
 // What receivers do to us, each bounded in time. All of them at once: a hanging one keeps no other back.
 
-const LIMITS = { totalMs: 1_200, connectMs: 400, headMs: 600 }
-/** Of a machine that is busy with other tests. */
+/** Of receivers that run into them. */
+const LIMITS = { totalMs: 4_000, connectMs: 2_500, headMs: 3_000 }
+/** Of receivers whose answer ends the POST: a busy machine does not run into them. */
+const PATIENT = { totalMs: 30_000, connectMs: 30_000, headMs: 30_000 }
 const MARGIN_MS = 1_500
 
 function posting(limits?: typeof LIMITS) {
@@ -32,17 +35,23 @@ test.concurrent('by default a receiver has 5 s for its head and 10 s in all, and
   await once(silent, 'listening')
   const { post, close } = posting()
   const timed = async (url: string) => {
+    const watch = stopwatch()
     const startedMs = performance.now()
     const { outcome } = await post(url, {}, Buffer.from('{}'))
-    return [outcome, Math.round((performance.now() - startedMs) / 1_000)]
+    return { outcome, atLeastMs: performance.now() - startedMs, atMostMs: watch.ms() }
   }
   const handshake = `https://127.0.0.1:${(silent.address() as AddressInfo).port}/`
   const all = await Promise.all([timed(hanging.url), timed(dripping.url), timed(handshake)])
-  expect(all).toEqual([
-    ['timeout_head', 5],
-    ['timeout_body', 10],
-    ['tls', 3],
-  ])
+  const expected: [outcome: string, ms: number][] = [
+    ['timeout_head', 5_000],
+    ['timeout_body', 10_000],
+    ['tls', 3_000],
+  ]
+  for (const [index, [outcome, ms]] of expected.entries()) {
+    expect(all[index]!.outcome).toBe(outcome)
+    expect(all[index]!.atLeastMs).toBeGreaterThan(ms - 10)
+    expect(all[index]!.atMostMs).toBeLessThan(ms + MARGIN_MS)
+  }
   silent.close()
   await close()
   await Promise.all([hanging.close(), dripping.close()])
@@ -83,17 +92,17 @@ const HOSTILE: [what: string, answer: Answer, expected: Partial<Posted>, atMostM
     0,
   ],
   ['breaks its body off after 503', { fault: 'short_body', status: 503 }, { outcome: 'not_200', statusCode: 503 }, 0],
-  ['answers late, but in time', { delayMs: 300 }, { outcome: 'acked', statusCode: 200 }, 300],
+  ['answers late, but in time', { delayMs: 1_000 }, { outcome: 'acked', statusCode: 200 }, 1_000],
 ]
 
 test.concurrent.for(HOSTILE)('a receiver that %s is bounded', async ([, answer, expected, atMostMs], { expect }) => {
   for (const tls of [false, true]) {
     const receiver = await startReceiver({ tls })
     receiver.script = answer
-    const { post, close } = posting(LIMITS)
-    const startedMs = performance.now()
+    const { post, close } = posting(atMostMs === 0 ? PATIENT : LIMITS)
+    const watch = stopwatch()
     const posted = await post(receiver.url, {}, Buffer.from('{}'))
-    expect(performance.now() - startedMs).toBeLessThan(atMostMs + MARGIN_MS)
+    expect(watch.ms()).toBeLessThan(atMostMs + MARGIN_MS)
     expect(posted).toMatchObject(expected)
     if (expected.statusCode === undefined && expected.outcome !== 'acked') expect(posted.statusCode).toBeUndefined()
     expect(JSON.stringify(posted)).not.toContain('127.0.0.1')
@@ -108,10 +117,10 @@ test.concurrent('a receiver that speaks no TLS, or nothing at all, is tls', asyn
   await once(silent, 'listening')
   const { post, close } = posting(LIMITS)
   const at = (port: number) => post(`https://127.0.0.1:${port}/`, {}, Buffer.from('{}'))
-  const startedMs = performance.now()
+  const watch = stopwatch()
   const posted = await Promise.all([at(garbage.port), at((silent.address() as AddressInfo).port)])
   expect(posted.map(({ outcome }) => outcome)).toEqual(['tls', 'tls'])
-  expect(performance.now() - startedMs).toBeLessThan(LIMITS.connectMs + MARGIN_MS)
+  expect(watch.ms()).toBeLessThan(LIMITS.connectMs + MARGIN_MS)
   silent.close()
   await close()
   await garbage.close()
@@ -122,11 +131,11 @@ test.concurrent('a host that refuses, or neither accepts nor refuses, is connect
   const closed = await startReceiver()
   await closed.close()
   const { post, close } = posting(LIMITS)
-  const startedMs = performance.now()
+  const watch = stopwatch()
   const urls = [closed.url, `http://${silent.host}:${silent.port}/`]
   const posted = await Promise.all(urls.map((url) => post(url, {}, Buffer.from('{}'))))
   expect(posted).toEqual(Array(2).fill({ outcome: 'connect', phases: { connect: expect.any(Number) } }))
-  expect(performance.now() - startedMs).toBeLessThan(LIMITS.connectMs + MARGIN_MS)
+  expect(watch.ms()).toBeLessThan(LIMITS.connectMs + MARGIN_MS)
   await close()
   silent.close()
 })
@@ -139,7 +148,7 @@ test.concurrent('of the connections to very many origins 512 are kept, and for f
   expect(new Set(posted.map(({ outcome }) => outcome))).toEqual(new Set(['acked']))
   const open = () => receiver.requests.filter(({ socket }) => !socket.destroyed).length
   await expect.poll(open).toBe(512)
-  await expect.poll(open, { timeout: 6_000 }).toBe(0)
+  await expect.poll(open).toBe(0)
   await close()
   await receiver.close()
 })
@@ -148,11 +157,12 @@ test.concurrent('100 receivers that hang keep no other one waiting', async ({ ex
   const hanging = await Promise.all(Array.from({ length: 10 }, () => startReceiver()))
   for (const receiver of hanging) receiver.script = { fault: 'hang' }
   const good = await startReceiver()
-  const { post, close } = posting(LIMITS)
+  const { post, close } = posting()
   const lost = hanging.flatMap(({ url }) => Array.from({ length: 10 }, () => post(url, {}, Buffer.from('{}'))))
-  const startedMs = performance.now()
+  let settled = 0
+  for (const post of lost) post.then(() => settled++)
   for (let i = 0; i < 20; i++) expect(await post(good.url, {}, Buffer.from('{}'))).toMatchObject({ outcome: 'acked' })
-  expect(performance.now() - startedMs).toBeLessThan(LIMITS.headMs)
+  expect(settled).toBe(0)
   expect(new Set((await Promise.all(lost)).map(({ outcome }) => outcome))).toEqual(new Set(['timeout_head']))
   await close()
   await Promise.all([good, ...hanging].map((receiver) => receiver.close()))
