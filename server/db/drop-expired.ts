@@ -1,5 +1,5 @@
 import { connect } from './connect.ts'
-import { RETENTION_MS } from './retention.ts'
+import { RETENTION_MS, STATISTICS_DAYS } from './retention.ts'
 import { HISTORY } from './schema.ts'
 
 /** A lock that is not to be had is given up, so that nobody waits in the line behind it. The next try goes on. */
@@ -22,9 +22,12 @@ interface Expired {
   isPending: boolean
 }
 
+const OLD_STATISTICS = `delete from hourly_stats where hour < clock_timestamp() - interval '${STATISTICS_DAYS} days'`
+
 /**
- * Drops the days of history that ended more than 90 days ago, by the database's clock, and gives the names of the tables. Nobody who
- * writes or reads waits for it. Throws when a lock was not to be had: what was dropped until then stays so, and the next call goes on.
+ * Drops the days of history that ended more than 90 days ago, by the database's clock, and returns the names of the tables; deletes
+ * statistics that are 400 days old. No writer or reader waits for it. Throws when it cannot get a lock: what was dropped until then stays
+ * so, and the next call goes on.
  */
 export async function dropExpired(databaseUrl: string): Promise<string[]> {
   const db = connect(databaseUrl, { connections: 1, statementMs: 0 })
@@ -36,6 +39,7 @@ export async function dropExpired(databaseUrl: string): Promise<string[]> {
       else if (isAttached) await db.$client.unsafe(`alter table ${parent} detach partition ${name} concurrently`)
       await db.$client.unsafe(`drop table ${name}`)
     }
+    await db.$client.unsafe(OLD_STATISTICS)
     return expired.map(({ name }) => name)
   } finally {
     await db.$client.end({ timeout: 5 })

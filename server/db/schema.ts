@@ -515,7 +515,7 @@ export const STATS_COUNTS: readonly string[] = [
  * Statistics by the hour, kept in the commit of the outcome: one row for all of a domain (empty tenant) and one for each tenant.
  * What is not delivered is counted by its reason. The buckets of latency.ts hold delivered and bounced emails.
  * Commits that run at the same time count in different shards, so that none waits for another's; what an hour's shards hold is
- * added up in shard 0 when the hour is over.
+ * added up in shard 0 when the hour is over. Then only the busiest tenants of an account keep rows of their own: see merge-statistics.ts.
  */
 export const hourlyStats = pgTable(
   'hourly_stats',

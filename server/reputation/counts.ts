@@ -10,6 +10,9 @@ export const REASONS: readonly string[] = shortWords(ReasonSchema)
 
 export const REJECTED = REJECTIONS.join(' + ')
 export const BOUNCED = REASONS.filter((reason) => !REJECTIONS.includes(reason)).join(' + ')
+/** In place of a tenant, the sums of those that have no row of their own: see merge-statistics.ts. No tenant's name holds a control character. */
+export const OTHER_TENANTS = '\t'
+
 export const SENT = `delivered + ${BOUNCED}`
 /** Mailboxes that do not exist, whether their server said so at once or later. */
 export const HARD_BOUNCES = 'mailbox_does_not_exist + late_bounces'

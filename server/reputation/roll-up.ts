@@ -1,4 +1,3 @@
-import type { Database } from '../db/connect.ts'
 import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../db/latency.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
 
@@ -32,14 +31,17 @@ export const intoStatistics = (shard: string) => `
       ${COUNTED.map((column) => `${column} = kept.${column} + excluded.${column}`).join(', ')}
   )`
 
+/** What comes back later is counted apart from what commits of sends count. Shard 0 belongs to hours that are over. */
+const LATE_SHARD = -1
+
 /**
  * The same of what comes back later, in the hour in which it does: complaints, and mailboxes that turned out not to exist. It expects
  * the CTE `late(account_id, tenant_id, domain, kind, reason)`.
  */
 export const LATE_INTO_STATISTICS = `
   kept_statistics as (
-    insert into hourly_stats as kept (account_id, tenant_id, hour, domain, ${LATER.join(', ')})
-    select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain,
+    insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard, ${LATER.join(', ')})
+    select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain, ${LATE_SHARD},
       count(*) filter (where kind = 'complaint'), count(*) filter (where reason = 'mailbox_does_not_exist')
     from late cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
     where kind = 'complaint' or reason = 'mailbox_does_not_exist'
@@ -47,19 +49,3 @@ export const LATE_INTO_STATISTICS = `
     on conflict (account_id, tenant_id, hour, domain, shard) do update set
       ${LATER.map((column) => `${column} = kept.${column} + excluded.${column}`).join(', ')}
   )`
-
-/** Of hours that no commit counts in any more: the longest statement has ended long since. */
-const MERGE = `
-  with merged as (
-    delete from hourly_stats where shard <> 0 and hour < date_trunc('hour', now() - interval '5 minutes', 'UTC') returning *
-  )
-  insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard, ${STATS_COUNTS.join(', ')})
-  select account_id, tenant_id, hour, domain, 0, ${STATS_COUNTS.map((column) => `sum(${column})`).join(', ')} from merged
-  group by account_id, tenant_id, hour, domain order by account_id, tenant_id, hour, domain
-  on conflict (account_id, tenant_id, hour, domain, shard) do update set
-    ${STATS_COUNTS.map((column) => `${column} = kept.${column} + excluded.${column}`).join(', ')}`
-
-/** Adds up the shards of past hours in shard 0, so that a year of hours is as many rows. */
-export async function mergeStatistics(db: Database): Promise<void> {
-  await db.$client.unsafe(MERGE)
-}

@@ -1,7 +1,7 @@
 import type { Database } from '../db/connect.ts'
 import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../db/latency.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
-import { BOUNCED, REASONS, REJECTED } from './counts.ts'
+import { BOUNCED, OTHER_TENANTS, REASONS, REJECTED } from './counts.ts'
 
 export interface StatisticsQuestion {
   accountId: string
@@ -29,11 +29,13 @@ export interface Statistics extends Counts {
   latencies: number[]
   /** One for each period, in order. */
   series: Counts[]
+  /** Of one tenant: in some hour it may be counted together with others. See merge-statistics.ts. */
+  isIncomplete: boolean
 }
 
 /** Lists by the column, of the periods that have counts: less to write and to read than a list for each period. */
 type Columns = Record<'seconds' | 'delivered' | 'bounced' | 'rejected', number[]>
-type Row = Record<string, number> & { series: Columns }
+type Row = Record<string, number> & { series: Columns } & { isIncomplete: boolean }
 
 const SUMS = STATS_COUNTS.map((column) => `sum(${column})::float8 as ${column}`).join(', ')
 
@@ -44,8 +46,9 @@ const SUMS = STATS_COUNTS.map((column) => `sum(${column})::float8 as ${column}`)
 export async function readStatistics(db: Database, question: StatisticsQuestion): Promise<Statistics> {
   const { accountId, from, to, stepMs, domain, tenantId = '' } = question
   const sql = db.$client
-  const counted = sql`hourly_stats where account_id = ${accountId} and tenant_id = ${tenantId}
-    and hour >= to_timestamp(${from / 1_000}::int8) and hour < to_timestamp(${to / 1_000}::int8)
+  const hoursOf = (tenantId: string) => sql`hourly_stats where account_id = ${accountId} and tenant_id = ${tenantId}
+    and hour >= to_timestamp(${from / 1_000}::int8) and hour < to_timestamp(${to / 1_000}::int8)`
+  const counted = sql`${hoursOf(tenantId)}
     ${domain === undefined ? sql`` : sql`and domain = ${domain}`}`
   const [row] = await sql<[Row]>`
     with totals as (select ${sql.unsafe(SUMS)} from ${counted}),
@@ -54,7 +57,7 @@ export async function readStatistics(db: Database, question: StatisticsQuestion)
         sum(delivered) as delivered, sum(${sql.unsafe(BOUNCED)}) as bounced, sum(${sql.unsafe(REJECTED)}) as rejected
       from ${counted} group by 1
     )
-    select *, (
+    select *, ${tenantId !== ''} and exists (select from ${hoursOf(OTHER_TENANTS)}) as "isIncomplete", (
       select json_build_object('seconds', coalesce(json_agg(extract(epoch from period)::int8), '[]'), 'delivered', json_agg(delivered),
         'bounced', json_agg(bounced), 'rejected', json_agg(rejected))
       from periods
@@ -79,6 +82,7 @@ export async function readStatistics(db: Database, question: StatisticsQuestion)
     reasons: Object.fromEntries(REASONS.map((reason) => [reason, count(reason)])),
     latencies: LATENCY_COLUMNS.map(count),
     series,
+    isIncomplete: row.isIncomplete,
   }
 }
 

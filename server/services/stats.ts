@@ -76,6 +76,7 @@ export function statsService({ db, clock, breaker }: StatsServiceParts): Service
           rejected,
         })),
         domains: sending,
+        incomplete: statistics.isIncomplete || undefined,
       }
     },
   }

@@ -99,6 +99,17 @@ test('what a crash left half done is finished: a detaching that is pending, and 
   expect((await tables()).filter((name) => [...all(-110), ...all(-111)].includes(name))).toEqual([])
 })
 
+test('statistics go after 400 days, and none before', async () => {
+  const sql = database.db.$client
+  await sql`
+    insert into hourly_stats (account_id, tenant_id, hour, domain)
+    select gen_random_uuid(), '', date_trunc('hour', now(), 'UTC') - days * interval '1 day', 'example.test'
+    from unnest(array[0, 90, 399, 401, 4000]) as days`
+  await dropExpired(database.url)
+  const left = await sql`select extract(day from now() - hour)::int as days from hourly_stats order by days`
+  expect(left.map(({ days }) => days)).toEqual([0, 90, 399])
+})
+
 /** How long each insert waits while four callers insert all the time, until `work` ends. */
 async function insertsDuring<T>(work: () => Promise<T>): Promise<{ result: T; waits: number[] }> {
   const waits: number[] = []

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { mergeStatistics } from '../../server/reputation/roll-up.ts'
+import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
 import { message, script, startWorld, type World } from './world.ts'
 

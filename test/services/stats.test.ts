@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { OTHER_TENANTS } from '../../server/reputation/counts.ts'
 import { type Api, startApi } from './api.ts'
 
 const HOUR_MS = 3_600_000
@@ -110,6 +111,17 @@ test('a filter by tenant', async () => {
   const { json } = await stats('tenant_id=shop-1&granularity=total')
   expect(json.totals).toMatchObject({ sent: 3, delivered: 2, bounced: 1, bounce_rate: 1 / 3 })
   expect(json.reasons).toMatchObject({ policy_block: 1, mailbox_full: 0 })
+})
+
+test('a tenant that an hour may have counted together with others is told so', async () => {
+  await counted('2020-11-05T12:00Z', { delivered: 8 }, { tenantId: OTHER_TENANTS })
+  await counted('2020-11-05T12:00Z', { delivered: 3 }, { tenantId: 'busy' })
+  const day = 'from=2020-11-05&to=2020-11-06'
+  expect((await stats(`${day}&tenant_id=busy`)).json).toMatchObject({ totals: { delivered: 3 }, incomplete: true })
+  expect((await stats(`${day}&tenant_id=quiet`)).json).toMatchObject({ totals: { delivered: 0 }, incomplete: true })
+  expect((await stats('from=2020-11-06&to=2020-11-07&tenant_id=busy')).json).not.toHaveProperty('incomplete')
+  expect((await stats(day)).json).not.toHaveProperty('incomplete')
+  expect((await stats(`${day}&tenant_id=%09`)).status).toBe(400)
 })
 
 test.each(['domain=unknown.test', 'tenant_id=unknown', 'domain=other.test&tenant_id=shop-1'])(

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
+import { readStatistics } from '../../server/reputation/statistics.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+const HOUR_MS = 3_600_000
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+
+/** An hour of an account, counted as commits count it: in shards, for the account and for each tenant. Gives when it began. */
+async function countHour(
+  accountId: string,
+  hoursAgo: number,
+  tenants: { name: string; delivered: number }[],
+): Promise<number> {
+  const sql = database.db.$client
+  const [{ hourMs }] = await sql<[{ hourMs: number }]>`
+    select (extract(epoch from date_trunc('hour', now(), 'UTC')) * 1000)::float8 - ${hoursAgo * HOUR_MS}::float8 as "hourMs"`
+  await sql`
+    insert into hourly_stats (account_id, tenant_id, hour, domain, shard, delivered)
+    select ${accountId}, name, to_timestamp(${hourMs / 1_000}::float8), 'example.test', shard, delivered
+    from json_to_recordset(${JSON.stringify([...tenants, { name: '', delivered: 100 }])}::json) as t(name text, delivered int),
+      unnest(array[1, 2]) as shard`
+  return hourMs
+}
+
+const tenant = (i: number) => ({ name: `tenant-${i}`, delivered: i })
+
+async function deliveredOf(accountId: string, hourMs: number, tenantId?: string) {
+  const question = { accountId, from: hourMs, to: hourMs + HOUR_MS, stepMs: HOUR_MS, tenantId }
+  const { delivered, isIncomplete } = await readStatistics(database.db, question)
+  return { delivered, isIncomplete }
+}
+
+const rowsOf = (accountId: string) => database.db.$client`select * from hourly_stats where account_id = ${accountId}`
+
+test('once an hour is over each tenant has one row of it, and nothing is lost', async () => {
+  const accountId = randomUUID()
+  const hourMs = await countHour(accountId, 1, [1, 2, 3].map(tenant))
+  await mergeStatistics(database.db)
+  expect(await rowsOf(accountId)).toHaveLength(4)
+  expect(await deliveredOf(accountId, hourMs)).toEqual({ delivered: 200, isIncomplete: false })
+  expect(await deliveredOf(accountId, hourMs, 'tenant-2')).toEqual({ delivered: 4, isIncomplete: false })
+})
+
+test('of many tenants those with the most emails keep rows of their own, the others share one, and the answer says so', async () => {
+  const accountId = randomUUID()
+  const hourMs = await countHour(
+    accountId,
+    2,
+    Array.from({ length: 50 }, (_, i) => tenant(i + 1)),
+  )
+  await mergeStatistics(database.db, 10)
+  expect(await rowsOf(accountId)).toHaveLength(1 + 10 + 1)
+  expect(await deliveredOf(accountId, hourMs)).toEqual({ delivered: 200, isIncomplete: false })
+  expect(await deliveredOf(accountId, hourMs, 'tenant-41')).toEqual({ delivered: 82, isIncomplete: true })
+  expect(await deliveredOf(accountId, hourMs, 'tenant-40')).toEqual({ delivered: 0, isIncomplete: true })
+  const total = (await rowsOf(accountId)).reduce((sum, row) => sum + row.delivered, 0)
+  expect(total).toBe(2 * (100 + (50 * 51) / 2))
+})
+
+test('an hour with more rows than one statement takes is merged, by however many processes at once', async () => {
+  const accountId = randomUUID()
+  const hourMs = await countHour(
+    accountId,
+    3,
+    Array.from({ length: 15_000 }, (_, i) => tenant(i + 1)),
+  )
+  await Promise.all([1, 2, 3].map(() => mergeStatistics(database.db)))
+  await mergeStatistics(database.db)
+  expect(await rowsOf(accountId)).toHaveLength(1 + 1_000 + 1)
+  expect(await deliveredOf(accountId, hourMs, 'tenant-15000')).toEqual({ delivered: 30_000, isIncomplete: true })
+})
+
+test('the running hour is left to the commits that count in it', async () => {
+  const accountId = randomUUID()
+  await countHour(accountId, 0, [1, 2, 3].map(tenant))
+  await mergeStatistics(database.db, 1)
+  expect(await rowsOf(accountId)).toHaveLength(8)
+})
