@@ -8,7 +8,7 @@ const everything = /./
 const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^gen\//, /^gen\//],
   [/^server\/egress\//, /^server\/(egress\/|(remember|clean-text)\.ts$)/],
-  [/^server\/smtp\//, /^server\/(smtp\/|clean-text\.ts$)/],
+  [/^server\/smtp\//, /^server\/(smtp\/|(clean-text|slots)\.ts$)/],
   [/^server\/config/, /^server\/(config|limits)|^workflows\/retry-schedule\.ts$/],
   [/^server\/(errors|caller|log|limits|slots|remember|clean-text)\.ts$/, /^gen\//],
   [/^server\/db\//, /^(gen|server\/db)\//],

@@ -115,7 +115,10 @@ export function createDns({ servers, mayDial, port = 53, tryMs = TRY_MS, totalMs
       for (const [zone, found] of cuts) {
         if (found.kind !== 'records') continue
         const names = found.values.slice(0, MAX_NAME_SERVERS)
-        const known = await Promise.all([...names.map(addresses.a), ...names.map(addresses.aaaa)])
+        const known = await Promise.all([
+          ...names.map((name) => addresses.a(name)),
+          ...names.map((name) => addresses.aaaa(name)),
+        ])
         // One address of each server first: two of the same one would often be silent together.
         const usable = known.flatMap((answer) =>
           answer.kind === 'records' ? answer.records.filter(mayDial).slice(0, 1) : [],

@@ -36,6 +36,9 @@ export interface CheckContext extends Rules {
   domain: SenderDomain
   /** The day of a domain that warms up. */
   warmUp?: WarmUpDay
+  /** When the send began, on the clock of `performance.now()`. */
+  startedAtMs: number
+  sendBudgetMs: number
   signal: AbortSignal
 }
 
@@ -137,16 +140,29 @@ function suppressedAddress({ address }: Address, detail: string, entry?: Suppres
 }
 
 /** The recipient's domain has a server that may be dialled. */
-export const exchangerIsKnown: Check = (open, context) => Promise.all(open.map((one) => findExchanger(one, context)))
+export const exchangerIsKnown: Check = async (open, { signal, ...context }) => {
+  // When one cannot be known nothing is sent: then the others need not be asked any more.
+  const asking = new AbortController()
+  const leave = () => asking.abort()
+  signal.addEventListener('abort', leave)
+  if (signal.aborted) leave()
+  try {
+    return await Promise.all(open.map((one) => findExchanger(one, { ...context, signal: asking.signal })))
+  } finally {
+    signal.removeEventListener('abort', leave)
+    leave()
+  }
+}
 
 async function findExchanger(
   recipient: Recipient,
-  { domain, engine, simulated, signal }: CheckContext,
+  { accountId, domain, engine, simulated, startedAtMs, sendBudgetMs, signal }: CheckContext,
 ): Promise<Refusal | undefined> {
   const { address } = recipient
   const startedAt = performance.now()
   const route = simulated(address)?.route
-  const lookup = route && route.kind !== 'suppression_list' ? route : await engine.lookUp(address.domain, signal)
+  const asker = { turn: accountId, startedAtMs, budgetMs: sendBudgetMs, signal }
+  const lookup = route && route.kind !== 'suppression_list' ? route : await engine.lookUp(address.domain, asker)
   switch (lookup.kind) {
     case 'site':
       // The simulator's mail server is this very process.

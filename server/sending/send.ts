@@ -94,7 +94,16 @@ export function createSend(parts: SendParts): Send {
 
     const recipients: Recipient[] = message.to.map((address) => ({ address }))
     const { tenantId } = message
-    const checks = await makeChecks(recipients, { ...parts, accountId, tenantId, sandbox, domain, warmUp, signal })
+    const checks = await makeChecks(recipients, {
+      ...parts,
+      accountId,
+      tenantId,
+      sandbox,
+      domain,
+      warmUp,
+      startedAtMs,
+      signal,
+    })
     const claimed = newClaim(parts, message, accountId, key)
 
     if (sandbox || recipients.every((recipient) => recipient.outcome)) {
@@ -119,6 +128,7 @@ export function createSend(parts: SendParts): Send {
     const { marked, outcomes, fault } = await deliver(engine, recipients, markOurs, {
       sender: parts.returnPath(claimed.messageId, domain),
       content: composed.content,
+      turn: accountId,
       startedAtMs,
       budgetMs: parts.sendBudgetMs,
       reference: claimed.messageId,

@@ -43,9 +43,12 @@ export function createSimulator(): Simulator {
   }
 }
 
+/** Each connection to it is one within this process; a silence holds one for 2 s. The last fifth is kept for other accounts. */
+const LIMITS = { connections: 250, messages: 100 }
+
 /** A refusal at the dot meets a whole transaction and a silence its connection, so both have a site of their own. */
 function siteFor({ rcpt, dot }: Pick<Behaviour, 'rcpt' | 'dot'>, port: number): Site {
   const hosts = [{ name: `mx.${DOMAIN}`, preference: 0, addresses: ['127.0.0.1'], port }]
-  if (rcpt === 'silence') return { key: `silence.${DOMAIN}`, hosts, commandTimeoutMs: SILENCE_MS }
-  return { key: dot ? `dot.${DOMAIN}` : DOMAIN, hosts }
+  if (rcpt === 'silence') return { key: `silence.${DOMAIN}`, hosts, limits: LIMITS, commandTimeoutMs: SILENCE_MS }
+  return { key: dot ? `dot.${DOMAIN}` : DOMAIN, hosts, limits: LIMITS }
 }

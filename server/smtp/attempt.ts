@@ -1,3 +1,5 @@
+import type { SiteLimits } from './limits.ts'
+
 // What the engine says of one recipient, and what it is asked to do. Plain words: the engine knows SMTP and nothing of Verdict.
 
 /** How far the conversation with the recipient's server came. `after_dot`: the final dot was sent and no reply to it was read. */
@@ -72,6 +74,8 @@ export interface Site {
   tlsDemandedBy?: TlsDemand
   /** Replaces the limit of the greeting and of each command. */
   commandTimeoutMs?: number
+  /** Replaces what the provider of its first exchanger asks for. */
+  limits?: SiteLimits
 }
 
 export type Lookup =
@@ -85,17 +89,25 @@ export type Lookup =
   /** SERVFAIL, REFUSED or silence of the resolver: proves nothing about the recipient. */
   | { kind: 'our_fault'; cause: string }
 
-export interface Delivery {
+/** Who asks, where connections and look-ups are scarce. */
+export interface Asker {
+  /** Turns that wait are served one after the other: many requests of one do not delay another. */
+  turn?: string
+  /** When the send began, on the clock of `performance.now()`. */
+  startedAtMs: number
+  /** The reply to the dot gets half of it and at least 15 s; everything before the dot, waiting included, shares the rest. */
+  budgetMs: number
+  /** The caller gave up. Honoured until `beforeDot` is asked, ignored from then on. */
+  signal?: AbortSignal
+}
+
+export interface Delivery extends Asker {
   /** MAIL FROM, without angle brackets. */
   sender: string
   /** Each address without angle brackets; those of one site share one transaction, in this order. */
   recipients: { address: string; site: Site }[]
   /** The whole message in pieces: CRLF line ends only, not yet dot-stuffed, ends with CRLF. */
   content: readonly Buffer[]
-  /** When the send began, on the clock of `performance.now()`. */
-  startedAtMs: number
-  /** The reply to the dot gets half of it and at least 15 s; everything before the dot shares the rest. */
-  budgetMs: number
   /**
    * Asked once per transaction, while the content is on its way, with the indexes of the recipients the server accepted.
    * `false` or a throw: the dot is not sent, the connection is closed and those recipients end bounced/temporary_failure.
@@ -103,12 +115,11 @@ export interface Delivery {
   beforeDot(recipients: number[]): Promise<boolean>
   /** What the caller knows the message by: a late reply is told with it. */
   reference?: string
-  /** The caller gave up. Honoured until `beforeDot` is asked, ignored from then on. */
-  signal?: AbortSignal
 }
 
 export interface Engine {
-  lookUp(domain: string, signal?: AbortSignal): Promise<Lookup>
+  /** Without an asker it waits as long as it takes. */
+  lookUp(domain: string, asker?: Asker): Promise<Lookup>
   /** One attempt per recipient, in the order of `recipients`. Never throws for anything a server or a network does. */
   deliver(delivery: Delivery): Promise<Attempt[]>
   /** Closes idle connections, waits for nothing. */

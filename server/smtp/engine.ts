@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import type { Attempt, Delivery, Engine, Lookup, Site } from './attempt.ts'
+import type { Asker, Attempt, Delivery, Engine, Lookup, Site } from './attempt.ts'
 import { stuffDots } from './content.ts'
 import { createLateReplies } from './late-replies.ts'
 import { deadlinesOf, LIMITS, type Limits } from './limits.ts'
@@ -28,12 +28,15 @@ export function createEngine(options: EngineOptions): Engine {
   const cleartextHosts = createCleartextHosts(limits.cleartextMs)
   const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, limits }
 
-  function lookUp(domain: string, signal?: AbortSignal): Promise<Lookup> {
-    return signal ? orLeft(lookUpMx(domain), signal) : lookUpMx(domain)
+  function lookUp(domain: string, asker?: Asker): Promise<Lookup> {
+    if (!asker) return lookUpMx(domain)
+    const { turn, startedAtMs, budgetMs, signal } = asker
+    const found = lookUpMx(domain, { turn, untilMs: deadlinesOf(startedAtMs, budgetMs, limits).slotMs, signal })
+    return signal ? orLeft(found, signal) : found
   }
 
   async function deliver(delivery: Delivery): Promise<Attempt[]> {
-    const { sender, recipients, startedAtMs, budgetMs, reference, signal } = delivery
+    const { sender, recipients, turn, startedAtMs, budgetMs, reference, signal } = delivery
     for (const address of [sender, ...recipients.map((recipient) => recipient.address)]) checkAddress(address)
     const content = stuffDots(delivery.content)
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
@@ -45,6 +48,7 @@ export function createEngine(options: EngineOptions): Engine {
           {
             site,
             sourceAddress: sourceFor(site),
+            turn,
             sender,
             recipients: indexes.map((i) => recipients[i]!.address),
             content,

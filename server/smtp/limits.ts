@@ -57,7 +57,12 @@ export interface SiteLimits {
   messages: number
 }
 
-const DEFAULT: SiteLimits = { connections: 20, messages: 100 }
+/** Of places that callers share, the most that one of them holds: a fifth is left for others, however long each place is held. */
+export function ofOneTurn(places: number): number {
+  return Math.ceil(places * 0.8)
+}
+
+const DEFAULT: SiteLimits = { connections: 25, messages: 100 }
 
 /** By the end of the exchanger's name: what the providers' postmaster pages ask for, or a cautious guess where they are silent. */
 const PROVIDERS: [suffix: string, SiteLimits][] = [

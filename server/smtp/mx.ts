@@ -1,7 +1,7 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import type { Host, Lookup } from './attempt.ts'
-import { type Policy, permits } from './mta-sts.ts'
-import type { Answer, Exchange, Resolver } from './resolver.ts'
+import { permits } from './mta-sts.ts'
+import { type Answer, BUSY, type Exchange, type Patience, type Resolver } from './resolver.ts'
 import type { PolicyOf } from './sts-policies.ts'
 import { demandTls } from './tls.ts'
 
@@ -42,48 +42,49 @@ interface Candidate {
 
 /** Finds the exchangers of a domain (RFC 5321 5.1, null MX by RFC 7505), at most two, in the order to be tried. */
 export function createMxLookUp({ resolver, mayDial, smtpPort, routes, policyOf, random }: MxOptions) {
-  return async function lookUp(domain: string): Promise<Lookup> {
+  return async function lookUp(domain: string, patience?: Patience): Promise<Lookup> {
     const name = domain.toLowerCase().replace(/\.$/, '')
     const route = routes.get(name)
-    if (route) return routed(route)
+    if (route) return routed(route, patience)
     // Asked side by side, and waited for only when there are exchangers to be judged.
-    const policy = policyOf?.(name)
-    const answer = await resolver.mx(name)
+    const policy = policyOf?.(name, patience)
+    const answer = await resolver.mx(name, patience)
     switch (answer.kind) {
       case 'failure':
         return { kind: 'our_fault', cause: answer.cause }
       case 'nxdomain':
         return { kind: 'no_mx_record', detail: `${name} does not exist (NXDOMAIN)` }
       case 'nodata':
-        return permitted(name, [{ name, preference: 0 }], `${name} has neither MX nor A nor AAAA records`, await policy)
+        return permitted([{ name, preference: 0 }], `${name} has neither MX nor A nor AAAA records`)
       case 'records': {
         const named = answer.records.filter((exchange) => exchange.name !== '')
         if (named.length === 0) return { kind: 'invalid_address', detail: `${name} accepts no mail (null MX)` }
-        return permitted(name, named, `none of the mail exchangers of ${name} has an address`, await policy)
+        return permitted(named, `none of the mail exchangers of ${name} has an address`)
       }
+    }
+
+    /** Of the exchangers those that the policy permits, if it is to be enforced (RFC 8461 4.1). */
+    async function permitted(exchanges: Exchange[], nothing: string): Promise<Lookup> {
+      const held = await policy
+      if (held === 'not_asked') return { kind: 'our_fault', cause: `DNS TXT _mta-sts.${name}: ${BUSY}` }
+      if (held?.mode !== 'enforce') return exchangersOf(exchanges, nothing, patience)
+      const some = exchanges.filter((exchange) => permits(held, exchange.name))
+      const names = exchanges.slice(0, HOSTS).map((exchange) => exchange.name)
+      const all = `the MTA-STS policy of ${name} permits none of its mail exchangers (${names.join(', ')})`
+      if (some.length === 0) return { kind: 'no_permitted_mx', detail: all }
+      const without = `no mail exchanger that the MTA-STS policy of ${name} permits has an address`
+      const found = await exchangersOf(some, without, patience)
+      return found.kind === 'site' ? { kind: 'site', site: demandTls(found.site, 'MTA-STS') } : found
     }
   }
 
-  /** Of the exchangers those that the policy permits, if it is to be enforced (RFC 8461 4.1). */
-  async function permitted(domain: string, exchanges: Exchange[], nothing: string, policy?: Policy): Promise<Lookup> {
-    if (policy?.mode !== 'enforce') return exchangersOf(exchanges, nothing)
-    const some = exchanges.filter(({ name }) => permits(policy, name))
-    const names = exchanges.slice(0, HOSTS).map(({ name }) => name)
-    const all = `the MTA-STS policy of ${domain} permits none of its mail exchangers (${names.join(', ')})`
-    if (some.length === 0) return { kind: 'no_permitted_mx', detail: all }
-    const found = await exchangersOf(
-      some,
-      `no mail exchanger that the MTA-STS policy of ${domain} permits has an address`,
-    )
-    return found.kind === 'site' ? { kind: 'site', site: demandTls(found.site, 'MTA-STS') } : found
-  }
-
-  async function exchangersOf(exchanges: Exchange[], nothing: string): Promise<Lookup> {
+  async function exchangersOf(exchanges: Exchange[], nothing: string, patience?: Patience): Promise<Lookup> {
     const order = inOrder(exchanges).slice(0, HOSTS_LOOKED_AT)
     const seen: Candidate[] = []
     let hosts: Host[] = []
     for (const batch of [order.slice(0, HOSTS), order.slice(HOSTS)]) {
-      if (hosts.length < HOSTS) seen.push(...(await Promise.all(batch.map(candidate))))
+      if (hosts.length < HOSTS)
+        seen.push(...(await Promise.all(batch.map((exchange) => candidate(exchange, patience)))))
       hosts = seen.map(({ host }) => host).filter(({ addresses }) => addresses.length > 0)
     }
     if (hosts.length > 0) return { kind: 'site', site: { key: siteKey(exchanges), hosts: hosts.slice(0, HOSTS) } }
@@ -94,23 +95,23 @@ export function createMxLookUp({ resolver, mayDial, smtpPort, routes, policyOf, 
     return { kind: 'no_mx_record', detail: nothing }
   }
 
-  async function candidate({ name, preference }: Exchange): Promise<Candidate> {
+  async function candidate({ name, preference }: Exchange, patience?: Patience): Promise<Candidate> {
     const host = (addresses: string[]) => ({ name, preference, addresses, port: smtpPort })
     if (isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return { host: host([]), refused: true }
-    const { addresses, failure } = await addressesOf(name)
+    const { addresses, failure } = await addressesOf(name, patience)
     const allowed = addresses.filter(mayDial)
     return { host: host(pick(allowed)), refused: allowed.length < addresses.length, failure }
   }
 
-  async function addressesOf(name: string): Promise<{ addresses: string[]; failure?: string }> {
+  async function addressesOf(name: string, patience?: Patience): Promise<{ addresses: string[]; failure?: string }> {
     if (name === 'localhost') return { addresses: LOCALHOST }
-    const answers: Answer<string>[] = await Promise.all([resolver.a(name), resolver.aaaa(name)])
+    const answers: Answer<string>[] = await Promise.all([resolver.a(name, patience), resolver.aaaa(name, patience)])
     const addresses = answers.flatMap((answer) => (answer.kind === 'records' ? answer.records : []))
     return { addresses, failure: answers.find((answer) => answer.kind === 'failure')?.cause }
   }
 
-  async function routed({ host: name, port }: Route): Promise<Lookup> {
-    const { addresses, failure } = isIP(name) === 0 ? await addressesOf(name) : { addresses: [name] }
+  async function routed({ host: name, port }: Route, patience?: Patience): Promise<Lookup> {
+    const { addresses, failure } = isIP(name) === 0 ? await addressesOf(name, patience) : { addresses: [name] }
     if (addresses.length === 0)
       return { kind: 'our_fault', cause: failure ?? `the route's host ${name} has no address` }
     const host = { name, preference: 0, addresses: pick(addresses), port }

@@ -1,4 +1,5 @@
-import { type SiteLimits, siteLimitsOf } from './limits.ts'
+import { createPlaces, type Free, type Places } from '../slots.ts'
+import { ofOneTurn, type SiteLimits } from './limits.ts'
 import type { Session } from './session.ts'
 
 /** The right to one connection to a site, with a session if one was idle. */
@@ -14,22 +15,26 @@ export interface NoSlot {
   cause: string
 }
 
-/** The connections from one source address to one site. */
+/** The connections from one source address to one site: those in use have a place, the others are idle. */
 interface Shelf {
   key: string
   limits: SiteLimits
-  open: number
-  /** The one used last is taken first, so that the others may end. Empty while anybody waits. */
+  places: Places
+  /** The one used last is taken first, so that the others may end. There are never more than places that are free. */
   idle: Session[]
-  /** First come, first served. */
-  waiting: Set<(slot: Slot | NoSlot) => void>
 }
 
 interface Place {
   /** Source address and site. */
   key: string
-  /** Name of an exchanger of the site: decides the limits. */
-  mx: string
+  limits: SiteLimits
+}
+
+interface Claim {
+  /** Of those who wait, each turn is served after the other. */
+  turn: string
+  untilMs: number
+  signal?: AbortSignal
 }
 
 const LEFT: NoSlot = { kind: 'none', cause: 'the caller left' }
@@ -41,79 +46,64 @@ export function createPool({ idleMs }: { idleMs: number }) {
   const shelves = new Map<string, Shelf>()
   let isClosed = false
 
-  async function take(place: Place, untilMs: number, signal?: AbortSignal): Promise<Slot | NoSlot> {
-    if (signal?.aborted) return LEFT
+  async function take(place: Place, claim: Claim): Promise<Slot | NoSlot> {
+    if (claim.signal?.aborted) return LEFT
     if (isClosed) return DRAINING
     const shelf = shelves.get(place.key) ?? createShelf(place)
-    const session = shelf.idle.pop()
-    if (session) return slotOf(shelf, session)
-    if (shelf.open < shelf.limits.connections) {
-      shelf.open++
-      return slotOf(shelf)
-    }
-    return wait(shelf, untilMs, signal)
+    const free = shelf.places.takeNow(claim.turn) ?? (await shelf.places.take(claim.turn, claim))
+    if (free) return slotOf(shelf, free)
+    if (isClosed) return DRAINING
+    return claim.signal?.aborted ? LEFT : BUSY
   }
 
-  function createShelf({ key, mx }: Place): Shelf {
-    const shelf: Shelf = { key, limits: siteLimitsOf(mx), open: 0, idle: [], waiting: new Set() }
+  function createShelf({ key, limits }: Place): Shelf {
+    const { connections } = limits
+    const places = createPlaces({ places: connections, perTurn: ofOneTurn(connections) })
+    const shelf: Shelf = { key, limits, places, idle: [] }
     shelves.set(key, shelf)
     return shelf
   }
 
-  function wait(shelf: Shelf, untilMs: number, signal?: AbortSignal): Promise<Slot | NoSlot> {
-    return new Promise((resolve) => {
-      const give = (slot: Slot | NoSlot) => {
-        shelf.waiting.delete(give)
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', leave)
-        resolve(slot)
-      }
-      const leave = () => give(LEFT)
-      const timer = setTimeout(() => give(BUSY), Math.max(0, untilMs - performance.now()))
-      signal?.addEventListener('abort', leave)
-      shelf.waiting.add(give)
-    })
-  }
-
-  function slotOf(shelf: Shelf, session?: Session): Slot {
+  function slotOf(shelf: Shelf, free: Free): Slot {
+    const session = shelf.idle.pop()
     session?.wire.wake()
-    return { kind: 'slot', session, free: (used) => free(shelf, used) }
+    const give = (used?: Session) => {
+      if (used) putBack(shelf, used)
+      free()
+      dropUnused(shelf)
+    }
+    return { kind: 'slot', session, free: give }
   }
 
-  function free(shelf: Shelf, session?: Session): void {
-    const isSpent = isClosed || (session?.messages ?? 0) >= shelf.limits.messages
-    if (isSpent) session?.wire.quit()
-    const kept = isSpent ? undefined : session
-    const [next] = shelf.waiting
-    if (next) next(slotOf(shelf, kept))
-    else if (kept) rest(shelf, kept)
-    else drop(shelf)
+  function putBack(shelf: Shelf, session: Session): void {
+    const isSpent = isClosed || session.messages >= shelf.limits.messages
+    if (isSpent) session.wire.quit()
+    else keep(shelf, session)
   }
 
-  function rest(shelf: Shelf, session: Session): void {
+  function keep(shelf: Shelf, session: Session): void {
     shelf.idle.push(session)
     session.wire.rest(performance.now() + idleMs, () => {
       session.wire.quit()
       shelf.idle.splice(shelf.idle.indexOf(session), 1)
-      drop(shelf)
+      dropUnused(shelf)
     })
   }
 
-  function drop(shelf: Shelf): void {
-    shelf.open--
-    if (shelf.open === 0) shelves.delete(shelf.key)
+  function dropUnused({ key, places, idle }: Shelf): void {
+    if (places.isUnused() && idle.length === 0) shelves.delete(key)
   }
 
   /** Ends the idle sessions and all waiting; what is in use ends when it comes back. */
   function close(): void {
     isClosed = true
     for (const shelf of shelves.values()) {
-      for (const give of shelf.waiting) give(DRAINING)
+      shelf.places.close()
       for (const { wire } of shelf.idle.splice(0)) {
         wire.wake()
         wire.quit()
-        drop(shelf)
       }
+      dropUnused(shelf)
     }
   }
 

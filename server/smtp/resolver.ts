@@ -1,7 +1,9 @@
 import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
+import { createPlaces, type Patience as Wait } from '../slots.ts'
 import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './dns-message.ts'
 import { type DnsServer, queryDns } from './dns-query.ts'
+import { ofOneTurn } from './limits.ts'
 
 export interface Exchange {
   /** As in `DnsRecord`: empty for the root, as in a null MX. */
@@ -14,26 +16,37 @@ export type Answer<T> =
   | { kind: 'nxdomain' }
   /** The name exists and has no record of that type. */
   | { kind: 'nodata' }
-  /** SERVFAIL, REFUSED, silence, garbage: says nothing about the name. */
-  | { kind: 'failure'; cause: string }
+  /** SERVFAIL, REFUSED, silence, garbage: says nothing about the name. `notAsked`: nor about its servers, for want of a place. */
+  | { kind: 'failure'; cause: string; notAsked?: true }
 
+/** Who asks, and how long the question may wait until fewer others are asked. */
+export interface Patience extends Wait {
+  turn?: string
+}
+
+/** What is known is answered at once; only so many questions are asked at a time, and others wait: see `Places`. */
 export interface Resolver {
-  mx(name: string): Promise<Answer<Exchange>>
-  a(name: string): Promise<Answer<string>>
-  aaaa(name: string): Promise<Answer<string>>
+  mx(name: string, patience?: Patience): Promise<Answer<Exchange>>
+  a(name: string, patience?: Patience): Promise<Answer<string>>
+  aaaa(name: string, patience?: Patience): Promise<Answer<string>>
   /** Each record with its strings joined; an octet is a character (latin1). */
-  txt(name: string): Promise<Answer<string>>
+  txt(name: string, patience?: Patience): Promise<Answer<string>>
 }
 
 interface ResolverOptions {
   /** `ip` or `ip:port`, asked in turn; the system's when left out. */
   servers?: readonly string[]
   tryTimeoutMs?: number
+  /** Questions that are asked at the same time; each has a socket. */
+  questions?: number
   /** Milliseconds on any steady clock. */
   now?: () => number
 }
 
+export const BUSY = 'too many look-ups at a time'
+
 const TRIES = 2
+const QUESTIONS = 500
 const TRY_TIMEOUT_MS = 1_000
 const MAX_TTL_S = 3_600
 const NEGATIVE_TTL_S = 60
@@ -49,18 +62,28 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
 /** Node's own resolver tells no TTL of an MX and waits 25 s for a silent server. Caches by TTL; failures are never cached. */
 export function createResolver(options: ResolverOptions = {}): Resolver {
   const servers = (options.servers ?? getServers()).map(parseServer)
-  const { tryTimeoutMs = TRY_TIMEOUT_MS, now = () => performance.now() } = options
+  const { tryTimeoutMs = TRY_TIMEOUT_MS, questions = QUESTIONS, now = () => performance.now() } = options
+  const places = createPlaces({ places: questions, perTurn: ofOneTurn(questions) })
   const cached = new Map<string, { answer: Answer<unknown>; untilMs: number }>()
   const inFlight = new Map<string, Promise<Answer<unknown>>>()
 
-  async function resolve<T>(type: RecordType, name: string): Promise<Answer<T>> {
+  async function resolve<T>(type: RecordType, name: string, { turn = '', ...wait }: Patience = {}): Promise<Answer<T>> {
     const host = name.toLowerCase().replace(/\.$/, '')
     if (!HOST_NAME.test(host)) return { kind: 'nxdomain' }
     const key = `${type} ${host}`
+    const known = knownOf(key)
+    if (known) return known as Answer<T> | Promise<Answer<T>>
+    const free = places.takeNow(turn) ?? (await places.take(turn, wait))
+    if (!free) return { ...failure(host, type, BUSY), notAsked: true }
+    // Somebody else may have asked meanwhile. Before that nobody is joined: a question in the line of another turn could wait long.
+    const found = knownOf(key)
+    if (found) free()
+    return (found ?? launch(key, ask(host, type).finally(free))) as Promise<Answer<T>>
+  }
+
+  function knownOf(key: string): Answer<unknown> | Promise<Answer<unknown>> | undefined {
     const hit = cached.get(key)
-    if (hit && hit.untilMs > now()) return hit.answer as Answer<T>
-    const flight = inFlight.get(key) ?? launch(key, ask(host, type))
-    return flight as Promise<Answer<T>>
+    return hit && hit.untilMs > now() ? hit.answer : inFlight.get(key)
   }
 
   function launch(key: string, question: Promise<Answer<unknown>>): Promise<Answer<unknown>> {
@@ -91,15 +114,15 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
   }
 
   return {
-    mx: (name) => resolve('MX', name),
-    a: (name) => resolve('A', name),
-    aaaa: (name) => resolve('AAAA', name),
-    txt: (name) => resolve('TXT', name),
+    mx: (name, patience) => resolve('MX', name, patience),
+    a: (name, patience) => resolve('A', name, patience),
+    aaaa: (name, patience) => resolve('AAAA', name, patience),
+    txt: (name, patience) => resolve('TXT', name, patience),
   }
 }
 
-function failure(name: string, type: RecordType, cause: string): Answer<never> {
-  return { kind: 'failure', cause: `DNS ${type} ${name}: ${cause}` }
+function failure(name: string, type: RecordType, cause: string) {
+  return { kind: 'failure' as const, cause: `DNS ${type} ${name}: ${cause}` }
 }
 
 /** RFC 1035 4.1.1, those that say nothing about a name. */

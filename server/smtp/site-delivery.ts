@@ -2,7 +2,7 @@ import type { Attempt, Host, Outcome, Site } from './attempt.ts'
 import type { WireContent } from './content.ts'
 import { type Failure, outcomeOf } from './failure.ts'
 import type { createLateReplies } from './late-replies.ts'
-import type { Deadlines } from './limits.ts'
+import { type Deadlines, siteLimitsOf } from './limits.ts'
 import type { createPool } from './pool.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
 import { type Mail, type Result, transact, type Verdict } from './transaction.ts'
@@ -11,6 +11,7 @@ import { type Mail, type Result, transact, type Verdict } from './transaction.ts
 export interface SiteDelivery {
   site: Site
   sourceAddress?: string
+  turn?: string
   sender: string
   recipients: string[]
   content: WireContent
@@ -35,10 +36,11 @@ const HOSTS = 2
 
 /** One attempt at each recipient, in their order. */
 export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): Promise<Attempt[]> {
-  const { site, sourceAddress = '', deadlines, signal } = delivery
+  const { site, sourceAddress = '', turn = '', deadlines, signal } = delivery
   const ledger = createLedger(delivery)
-  const place = { key: `${sourceAddress} ${site.key}`, mx: site.hosts[0]?.name ?? '' }
-  const slot = await tools.pool.take(place, deadlines.slotMs, signal)
+  const limits = site.limits ?? siteLimitsOf(site.hosts[0]?.name ?? '')
+  const place = { key: `${sourceAddress} ${site.key}`, limits }
+  const slot = await tools.pool.take(place, { turn, untilMs: deadlines.slotMs, signal })
   if (slot.kind === 'none') return ledger.close(slot.cause)
   let session: Session | undefined
   try {

@@ -1,7 +1,10 @@
+import { createPlaces } from '../slots.ts'
+import { ofOneTurn } from './limits.ts'
 import { type Policy, parsePolicy, policyIdOf } from './mta-sts.ts'
-import type { Resolver } from './resolver.ts'
+import type { Patience, Resolver } from './resolver.ts'
 
-export type PolicyOf = (domain: string) => Promise<Policy | undefined>
+/** `not_asked`: nobody was, for want of a place in time, so it is not known whether there is one. */
+export type PolicyOf = (domain: string, patience?: Patience) => Promise<Policy | 'not_asked' | undefined>
 
 export interface StsPoliciesOptions {
   resolver: Pick<Resolver, 'txt'>
@@ -32,6 +35,8 @@ const DAY_MS = 86_400_000
 const LOOK_MS = 3_000
 const FAILURE_MS = 300_000
 const MAX_DOMAINS = 10_000
+/** At the same time; each has a connection. */
+const FETCHES = 100
 
 /**
  * The MTA-STS policy that holds for a domain (RFC 8461 5.1): announced by a TXT record, fetched over HTTPS when its id is new, kept for
@@ -41,31 +46,38 @@ export function createStsPolicies(options: StsPoliciesOptions): PolicyOf {
   const { resolver, httpsGet, onTrouble, now = () => performance.now(), max = MAX_DOMAINS } = options
   const held = new Map<string, Held>()
   const failedUntilMs = new Map<string, number>()
+  const places = createPlaces({ places: FETCHES, perTurn: ofOneTurn(FETCHES) })
   const fetching = new Map<string, Promise<Policy | undefined>>()
 
-  return async function policyOf(domain) {
+  return async function policyOf(domain, patience) {
     if (hasFailed(domain)) return liveOf(domain)?.policy
     const startedMs = now()
-    const answer = await resolver.txt(`_mta-sts.${domain}`)
+    const answer = await resolver.txt(`_mta-sts.${domain}`, patience)
     const live = liveOf(domain)
     if (answer.kind === 'failure') {
+      if (answer.notAsked) return live?.policy ?? 'not_asked'
       noteFailure(domain, live && answer.cause)
       return live?.policy
     }
     const id = answer.kind === 'records' ? policyIdOf(answer.records) : undefined
     // A record that is gone does not end a policy: that is what an attacker would try first.
     if (live && (id === undefined || id === live.id)) {
-      if (now() >= live.renewMs) void fetchOnce(domain, live.id, LOOK_MS)
+      if (now() >= live.renewMs) void fetchOnce(domain, live.id, LOOK_MS, patience)
       return live.policy
     }
-    const fetched = id === undefined ? undefined : await fetchOnce(domain, id, LOOK_MS - (now() - startedMs))
-    return fetched ?? live?.policy
+    const fetched = id === undefined ? undefined : await fetchOnce(domain, id, LOOK_MS - (now() - startedMs), patience)
+    return fetched === 'not_asked' ? (live?.policy ?? fetched) : (fetched ?? live?.policy)
   }
 
-  function fetchOnce(domain: string, id: string, timeMs: number): Promise<Policy | undefined> {
+  /** Waiting for a place comes before the time of the fetch itself. */
+  async function fetchOnce(domain: string, id: string, timeMs: number, { turn = '', ...wait }: Patience = {}) {
+    const known = fetching.get(domain)
+    if (known) return known
+    const free = places.takeNow(turn) ?? (await places.take(turn, wait))
+    if (!free) return 'not_asked'
     const flight = fetching.get(domain) ?? fetchPolicy(domain, id, timeMs).finally(() => fetching.delete(domain))
     fetching.set(domain, flight)
-    return flight
+    return flight.finally(free)
   }
 
   async function fetchPolicy(domain: string, id: string, timeMs: number): Promise<Policy | undefined> {

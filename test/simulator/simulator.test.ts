@@ -83,6 +83,14 @@ test.each([
   expect(attempt).toMatchObject({ phase, reply: { code }, outcome, mx: 'mx.simulator.test', ip: '127.0.0.1' })
 })
 
+test('a hundred silences at once end as soon as one does: nobody waits for a connection', async () => {
+  const startedAt = performance.now()
+  const all = await Promise.all(Array.from({ length: 100 }, () => deliver('connection_timeout@simulator.test')))
+  expect(all.flat().filter(({ outcome }) => outcome.kind !== 'bounced')).toEqual([])
+  // Two rounds of them would take 4 s.
+  expect(performance.now() - startedAt).toBeLessThan(3_900)
+})
+
 test('connection_timeout@ is met with silence and over within 3 s', async () => {
   const watch = stopwatch()
   const [attempt] = await deliver('connection_timeout@simulator.test')

@@ -20,7 +20,7 @@ test.each([
 
 test('providers have limits of their own, by the end of the exchanger name', () => {
   const usual = siteLimitsOf('mx.example.com')
-  expect(usual).toEqual({ connections: 20, messages: 100 })
+  expect(usual).toEqual({ connections: 25, messages: 100 })
   expect(siteLimitsOf('mta5.am0.yahoodns.net').messages).toBe(20)
   expect(siteLimitsOf('smtp-in.orange.fr').connections).toBe(3)
   expect(siteLimitsOf('notorange.fr')).toEqual(usual)

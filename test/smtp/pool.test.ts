@@ -15,12 +15,55 @@ function many<T>(count: number, make: (i: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => make(i)))
 }
 
-test.concurrent('a site gets at most 20 connections, the others wait for one of them', async () => {
+test.concurrent('a site gets at most 20 connections for one caller, its other messages wait for one of them', async () => {
   const exchanger = await exchangerWith(SLOW)
-  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const [engine, site] = [patientEngine(), siteOf(exchanger)]
   const attempts = await many(50, () => send(engine, site))
   expect(attempts.map(word)).toEqual(Array(50).fill('delivered'))
   expect(exchanger.sessions).toHaveLength(20)
+})
+
+/** For what is about turns and not about time. */
+const patientEngine = () => engineWith({ limits: { commandMs: 10_000 } })
+
+test.concurrent('a site gets at most 25 connections for all callers', async () => {
+  const exchanger = await exchangerWith(SLOW)
+  const [engine, site] = [patientEngine(), siteOf(exchanger)]
+  const attempts = await many(80, (i) => send(engine, site, { turn: `caller ${i % 4}`, budgetMs: 20_000 }))
+  expect(attempts.map(word)).toEqual(Array(80).fill('delivered'))
+  expect(exchanger.sessions).toHaveLength(25)
+})
+
+/** Sends from `slow@...` get no answer to their dot. */
+async function exchangerThatStalls(): Promise<Exchanger> {
+  const exchanger: Exchanger = await exchangerWith({
+    dot: () => (exchanger.messages.at(-1)!.from.startsWith('slow') ? 'stall' : '250 2.0.0 ok'),
+  })
+  return exchanger
+}
+
+test.concurrent('a caller whose messages all hang leaves connections for others', async () => {
+  const exchanger = await exchangerThatStalls()
+  const [engine, site] = [patientEngine(), siteOf(exchanger)]
+  const hanging = many(60, () => send(engine, site, { turn: 'a', sender: 'slow@x.test', budgetMs: 5_000 }))
+  await eventually(() => expect(exchanger.messages).toHaveLength(20))
+  const attempts = await many(10, () => send(engine, site, { turn: 'b' }))
+  expect(attempts.map(word)).toEqual(Array(10).fill('delivered'))
+  engine.close()
+  await hanging
+})
+
+test.concurrent('callers who wait are served in turns, however many messages each has', async () => {
+  const exchanger = await exchangerWith({ dot: { after: 15, act: '250 2.0.0 ok' } })
+  const site = { key: 'orange', hosts: [hostOf(exchanger, 'smtp-in.orange.fr')] }
+  const engine = patientEngine()
+  const turns = [...Array(30).fill('a'), 'b', 'b', 'c']
+  await many(turns.length, (i) =>
+    send(engine, site, { turn: turns[i], sender: `${turns[i]}@x.test`, budgetMs: 20_000 }),
+  )
+  // Three connections were taken before anybody waited.
+  const served = exchanger.messages.map(({ from }) => from[0]).slice(3, 12)
+  expect(served.filter((turn) => turn !== 'a').toSorted()).toEqual(['b', 'b', 'c'])
 })
 
 test.concurrent('a provider gets what its row says', async () => {
@@ -62,7 +105,7 @@ test.concurrent('who finds no slot in time is told that it is our fault, while t
 
 test.concurrent('who waits for a slot may leave, and the slot goes to the next', async () => {
   const exchanger = await exchangerWith(SLOW)
-  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const [engine, site] = [patientEngine(), siteOf(exchanger)]
   const busy = many(20, () => send(engine, site))
   const caller = new AbortController()
   const left = send(engine, site, { signal: caller.signal })
@@ -77,7 +120,7 @@ test.concurrent('who waits for a slot may leave, and the slot goes to the next',
 
 test.concurrent('who waits for a slot when the engine is closed is told so', async () => {
   const exchanger = await exchangerWith(SLOW)
-  const [engine, site] = [engineWith(), siteOf(exchanger)]
+  const [engine, site] = [patientEngine(), siteOf(exchanger)]
   const busy = many(20, () => send(engine, site))
   const waiting = send(engine, site)
   await sleep(10)

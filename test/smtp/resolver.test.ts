@@ -100,6 +100,30 @@ test.concurrent('a closed port is a failure at once', async () => {
   expect(watch.ms()).toBeLessThan(4_000)
 })
 
+test.concurrent('silent domains of one caller leave questions for others, and wait for their turn only in their time', async () => {
+  const { dns } = await dnsWith({ '*': 'silence', 'A good.test': [a('good.test', '192.0.2.1')] })
+  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 3_000, questions: 10 })
+  const untilMs = performance.now() + 500
+  const silent = Array.from({ length: 100 }, (_, i) => resolver.a(`silent-${i}.test`, { turn: 'a', untilMs }))
+  expect(await resolver.a('good.test', { turn: 'b', untilMs })).toMatchObject({ records: ['192.0.2.1'] })
+  const waited = await Promise.all(silent.slice(8))
+  expect(waited).toEqual(
+    waited.map(() => ({ kind: 'failure', cause: expect.stringContaining('too many'), notAsked: true })),
+  )
+  expect(dns.queries.filter((query) => query.includes('silent'))).toHaveLength(8)
+})
+
+test.concurrent('a question waits neither for a caller who left nor behind those of another who asked the same', async () => {
+  const { dns } = await dnsWith({ '*': 'silence', 'A good.test': [a('good.test', '192.0.2.1')] })
+  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 2_000, questions: 5 })
+  const caller = new AbortController()
+  const names = Array.from({ length: 20 }, (_, i) => `silent-${i}.test`)
+  const all = [...names, 'good.test'].map((name) => resolver.a(name, { turn: 'a', signal: caller.signal }))
+  expect(await resolver.a('good.test', { turn: 'b' })).toMatchObject({ records: ['192.0.2.1'] })
+  caller.abort()
+  expect(await all.at(-1)).toMatchObject({ kind: 'failure', notAsked: true })
+})
+
 test.concurrent('no server at all is a failure', async () => {
   expect(await createResolver({ servers: [] }).mx('example.test')).toMatchObject({ kind: 'failure' })
 })

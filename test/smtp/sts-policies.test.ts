@@ -3,6 +3,7 @@ import { afterEach, beforeAll, expect, test } from 'vitest'
 import { createGuard } from '../../server/egress/guard.ts'
 import { createHttpsGet } from '../../server/egress/https-get.ts'
 import { lookupWith } from '../../server/egress/lookup.ts'
+import type { Policy } from '../../server/smtp/mta-sts.ts'
 import { createResolver } from '../../server/smtp/resolver.ts'
 import { createStsPolicies, type StsPoliciesOptions } from '../../server/smtp/sts-policies.ts'
 import { POLICY_AUTHORITY, POLICY_HOST_CERTIFICATE } from '../harness/certificates.ts'
@@ -80,7 +81,7 @@ test('a second look at a domain with a policy asks nothing and fetches nothing',
 test('many who ask at once fetch once', async () => {
   const { dns, host, policyOf } = await world()
   const found = await Promise.all(Array.from({ length: 50 }, () => policyOf(D)))
-  expect(new Set(found.map((policy) => policy?.mode))).toEqual(new Set(['enforce']))
+  expect(new Set(found.map((policy) => (policy as Policy).mode))).toEqual(new Set(['enforce']))
   expect([host.requests.length, dns.count(RECORD)]).toEqual([1, 1])
 })
 
