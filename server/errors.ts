@@ -48,10 +48,20 @@ export function fail(
   return error
 }
 
-/** Refuses fields, each in words that follow its name: the first five in one sentence, all of them as details. */
-export function failFields(reason: ErrorReason, fields: FieldFault[]): ConnectError {
-  const sentence = fields.slice(0, 5).map(({ field, message }) => `${field} ${message}`)
-  return fail(reason, `${sentence.join('; ')}.`, { fields })
+/** How many faults an error lists. What has more can be at fault everywhere. */
+export const MAX_FAULTS = 20
+const NAMED_FAULTS = 5
+
+/**
+ * Refuses fields, each in words that follow its name: the first five in one sentence, the first 20 as details, the others as a
+ * number. `unlisted` are those beside the ones given.
+ */
+export function failFields(reason: ErrorReason, faults: FieldFault[], unlisted = 0): ConnectError {
+  const fields = faults.slice(0, MAX_FAULTS)
+  const named = fields.slice(0, NAMED_FAULTS).map(({ field, message }) => `${field} ${message}`)
+  const others = faults.length + unlisted - named.length
+  const more = others === 0 ? '' : `; and ${others} more`
+  return fail(reason, `${named.join('; ')}${more}.`, { fields })
 }
 
 /** The word of an error made by `fail`, undefined for any other. */

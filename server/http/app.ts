@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { type Caller, callerKey, type Rate } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { REQUEST_LIMITS } from '../limits.ts'
+import type { Pace } from './arriving.ts'
 import type { BodyLimits } from './body.ts'
 import { createByteBudget } from './byte-budget.ts'
 import { type Call, callKey, type RawRequest, type RawResponse } from './call.ts'
@@ -54,6 +55,7 @@ export interface AppParts {
 export interface Limits {
   bodyBytes: number
   bodyTimeoutMs: number
+  bodyPace: Pace
   /** Memory for bodies in flight, and how long a request waits for its share. */
   budgetBytes: number
   budgetWaitMs: number
@@ -62,6 +64,7 @@ export interface Limits {
 const LIMITS: Limits = {
   bodyBytes: REQUEST_LIMITS.bytes,
   bodyTimeoutMs: 120_000,
+  bodyPace: { bytesPerSecond: 64 * 2 ** 10, afterMs: 5_000 },
   budgetBytes: 256 * 2 ** 20,
   budgetWaitMs: 30_000,
 }
@@ -84,8 +87,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const limits = { ...LIMITS, ...parts.limits }
   const budget = createByteBudget({ totalBytes: limits.budgetBytes, waitMs: limits.budgetWaitMs })
   const draining = new AbortController()
-  const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits
-  const body: BodyLimits = { maxBytes, timeoutMs, budget, draining: draining.signal }
+  const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs, bodyPace: pace } = limits
+  const body: BodyLimits = { maxBytes, timeoutMs, pace, budget, draining: draining.signal }
   const inFlight = new Set<Call>()
   const admit = admission(parts.gate, draining.signal)
   const common = { interceptors: [errors, text], limits: body }

@@ -1,15 +1,32 @@
 import { fail } from '../errors.ts'
 import type { Call, RawRequest } from './call.ts'
 
+export interface Pace {
+  bytesPerSecond: number
+  /** No pace is asked for before. */
+  afterMs: number
+}
+
+/** How often the pace is measured. */
+const PACE_EVERY_MS = 250
+
 /**
  * The chunks of a body until it ends, its time is up, its caller leaves or `until` is aborted, which counts as its end. Not the
  * stream's own iterator, which would close the connection when reading stops half-way: the answer travels on it.
  */
 export async function* arriving(
   { raw, response }: Call,
-  { timeoutMs, until }: { timeoutMs?: number; until?: AbortSignal },
+  { timeoutMs, pace, isPaced, until }: Arrival,
 ): AsyncGenerator<Buffer> {
   const ends = new AbortController()
+  let arrivedBytes = 0
+  let pacedMs = 0
+  // Counted in ticks and not by the clock: a process that stood still read nothing, and its callers were not slow.
+  const measure = (asked: Pace) => {
+    if (isPaced?.()) pacedMs += PACE_EVERY_MS
+    if (arrivedBytes < ((pacedMs - asked.afterMs) / 1_000) * asked.bytesPerSecond) ends.abort(tooSlow(asked))
+  }
+  const ticks = pace && setInterval(measure, PACE_EVERY_MS, pace)
   const stop = () => ends.abort(ENDED)
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => ends.abort(late(timeoutMs)), timeoutMs)
   const leave = () => ends.abort(raw.errored ?? new Error('the caller left'))
@@ -19,18 +36,31 @@ export async function* arriving(
   try {
     while (!raw.readableEnded) {
       const chunk: Buffer | null = raw.read()
-      if (chunk === null) await readable(raw, ends.signal)
-      else yield chunk
+      if (chunk === null) {
+        await readable(raw, ends.signal)
+        continue
+      }
+      arrivedBytes += chunk.length
+      yield chunk
     }
   } catch (error) {
     if (error !== ENDED) throw error
   } finally {
     clearTimeout(timer)
+    clearInterval(ticks)
     response.off('close', leave)
     raw.off('error', leave)
     until?.removeEventListener('abort', stop)
     if (!raw.readableEnded) raw.resume()
   }
+}
+
+interface Arrival {
+  timeoutMs?: number
+  pace?: Pace
+  /** Whether the pace counts now. */
+  isPaced?: () => boolean
+  until?: AbortSignal
 }
 
 const ENDED = new Error('the body is taken as ended')
@@ -60,3 +90,9 @@ function readable(raw: RawRequest, signal: AbortSignal): Promise<void> {
 /** Of a body that did not come in time. */
 export const late = (timeoutMs: number) =>
   fail('invalid_payload', `The body did not arrive within ${Math.ceil(timeoutMs / 1000)} s.`)
+
+const tooSlow = ({ bytesPerSecond, afterMs }: Pace) =>
+  fail(
+    'invalid_payload',
+    `The body arrives too slowly: after ${Math.ceil(afterMs / 1_000)} s it needs ${bytesPerSecond / 1_024} KiB a second on average.`,
+  )

@@ -1,5 +1,6 @@
+import { callerKey } from '../caller.ts'
 import { fail } from '../errors.ts'
-import { arriving, late } from './arriving.ts'
+import { arriving, late, type Pace } from './arriving.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { Call, RawRequest } from './call.ts'
 
@@ -8,6 +9,8 @@ export interface BodyLimits {
   maxBytes: number
   /** Time for a body to arrive. */
   timeoutMs: number
+  /** A body that holds a share of the budget arrives at least at this pace, measured from this time after its begin. */
+  pace?: Pace
   budget: ByteBudget
   /** Streams of requests are taken as ended from then on. */
   draining: AbortSignal
@@ -24,14 +27,29 @@ export const SHARE_FACTOR = 3
 
 const EMPTY = Buffer.alloc(0)
 
-/** A whole body. Throws `payload_too_large`, `transient_failure` when memory is short, `invalid_payload` when it does not end. */
-export async function readBody(call: Call, limits: BodyLimits): Promise<Buffer> {
+/**
+ * A whole body; `sizeFrom` as in `bodyChunks`. Throws `payload_too_large`, `transient_failure` when memory is short, and
+ * `invalid_payload` when it does not arrive in time.
+ */
+export async function readBody(call: Call, limits: BodyLimits, sizeFrom?: SizeFrom): Promise<Buffer> {
   const length = contentLength(call)
   if (length !== undefined && length <= FREE_BYTES) return readSmall(call, length, limits.timeoutMs)
   const chunks: Buffer[] = []
-  for await (const chunk of bodyChunks(call, limits)) chunks.push(chunk)
-  return Buffer.concat(chunks)
+  // One piece from the start where the size is known: joining pieces takes their size twice.
+  let whole: Buffer | undefined
+  let filled = 0
+  for await (const chunk of bodyChunks(call, limits, { sizeFrom })) {
+    const size = filled === 0 ? (length ?? sizeFrom?.(chunk)) : undefined
+    if (size !== undefined) whole = Buffer.allocUnsafeSlow(size)
+    if (whole) chunk.copy(whole, filled)
+    else chunks.push(chunk)
+    filled += chunk.length
+  }
+  return whole ? whole.subarray(0, filled) : Buffer.concat(chunks)
 }
+
+/** Finds the size of a body in its first chunk, where a protocol writes it there. */
+type SizeFrom = (first: Buffer) => number | undefined
 
 /** What most requests need, for a tenth of what going through a generator costs. */
 function readSmall(call: Call, length: number, timeoutMs: number): Promise<Buffer> {
@@ -79,7 +97,7 @@ function takeArrived(raw: RawRequest): Buffer {
 export async function* bodyChunks(
   call: Call,
   limits: BodyLimits,
-  { sizeFrom, endless = false }: { sizeFrom?: (first: Buffer) => number | undefined; endless?: boolean } = {},
+  { sizeFrom, endless = false }: { sizeFrom?: SizeFrom; endless?: boolean } = {},
 ): AsyncGenerator<Buffer> {
   const length = contentLength(call)
   refuseLarge(length, limits)
@@ -87,8 +105,9 @@ export async function* bodyChunks(
   letGoOn(call)
 
   let total = 0
-  let size: number | undefined
-  for await (const chunk of arriving(call, endless ? { until: limits.draining } : limits)) {
+  let size = length
+  const isCharged = () => call.release !== undefined
+  for await (const chunk of arriving(call, endless ? { until: limits.draining } : { ...limits, isPaced: isCharged })) {
     if (total === 0 && length === undefined) {
       size = sizeFrom?.(chunk)
       refuseLarge(size, limits)
@@ -120,7 +139,8 @@ export function refuseLarge(bytes: number | undefined, { maxBytes }: BodyLimits)
 const sizeInWords = (bytes: number) => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`)
 
 async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Promise<void> {
-  const release = await budget.take(bytes * SHARE_FACTOR, call.signal)
+  const holder = call.values.get(callerKey)?.accountId ?? call.remoteAddress
+  const release = await budget.take(bytes * SHARE_FACTOR, holder, call.signal)
   // The caller may have left in the moment the share was given.
   if (call.closed) {
     release()

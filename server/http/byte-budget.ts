@@ -2,43 +2,69 @@ import { fail } from '../errors.ts'
 
 export interface ByteBudget {
   /**
-   * Takes `bytes` of the budget, waiting in line for them; never more than there are in all. Returns the function that gives them
-   * back. Throws `transient_failure` after the wait, and the signal's reason when the caller leaves.
+   * Takes `bytes` of the budget for a holder, waiting in line for them; never more than there are in all. Returns the function that
+   * gives them back. Throws `transient_failure` after the wait, and the signal's reason when the caller leaves.
    */
-  take(bytes: number, signal: AbortSignal): Promise<() => void>
+  take(bytes: number, holder: string, signal: AbortSignal): Promise<() => void>
   /** Bytes given out now. */
   inUse(): number
 }
 
 interface Waiter {
   bytes: number
+  holder: string
   go(): void
 }
 
-/** Memory that bodies in flight share. First come, first served: a large body is not overtaken by small ones for ever. */
+/** How much one holder may have, as a multiple of what it leaves free for all others. */
+const PART = 2
+
+/**
+ * Memory that bodies in flight share. First come, first served: a large body is not overtaken by small ones for ever. A holder takes
+ * at most two thirds of the budget when it is alone, and less the more others take, so that there is always some left for the next
+ * one; its further shares wait and let the others pass. Its first share needs only room.
+ */
 export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; waitMs: number }): ByteBudget {
   const line: Waiter[] = []
+  const held = new Map<string, number>()
   let free = totalBytes
 
   function serve(): void {
-    while (line.length > 0 && line[0]!.bytes <= free) {
-      const waiter = line.shift()!
-      free -= waiter.bytes
-      waiter.go()
+    for (let i = 0; i < line.length; ) {
+      const waiter = line[i]!
+      if (!isFair(waiter)) i++
+      else if (waiter.bytes > free) return
+      else {
+        line.splice(i, 1)
+        waiter.go()
+      }
     }
   }
 
-  function share(bytes: number): () => void {
-    let held = true
+  function isFair({ bytes, holder }: Waiter): boolean {
+    const own = held.get(holder)
+    return own === undefined || own + bytes <= PART * (free - bytes)
+  }
+
+  function hold(holder: string, bytes: number): void {
+    free -= bytes
+    const own = (held.get(holder) ?? 0) + bytes
+    if (own === 0) held.delete(holder)
+    else held.set(holder, own)
+  }
+
+  function share(holder: string, bytes: number): () => void {
+    hold(holder, bytes)
+    let isHeld = true
     return () => {
-      if (!held) return
-      held = false
-      free += bytes
+      if (!isHeld) return
+      isHeld = false
+      hold(holder, -bytes)
       serve()
     }
   }
 
-  function take(wanted: number, signal: AbortSignal): Promise<() => void> {
+  function take(wanted: number, holder: string, signal: AbortSignal): Promise<() => void> {
     const bytes = Math.min(wanted, totalBytes)
     return new Promise((resolve, reject) => {
       const settle = () => {
@@ -52,11 +78,12 @@ export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; w
         reject(reason)
       }
       const leave = () => giveUp(signal.reason)
-      const waiter = {
+      const waiter: Waiter = {
         bytes,
+        holder,
         go() {
           settle()
-          resolve(share(bytes))
+          resolve(share(holder, bytes))
         },
       }
       if (signal.aborted) return reject(signal.reason)

@@ -44,7 +44,7 @@ export class Call {
   path: string | undefined
   /** For the log: the word of the error, `ok` without one. */
   code = 'ok'
-  /** Gives the body's share of the byte budget back; may be called again. */
+  /** Gives the body's share of the byte budget back; may be called again. The share outlasts the caller: the work may go on. */
   release: (() => void) | undefined
   /** Set when the answer is finished or the caller left before. */
   closed: ConnectError | undefined
@@ -93,7 +93,6 @@ export class Call {
     if (!answered && !this.closed) this.code = 'client_left'
     this.closed ??= answered ? FINISHED : LEFT
     this.#controller?.abort(this.closed)
-    this.release?.()
     if (!this.raw.complete) linger(this.raw)
   }
 }

@@ -1,7 +1,8 @@
 import { ConnectError, type Interceptor } from '@connectrpc/connect'
 import { itemFaultsKey } from '../caller.ts'
-import { fail, reasonOf } from '../errors.ts'
+import { reasonOf } from '../errors.ts'
 import { callKey, LEFT, shown } from './call.ts'
+import { refusal } from './faults.ts'
 import { textFaults } from './text.ts'
 
 /** Outermost: whatever is thrown becomes an error the caller may see, and its cause a line in the log. */
@@ -36,11 +37,12 @@ async function* relayed<Message>(messages: AsyncIterable<Message>, seen: (error:
 /** Refuses text that no database and no mail can hold. */
 export const text: Interceptor = (next) => (request) => {
   if (request.stream) return next(request)
-  const { fields, items } = textFaults(request.method.input, request.message)
+  const faults = textFaults(request.method.input, request.message)
+  const { items } = faults
   if (items.size > 0) {
     const known = request.contextValues.get(itemFaultsKey)
     request.contextValues.set(itemFaultsKey, new Map([...items, ...known]))
   }
-  if (fields.length === 0) return next(request)
-  throw fail('invalid_payload', `The field ${fields[0]!.field} ${fields[0]!.message}.`, { fields })
+  if (faults.fields.length === 0) return next(request)
+  throw refusal(faults)
 }

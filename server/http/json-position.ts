@@ -1,30 +1,38 @@
-const TOKEN =
-  /[ \t\r\n]*(?:([{}[\],:])|("[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-]))/y
+/** A token that is no string: those can be longer than an expression can match. */
+const TOKEN = /([{}[\],:])|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y
 
 /** What may stand where: a value, a name, what follows either, or nothing more. */
 type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | ':' | ', or ]' | ', or }' | 'end'
+
+/** An object or a list that a step is in. */
+interface Level {
+  isList: boolean
+  /** Of an object, those before this step. */
+  names: Set<string>
+}
+
+/** Hears of each name of a text that is JSON so far; true ends the walk. */
+type OnName = (name: string, at: number, level: Level) => boolean
 
 /**
  * Where a text stops being JSON, and what would belong there: `: line 3, column 14; a value is expected there`. The engine's own
  * messages have no position for most faults, and quote the text.
  */
 export function positionOfFault(text: string): string {
-  const lists: boolean[] = []
-  let expected: Expected = 'value'
-  TOKEN.lastIndex = 0
-  let at = 0
-  for (let token = nextToken(text); token; token = nextToken(text)) {
-    const next = follow(expected, token, lists)
-    if (!next) break
-    expected = next
-    at = TOKEN.lastIndex
-  }
-  at += /^[ \t\r\n]*/.exec(text.slice(at, at + 10_000))![0].length
-  const before = text.slice(0, at)
-  const line = before.split('\n').length
-  const column = at - before.lastIndexOf('\n')
+  const { at, expected } = walk(text)
   const found = at >= text.length ? 'it ends too early' : `${WANTED[expected]} is expected there`
-  return `: line ${line}, column ${column}; ${found}`
+  return `: ${place(text, at)}; ${found}`
+}
+
+/** Which name a JSON text has twice in one object: `the name "to" twice (line 3, column 14)`. */
+export function duplicateName(text: string): string {
+  let found = ''
+  walk(text, (name, at, { names }) => {
+    if (names.has(name)) found = `the name ${JSON.stringify(name.slice(0, 64))} twice (${place(text, at)})`
+    names.add(name)
+    return found !== ''
+  })
+  return found || 'a name twice'
 }
 
 const WANTED: Record<Expected, string> = {
@@ -38,26 +46,93 @@ const WANTED: Record<Expected, string> = {
   end: 'nothing more',
 }
 
-interface Token {
-  mark: string | undefined
-  isString: boolean
-}
-
-function nextToken(text: string): Token | undefined {
-  try {
-    const match = TOKEN.exec(text)
-    return match ? { mark: match[1], isString: match[2] !== undefined } : undefined
-  } catch {
-    return undefined // a string too long for the expression: the position is then that of its begin
+/** Goes through a text token by token until it ends, stops being JSON or `onName` has heard enough. */
+function walk(text: string, onName?: OnName): { at: number; expected: Expected } {
+  const levels: Level[] = []
+  let expected: Expected = 'value'
+  for (let at = skipSpace(text, 0); ; ) {
+    const token = tokenAt(text, at)
+    const next: Expected | undefined = token && follow(expected, token, levels)
+    if (!token || !next) return { at, expected }
+    // Names are read only where they are asked for.
+    if (onName && next === ':' && onName(JSON.parse(text.slice(at, token.end)), at, levels.at(-1)!)) {
+      return { at, expected }
+    }
+    expected = next
+    at = skipSpace(text, token.end)
   }
 }
 
+const TAB = 0x09
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+function skipSpace(text: string, at: number): number {
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code !== SPACE && code !== LF && code !== CR && code !== TAB) break
+  }
+  return at
+}
+
+function place(text: string, at: number): string {
+  let line = 1
+  let lineStart = 0
+  for (let i = 0; i < at; i++) {
+    if (text.charCodeAt(i) !== LF) continue
+    line++
+    lineStart = i + 1
+  }
+  return `line ${line}, column ${at - lineStart + 1}`
+}
+
+interface Token {
+  mark: string | undefined
+  isString: boolean
+  end: number
+}
+
+function tokenAt(text: string, at: number): Token | undefined {
+  if (text[at] === '"') return stringAt(text, at)
+  TOKEN.lastIndex = at
+  const match = TOKEN.exec(text)
+  return match ? { mark: match[1], isString: false, end: TOKEN.lastIndex } : undefined
+}
+
+function stringAt(text: string, at: number): Token | undefined {
+  for (let i = at + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) return { mark: undefined, isString: true, end: i + 1 }
+    if (code < SPACE) return undefined
+    if (code === BACKSLASH) {
+      const length = escapeLength(text, i)
+      if (length === 0) return undefined
+      i += length - 1
+    }
+  }
+  return undefined
+}
+
+/** What an escape may have after its backslash, but for `u`. */
+const ESCAPED = new Set(Array.from('"\\/bfnrt', (letter) => letter.charCodeAt(0)))
+const LETTER_U = 0x75
+
+/** The characters of an escape; 0 when it is none. */
+function escapeLength(text: string, at: number): number {
+  const letter = text.charCodeAt(at + 1)
+  if (ESCAPED.has(letter)) return 2
+  return letter === LETTER_U && /^[0-9a-fA-F]{4}$/.test(text.slice(at + 2, at + 6)) ? 6 : 0
+}
+
 /** What may come after a token; undefined when the token itself does not belong here. */
-function follow(expected: Expected, { mark, isString }: Token, lists: boolean[]): Expected | undefined {
-  const after = (): Expected => (lists.length === 0 ? 'end' : lists.at(-1) ? ', or ]' : ', or }')
-  const close = (list: boolean) => {
-    if (lists.at(-1) !== list) return undefined
-    lists.pop()
+function follow(expected: Expected, { mark, isString }: Token, levels: Level[]): Expected | undefined {
+  const after = (): Expected => (levels.length === 0 ? 'end' : levels.at(-1)!.isList ? ', or ]' : ', or }')
+  const close = (isList: boolean) => {
+    if (levels.at(-1)?.isList !== isList) return undefined
+    levels.pop()
     return after()
   }
   if (mark === ']') return expected === 'value or ]' || expected === ', or ]' ? close(true) : undefined
@@ -67,6 +142,6 @@ function follow(expected: Expected, { mark, isString }: Token, lists: boolean[])
   if (expected === 'name' || expected === 'name or }') return isString ? ':' : undefined
   if (expected !== 'value' && expected !== 'value or ]') return undefined
   if (mark === undefined) return after()
-  lists.push(mark === '[')
+  levels.push({ isList: mark === '[', names: new Set() })
   return mark === '[' ? 'value or ]' : 'name or }'
 }

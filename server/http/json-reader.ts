@@ -1,7 +1,8 @@
 import { create, type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
-import { blame, type Faults, noFaults, putAside } from './faults.ts'
+import { blame, type Faults, isFull, noFaults, putAside } from './faults.ts'
 import { shapeOf, TIMESTAMP, unsupported, wordsOf } from './json-shape.ts'
+import { MAX_OBJECTS } from './request-bounds.ts'
 
 /** Turns a JSON value into the value of a field. What is wrong goes into `faults` under `path`; the result is then worthless. */
 type Reader = (json: unknown, path: string, faults: Faults) => unknown
@@ -12,7 +13,7 @@ const MAX_NAME = 64
 export function readMessage(desc: DescMessage, json: unknown) {
   const faults = noFaults()
   const message = messageReader(desc)(json, '', faults) as Message
-  return { message, faults: faults.fields, itemFaults: faults.items }
+  return { message, faults: faults.fields, unlisted: faults.unlisted, itemFaults: faults.items }
 }
 
 interface FieldReader {
@@ -50,9 +51,10 @@ function readFields(desc: DescMessage, fields: Map<string, FieldReader>, json: u
 }
 
 function blameUnknown(faults: Faults, fields: Map<string, FieldReader>, path: string, name: string) {
+  if (isFull(faults)) return blame(faults, path, '')
   const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
-  const meant = [...fields.keys()].find((known) => plain(known) === plain(name))
   const short = name.slice(0, MAX_NAME)
+  const meant = [...fields.keys()].find((known) => plain(known) === plain(short))
   blame(faults, path ? `${path}.${short}` : short, `is not a known field${meant ? `; did you mean "${meant}"?` : ''}`)
 }
 
@@ -78,6 +80,7 @@ function aloneReader(field: DescField, readOne: Reader): Reader {
   if (!desc) throw unsupported(field, 'a list of plain values that stand alone')
   return (json, path, faults) => {
     if (!Array.isArray(json)) return blame(faults, path, 'must be a list')
+    if (json.length > MAX_OBJECTS) return blame(faults, path, `holds more than ${MAX_OBJECTS} elements`)
     return json.map((item, index) => {
       const own = noFaults()
       const message = readOne(item, '', own)

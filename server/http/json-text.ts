@@ -1,13 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { fail } from '../errors.ts'
-import { positionOfFault } from './json-position.ts'
+import { duplicateName, positionOfFault } from './json-position.ts'
+import { MAX_DEPTH, MAX_OBJECTS, MAX_VALUES, tooDeep, tooManyObjects, tooManyValues } from './request-bounds.ts'
 
-const MAX_DEPTH = 32
-/** The largest request there is, an import of 10,000 addresses, has a tenth of it. */
-const MAX_VALUES = 100_000
-
-/** What is shorter cannot have enough of either to matter. */
-const SMALL_BYTES = 16 * 1024
+/** Characters of a text in which the place of a fault is looked for. */
+const MAX_SEARCHED = 4 * 2 ** 20
+/** Bytes that are in no string: marks, numbers and white space. */
+const MAX_BARE_BYTES = 4 * 2 ** 20
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -18,45 +17,105 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
+/** 1 for each byte that means something outside of strings. */
+const MEANS = new Uint8Array(256)
+for (const byte of [QUOTE, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]) MEANS[byte] = 1
+
 /**
- * The value in a JSON text (RFC 8259), undefined for an empty one. What is not JSON, not UTF-8, nested too deep or has too many
- * values throws `invalid_payload`. The last two are found before anything is built: 15 MiB of `[[[[` would become 700 MB.
+ * The value in a JSON text (RFC 8259), undefined for an empty one. What is not JSON, not UTF-8, nested too deep, has too many values
+ * or a name twice in one object throws `invalid_payload`. Depth and values are counted before anything is built: 15 MiB of `[[[[`
+ * would become 700 MB.
  */
-export function parseJson(bytes: Buffer): unknown {
+export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.length === 0) return undefined
   if (!isUtf8(bytes)) throw fail('invalid_payload', 'The body is not UTF-8.')
-  if (bytes.length > SMALL_BYTES) checkStructure(bytes)
-  const whole = bytes.toString('utf8')
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const names = countNames(buffer)
+  const whole = buffer.toString('utf8')
   const text = whole.charCodeAt(0) === 0xfeff ? whole.slice(1) : whole
+  const value = parse(text)
+  if (namesIn(value) < names) {
+    // JSON.parse keeps the last of them, which may not be the one the caller meant.
+    throw fail('invalid_payload', `The body has ${duplicateName(text)} in one object. Send each name once.`)
+  }
+  return value
+}
+
+function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw fail('invalid_payload', `The body is not valid JSON${positionOfFault(text)}.`)
+    const where = text.length > MAX_SEARCHED ? '' : positionOfFault(text)
+    throw fail('invalid_payload', `The body is not valid JSON${where}.`)
   }
 }
 
-function checkStructure(bytes: Buffer): void {
+/** How many names a text writes, if it is JSON. Throws when there is too much of anything. */
+function countNames(bytes: Buffer): number {
   let depth = 0
   let values = 1
+  let strings = 0
+  let stringBytes = 0
+  let objects = 0
+  let names = 0
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!
-    if (byte === QUOTE) i = endOfString(bytes, i)
-    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+    if (MEANS[byte] === 0) {
+      if (i - stringBytes > MAX_BARE_BYTES) throw tooBare()
+      continue
+    }
+    if (byte === QUOTE) {
+      const end = endOfString(bytes, i)
+      stringBytes += end - i
+      strings++
+      i = end
+    } else if (byte === COMMA) values++
+    else if (byte === COLON) {
+      values++
+      names++
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
+    else {
       depth++
       values++
-    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
-    else if (byte === COMMA || byte === COLON) values++
-    if (depth > MAX_DEPTH) throw fail('invalid_payload', `The JSON is nested deeper than ${MAX_DEPTH} levels.`)
-    if (values > MAX_VALUES) throw fail('invalid_payload', `The JSON has more than ${MAX_VALUES} names and values.`)
+      if (byte === OPEN_OBJECT) objects++
+      if (depth > MAX_DEPTH) throw tooDeep()
+      // The outermost is the request itself.
+      if (objects > MAX_OBJECTS + 1) throw tooManyObjects()
+    }
+    // A string is a name or a value, unless the text is no JSON.
+    if (values > MAX_VALUES || strings > MAX_VALUES) throw tooManyValues()
   }
+  return names
+}
+
+const tooBare = () =>
+  fail('invalid_payload', `The JSON has more than ${MAX_BARE_BYTES / 2 ** 20} MiB outside of strings.`)
+
+/** How many names a value has, in all of its objects. */
+function namesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let names = 0
+  if (Array.isArray(value)) {
+    for (const item of value) names += namesIn(item)
+    return names
+  }
+  for (const name of Object.keys(value)) names += 1 + namesIn((value as Record<string, unknown>)[name])
+  return names
 }
 
 /** The index of the closing quote, or the end of the text. */
 function endOfString(bytes: Buffer, open: number): number {
-  for (let end = bytes.indexOf(QUOTE, open + 1); end !== -1; end = bytes.indexOf(QUOTE, end + 1)) {
-    let backslashes = 0
-    while (bytes[end - 1 - backslashes] === BACKSLASH) backslashes++
-    if (backslashes % 2 === 0) return end
+  const quote = bytes.indexOf(QUOTE, open + 1)
+  if (quote === -1) return bytes.length
+  // Most strings hold no quote. Where one does, more may follow closely: those are found byte by byte.
+  return bytes[quote - 1] === BACKSLASH ? endOfEscaped(bytes, open) : quote
+}
+
+function endOfEscaped(bytes: Buffer, open: number): number {
+  for (let i = open + 1; i < bytes.length; i++) {
+    const byte = bytes[i]
+    if (byte === QUOTE) return i
+    if (byte === BACKSLASH) i++
   }
   return bytes.length
 }

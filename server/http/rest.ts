@@ -1,11 +1,12 @@
 import type { DescMethod, Message } from '@bufbuild/protobuf'
 import type { Interceptor, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
 import { itemFaultsKey } from '../caller.ts'
-import { type FieldFault, fail } from '../errors.ts'
+import { fail } from '../errors.ts'
 import { answer, JSON_TYPE } from './answer.ts'
 import { type Binding, bindingsOf } from './bindings.ts'
 import { type BodyLimits, readBody } from './body.ts'
 import type { Call } from './call.ts'
+import { refusal } from './faults.ts'
 import { inProcess } from './in-process.ts'
 import { messageReader, readMessage } from './json-reader.ts'
 import { parseJson } from './json-text.ts'
@@ -59,8 +60,12 @@ function requestReader(binding: Binding, limits: BodyLimits) {
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
     const asked = readQuery(query, call.raw.url!)
     if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
-    const { message, faults, itemFaults } = read(binding, hasBody ? await readJson(call, limits) : asked, params)
-    if (faults.length > 0) throw refusal(faults)
+    const { message, faults, unlisted, itemFaults } = read(
+      binding,
+      hasBody ? await readJson(call, limits) : asked,
+      params,
+    )
+    if (faults.length > 0) throw refusal({ fields: faults, unlisted })
     if (itemFaults.size > 0) call.values.set(itemFaultsKey, itemFaults)
     return message
   }
@@ -98,13 +103,8 @@ function read({ method, inPath, bareList }: Binding, json: unknown, params: Reco
     throw fail('invalid_payload', `The body must be a JSON object${bareList ? ` or the list ${bareList}` : ''}.`)
   }
   for (const name of inPath) {
-    if (name in tree) throw refusal([{ field: name, message: 'is given by the path' }])
+    if (name in tree) throw refusal({ fields: [{ field: name, message: 'is given by the path' }], unlisted: 0 })
     tree[name] = params[name]
   }
   return readMessage(method.input, tree)
-}
-
-function refusal(fields: FieldFault[]) {
-  const { field, message } = fields[0]!
-  return fail('invalid_payload', `The field ${field} ${message}${message.endsWith('?') ? '' : '.'}`, { fields })
 }

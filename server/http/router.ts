@@ -61,7 +61,7 @@ async function run({ admit, handler }: Endpoint, call: Call, params: Record<stri
   } catch (error) {
     answerError(error, call)
   } finally {
-    // What it read is of no more use, however slowly its caller takes the answer.
+    // Its work has ended: nothing holds what it read, however slowly its caller takes the response.
     call.release?.()
   }
 }

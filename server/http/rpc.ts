@@ -7,10 +7,12 @@ import {
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { fail } from '../errors.ts'
 import { answerError } from './answer.ts'
-import { type BodyLimits, bodyChunks, refuseLarge } from './body.ts'
+import { type BodyLimits, bodyChunks, readBody, refuseLarge } from './body.ts'
 import { type Call, callKey, shown } from './call.ts'
 import { headersOf } from './in-process.ts'
+import { parseJson } from './json-text.ts'
 import type { Admit, Path } from './paths.ts'
+import { checkProtobuf } from './protobuf-bounds.ts'
 import type { ProtocolParts } from './rest.ts'
 import { nameFaults } from './rpc-faults.ts'
 
@@ -31,6 +33,8 @@ export function rpcPaths({ services, interceptors, limits, admit, messageBytes }
     acceptCompression: [],
     // An unknown field is lost data here as on REST.
     jsonOptions: { ignoreUnknownFields: false, alwaysEmitImplicit: true },
+    // On Protobuf it comes from a newer client. Nothing reads it, and kept it would take ten times its size.
+    binaryOptions: { readUnknownFields: false },
   }
   const router = createConnectRouter(options)
   for (const { methods } of services) {
@@ -48,10 +52,18 @@ async function enter(context: HandlerContext, limits: BodyLimits, admit: Admit):
   const call = context.values.get(callKey)!
   try {
     await admit(call)
+    refuseCompressed(call)
     refuseLarge(Number(call.raw.headers['content-length'] ?? 0), limits)
   } catch (error) {
     throw shown(error, call)
   }
+}
+
+/** gRPC has a status of its own for this, which the library answers with. */
+function refuseCompressed({ protocol, raw: { headers } }: Call): void {
+  const encoding = headers['content-encoding'] ?? headers['connect-content-encoding'] ?? 'identity'
+  if (protocol !== 'connect' || encoding === 'identity') return
+  throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
 }
 
 type Rpc = ReturnType<typeof createConnectRouter>['handlers'][number]
@@ -63,7 +75,7 @@ async function serve(handler: Rpc, limits: BodyLimits, call: Call): Promise<void
     method: call.raw.method!,
     // Only the path and the query mean anything; Host may hold anything.
     url: `http://localhost${call.raw.url}`,
-    header: headersOf(call.raw),
+    header: withoutEndlessDeadline(headersOf(call.raw)),
     body: requestBody(call, limits),
     signal: call.signal,
     contextValues: call.values,
@@ -77,22 +89,51 @@ async function serve(handler: Rpc, limits: BodyLimits, call: Call): Promise<void
   })
 }
 
+const MAX_TIMER_MS = 2 ** 31 - 1
+/** Milliseconds of the units of `grpc-timeout`. */
+const GRPC_UNITS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 }
+
+/** A deadline that no timer can hold, 24 days, is as good as none. The library would take it as over at once. */
+function withoutEndlessDeadline(headers: Headers): Headers {
+  const connectMs = Number(headers.get('connect-timeout-ms'))
+  const [, count, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(headers.get('grpc-timeout') ?? '') ?? []
+  if (connectMs > MAX_TIMER_MS) headers.delete('connect-timeout-ms')
+  if (Number(count) * (GRPC_UNITS[unit] ?? 0) > MAX_TIMER_MS) headers.delete('grpc-timeout')
+  return headers
+}
+
 function protocolOf(type = ''): Call['protocol'] {
   if (type.startsWith('application/grpc-web')) return 'grpc-web'
   return type.startsWith('application/grpc') ? 'grpc' : 'connect'
 }
 
-/** The body under the same limits as on REST; an error of ours travels to the caller in its protocol. */
+/**
+ * The body under the same limits as on REST; an error of ours travels to the caller in its protocol. The one message of a call is
+ * checked before the library reads it.
+ */
 async function* requestBody(call: Call, limits: BodyLimits): AsyncGenerator<Uint8Array> {
-  const single = call.method!.methodKind === 'unary' || call.method!.methodKind === 'server_streaming'
-  const enveloped = call.protocol !== 'connect' || call.method!.methodKind !== 'unary'
-  const sizeFrom = single && enveloped ? envelopeSize : undefined
+  const { methodKind } = call.method!
+  const isSingle = methodKind === 'unary' || methodKind === 'server_streaming'
   try {
-    yield* bodyChunks(call, limits, { sizeFrom, endless: !single })
+    if (isSingle) yield checkMessage(call, await readBody(call, limits, isEnveloped(call) ? envelopeSize : undefined))
+    else yield* bodyChunks(call, limits, { endless: true })
   } catch (error) {
     throw shown(error, call)
   }
 }
+
+const isEnveloped = ({ protocol, method }: Call) => protocol !== 'connect' || method!.methodKind !== 'unary'
+
+/** The body, if its message holds no more than a request may. */
+function checkMessage(call: Call, body: Buffer): Buffer {
+  const message = isEnveloped(call) ? body.subarray(ENVELOPE_BYTES) : body
+  if (isJson(call.raw.headers['content-type'])) parseJson(message)
+  else checkProtobuf(call.method!.input, message)
+  return body
+}
+
+/** `application/json`, `application/grpc+json` and others: none of the protocols has another format but Protobuf. */
+const isJson = (type = '') => /\bjson\b/i.test(type)
 
 /** gRPC writes the size of a message in front of it. */
 function envelopeSize(first: Buffer): number | undefined {

@@ -18,6 +18,7 @@ import {
   MAIL,
   open,
   type Parts,
+  RATE,
   send,
   startGateway,
 } from './gateway.ts'
@@ -28,7 +29,7 @@ test('shares are given in the order they were asked for, a large one before a la
   const { take, inUse } = createByteBudget({ totalBytes: 100, waitMs: 1_000 })
   const order: string[] = []
   const note = (name: string, bytes: number) =>
-    take(bytes, stays()).then((release) => {
+    take(bytes, name, stays()).then((release) => {
       order.push(name)
       return release
     })
@@ -48,17 +49,17 @@ test('shares are given in the order they were asked for, a large one before a la
 
 test('a share larger than the budget takes all of it', async () => {
   const { take, inUse } = createByteBudget({ totalBytes: 100, waitMs: 50 })
-  const release = await take(1_000, stays())
+  const release = await take(1_000, 'a', stays())
   expect(inUse()).toBe(100)
   release()
 })
 
 test('who waits too long is told that it is overload, and lets the next one pass', async () => {
   const { take } = createByteBudget({ totalBytes: 100, waitMs: 100 })
-  await take(60, stays())
-  const late = take(60, stays())
+  await take(60, 'a', stays())
+  const late = take(60, 'b', stays())
   await delay(50)
-  const small = take(30, stays())
+  const small = take(30, 'c', stays())
   const error = await late.catch((error) => error)
   expect([reasonOf(error), error.message]).toEqual(['transient_failure', expect.stringContaining('overloaded')])
   await small
@@ -66,27 +67,32 @@ test('who waits too long is told that it is overload, and lets the next one pass
 
 test('who leaves while waiting takes nothing', async () => {
   const { take, inUse } = createByteBudget({ totalBytes: 100, waitMs: 1_000 })
-  const release = await take(100, stays())
+  const release = await take(100, 'a', stays())
   const leaver = new AbortController()
-  const left = take(100, leaver.signal)
-  const next = take(50, stays())
+  const left = take(100, 'b', leaver.signal)
+  const next = take(50, 'c', stays())
   leaver.abort(new Error('left'))
   await expect(left).rejects.toThrow('left')
-  await expect(take(1, leaver.signal)).rejects.toThrow('left')
+  await expect(take(1, 'd', leaver.signal)).rejects.toThrow('left')
   release()
   await next
   expect(inUse()).toBe(50)
 })
 
 test('whatever happens, no more is given than there is and all of it comes back', async () => {
-  const step = fc.record({ bytes: fc.integer({ min: 1, max: 150 }), holdMs: fc.nat(3), leaveMs: fc.option(fc.nat(3)) })
+  const step = fc.record({
+    holder: fc.constantFrom('a', 'b', 'c'),
+    bytes: fc.integer({ min: 1, max: 150 }),
+    holdMs: fc.nat(3),
+    leaveMs: fc.option(fc.nat(3)),
+  })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const { take, inUse } = createByteBudget({ totalBytes: 100, waitMs: 5 })
-      const run = async ({ bytes, holdMs, leaveMs }: (typeof steps)[number]) => {
+      const run = async ({ holder, bytes, holdMs, leaveMs }: (typeof steps)[number]) => {
         const leaver = new AbortController()
         if (leaveMs !== null) setTimeout(() => leaver.abort(), leaveMs)
-        const release = await take(bytes, leaver.signal).catch(() => undefined)
+        const release = await take(bytes, holder, leaver.signal).catch(() => undefined)
         expect(inUse()).toBeLessThanOrEqual(100)
         await delay(holdMs)
         release?.()
@@ -187,9 +193,102 @@ test('a share comes back from callers that leave, waiting or reading or answered
     await delay(30)
   }
   for (const socket of leavers) socket.destroy()
-  await expect.poll(() => gateway.app.inFlight.size).toBe(0)
   gateway.letGo()
+  await expect.poll(() => gateway.app.inFlight.size, { timeout: 5_000 }).toBe(0)
   const socket = await open(gateway.port)
   socket.write(head + text)
   expect(firstAnswer(await hear(socket)).status).toBe(200)
+})
+
+test('a share is held until the work on the message ends, also when the caller left before', async () => {
+  await using gateway = await startNarrow()
+  const text = JSON.stringify(LARGE)
+  const head = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Length: ${text.length}\r\n\r\n`
+  const socket = await open(gateway.port)
+  socket.write(head + text)
+  await expect.poll(() => gateway.sent.length).toBe(1)
+  socket.destroy()
+  await expect.poll(() => gateway.app.inFlight.size).toBe(0)
+  expect((await send(gateway.url, LARGE)).json.error).toBe('transient_failure')
+  gateway.letGo()
+  expect((await send(gateway.url, LARGE)).status).toBe(200)
+})
+
+test('one holder leaves a part for the next one, and its own waiting shares let others pass', async () => {
+  const { take, inUse } = createByteBudget({ totalBytes: 256, waitMs: 1_000 })
+  const greedy = Array.from({ length: 20 }, () => take(30, 'greedy', stays()))
+  await delay(10)
+  expect(inUse()).toBe(150)
+  const others = await Promise.all([take(30, 'b', stays()), take(30, 'c', stays())])
+  expect(inUse()).toBe(210)
+  // Its places come back to those that waited first.
+  const [release] = await Promise.all(greedy.slice(0, 5))
+  release!()
+  expect(inUse()).toBe(180)
+  for (const give of others) give()
+  await greedy[5]
+  expect(inUse()).toBe(150)
+  for (const one of greedy) one.catch(() => {})
+})
+
+test('the first share of a holder needs only room, and is not overtaken while it waits for it', async () => {
+  const { take, inUse } = createByteBudget({ totalBytes: 100, waitMs: 1_000 })
+  const release = await take(60, 'a', stays())
+  const large = take(90, 'b', stays())
+  const small = take(10, 'c', stays())
+  await delay(10)
+  expect(inUse()).toBe(60)
+  release()
+  await Promise.all([large, small])
+  expect(inUse()).toBe(100)
+})
+
+const BIG_HEAD = (key: string) =>
+  `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${14 * 2 ** 20}\r\n\r\n`
+
+test('with 20 slow uploads of one account running, a send of 1 MB of another account starts within 1 s', async () => {
+  await using gateway = await startGateway({
+    gate: async ({ authorization, tellRate }) => {
+      tellRate(RATE)
+      return { accountId: authorization!, keyId: 'key_1', test: true }
+    },
+  })
+  const slow = await Promise.all(Array.from({ length: 20 }, () => open(gateway.port)))
+  for (const socket of slow) socket.write(`${BIG_HEAD('slow')}{`)
+  const drip = setInterval(() => slow.map((socket) => socket.write(' '.repeat(1_000))), 100)
+  await expect.poll(() => gateway.app.inFlight.size).toBe(20)
+  const beganMs = performance.now()
+  expect((await send(gateway.url, { ...MAIL, html: 'x'.repeat(1_000_000) })).status).toBe(200)
+  expect(performance.now() - beganMs).toBeLessThan(1_000)
+  clearInterval(drip)
+  for (const socket of slow) socket.destroy()
+})
+
+test('a large body that arrives too slowly is refused, and its share comes back', async () => {
+  const bodyPace = { bytesPerSecond: 64 * 1_024, afterMs: 500 }
+  await using gateway = await startNarrow({
+    limits: { budgetBytes: 200_000 * SHARE_FACTOR, budgetWaitMs: 5_000, bodyPace },
+  })
+  gateway.letGo()
+  const socket = await open(gateway.port)
+  socket.write(`${BIG_HEAD(KEY)}{`)
+  const drip = setInterval(() => socket.write(' '.repeat(100)), 100)
+  const waiting = send(gateway.url, LARGE)
+  const { status, json } = firstAnswer(await hear(socket, 4_000))
+  clearInterval(drip)
+  expect([status, json.message]).toEqual([400, expect.stringContaining('too slowly')])
+  expect((await waiting).status).toBe(200)
+})
+
+test('a large body that keeps the pace is read, however long it takes', async () => {
+  const bodyPace = { bytesPerSecond: 64 * 1_024, afterMs: 300 }
+  await using gateway = await startGateway({ limits: { bodyPace } })
+  const text = JSON.stringify(LARGE)
+  const socket = await open(gateway.port)
+  socket.write(BIG_HEAD(KEY).replace(/\d+\r\n\r\n$/, `${text.length}\r\n\r\n`))
+  for (let at = 0; at < text.length; at += 10_000) {
+    socket.write(text.slice(at, at + 10_000))
+    await delay(50)
+  }
+  expect(firstAnswer(await hear(socket, 4_000)).status).toBe(200)
 })

@@ -226,3 +226,39 @@ test('the position of a fault is found wherever a text is broken', () => {
 test('a byte order mark does not hide where JSON breaks', () => {
   expect(() => parseJson(Buffer.from('\ufeff{"a": 1,}'))).toThrow('line 1, column 9; a name in double quotes')
 })
+
+test('a name twice in one object is refused by its name, however it is written', () => {
+  for (const [text, name, column] of [
+    ['{"to":1,"to":2}', 'to', 9],
+    ['{"to":1,"\\u0074o":2}', 'to', 9],
+    ['{"headers":{"a":"b","a":"c"}}', 'a', 21],
+    ['[{"__proto__":1,"__proto__":1}]', '__proto__', 17],
+  ] as const) {
+    expect(() => parseJson(Buffer.from(text))).toThrow(`the name "${name}" twice (line 1, column ${column})`)
+  }
+  expect(parseJson(Buffer.from('{"a":{"b":1},"b":{"b":[{"b":1},{"b":2}]}}'))).toBeDefined()
+})
+
+test('faults beyond the listed ones are counted', () => {
+  const { faults, unlisted } = readMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) })
+  expect([faults.length, unlisted]).toEqual([20, 980])
+})
+
+test.each([
+  ['objects', `{"attachments":[${'{},'.repeat(2_000)}{}]}`],
+  ['names and values', `[${'1,'.repeat(50_000)}1]`],
+  ['names and values', '"'.repeat(200_000)],
+  ['MiB outside of strings', '\n'.repeat(5 * 2 ** 20)],
+  ['nested deeper', '['.repeat(33)],
+])('too many %s are refused before a value is made', (words, text) => {
+  expect(() => parseJson(Buffer.from(text))).toThrow(words)
+})
+
+test('escaped quotes end no string, wherever they stand', () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom('"', '\\', 'a', '{', ','), { maxLength: 40 }), (parts) => {
+      const value = { [parts.join('')]: parts.join('x'), list: parts }
+      expect(parseJson(Buffer.from(JSON.stringify(value)))).toEqual(value)
+    }),
+  )
+})

@@ -136,7 +136,7 @@ test('what is no message is named as such on Connect and gRPC', async () => {
     expect([response.status, code, details[0]!.debug]).toEqual([
       400,
       'invalid_argument',
-      { reason: 'invalid_payload', domain: 'verdict' },
+      expect.objectContaining({ reason: 'invalid_payload', domain: 'verdict' }),
     ])
   }
   const session = http2.connect(gateway.url)
@@ -154,13 +154,40 @@ test('what is no message is named as such on Connect and gRPC', async () => {
   expect(Buffer.from(trailers['grpc-status-details-bin'], 'base64').toString()).toContain('invalid_payload')
 })
 
-test('a compressed message is not read', async () => {
+test('a compressed message is refused with the documented error on Connect', async () => {
   const response = await fetch(`${gateway.url}/verdict.v1.EmailService/Send`, {
     method: 'POST',
     headers: { ...withKey.headers, 'content-type': 'application/json', 'content-encoding': 'gzip' },
     body: 'x',
   })
-  expect(await response.json()).toMatchObject({ code: 'unimplemented' })
+  const { code, details } = (await response.json()) as { code: string; details: { debug: object }[] }
+  expect([response.status, code, details[0]!.debug]).toEqual([
+    400,
+    'invalid_argument',
+    expect.objectContaining({ reason: 'unsupported_media_type', domain: 'verdict' }),
+  ])
+})
+
+test.each([
+  ['connect-timeout-ms', 'application/json', '9999999999'],
+  ['grpc-timeout', 'application/grpc', '99999999H'],
+])('%s: a deadline longer than any timer is none', async (name, type, deadline) => {
+  const session = http2.connect(gateway.url)
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/verdict.v1.EmailService/Send',
+    'content-type': type,
+    [name]: deadline,
+    ...withKey.headers,
+  })
+  stream.end(type === 'application/grpc' ? Buffer.alloc(5) : '{}')
+  const trailers = once(stream, 'trailers').then(([headers]) => headers['grpc-status'])
+  const [headers] = await once(stream, 'response')
+  stream.resume()
+  expect(type === 'application/grpc' ? await trailers : headers[':status']).toEqual(
+    type === 'application/grpc' ? '0' : 200,
+  )
+  session.close()
 })
 
 function grpcJs(port: number) {
