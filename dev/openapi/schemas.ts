@@ -67,7 +67,9 @@ export function createSchemas(comments: Comments) {
     }
     if (desc.fieldKind === 'list') {
       const list = { type: 'array', ...bounds.whole, items: one }
-      return { description, ...(oneOrList ? { oneOf: [one, list] } : list) }
+      // With a name of its own: generators make a type of it, and would give two alike the name of the first.
+      const named = () => refer(`${desc.parent.name}${pascal(desc)}`, () => ({ description, oneOf: [one, list] }))
+      return oneOrList ? { description, ...named() } : { description, ...list }
     }
     return { description, ...(nullWhenAbsent ? { oneOf: [one, { type: 'null' }] } : one) }
   }
@@ -89,6 +91,8 @@ export function createSchemas(comments: Comments) {
   return { components, message, field }
 }
 
+const pascal = ({ localName }: DescField) => localName.charAt(0).toUpperCase() + localName.slice(1)
+
 /** A request may give a date alone. */
 function time(side: Side): Schema {
   return side === 'answer' ? { type: 'string', format: 'date-time' } : { type: 'string' }
@@ -96,14 +100,14 @@ function time(side: Side): Schema {
 
 /**
  * In an answer what is always written; in a request the fields without presence, which the service cannot tell from empty ones and
- * refuses when they are, the lists that may be a single value or the whole body, and what the table of limits says.
+ * refuses when they are, the lists that may not be empty, and what the table of limits says.
  */
 function isRequired(field: DescField, side: Side): boolean {
-  const { omitEmpty, nullWhenAbsent, oneOrList, bare } = shapeOf(field)
+  const { omitEmpty, nullWhenAbsent } = shapeOf(field)
   const plural = field.fieldKind === 'list' || field.fieldKind === 'map'
   if (side === 'request') {
-    if (boundsOf(field).required) return true
-    return plural ? oneOrList || bare : !field.proto.proto3Optional && !field.message
+    const { required, whole } = boundsOf(field)
+    return required || (plural ? Number(whole?.minItems ?? 0) > 0 : !field.proto.proto3Optional && !field.message)
   }
   if (plural) return !omitEmpty
   // A time that may be missing is declared `optional`, like everything else that may.

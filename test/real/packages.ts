@@ -11,9 +11,9 @@ export const PACKAGES: Record<string, string> = {
   openssl: 'makes certificates',
   curl: 'the plainest client',
   libfaketime: 'clocks that are wrong, and jump',
-  'python3-venv': 'for schemathesis',
-  'default-jre-headless': "runs Temporal's server that skips time",
-  maven: 'fetches it',
+  'python3-venv': 'for schemathesis and a generated client',
+  'default-jdk-headless': "runs Temporal's server that skips time, compiles a generated client",
+  maven: 'fetches both',
 }
 
 const POLICY = '/usr/sbin/policy-rc.d'

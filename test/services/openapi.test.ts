@@ -27,7 +27,8 @@ const resolved = (schema: Schema): Schema =>
   schema.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)] : schema
 
 /** A value at each limit of a schema, and the next one beyond it. `one` makes a good element of a list. */
-function casesOf(schema: Schema, one: (i: number) => unknown): [keyword: string, within: unknown, beyond: unknown][] {
+function casesOf(field: Schema, one: (i: number) => unknown): [keyword: string, within: unknown, beyond: unknown][] {
+  const schema = resolved(field)
   if (schema.oneOf) return schema.oneOf.flatMap((option: Schema) => casesOf(option, one))
   const list = (length: number) => Array.from({ length }, (_, i) => one(i))
   const text = schema.format === 'uri' ? 'https://hooks.example.com/' : ''
@@ -104,24 +105,34 @@ test.for(CASES)('$verb $path: $keyword of $field is the limit of the validation'
   expect(await isRefused(one, one.beyond)).toBe(true)
 })
 
-const SEND_BODY = '/paths/~1api~1v1~1emails~1send/post/requestBody/content/application~1json/schema'
+const without = ({ ...object }, field: string) => {
+  delete object[field]
+  return object
+}
 
-test('what the example of a send lacks is refused exactly when the document requires it', async () => {
-  const { schema, example } = document.paths['/api/v1/emails/send'].post.requestBody.content['application/json']
-  const whole = { ...example, html: '<p>Hello</p>' }
-  const file = { filename: 'a.txt', content: '' }
-  const without = ({ ...object }, field: string) => {
-    delete object[field]
-    return object
-  }
-  const bodies = [
-    ...Object.keys(resolved(schema).properties).map((field) => [field, without(whole, field)]),
-    ...Object.keys(file).map((field) => [field, { ...whole, attachments: [without(file, field)] }]),
-  ]
-  for (const [field, body] of bodies) {
-    const answer = await api.call('POST', '/api/v1/emails/validate', { body })
-    expect([field, answer.status === 400]).toEqual([field, faultsAgainst(SEND_BODY, body).length > 0])
-  }
+const BODIES = Object.entries(document.paths as Schema).flatMap(([path, verbs]) =>
+  Object.entries(verbs as Schema).flatMap(([verb, { requestBody }]: [string, Schema]) => {
+    if (!requestBody) return []
+    const { schema, example } = requestBody.content['application/json']
+    const sends = path.endsWith('/send') || path.endsWith('/validate')
+    const whole = sends
+      ? { ...example, html: '<p>Hello</p>', attachments: [{ filename: 'a.txt', content: '' }] }
+      : example
+    const lacking = Object.keys(resolved(schema).properties).map((field) => ({ field, body: without(whole, field) }))
+    const files = ['filename', 'content'].map((field) => ({
+      field,
+      body: { ...whole, attachments: [without(whole.attachments?.[0] ?? {}, field)] },
+    }))
+    const pointer = `/paths/${path.replaceAll('/', '~1')}/${verb}/requestBody/content/application~1json/schema`
+    return [...lacking, ...(sends ? files : [])].map((one) => ({ ...one, path, verb, pointer }))
+  }),
+)
+
+test.for(BODIES)('$verb $path without $field is refused exactly when the document requires it', async (one) => {
+  const { path, verb, body, pointer } = one
+  const url = path.replace('{id}', 'dom_01jx3c7w2m8k4n6p9q1r5s7t3v')
+  const answer = await api.call(verb.toUpperCase(), url, { body, headers: { 'x-service-sandbox': 'true' } })
+  expect(answer.status === 400).toBe(faultsAgainst(pointer, body).length > 0)
 })
 
 test('the headers of a repeat are in the document, of a send, a dry run and a batch', async () => {
