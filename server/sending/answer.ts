@@ -3,11 +3,13 @@ import { type CheckSchema, type SendResponse, SendResponseSchema } from '../../g
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { showId } from '../db/ids.ts'
 import { summarise } from './outcome.ts'
+import { explained } from './rejection.ts'
 
 export type DryRunCheck = MessageInitShape<typeof CheckSchema>
 
 /** The answer of a send, the same whether it has just ended or is read back for a repeat. `checks` are there for a dry run. */
 export function answer(messageId: string, outcomes: RecipientOutcome[], checks?: DryRunCheck[]): SendResponse {
+  outcomes.forEach(explained)
   const only = outcomes.length === 1 ? outcomes[0]! : undefined
   return create(SendResponseSchema, {
     messageId: showId('msg', messageId),
@@ -15,6 +17,7 @@ export function answer(messageId: string, outcomes: RecipientOutcome[], checks?:
     retryable: only?.retryable,
     smtp: only?.smtp,
     suppression: only?.suppression,
+    detail: only?.detail,
     recipients: only ? [] : outcomes,
     sandbox: checks ? true : undefined,
     checks,

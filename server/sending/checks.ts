@@ -1,4 +1,11 @@
-import { Reason, type RecipientOutcome, SmtpPhase, type Suppression } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { create } from '@bufbuild/protobuf'
+import {
+  Reason,
+  type RecipientOutcome,
+  SmtpEvidenceSchema,
+  SmtpPhase,
+  type Suppression,
+} from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import { fail } from '../errors.ts'
@@ -160,6 +167,9 @@ async function findExchanger(
 ): Promise<Refusal | undefined> {
   const { address } = recipient
   const startedAt = performance.now()
+  const evidenceOf = (detail: string) => {
+    return { phase: SmtpPhase.DNS, durationMs: Math.round(performance.now() - startedAt), detail }
+  }
   const route = simulated(address)?.route
   const asker = { turn: accountId, startedAtMs, budgetMs: sendBudgetMs, signal }
   const lookup = route && route.kind !== 'suppression_list' ? route : await engine.lookUp(address.domain, asker)
@@ -172,11 +182,13 @@ async function findExchanger(
     case 'no_permitted_mx': {
       const { detail } = lookup
       const reason = lookup.kind === 'no_mx_record' ? Reason.NO_MX_RECORD : Reason.POLICY_BLOCK
-      const evidence = { phase: SmtpPhase.DNS, durationMs: Math.round(performance.now() - startedAt), detail }
-      return { outcome: bounced(address.address, reason, evidence), detail }
+      return { outcome: bounced(address.address, reason, evidenceOf(detail)), detail }
     }
-    case 'invalid_address':
-      return neverMailed(address, lookup.detail)
+    case 'invalid_address': {
+      const refusal = neverMailed(address, lookup.detail)
+      refusal.outcome.smtp = create(SmtpEvidenceSchema, evidenceOf(lookup.detail))
+      return refusal
+    }
     case 'our_fault':
       throw fail(
         'transient_failure',

@@ -1,0 +1,41 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { DeliveryStatus, Reason, type RecipientOutcome, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { isSpecialUse } from '../smtp/address.ts'
+
+/**
+ * The outcome with `detail`: why the recipient was rejected and what to do, in words. The words are made of what history stores, so
+ * a repeat and Get email show the same. Other outcomes stay as they are: their evidence says why.
+ */
+export function explained(outcome: RecipientOutcome): RecipientOutcome {
+  if (outcome.status === DeliveryStatus.REJECTED) outcome.detail = DETAILS[outcome.reason!]?.(outcome)
+  return outcome
+}
+
+const isSimulated = (email: string) => email.endsWith('@simulator.test')
+
+const DETAILS: { [reason in Reason]?: (outcome: RecipientOutcome) => string } = {
+  [Reason.DOMAIN_NOT_VERIFIED]: () =>
+    'The From domain is not a verified domain of this account. GET /api/v1/domains lists your domains and what their DNS lacks.',
+
+  [Reason.INVALID_ADDRESS]({ email, smtp }) {
+    const domain = email.slice(email.lastIndexOf('@') + 1)
+    if (smtp?.detail) return `${domain} can never be mailed: ${smtp.detail}.`
+    if (isSimulated(email) || !isSpecialUse(domain)) return `${email} is never mailed.`
+    return `${domain} is under a special-use top-level domain, where no mail server can exist.`
+  },
+
+  [Reason.SUPPRESSION_LIST]({ email, suppression }) {
+    if (!suppression?.since) return `${email} is suppressed.`
+    const since = timestampDate(suppression.since).toISOString()
+    const isGlobal = suppression.scope === SuppressionScope.GLOBAL
+    const wayOut = isGlobal ? 'Only the operator can remove it.' : 'DELETE /api/v1/suppression/{email} removes it.'
+    return `${email} has been on ${LISTS[suppression.scope]} since ${since}. ${wayOut}`
+  },
+}
+
+const LISTS: Record<SuppressionScope, string> = {
+  [SuppressionScope.UNSPECIFIED]: 'a suppression list',
+  [SuppressionScope.GLOBAL]: 'the suppression list for everyone who sends through this service',
+  [SuppressionScope.ACCOUNT]: 'the suppression list of this account',
+  [SuppressionScope.TENANT]: 'the suppression list of this tenant',
+}

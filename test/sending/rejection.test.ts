@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDomain } from '../../server/domains/domains.ts'
+import { type Api, startApi } from '../services/api.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+  const { db, sealer, clock, account } = api.world
+  await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'pending.test', status: 'pending' })
+  Object.assign(api.world.dns.zone, {
+    'MX nullmx.org': [{ type: 'MX', name: 'nullmx.org', ttl: 60, data: { preference: 0, exchange: '.' } }],
+    'MX private.org': [
+      { type: 'MX', name: 'private.org', ttl: 60, data: { preference: 0, exchange: 'mx.private.org' } },
+    ],
+    'A mx.private.org': [{ type: 'A', name: 'mx.private.org', ttl: 60, data: '10.0.0.1' }],
+    'AAAA mx.private.org': 'nodata',
+  })
+  await api.call('POST', '/api/v1/suppression', { body: { email: 'gone@example.net' } })
+})
+afterAll(() => api.stop())
+
+test.each([
+  ['a domain that is not verified', { from: 'a@pending.test' }, /^The From domain is not a verified .*domains lists/],
+  ['a special-use domain', { to: 'ann@printer.local' }, /^printer\.local is under a special-use top-level domain/],
+  ['a null MX', { to: 'ann@nullmx.org' }, /^nullmx\.org can never be mailed: .*null MX\)\.$/],
+  [
+    'private mail servers',
+    { to: 'ann@private.org' },
+    /^private\.org can never be mailed: .*no public mail exchanger\.$/,
+  ],
+  [
+    'a suppressed address',
+    { to: 'gone@example.net' },
+    /^gone@example\.net has been on .*this account since 20.*DELETE/,
+  ],
+  ['a simulated suppression', { to: 'suppression_list@simulator.test' }, /is suppressed\.$/],
+  ['a simulated address', { to: 'invalid_address@simulator.test' }, /is never mailed\.$/],
+])('a live rejection for %s says why: at once, in a repeat, in a batch and read back', async (name, change, why) => {
+  const headers = { 'idempotency-key': name }
+  const { json: sent, text } = await api.send(change, headers)
+  expect(sent).toMatchObject({ status: 'rejected', detail: expect.stringMatching(why) })
+  expect((await api.send(change, headers)).text).toBe(text)
+  const { json: stored } = await api.call('GET', `/api/v1/emails/${sent.message_id}`)
+  expect(stored.recipients).toMatchObject([{ status: 'rejected', detail: sent.detail }])
+  const message = {
+    to: 'delivered@simulator.test',
+    from: 'hello@example.test',
+    subject: 'Hello',
+    text: 'Hi',
+    ...change,
+  }
+  const { json: batch } = await api.call('POST', '/api/v1/emails/batch', { body: { emails: [message] } })
+  expect(batch.results).toMatchObject([{ status: 'rejected', detail: expect.stringMatching(why) }])
+})
+
+test('with several recipients each rejection says why, and nothing else does', async () => {
+  const { json } = await api.send({ to: ['delivered@simulator.test', 'suppression_list@simulator.test'] })
+  expect(json.detail).toBeUndefined()
+  expect(json.recipients.map(({ detail }: { detail?: string }) => detail)).toEqual([
+    undefined,
+    'suppression_list@simulator.test is suppressed.',
+  ])
+})
