@@ -2,6 +2,8 @@
 
 /** The longest that one POST may take, by the limits of a POST. */
 export const POST_MS = 10_000
+/** The longest that one workflow task may take on a worker. It takes milliseconds; the rest is for a busy machine (ADR 52). */
+export const WORKFLOW_TASK_MS = 30_000
 /** Dispatches of one workflow: a search attribute holds the ids of so many events. */
 export const MAX_GROUP = 50
 

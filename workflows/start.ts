@@ -10,6 +10,7 @@ import type { Group, Workflows } from '../server/webhooks/workflows.ts'
 import { answersInWords } from './answers.ts'
 import { CALL_MS } from './connection.ts'
 import type { deliverWebhooks } from './deliver-webhooks.ts'
+import { WORKFLOW_TASK_MS } from './limits.ts'
 import { DELIVERY_STATUS, EVENT_IDS, MESSAGE_IDS, WEBHOOK_ENDPOINT } from './search-attributes.ts'
 
 /** Replays have a queue of their own: a bulk of them does not delay retries. */
@@ -37,6 +38,7 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
       taskQueue: TASK_QUEUES[kind],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowTaskTimeout: WORKFLOW_TASK_MS,
       typedSearchAttributes: searchAttributesOf(group),
       staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${events} to ${endpointHost}`,
       args: [

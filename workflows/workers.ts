@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { NativeConnection, Worker } from '@temporalio/worker'
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
 import type { TemporalConfig } from '../server/config.ts'
 import { inTime } from '../server/db/in-time.ts'
 import type { Activities } from './activities.ts'
 import { CALL_MS, connectionOptions } from './connection.ts'
-import { ACTIVITY_SLOTS, POST_MS } from './limits.ts'
+import { ACTIVITY_SLOTS, POST_MS, WORKFLOW_TASK_MS } from './limits.ts'
 import { TASK_QUEUES } from './start.ts'
 
 export interface Bundle {
@@ -88,16 +88,28 @@ export async function runWorkers({ stopping, ...parts }: WorkersParts): Promise<
 }
 
 function createWorker(taskQueue: string, parts: Omit<WorkersParts, 'stopping'>): Promise<Worker> {
-  return Worker.create({
+  return Worker.create(workerOptions(taskQueue, parts))
+}
+
+/** The SDK reads this option, but does not declare it. */
+interface HiddenOptions {
+  /** The longest that one call into workflow code may take, in milliseconds of real time. */
+  isolateExecutionTimeout: number
+}
+
+export function workerOptions(taskQueue: string, parts: Omit<WorkersParts, 'stopping'>): WorkerOptions & HiddenOptions {
+  return {
     ...parts,
     taskQueue,
     maxConcurrentActivityTaskExecutions: ACTIVITY_SLOTS,
-    maxConcurrentWorkflowTaskExecutions: 40,
+    // One thread runs workflow tasks in turn, and the time limit of a task runs while it waits for its turn.
+    maxConcurrentWorkflowTaskExecutions: 10,
+    isolateExecutionTimeout: WORKFLOW_TASK_MS,
     // A workflow that sleeps costs memory here; to read it again from its history costs nothing.
     maxCachedWorkflows: 100,
     // How soon an activity hears that it is cancelled.
     maxHeartbeatThrottleInterval: 5_000,
     shutdownGraceTime: POST_MS + 2_000,
     shutdownForceTime: POST_MS + 10_000,
-  })
+  }
 }

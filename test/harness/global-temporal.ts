@@ -1,17 +1,21 @@
 import type { TestProject } from 'vitest/node'
 import { Problem } from '../../dev/problem.ts'
 import { cacheFolder, temporalProgram } from '../../dev/temporal-program.ts'
+import { bundleWorkflows } from '../../workflows/workers.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The program `temporal`, or why there is none. */
     temporal: { program: string } | { fault: string }
+    /** The workflows as a worker runs them. */
+    workflowBundle: { code: string }
   }
 }
 
-/** Brought before any test: on a machine that has to build it that takes minutes, for which no test waits. */
+/** Prepares what takes long before any test starts: Temporal, which a new machine has to build first, and the workflows' bundle. */
 export default async function setup(project: TestProject): Promise<() => void> {
   const stopping = new AbortController()
+  project.provide('workflowBundle', await bundleWorkflows())
   const bringUp = { tell: console.error, signal: stopping.signal, cacheDir: cacheFolder(process.env) }
   try {
     project.provide('temporal', { program: await temporalProgram(bringUp) })

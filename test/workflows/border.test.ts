@@ -1,11 +1,10 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, normalize } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { readVariables } from '../../server/config.ts'
 import { POST_LIMITS } from '../../server/webhooks/post.ts'
 import { POST_MS } from '../../workflows/limits.ts'
 import { RETRY_SCHEDULE } from '../../workflows/retry-schedule.ts'
-import { bundleWorkflows } from '../../workflows/workers.ts'
 
 // A workflow is replayed from its history: its code may hold nothing that is not the same each time.
 
@@ -54,7 +53,7 @@ test('workflow code asks nobody for the time, for chance or for the world but Te
 })
 
 test('the bundle of the workflows holds nothing of the server', async () => {
-  const { code } = await bundleWorkflows()
+  const { code } = inject('workflowBundle')
   const modules = [...code.matchAll(/^\/\*\*\*\/ "(\.[^"]+)"/gm)].map(([, path]) => path!)
   const own = modules.filter((path) => !path.includes('node_modules/')).map((path) => basename(path))
   expect(own.toSorted()).toEqual([...files.keys()].map((file) => basename(file)).toSorted())

@@ -3,6 +3,7 @@ import { devNull } from 'node:os'
 import { freePort } from '../../dev/ports.ts'
 import { cacheFolder, temporalProgram } from '../../dev/temporal-program.ts'
 import { startTemporalServer } from '../../dev/temporal-server.ts'
+import { bundleWorkflows } from '../../workflows/workers.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { createWorld } from './world.ts'
 
@@ -14,7 +15,7 @@ const bringUp = { tell: console.error, signal: new AbortController().signal, cac
 const [port, uiPort] = [await freePort(), await freePort()]
 const server = await startTemporalServer({ program: await temporalProgram(bringUp), port, uiPort, logFile: devNull })
 await server.ready
-const world = await createWorld(server.address)
+const world = await createWorld(server.address, await bundleWorkflows())
 await mkdir(folder, { recursive: true })
 for (const [name, { script, plan, meanwhile }] of Object.entries(SCENARIOS)) {
   if (process.argv[2] && process.argv[2] !== name) continue

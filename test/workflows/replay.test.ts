@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { temporal } from '@temporalio/proto'
 import { Worker } from '@temporalio/worker'
-import { beforeAll, expect, test } from 'vitest'
-import { type Bundle, bundleWorkflows } from '../../workflows/workers.ts'
+import { beforeAll, expect, inject, test } from 'vitest'
+import type { Bundle } from '../../workflows/workers.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { quiet } from './world.ts'
 
@@ -13,7 +13,7 @@ const files = readdirSync(folder)
 let workflowBundle: Bundle
 beforeAll(async () => {
   quiet()
-  workflowBundle = await bundleWorkflows()
+  workflowBundle = inject('workflowBundle')
 })
 
 /** One event a line. */

@@ -1,5 +1,5 @@
 import { Client } from '@temporalio/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
 import { setUp } from '../../workflows/set-up.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
@@ -9,7 +9,7 @@ let temporal: TestTemporal
 let world: World
 beforeAll(async () => {
   temporal = await startTemporal()
-  world = await createWorld(temporal.address)
+  world = await createWorld(temporal.address, inject('workflowBundle'))
 })
 afterAll(async () => {
   await world?.close()

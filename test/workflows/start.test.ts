@@ -3,8 +3,9 @@ import { newId, showId } from '../../server/db/ids.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { lazyConnection } from '../../workflows/connection.ts'
 import { createWorkflows } from '../../workflows/start.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { temporalAt } from './world.ts'
+import { serves, temporalAt, until } from './world.ts'
 
 let temporal: TestTemporal
 let connection: ReturnType<typeof lazyConnection>
@@ -82,6 +83,7 @@ test('to cancel what is over or never was is no failure', async () => {
 test('a Temporal that is paused fails every call in five seconds, and serves again when it goes on', async () => {
   temporal.pause()
   const began = Date.now()
+  const watch = stopwatch()
   const group = newGroup()
   const calls = await Promise.allSettled([
     workflows.start(group),
@@ -90,7 +92,7 @@ test('a Temporal that is paused fails every call in five seconds, and serves aga
   ])
   expect(calls.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
   expect(Date.now() - began).toBeGreaterThan(4_000)
-  expect(Date.now() - began).toBeLessThan(7_000)
+  expect(watch.ms()).toBeLessThan(7_000)
   temporal.resume()
   await workflows.start(group)
 })
@@ -98,11 +100,14 @@ test('a Temporal that is paused fails every call in five seconds, and serves aga
 test('a Temporal that is away fails every call in five seconds, and serves within six of its return', async () => {
   const { port } = temporal
   await temporal.stop()
-  const began = Date.now()
+  const away = stopwatch()
   await expect(workflows.start(newGroup())).rejects.toThrow()
-  expect(Date.now() - began).toBeLessThan(7_000)
+  expect(away.ms()).toBeLessThan(7_000)
   temporal = await startTemporal({ port })
-  const back = Date.now()
+  const fresh = lazyConnection(temporalAt(temporal.address))
+  await until(() => serves(fresh))
+  await fresh.close()
+  const back = stopwatch()
   await workflows.start(newGroup()).catch(() => workflows.start(newGroup()))
-  expect(Date.now() - back).toBeLessThan(6_000)
+  expect(back.ms()).toBeLessThan(6_000)
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { newId, showId } from '../../server/db/ids.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { acked, createWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
@@ -12,7 +12,7 @@ const eventIds = [newId(Date.now()), newId(Date.now())]
 const messageIds = [newId(Date.now())]
 beforeAll(async () => {
   temporal = await startTemporal()
-  world = await createWorld(temporal.address)
+  world = await createWorld(temporal.address, inject('workflowBundle'))
   waiting = await world.deliver(({ number }) => http(number === 1 ? 500 : 503), {
     dispatches: 2,
     scheduleMs: [0, 10, 3_600_000, 1, 1, 1],

@@ -1,4 +1,4 @@
-import { WorkflowClient, type WorkflowHandle } from '@temporalio/client'
+import { type Connection, WorkflowClient, type WorkflowHandle } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { newId, showId } from '../../server/db/ids.ts'
 import type { Attempt, Made } from '../../server/webhooks/deliver-once.ts'
@@ -8,7 +8,7 @@ import { lazyConnection } from '../../workflows/connection.ts'
 import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
 import type { Round } from '../../workflows/rounds.ts'
 import { createWorkflows } from '../../workflows/start.ts'
-import { bundleWorkflows, runWorkers } from '../../workflows/workers.ts'
+import { type Bundle, runWorkers } from '../../workflows/workers.ts'
 
 // Workflows and their activities on a real Temporal. In place of POSTs and rows, each test says how its attempts end.
 
@@ -51,7 +51,7 @@ export function quiet(): void {
 }
 
 /** Workers on a Temporal that runs. `close` lets them end. */
-export async function createWorld(address: string) {
+export async function createWorld(address: string, workflowBundle: Bundle) {
   quiet()
   const deliveries = new Map<string, { index: number; script: Script; delivery: Delivery }>()
   const faults: unknown[] = []
@@ -76,18 +76,12 @@ export async function createWorld(address: string) {
   const temporal = temporalAt(address)
   const connection = lazyConnection(temporal)
   const client = new WorkflowClient({ connection })
-  // It listens a moment before it serves.
-  const serves = () =>
-    connection.workflowService.getSystemInfo({}).then(
-      () => true,
-      () => false,
-    )
-  await until(serves)
+  await until(() => serves(connection))
   const native = await NativeConnection.connect({ address })
   const working = runWorkers({
     connection: native,
     namespace: 'default',
-    workflowBundle: await bundleWorkflows(),
+    workflowBundle,
     activities,
     stopping: stopping.signal,
   })
@@ -135,6 +129,14 @@ export async function createWorld(address: string) {
       await Promise.all([native.close(), connection.close()])
     },
   }
+}
+
+/** Whether Temporal answers. It listens a moment before it does. */
+export function serves(connection: Connection): Promise<boolean> {
+  return connection.workflowService.getSystemInfo({}).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Waits until a delivery waits for this attempt. */
