@@ -4,7 +4,7 @@ import { usedUp } from './limiter.ts'
 import { createStrangers } from './strangers.ts'
 
 /** Streams that are open at a time. A client that watches the health of its connections has one for each. */
-const STREAMS = { inAll: 1_000, byAddress: 100 }
+const STREAMS = { inAll: 250, byAddress: 50 }
 
 export interface OpenCalls {
   /** Counts a call, or a question of a stream. Throws `rate_limit_exceeded` past the limit of the address. */

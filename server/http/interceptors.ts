@@ -1,6 +1,6 @@
-import { ConnectError, type Interceptor } from '@connectrpc/connect'
+import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { itemFaultsKey } from '../caller.ts'
-import { reasonOf } from '../errors.ts'
+import { NoAnswer, reasonOf } from '../errors.ts'
 import { callKey, LEFT, shown } from './call.ts'
 import { refusal } from './faults.ts'
 import { textFaults } from './text.ts'
@@ -11,7 +11,8 @@ export const errors: Interceptor = (next) => async (request) => {
   // Work is begun for nobody: a thousand requests can be cancelled in one packet.
   if (call.left) throw LEFT
   const seen = (error: unknown) => {
-    // The caller's own deadline is the caller's to hear of.
+    // The caller's own deadline is the caller's to hear of, whatever the work that it ended says.
+    if (isDeadline(request.signal.reason) && !(error instanceof NoAnswer)) return request.signal.reason
     if (request.signal.aborted && error === request.signal.reason) return error
     // So is what the protocol library says of the messages of a stream: it has no word yet, and `nameFaults` gives it one.
     if (request.stream && error instanceof ConnectError && !reasonOf(error)) return error
@@ -24,6 +25,8 @@ export const errors: Interceptor = (next) => async (request) => {
     throw seen(error)
   }
 }
+
+const isDeadline = (reason: unknown) => reason instanceof ConnectError && reason.code === Code.DeadlineExceeded
 
 /** A stream fails while it is read, after its call has returned. */
 async function* relayed<Message>(messages: AsyncIterable<Message>, seen: (error: unknown) => unknown) {

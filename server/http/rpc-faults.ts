@@ -61,8 +61,13 @@ async function* grpcBody({ body, trailer }: RpcAnswer, call: Call): AsyncGenerat
   if (!trailer) return
   const seen = nameFault(findTrailerError(trailer), call)
   if (seen) setTrailerStatus(trailer, seen)
-  const message = trailer.get('grpc-message')
-  if (message) trailer.set('grpc-message', percentEncoded(decodeURIComponent(message)))
+  showMessage(trailer)
+}
+
+/** Writes the message of a status as gRPC does. */
+export function showMessage(status: Headers): void {
+  const message = status.get('grpc-message')
+  if (message) status.set('grpc-message', percentEncoded(decodeURIComponent(message)))
 }
 
 /**

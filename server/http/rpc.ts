@@ -1,20 +1,16 @@
-import {
-  type ConnectRouterOptions,
-  createConnectRouter,
-  type HandlerContext,
-  type MethodImpl,
-} from '@connectrpc/connect'
+import { type ConnectRouterOptions, createConnectRouter, type MethodImpl } from '@connectrpc/connect'
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { fail } from '../errors.ts'
 import { answerError } from './answer.ts'
 import { type BodyLimits, bodyChunks, readBody, refuseLarge } from './body.ts'
-import { type Call, callKey, shown } from './call.ts'
+import { type Call, shown } from './call.ts'
 import { headersOf } from './in-process.ts'
 import { parseJson } from './json-text.ts'
 import type { Admit, Path } from './paths.ts'
 import { checkProtobuf } from './protobuf-bounds.ts'
 import type { ProtocolParts } from './rest.ts'
 import { nameFaults } from './rpc-faults.ts'
+import { refuseRpc } from './rpc-refusal.ts'
 
 const ENVELOPE_BYTES = 5
 
@@ -27,7 +23,6 @@ interface RpcParts extends ProtocolParts {
 export function rpcPaths({ services, interceptors, limits, admit, messageBytes }: RpcParts): Path[] {
   const options: ConnectRouterOptions = {
     interceptors,
-    requestGate: (context) => enter(context, limits, admit),
     readMaxBytes: messageBytes ?? limits.maxBytes,
     // Compressed, 200 KB can become 200 MB.
     acceptCompression: [],
@@ -42,34 +37,23 @@ export function rpcPaths({ services, interceptors, limits, admit, messageBytes }
   }
   return router.handlers.map((rpc) => {
     const { method, requestPath: path } = rpc
-    const handler = (call: Call) => serve(rpc, limits, call)
-    // The request gate admits, so that a refusal speaks the protocol.
+    // It admits by itself, so that a refusal speaks the protocol.
+    const handler = (call: Call) => serve(rpc, limits, admit, call)
     return { path, verbs: Object.fromEntries(rpc.allowedMethods.map((verb) => [verb, { method, handler }])) }
   })
 }
 
-async function enter(context: HandlerContext, limits: BodyLimits, admit: Admit): Promise<void> {
-  const call = context.values.get(callKey)!
+type Rpc = ReturnType<typeof createConnectRouter>['handlers'][number]
+
+async function serve(handler: Rpc, limits: BodyLimits, admit: Admit, call: Call): Promise<void> {
+  call.protocol = protocolOf(call.raw.headers['content-type'])
   try {
     await admit(call)
     refuseCompressed(call)
     refuseLarge(Number(call.raw.headers['content-length'] ?? 0), limits)
   } catch (error) {
-    throw shown(error, call)
+    return refuseRpc(error, call)
   }
-}
-
-/** gRPC has a status of its own for this, which the library answers with. */
-function refuseCompressed({ protocol, raw: { headers } }: Call): void {
-  const encoding = headers['content-encoding'] ?? headers['connect-content-encoding'] ?? 'identity'
-  if (protocol !== 'connect' || encoding === 'identity') return
-  throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
-}
-
-type Rpc = ReturnType<typeof createConnectRouter>['handlers'][number]
-
-async function serve(handler: Rpc, limits: BodyLimits, call: Call): Promise<void> {
-  call.protocol = protocolOf(call.raw.headers['content-type'])
   const answer = await handler({
     httpVersion: call.raw.httpVersion,
     method: call.raw.method!,
@@ -100,6 +84,13 @@ function withoutEndlessDeadline(headers: Headers): Headers {
   if (connectMs > MAX_TIMER_MS) headers.delete('connect-timeout-ms')
   if (Number(count) * (GRPC_UNITS[unit] ?? 0) > MAX_TIMER_MS) headers.delete('grpc-timeout')
   return headers
+}
+
+/** gRPC has a status of its own for this, which the library answers with. */
+function refuseCompressed({ protocol, raw: { headers } }: Call): void {
+  const encoding = headers['content-encoding'] ?? headers['connect-content-encoding'] ?? 'identity'
+  if (protocol !== 'connect' || encoding === 'identity') return
+  throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
 }
 
 function protocolOf(type = ''): Call['protocol'] {

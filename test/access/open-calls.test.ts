@@ -22,10 +22,10 @@ test('an address has 600 open calls a minute, whatever other addresses do', () =
   expect(admitted(1, () => count('192.0.2.2'))).toBe(1)
 })
 
-test('an address has 100 open streams at a time, and a closed one makes a place', () => {
+test('an address has 50 open streams at a time, and a closed one makes a place', () => {
   const { openStream } = createOpenCalls()
   const closes: (() => void)[] = []
-  expect(admitted(150, () => closes.push(openStream('192.0.2.1')))).toBe(100)
+  expect(admitted(150, () => closes.push(openStream('192.0.2.1')))).toBe(50)
   expect(admitted(1, () => openStream('192.0.2.2'))).toBe(1)
   closes.pop()!()
   expect(admitted(2, () => openStream('192.0.2.1'))).toBe(1)
@@ -33,10 +33,10 @@ test('an address has 100 open streams at a time, and a closed one makes a place'
 
 test('the addresses of one IPv6 /64 share their streams', () => {
   const { openStream } = createOpenCalls()
-  expect(admitted(150, (i) => openStream(`2001:db8:0:1::${i.toString(16)}`))).toBe(100)
+  expect(admitted(150, (i) => openStream(`2001:db8:0:1::${i.toString(16)}`))).toBe(50)
 })
 
-test('all addresses together have 1,000 open streams', () => {
+test('all addresses together have 250 open streams', () => {
   const { openStream } = createOpenCalls()
-  expect(admitted(1_500, (i) => openStream(`192.0.2.${i % 200}`))).toBe(1_000)
+  expect(admitted(1_500, (i) => openStream(`192.0.2.${i % 200}`))).toBe(250)
 })

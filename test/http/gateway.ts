@@ -67,6 +67,7 @@ export async function startGateway(parts: Parts = {}) {
     { base: undefined, serializers: { err: (error) => describeError(error) } },
     { write: (line) => void lines.push(JSON.parse(line)) },
   )
+  const openCalls = createOpenCalls()
   const app = await createApp({
     services: [
       createServiceImplSpec<typeof EmailService>(EmailService, {
@@ -165,7 +166,7 @@ export async function startGateway(parts: Parts = {}) {
       }),
     ],
     gate: parts.gate ?? oneKey,
-    openCalls: createOpenCalls(),
+    openCalls,
     log,
     checks: parts.checks ?? (async () => ({ database: 'ok', migrations: 'ok' })),
     about: { version: '0.0.0', region: 'eu' },
@@ -174,7 +175,7 @@ export async function startGateway(parts: Parts = {}) {
   })
   const listener = await listen(app, { host: '127.0.0.1', port: 0, ...parts.listen })
   const close = () => listener.close({ timeoutMs: 0 })
-  return { ...listener, app, lines, sent, listener, close, [Symbol.asyncDispose]: close }
+  return { ...listener, app, openCalls, lines, sent, listener, close, [Symbol.asyncDispose]: close }
 }
 
 const oneKey: Gate = async ({ authorization, tellRate }) => {

@@ -77,6 +77,44 @@ each('%s: a wrong key is refused before the body is read', async ([, transport])
   expect([error.code, reasonOf(error)]).toEqual([Code.Unauthenticated, 'invalid_api_key'])
 })
 
+each(
+  '%s: a refusal carries its word, when to come again, and what is left of the caller’s requests',
+  async ([, transport]) => {
+    await using own = await startGateway({
+      async gate({ tellRate }) {
+        tellRate({ limit: 60, remaining: 0, resetAt: 1_769_860_860 })
+        throw fail('rate_limit_exceeded', 'Ä: 60 are used up.', { retryAfterSeconds: 7 })
+      },
+    })
+    const error = await errorOf(createClient(EmailService, transport(own.url)).send(mail, withKey))
+    expect([error.code, error.rawMessage, reasonOf(error)]).toEqual([
+      Code.ResourceExhausted,
+      'Ä: 60 are used up.',
+      'rate_limit_exceeded',
+    ])
+    const told = ['retry-after', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+    expect(told.map((name) => error.metadata.get(name))).toEqual(['7', '60', '0', '1769860860'])
+    expect(own.sent).toEqual([])
+  },
+)
+
+each('%s: a stream that is refused says why', async ([, transport]) => {
+  await using own = await startGateway()
+  const watch = () => createClient(Health, transport(own.url)).watch({})[Symbol.asyncIterator]().next()
+  for (let i = 0; i < 600; i++) own.openCalls.count('127.0.0.1')
+  const error = await errorOf(watch())
+  expect([error.code, reasonOf(error)]).toEqual([Code.ResourceExhausted, 'rate_limit_exceeded'])
+})
+
+test('a call in no protocol of ours is refused with the body of REST', async () => {
+  const response = await fetch(`${gateway.url}/verdict.v1.EmailService/Send`, {
+    method: 'POST',
+    headers: { 'content-type': 'text/xml' },
+    body: '<to/>',
+  })
+  expect([response.status, await response.json()]).toMatchObject([401, { error: 'invalid_api_key' }])
+})
+
 each('%s: 15 MiB and not a byte more', async ([, transport]) => {
   const client = createClient(EmailService, transport(gateway.url))
   const html = (bytes: number) => ({ ...mail, html: 'x'.repeat(bytes) })
@@ -119,6 +157,38 @@ each('%s: the caller’s deadline reaches the service and the caller', async ([,
   const error = await errorOf(createClient(EmailService, transport(own.url)).send(mail, { ...withKey, timeoutMs: 100 }))
   expect(error.code).toBe(Code.DeadlineExceeded)
   expect(await left.promise).toBeInstanceOf(ConnectError)
+})
+
+test('a deadline that runs out is told as such, whatever the work that it ended says', async () => {
+  await using own = await startGateway({
+    async send(_, { signal }) {
+      await once(signal, 'abort')
+      throw fail('transient_failure', 'The caller left.')
+    },
+  })
+  const connect = await fetch(`${own.url}/verdict.v1.EmailService/Send`, {
+    method: 'POST',
+    headers: { ...withKey.headers, 'content-type': 'application/json', 'connect-timeout-ms': '50' },
+    body: '{}',
+  })
+  expect([connect.status, await connect.json()]).toEqual([504, expect.objectContaining({ code: 'deadline_exceeded' })])
+  const session = http2.connect(own.url)
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/verdict.v1.EmailService/Send',
+    'content-type': 'application/grpc',
+    'grpc-timeout': '50m',
+    te: 'trailers',
+    ...withKey.headers,
+  })
+  stream.end(Buffer.alloc(5)).resume()
+  const [trailers] = await once(stream, 'trailers')
+  session.close()
+  expect(trailers['grpc-status']).toBe(String(Code.DeadlineExceeded))
+  expect(own.lines.filter(({ msg }) => msg === 'request').map(({ code }) => code)).toEqual([
+    'deadline_exceeded',
+    'deadline_exceeded',
+  ])
 })
 
 test('what is no message is named as such on Connect and gRPC', async () => {
