@@ -52,8 +52,10 @@ export interface Variables {
   smtpRoutes: ReadonlyMap<string, { host: string; port: number }>
   /** In CIDR notation. */
   smtpAllowSubnets: readonly string[]
-  /** Empty lets the system choose. */
+  /** The machine's own. Empty lets the system choose. */
   smtpSourceAddresses: readonly string[]
+  /** What other mail servers see, when it is not the source addresses: of all machines that send. Empty when it is not said. */
+  smtpPublicAddresses: readonly string[]
   smtpHeloName: string
   /** undefined takes `rp.<domain>`. */
   returnPathHost: string | undefined
@@ -147,6 +149,12 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     read: values.listOf(values.ipAddress),
     example: '192.0.2.25,2001:db8::25',
     default: () => [],
+  },
+  smtpPublicAddresses: {
+    name: 'SMTP_PUBLIC_ADDRESSES',
+    read: values.listOf(values.ipAddress),
+    example: '192.0.2.25,192.0.2.26',
+    default: ({ smtpSourceAddresses = [] }) => smtpSourceAddresses,
   },
   smtpHeloName: { name: 'SMTP_HELO_NAME', read: values.hostName, example: 'mail.example.com', default: hostname },
   returnPathHost: { name: 'RETURN_PATH_HOST', read: values.hostName, example: 'bounces.example.com', default: none },

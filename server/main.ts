@@ -153,6 +153,7 @@ async function serve(config: Config): Promise<void> {
   const batchKeys = createBatchKeys(db, sendLeaseMs)
 
   const hosts = sendingHosts(config)
+  if (hosts.sourceDetail) log.warn(`SPF names the address that mail leaves from: ${hosts.sourceDetail}`)
   const verifier = createVerifier({ servers: config.dnsServers, mayDial, hosts })
   const { verifyNow } = createVerification({ db, clock, hosts, verifier })
 

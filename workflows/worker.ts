@@ -59,6 +59,7 @@ async function work(config: Config): Promise<void> {
 
   const deliveries = deliveriesOf(config, { db, clock, log })
   const hosts = sendingHosts(config)
+  if (hosts.sourceDetail) log.warn(`SPF names the address that mail leaves from: ${hosts.sourceDetail}`)
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const verifier = createVerifier({ servers: config.dnsServers, mayDial, hosts })
   const verification = createVerification({ db, clock, hosts, verifier })

@@ -17,7 +17,9 @@ import { moment } from './table.ts'
 
 /** The machines of this set-up, as the environment names them. */
 export function hosts(): SendingHosts {
-  return sendingHosts(variables('smtpSourceAddresses', 'returnPathHost', 'smtpHeloName'))
+  return sendingHosts(
+    variables('production', 'smtpSourceAddresses', 'smtpPublicAddresses', 'returnPathHost', 'smtpHeloName'),
+  )
 }
 
 function recordsOf(domain: Domain): CheckedRecord[] {

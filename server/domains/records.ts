@@ -1,6 +1,8 @@
 import { isIPv6 } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import type { Check, DkimKey, Domain } from './domains.ts'
 import { readDomainName } from './name.ts'
+import { detectSources } from './source-addresses.ts'
 
 /** A DNS record that the owner of a domain publishes. */
 export interface DnsRecord {
@@ -20,22 +22,37 @@ export interface DnsRecord {
 
 /** The machines that send and receive for all domains, as their operator names them. */
 export interface SendingHosts {
-  /** The addresses mail leaves from. */
+  /** The addresses that other servers see mail come from. Empty when they are not known: no domain is verified then. */
   sourceAddresses: readonly string[]
+  /** For the operator, when nobody set them: how they are known, or why they are not. */
+  sourceDetail?: string
   /** A name of the operator with SPF and MX for all domains, which then need one CNAME; undefined: each has records of its own. */
   returnPathHost: string | undefined
   /** Where bounces are delivered to. */
   bounceHost: string | undefined
 }
 
-/** A host whose name is not a full one cannot be named in the DNS of others. */
-export function sendingHosts(config: {
-  smtpSourceAddresses: readonly string[]
-  returnPathHost: string | undefined
-  smtpHeloName: string
-}): SendingHosts {
-  const { smtpSourceAddresses: sourceAddresses, returnPathHost, smtpHeloName } = config
-  return { sourceAddresses, returnPathHost, bounceHost: readDomainName(smtpHeloName) }
+/** Outside production, where bounces of domains in a local DNS go. */
+const DEVELOPMENT_HOST = 'mail.localhost'
+
+/**
+ * The hosts that the operator has named, and what the machine itself tells of the others. A host whose name is not a full one cannot be
+ * named in the DNS of others.
+ */
+export function sendingHosts(
+  config: {
+    production: boolean
+    smtpPublicAddresses: readonly string[]
+    returnPathHost: string | undefined
+    smtpHeloName: string
+  },
+  interfaces = networkInterfaces(),
+): SendingHosts {
+  const { production, smtpPublicAddresses, returnPathHost, smtpHeloName } = config
+  const bounceHost = readDomainName(smtpHeloName) ?? (production ? undefined : DEVELOPMENT_HOST)
+  if (smtpPublicAddresses.length > 0) return { sourceAddresses: smtpPublicAddresses, returnPathHost, bounceHost }
+  const { addresses, detail } = detectSources(interfaces, production)
+  return { sourceAddresses: addresses, sourceDetail: detail, returnPathHost, bounceHost }
 }
 
 /**
@@ -87,12 +104,15 @@ export function hostRecords(host: string, { sourceAddresses, bounceHost }: Sendi
     // One that lets nobody send would be worse than none.
     sources.length > 0
       ? { ...spf, value: ['v=spf1', ...sources, '-all'].join(' ') }
-      : { ...spf, value: '', unknown: unsaid('the addresses its mail leaves from', 'SMTP_SOURCE_ADDRESSES') },
+      : { ...spf, value: '', unknown: UNKNOWN_SOURCES },
     bounceHost
       ? { ...mx, value: `10 ${bounceHost}` }
       : { ...mx, value: '', unknown: unsaid('the full name of its mail server', 'SMTP_HELO_NAME') },
   ]
 }
+
+/** Of an SPF record that cannot be checked. */
+export const UNKNOWN_SOURCES = unsaid('the addresses its mail leaves from', 'SMTP_SOURCE_ADDRESSES')
 
 function unsaid(what: string, variable: string): string {
   return `The service does not know ${what} yet: its operator sets ${variable}.`

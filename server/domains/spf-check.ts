@@ -2,6 +2,7 @@ import { cleanText } from '../clean-text.ts'
 import type { RecordType } from '../smtp/dns-message.ts'
 import type { DomainDns, Found } from './authoritative.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
+import { UNKNOWN_SOURCES } from './records.ts'
 
 /** Who sends for the return path. */
 export interface Senders {
@@ -18,6 +19,8 @@ export async function checkSpf(dns: DomainDns, domain: string, { host, sourceAdd
   const records = values.filter(isSpf)
   if (found.kind === 'missing') return missing(dns, domain, { host, type: 'TXT' }, found, (there) => there.some(isSpf))
   if (records.length === 0) return failed(values, `There is no SPF record among the TXT records of ${host}. Add it.`)
+  // SPF that lets nobody send passes for nobody: without an address there is nothing to evaluate, and nothing is proved.
+  if (sourceAddresses.length === 0) return { status: 'pending', observed: [], error: UNKNOWN_SOURCES }
   if (records.length > 1) {
     return failed(records, `There are ${records.length} SPF records at ${host}, and then none counts. Leave one.`)
   }

@@ -164,12 +164,11 @@ test('a domain is added, its records are published, then it may send', async () 
 
 test('what the service cannot say of the records is told with the variable that is missing', async () => {
   await run(['accounts', 'create', 'Unknown'])
-  set({ SMTP_HELO_NAME: 'localhost' })
+  set({ NODE_ENV: 'production', SMTP_HELO_NAME: 'localhost' })
   const told = await words('domains', 'add', 'unknown.example', '--account', 'Unknown')
-  expect(told).toContain('SPF: The service does not know the addresses its mail leaves from yet')
-  expect(told).toContain('its operator sets SMTP_SOURCE_ADDRESSES.')
+  expect(told).toContain('RETURN_PATH: The service does not know the full name of its mail server yet')
   expect(told).toContain('its operator sets SMTP_HELO_NAME.')
-  expect(told).not.toContain('rp.unknown.example')
+  expect(told).not.toContain('rp.unknown.example.  MX')
 })
 
 test('where the operator has a return path host, one CNAME is published, and what it leads to once', async () => {

@@ -6,6 +6,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { messages } from '../../server/db/schema.ts'
+import type { DnsRecord } from '../../server/domains/records.ts'
+import { published } from '../domains/verifying.ts'
+import { startDns } from '../harness/dns.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { authorized, type NpmStart, namespacesOf, npmStart, send } from './npm-start.ts'
@@ -92,6 +95,38 @@ test('a webhook to this machine that is not acknowledged is retried by a workflo
   await expect.poll(workflows).toMatch(/deliverWebhooks/)
   await receiver.close()
 })
+
+test('a domain of your own is verified in a local DNS, with nothing set but where that DNS is', async () => {
+  await using dns = await localDns()
+  const { ready } = await npm.serving({ DNS_SERVERS: dns.address, TEMPORAL_ADDRESS: '127.0.0.1:1' })
+  const { headers } = authorized(ready.keys.live)
+  const ask = async (path: string, body: object = {}) => {
+    const post = {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }
+    return (await fetch(`${ready.url}/api/v1/domains${path}`, post)).json() as Promise<Shown>
+  }
+  const { domain_id: id, records } = await ask('', { domain: 'shop.example' })
+  for (const record of records) dns.zone[`${record.type} ${record.host}`] = [published(record)]
+  // DNS is asked about a domain at most every five seconds.
+  await expect
+    .poll(() => ask(`/${id}/verify`), { timeout: 20_000, interval: 1_000 })
+    .toMatchObject({ status: 'verified' })
+})
+
+/** A domain as the API shows it. */
+interface Shown {
+  domain_id: string
+  status: string
+  records: DnsRecord[]
+}
+
+async function localDns() {
+  const dns = await startDns()
+  return { ...dns, [Symbol.asyncDispose]: dns.close }
+}
 
 test('DATABASE_URL replaces the embedded database', async () => {
   const database = await testDatabase()

@@ -110,8 +110,16 @@ test.each([
   ['ip-10-0-0-1', undefined],
   ['192.0.2.25', undefined],
 ])('bounces to a server that calls itself %s go to %s', (smtpHeloName, bounceHost) => {
-  const config = { smtpSourceAddresses: ['192.0.2.25'], returnPathHost: undefined, smtpHeloName }
+  const config = { production: true, smtpPublicAddresses: ['192.0.2.25'], returnPathHost: undefined, smtpHeloName }
   expect(sendingHosts(config)).toEqual({ sourceAddresses: ['192.0.2.25'], returnPathHost: undefined, bounceHost })
+})
+
+test('nothing has to be set for a domain in a local DNS: outside production the machine is named by itself', () => {
+  const config = { smtpPublicAddresses: [], returnPathHost: undefined, smtpHeloName: 'laptop' }
+  const own = recordsOf(domain, sendingHosts({ ...config, production: false }, {})).slice(0, 2)
+  expect(own.map(({ value }) => value)).toEqual(['v=spf1 ip4:127.0.0.1 -all', '10 mail.localhost'])
+  const inProduction = recordsOf(domain, sendingHosts({ ...config, production: true }, {})).slice(0, 2)
+  expect(inProduction.map(({ unknown }) => unknown !== undefined)).toEqual([true, true])
 })
 
 test('each record stands beside what the last check found, and is pending before the first one', () => {

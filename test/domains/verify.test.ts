@@ -431,6 +431,15 @@ test.concurrent('what the operator has not said cannot be verified, and nobody i
   expect(findings.RETURN_PATH).toMatchObject({ status: 'pending', error: expect.stringContaining('SMTP_HELO_NAME') })
 })
 
+test.concurrent.each<[string, Zone]>([
+  ['lets everybody send', { 'TXT rp.operator.example': [txt('rp.operator.example', 'v=spf1 +all')] }],
+  ['lets nobody send', { 'TXT rp.operator.example': [txt('rp.operator.example', 'v=spf1 -all')] }],
+])('without a source address to check nothing is verified, also where the return path host %s', async (_, zone) => {
+  const unknown = { ...OPERATOR, sourceAddresses: [] }
+  const { RETURN_PATH } = await check({ ...operatorZone, ...zone }, domain, unknown)
+  expect(RETURN_PATH).toMatchObject({ status: 'pending', error: expect.stringContaining('SMTP_SOURCE_ADDRESSES') })
+})
+
 test.concurrent('answers with any of their bytes changed never throw, and verify nothing that is not there', async () => {
   const zone = zoneOf(domain)
   const { dns, check } = await startVerifier({}, { tryMs: 20, totalMs: 200 })
