@@ -11,12 +11,14 @@ import { createTemporal } from '../workflows/temporal.ts'
 import { createGate } from './access/gate.ts'
 import { createOpenCalls } from './access/open-calls.ts'
 import { type Config, readConfig, reportFaults } from './config.ts'
+import { sourceAddressFaults } from './config-source-addresses.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
 import { createSealer } from './db/encryption.ts'
 import { every } from './db/every.ts'
 import { removeExpired } from './db/expiry.ts'
 import { showId } from './db/ids.ts'
+import { findLostKeys } from './db/lost-keys.ts'
 import { keepPartitions, makePartitions } from './db/partitions.ts'
 import { databaseReadiness } from './db/readiness.ts'
 import { waitForDatabase } from './db/wait.ts'
@@ -67,6 +69,8 @@ const read = readConfig(process.env)
 if ('faults' in read) reportFaults(read.faults)
 const log = createLogger(read.config.logLevel)
 for (const warning of read.warnings) log.warn(warning)
+const faults = await sourceAddressFaults(read.config.smtpSourceAddresses)
+if (faults.length > 0) reportFaults(faults)
 
 try {
   await serve(read.config)
@@ -83,6 +87,9 @@ async function serve(config: Config): Promise<void> {
   const clock = await databaseClock(db)
   await makePartitions(db)
   const sealer = createSealer(config.encryptionKeys)
+  for (const lost of await findLostKeys(db, sealer)) {
+    log.error(lost, `ENCRYPTION_KEYS does not open what the key ${lost.key} sealed: add that key again`)
+  }
   const returnPathKeys = sealer.deriveKeys('return-path')
   const [logKey] = sealer.deriveKeys('log')
 

@@ -5,7 +5,7 @@ import { createSealer, type EncryptionKey, headOf } from './encryption.ts'
 // sealed is passed over, so a run that was ended half-way is gone on with by the next one.
 
 /** Every column that holds sealed values, and the one that names their row. */
-const SEALED = [
+export const SEALED = [
   { table: 'dkim_keys', id: 'id', column: 'private_key' },
   { table: 'webhook_endpoints', id: 'account_id', column: 'secret' },
   { table: 'webhook_endpoints', id: 'account_id', column: 'previous_secret' },
