@@ -35,7 +35,7 @@ const dispatcher = createDispatcher({
 
 parentPort!.on('message', (told: Told) => {
   if (told === 'drain') void drain()
-  else for (const [event, target] of told) dispatcher.offer(event, target)
+  else for (const event of told) dispatcher.offer(event)
 })
 
 /** Sends come first: a thread that interrupts them costs them more than its own time. Linux knows a priority of threads. */

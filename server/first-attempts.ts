@@ -1,12 +1,11 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Config } from './config.ts'
-import type { TargetRow } from './events/dispatches.ts'
 import type { DeliveryEvent } from './events/payload.ts'
 import { type Dispatcher, LEASE_MS } from './webhooks/dispatcher.ts'
 
 /** What the thread of first attempts is told. */
-export type Told = [DeliveryEvent, TargetRow][] | 'drain'
+export type Told = DeliveryEvent[] | 'drain'
 
 /**
  * Events that come within this time of each other go over together: to wake the thread, its connections and their other ends for each
@@ -22,10 +21,10 @@ export function startFirstAttempts(config: Config): Dispatcher {
   const thread = new Worker(new URL('./first-attempts-thread.ts', import.meta.url), { workerData: config })
   const tell = (told: Told) => thread.postMessage(told)
   let toldMs = Number.NEGATIVE_INFINITY
-  let offers: [DeliveryEvent, TargetRow][] = []
+  let offers: DeliveryEvent[] = []
 
-  function offer(event: DeliveryEvent, target: TargetRow): void {
-    if (offers.push([event, target]) > 1) return
+  function offer(event: DeliveryEvent): void {
+    if (offers.push(event) > 1) return
     const waitMs = toldMs + TOGETHER_MS - performance.now()
     if (waitMs > 0) setTimeout(tellOffers, waitMs)
     else queueMicrotask(tellOffers)

@@ -39,7 +39,7 @@ export interface Attempted {
   /** Were so before. */
   over: number
   failed: string[]
-  /** No attempt was made of these: the endpoint has all its places taken, or they are not due by the database's clock. */
+  /** No attempt was made of these: they found no place at the endpoint, or are not due by the database's clock. */
   busy: string[]
   /** What the endpoint answered to those that failed. */
   lastAnswer?: string
@@ -113,12 +113,12 @@ async function allOf<T>(works: Promise<T>[]): Promise<T[]> {
 }
 
 function attempted(dispatchIds: string[], made: Made[]): Attempted {
-  const those = (state: Made['state']) => dispatchIds.filter((_, index) => made[index]!.state === state)
+  const those = (...states: Made['state'][]) => dispatchIds.filter((_, index) => states.includes(made[index]!.state))
   return {
     acknowledged: those('acknowledged').length,
     over: those('ended').length,
     failed: those('failed'),
-    busy: those('not_due'),
+    busy: those('not_due', 'no_place'),
     lastAnswer: answersInWords(made.filter(({ state }) => state === 'failed')),
   }
 }

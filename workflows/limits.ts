@@ -1,7 +1,7 @@
 // How much a worker does at a time.
 
-/** The longest that one POST may take, by the limits of a POST. */
-export const POST_MS = 10_000
+/** The longest that one POST may take, with its wait for a place, by the limits of a POST. */
+export const POST_MS = 12_000
 /** The longest that one workflow task may take on a worker. It takes milliseconds; the rest is for a busy machine (ADR 52). */
 export const WORKFLOW_TASK_MS = 30_000
 /** Dispatches of one workflow: a search attribute holds the ids of so many events. */

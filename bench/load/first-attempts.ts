@@ -73,9 +73,9 @@ async function serve({ nextDelayMs, ...place }: Options): Promise<void> {
   const eventIds = new Map<string, string>()
   const settle = settleStep(db, {
     ...dispatcher,
-    offer(event, target) {
+    offer(event) {
       eventIds.set(event.messageId, event.id)
-      dispatcher.offer(event, target)
+      dispatcher.offer(event)
     },
   })
 

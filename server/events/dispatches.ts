@@ -22,11 +22,8 @@ export const TARGET_COLUMNS = `
 export interface FirstAttempts {
   /** How long they are its own; null leaves them to Temporal. */
   leaseMs: number | null
-  /**
-   * Takes an event over that was stored with its dispatch a moment ago, and the endpoint that its account had in that commit. Never
-   * waits, never throws.
-   */
-  offer(event: DeliveryEvent, target: TargetRow): void
+  /** Takes over an event that was stored with its dispatch a moment ago. Never waits, never throws. */
+  offer(event: DeliveryEvent): void
 }
 
 export const LEFT_TO_TEMPORAL: FirstAttempts = { leaseMs: null, offer: () => {} }

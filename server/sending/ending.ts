@@ -1,4 +1,4 @@
-import { intoDispatches, TARGET_COLUMNS } from '../events/dispatches.ts'
+import { intoDispatches } from '../events/dispatches.ts'
 import { EVENT_AT, INTO_HISTORY } from '../events/history.ts'
 import { intoStatistics } from '../reputation/roll-up.ts'
 import { INTO_SUPPRESSIONS } from '../reputation/strikes.ts'
@@ -8,8 +8,8 @@ import { INTO_SUPPRESSIONS } from '../reputation/strikes.ts'
  * entries. It expects the CTEs
  *   message(id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason, size_bytes)
  *   outcome(message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression, strike, strike_email)
- * and gives of each message its id, the time of its events and, when they have dispatches, the endpoint they go to. `shard` (see roll-up.ts) and
- * `leaseMs` (see dispatches.ts) are SQL.
+ * and returns for each message its id, the time of its events and whether they have dispatches. `shard` (see roll-up.ts) and `leaseMs`
+ * (see dispatches.ts) are SQL.
  */
 export const endsSends = (shard: string, leaseMs: string) => `
   ${INTO_HISTORY},
@@ -17,6 +17,5 @@ export const endsSends = (shard: string, leaseMs: string) => `
   ${intoStatistics(shard)},
   ${INTO_SUPPRESSIONS}
   select m.id, (extract(epoch from ${EVENT_AT}) * 1000)::float8 as "eventsAtMs",
-    ${TARGET_COLUMNS}
-  from message m
-  left join webhook_endpoints w on w.account_id = m.account_id and m.id in (select message_id from dispatched)`
+    m.id in (select message_id from dispatched) as "isDispatched"
+  from message m`

@@ -6,7 +6,7 @@ import type { Database } from '../db/connect.ts'
 import { idAt } from '../db/ids.ts'
 import { inTime } from '../db/in-time.ts'
 import { fail, NoAnswer, reasonOf } from '../errors.ts'
-import type { FirstAttempts, TargetRow } from '../events/dispatches.ts'
+import type { FirstAttempts } from '../events/dispatches.ts'
 import { eventIdOf } from '../events/history.ts'
 import type { DeliveryEvent } from '../events/payload.ts'
 import { type Claim, type Claimed, claimRow, takesKeys } from './claim.ts'
@@ -157,26 +157,15 @@ function endStep(db: Database, statement: string, { leaseMs, offer }: FirstAttem
       prepare: true,
     })
     const byId = new Map(ended.map((row) => [row.id, row]))
-    const targets = targetsOf(ended)
     return rows.map((row) => {
       const stored = byId.get(row.claim.messageId)
-      if (stored && stored.url !== null) {
-        const target = targets.get(stored.accountId)!
-        for (const event of eventsOf(row, stored.eventsAtMs)) offer(event, target)
-      }
+      if (stored?.isDispatched) for (const event of eventsOf(row, stored.eventsAtMs)) offer(event)
       return stored !== undefined
     })
   })
 }
 
-type EndedRow = { id: string; eventsAtMs: number } & (TargetRow | { url: null })
-
-/** Of each account one object for all its events: they go to another thread, where what is the same is copied once. */
-function targetsOf(ended: EndedRow[]): Map<string, TargetRow> {
-  const targets = new Map<string, TargetRow>()
-  for (const { id, eventsAtMs, ...target } of ended) if (target.url !== null) targets.set(target.accountId, target)
-  return targets
-}
+type EndedRow = { id: string; eventsAtMs: number; isDispatched: boolean }
 
 function eventsOf({ claim, outcomes, sandbox }: Ending, createdAtMs: number): DeliveryEvent[] {
   const { messageId, accountId } = claim

@@ -43,7 +43,7 @@ const sweeping = (whose: string) => `
   ${GIVES_BACK},
   ${endsSends('0', 'null')}
   union all
-  select null, null, null, null, null, null from released`
+  select null, null, null from released`
 
 const SWEEP = sweeping('true')
 const SWEEP_ONE = sweeping('id = $1::uuid')

@@ -37,6 +37,8 @@ export interface WebhookServiceParts {
   report(error: unknown): void
 }
 
+const TOO_MANY_TESTS = 'Too many tests of this endpoint are running. Wait for some of them to end, then try again.'
+
 export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof WebhookService> {
   const { db, clock, sealer, post, faultOf, workflows, report } = parts
   const targetOf = targets(sealer)
@@ -78,7 +80,8 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
       const body = Buffer.from(JSON.stringify({ event: 'webhook.test', event_id: ids.eventId, timestamp }))
       const headers = signedHeaders({ body, ...ids, attempt: 1, timestamp, ...secrets })
       const began = performance.now()
-      const posted = await post(url, headers, body, context.signal)
+      const posted = await post(url, headers, body, { accountId, signal: context.signal })
+      if (posted === undefined) throw fail('transient_failure', TOO_MANY_TESTS)
       const durationMs = Math.round(performance.now() - began)
       return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(posted) }
     },

@@ -3,8 +3,10 @@ import type { Database } from '../db/connect.ts'
 import { TARGET_COLUMNS, type TargetRow } from '../events/dispatches.ts'
 import type { DeliveryEvent } from '../events/payload.ts'
 
-/** An attempt may go on for as long as a POST takes, and a moment to write down how it ended. */
-const POST_AND_RECORD = `interval '12 seconds'`
+/** The time of a POST with its wait for a place, and a moment to store its outcome. */
+const POST_AND_RECORD = `interval '14 seconds'`
+/** Attempts that begin at about the same moment share a statement. */
+const LINGER_MS = 1
 
 /** Without an endpoint there is no url: the account has none any more. */
 export type Found = TargetRow | { url: null }
@@ -15,14 +17,17 @@ const FIRST = `
   from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id
   where d.id = any($1::uuid[]) and d.lease_until > clock_timestamp() + ${POST_AND_RECORD}`
 
-/** Where the first attempt of a dispatch goes; undefined when it is not this process's any more. */
+/** Where the first attempt of a dispatch goes now; undefined when this process no longer holds its lease. */
 export function beginFirst(db: Database): (dispatchId: string) => Promise<Found | undefined> {
-  const begin = collector<{ json: string }, Found | undefined>(async (asked) => {
-    const ids = asked.map(({ json }) => json)
-    const rows = await db.$client.unsafe<(Found & { id: string })[]>(FIRST, [`{${ids}}`], { prepare: true })
-    const byId = new Map(rows.map((row) => [row.id, row]))
-    return ids.map((id) => byId.get(id))
-  })
+  const begin = collector<{ json: string }, Found | undefined>(
+    async (asked) => {
+      const ids = asked.map(({ json }) => json)
+      const rows = await db.$client.unsafe<(Found & { id: string })[]>(FIRST, [`{${ids}}`], { prepare: true })
+      const byId = new Map(rows.map((row) => [row.id, row]))
+      return ids.map((id) => byId.get(id))
+    },
+    { lingerMs: LINGER_MS },
+  )
   return (dispatchId) => begin({ json: dispatchId })
 }
 
@@ -62,6 +67,7 @@ const BEGIN = `
   begun as (
     update open_dispatches d set started_at = clock_timestamp()
     from waiting b where d.id = b.id and b.is_next and b.is_due and not b.is_late
+      and exists (select from webhook_endpoints e where e.account_id = b.account_id)
     returning d.id, d.started_at
   )
   select d.id, d.attempt, d.event_id as "eventId", d.is_due as "isDue", d.is_late as "isLate",
@@ -77,6 +83,13 @@ export function beginNext(db: Database): (asked: Asked) => Promise<Begun | undef
   })
   return ({ dispatchId, number, early = false }) =>
     begin({ id: dispatchId, json: JSON.stringify({ id: dispatchId, number, early }) })
+}
+
+const GIVE_BACK = `update open_dispatches set started_at = null where id = $1 and attempt = $2`
+
+/** Undoes `beginNext` for an attempt that was not made after all: its number is still to be used. */
+export async function giveBack(db: Database, { dispatchId, number }: Asked): Promise<void> {
+  await db.$client.unsafe(GIVE_BACK, [dispatchId, number], { prepare: true })
 }
 
 // Not prepared: only a plan made for these bounds looks at the days alone that can hold the ids.

@@ -18,8 +18,6 @@ interface Origin {
   /** Connections that are dialled or open. */
   open: number
   idle: Connection[]
-  /** Those who wait for one of them, first come first. */
-  waiting: (() => void)[]
 }
 
 export interface Taken {
@@ -29,7 +27,6 @@ export interface Taken {
   phases: Phases
 }
 
-const PER_ORIGIN = 64
 const IDLE_IN_ALL = 512
 /** Shorter than the 5 s of many servers, so that they seldom close while we write. */
 const IDLE_MS = 4_000
@@ -37,7 +34,7 @@ const IDLE_MS = 4_000
 const MAX_AGE_MS = 60_000
 const MAX_HEAD_OCTETS = 16 * 1_024
 
-/** Keeps connections for the next POST to the same origin, and bounds how many there are. */
+/** Keeps connections for the next POST to the same origin. How many POSTs there are at a time is bounded by places.ts. */
 export function createConnections(dial: Dial) {
   const origins = new Map<string, Origin>()
   /** Oldest first. */
@@ -51,15 +48,9 @@ export function createConnections(dial: Dial) {
     return connection
   }
 
-  /** A new connection, or the first one that is released when there may be no more; in time, until `signal` aborts. */
+  /** A new connection; in time, until `signal` aborts. */
   async function open(destination: Destination, signal: AbortSignal): Promise<Taken | NotDialled> {
     const origin = originOf(destination.origin)
-    while (origin.open >= PER_ORIGIN) {
-      // All are busy with POSTs that are not answered: for this one that is no connection in time.
-      if (!(await turn(origin, signal))) return { kind: 'connect', phases: {} }
-      const connection = takeIdle(origin.name)
-      if (connection) return { kind: 'taken', connection, phases: {} }
-    }
     origin.open++
     const dialled = await dial(destination, signal).catch((error) => {
       leave(origin)
@@ -92,7 +83,6 @@ export function createConnections(dial: Dial) {
     origin.idle.push(connection)
     idle.add(connection)
     if (idle.size > IDLE_IN_ALL) for (const oldest of idle) return void oldest.socket.destroy()
-    origin.waiting.shift()?.()
   }
 
   /** When one kept connection was found closed, the others seldom are better. */
@@ -107,15 +97,13 @@ export function createConnections(dial: Dial) {
   }
 
   function leave(origin: Origin): void {
-    origin.open--
-    if (origin.open === 0 && origin.waiting.length === 0) origins.delete(origin.name)
-    origin.waiting.shift()?.()
+    if (--origin.open === 0) origins.delete(origin.name)
   }
 
   function originOf(name: string): Origin {
     const known = origins.get(name)
     if (known) return known
-    const origin: Origin = { name, open: 0, idle: [], waiting: [] }
+    const origin: Origin = { name, open: 0, idle: [] }
     origins.set(name, origin)
     return origin
   }
@@ -125,23 +113,6 @@ export function createConnections(dial: Dial) {
   }
 
   return { takeIdle, open, release, dropIdle, close }
-}
-
-/** Resolves to true when a place may be free, to false when the signal aborts first. */
-function turn({ waiting }: Origin, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const come = () => {
-      signal.removeEventListener('abort', give)
-      resolve(true)
-    }
-    const give = () => {
-      waiting.splice(waiting.indexOf(come), 1)
-      resolve(false)
-    }
-    if (signal.aborted) return resolve(false)
-    signal.addEventListener('abort', give, { once: true })
-    waiting.push(come)
-  })
 }
 
 /** undici would dial again by itself when a socket is gone: here a client has one socket, and ends with it. */

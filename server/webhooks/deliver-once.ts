@@ -6,7 +6,7 @@ import { showId } from '../db/ids.ts'
 import { dispatches } from '../db/schema.ts'
 import type { TargetRow } from '../events/dispatches.ts'
 import { type DeliveryEvent, payloadOf } from '../events/payload.ts'
-import { beginFirst, beginNext, type Found, readEvents } from './begin.ts'
+import { beginFirst, beginNext, type Found, giveBack, readEvents } from './begin.ts'
 import { endStep, finishDispatches } from './end.ts'
 import type { Post, Posted, PostOutcome } from './post.ts'
 import { signedHeaders } from './signature.ts'
@@ -24,8 +24,11 @@ export interface Attempt {
 }
 
 export interface Made {
-  /** `failed` and `acknowledged` are also said of what was so before; `ended` is a dispatch that is cancelled, exhausted or unknown. */
-  state: 'acknowledged' | 'failed' | 'ended' | 'not_due'
+  /**
+   * `failed` and `acknowledged` also stand for what was so before; `ended` is a dispatch that is cancelled, exhausted or unknown.
+   * `not_due` and `no_place` (at the endpoint's origin) mean that no attempt was made, and its number is still to be used.
+   */
+  state: 'acknowledged' | 'failed' | 'ended' | 'not_due' | 'no_place'
   outcome?: PostOutcome
   statusCode?: number
 }
@@ -49,7 +52,7 @@ export interface Reported extends Posted {
   durationMs: number
 }
 
-/** One attempt: claim the row -> the endpoint and secret of now -> sign the bytes of the event -> POST -> record. */
+/** One attempt: claim the row -> the current endpoint and secret -> sign the bytes of the event -> POST -> record. */
 export function createDeliveries({ db, clock, sealer, post, report }: DeliveryParts) {
   const targetOf = targets(sealer)
   const first = beginFirst(db)
@@ -57,6 +60,7 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   const eventOf = readEvents(db)
   const end = endStep(db)
 
+  /** Undefined when the account had no place at the origin: nothing was posted. */
   async function make(attempt: Attempt, startedAtMs: number, row: TargetRow, event: DeliveryEvent) {
     const { dispatchId, number, nextDelayMs, signal } = attempt
     const beganMs = performance.now()
@@ -70,18 +74,20 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
       timestamp: Math.floor(clock.now() / 1_000),
       ...secrets,
     })
-    const posted = await post(url, headers, body, signal)
+    const posted = await post(url, headers, body, { accountId: event.accountId, signal })
+    if (posted === undefined) return undefined
     const durationMs = performance.now() - beganMs
     report?.({ ...posted, dispatchId, eventId: event.id, number, durationMs })
     return { posted, ended: end({ ...posted, dispatchId, number, startedAtMs, durationMs, nextDelayMs }) }
   }
 
   /**
-   * The first attempt of an event that was stored a moment ago, to the endpoint of that moment: `target`, or without it the one of
-   * now. `ended` resolves when it is written down how it went. Undefined when it is not this process's to make any more.
+   * The first attempt of an event that was stored a moment ago, to the endpoint that its account has now. `ended` resolves when the
+   * outcome is stored. Undefined when no attempt was made: this process no longer holds the lease, the account has no endpoint any
+   * more, or no place at the endpoint's origin came free.
    */
-  async function deliverFirst(event: DeliveryEvent, nextDelayMs?: number, target?: TargetRow) {
-    const row = target ?? (await first(event.id))
+  async function deliverFirst(event: DeliveryEvent, nextDelayMs?: number) {
+    const row = await first(event.id)
     if (row === undefined) return undefined
     if (!hasEndpoint(row)) return void (await finishDispatches(db, [event.id], 'cancelled'))
     return make({ dispatchId: event.id, number: 1, nextDelayMs }, clock.now(), row, event)
@@ -98,7 +104,12 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
     if (begun.startedAtMs === null) return { state: begun.attempt === number && !begun.isDue ? 'not_due' : 'failed' }
     const event = await eventOf(begun.eventId)
     if (event === undefined) return over(dispatchId)
-    const { posted, ended } = await make(attempt, begun.startedAtMs, begun, event)
+    const made = await make(attempt, begun.startedAtMs, begun, event)
+    if (made === undefined) {
+      await giveBack(db, attempt)
+      return { state: 'no_place' }
+    }
+    const { posted, ended } = made
     await ended
     const { outcome, statusCode } = posted
     return { state: outcome === 'acked' ? 'acknowledged' : 'failed', outcome, statusCode }

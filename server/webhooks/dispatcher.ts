@@ -1,31 +1,27 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import type { FirstAttempts, TargetRow } from '../events/dispatches.ts'
+import type { FirstAttempts } from '../events/dispatches.ts'
 import type { DeliveryEvent } from '../events/payload.ts'
 import type { createDeliveries } from './deliver-once.ts'
+import { keepTrying } from './end.ts'
 
 /** How long the first attempt of an event belongs to the process that stored it. */
 export const LEASE_MS = 30_000
 /** What has waited so long would not be made within the lease. */
 const STALE_MS = 12_000
-/** So long the endpoint that the commit found is the endpoint of now; then it is read again. */
-const FRESH_MS = 1_000
 const MAX_IN_FLIGHT = 200
 const MAX_QUEUED = 10_000
-/** Of one account: what is more would only wait until it is stale. */
+/** Of one account: more would only wait until they are stale. */
 const MAX_QUEUED_OF_ONE = 2_000
-// Attempts in flight to one endpoint: more while it answers, less while it does not, so that one that hangs holds few.
+// Attempts in flight to one endpoint.
 const FIRST_LIMIT = 10
 const MAX_LIMIT = 64
-
-interface Offered {
-  event: DeliveryEvent
-  target: TargetRow
-}
+/** An endpoint that frees the slot of an attempt within this time gets more of them at a time. */
+const PROMPT_MS = 500
 
 interface Lane {
-  queue: Offered[]
+  queue: DeliveryEvent[]
   inFlight: number
   limit: number
 }
@@ -47,7 +43,8 @@ export interface DispatcherParts {
 
 /**
  * Makes first attempts, in the process that stored the event, right after the commit. Bounded: what does not fit gives its lease up
- * and stays a row, which the hand-over loop finds. Accounts take turns.
+ * and stays a row, which the hand-over loop finds. Accounts take turns, and an account takes no more of the slots and of the queue
+ * than it leaves free: a few whose endpoints hold their slots for long leave some for all others.
  */
 export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, failed }: DispatcherParts): Dispatcher {
   const lanes = new Map<string, Lane>()
@@ -61,14 +58,14 @@ export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, failed 
   /** Of the lease too, which began with the commit of the event: on its way here it may have waited. */
   const ageOf = ({ createdAtMs }: DeliveryEvent) => clock.now() - createdAtMs
 
-  function offer(event: DeliveryEvent, target: TargetRow): void {
+  function offer(event: DeliveryEvent): void {
     const lane = lanes.get(event.accountId) ?? newLane()
-    if (isDraining || queued >= MAX_QUEUED || lane.queue.length >= MAX_QUEUED_OF_ONE) {
+    if (isDraining || lane.queue.length >= Math.min(MAX_QUEUED_OF_ONE, MAX_QUEUED - queued)) {
       leave(event)
       return
     }
     lanes.set(event.accountId, lane)
-    lane.queue.push({ event, target })
+    lane.queue.push(event)
     queued++
     enter(lane)
     fill()
@@ -80,8 +77,12 @@ export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, failed 
 
   function fill(): void {
     for (const lane of ready) {
-      if (inFlight === MAX_IN_FLIGHT) break
+      const free = MAX_IN_FLIGHT - inFlight
+      if (free === 0) break
+      if (lane.inFlight >= free) continue
       ready.delete(lane)
+      // Its limit has fallen since it entered.
+      if (lane.inFlight >= lane.limit) continue
       dropStale(lane)
       const next = lane.queue.shift()
       if (next === undefined) continue
@@ -93,19 +94,21 @@ export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, failed 
   }
 
   function dropStale({ queue }: Lane): void {
-    while (queue.length > 0 && ageOf(queue[0]!.event) > STALE_MS) {
+    while (queue.length > 0 && ageOf(queue[0]!) > STALE_MS) {
       queued--
-      leave(queue.shift()!.event)
+      leave(queue.shift()!)
     }
   }
 
-  async function attempt(lane: Lane, { event, target }: Offered): Promise<void> {
+  async function attempt(lane: Lane, event: DeliveryEvent): Promise<void> {
     lane.inFlight++
     inFlight++
+    const beganMs = performance.now()
     try {
-      const made = await deliverFirst(event, nextDelayMs, ageOf(event) < FRESH_MS ? target : undefined)
-      if (made === undefined) return
-      lane.limit = made.posted.outcome === 'acked' ? Math.min(lane.limit + 1, MAX_LIMIT) : Math.max(lane.limit >> 1, 1)
+      const made = await deliverFirst(event, nextDelayMs)
+      if (made === undefined) return leave(event)
+      const isAcknowledged = made.posted.outcome === 'acked'
+      lane.limit = nextLimit(lane.limit, isAcknowledged, performance.now() - beganMs)
       track(made.ended.catch(failed))
     } catch (error) {
       failed(error)
@@ -121,7 +124,7 @@ export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, failed 
 
   /** Its row says from now on that no attempt was made. Should that fail, the end of the lease says that one may have been. */
   function leave(event: DeliveryEvent): void {
-    track(giveUp(event.id).catch(failed))
+    track(keepTrying(() => giveUp(event.id)).catch(failed))
   }
 
   function track(work: Promise<unknown>): void {
@@ -134,13 +137,23 @@ export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, failed 
     offer,
     async drain() {
       isDraining = true
-      for (const { queue } of lanes.values()) for (const { event } of queue.splice(0)) leave(event)
+      for (const { queue } of lanes.values()) for (const event of queue.splice(0)) leave(event)
       while (running.size > 0) await Promise.all(running)
     },
   }
 }
 
 const newLane = (): Lane => ({ queue: [], inFlight: 0, limit: FIRST_LIMIT })
+
+/**
+ * An endpoint has more attempts at a time the sooner it frees their slots: one that acknowledges late comes back to the limit that
+ * all begin with, one that does not acknowledge has one at a time in the end.
+ */
+function nextLimit(limit: number, isAcknowledged: boolean, heldMs: number): number {
+  if (!isAcknowledged) return Math.max(limit >> 1, 1)
+  if (limit < FIRST_LIMIT || heldMs < PROMPT_MS) return Math.min(limit + 1, MAX_LIMIT)
+  return Math.max(limit >> 1, FIRST_LIMIT)
+}
 
 const GIVE_UP = `update open_dispatches set lease_until = null where id = any($1::uuid[]) and attempt = 1 and workflow_id is null`
 

@@ -19,7 +19,8 @@ export const intoDispatchHistory = (ended: string, state: string, endedAt: strin
     insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
     select id, event_id, message_id, account_id, kind, ${state}, workflow_id, created_at, ${endedAt} from ${ended}`
 
-// Acknowledged: the dispatch is over. Failed: the next attempt is due, unless somebody else has gone on with the row in the meantime.
+// Acknowledged: the dispatch is over. Failed: the next attempt is due, unless another process has gone on with the row in the meantime.
+// An acknowledgement that comes after the end of its dispatch is not kept: the attempt stays `unknown`, as that end has it.
 const END = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
@@ -41,6 +42,7 @@ const END = `
       dispatch_id, number, started_at, finished_at, outcome, status_code, phases, excerpt, excerpt_cut, next_attempt_at)
     select i.id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome, i.status_code, i.phases, i.excerpt, i.excerpt_cut, f.next_at
     from input i left join failed f on f.id = i.id
+    where i.outcome <> 'acked' or exists (select from acknowledged a where a.id = i.id)
     on conflict do nothing
   ),
   kept_dispatches as (${intoDispatchHistory('acknowledged', "'acknowledged'", 'to_timestamp(finished_ms / 1000)')}
@@ -63,7 +65,7 @@ const END = `
 
 /** Nobody waits for the end of an attempt to be written down: so many share a statement. */
 const LINGER_MS = 50
-/** How long the end of an attempt is tried to be written down. Then nobody knows how it ended, and it will be made again. */
+/** How long we keep trying to store an attempt's outcome. After that it is unknown, and the attempt is made again. */
 const TRY_MS = 15_000
 
 /**
@@ -78,17 +80,22 @@ export function endStep(db: Database): (ended: Ended) => Promise<void> {
     },
     { lingerMs: LINGER_MS },
   )
-  return async (ended) => {
+  return (ended) => {
     const row = { json: endedRow(ended) }
-    const untilMs = performance.now() + TRY_MS
-    for (let waitMs = 50; ; waitMs = Math.min(waitMs * 2, 1_000)) {
-      try {
-        await commit(row)
-        return
-      } catch (error) {
-        if (isRowFault(error) || performance.now() + waitMs > untilMs) throw error
-        await sleep(waitMs)
-      }
+    return keepTrying(() => commit(row))
+  }
+}
+
+/** Tries again for a while as long as the database cannot be reached. Throws its last error, and at once what no try will change. */
+export async function keepTrying(work: () => Promise<unknown>): Promise<void> {
+  const untilMs = performance.now() + TRY_MS
+  for (let waitMs = 50; ; waitMs = Math.min(waitMs * 2, 1_000)) {
+    try {
+      await work()
+      return
+    } catch (error) {
+      if (isRowFault(error) || performance.now() + waitMs > untilMs) throw error
+      await sleep(waitMs)
     }
   }
 }

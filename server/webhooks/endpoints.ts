@@ -94,7 +94,8 @@ export async function rotateSecret({ db, sealer }: Parts, accountId: string): Pr
   }
 }
 
-// What waits ends in the commit that deletes the endpoint, locked in the order of its ids as everywhere.
+// What waits ends in the commit that deletes the endpoint, locked in the order of its ids as everywhere. What is being attempted ends
+// with that attempt: acknowledged, or cancelled before the next one.
 const DELETE = `
   with endpoint as (
     delete from webhook_endpoints where account_id = $1 returning account_id
@@ -102,18 +103,23 @@ const DELETE = `
   health as (
     delete from webhook_hours h using endpoint e where h.account_id = e.account_id
   ),
-  waiting as materialized (
-    select d.id from open_dispatches d join endpoint e on e.account_id = d.account_id order by d.id for update of d
+  open as materialized (
+    select d.id, d.workflow_id, d.started_at is not null or coalesce(d.lease_until > clock_timestamp(), false) as is_attempted
+    from open_dispatches d join endpoint e on e.account_id = d.account_id
+    order by d.id for update of d
   ),
   cancelled as (
-    delete from open_dispatches d using waiting w where d.id = w.id returning d.*
+    delete from open_dispatches d using open o where d.id = o.id and not o.is_attempted returning d.*
   ),
   kept as (${intoDispatchHistory('cancelled', "'cancelled'", ENDED_NOW)}
   )
-  select coalesce((select json_agg(distinct workflow_id) from cancelled where workflow_id is not null), '[]') as "workflowIds"
+  select coalesce((select json_agg(distinct workflow_id) from open where workflow_id is not null), '[]') as "workflowIds"
   from endpoint`
 
-/** Deletes the endpoint with its secrets and its figures, and cancels what waits: gives the workflows that have nothing left to do. */
+/**
+ * Deletes the endpoint with its secrets and its figures, and cancels what waits. Returns the ids of the workflows that have nothing
+ * left to attempt; undefined without an endpoint.
+ */
 export async function deleteEndpoint(db: Database, accountId: string): Promise<string[] | undefined> {
   const [row] = await db.$client.unsafe<{ workflowIds: string[] }[]>(DELETE, [accountId])
   return row?.workflowIds

@@ -32,6 +32,8 @@ export interface Unanswered {
 export interface ExchangeLimits {
   /** Until the status line and headers are complete. */
   headMs: number
+  /** From then on, until the end of the body. */
+  bodyMs: number
   /** `performance.now()` at which all has to be over. */
   untilMs: number
 }
@@ -57,7 +59,7 @@ interface Read {
 export function exchange(
   { client, socket }: Connection,
   { path, headers, body }: Request,
-  { headMs, untilMs }: ExchangeLimits,
+  { headMs, bodyMs, untilMs }: ExchangeLimits,
   signal?: AbortSignal,
 ): Promise<Answered | Unanswered> {
   return new Promise((resolve, reject) => {
@@ -65,8 +67,8 @@ export function exchange(
     const octetsBefore = socket.bytesRead
     const read: Read = { statusCode: 0, headDoneMs: 0, interim: 0, octets: 0, kept: [] }
     let isOver = false
-    // One timer in all: it first watches the head and, should the body take long, then the body.
-    let timer = setTimeout(expire, Math.min(headMs, untilMs - startedMs))
+    const late = () => finish('late')
+    let timer = setTimeout(late, Math.min(headMs, untilMs - startedMs))
     if (signal?.aborted) return abandon()
     signal?.addEventListener('abort', abandon)
     client.dispatch(
@@ -78,6 +80,9 @@ export function exchange(
           if (statusCode < 200) return ++read.interim > MAX_INTERIM ? finish('broken') : undefined
           read.statusCode = statusCode
           read.headDoneMs = performance.now()
+          if (isOver) return
+          clearTimeout(timer)
+          timer = setTimeout(late, Math.min(bodyMs, untilMs - read.headDoneMs))
         },
         onResponseData(_controller, chunk) {
           if (keep(read, chunk) > READ_OCTETS) finish('enough')
@@ -90,12 +95,6 @@ export function exchange(
         },
       },
     )
-
-    function expire(): void {
-      const leftMs = untilMs - performance.now()
-      if (read.statusCode === 0 || leftMs <= 0) finish('late')
-      else timer = setTimeout(expire, leftMs)
-    }
 
     function finish(how: Answered['body'], error?: NodeJS.ErrnoException): void {
       if (isOver) return

@@ -2,6 +2,7 @@ import { jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { every } from '../db/every.ts'
 import { showId } from '../db/ids.ts'
+import { ENDED_NOW, intoDispatchHistory } from './end.ts'
 import { groupDispatches, type Waiting } from './groups.ts'
 import type { Group, Workflows } from './workflows.ts'
 
@@ -37,6 +38,7 @@ export interface HandedOver {
 export function keepHandingOver(parts: HandOverParts): { stop(): void } {
   async function round(): Promise<void> {
     await parts.db.$client.unsafe(GIVE_UP_LOST, [], { prepare: true })
+    await parts.db.$client.unsafe(CANCEL_ORPHANS, [], { prepare: true })
     await assign(parts.db, parts.scheduleMs)
     const revived = await revive(parts.db, parts.workflows, parts.overdueMs ?? OVERDUE_MS)
     const started = await startAssigned(parts.db, parts.workflows)
@@ -53,6 +55,19 @@ const GIVE_UP_LOST = `
   )
   insert into attempts (dispatch_id, number, started_at, outcome) select id, 1, created_at, 'unknown' from lost
   on conflict do nothing`
+
+// Their endpoint was deleted during their first attempt, which failed or was left to a workflow.
+const CANCEL_ORPHANS = `
+  with orphan as materialized (
+    select id from open_dispatches d
+    where workflow_id is null and lease_until is null
+      and not exists (select from webhook_endpoints w where w.account_id = d.account_id)
+    order by id for update skip locked
+  ),
+  cancelled as (
+    delete from open_dispatches d using orphan o where d.id = o.id returning d.*
+  )
+  ${intoDispatchHistory('cancelled', "'cancelled'", ENDED_NOW)}`
 
 const TIMES = `
   (extract(epoch from due_at) * 1000)::float8 as "dueMs", (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs"`

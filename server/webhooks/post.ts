@@ -4,6 +4,7 @@ import { createUrlGuard, type Destination } from '../egress/url.ts'
 import { createConnections, type Taken } from './connections.ts'
 import { excerptOf } from './excerpt.ts'
 import { type Answered, exchange, type Request, type Unanswered } from './exchange.ts'
+import { createPlaces } from './places.ts'
 
 export type PostOutcome =
   | 'acked'
@@ -27,8 +28,23 @@ export interface Posted {
   excerptCut?: boolean
 }
 
-/** Never rejects but with the reason of `signal`: nothing is known then of what the receiver did. */
-export type Post = (url: string, headers: Record<string, string>, body: Buffer, signal?: AbortSignal) => Promise<Posted>
+/** On whose behalf a POST is made. */
+export interface Sender {
+  /** Its places at the origin are used. */
+  accountId: string
+  signal?: AbortSignal
+}
+
+/**
+ * Resolves to undefined when the account had no place at the origin in time: nothing was sent, and no attempt was made. Rejects only
+ * with the reason of `signal`: what the receiver did is then unknown.
+ */
+export type Post = (
+  url: string,
+  headers: Record<string, string>,
+  body: Buffer,
+  sender: Sender,
+) => Promise<Posted | undefined>
 
 interface PostOptions {
   /** CIDR. Inside them also http, any port and private addresses. */
@@ -38,25 +54,44 @@ interface PostOptions {
   proxy?: string
   /** PEM, instead of the authorities that Node trusts (its own and NODE_EXTRA_CA_CERTS). */
   ca?: string
-  limits?: typeof POST_LIMITS
+  /** Those that differ from POST_LIMITS. */
+  limits?: Partial<typeof POST_LIMITS>
 }
 
-/** Milliseconds. `connectMs` is for look-up, TCP and TLS together, `headMs` from then on. */
-export const POST_LIMITS = { totalMs: 10_000, connectMs: 3_000, headMs: 5_000 }
+/**
+ * Milliseconds. `placeMs` is the wait for a place at the origin; `totalMs` begins after it. `connectMs` is for look-up, TCP and TLS
+ * together, `headMs` from then on, and `bodyMs` from the end of the head.
+ */
+export const POST_LIMITS = { placeMs: 2_000, totalMs: 10_000, connectMs: 3_000, headMs: 5_000, bodyMs: 1_000 }
+
+/** POSTs in flight to one origin, of all accounts. An account alone has half of them. */
+const PLACES_PER_ORIGIN = 128
 
 /**
- * One POST of a webhook: guard -> a connection that is there, or a new one -> exchange -> what its status line says. `close` is for
- * when none is running any more.
+ * One POST of a webhook: guard -> a place at the origin -> a connection that is there, or a new one -> exchange -> what its status
+ * line says. Call `close` when no POST is running any more.
  */
-export function createPost({ allowSubnets, lookup, proxy, ca, limits = POST_LIMITS }: PostOptions) {
+export function createPost({ allowSubnets, lookup, proxy, ca, limits: others }: PostOptions) {
+  const limits = { ...POST_LIMITS, ...others }
   const urls = createUrlGuard({ allowSubnets })
+  const places = createPlaces({ perOrigin: PLACES_PER_ORIGIN, waitMs: limits.placeMs })
   const connections = createConnections(createDial({ lookup, proxy, ca }))
 
-  const post: Post = async (url, headers, body, signal) => {
+  const post: Post = async (url, headers, body, { accountId, signal }) => {
     signal?.throwIfAborted()
     const destination = urls.destinationOf(url)
     if (destination === undefined) return { outcome: 'blocked', phases: {} }
     const request = { path: destination.path, headers: { ...headers, 'Accept-Encoding': 'identity' }, body }
+    const free = await places.take(destination.origin, accountId, signal)
+    try {
+      signal?.throwIfAborted()
+      return free && (await postTo(destination, request, signal))
+    } finally {
+      free?.()
+    }
+  }
+
+  async function postTo(destination: Destination, request: Request, signal?: AbortSignal): Promise<Posted> {
     const untilMs = performance.now() + limits.totalMs
     const first = await postOnce(destination, request, untilMs, signal)
     if (!first.isStale) return first.posted
@@ -75,7 +110,7 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits = POST_LIMI
       return { isStale: false, posted: { outcome: taken.kind, phases: rounded(taken.phases) } }
     }
     const { connection } = taken
-    const answer = await exchange(connection, request, { headMs: limits.headMs, untilMs }, signal)
+    const answer = await exchange(connection, request, { ...limits, untilMs }, signal)
     const isStale = connection.isUsed && answer.kind === 'broken' && answer.isSilent
     connections.release(connection)
     return { isStale, posted: postedOf(answer, taken.phases) }

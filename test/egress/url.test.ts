@@ -350,6 +350,8 @@ beforeAll(async () => {
   channel('net.client.socket').subscribe(count)
 })
 
+const SENDER = { accountId: 'account' }
+
 afterAll(async () => {
   channel('net.client.socket').unsubscribe(count)
   await receiver.close()
@@ -363,7 +365,11 @@ test('of more than 200 hostile URLs not one opens a socket', async () => {
   const { post, close } = createPost({ allowSubnets: [], lookup: async () => ['127.0.0.1'] })
   dialled = 0
   for (const url of hostile)
-    expect({ url, ...(await post(url, {}, Buffer.from('{}'))) }).toEqual({ url, outcome: 'blocked', phases: {} })
+    expect({ url, ...(await post(url, {}, Buffer.from('{}'), SENDER)) }).toEqual({
+      url,
+      outcome: 'blocked',
+      phases: {},
+    })
   expect([dialled, receiver.connections]).toEqual([0, 0])
   await close()
 })
@@ -376,8 +382,8 @@ test('a name that resolves to any address that is not public opens no socket', a
   for (const address of addresses)
     for (const answer of [[address], ['1.1.1.1', address], [address, '1.1.1.1']]) {
       const { post } = createPost({ allowSubnets: [], lookup: async () => answer })
-      const { outcome } = await post('https://hooks.example.com/', {}, Buffer.from('{}'))
-      expect({ answer, outcome }).toEqual({ answer, outcome: 'blocked' })
+      const posted = await post('https://hooks.example.com/', {}, Buffer.from('{}'), SENDER)
+      expect({ answer, outcome: posted?.outcome }).toEqual({ answer, outcome: 'blocked' })
     }
   expect([dialled, receiver.connections]).toEqual([0, 0])
 })
@@ -385,7 +391,7 @@ test('a name that resolves to any address that is not public opens no socket', a
 test('the same URL opens one socket as soon as its address is allowed', async () => {
   const { post, close } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.1'] })
   dialled = 0
-  const { outcome } = await post(`http://hooks.example.com:${receiver.port}/`, {}, Buffer.from('{}'))
-  expect([outcome, dialled, receiver.connections]).toEqual(['acked', 1, 1])
+  const posted = await post(`http://hooks.example.com:${receiver.port}/`, {}, Buffer.from('{}'), SENDER)
+  expect([posted?.outcome, dialled, receiver.connections]).toEqual(['acked', 1, 1])
   await close()
 })

@@ -158,6 +158,7 @@ function* only200Acknowledges({ stored, postsOf, attemptsOf }: WebhookBook): Ite
     const acked = attemptsOf(row.id).filter(({ outcome }) => outcome === 'acked')
     if (row.state === 'acknowledged' && (said.length === 0 || acked.length === 0))
       yield ['acknowledged, and nobody said 200', { row, posts, acked }]
+    if (row.state === 'cancelled' && acked.length > 0) yield ['cancelled, and acknowledged', { row, acked }]
     // Who heard it and was killed has made the attempt again.
     if (row.state === 'exhausted' && said.includes(posts.at(-1)!))
       yield ['200 in the end, and not acknowledged', { row, posts }]

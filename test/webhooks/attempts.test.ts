@@ -143,6 +143,32 @@ test('a first attempt is not made by a process whose lease is nearly over, or go
   expect(receiver.requests).toEqual([])
 })
 
+test('a first attempt goes to the endpoint that the account has when it begins, however short after the commit', async () => {
+  const other = await startReceiver()
+  const changed = await one({ lease: 30 })
+  await putEndpoint({ db: database.db, sealer }, accountId, other.url)
+  await (await deliveries.deliverFirst(changed, 0))!.ended
+  expect([receiver.requests.length, other.requests.length]).toEqual([0, 1])
+  const deleted = await one({ lease: 30 })
+  await deleteEndpoint(database.db, accountId)
+  expect(await deliveries.deliverFirst(deleted, 0)).toBeUndefined()
+  expect(await stateOf(database, deleted)).toBe('cancelled')
+  expect([receiver.requests.length, other.requests.length]).toEqual([0, 1])
+  await other.close()
+})
+
+test('an attempt that found no place at the origin is not made: it is due as before, and its number is not used', async () => {
+  const full = createDeliveries({ db: database.db, clock, sealer, post: async () => undefined })
+  const event = await one({ attempt: 2, due: -1 })
+  expect(await full.deliverOnce({ dispatchId: event.id, number: 2 })).toEqual({ state: 'no_place' })
+  expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 2, started_at: null, waits: false }])
+  expect(await deliver(event, 2)).toMatchObject({ state: 'acknowledged' })
+  expect(await attemptsOf(database, event)).toMatchObject([{ number: 2, outcome: 'acked' }])
+  const first = await one({ lease: 30 })
+  expect(await full.deliverFirst(first)).toBeUndefined()
+  expect(await attemptsOf(database, first)).toEqual([])
+})
+
 test('each attempt goes to the endpoint of its moment, and is signed with the secret of its moment', async () => {
   const other = await startReceiver()
   const event = await one({ lease: 30 })
@@ -167,6 +193,53 @@ test('when the endpoint is deleted, what waits is cancelled', async () => {
   expect(await deliveries.deliverFirst(late)).toBeUndefined()
   expect(await stateOf(database, late)).toBe('cancelled')
   expect(receiver.requests).toEqual([])
+})
+
+test.each([
+  ['process that stored the event', { lease: 30 }, 1],
+  ['workflow', { attempt: 2, due: -1, workflowId: 'webhook-x-2' }, 2],
+])(
+  'an attempt that a %s makes while its endpoint is deleted decides how the dispatch ends',
+  async (_, state, number) => {
+    for (const status of [200, 503]) {
+      await putEndpoint({ db: database.db, sealer }, accountId, receiver.url)
+      const event = await one(state)
+      const held = Promise.withResolvers<object>()
+      receiver.requests.length = 0
+      receiver.script = () => held.promise
+      const made = number === 1 ? deliveries.deliverFirst(event, 60_000) : deliver(event, number)
+      await expect.poll(() => receiver.requests.length).toBe(1)
+      expect(await deleteEndpoint(database.db, accountId)).toEqual(number === 1 ? [] : ['webhook-x-2'])
+      held.resolve({ status })
+      const ended = await made
+      if (ended && 'ended' in ended) await ended.ended
+      expect(await stateOf(database, event)).toBe(status === 200 ? 'acknowledged' : 'waiting')
+      expect(await attemptsOf(database, event)).toMatchObject([{ number, status_code: status }])
+    }
+  },
+)
+
+test('a dispatch that was cancelled never shows an acknowledged attempt', async () => {
+  const event = await one({ lease: 30 })
+  const held = Promise.withResolvers<object>()
+  receiver.script = () => held.promise
+  const made = deliveries.deliverFirst(event, 60_000)
+  await expect.poll(() => receiver.requests.length).toBe(1)
+  // The process stood still past its lease; a workflow took over, and was cancelled.
+  await database.db.$client`update open_dispatches set lease_until = null, started_at = now() where id = ${event.id}`
+  await finishDispatches(database.db, [event.id], 'cancelled')
+  held.resolve({})
+  await (await made)!.ended
+  expect(await stateOf(database, event)).toBe('cancelled')
+  expect(await attemptsOf(database, event)).toMatchObject([{ number: 1, outcome: 'unknown' }])
+})
+
+test('an attempt that does not begin because the endpoint is gone is not called unknown', async () => {
+  await deleteEndpoint(database.db, accountId)
+  const event = await one({ attempt: 2, due: -1, workflowId: 'webhook-x-2' })
+  expect(await deliver(event, 2)).toEqual({ state: 'ended' })
+  expect(await stateOf(database, event)).toBe('cancelled')
+  expect(await attemptsOf(database, event)).toEqual([])
 })
 
 test('200 acknowledges also when a workflow has taken the dispatch over in the meantime', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { afterEach, expect, test } from 'vitest'
-import { posting, receiving, undo } from './posting.ts'
+import { BODY, posting, postingFor, receiving, undo } from './posting.ts'
 
 afterEach(undo)
 
@@ -15,7 +15,7 @@ test('64 KiB of an answer are read on a connection that stays, more ends it', as
   expect(receiver.connections).toBe(3)
 })
 
-test('at most 64 connections lead to one origin, and the POSTs beyond wait for one of them', async () => {
+test('one account has at most 64 connections to an origin, and its POSTs beyond wait for one of them', async () => {
   const receiver = await receiving()
   const post = posting()
   receiver.script = { delayMs: 50 }
@@ -24,15 +24,32 @@ test('at most 64 connections lead to one origin, and the POSTs beyond wait for o
   expect([receiver.requests.length, receiver.connections]).toEqual([200, 64])
 })
 
-test('whoever gets no connection in time has failed to connect, and the connection goes on to others', async () => {
+test('accounts whose POSTs hang at an origin leave places for the others, who do not wait for them', async () => {
   const receiver = await receiving()
-  const post = posting({ limits: { totalMs: 2_000, connectMs: 150, headMs: 1_000 } })
-  receiver.script = { delayMs: 500 }
-  const all = Array.from({ length: 65 }, () => post(receiver.url))
-  expect(await all.at(-1)).toEqual({ outcome: 'connect', phases: {} })
-  expect((await Promise.all(all)).filter(({ outcome }) => outcome === 'acked')).toHaveLength(64)
-  receiver.script = {}
-  expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
+  const post = postingFor({ limits: { placeMs: 10_000 } })
+  const leaving = new AbortController()
+  receiver.script = ({ path }) => (path === '/hang' ? { fault: 'hang' } : {})
+  const hang = (accountId: string) =>
+    post(new URL('/hang', receiver.url).href, {}, BODY, { accountId, signal: leaving.signal }).catch(() => 'left')
+  const hanging = ['one', 'two', 'three', 'four'].flatMap((account) => Array.from({ length: 100 }, () => hang(account)))
+  await expect.poll(() => receiver.requests.length).toBeGreaterThan(64)
+  for (let i = 0; i < 50; i++)
+    expect(await post(receiver.url, {}, BODY, { accountId: 'victim' })).toMatchObject({ outcome: 'acked' })
+  leaving.abort()
+  expect(new Set(await Promise.all(hanging))).toEqual(new Set(['left']))
+})
+
+test('a POST that finds no place at its origin in time was not made, and has not failed', async () => {
+  const receiver = await receiving()
+  const post = postingFor({ limits: { placeMs: 100 } })
+  const held = Promise.withResolvers<object>()
+  receiver.script = () => held.promise
+  const all = Array.from({ length: 65 }, () => post(receiver.url, {}, BODY, { accountId: 'account' }))
+  expect(await all.at(-1)).toBeUndefined()
+  await expect.poll(() => receiver.requests.length).toBe(64)
+  held.resolve({})
+  expect((await Promise.all(all)).filter((posted) => posted?.outcome === 'acked')).toHaveLength(64)
+  expect(await post(receiver.url, {}, BODY, { accountId: 'account' })).toMatchObject({ outcome: 'acked' })
 })
 
 test.each([false, true])('a kept connection that the receiver has closed costs no attempt (TLS: %s)', async (tls) => {

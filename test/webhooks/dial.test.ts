@@ -73,7 +73,7 @@ test('authorities of NODE_EXTRA_CA_CERTS are trusted', async () => {
   const program = `
     import { createPost } from ${JSON.stringify(new URL('../../server/webhooks/post.ts', import.meta.url).href)}
     const { post, close } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => [] })
-    console.log((await post(${JSON.stringify(receiver.url)}, {}, Buffer.from('{}'))).outcome)
+    console.log((await post(${JSON.stringify(receiver.url)}, {}, Buffer.from('{}'), { accountId: 'account' })).outcome)
     await close()`
   const run = async (env: NodeJS.ProcessEnv) => {
     const child = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { env })

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { newId, showId } from '../../server/db/ids.ts'
+import type { DeliveryEvent } from '../../server/events/payload.ts'
 import { type HandedOver, keepHandingOver } from '../../server/webhooks/hand-over.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
-import { attemptsOf, newEvent, openDispatches, storeDispatches } from './rows.ts'
+import { attemptsOf, newEvent, openDispatches, stateOf, storeDispatches, storeEndpoints } from './rows.ts'
 
 // The loop over a real database. What Temporal would be asked is written down here; the loop meets Temporal itself in test/e2e.
 
@@ -39,12 +40,18 @@ function loop(workflows: Partial<Workflows> = {}, overdueMs = 60_000) {
   return { started, reports, stop }
 }
 
+/** Dispatches of accounts that have an endpoint. */
+async function store(events: DeliveryEvent[], state?: Parameters<typeof storeDispatches>[2]): Promise<void> {
+  await storeEndpoints(database, events)
+  await storeDispatches(database, events, state)
+}
+
 const account = () => newId(Date.now())
 const some = (count: number, accountId = account()) => Array.from({ length: count }, () => newEvent(accountId))
 
 test('failures of one endpoint go into groups of 50, each under an id that is committed before its workflow is started', async () => {
   const events = some(120)
-  await storeDispatches(database, events, { attempt: 2, due: 58 })
+  await store(events, { attempt: 2, due: 58 })
   const unknownIds: unknown[] = []
   const { started } = loop({
     async start(group) {
@@ -75,8 +82,8 @@ test('a failure waits a second for company; an attempt that was never made waits
   const accountId = account()
   const late = some(1, accountId)
   const first = some(1, accountId)
-  await storeDispatches(database, first)
-  await storeDispatches(database, late, { attempt: 2, due: 60 })
+  await store(first)
+  await store(late, { attempt: 2, due: 60 })
   const { started } = loop()
   await eventually(() => expect(started.map(({ attempt }) => attempt)).toEqual([1]))
   await eventually(() => expect(started.map(({ attempt }) => attempt)).toEqual([1, 2]))
@@ -84,7 +91,7 @@ test('a failure waits a second for company; an attempt that was never made waits
 
 test('an attempt that another process may be making is left alone until its lease is over; then nobody knows whether it was made', async () => {
   const [event] = some(1)
-  await storeDispatches(database, [event!], { lease: 1.2 })
+  await store([event!], { lease: 1.2 })
   const { started } = loop()
   await sleep(900)
   expect(started).toEqual([])
@@ -93,9 +100,21 @@ test('an attempt that another process may be making is left alone until its leas
   expect(await attemptsOf(database, event!)).toMatchObject([{ number: 1, outcome: 'unknown', finished_at: null }])
 })
 
+test('what is left when its endpoint is gone is cancelled, and no workflow is started for it', async () => {
+  const gone = account()
+  const [failed, neverMade, other] = [...some(2, gone), ...some(1)]
+  await storeDispatches(database, [failed!], { attempt: 2, due: 58 })
+  await storeDispatches(database, [neverMade!])
+  await store([other!])
+  const { started } = loop()
+  await eventually(() => expect(started).toHaveLength(1))
+  expect(started[0]!.dispatchIds).toEqual([other!.id])
+  for (const event of [failed!, neverMade!]) expect(await stateOf(database, event)).toBe('cancelled')
+})
+
 test('while Temporal is away rows wait under the ids they have, and are started with the same ones', async () => {
   const events = some(3)
-  await storeDispatches(database, events)
+  await store(events)
   let isAway = true
   const asked = new Set<string>()
   const { reports, started } = loop({
@@ -114,7 +133,7 @@ test('while Temporal is away rows wait under the ids they have, and are started 
 
 test('a workflow that cannot be started keeps none of the others back', async () => {
   const accounts = Array.from({ length: 15 }, () => some(1))
-  for (const events of accounts) await storeDispatches(database, events)
+  for (const events of accounts) await store(events)
   const poisonous = accounts
     .flat()
     .map(({ id }) => id)
@@ -131,7 +150,7 @@ test('a workflow that cannot be started keeps none of the others back', async ()
 
 test('two loops start a workflow for every dispatch and give none to two', async () => {
   const events = some(300)
-  await storeDispatches(database, events, { attempt: 2, due: 50 })
+  await store(events, { attempt: 2, due: 50 })
   const [one, two] = [loop(), loop()]
   await eventually(async () => {
     const rows = await openDispatches(database, events)
@@ -145,8 +164,8 @@ test('two loops start a workflow for every dispatch and give none to two', async
 
 test('an overdue attempt whose workflow is gone gets another workflow; one whose workflow runs is left alone', async () => {
   const [gone, running] = [some(2), some(1)]
-  await storeDispatches(database, gone, { attempt: 3, due: -2, workflowId: 'webhook-gone-2', handedOver: true })
-  await storeDispatches(database, running, { attempt: 3, due: -2, workflowId: 'webhook-runs-2', handedOver: true })
+  await store(gone, { attempt: 3, due: -2, workflowId: 'webhook-gone-2', handedOver: true })
+  await store(running, { attempt: 3, due: -2, workflowId: 'webhook-runs-2', handedOver: true })
   const looked: string[][] = []
   const { started } = loop(
     {
@@ -167,8 +186,8 @@ test('an overdue attempt whose workflow is gone gets another workflow; one whose
 test('a replay whose caller was killed before its workflow was started is started after ten seconds', async () => {
   const [young, old] = [some(1), some(1)]
   const id = (event: { id: string }) => `replay-${showId('dsp', event.id)}`
-  await storeDispatches(database, young, { kind: 'replay', workflowId: id(young[0]!), age: 1 })
-  await storeDispatches(database, old, { kind: 'replay', workflowId: id(old[0]!), age: 11 })
+  await store(young, { kind: 'replay', workflowId: id(young[0]!), age: 1 })
+  await store(old, { kind: 'replay', workflowId: id(old[0]!), age: 11 })
   const { started } = loop()
   await eventually(() => expect(started).toHaveLength(1))
   await sleep(700)

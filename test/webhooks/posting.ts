@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Server } from 'node:net'
-import { createPost } from '../../server/webhooks/post.ts'
+import { createPost, type Post } from '../../server/webhooks/post.ts'
 import { RECEIVER_AUTHORITY } from '../harness/certificates.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 
@@ -20,12 +20,19 @@ export async function receiving(options?: Parameters<typeof startReceiver>[0]): 
 
 type Options = Partial<Parameters<typeof createPost>[0]>
 
-/** Names lead to 127.0.0.1, and that is the only address allowed. */
+/** POSTs of one account that always find a place. */
 export function posting(options: Options = {}) {
+  const post = postingFor(options)
+  return async (url: string, signal?: AbortSignal, headers = {}) =>
+    (await post(url, headers, BODY, { accountId: 'account', signal }))!
+}
+
+/** Names lead to 127.0.0.1, and that is the only address allowed. */
+export function postingFor(options: Options = {}): Post {
   const lookup = async () => ['127.0.0.1']
-  const made = createPost({ allowSubnets: ['127.0.0.1/32'], lookup, ca: RECEIVER_AUTHORITY, ...options })
-  ends.push(made.close)
-  return (url: string, signal?: AbortSignal, headers = {}) => made.post(url, headers, BODY, signal)
+  const { post, close } = createPost({ allowSubnets: ['127.0.0.1/32'], lookup, ca: RECEIVER_AUTHORITY, ...options })
+  ends.push(close)
+  return post
 }
 
 export async function listening(server: Server, port = 0, host = '127.0.0.1'): Promise<void> {

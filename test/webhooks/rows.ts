@@ -65,6 +65,17 @@ export async function storeDispatches(database: TestDatabase, events: DeliveryEv
     from input`
 }
 
+/** An endpoint for each of the accounts of these events. */
+export async function storeEndpoints(database: TestDatabase, events: DeliveryEvent[]): Promise<void> {
+  const accountIds = `{${events.map(({ accountId }) => accountId)}}`
+  const sql = database.db.$client
+  await sql`
+    insert into accounts (id, name) select distinct id, 'Test' from unnest(${accountIds}::uuid[]) as id on conflict do nothing`
+  await sql`
+    insert into webhook_endpoints (account_id, url, secret)
+    select distinct id, 'https://hooks.example.com/', ''::bytea from unnest(${accountIds}::uuid[]) as id on conflict do nothing`
+}
+
 export async function openDispatches(database: TestDatabase, events: DeliveryEvent[]) {
   const rows = await database.db.$client`
     select id, attempt, lease_until, workflow_id, handed_over_at, started_at, due_at > now() as waits

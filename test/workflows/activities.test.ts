@@ -68,6 +68,15 @@ test('an endpoint that hangs has a tenth of the slots and no more; what finds no
   }
 })
 
+test('a dispatch that found no place at the origin, or is not due, comes back as busy', async () => {
+  const states = ['no_place', 'not_due', 'ended'] as const
+  let made = 0
+  const activities = activitiesOf(async () => ({ state: states[made++]! }))
+  const three = group(3)
+  const expected = { acknowledged: 0, over: 1, failed: [], busy: three.dispatchIds.slice(0, 2) }
+  expect(await run(activities, three)).toMatchObject(expected)
+})
+
 test('the answers of those that failed are told, the most frequent first', async () => {
   let made = 0
   const activities = activitiesOf(async () => {
