@@ -25,7 +25,7 @@ const PROCESSES = [
 const ELSEWHERE = ['test/real/**', 'test/faults/**']
 
 /** For a busy machine: what is waited for comes, however long it takes. */
-const patience = { testTimeout: 60_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
+const patience = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
 
 export default defineConfig({
   test: {

@@ -4,7 +4,7 @@ import { chown, mkdir, open, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keeping, stopKept } from './keeper.ts'
-import { freePort, listens } from './ports.ts'
+import { freePort, isPostgres, listens } from './ports.ts'
 import { postgresBinaries } from './postgres-binaries.ts'
 import { prepareCluster, USER } from './postgres-cluster.ts'
 import { postgresUser } from './postgres-user.ts'
@@ -20,6 +20,7 @@ export interface Postgres {
 }
 
 const OTHER_STOPS_WITHIN_MS = 1500
+/** On a busy machine. */
 const STOPS_WITHIN_MS = 20_000
 
 /**
@@ -47,6 +48,7 @@ export async function startPostgres(options: { dataDir: string; temporary?: bool
     await log.close()
     return keeper
   }
+  const giveUpAt = Date.now() + STOPS_WITHIN_MS
   for (let tries = 3; ; tries--) {
     const port = await freePort()
     const keeper = await launch(port)
@@ -59,6 +61,11 @@ export async function startPostgres(options: { dataDir: string; temporary?: bool
     const log = await readFile(join(dataDir, 'postgres.log'), 'utf8')
     // Somebody else took the port between our asking and the server's binding.
     if (tries > 1 && log.includes('Address already in use')) continue
+    // The children of a server that was killed end a moment after it.
+    if (Date.now() < giveUpAt && log.includes('shared memory block')) {
+      await sleep(200)
+      continue
+    }
     throw new Problem(`PostgreSQL did not start. Its last words, in ${dataDir}/postgres.log:\n${log.slice(-2000)}`)
   }
 }
@@ -68,13 +75,17 @@ function settings(port: number): string[] {
   return Object.entries(set).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-/** The keeper of a run that was killed may be about to stop its server; a server that does not stop is in use. */
+/**
+ * The keeper of a run that was killed may be about to stop its server; a server that still answers is in use. The children of a server
+ * that was killed hold its port until they notice, and answer nothing.
+ */
 async function otherServerEnds(cluster: string): Promise<void> {
-  for (const deadline = Date.now() + OTHER_STOPS_WITHIN_MS; ; await sleep(50)) {
+  for (const startedAt = Date.now(); ; await sleep(50)) {
     const { pid, port, status } = await pidFile(cluster)
     // After a crash of the machine the number may be another process's by now.
     if (!pid || !isAlive(pid) || !(await listens(port!))) return
-    if (status === 'stopping' || Date.now() < deadline) continue
+    const withinMs = (await isPostgres(port!)) ? OTHER_STOPS_WITHIN_MS : STOPS_WITHIN_MS
+    if (status === 'stopping' || Date.now() < startedAt + withinMs) continue
     throw new Problem(
       `${cluster} is in use: its PostgreSQL is process ${pid}, on port ${port}.\n` +
         'If another `npm start` runs, stop it with Ctrl-C there, or give this one a folder of its own: DATA_DIR=.verdict/second',

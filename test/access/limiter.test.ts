@@ -139,4 +139,4 @@ test('what cannot be counted is refused as transient_failure within 5 s, and not
   await lock`rollback`
   lock.release()
   await expect.poll(async () => (await count(account, 5)).admitted).toBe(true)
-}, 15_000)
+})

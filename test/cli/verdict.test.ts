@@ -42,9 +42,7 @@ async function verdict(args: string[], env: Record<string, string> = {}) {
   return { code, stdout, stderr, json: args.includes('--json') && stdout ? JSON.parse(stdout) : undefined }
 }
 
-test('from nothing to a key that calls and a domain that sends, and to the end of the key', {
-  timeout: 60_000,
-}, async () => {
+test('from nothing to a key that calls and a domain that sends, and to the end of the key', async () => {
   const account = await verdict(['accounts', 'create', 'Web shop', '--json'])
   expect(account).toMatchObject({ code: 0, stderr: '', json: { name: 'Web shop' } })
   const { key, key_id } = (await verdict(['keys', 'create', 'shop', '--json'])).json
@@ -66,7 +64,7 @@ test('from nothing to a key that calls and a domain that sends, and to the end o
   clock.stop()
 })
 
-test('the rotation of the encryption key is killed in the middle, and gone on with', { timeout: 60_000 }, async () => {
+test('the rotation of the encryption key is killed in the middle, and gone on with', async () => {
   const fresh = randomBytes(32)
   const ENCRYPTION_KEYS = `k2:${fresh.toString('base64')},k1:${secret.toString('base64')}`
   await verdict(['accounts', 'create', 'Sealed'])
@@ -128,9 +126,9 @@ test('an account is given a tier of the table, and a tier that there is not is t
   expect(await set('free', { DEFAULT_TIER: 'gold' })).toMatchObject({
     stderr: expect.stringContaining('DEFAULT_TIER must be one of free, pro, scale, unlimited'),
   })
-}, 30_000)
+})
 
-test('the doctor asks Temporal for the namespace', { timeout: 60_000 }, async () => {
+test('the doctor asks Temporal for the namespace', async () => {
   const { address, stop } = await startTemporal()
   const well = await verdict(['doctor'], { TEMPORAL_ADDRESS: address })
   const ill = await verdict(['doctor'], { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: 'nowhere' })

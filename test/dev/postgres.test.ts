@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startPostgres } from '../../dev/postgres.ts'
@@ -70,14 +71,31 @@ test('a server that was killed with its keeper is recovered', async () => {
 
 test('a process that has the number of a dead server is not taken for it', async () => {
   const server = await startPostgres({ dataDir })
-  const pidFile = join(dataDir, 'postgres', 'postmaster.pid')
-  const lines = (await readFile(pidFile, 'utf8')).split('\n')
   process.kill(await serverPid(), 'SIGKILL')
   await server.gone
-  await writeFile(pidFile, ['1', ...lines.slice(1)].join('\n'))
+  await giveNumber('1')
   const next = await startPostgres({ dataDir })
   await next.stop()
 })
+
+test.each(['its own', "another process's"])(
+  'a start waits for the children of a server that was killed, when its number is %s',
+  async (whose) => {
+    const server = await startPostgres({ dataDir })
+    const [child] = await query(server.url, `select pid from pg_stat_activity where backend_type = 'checkpointer'`)
+    process.kill(child!.pid, 'SIGSTOP')
+    process.kill(await serverPid(), 'SIGKILL')
+    await server.gone
+    if (whose !== 'its own') await giveNumber('1')
+    const starting = startPostgres({ dataDir })
+    // Longer than a start waits for a server that answers.
+    await sleep(2_500)
+    process.kill(child!.pid, 'SIGCONT')
+    const next = await starting
+    expect(await query(next.url, 'select 1 as one')).toEqual([{ one: 1 }])
+    await next.stop()
+  },
+)
 
 test('the death of the server is told', async () => {
   const server = await startPostgres({ dataDir, temporary: true })
@@ -128,6 +146,13 @@ async function query(url: string, text: string) {
   } finally {
     await sql.end()
   }
+}
+
+/** Writes the number of another process into the file that a killed server left. */
+async function giveNumber(pid: string): Promise<void> {
+  const pidFile = join(dataDir, 'postgres', 'postmaster.pid')
+  const lines = (await readFile(pidFile, 'utf8')).split('\n')
+  await writeFile(pidFile, [pid, ...lines.slice(1)].join('\n'))
 }
 
 async function serverPid(): Promise<number> {

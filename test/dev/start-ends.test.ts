@@ -24,7 +24,7 @@ test('a send that was accepted is answered although SIGTERM comes in the middle'
   await npm.nothingIsLeft()
 })
 
-test('when npm start is killed, nothing that it has started lives on', { timeout: 60_000 }, async () => {
+test('when npm start is killed, nothing that it has started lives on', async () => {
   const { program } = await npm.serving()
   await program.kill('SIGKILL')
   // A worker that is just then about to begin asks Temporal, which is gone, for 20 s.

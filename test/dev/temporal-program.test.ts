@@ -76,7 +76,7 @@ test('without a way to the internet it is built with Go, which is told, once', a
   expect(await readdir(cache)).toEqual([NAME])
 })
 
-test('a way to the internet on which nothing comes is given up within seconds', { timeout: 30_000 }, async () => {
+test('a way to the internet on which nothing comes is given up within seconds', async () => {
   await using silent = await listening(createServer(() => {}))
   const bringing = await bring({ go: build('echo') }, { HTTPS_PROXY: silent.url })
   expect(await outcome(bringing)).toMatchObject({ exit: 0, path: join(cache, NAME) })

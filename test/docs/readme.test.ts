@@ -41,7 +41,7 @@ beforeAll(async () => {
   const status = await shell.ended
   expect(status, shell.stdout() + shell.stderr()).toBe(0)
   answers = shell.stdout().replaceAll(`:${receiverPort}/`, ':8090/').split(MARK)
-}, 180_000)
+}, 300_000)
 
 afterAll(async () => {
   await program?.kill()

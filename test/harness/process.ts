@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const READY_WITHIN_MS = 60_000
+const READY_WITHIN_MS = 90_000
 
 export interface RunningProcess {
   pid: number

@@ -152,4 +152,4 @@ test('a key whose taking had no answer of the database is free at once', async (
   const watch = stopwatch()
   expect((await batchKeys.once(key, () => run(1))).replayed).toBe(false)
   expect(watch.ms()).toBeLessThan(1_000)
-}, 5_000)
+})

@@ -148,7 +148,7 @@ export async function waitsFor({ handle }: Delivery, attempt: number): Promise<v
 }
 
 /** Waits until something holds. */
-export async function until(holds: () => boolean | Promise<boolean>, withinMs = 30_000): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>, withinMs = 90_000): Promise<void> {
   const giveUpAt = Date.now() + withinMs
   while (!(await holds())) {
     if (Date.now() > giveUpAt) throw new Error('it never came about')
