@@ -31,7 +31,13 @@ const GIVE_UP_MS = 60_000
 
 const samples: Sample[] = []
 let phase: string | null = null
-const mail = await startExchanger()
+/** Answers at once, but for recipients named `slow...` after 4 s and for those named `hangs...` never. */
+const mail = await startExchanger({
+  rcpt(line) {
+    if (line.includes('<hangs')) return 'stall'
+    return line.includes('<slow') ? { after: 4_000, act: '250 2.1.5 ok' } : undefined
+  },
+})
 const receiver = await startReceiver()
 /** By message. */
 const arrivedAt = new Map<string, { atMs: Promise<number>; arrived(): void }>()

@@ -8,7 +8,8 @@ import { startWorld, type WorldOptions } from '../world.ts'
 import type { FromVictim, Sample, ToVictim } from './victim-process.ts'
 
 const PROGRAM = fileURLToPath(new URL('victim-process.ts', import.meta.url))
-const VICTIM_MAIL = 'victim.example'
+/** Its server takes whatever an attacker sends there too, as slowly as `victim-process.ts` says. */
+export const VICTIM_MAIL = 'victim.example'
 
 /** What the victim saw in one phase. */
 export interface Seen {
