@@ -18,7 +18,7 @@ const isPublic = (address: string) => !/^(10\.|127\.|fd|::1$)/.test(address)
 interface Options {
   routes?: [string, Route][]
   random?: () => number
-  policy?: Policy
+  policy?: Policy | 'not_asked'
 }
 
 async function world(zone: DnsServerForTests['zone'], { routes = [], random = Math.random, policy }: Options = {}) {
@@ -146,6 +146,12 @@ test.concurrent('under an enforced MTA-STS policy only the exchangers it permits
     tlsDemandedBy: 'MTA-STS',
   })
   expect(asked).toEqual([D])
+})
+
+test.concurrent('without a place to ask for the policy it is not known where mail may go: our fault, nothing is sent', async () => {
+  const zone = { ...records, 'MX example.test': [mx(D, 1, 'mx1.test')] }
+  const { lookUp } = await world(zone, { policy: 'not_asked' })
+  expect(await lookUp(D)).toMatchObject({ kind: 'our_fault', cause: expect.stringContaining('too many') })
 })
 
 test.concurrent('an exchanger that the policy permits is found behind many that it does not', async () => {

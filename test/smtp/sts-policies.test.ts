@@ -85,6 +85,24 @@ test('many who ask at once fetch once', async () => {
   expect([host.requests.length, dns.count(RECORD)]).toEqual([1, 1])
 })
 
+test('hosts of policies that hang leave places for others, and what waits in vain is not taken for no policy', async () => {
+  const hung: string[] = []
+  const httpsGet: StsPoliciesOptions['httpsGet'] = async (host, _, signal) => {
+    if (host.includes('good')) return { kind: 'got', text: policy().body }
+    hung.push(host)
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    return { kind: 'failed', cause: 'it hung' }
+  }
+  const resolver = { txt: async () => ({ kind: 'records' as const, records: ['v=STSv1; id=1;'], ttlS: 60 }) }
+  const policyOf = createStsPolicies({ resolver, httpsGet })
+  const untilMs = performance.now() + 300
+  const all = Array.from({ length: 150 }, (_, i) => policyOf(`hangs-${i}.test`, { turn: 'a', untilMs }))
+  expect(await policyOf('good.test', { turn: 'b', untilMs })).toMatchObject({ mode: 'enforce' })
+  expect(await Promise.all(all.slice(80))).toEqual(Array(70).fill('not_asked'))
+  expect(hung).toHaveLength(80)
+  expect(await Promise.all(all.slice(0, 80))).toEqual(Array(80).fill(undefined))
+})
+
 test('another id in the TXT record has the policy fetched anew, the same id has not', async () => {
   const { dns, host, clock, policyOf } = await world()
   await policyOf(D)
