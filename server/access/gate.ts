@@ -10,7 +10,7 @@ import { createLimiter, usedUp } from './limiter.ts'
 import { mayCall, SCOPES_OF, scopeOf } from './scopes.ts'
 
 export interface Call extends Visitor {
-  /** undefined for what is served to every key, such as a path that does not exist. */
+  /** undefined for what is served to every caller, such as a path that does not exist. */
   method: DescMethod | undefined
 }
 
@@ -21,17 +21,18 @@ interface Parts {
 }
 
 /**
- * The gate before every call: who calls, whether the key may, and how often. Throws `invalid_api_key`, `insufficient_scope` and
+ * The gate before every call: who calls, whether the key may, and how often. Undefined for a caller without a key, where none is needed. Throws `invalid_api_key`, `insufficient_scope` and
  * `rate_limit_exceeded`, and `transient_failure` when the database cannot be asked about a key or count its request. No query
  * stands in the way of a key in use but the count.
  */
-export function createGate({ db, clock, limits }: Parts): (call: Call) => Promise<Caller> {
+export function createGate({ db, clock, limits }: Parts): (call: Call) => Promise<Caller | undefined> {
   const identify = createIdentify({ db, clock })
   const count = createLimiter(db)
   const noteUse = lastUses(db)
 
   return async (call) => {
     const key = await identify(call)
+    if (!key) return undefined
     const { requestsPerMinute } = tierOf(limits, key.tier)
     const { admitted, secondsLeft, ...rate } = await count(key.caller.accountId, requestsPerMinute)
     call.tellRate(rate)

@@ -32,6 +32,8 @@ export interface Visitor {
   authorization: string | null
   /** An IP address. */
   remoteAddress: string
+  /** The call is served without a key as well. A key that is sent must be valid all the same. */
+  keyOptional?: boolean
   /** Is told what is left of the caller's requests, also when the call is refused for it. */
   tellRate(rate: Rate): void
 }
@@ -39,10 +41,10 @@ export interface Visitor {
 type Parts = { db: Database; clock: DatabaseClock }
 
 /**
- * Finds the valid key of a call. A call without one is counted by its address; past the limit of an address only keys are looked
+ * Finds the valid key of a call; undefined for a call that has none and needs none. A call without a valid key is counted by its address; past the limit of an address only keys are looked
  * at that have been valid before, so that a flood of made-up keys costs no query each and keeps nobody else out.
  */
-export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<KnownKey> {
+export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<KnownKey | undefined> {
   const find = recent({ read: (hash) => readKey(db, hash), ...KEEP })
   const visit = createStrangers()
   const seen = new Set<string>()
@@ -64,7 +66,7 @@ export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise
     }
   }
 
-  return async ({ authorization, remoteAddress, tellRate }) => {
+  return async ({ authorization, remoteAddress, keyOptional, tellRate }) => {
     const hash = hashIn(authorization)
     // One look at a key is shared by all who bring it at the same moment, and counted once.
     if (hash !== undefined && (seen.has(hash) || checking.has(hash))) {
@@ -72,11 +74,13 @@ export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise
       if (found) return found
       seen.delete(hash)
     }
-    const { over, limit, leftMs, forget } = visit(remoteAddress)
+    const { over, limit, remaining, leftMs, forget } = visit(remoteAddress)
+    const isOpen = keyOptional && authorization === null
+    if (over || isOpen) tellRate({ limit, remaining, resetAt: Math.ceil((clock.now() + leftMs) / 1_000) })
     if (over) {
-      tellRate({ limit, remaining: 0, resetAt: Math.ceil((clock.now() + leftMs) / 1_000) })
       throw usedUp(`The ${limit} requests per minute without a valid API key are used up.`, Math.ceil(leftMs / 1_000))
     }
+    if (isOpen) return undefined
     if (hash === undefined) throw noKey(authorization)
     const found = await check(hash).catch((error) => {
       forget()

@@ -8,6 +8,8 @@ const MAX_WINDOWS = 50_000
 
 export interface Stranger {
   limit: number
+  /** Requests that are left after this one. */
+  remaining: number
   /** The requests of the window are used up: this one is not to be looked at. */
   over: boolean
   /** Milliseconds until the window ends. */
@@ -38,6 +40,7 @@ export function createStrangers(now: () => number = () => performance.now()): (r
     const window = windowOf(networkOf(remoteAddress))
     const over = window.used >= PER_MINUTE
     if (!over) window.used++
-    return { limit: PER_MINUTE, over, leftMs: window.endsAt - now(), forget: () => void window.used-- }
+    const remaining = PER_MINUTE - window.used
+    return { limit: PER_MINUTE, remaining, over, leftMs: window.endsAt - now(), forget: () => void window.used-- }
   }
 }

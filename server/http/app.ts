@@ -21,13 +21,15 @@ import { sitePaths } from './site.ts'
 
 /** Who calls; throws an error made by `fail` when the call may not be made. Runs before a byte of the body is read. */
 export type Gate = (call: {
-  /** undefined for what is served to every key. */
+  /** undefined for what is served to every caller. */
   method: DescMethod | undefined
   authorization: string | null
+  /** Without a key the call counts for the caller's address, and there is no caller to return. */
+  keyOptional: boolean
   remoteAddress: string
   /** Is told what is left of the caller's requests, for the headers of the answer. */
   tellRate(rate: Rate): void
-}) => Promise<Caller>
+}) => Promise<Caller | undefined>
 
 /** Bounds what needs no key by the address of its caller. Both throw an error made by `fail`. */
 export interface OpenCalls {
@@ -90,17 +92,18 @@ export async function createApp(parts: AppParts): Promise<App> {
   const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs, bodyPace: pace } = limits
   const body: BodyLimits = { maxBytes, timeoutMs, pace, budget, draining: draining.signal }
   const inFlight = new Set<Call>()
-  const admit = admission(parts.gate, draining.signal)
+  const visit = counting(parts.gate, true)
+  const admit = undrained(draining.signal, counting(parts.gate, false))
   const common = { interceptors: [errors, text], limits: body }
   const readiness = shareReadiness({ check: parts.checks, draining: draining.signal })
   const paths = [
     ...restPaths({ ...common, services: parts.services, admit }),
-    ...(await sitePaths({ readiness, about: parts.about, admit })),
+    ...(await sitePaths({ readiness, about: parts.about, visit })),
     ...rpcPaths({ ...common, services: parts.services, admit }),
     ...openPaths(parts, readiness, draining.signal),
   ]
   return {
-    handle: await createRouter(paths, parts.trustProxy ?? [], {
+    handle: await createRouter(paths, visit, parts.trustProxy ?? [], {
       log: parts.log,
       inFlight,
       ended: createRequestLog(parts.log),
@@ -112,16 +115,23 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
 }
 
-/** The gate, and before it the drain: what comes after it began is not started, and told so while that is still certain. */
-function admission(gate: Gate, draining: AbortSignal): Admit {
+/** The gate, which counts every request and tells its caller what is left. */
+function counting(gate: Gate, keyOptional: boolean): Admit {
+  return async (call) => {
+    const { method, remoteAddress } = call
+    const authorization = call.raw.headers.authorization ?? null
+    const tellRate = (rate: Rate) => Object.assign(call.headers, rateHeaders(rate))
+    call.values.set(callerKey, await gate({ method, authorization, remoteAddress, keyOptional, tellRate }))
+  }
+}
+
+/** What comes after the drain began is not started, and told so while that is still certain. */
+function undrained(draining: AbortSignal, admit: Admit): Admit {
   return async (call) => {
     if (draining.aborted) {
       throw fail('transient_failure', 'This server is shutting down. Nothing was sent; it is safe to retry.')
     }
-    const { method, remoteAddress } = call
-    const authorization = call.raw.headers.authorization ?? null
-    const tellRate = (rate: Rate) => Object.assign(call.headers, rateHeaders(rate))
-    call.values.set(callerKey, await gate({ method, authorization, remoteAddress, tellRate }))
+    await admit(call)
   }
 }
 

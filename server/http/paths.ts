@@ -35,7 +35,7 @@ export function otherMethods(verbs: Path['verbs']): Handler {
       return answerError(fail('method_not_allowed', `This path takes ${allow}.`), call, { allow })
     }
     const response = call.response as ServerResponse
-    response.writeHead(204, { allow, 'x-request-id': call.id }).end()
+    response.writeHead(204, { allow, ...call.headers }).end()
   }
 }
 

@@ -28,18 +28,27 @@ const STREAM_ANSWER_BYTES = 2 ** 19
  */
 export function reflectionServices(services: DescService[], count: (values: ContextValues) => void): ServiceImplSpec[] {
   const answersOf = answers([...services, V1, V1Alpha])
+  const turn = takingTurns()
   async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>, { values }: HandlerContext) {
     const answer = answersOf()
     for await (const originalRequest of within(STREAM_MS, requests)) {
       count(values)
-      // Hundreds of questions may have arrived together: other work has its turn between two answers.
-      await setImmediate()
+      await turn()
       const messageResponse = answer(originalRequest.messageRequest)
       yield { validHost: originalRequest.host, originalRequest, messageResponse }
     }
   }
   // The versions differ in nothing but their names, which are part of the types.
   return [V1, V1Alpha].map((version) => createServiceImplSpec<typeof V1>(version, { serverReflectionInfo }))
+}
+
+/** One answer of all streams in each turn of the event loop: thousands of questions may have arrived together. */
+function takingTurns(): () => Promise<void> {
+  let last = Promise.resolve()
+  return () => {
+    last = last.then(() => setImmediate())
+    return last
+  }
 }
 
 /** The requests that come within a time, after which the stream counts as ended. */

@@ -2,7 +2,7 @@ import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { type ErrorReason, fail } from '../errors.ts'
 import { answerError } from './answer.ts'
 import { Call, type CallRecords, type RawRequest, type RawResponse } from './call.ts'
-import { allowedOf, type Endpoint, notFound, otherMethods, type Path } from './paths.ts'
+import { type Admit, allowedOf, type Endpoint, notFound, otherMethods, type Path } from './paths.ts'
 
 const ROUTER_FAULTS: Record<string, [ErrorReason, string]> = {
   FST_ERR_BAD_URL: ['invalid_payload', 'The path is not valid percent-encoded UTF-8.'],
@@ -12,9 +12,9 @@ const ROUTER_FAULTS: Record<string, [ErrorReason, string]> = {
 /**
  * Fastify as router: each request becomes a call and goes to the endpoint of its path and method, a failure to the documented body.
  * Every other method of a path has a route too, so that a literal path wins over a parameter for all of them: GET /emails/send is
- * no GET /emails/{id}.
+ * no GET /emails/{id}. `visit` counts what leads to no endpoint.
  */
-export async function createRouter(paths: Path[], trustProxy: string[], records: CallRecords) {
+export async function createRouter(paths: Path[], visit: Admit, trustProxy: string[], records: CallRecords) {
   const begin = (request: FastifyRequest, reply: FastifyReply) => {
     reply.hijack()
     return new Call(request.raw, reply.raw, request.ip ?? '', records)
@@ -24,7 +24,8 @@ export async function createRouter(paths: Path[], trustProxy: string[], records:
     routerOptions: { querystringParser: () => ({}), maxParamLength: 500 },
     frameworkErrors(error, request, reply) {
       const fault = ROUTER_FAULTS[error.code]
-      answerError(fault ? fail(...fault) : error, begin(request, reply))
+      const handler = async () => Promise.reject(fault ? fail(...fault) : error)
+      run({ admit: visit, handler }, begin(request, reply), {})
     },
   })
   // Handlers read bodies themselves, under limits that hold for every protocol.
@@ -46,10 +47,10 @@ export async function createRouter(paths: Path[], trustProxy: string[], records:
     const others = fastify.supportedMethods.filter(
       (method) => method === 'OPTIONS' || !allowedOf(verbs).includes(method),
     )
-    const handler = answers({ handler: otherMethods(verbs) }, path)
+    const handler = answers({ admit: visit, handler: otherMethods(verbs) }, path)
     fastify.route({ method: others, url, handler, exposeHeadRoute: false })
   }
-  fastify.setNotFoundHandler(answers({ handler: notFound(paths) }))
+  fastify.setNotFoundHandler(answers({ admit: visit, handler: notFound(paths) }))
   await fastify.ready()
   return (request: RawRequest, response: RawResponse) => fastify.routing(request as never, response as never)
 }

@@ -8,19 +8,16 @@ export interface SiteParts {
   readiness: SharedReadiness
   /** Shown by `/healthz`. */
   about: { version: string; region: string }
-  admit: Admit
+  /** Counts a caller, with a key or without. */
+  visit: Admit
 }
 
 /** What is served beside the contract, without a key. */
-export async function sitePaths({ readiness, about, admit }: SiteParts): Promise<Path[]> {
+export async function sitePaths({ readiness, about, visit }: SiteParts): Promise<Path[]> {
   const document = await readFile(OPENAPI_FILE)
   const health = JSON.stringify({ status: 'ok', ...about })
-  // Open, but a wrong key is worth telling.
-  const admitKey: Admit = async (call) => {
-    if (call.raw.headers.authorization !== undefined) await admit(call)
-  }
   return [
-    get(OPENAPI_PATH, async (call) => answer(call, 200, JSON_TYPE, document), admitKey),
+    get(OPENAPI_PATH, async (call) => answer(call, 200, JSON_TYPE, document), visit),
     get('/healthz', async (call) => answer(call, 200, JSON_TYPE, health)),
     get('/readyz', async (call) => {
       const state = await readiness.read()

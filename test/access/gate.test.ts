@@ -203,6 +203,30 @@ test('every request with a valid key counts, those refused for their scope too',
   expect(rates.at(-1)).toMatchObject({ limit: 60, remaining: 0 })
 })
 
+test('where no key is needed a caller without one counts by address, and a key that is sent counts and must be valid', async () => {
+  const own = await createAccount(db, clock, 'Visitor')
+  const { key } = await newKey({ accountId: own.id })
+  const gate = createGate({ db, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
+  const rates: Rate[] = []
+  const visit = (key: string | null) =>
+    gate({ ...call(key, undefined), keyOptional: true, tellRate: (rate) => void rates.push(rate) })
+  expect(await visit(null)).toBeUndefined()
+  expect(await visit(key)).toMatchObject({ accountId: own.id })
+  expect(await visit(null)).toBeUndefined()
+  expect(rates.map(({ limit, remaining }) => `${remaining} of ${limit}`)).toEqual([
+    '599 of 600',
+    '59 of 60',
+    '598 of 600',
+  ])
+  expect(rates[0]!.resetAt).toBeGreaterThan(clock.now() / 1_000)
+  expect(await refusal(visit(makeKey('live')))).toContain('invalid_api_key')
+  await Promise.all(Array.from({ length: 597 }, () => visit(null)))
+  expect(await refusal(visit(null))).toContain(
+    'rate_limit_exceeded: The 600 requests per minute without a valid API key',
+  )
+  expect(await visit(key)).toMatchObject({ accountId: own.id })
+})
+
 test('the tier of an account decides, and one that the table does not know is as none', async () => {
   const limitOf = async (tier: string | null) => {
     const own = await createAccount(db, clock, 'Tier')
@@ -256,7 +280,7 @@ test('a thousand requests at once with a key that is new to the process are no f
   const { key } = await newKey()
   const gate = gateOf({ db, clock })
   const callers = await Promise.all(Array.from({ length: 1_000 }, () => gate(call(key))))
-  expect(callers.every((caller) => caller.accountId === accountId)).toBe(true)
+  expect(callers.every((caller) => caller?.accountId === accountId)).toBe(true)
 })
 
 test.concurrent('a revocation bites within 5 s under steady use', async ({ expect }) => {

@@ -49,7 +49,7 @@ test('from nothing to a key that calls and a domain that sends, and to the end o
   const clock = await databaseClock(database.db)
   const call = { method: undefined, authorization: `Bearer ${key}`, remoteAddress: '192.0.2.1', tellRate() {} }
   const gate = () => createGate({ db: database.db, clock, limits: DEFAULT_LIMITS })
-  const { accountId } = await gate()(call)
+  const { accountId } = (await gate()(call))!
   expect(showId('acc', accountId)).toBe(account.json.account_id)
 
   await verdict(['domains', 'add', 'shop.example', '--verified'])

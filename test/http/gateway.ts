@@ -46,6 +46,8 @@ export const KEY = 'svc_test_key'
 export const MESSAGE_ID = 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5'
 const EVENT_ID = 'evt_01jx3c7w9kfxr8bq6v2m4n5p7t'
 export const RATE = { limit: 600, remaining: 588, resetAt: 1_769_860_860 }
+/** Of a caller without a key. */
+export const ADDRESS_RATE = { limit: 600, remaining: 599, resetAt: 1_769_860_861 }
 export const CALLER = { accountId: 'acc_1', keyId: 'key_1', test: true }
 
 export interface Parts {
@@ -178,7 +180,11 @@ export async function startGateway(parts: Parts = {}) {
   return { ...listener, app, openCalls, lines, sent, listener, close, [Symbol.asyncDispose]: close }
 }
 
-const oneKey: Gate = async ({ authorization, tellRate }) => {
+const oneKey: Gate = async ({ authorization, keyOptional, tellRate }) => {
+  if (keyOptional && authorization === null) {
+    tellRate(ADDRESS_RATE)
+    return undefined
+  }
   if (authorization !== `Bearer ${KEY}`) throw fail('invalid_api_key', 'This is not the key.')
   tellRate(RATE)
   return CALLER

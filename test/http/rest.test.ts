@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { requestIdKey } from '../../server/caller.ts'
 import { ERRORS, type ErrorReason, fail } from '../../server/errors.ts'
 import { cpuStopwatch } from '../harness/stopwatch.ts'
-import { ask, CALLER, type Gateway, MAIL, MESSAGE_ID, send, startGateway } from './gateway.ts'
+import { ADDRESS_RATE, ask, CALLER, type Gateway, MAIL, MESSAGE_ID, RATE, send, startGateway } from './gateway.ts'
 
 let gateway: Gateway
 let url: string
@@ -234,6 +234,67 @@ test.each([
 ])('%s %s is a 405 that says what is allowed', async (method, path, allow) => {
   const { status, json, headers } = await ask(url, path, { method })
   expect([status, json.error, headers.get('allow')]).toEqual([405, 'method_not_allowed', allow])
+})
+
+const RATE_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+const rateOf = ({ headers }: { headers: Headers }) => RATE_HEADERS.map((name) => headers.get(name) ?? undefined)
+const shown = (rate: typeof RATE) => [rate.limit, rate.remaining, rate.resetAt].map(String)
+
+test.each([
+  ['a call', 'GET', '/api/v1/events', 200],
+  ['HEAD', 'HEAD', '/api/v1/events', 200],
+  ['the OpenAPI document', 'GET', '/api/v1/openapi.json', 200],
+  ['OPTIONS', 'OPTIONS', '/api/v1/events', 204],
+  ['OPTIONS of an RPC', 'OPTIONS', '/verdict.v1.EmailService/Send', 204],
+  ['a path that does not exist', 'GET', '/api/v1/nope', 404],
+  ['a method that the path does not have', 'DELETE', '/api/v1/events', 405],
+  ['a method that the path does not have, of an RPC', 'GET', '/verdict.v1.EmailService/Send', 405],
+  ['an RPC in no protocol of ours', 'POST', '/verdict.v1.EmailService/Send', 415],
+  ['a path that is no valid encoding', 'GET', '/api/v1/%zz', 400],
+  ['a part of a path that is too long', 'GET', `/api/v1/emails/${'x'.repeat(600)}`, 404],
+])('%s counts for its key, and says what is left', async (_, method, path, status) => {
+  const answer = await ask(url, path, { method })
+  expect([answer.status, rateOf(answer)]).toEqual([status, shown(RATE)])
+})
+
+test.each([
+  ['the OpenAPI document', 'GET', '/api/v1/openapi.json', 200],
+  ['OPTIONS', 'OPTIONS', '/api/v1/events', 204],
+  ['a path that does not exist', 'GET', '/nope', 404],
+  ['a method that the path does not have', 'POST', '/api/v1/events', 405],
+])('%s counts for the address of a caller without a key, and says what is left', async (_, method, path, status) => {
+  const answer = await ask(url, path, { method, key: null })
+  expect([answer.status, rateOf(answer)]).toEqual([status, shown(ADDRESS_RATE)])
+})
+
+test.each(['/healthz', '/readyz', '/docs'])('%s counts for nobody', async (path) => {
+  expect(rateOf(await fetch(url + path))).toEqual([undefined, undefined, undefined])
+})
+
+test('over the limit every path answers 429, those that do not exist too', async () => {
+  await using own = await startGateway({
+    async gate({ tellRate }) {
+      tellRate({ ...RATE, remaining: 0 })
+      throw fail('rate_limit_exceeded', 'The 600 requests are used up.', { retryAfterSeconds: 7 })
+    },
+  })
+  for (const [method, path] of [
+    ['GET', '/api/v1/events'],
+    ['GET', '/api/v1/openapi.json'],
+    ['OPTIONS', '/api/v1/events'],
+    ['GET', '/api/v1/nope'],
+    ['DELETE', '/api/v1/events'],
+    ['GET', '/api/v1/%zz'],
+    ['POST', '/verdict.v1.EmailService/Send'],
+  ] as const) {
+    const answer = await ask(own.url, path, { method })
+    expect([answer.status, answer.json.error, answer.headers.get('retry-after')], `${method} ${path}`).toEqual([
+      429,
+      'rate_limit_exceeded',
+      '7',
+    ])
+    expect(rateOf(answer)[1]).toBe('0')
+  }
 })
 
 test('OPTIONS says what is allowed, HEAD is GET without a body', async () => {
