@@ -1,2 +1,2 @@
-// Loaded before a program of ours: when the process that started it is gone, it ends as if it had been told to.
+// Loaded before a program of ours: it drains as on SIGTERM when the process that started it is gone.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))

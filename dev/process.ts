@@ -40,5 +40,10 @@ export async function startProcess<Ready>(program: Program, env: NodeJS.ProcessE
   )
   const message = once(child, 'message').then(([message]) => message as Ready)
   const ready = Promise.race([message, gone.then(() => undefined)])
-  return { ready, gone, drain: () => child.kill('SIGTERM'), kill: () => child.kill('SIGKILL') }
+  const drain = () => {
+    child.kill('SIGTERM')
+    // Its channel is closed as well: when this process dies later, that is not a second signal, which would end the drain.
+    if (child.connected) child.disconnect()
+  }
+  return { ready, gone, drain, kill: () => child.kill('SIGKILL') }
 }

@@ -3,21 +3,19 @@ import { rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { reachability } from '../server/cli/database-errors.ts'
 import { applyMigrations } from '../server/db/migrations.ts'
+import { stopSignals, surviveHangUp } from '../server/stop-signals.ts'
 import { openDatabase } from './database.ts'
 import { keep, writePrivately } from './private-file.ts'
 import { Problem } from './problem.ts'
 import { type Keys, seed } from './seed.ts'
 import { startServices } from './services.ts'
 import { makeDataDir, portIsFree, readSettings, readyFileCanBeMade, THIS_MACHINE } from './settings.ts'
-import { stopSignals } from './stop-signals.ts'
 import { openTemporal } from './temporal.ts'
 import { welcome } from './welcome.ts'
 
 // `npm start`: everything on one machine with nothing configured. What the environment does configure is used instead.
 
-// A terminal that was closed is no reason to skip the way down.
-process.stdout.on('error', () => {})
-process.stderr.on('error', () => {})
+surviveHangUp()
 
 // Keys, messages and logs are for their owner alone: nothing that a part of this writes can be read by another user.
 process.umask(0o077)

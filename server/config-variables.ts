@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { RETRY_SCHEDULE } from '../workflows/retry-schedule.ts'
 import { type FileLimits, limitsFile } from './config-limits.ts'
 import * as values from './config-values.ts'
-import { DEFAULT_LIMITS } from './limits.ts'
+import { DEFAULT_LIMITS, longestCallMs } from './limits.ts'
 
 /** What each variable says. */
 export interface Variables {
@@ -24,6 +24,9 @@ export interface Variables {
   tlsKey: string | undefined
   /** Proxies whose headers count, in CIDR notation. */
   trustProxy: readonly string[]
+  /** How long requests are still served after a signal to stop, while `/readyz` already says so. */
+  drainGraceMs: number
+  /** How long accepted requests have after that. */
   drainMs: number
   /** `host:port`; undefined when there is no Temporal: retries and replays of webhooks wait for one. */
   temporalAddress: string | undefined
@@ -84,6 +87,9 @@ export interface Variable<T> {
 }
 
 const none = () => undefined
+
+/** After the longest call: to write its answer. */
+const DRAIN_MARGIN_MS = 10_000
 
 /** Nobody gives one of these and wants plain text. */
 export const TEMPORAL_TLS_IS_MEANT = [
@@ -166,11 +172,17 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     example: '30000',
     default: () => 30_000,
   },
+  drainGraceMs: {
+    name: 'DRAIN_GRACE_MS',
+    read: values.wholeNumber(0, 600_000),
+    example: '5000',
+    default: ({ production }) => (production ? 5_000 : 0),
+  },
   drainMs: {
     name: 'DRAIN_MS',
     read: values.wholeNumber(0, 3_600_000),
-    example: '40000',
-    default: ({ sendBudgetMs }) => sendBudgetMs + 10_000,
+    example: '120000',
+    default: ({ sendBudgetMs }) => longestCallMs(sendBudgetMs) + DRAIN_MARGIN_MS,
   },
   temporalAddress: {
     name: 'TEMPORAL_ADDRESS',

@@ -51,6 +51,22 @@ export const REQUEST_LIMITS = {
   importAddresses: 10_000,
 } as const
 
+/** How long parts of a call may take, in milliseconds. */
+export const CALL_TIMES = {
+  /** After the budget of a send, to record its outcome. */
+  record: 10_000,
+  /** After the lease of the first request with a key, to wait for its answer. */
+  repeat: 10_000,
+  /** A message that has not started within this time of its batch is never started. */
+  batchStart: 60_000,
+} as const
+
+/** The lease of a send: its budget, and the time to record its outcome. */
+export const leaseOf = (sendBudgetMs: number) => sendBudgetMs + CALL_TIMES.record
+
+/** The longest any call may take: a repeat of a batch, which waits for a batch that another process runs. */
+export const longestCallMs = (sendBudgetMs: number) => CALL_TIMES.batchStart + leaseOf(sendBudgetMs) + CALL_TIMES.repeat
+
 /** The tier of an account. One that the table no longer holds counts as none set. */
 export function tierOf({ tiers, defaultTier }: Limits, tier: string | null): Tier & { readonly name: string } {
   const name = tier !== null && Object.hasOwn(tiers, tier) ? tier : defaultTier

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { DomainService } from '../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
@@ -38,6 +39,7 @@ import { addresseesOf } from './inbound/addressee.ts'
 import { feedbackStep } from './inbound/feedback.ts'
 import { listenForBounces } from './inbound/listener.ts'
 import { createReceiver } from './inbound/receive.ts'
+import { leaseOf } from './limits.ts'
 import { createAddressHash, createLogger } from './log.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { mergeStatistics } from './reputation/merge-statistics.ts'
@@ -46,7 +48,8 @@ import { dailyVolume } from './reputation/warm-up.ts'
 import { createBatch } from './sending/batch.ts'
 import { createBatchKeys } from './sending/batch-keys.ts'
 import { createIdempotency } from './sending/idempotency.ts'
-import { createSend, leaseOf } from './sending/send.ts'
+import { sendsInProgress } from './sending/in-progress.ts'
+import { createSend } from './sending/send.ts'
 import { keepSweeping } from './sending/sweep.ts'
 import { domainService } from './services/domains.ts'
 import { emailService } from './services/emails.ts'
@@ -61,10 +64,12 @@ import { matchingFormOf } from './smtp/address.ts'
 import { createEngine } from './smtp/engine.ts'
 import { createResolver } from './smtp/resolver.ts'
 import { createStsPolicies } from './smtp/sts-policies.ts'
+import { drainWhenStopped, surviveHangUp } from './stop-signals.ts'
 import { createPost } from './webhooks/post.ts'
 
 // `npm run api`: configuration -> database -> engine -> services -> listen -> drain.
 
+surviveHangUp()
 const read = readConfig(process.env)
 if ('faults' in read) reportFaults(read.faults)
 const log = createLogger(read.config.logLevel)
@@ -136,7 +141,7 @@ async function serve(config: Config): Promise<void> {
   const { workflows } = temporal
 
   const breaker = createBreaker({ db, thresholds: config.limits.breaker })
-  const send = createSend({
+  const sendMessage = createSend({
     db,
     clock,
     engine,
@@ -153,6 +158,8 @@ async function serve(config: Config): Promise<void> {
     breaker,
     suppressed: suppressionLookup(db),
   })
+  const sends = sendsInProgress(sendMessage)
+  const { send } = sends
   const sendLeaseMs = leaseOf(config.sendBudgetMs)
   const idempotency = createIdempotency(db, sendLeaseMs)
   const stopping = new AbortController()
@@ -229,7 +236,8 @@ async function serve(config: Config): Promise<void> {
     if ('error' in found) log.error({ err: found.error }, 'the sweeper failed')
     else log.warn(found, 'settled what a crash left behind')
   })
-  const { host, port, grpcPort, tls, bounceHost, bouncePort, returnPathHost } = config
+  app.draining.addEventListener('abort', () => stopping.abort())
+  const { host, port, grpcPort, tls, trustProxy, bounceHost, bouncePort, returnPathHost } = config
   const bounces =
     bouncePort === undefined
       ? undefined
@@ -248,15 +256,18 @@ async function serve(config: Config): Promise<void> {
           failed: (error) => log.warn({ err: error }, 'mail that came back could not be taken: its sender tries again'),
         })
   if (bounces) log.info({ host: bounceHost, port: bounces.port }, 'bounces and complaints are taken')
-  const listener = await listen(app, { host, port, grpcPort, tls })
+  const listener = await listen(app, { host, port, grpcPort, tls, trustProxy })
   log.info({ url: listener.url, version: packageJson.version }, 'ready')
   process.send?.({ ready: listener.url, grpcUrl: listener.grpcUrl })
 
   async function drain(): Promise<void> {
+    log.info({ grace_ms: config.drainGraceMs }, 'not ready any more, still serving')
+    app.leave()
+    await sleep(config.drainGraceMs)
     log.info('draining')
-    stopping.abort()
     await Promise.all([listener.close({ timeoutMs: config.drainMs }), bounces?.close()])
     await Promise.all([idempotency.idle(), batchKeys.idle()])
+    await sends.idle()
     await firstAttempts?.drain()
     sweeper.stop()
     partitions.stop()
@@ -265,11 +276,6 @@ async function serve(config: Config): Promise<void> {
     engine.close()
     await Promise.all([simulator.close(), webhooks.close(), temporal.close(), db.$client.end({ timeout: 5 })])
     log.info('drained')
-    process.exit(0)
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (!app.draining.aborted) void drain()
-    })
-  }
+  drainWhenStopped(drain)
 }

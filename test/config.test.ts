@@ -51,7 +51,9 @@ test('the least configuration takes the documented default of everything else', 
     bouncePort: undefined,
     bounceHost: '127.0.0.1',
     sendBudgetMs: 30_000,
-    drainMs: 40_000,
+    drainGraceMs: 0,
+    // A repeat of a batch waits for 60 + 30 + 10 + 10 s, and 10 s more are for its answer.
+    drainMs: 120_000,
     temporal: undefined,
     temporalUiUrl: undefined,
     webhookAllowSubnets: [],
@@ -109,6 +111,7 @@ test('every variable is read', () => {
       LOG_LEVEL: 'debug',
       DATA_DIR: '/var/lib/verdict',
       VERDICT_READY_FILE: '/run/ready.json',
+      DRAIN_GRACE_MS: '250',
     }),
   ).toMatchObject({
     host: '::',
@@ -130,7 +133,8 @@ test('every variable is read', () => {
     bouncePort: 2526,
     bounceHost: '192.0.2.26',
     sendBudgetMs: 20_000,
-    drainMs: 30_000,
+    drainGraceMs: 250,
+    drainMs: 110_000,
     temporal: { address: '[::1]:7233', namespace: 'mail', apiKey: undefined, tls: undefined },
     temporalUiUrl: 'https://temporal.example.com',
     webhookAllowSubnets: ['127.0.0.0/8'],
@@ -164,6 +168,7 @@ test.each([
   ['PUBLIC_URL', 'mail.example.com', 'must be an http:// or https:// URL without a query'],
   ['PUBLIC_URL', 'ftp://mail.example.com', 'must be an http:// or https:// URL without a query'],
   ['TRUST_PROXY', 'true', 'must be addresses or ranges in CIDR notation'],
+  ['DRAIN_GRACE_MS', '5s', 'must be a whole number from 0 to 600000'],
   ['DRAIN_MS', '40s', 'must be a whole number from 0 to 3600000'],
   ['DNS_SERVERS', 'dns.example.com', 'must be addresses, each with a port or without'],
   ['DNS_SERVERS', '192.0.2.53:99999', 'must be addresses, each with a port or without'],
@@ -233,7 +238,7 @@ test('all faults are told at once, each with an example', () => {
 test('in production DATABASE_URL, ENCRYPTION_KEYS, PUBLIC_URL and TEMPORAL_ADDRESS are required, and nothing else', () => {
   expect(faults({ NODE_ENV: 'production' })).toEqual(['PUBLIC_URL must be set', 'TEMPORAL_ADDRESS must be set'])
   const required = { PUBLIC_URL: 'https://mail.example.com', TEMPORAL_ADDRESS: 'temporal.internal:7233' }
-  expect(config({ NODE_ENV: 'production', ...required }).production).toBe(true)
+  expect(config({ NODE_ENV: 'production', ...required })).toMatchObject({ production: true, drainGraceMs: 5_000 })
 })
 
 test('no fault repeats the value of a variable: it may be a secret', () => {

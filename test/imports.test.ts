@@ -10,7 +10,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/egress\//, /^server\/(egress\/|(remember|clean-text)\.ts$)/],
   [/^server\/smtp\//, /^server\/(smtp\/|(clean-text|slots)\.ts$)/],
   [/^server\/config/, /^server\/(config|limits)|^workflows\/retry-schedule\.ts$/],
-  [/^server\/(errors|caller|log|limits|slots|remember|clean-text)\.ts$/, /^gen\//],
+  [/^server\/(errors|caller|log|limits|slots|remember|clean-text|stop-signals)\.ts$/, /^gen\//],
   [/^server\/db\//, /^(gen|server\/db)\//],
   [/^server\/(events|access|reputation)\//, /^(gen|server\/(db|egress))\/|^server\/(errors|caller|limits)\.ts$/],
   [/^server\/webhooks\//, /^(gen|server\/(db|egress|events))\/|^server\/(errors|remember|clean-text)\.ts$/],
@@ -22,7 +22,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^server\/services\//,
     /^(gen|server\/(db|sending|domains|events|reputation|webhooks))\/|^server\/(errors|caller|limits)\.ts$/,
   ],
-  [/^server\/http\//, /^gen\/|^server\/(errors|caller|limits)\.ts$/],
+  [/^server\/http\//, /^gen\/|^server\/(errors|caller|limits|egress\/network)\.ts$/],
   // What runs inside Temporal's sandbox, and what the activities are given: see also workflows/border.test.ts.
   [/^workflows\/(activities|start|answers)\.ts$/, /^(gen|server\/(db|webhooks))\/|^server\/(log|slots)\.ts$/],
   [/^workflows\/(connection|temporal|set-up|workers)\.ts$/, /^server\/(webhooks\/|config\.ts|errors\.ts|db\/)/],

@@ -15,6 +15,7 @@ import { createVerification } from '../server/domains/verification.ts'
 import { createVerifier } from '../server/domains/verify.ts'
 import { createGuard } from '../server/egress/guard.ts'
 import { createLogger } from '../server/log.ts'
+import { drainWhenStopped, surviveHangUp } from '../server/stop-signals.ts'
 import { finishDispatches } from '../server/webhooks/end.ts'
 import { keepHandingOver } from '../server/webhooks/hand-over.ts'
 import { failingEndpoints } from '../server/webhooks/health.ts'
@@ -36,6 +37,7 @@ const TEMPORAL = 'Temporal'
 const NAMESPACE = 'the namespace in Temporal'
 const HAND_OVER = 'the hand-over of webhooks'
 
+surviveHangUp()
 const read = readConfig(process.env)
 if ('faults' in read) reportFaults(read.faults)
 const log = createLogger(read.config.logLevel)
@@ -134,13 +136,8 @@ async function work(config: Config): Promise<void> {
     clock.stop()
     await Promise.all([deliveries.close(), connection.close(), db.$client.end({ timeout: 5 })])
     log.info('drained')
-    process.exit(0)
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (!stopping.signal.aborted) void drain()
-    })
-  }
+  drainWhenStopped(drain)
 }
 
 /** Temporal's SDK logs like everything else. Signals are ours: it would end the process in the middle of a drain. */

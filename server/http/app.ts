@@ -76,7 +76,9 @@ export interface App {
   handle(request: RawRequest, response: RawResponse): void
   /** What is not answered yet. */
   inFlight: ReadonlySet<Call>
-  /** From now on new calls are refused with `transient_failure` and readiness is false. */
+  /** From now on readiness is false; calls are still taken. */
+  leave(): void
+  /** From now on new calls are refused with `transient_failure`, too. */
   drain(): void
   /** Aborted when the drain began. */
   draining: AbortSignal
@@ -88,6 +90,7 @@ export interface App {
 export async function createApp(parts: AppParts): Promise<App> {
   const limits = { ...LIMITS, ...parts.limits }
   const budget = createByteBudget({ totalBytes: limits.budgetBytes, waitMs: limits.budgetWaitMs })
+  const leaving = new AbortController()
   const draining = new AbortController()
   const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs, bodyPace: pace } = limits
   const body: BodyLimits = { maxBytes, timeoutMs, pace, budget, draining: draining.signal }
@@ -95,7 +98,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const visit = counting(parts.gate, true)
   const admit = undrained(draining.signal, counting(parts.gate, false))
   const common = { interceptors: [errors, text], limits: body }
-  const readiness = shareReadiness({ check: parts.checks, draining: draining.signal })
+  const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
   const paths = [
     ...restPaths({ ...common, services: parts.services, admit }),
     ...(await sitePaths({ readiness, about: parts.about, visit })),
@@ -109,7 +112,11 @@ export async function createApp(parts: AppParts): Promise<App> {
       ended: createRequestLog(parts.log),
     }),
     inFlight,
-    drain: () => draining.abort(),
+    leave: () => leaving.abort(),
+    drain() {
+      leaving.abort()
+      draining.abort()
+    },
     draining: draining.signal,
     paths: paths.map(({ path, verbs }) => ({ path, verbs: Object.keys(verbs) })),
   }

@@ -1,12 +1,14 @@
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import http2, { type Http2Session } from 'node:http2'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import tls from 'node:tls'
 import type { App } from './app.ts'
 import type { RawRequest, RawResponse } from './call.ts'
-import { answerRaw, parserMessage } from './raw-answer.ts'
+import { createDoor } from './door.ts'
+import { createHttp1 } from './http1.ts'
+import { createHttp2 } from './http2.ts'
+import { refuseRequest } from './raw-answer.ts'
 import { sniff } from './sniff.ts'
+import { cutStalledAnswers } from './stalled-answers.ts'
 
 export interface ListenOptions {
   host: string
@@ -20,6 +22,13 @@ export interface ListenOptions {
   sniffTimeoutMs?: number
   /** Time for the head of an HTTP/1.1 request. */
   headersTimeoutMs?: number
+  /** A caller that takes nothing of its answer for this long, or up to twice as long, loses it. */
+  stalledAnswerMs?: number
+  /** Connections at the same time: in all, and from one IPv4 address or one /64 of IPv6. */
+  maxConnections?: number
+  maxConnectionsOfOne?: number
+  /** Addresses and ranges of proxies: the second bound does not hold for them. */
+  trustProxy?: readonly string[]
 }
 
 export interface Listener {
@@ -27,55 +36,100 @@ export interface Listener {
   port: number
   grpcUrl: string | undefined
   /**
-   * Stops accepting and answers what was accepted: GOAWAY on HTTP/2, `Connection: close` on HTTP/1.1, `transient_failure` for calls
-   * that come on kept connections meanwhile. What is not answered within the time is cut.
+   * Stops accepting and answers what was accepted: GOAWAY on HTTP/2, `Connection: close` on HTTP/1.1. Kept connections are served
+   * until no more requests come on them, then idle ones are closed. What is not answered within the time is cut.
    */
   close(options: { timeoutMs: number }): Promise<void>
 }
 
-const MAX_HEADER_BYTES = 16 * 1024
-const KEEP_ALIVE_MS = 65_000
-const IDLE_SESSION_MS = 300_000
-/** A caller that sends on a kept connection while the drain begins gets an answer instead of a reset. */
-const DRAIN_GRACE_MS = 500
+/** No request for this long on any kept connection: their callers have nothing on its way any more. */
+const QUIET_MS = 200
+/** Kept connections are served for no longer than this once the listener is closed. */
+const SETTLE_MS = 2_000
+/** What a turn of the event loop without any work may take. */
+const SHORT_TURN_MS = 0.5
+const SHORT_WITHIN_MS = 100
+const UNCHANGED_WITHIN_MS = 1_000
 
 /** Serves an app on one port: HTTP/1.1 and HTTP/2, with TLS or in clear. Rejects when a port cannot be had. */
 export async function listen(app: App, options: ListenOptions): Promise<Listener> {
-  const open = new Set<Socket>()
+  const { stalledAnswerMs = 30_000, sniffTimeoutMs = 10_000, headersTimeoutMs = 20_000, trustProxy = [] } = options
+  const { maxConnections = 10_000, maxConnectionsOfOne = 1_000 } = options
+  const door = createDoor({ most: maxConnections, mostOfOne: maxConnectionsOfOne, proxies: trustProxy })
+  const stopCutting = cutStalledAnswers(app.inFlight, stalledAnswerMs)
+  let closing = false
+  let accepted = 0
+  let requests = 0
+
   const handle = (request: RawRequest, response: RawResponse) => {
-    if (request.httpVersionMajor === 1 && app.draining.aborted) response.setHeader('connection', 'close')
-    app.handle(request, response)
+    requests++
+    if (closing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
+    const twice = repeatedHeader(request.rawHeaders)
+    if (twice === undefined) app.handle(request, response)
+    else refuseRequest(response, `The ${twice} header is given twice.`)
   }
-  const http1 = createHttp1(handle, options, (socket) => [...app.inFlight].some(({ raw }) => raw.socket === socket))
-  const sessions = new Set<Http2Session>()
-  const http2 = createHttp2(handle, sessions, app.draining)
+  const http1 = createHttp1(handle, app.inFlight, headersTimeoutMs)
+  const http2 = createHttp2(handle)
+  /** Those that HTTP/1.1 has, and those that have not said yet what they speak. */
+  const connections = new Set<Socket>()
   const protocols = {
     http1: (socket: Socket) => http1.emit('connection', socket),
     http2: (socket: Socket) => {
-      // Only HTTP/1.1 knows callers that end their side and still want an answer. Here the session would never close.
-      socket.allowHalfOpen = false
-      http2.emit('connection', socket)
+      connections.delete(socket)
+      http2.take(socket)
     },
   }
-  const route = (socket: Socket) => sniff(socket, protocols, options.sniffTimeoutMs ?? 10_000)
+  const enter = (socket: Socket) => {
+    accepted++
+    door.enter(socket)
+  }
+  const route = (socket: Socket) => {
+    if (app.draining.aborted) return void socket.destroy()
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+    sniff(socket, protocols, sniffTimeoutMs)
+  }
   const ports = options.grpcPort === undefined ? [options.port] : [options.port, options.grpcPort]
-  const fronts = await Promise.all(ports.map((port) => openFront(route, port, options, open)))
+  const fronts = await Promise.all(
+    ports.map((port) => openFront({ port, host: options.host, tls: options.tls, sniffTimeoutMs, enter, route })),
+  )
   const [url, grpcUrl] = fronts.map((front) => urlOf(front, options))
 
   async function close({ timeoutMs }: { timeoutMs: number }) {
-    const deadline = performance.now() + timeoutMs
-    app.drain()
+    const deadlineMs = performance.now() + timeoutMs
+    app.leave()
+    // The kernel resets what waits to be accepted when a listener closes, and each turn of the event loop accepts one.
+    await idleTurn(() => accepted)
+    closing = true
     const closed = fronts.map((front) => new Promise((resolve) => front.close(resolve)))
     for (const { raw, response } of app.inFlight) {
       if (raw.httpVersionMajor === 1 && !response.headersSent) response.setHeader('connection', 'close')
     }
-    for (const session of sessions) session.close()
-    await pass(Math.min(DRAIN_GRACE_MS, timeoutMs))
-    // An HTTP/2 session closes when the last answer on it is written out.
-    while (app.inFlight.size + sessions.size > 0 && performance.now() < deadline) await pass(20)
-    for (const socket of open) socket.destroy()
+    http2.close()
+    await quiet(Math.min(deadlineMs, performance.now() + SETTLE_MS))
+    app.drain()
+    while (performance.now() < deadlineMs) {
+      closeIdle()
+      // An HTTP/2 session closes when the last answer on it is written out.
+      if (app.inFlight.size + http2.sessions.size === 0) break
+      await pass(20)
+    }
+    stopCutting()
+    for (const socket of door.inside) socket.destroy()
     http1.close()
     await Promise.all(closed)
+  }
+
+  async function quiet(untilMs: number): Promise<void> {
+    for (let before = -1; before !== requests && performance.now() < untilMs; ) {
+      before = requests
+      await pass(QUIET_MS)
+    }
+  }
+
+  function closeIdle(): void {
+    const busy = new Set<unknown>(Array.from(app.inFlight, ({ raw }) => raw.socket))
+    for (const socket of connections) if (!busy.has(socket)) socket.destroySoon()
   }
 
   return { url: url!, port: (fronts[0]!.address() as AddressInfo).port, grpcUrl, close }
@@ -84,86 +138,70 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
 /** Waits, and then until what has arrived meanwhile is read: on a busy machine a timer may be over before that. */
 async function pass(ms: number): Promise<void> {
   await delay(ms)
-  await setImmediate()
+  await idleTurn()
 }
 
-type Handle = (request: RawRequest, response: RawResponse) => void
-
-function createHttp1(handle: Handle, options: ListenOptions, isAnswering: (socket: Socket) => boolean) {
-  const server = http.createServer({
-    maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: options.headersTimeoutMs ?? 20_000,
-    // Bodies have a time of their own, which is shorter and answers in order; this is the net below it.
-    requestTimeout: 180_000,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: 1_000,
-    requireHostHeader: false,
-  })
-  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-    if (request.headers.host !== undefined || request.httpVersionMinor === 0) handle(request, response)
-    else answerRaw(request.socket, 'invalid_payload', 'The Host header is missing.')
+/**
+ * Resolves in a turn of the event loop that found nothing to do: it was short, and `count` stayed the same. A busy process has no
+ * short turns; after a while one without a change is enough, and at last any.
+ */
+async function idleTurn(count = () => 0): Promise<void> {
+  const startMs = performance.now()
+  for (;;) {
+    const [before, turnStartMs] = [count(), performance.now()]
+    await setImmediate()
+    const nowMs = performance.now()
+    const isShort = nowMs - turnStartMs < SHORT_TURN_MS || nowMs - startMs > SHORT_WITHIN_MS
+    if ((isShort && count() === before) || nowMs - startMs > UNCHANGED_WITHIN_MS) return
   }
-  server.on('request', onRequest)
-  // 100 Continue is sent when the body is about to be read: not before the key was checked.
-  server.on('checkContinue', onRequest)
-  server.on('checkExpectation', onRequest)
-  server.on('connect', (_request, socket) => answerRaw(socket, 'method_not_allowed', 'This is no proxy.'))
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (isAnswering(socket as Socket) || error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy()
-    else answerRaw(socket, 'invalid_payload', parserMessage(error.code))
-  })
-  // It is given its connections and never listens by itself, yet its time-outs begin with this event.
-  server.emit('listening')
-  return server
 }
 
-function createHttp2(handle: Handle, sessions: Set<Http2Session>, draining: AbortSignal) {
-  const server = http2.createServer({
-    settings: { maxConcurrentStreams: 100, maxHeaderListSize: MAX_HEADER_BYTES },
-    // Against rapid reset: a connection may cancel so many requests at once, then so many a second.
-    streamResetBurst: 200,
-    streamResetRate: 33,
-  })
-  server.on('request', handle)
-  server.on('checkContinue', handle)
-  server.on('session', (session) => {
-    sessions.add(session)
-    let streams = 0
-    session.on('stream', (stream) => {
-      streams++
-      stream.once('close', () => streams--)
-    })
-    session.setTimeout(IDLE_SESSION_MS, () => streams === 0 && session.close())
-    session.once('close', () => sessions.delete(session))
-    if (draining.aborted) session.close()
-  })
-  server.on('sessionError', () => {})
-  return server
+/** Fields that mean one thing. Of two, a proxy may have read the other one (RFC 9110 5.3, RFC 9112 3.2). */
+const SINGLE_HEADERS = ['host', 'authorization', 'content-type', 'content-length']
+
+/** The name of a field that stands there twice and must not. `rawHeaders` has names and values in turn. */
+function repeatedHeader(rawHeaders: string[]): string | undefined {
+  let seen = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const index = indexOfSingle(rawHeaders[i]!)
+    if (index === -1) continue
+    if (seen & (1 << index)) return rawHeaders[i]!
+    seen |= 1 << index
+  }
+  return undefined
 }
 
-async function openFront(
-  route: (socket: Socket) => void,
-  port: number,
-  options: ListenOptions,
-  open: Set<Socket>,
-): Promise<net.Server> {
-  const front = options.tls
+/** Most names differ in length, and need no comparison. */
+function indexOfSingle(name: string): number {
+  return SINGLE_HEADERS.findIndex((single) => single.length === name.length && single === name.toLowerCase())
+}
+
+interface FrontOptions {
+  port: number
+  host: string
+  tls: ListenOptions['tls']
+  sniffTimeoutMs: number
+  enter(socket: Socket): void
+  route(socket: Socket): void
+}
+
+async function openFront({ port, host, tls: secure, sniffTimeoutMs, enter, route }: FrontOptions): Promise<net.Server> {
+  const front = secure
     ? tls.createServer({
-        ...options.tls,
+        ...secure,
         ALPNProtocols: ['h2', 'http/1.1'],
-        handshakeTimeout: options.sniffTimeoutMs ?? 10_000,
+        handshakeTimeout: sniffTimeoutMs,
         allowHalfOpen: true,
         noDelay: true,
       })
     : net.createServer({ allowHalfOpen: true, noDelay: true })
-  front.on(options.tls ? 'secureConnection' : 'connection', route)
-  front.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
+  front.on(secure ? 'secureConnection' : 'connection', route)
+  front.prependListener('connection', enter)
+  // A handshake that failed or took too long. Without this the connection stays open.
+  front.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {
     front.once('error', reject)
-    front.listen(port, options.host, () => {
+    front.listen(port, host, () => {
       front.off('error', reject)
       // An accept that fails concerns one connection.
       front.on('error', () => {})

@@ -1,29 +1,40 @@
 import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { ErrorReason } from '../errors.ts'
+import type { ConnectError } from '@connectrpc/connect'
 import { fail } from '../errors.ts'
-import { errorBody } from './answer.ts'
+import { errorBody, JSON_TYPE } from './answer.ts'
+import type { RawResponse } from './call.ts'
 
 const PHRASES: Record<number, string> = { 400: 'Bad Request', 405: 'Method Not Allowed' }
 
-/** Answers on a connection whose bytes never became a request, with the body every error has, and closes it. */
-export function answerRaw(socket: Duplex, reason: ErrorReason, message: string): void {
+/** Refuses a request before it becomes a call, with the body every error has, in its turn among those of its connection. */
+export function refuseRequest(response: RawResponse, message: string): void {
+  const { status, headers, text } = answerTo(fail('invalid_payload', message), randomUUID())
+  // Both kinds of response take these; their types agree on nothing.
+  ;(response as ServerResponse).writeHead(status, headers).end(text)
+}
+
+/** Answers on a connection whose bytes are not a request, with the body every error has, and closes it. */
+export function answerRaw(socket: Duplex, fault: ConnectError, id: string = randomUUID()): void {
   if (!socket.writable) return void socket.destroy()
-  const id = randomUUID()
-  const { status, body } = errorBody(fail(reason, message), id)
-  const text = JSON.stringify(body)
-  const head = [
-    `HTTP/1.1 ${status} ${PHRASES[status]}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    `X-Request-Id: ${id}`,
-    'Connection: close',
-  ]
+  const { status, headers, text } = answerTo(fault, id)
+  const fields = Object.entries({ ...headers, connection: 'close' }).map(([name, value]) => `${name}: ${value}`)
   // Its other end may still be writing: what it writes is thrown away until it has read this.
   socket.on('error', () => socket.destroy())
   socket.resume()
-  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`)
+  socket.end(`HTTP/1.1 ${status} ${PHRASES[status]}\r\n${fields.join('\r\n')}\r\n\r\n${text}`)
   setTimeout(() => socket.destroy(), 1_000).unref()
+}
+
+function answerTo(fault: ConnectError, id: string) {
+  const { status, body } = errorBody(fault, id)
+  const text = JSON.stringify(body)
+  return {
+    status,
+    headers: { 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(text), 'x-request-id': id },
+    text,
+  }
 }
 
 const MESSAGES: Record<string, string> = {
@@ -31,6 +42,8 @@ const MESSAGES: Record<string, string> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
   HPE_INVALID_CONTENT_LENGTH: 'The Content-Length is not a number.',
   HPE_UNEXPECTED_CONTENT_LENGTH: 'The Content-Length is given twice, or beside Transfer-Encoding.',
+  HPE_INVALID_CHUNK_SIZE: 'The body is not in valid chunks.',
+  HPE_INVALID_EOF_STATE: 'The request ends before it is complete.',
 }
 
 /** What a parser's error is called in words. */

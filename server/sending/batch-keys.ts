@@ -3,10 +3,10 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf'
 import { type SendBatchResponse, SendBatchResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { inTime } from '../db/in-time.ts'
-import { REQUEST_LIMITS } from '../limits.ts'
-import { BATCH_START_MS, type BatchRun, derivedKey } from './batch.ts'
+import { CALL_TIMES, REQUEST_LIMITS } from '../limits.ts'
+import { type BatchRun, derivedKey } from './batch.ts'
 import type { IdempotencyKey } from './key.ts'
-import { type Answered, createSharing, type First, PATIENCE_MS, pauses } from './sharing.ts'
+import { type Answered, createSharing, type First, pauses } from './sharing.ts'
 
 export interface BatchKey extends IdempotencyKey {
   sandbox: boolean
@@ -59,7 +59,7 @@ const STATEMENT_MS = 5_000
 
 /** `sendLeaseMs` is the lease of a send. Nobody holds a connection of the database while waiting. */
 export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
-  const leaseMs = BATCH_START_MS + sendLeaseMs
+  const leaseMs = CALL_TIMES.batchStart + sendLeaseMs
   const { share, idle } = createSharing<SendBatchResponse>()
   const ask = (statement: string, parameters: (string | number | Uint8Array)[]) =>
     inTime(db.$client.unsafe(statement, parameters, { prepare: true }), STATEMENT_MS)
@@ -98,7 +98,7 @@ export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
 
   return {
     once(key, run) {
-      const untilMs = performance.now() + leaseMs + PATIENCE_MS
+      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeat
       return share(key, untilMs, () => answerFirst(key, run, untilMs))
     },
     idle,

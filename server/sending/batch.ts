@@ -14,13 +14,11 @@ import { ErrorReason, ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.t
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { wordsOf } from '../db/words.ts'
 import { type FieldFault, fail, failFields, hideUnexpected, NoAnswer, wordsOfError } from '../errors.ts'
+import { CALL_TIMES } from '../limits.ts'
 import type { Idempotency } from './idempotency.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope, NEVER } from './key.ts'
 import { readMessage } from './message.ts'
 import type { Send } from './send.ts'
-
-/** What is not begun so long after its batch is not begun any more. */
-export const BATCH_START_MS = 60_000
 
 /**
  * Messages of one batch that are sent at the same time. The last of 100 is begun in time even when every server is silent (15 s
@@ -73,7 +71,7 @@ export interface BatchParts {
  * Sends messages side by side; each ends with an answer or an error of its own. Throws NoAnswer when one of them does: whatever
  * stood in its place would be taken for its end, and an error would say that it is safe to retry.
  */
-export function createBatch({ send, idempotency, stopping, startMs = BATCH_START_MS }: BatchParts): SendBatch {
+export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.batchStart }: BatchParts): SendBatch {
   return async function sendBatch(emails, options) {
     const untilMs = performance.now() + startMs
     const ended: (Ended | NoAnswer)[] = []

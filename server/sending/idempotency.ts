@@ -3,8 +3,9 @@ import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { inTime } from '../db/in-time.ts'
 import { reasonOf } from '../errors.ts'
+import { CALL_TIMES } from '../limits.ts'
 import type { IdempotencyKey } from './key.ts'
-import { type Answered, createSharing, type First, PATIENCE_MS, pauses } from './sharing.ts'
+import { type Answered, createSharing, type First, pauses } from './sharing.ts'
 import { storedAnswers } from './stored.ts'
 import { sweepMessage } from './sweep.ts'
 
@@ -69,7 +70,7 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
 
   return {
     once(key, run) {
-      const untilMs = performance.now() + leaseMs + PATIENCE_MS
+      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeat
       return share(key, untilMs, () => answerFirst(key, run, untilMs))
     },
     idle,

@@ -6,6 +6,7 @@ import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
 import { fail, NoAnswer } from '../errors.ts'
 import type { FirstAttempts } from '../events/dispatches.ts'
+import { leaseOf } from '../limits.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { answer, type DryRunCheck } from './answer.ts'
 import {
@@ -69,9 +70,6 @@ const CHECKS = [
   { name: 'suppression', check: addressIsNotSuppressed },
   { name: 'recipient_mx', check: exchangerIsKnown },
 ]
-
-/** The lease of a send outlives its budget: time for the record. */
-export const leaseOf = (sendBudgetMs: number) => sendBudgetMs + 10_000
 
 /**
  * The way of one send: checks -> claim -> SMTP, with the marker just before the final dot -> record. Each of the three is one

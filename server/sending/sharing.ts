@@ -18,8 +18,6 @@ export interface First<Response> {
   requestHash: string
 }
 
-/** Waiting is over this long after the lease of what is waited for. */
-export const PATIENCE_MS = 10_000
 /** How often another process's work is asked for. */
 const POLL_MS = { first: 20, most: 250 }
 

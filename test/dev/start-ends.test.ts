@@ -24,6 +24,15 @@ test('a send that was accepted is answered although SIGTERM comes in the middle'
   await npm.nothingIsLeft()
 })
 
+test('npm start serves on when its terminal closes, and SIGTERM still ends it', async () => {
+  const { program, ready } = await npm.serving()
+  process.kill(-program.pid, 'SIGHUP')
+  await sleep(500)
+  expect(await send(ready, 'delivered@simulator.test')).toMatchObject({ status: 'delivered' })
+  expect(await program.kill()).toBe(0)
+  await npm.nothingIsLeft()
+})
+
 test('when npm start is killed, nothing that it has started lives on', async () => {
   const { program } = await npm.serving()
   await program.kill('SIGKILL')

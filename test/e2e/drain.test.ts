@@ -1,15 +1,32 @@
+import { once } from 'node:events'
+import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { messages } from '../../server/db/schema.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 import { startInstance } from './instance.ts'
 
-test('SIGTERM: every accepted request is answered, nothing is cut after the dot, and the process ends by itself', async () => {
-  const exchanger = await startExchanger({ dot: { after: 1_000, act: '250 2.0.0 queued' } })
-  const instance = await startInstance({ SMTP_ROUTES: `slow.test=127.0.0.1:${exchanger.port}` })
+/** An instance whose mail to `slow.test` is accepted `dotMs` after the final dot. */
+async function startSlow(dotMs: number, env: NodeJS.ProcessEnv = {}) {
+  const exchanger = await startExchanger({ dot: { after: dotMs, act: '250 2.0.0 queued' } })
+  const instance = await startInstance({ SMTP_ROUTES: `slow.test=127.0.0.1:${exchanger.port}`, ...env })
   onTestFinished(async () => {
     await instance.stop()
     await exchanger.close()
   })
+  return { exchanger, instance }
+}
+
+const onNewConnection = async (url: string) => {
+  const [answer] = await once(get(url, { agent: false }), 'response')
+  answer.resume()
+  return answer.statusCode
+}
+
+const readiness = async (url: string) => (await fetch(`${url}/readyz`)).status
+
+test('SIGTERM: every accepted request is answered, nothing is cut after the dot, and the process ends by itself', async () => {
+  const { exchanger, instance } = await startSlow(1_000)
   const sends = Array.from({ length: 20 }, () => instance.send({ to: 'ann@slow.test' }))
   await sleep(500)
   const ended = instance.api.kill('SIGTERM')
@@ -17,6 +34,51 @@ test('SIGTERM: every accepted request is answered, nothing is cut after the dot,
   expect(answers.map((answer) => (answer as { status: string }).status)).toEqual(answers.map(() => 'delivered'))
   expect(await ended).toBe(0)
   expect(exchanger.messages).toHaveLength(20)
+})
+
+test('SIGTERM: a send without a key whose caller left after the final dot is waited for and recorded', async () => {
+  const { exchanger, instance } = await startSlow(3_000)
+  const caller = new AbortController()
+  const send = instance.send({ to: 'ann@slow.test' }, {}, caller.signal).catch(() => 'left')
+  await expect.poll(() => exchanger.messages.length, { timeout: 10_000 }).toBe(1)
+  caller.abort()
+  expect(await send).toBe('left')
+  expect(await instance.api.kill('SIGTERM')).toBe(0)
+  const stored = await instance.database.db.select({ status: messages.status }).from(messages)
+  expect(stored).toEqual([{ status: 'delivered' }])
+})
+
+test('SIGHUP does not stop the API', async () => {
+  const instance = await startInstance()
+  onTestFinished(() => instance.stop())
+  process.kill(instance.api.pid, 'SIGHUP')
+  await sleep(500)
+  expect((await instance.send()).status).toBe(200)
+  expect(await instance.api.kill('SIGTERM')).toBe(0)
+})
+
+test('a second signal more than 500 ms after the first ends the API at once, an earlier one does not', async () => {
+  const { exchanger, instance } = await startSlow(60_000)
+  const send = instance.send({ to: 'ann@slow.test' }).catch(() => 'cut')
+  await expect.poll(() => exchanger.messages.length, { timeout: 10_000 }).toBe(1)
+  process.kill(instance.api.pid, 'SIGINT')
+  await sleep(50)
+  process.kill(instance.api.pid, 'SIGINT')
+  await sleep(1_000)
+  expect(await Promise.race([instance.api.ended, 'draining'])).toBe('draining')
+  expect(await instance.api.kill('SIGINT')).toBe(130)
+  expect(await send).toBe('cut')
+})
+
+test('DRAIN_GRACE_MS: after SIGTERM readyz is 503 at once, and new connections are served until the time is over', async () => {
+  const instance = await startInstance({ DRAIN_GRACE_MS: '6000' })
+  onTestFinished(() => instance.stop())
+  const ended = instance.api.kill('SIGTERM')
+  await expect.poll(() => readiness(instance.api.url), { timeout: 5_000, interval: 50 }).toBe(503)
+  expect(await onNewConnection(`${instance.api.url}/healthz`)).toBe(200)
+  expect((await instance.send()).status).toBe(200)
+  expect(await ended).toBe(0)
+  await expect(instance.send()).rejects.toThrow('fetch failed')
 })
 
 test('readyz is false within 5 s of a fault of the database and true within 5 s of its end', async () => {

@@ -34,15 +34,16 @@ export async function startInstance(env: NodeJS.ProcessEnv = {}) {
 
   const call =
     (method: string) =>
-    (path: string, body: string, headers: Record<string, string> = {}) =>
+    (path: string, body: string, headers: Record<string, string> = {}, signal?: AbortSignal) =>
       fetch(api.url + path, {
         method,
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
         body,
+        signal,
       })
   const post = call('POST')
   const put = call('PUT')
-  const send = (change: object = {}, headers?: Record<string, string>) => {
+  const send = (change: object = {}, headers?: Record<string, string>, signal?: AbortSignal) => {
     const email = {
       to: 'delivered@simulator.test',
       from: 'hello@example.test',
@@ -50,7 +51,7 @@ export async function startInstance(env: NodeJS.ProcessEnv = {}) {
       text: 'Hi',
       ...change,
     }
-    return post('/api/v1/emails/send', JSON.stringify(email), headers)
+    return post('/api/v1/emails/send', JSON.stringify(email), headers, signal)
   }
   const get = (path: string) => fetch(api.url + path, { headers: { authorization: `Bearer ${key}` } })
 

@@ -1,17 +1,37 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
+import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { expect, test } from 'vitest'
+import { Health, HealthCheckResponse_ServingStatus } from '../../gen/grpc/health/v1/health_pb.ts'
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { delivered, firstAnswer, hear, KEY, MAIL, open, send, startGateway } from './gateway.ts'
+import { delivered, firstAnswer, hear, KEY, MAIL, open, send, startGateway, talk } from './gateway.ts'
 
 const body = JSON.stringify(MAIL)
 const REQUEST = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 const READYZ = 'GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n'
+
+/** A connection on which one request was answered. */
+async function kept(port: number) {
+  const socket = await open(port)
+  socket.write(READYZ)
+  await once(socket, 'data')
+  return socket
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const accepted = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  )
+  socket.destroy()
+  return accepted
+}
 
 /** A gateway whose sends last until they are let go. */
 async function startSlow() {
@@ -45,20 +65,22 @@ test('what was accepted is answered on every protocol, then every connection is 
   await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow('fetch failed')
 })
 
-test('a call that comes on a kept connection during the drain is told that it is safe to retry', async () => {
+test('idle connections are served for a moment after the listener has closed, then they are closed', async () => {
   const gateway = await startSlow()
-  const kept = await open(gateway.port)
-  kept.write(READYZ)
-  await once(kept, 'data')
+  const [used, idle] = [await kept(gateway.port), await kept(gateway.port)]
   const busy = send(gateway.url, MAIL)
   await expect.poll(() => gateway.sent.length).toBe(1)
 
   const closing = gateway.listener.close({ timeoutMs: 10_000 })
-  kept.write(REQUEST)
-  const { status, json, head } = firstAnswer(await hear(kept))
-  expect([status, json.error]).toEqual([500, 'transient_failure'])
+  const idleEnds = once(idle, 'end')
+  while (await accepts(gateway.port));
+  used.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  const { status, head } = firstAnswer(await hear(used))
+  expect(status).toBe(200)
   expect(head.toLowerCase()).toContain('connection: close')
-  expect(gateway.sent.length).toBe(1)
+  // While the call before them is not answered.
+  await idleEnds
+  expect(gateway.app.inFlight.size).toBe(1)
   gateway.letGo()
   expect((await busy).status).toBe(200)
   await closing
@@ -66,35 +88,36 @@ test('a call that comes on a kept connection during the drain is told that it is
 
 test('a call that has arrived while the server was too busy to read it is answered too', async () => {
   const gateway = await startGateway()
-  const kept = await open(gateway.port)
-  kept.write(READYZ)
-  await once(kept, 'data')
-
-  const heard = hear(kept)
+  const socket = await kept(gateway.port)
+  const heard = hear(socket)
   const closing = gateway.listener.close({ timeoutMs: 10_000 })
   setTimeout(() =>
     // After this the timers come first, and only then what can be read.
     setImmediate(() => {
-      kept.write(REQUEST)
+      socket.write(REQUEST)
       const until = performance.now() + 1_000
       while (performance.now() < until);
     }),
   )
-  const { status, json } = firstAnswer(await heard)
-  expect([status, json.error]).toEqual([500, 'transient_failure'])
+  expect(firstAnswer(await heard).status).toBe(200)
   await closing
 })
 
-test('readiness is false during the drain', async () => {
-  const gateway = await startSlow()
-  const kept = await open(gateway.port)
-  kept.write(READYZ)
-  expect((await once(kept, 'data')).toString()).toContain('200 OK')
-  const closing = gateway.listener.close({ timeoutMs: 1_000 })
-  kept.write(READYZ)
-  const { status, json } = firstAnswer(await hear(kept))
+test('after leave() readiness is false and calls are still taken, on new connections as well', async () => {
+  const gateway = await startGateway()
+  const watching = createClient(Health, createGrpcTransport({ baseUrl: gateway.url }))
+    .watch({})
+    [Symbol.asyncIterator]()
+  expect((await watching.next()).value.status).toBe(HealthCheckResponse_ServingStatus.SERVING)
+  gateway.app.leave()
+  const { status, json } = firstAnswer(await talk(gateway.port, READYZ))
   expect([status, json]).toEqual([503, expect.objectContaining({ status: 'not_ready' })])
-  await closing
+  expect((await watching.next()).value.status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING)
+  expect((await watching.next()).done).toBe(true)
+  expect((await send(gateway.url, MAIL)).status).toBe(200)
+  const { head } = firstAnswer(await talk(gateway.port, READYZ))
+  expect(head.toLowerCase()).not.toContain('connection: close')
+  await gateway.close()
 })
 
 test('HTTP/2 is told to go away, and its open streams are answered', async () => {

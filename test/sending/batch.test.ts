@@ -5,11 +5,11 @@ import { BatchItemSchema, SendResponseSchema } from '../../gen/verdict/v1/emails
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { fail, NoAnswer } from '../../server/errors.ts'
+import { leaseOf } from '../../server/limits.ts'
 import { type BatchOptions, createBatch } from '../../server/sending/batch.ts'
 import { createBatchKeys } from '../../server/sending/batch-keys.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import type { Message } from '../../server/sending/message.ts'
-import { leaseOf } from '../../server/sending/send.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 

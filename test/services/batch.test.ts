@@ -13,12 +13,12 @@ import {
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { callerKey, logFieldsKey } from '../../server/caller.ts'
+import { leaseOf } from '../../server/limits.ts'
 import { createBatch, derivedKey } from '../../server/sending/batch.ts'
 import { type BatchKeys, createBatchKeys } from '../../server/sending/batch-keys.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import { hashOf } from '../../server/sending/key.ts'
 import { readMessage } from '../../server/sending/message.ts'
-import { leaseOf } from '../../server/sending/send.ts'
 import { batchMethod } from '../../server/services/batch.ts'
 import { type Api, startApi } from './api.ts'
 

@@ -89,6 +89,11 @@ test('a Temporal that was paused is worked with again', async () => {
   await acknowledged(event)
 })
 
+test('SIGHUP does not stop a worker', async () => {
+  process.kill(worker.pid, 'SIGHUP')
+  await acknowledged(await anEventThatWaits())
+})
+
 test('SIGTERM lets a POST in flight end and be written down, and then the worker is gone', async () => {
   const posting = Promise.withResolvers<void>()
   receiver.script = async () => {

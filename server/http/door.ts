@@ -1,0 +1,59 @@
+import { BlockList, isIPv6, type Socket } from 'node:net'
+import { networkOf } from '../egress/network.ts'
+
+export interface Door {
+  /** Connections that are open. */
+  inside: ReadonlySet<Socket>
+  /** Counts a new connection until it closes, or closes it at once when there are too many. */
+  enter(socket: Socket): void
+}
+
+export interface DoorOptions {
+  /** Connections at the same time. */
+  most: number
+  /** Those from one IPv4 address or one /64 of IPv6. */
+  mostOfOne: number
+  /** Addresses and ranges, in CIDR notation, that stand for many callers. */
+  proxies: readonly string[]
+}
+
+/** Bounds connections, so that one caller cannot take all of them. */
+export function createDoor({ most, mostOfOne, proxies }: DoorOptions): Door {
+  const inside = new Set<Socket>()
+  const byNetwork = new Map<string, number>()
+  const trusted = blockList(proxies)
+
+  function enter(socket: Socket): void {
+    const { remoteAddress = '' } = socket
+    const network = isTrusted(remoteAddress) ? undefined : networkOf(remoteAddress)
+    const theirs = network === undefined ? 0 : (byNetwork.get(network) ?? 0)
+    if (inside.size >= most || theirs >= mostOfOne) return void socket.destroy()
+    inside.add(socket)
+    if (network !== undefined) byNetwork.set(network, theirs + 1)
+    socket.once('close', () => {
+      inside.delete(socket)
+      if (network !== undefined) leave(network)
+    })
+  }
+
+  function leave(network: string): void {
+    const left = byNetwork.get(network)! - 1
+    if (left > 0) byNetwork.set(network, left)
+    else byNetwork.delete(network)
+  }
+
+  const isTrusted = (address: string) => address !== '' && trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+
+  return { inside, enter }
+}
+
+function blockList(ranges: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [address = '', bits] = range.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  return list
+}

@@ -1,0 +1,43 @@
+import { constants } from 'node:os'
+
+type StopSignal = 'SIGINT' | 'SIGTERM'
+
+export interface StopSignals {
+  /** Resolves with the first signal: stop, and finish what was accepted. */
+  first: Promise<StopSignal>
+  /** Resolves with the next one: stop at once. */
+  second: Promise<StopSignal>
+}
+
+/** npm passes on a Ctrl-C that the terminal has already sent to us. Signals that come this soon after the first are the same one. */
+const SAME_WITHIN_MS = 500
+
+/** Listens for SIGINT and SIGTERM. Until it is called, both end the process as they always do. */
+export function stopSignals(): StopSignals {
+  const first = Promise.withResolvers<StopSignal>()
+  const second = Promise.withResolvers<StopSignal>()
+  let firstAtMs: number | undefined
+  const receive = (signal: StopSignal) => {
+    if (firstAtMs === undefined) {
+      firstAtMs = performance.now()
+      first.resolve(signal)
+    } else if (performance.now() - firstAtMs > SAME_WITHIN_MS) second.resolve(signal)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, receive)
+  return { first: first.promise, second: second.promise }
+}
+
+/** Keeps the process running when its terminal closes: SIGHUP is no request to stop. Call it before anything else. */
+export function surviveHangUp(): void {
+  process.on('SIGHUP', () => {})
+  // Output to a closed terminal fails, and that must not end the process either.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
+}
+
+/** Runs `drain` after the first signal; the second one ends the process at once. Either way the process is gone afterwards. */
+export function drainWhenStopped(drain: () => Promise<void>): void {
+  const { first, second } = stopSignals()
+  first.then(drain).then(() => process.exit(0))
+  // The exit code a shell gives a process that died of the signal.
+  second.then((signal) => process.exit(128 + constants.signals[signal]))
+}
