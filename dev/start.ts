@@ -64,7 +64,7 @@ async function start(): Promise<void> {
   const services = await startServices({ ...process.env, ...temporal.env, ...given, WEBHOOK_ALLOW_SUBNETS }, logs)
   // Without their database they could only hold their callers until their time is up: nothing can be stored any more.
   parts.defer(() => services.drain([stop.second, database.lost]))
-  const end = Promise.race([stop.first, services.ended, database.lost])
+  const end = Promise.race([stop.first.then(() => undefined), services.ended, database.lost])
   const ready = await Promise.race([services.ready, end.then(() => undefined)])
   if (ready) {
     const temporalUiUrl = temporal.uiUrl

@@ -35,6 +35,8 @@ export interface Listener {
   url: string
   port: number
   grpcUrl: string | undefined
+  /** How many are open. */
+  connections(): number
   /**
    * Stops accepting and answers what was accepted: GOAWAY on HTTP/2, `Connection: close` on HTTP/1.1. Kept connections are served
    * until no more requests come on them, then idle ones are closed. What is not answered within the time is cut.
@@ -132,7 +134,8 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
     for (const socket of connections) if (!busy.has(socket)) socket.destroySoon()
   }
 
-  return { url: url!, port: (fronts[0]!.address() as AddressInfo).port, grpcUrl, close }
+  const { port } = fronts[0]!.address() as AddressInfo
+  return { url: url!, port, grpcUrl, connections: () => door.inside.size, close }
 }
 
 /** Waits, and then until what has arrived meanwhile is read: on a busy machine a timer may be over before that. */
