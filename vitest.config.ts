@@ -8,6 +8,7 @@ const PROCESSES = [
   'test/db/drop-expired.test.ts',
   'test/domains/verification.test.ts',
   'test/inbound/**/*.test.ts',
+  'test/http/connections.test.ts',
   'test/http/drain.test.ts',
   'test/docs/**/*.test.ts',
   'test/e2e/**/*.test.ts',

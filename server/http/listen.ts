@@ -58,7 +58,6 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
   const { stalledAnswerMs = 30_000, sniffTimeoutMs = 10_000, headersTimeoutMs = 20_000, trustProxy = [] } = options
   const { maxConnections = 10_000, maxConnectionsOfOne = 1_000 } = options
   const door = createDoor({ most: maxConnections, mostOfOne: maxConnectionsOfOne, proxies: trustProxy })
-  const stopCutting = cutStalledAnswers(app.inFlight, stalledAnswerMs)
   let closing = false
   let accepted = 0
   let requests = 0
@@ -72,6 +71,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
   }
   const http1 = createHttp1(handle, app.inFlight, headersTimeoutMs)
   const http2 = createHttp2(handle)
+  const stopCutting = cutStalledAnswers(app.inFlight, http2, stalledAnswerMs)
   /** Those that HTTP/1.1 has, and those that have not said yet what they speak. */
   const connections = new Set<Socket>()
   const protocols = {
@@ -113,7 +113,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
     while (performance.now() < deadlineMs) {
       closeIdle()
       // An HTTP/2 session closes when the last answer on it is written out.
-      if (app.inFlight.size + http2.sessions.size === 0) break
+      if (app.inFlight.size + http2.open.size === 0) break
       await pass(20)
     }
     stopCutting()
