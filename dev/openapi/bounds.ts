@@ -43,7 +43,10 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   SendRequest: MESSAGE,
   BatchItem: { ...MESSAGE, idempotency_key: { value: { pattern: '^[ -~]{1,256}$' } } },
   SendBatchRequest: { emails: { whole: { minItems: 1, maxItems: REQUEST_LIMITS.batchEmails } } },
-  Attachment: { filename: TEXT, content: { required: true } },
+  Attachment: {
+    filename: { value: { minLength: 1, maxLength: LIMITS.filenameCharacters } },
+    content: { required: true },
+  },
   GetEmailRequest: { id: TEXT },
   ListEventsRequest: {
     message_id: {},

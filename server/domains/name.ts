@@ -7,12 +7,15 @@ const LETTERS_DIGITS = /^[\p{L}\p{M}\p{N}.-]+$/u
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 /** Of a name (RFC 1035 2.3.4: 255 octets with their lengths). */
 const MAX_CHARACTERS = 253
+/** Before its letters are composed. The conversion takes the square of the length. */
+const MAX_UNICODE_CHARACTERS = 4 * MAX_CHARACTERS
 /** A return path is at most 254 characters (RFC 5321 4.5.3.1.3), of which 49 stand before the domain. */
 const MAX_SENDING_CHARACTERS = 205
 
 /** A domain name in the form it is stored and compared in: lower case, A-labels, no last dot. undefined when it cannot send mail. */
 export function readDomainName(text: string): string | undefined {
-  const name = LETTERS_DIGITS.test(text) ? domainToASCII(text.replace(/\.$/, '')) : ''
+  const isShort = text.length <= MAX_UNICODE_CHARACTERS
+  const name = isShort && LETTERS_DIGITS.test(text) ? domainToASCII(text.replace(/\.$/, '')) : ''
   const labels = name.split('.')
   const known = labels.length > 1 && name.length <= MAX_CHARACTERS && labels.every((label) => LABEL.test(label))
   return known && isIP(name) === 0 ? name : undefined
@@ -33,6 +36,7 @@ export function readSendingDomain(text: string): { name: string } | { fault: str
 }
 
 function faultOf(text: string): string {
+  if (text.length > MAX_UNICODE_CHARACTERS) return `has more than ${MAX_CHARACTERS} characters`
   if (isIP(text.replace(/^\[|\]$/g, '')) !== 0) return 'is an IP address. Expected a domain name such as example.com'
   if (text.includes('@')) return 'is an email address. Expected only what stands behind the @, such as example.com'
   if (text.includes('://')) return 'is a URL. Expected only the domain name, such as example.com'

@@ -4,7 +4,14 @@ import { shapeOf } from './json-shape.ts'
 
 type Check = (value: never, path: string, faults: Faults) => void
 
-/** Text that JSON and Protobuf let through and nothing after them can hold: NUL characters and halves of a surrogate pair. */
+/** More than any text has but the bodies of messages, which have a limit of their own: what reads a text need not fear its length. */
+export const MAX_TEXT_CHARACTERS = 16 * 1024
+const BODIES: unknown[] = ['html', 'text']
+
+/**
+ * Text that JSON and Protobuf let through and nothing after them can hold: NUL characters, halves of a surrogate pair, and far more
+ * characters than any field has.
+ */
 export function textFaults(desc: DescMessage, message: Message): Faults {
   const faults = noFaults()
   messageCheck(desc)(message as never, '', faults)
@@ -32,7 +39,11 @@ function messageCheck(desc: DescMessage): Check {
 }
 
 function fieldCheck(field: DescField): Check | undefined {
-  const one = field.scalar === ScalarType.STRING ? checkText : field.message ? messageCheck(field.message) : undefined
+  const one = field.message
+    ? messageCheck(field.message)
+    : field.scalar === ScalarType.STRING
+      ? textCheck(field)
+      : undefined
   if (field.fieldKind === 'map') return mapCheck(one)
   if (field.fieldKind !== 'list' || !one) return one
   if (shapeOf(field).eachAlone) return aloneCheck(one)
@@ -54,10 +65,25 @@ function aloneCheck(one: Check): Check {
 function mapCheck(one: Check | undefined): Check {
   return (map: Record<string, never>, path, faults) => {
     for (const key of Object.keys(map)) {
-      checkText(key as never, path, faults)
+      checkShortText(key as never, path, faults)
       one?.(map[key]!, `${path}[${JSON.stringify(key.slice(0, 64))}]`, faults)
     }
   }
+}
+
+/** Elements of a list are addresses: those that are too long are faults of their own, each beside its index. */
+function textCheck({ name, fieldKind }: DescField): Check {
+  return BODIES.includes(name) || fieldKind === 'list' ? checkText : checkShortText
+}
+
+const checkShortText: Check = (text: string, path, faults) => {
+  if (text.length <= MAX_TEXT_CHARACTERS) checkText(text as never, path, faults)
+  else
+    blame(
+      faults,
+      path,
+      `has ${text.length} characters; no field but html and text has more than ${MAX_TEXT_CHARACTERS}`,
+    )
 }
 
 const checkText: Check = (text: string, path, faults) => {

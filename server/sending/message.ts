@@ -8,6 +8,7 @@ export const LIMITS = {
   recipients: 50,
   attachments: 10,
   attachmentBytes: 10 * 1024 * 1024,
+  filenameCharacters: 1_024,
   bodyBytes: 2 * 1024 * 1024,
   subjectCharacters: 998,
   headers: MAX_CUSTOM_HEADERS,
@@ -98,7 +99,7 @@ function readMailbox(field: string, text: string, refuse: Refuse, addresses: Fie
 function checkSubject(subject: string, refuse: Refuse): void {
   if (subject === '') refuse('subject', 'is required')
   if (subject.length > LIMITS.subjectCharacters) {
-    refuse('subject', `has ${subject.length} characters; at most ${LIMITS.subjectCharacters} are allowed`)
+    return void refuse('subject', `has ${subject.length} characters; at most ${LIMITS.subjectCharacters} are allowed`)
   }
   if (hasControls(subject)) refuse('subject', 'holds a line break or another control character')
 }
@@ -109,25 +110,33 @@ function checkBodies({ html, text }: SendRequest, refuse: Refuse): void {
     if (body === undefined) continue
     const bytes = Buffer.byteLength(body)
     if (bytes > LIMITS.bodyBytes) refuse(field, `has ${bytes} bytes; at most ${LIMITS.bodyBytes} (2 MiB) are allowed`)
-    if (body.includes('\0') || !body.isWellFormed()) refuse(field, 'holds a NUL character or half a surrogate pair')
+    else if (hasBrokenText(body)) refuse(field, 'holds a NUL character or half a surrogate pair')
   }
 }
 
+const hasBrokenText = (text: string) => text.includes('\0') || !text.isWellFormed()
+
 function checkAttachments(attachments: Attachment[], refuse: Refuse): void {
   if (attachments.length > LIMITS.attachments) {
-    refuse('attachments', `holds ${attachments.length} files; a message has at most ${LIMITS.attachments}`)
+    return void refuse('attachments', `holds ${attachments.length} files; a message has at most ${LIMITS.attachments}`)
   }
   attachments.forEach(({ filename, content }, i) => {
     if (!content) refuse(`attachments[${i}].content`, 'is required; an empty string is an empty file')
-    if (filename === '') refuse(`attachments[${i}].filename`, 'is required')
-    if (filename.includes('\0') || !filename.isWellFormed()) {
-      refuse(`attachments[${i}].filename`, 'holds a NUL character or half a surrogate pair')
-    }
+    const fault = filenameFault(filename)
+    if (fault) refuse(`attachments[${i}].filename`, fault)
   })
   const bytes = attachments.reduce((sum, { content }) => sum + (content?.length ?? 0), 0)
   if (bytes > LIMITS.attachmentBytes) {
     refuse('attachments', `have ${bytes} bytes together; at most ${LIMITS.attachmentBytes} (10 MiB) are allowed`)
   }
+}
+
+function filenameFault(filename: string): string | undefined {
+  if (filename === '') return 'is required'
+  if (filename.length > LIMITS.filenameCharacters) {
+    return `has ${filename.length} characters; at most ${LIMITS.filenameCharacters} are allowed`
+  }
+  return hasBrokenText(filename) ? 'holds a NUL character or half a surrogate pair' : undefined
 }
 
 function checkHeaders(headers: Record<string, string>, refuse: Refuse): void {

@@ -37,8 +37,8 @@ const REFUSED_PREFIX = /^(?:content|resent|arc)-/i
 export function headerFault(name: string, value: string): string | undefined {
   if (!NAME.test(name)) return 'must have a name of 1 to 76 printable ASCII characters without space and colon'
   if (REFUSED.has(name.toLowerCase()) || REFUSED_PREFIX.test(name)) return 'cannot be set by a custom header'
+  if (value.length > MAX_HEADER_VALUE) return `must be at most ${MAX_HEADER_VALUE} characters long`
   if (/[\r\n]/.test(value)) return 'must not hold a line break'
   if (hasControls(value)) return 'must not hold NUL, another control character or half a surrogate pair'
-  if (value.length > MAX_HEADER_VALUE) return `must be at most ${MAX_HEADER_VALUE} characters long`
   return undefined
 }

@@ -42,6 +42,11 @@ const INVALID_PAYLOAD: [sentence: string, change: Change, fields: string[]][] = 
   ['an empty reply_to is refused', { replyTo: '' }, ['reply_to']],
   ['at most 10 attachments', { attachments: Array.from({ length: 11 }, () => file('a.txt')) }, ['attachments']],
   [
+    'a file name has at most 1,024 characters',
+    { attachments: [file('a'.repeat(1_024)), file('/'.repeat(1_025))] },
+    ['attachments[1].filename'],
+  ],
+  [
     'attachments have at most 10 MiB together',
     { attachments: [file('a', 6 * MiB), file('b', 5 * MiB)] },
     ['attachments'],

@@ -29,7 +29,7 @@ export const file_verdict_v1_emails: GenFile = /*@__PURE__*/
  */
 export type Attachment = Message<"verdict.v1.Attachment"> & {
   /**
-   * File name, of any script: its base name, at most 255 bytes. Required.
+   * File name, of any script, 1 to 1,024 characters. Required. The message carries its base name, cut to 255 bytes.
    *
    * @generated from field: string filename = 1;
    */

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startApiProcess } from '../../harness/process.ts'
@@ -135,6 +135,9 @@ export async function usageOf(pid: number): Promise<{ residentBytes: number; pea
   const cpuMs = (Number(fields[11]) + Number(fields[12])) * 10
   return { residentBytes: kilobytes('VmRSS'), peakBytes: kilobytes('VmHWM'), cpuMs }
 }
+
+/** From now on `peakBytes` is that of what comes (proc_pid_clear_refs(5)). Linux alone. */
+export const forgetPeak = (pid: number) => writeFile(`/proc/${pid}/clear_refs`, '5')
 
 function seenIn(phase: string, samples: Sample[]): Seen {
   const times = (kind: Sample['kind']) => timesOf(samples.filter((one) => one.phase === phase && one.kind === kind))
