@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { RETRY_SCHEDULE } from '../workflows/retry-schedule.ts'
@@ -17,7 +16,8 @@ export interface Variables {
   /** The first encrypts, all decrypt. */
   encryptionKeys: readonly { id: string; key: Buffer }[]
   /** Without the final slash. */
-  publicUrl: string
+  /** Without the final slash; undefined: the address it listens on. */
+  publicUrl: string | undefined
   /** PEM. */
   tlsCert: string | undefined
   /** PEM. */
@@ -128,7 +128,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     read: values.publicUrl,
     example: 'https://mail.example.com',
     required: 'in production',
-    default: ownUrl,
+    default: none,
   },
   trustProxy: { name: 'TRUST_PROXY', read: values.listOf(values.subnet), example: '10.0.0.0/8', default: () => [] },
   dnsServers: {
@@ -280,8 +280,4 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
   },
   dataDir: { name: 'DATA_DIR', read: (path) => resolve(path), example: '.verdict', default: () => resolve('.verdict') },
   readyFile: { name: 'VERDICT_READY_FILE', read: values.text, example: '/run/verdict/ready.json', default: none },
-}
-
-function ownUrl({ host, port, tlsCert }: Variables): string {
-  return `${tlsCert ? 'https' : 'http'}://${isIPv6(host) ? `[${host}]` : host}:${port}`
 }

@@ -222,6 +222,7 @@ async function serve(config: Config): Promise<void> {
       const [checks, health] = await Promise.all([ready(), temporal.health()])
       return { ...checks, temporal: health }
     },
+    publicUrl: () => config.publicUrl ?? listener.url,
     about: { version: packageJson.version, region: config.dataRegion },
     trustProxy: [...config.trustProxy],
     limits: { budgetWaitMs: config.sendBudgetMs },
@@ -257,7 +258,7 @@ async function serve(config: Config): Promise<void> {
         })
   if (bounces) log.info({ host: bounceHost, port: bounces.port }, 'bounces and complaints are taken')
   const listener = await listen(app, { host, port, grpcPort, tls, trustProxy })
-  log.info({ url: listener.url, version: packageJson.version }, 'ready')
+  log.info({ url: listener.url, public_url: config.publicUrl, version: packageJson.version }, 'ready')
   process.send?.({ ready: listener.url, grpcUrl: listener.grpcUrl })
 
   async function drain(): Promise<void> {

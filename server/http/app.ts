@@ -49,6 +49,8 @@ export interface AppParts {
   checks(): Promise<Checks>
   /** Shown by `/healthz`. */
   about: { version: string; region: string }
+  /** Where callers reach this server, without the last slash; asked once it listens. By default the origin of the document itself. */
+  publicUrl?(): string
   /** Addresses and ranges of proxies whose X-Forwarded-For counts. */
   trustProxy?: string[]
   limits?: Partial<Limits>
@@ -101,7 +103,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
   const paths = [
     ...restPaths({ ...common, services: parts.services, admit }),
-    ...(await sitePaths({ readiness, about: parts.about, visit })),
+    ...(await sitePaths({ readiness, about: parts.about, visit, publicUrl: parts.publicUrl ?? (() => '/') })),
     ...rpcPaths({ ...common, services: parts.services, admit }),
     ...openPaths(parts, readiness, draining.signal),
   ]

@@ -31,18 +31,26 @@ const PAGE = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Verdict API</title>
-<link rel="icon" href="/docs/favicon.png">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="icon" href="docs/favicon.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
 </head>
 <body>
 <main id="reference"></main>
-<script src="/docs/swagger-ui.js"></script>
-<script src="/docs/start.js"></script>
+<script src="docs/swagger-ui.js"></script>
+<script src="docs/start.js"></script>
 </body>
 </html>
 `
 
-const START = `SwaggerUIBundle({ url: '${OPENAPI_PATH}', dom_id: '#reference', validatorUrl: null, deepLinking: true })\n`
+// "Try it out" calls where the page came from, whatever the public URL is: the policy allows no other origin.
+const START = `const base = location.pathname.replace(/\\/docs$/, '')
+fetch(base + '${OPENAPI_PATH}')
+  .then((response) => response.json())
+  .then((document) => {
+    const spec = { ...document, servers: [{ url: base || '/' }] }
+    SwaggerUIBundle({ spec, dom_id: '#reference', validatorUrl: null, deepLinking: true })
+  })
+`
 
 const FILES: [path: string, type: string, content: string | URL][] = [
   ['/docs', 'text/html; charset=utf-8', PAGE],

@@ -33,6 +33,7 @@ export interface Message {
 }
 
 const ADDRESS_HINT = 'is not an email address the service can mail. Expected something like ann@example.com'
+const NAME_HINT = 'must be the address alone, without the display name: '
 const MAILBOX_HINT = 'is not an email address. Expected ann@example.com or Ann Lee <ann@example.com>'
 
 /**
@@ -83,10 +84,16 @@ function readRecipients(texts: string[], refuse: Refuse, addresses: FieldFault[]
   const distinct = new Map<string, Address>()
   texts.forEach((text, i) => {
     const address = parseAddress(text)
-    if (!address) addresses.push({ field: texts.length === 1 ? 'to' : `to[${i}]`, message: ADDRESS_HINT })
+    if (!address) addresses.push({ field: texts.length === 1 ? 'to' : `to[${i}]`, message: faultOf(text) })
     else if (!distinct.has(address.address)) distinct.set(address.address, address)
   })
   return [...distinct.values()]
+}
+
+/** What is wrong with a text that is no address alone. */
+function faultOf(text: string): string {
+  const named = parseMailbox(text)
+  return named ? `${NAME_HINT}${named.address}` : ADDRESS_HINT
 }
 
 function readMailbox(field: string, text: string, refuse: Refuse, addresses: FieldFault[]): Mailbox | undefined {
@@ -105,7 +112,7 @@ function checkSubject(subject: string, refuse: Refuse): void {
 }
 
 function checkBodies({ html, text }: SendRequest, refuse: Refuse): void {
-  if (!html && !text) refuse('html', 'or text is required: a message has a body')
+  if (!html && !text) refuse('html', 'is required when text is missing')
   for (const [field, body] of Object.entries({ html, text })) {
     if (body === undefined) continue
     const bytes = Buffer.byteLength(body)

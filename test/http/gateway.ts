@@ -57,6 +57,7 @@ export interface Parts {
   checks?(): Promise<Record<string, string>>
   limits?: Partial<Limits>
   trustProxy?: string[]
+  publicUrl?(): string
   listen?: Partial<ListenOptions>
 }
 
@@ -174,6 +175,7 @@ export async function startGateway(parts: Parts = {}) {
     about: { version: '0.0.0', region: 'eu' },
     limits: parts.limits,
     trustProxy: parts.trustProxy,
+    publicUrl: parts.publicUrl,
   })
   const listener = await listen(app, { host: '127.0.0.1', port: 0, ...parts.listen })
   const close = () => listener.close({ timeoutMs: 0 })

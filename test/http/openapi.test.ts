@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { runInNewContext } from 'node:vm'
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -39,7 +40,7 @@ test('generated code and the document are what the contract says', async () => {
 
 test('every path of REST is in the document, and the document names no other', () => {
   const served = gateway.app.paths.filter(
-    ({ path }) => !path.startsWith('/docs') && !/^\/[\w.]+\.v1(alpha)?\./.test(path),
+    ({ path }) => path !== '/' && !path.startsWith('/docs') && !/^\/[\w.]+\.v1(alpha)?\./.test(path),
   )
   const documented = Object.entries(document.paths).map(([path, verbs]) => [path, Object.keys(verbs as object)])
   expect(served.map(({ path, verbs }) => [path, verbs.map((verb) => verb.toLowerCase())])).toEqual(documented)
@@ -151,7 +152,7 @@ test('the document is served with and without a key, and a wrong key is a 401', 
   ] as const) {
     const answer = await ask(gateway.url, '/api/v1/openapi.json', { key })
     expect(answer.status).toBe(status)
-    if (status === 200) expect(answer.json).toEqual(document)
+    if (status === 200) expect(answer.json).toEqual({ ...document, servers: [expect.anything()] })
   }
 })
 
@@ -164,8 +165,35 @@ test('the reference page loads from this server alone', async () => {
   const parts = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path]) => path!)
   expect(parts).toHaveLength(4)
   for (const path of parts) {
-    const part = await fetch(gateway.url + path)
+    const part = await fetch(new URL(path, `${gateway.url}/docs`))
     expect([path, part.status, (await part.arrayBuffer()).byteLength > 0]).toEqual([path, 200, true])
+  }
+})
+
+test('the address of the server leads to the reference', async () => {
+  const page = await fetch(gateway.url)
+  expect([page.status, page.url]).toEqual([200, `${gateway.url}/docs`])
+})
+
+test('the document names the public URL, and the reference tries calls where it was loaded from', async () => {
+  await using behindProxy = await startGateway({ publicUrl: () => 'https://mail.example.com/verdict' })
+  const { json } = await ask(behindProxy.url, '/api/v1/openapi.json')
+  expect(json.servers).toEqual([{ url: 'https://mail.example.com/verdict', description: 'This server' }])
+  const script = await (await fetch(`${behindProxy.url}/docs/start.js`)).text()
+  for (const [pathname, base] of [
+    ['/docs', '/'],
+    ['/verdict/docs', '/verdict'],
+  ]) {
+    const asked: string[] = []
+    const shown = new Promise((resolve) => {
+      const fetching = async (path: string) => {
+        asked.push(path)
+        return { json: async () => json }
+      }
+      runInNewContext(script, { location: { pathname }, fetch: fetching, SwaggerUIBundle: resolve })
+    })
+    expect(await shown).toMatchObject({ spec: { ...json, servers: [{ url: base }] } })
+    expect(asked).toEqual([`${base === '/' ? '' : base}/api/v1/openapi.json`])
   }
 })
 

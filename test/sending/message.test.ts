@@ -120,3 +120,19 @@ test('from and reply_to accept a display name', () => {
   expect(message.from.name).toBe('Ann Lee')
   expect(message.replyTo?.name).toBe('Lee, Ann')
 })
+
+test('a message without a body, and a recipient with a display name, are told what is wrong in a sentence', () => {
+  const told = (change: Parameters<typeof read>[0]) => {
+    try {
+      read(change)
+    } catch (error) {
+      return (error as Error).message
+    }
+    return undefined
+  }
+  expect(told({ text: undefined })).toContain('html is required when text is missing.')
+  expect(told({ to: ['Ann Lee <ann@example.net>'] })).toContain(
+    'to must be the address alone, without the display name: ann@example.net.',
+  )
+  expect(told({ to: ['ann@example.net', 'nobody'] })).toContain('to[1] is not an email address')
+})

@@ -1,0 +1,89 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type RunningProcess, said, startProgram } from '../harness/process.ts'
+
+// What a reader of the reference does at a fresh `npm start`: presses "Try it out" and sends the example as it stands.
+
+let dataDir: string
+let program: RunningProcess
+let url: string
+let headers: Record<string, string>
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'verdict-examples-'))
+  program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir })
+  await said(program, /^ready .*\n/m)
+  url = program.stdout().match(/^ready (.*)$/m)![1]!
+  const { live } = JSON.parse(await readFile(join(dataDir, 'keys.json'), 'utf8'))
+  headers = { authorization: `Bearer ${live}`, 'content-type': 'application/json' }
+}, 120_000)
+
+afterAll(async () => {
+  await program?.kill()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+interface Parameter {
+  name: string
+  in: string
+  example?: unknown
+}
+
+interface Operation {
+  parameters?: Parameter[]
+  requestBody?: { content: { 'application/json': { example: object } } }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any JSON
+type Json = any
+
+async function call(method: string, path: string, body?: object): Promise<{ status: number; json: Json }> {
+  const response = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) })
+  return { status: response.status, json: await response.json() }
+}
+
+/** An operation as the reference fills it in; an id in the path is one that exists, as a reader puts it there. */
+async function tryOut(path: string, verb: string, operation: Operation, ids: Record<string, string>) {
+  const parameters = (operation.parameters ?? []).filter(({ example }) => example !== undefined)
+  const place = (where: string) => parameters.filter((parameter) => parameter.in === where)
+  const filled = place('path').reduce(
+    (filled, { name, example }) => filled.replace(`{${name}}`, ids[name] ?? encodeURIComponent(String(example))),
+    path,
+  )
+  const query = new URLSearchParams(place('query').map(({ name, example }) => [name, String(example)]))
+  const body = operation.requestBody?.content['application/json'].example
+  return call(verb.toUpperCase(), `${filled}?${query}`.replace(/\?$/, ''), body)
+}
+
+test('every example of the document is answered with 200 by a fresh instance', async () => {
+  const { json: document } = await call('GET', '/api/v1/openapi.json')
+  const answers: Record<string, number> = {}
+  const ids: Record<string, string> = {}
+  const operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(
+    ([path, verbs]) => Object.entries(verbs).map(([verb, operation]) => ({ path, verb, operation })),
+  )
+  const removals = operations.filter(({ verb }) => verb === 'delete')
+  for (const { path, verb, operation } of [...operations.filter(({ verb }) => verb !== 'delete'), ...removals]) {
+    // Its endpoint is set by an operation that stands after it.
+    if (path.endsWith('/replay')) await call('PUT', '/api/v1/webhook', { url: 'https://hooks.example.com/email' })
+    if (path === '/api/v1/emails/{id}') ids.id = ids.message_id!
+    if (path.startsWith('/api/v1/domains/{id}')) ids.id = ids.domain_id!
+    if (path === '/api/v1/webhook' && verb === 'get') {
+      await call('PUT', '/api/v1/webhook', { url: 'https://hooks.example.com/email' })
+    }
+    const { status, json } = await tryOut(path, verb, operation, ids)
+    answers[`${verb} ${path}${status === 200 ? '' : ` ${JSON.stringify(json)}`}`] = status
+    if (path === '/api/v1/emails/send') {
+      expect(json).toMatchObject({ status: 'delivered' })
+      expect(json).not.toHaveProperty('sandbox')
+      ids.message_id = json.message_id
+    }
+    if (path === '/api/v1/emails/batch') expect(json.summary).toMatchObject({ delivered: 1, failed: 1 })
+    if (path === '/api/v1/events') ids.event_id = json.events[0].event_id
+    if (path === '/api/v1/domains' && verb === 'post') ids.domain_id = json.domain_id
+  }
+  expect(Object.keys(answers).length).toBe(operations.length)
+  expect(answers).toEqual(Object.fromEntries(Object.keys(answers).map((name) => [name, 200])))
+}, 60_000)
