@@ -52,7 +52,8 @@ export class Call {
 
   constructor(raw: RawRequest, response: RawResponse, remoteAddress: string, { log, inFlight, ended }: CallRecords) {
     this.id = requestIdOf(raw)
-    this.headers = { 'x-request-id': this.id }
+    // An answer may hold a secret or a person's address: no cache keeps it. Pages say otherwise themselves.
+    this.headers = { 'x-request-id': this.id, 'cache-control': 'no-store' }
     this.raw = raw
     this.response = response
     this.remoteAddress = remoteAddress

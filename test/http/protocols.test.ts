@@ -131,14 +131,17 @@ each('%s: text that nothing can hold is refused by its field', async ([, transpo
   expect(error.findDetails(BadRequestSchema)[0]!.fieldViolations[0]!.field).toBe('subject')
 })
 
-each('%s: an answer says what is left of the caller’s requests, and health does not', async ([, transport]) => {
-  const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
-  const seen: (string | null)[] = []
-  const onHeader = (headers: Headers) => void seen.push(...names.map((name) => headers.get(name)))
-  await createClient(EmailService, transport(gateway.url)).send(mail, { ...withKey, onHeader })
-  await createClient(Health, transport(gateway.url)).check({}, { onHeader })
-  expect(seen).toEqual(['600', '588', '1769860860', null, null, null])
-})
+each(
+  '%s: an answer says what is left of the caller’s requests, health does not, and no cache keeps either',
+  async ([, transport]) => {
+    const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'cache-control']
+    const seen: (string | null)[] = []
+    const onHeader = (headers: Headers) => void seen.push(...names.map((name) => headers.get(name)))
+    await createClient(EmailService, transport(gateway.url)).send(mail, { ...withKey, onHeader })
+    await createClient(Health, transport(gateway.url)).check({}, { onHeader })
+    expect(seen).toEqual(['600', '588', '1769860860', 'no-store', null, null, null, 'no-store'])
+  },
+)
 
 each('%s: X-Request-Id is on every answer', async ([, transport]) => {
   let id: string | null = null

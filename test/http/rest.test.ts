@@ -267,6 +267,17 @@ test.each([
   expect([answer.status, rateOf(answer)]).toEqual([status, shown(ADDRESS_RATE)])
 })
 
+test('no cache keeps an answer of the API, with a secret or without; the files of the reference may be kept', async () => {
+  const cacheControl = async (method: string, path: string, body?: object) =>
+    (await ask(url, path, { method, body: body && JSON.stringify(body) })).headers.get('cache-control')
+  expect(await cacheControl('PUT', '/api/v1/webhook', { url: 'https://shop.test/webhooks' })).toBe('no-store')
+  expect(await cacheControl('POST', '/api/v1/webhook/secret/rotate')).toBe('no-store')
+  expect(await cacheControl('GET', `/api/v1/emails/${MESSAGE_ID}`)).toBe('no-store')
+  expect(await cacheControl('GET', '/api/v1/nope')).toBe('no-store')
+  expect(await cacheControl('GET', '/readyz')).toBe('no-store')
+  expect((await fetch(`${url}/docs`)).headers.get('cache-control')).toBe('max-age=3600')
+})
+
 test.each(['/healthz', '/readyz', '/docs'])('%s counts for nobody', async (path) => {
   expect(rateOf(await fetch(url + path))).toEqual([undefined, undefined, undefined])
 })
