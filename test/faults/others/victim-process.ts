@@ -41,7 +41,9 @@ const mail = await startExchanger({
 const receiver = await startReceiver()
 /** By message. */
 const arrivedAt = new Map<string, { atMs: Promise<number>; arrived(): void }>()
-receiver.script = ({ body }) => {
+receiver.script = ({ path, body }) => {
+  // What an attacker has on the same host and port.
+  if (path === '/late') return { delayMs: 4_700 }
   const { message_id } = JSON.parse(body.toString()) as { message_id: string }
   arrivalOf(message_id).arrived()
   return {}
