@@ -15,7 +15,7 @@ const PROCESSES = [
   'test/cli/verdict.test.ts',
   'test/http/hostile.test.ts',
   'test/simulator/**/*.test.ts',
-  'test/harness/temporal.test.ts',
+  'test/harness/{temporal,end-with-us}.test.ts',
   'test/services/replay-temporal.test.ts',
   'test/webhooks/hostile.test.ts',
   'test/webhooks/hand-over.test.ts',
@@ -43,6 +43,8 @@ export default defineConfig({
           exclude: [...PROCESSES, ...ELSEWHERE],
           // The files of a worker share the modules they import: to load them again for each took a third of the time.
           isolate: false,
+          globalSetup: ['test/harness/global-rsa-keys.ts'],
+          setupFiles: ['test/harness/rsa-keys.ts'],
           ...patience,
         },
       },

@@ -9,6 +9,7 @@ import postgres from 'postgres'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startPostgres } from '../../dev/postgres.ts'
 import { Problem } from '../../dev/problem.ts'
+import { endWithUs } from '../harness/end-with-us.ts'
 
 let dataDir: string
 
@@ -132,9 +133,9 @@ async function startInChild(more: string): Promise<ChildProcess> {
     import { startPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../dev/postgres.ts'))}
     await startPostgres({ ${more} dataDir: ${JSON.stringify(dataDir)} })
     console.log('started')`
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const child = endWithUs(
+    spawn(process.execPath, ['--input-type=module', '--eval', code], { stdio: ['ignore', 'pipe', 'ignore'] }),
+  )
   await once(child.stdout!, 'data')
   return child
 }

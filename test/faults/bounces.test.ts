@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { endWithUs } from '../harness/end-with-us.ts'
 import { POSTFIX } from '../inbound/reports.ts'
 import { type InboundWorld, startInboundWorld } from '../inbound/world.ts'
 
@@ -28,7 +29,7 @@ async function sends(count: number): Promise<number[]> {
 
 test('10,000 connections at a time keep no send waiting, and bounces come in again when they are gone', async () => {
   const { returnPath } = await world.sent()
-  const flood = fork(FLOOD, [String(world.port), String(CONNECTIONS)])
+  const flood = endWithUs(fork(FLOOD, [String(world.port), String(CONNECTIONS)], { stdio: 'ignore' }))
   await sleep(200)
   const meanwhile = await sends(200)
   const told = once(flood, 'message')

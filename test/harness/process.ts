@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { endWithUs } from './end-with-us.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const READY_WITHIN_MS = 90_000
@@ -32,7 +33,7 @@ export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningAp
     env: { PATH: process.env.PATH, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
-  const running = observe(child)
+  const running = observe(endWithUs(child))
   const message = once(child, 'message').then(([message]) => message as { ready: string; grpcUrl?: string })
   const { ready, grpcUrl = ready } = await soon(running, message)
   return { ...running, url: ready, grpcUrl }
@@ -45,9 +46,9 @@ export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningAp
 export function startProgram(command: string, args: string[], env: NodeJS.ProcessEnv): RunningProcess {
   const { PATH, HOME, XDG_CACHE_HOME } = process.env
   const stdio = ['ignore', 'pipe', 'pipe'] as const
-  return observe(
-    spawn(command, args, { cwd: ROOT, env: { PATH, HOME, XDG_CACHE_HOME, ...env }, detached: true, stdio: [...stdio] }),
-  )
+  const all = { PATH, HOME, XDG_CACHE_HOME, ...env }
+  const child = spawn(command, args, { cwd: ROOT, env: all, detached: true, stdio: [...stdio] })
+  return observe(endWithUs(child, { group: true }))
 }
 
 /** Resolves when it has said the words on standard output. Throws, with what it said instead, when it ends without them. */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { endWithUs } from './end-with-us.ts'
 
 export interface SilentPort {
   host: string
@@ -15,7 +16,7 @@ const LISTENER = `
 
 /** A port that neither accepts nor refuses: its process is stopped, and so many wait for it that no more are let in. */
 export async function startSilentPort(): Promise<SilentPort> {
-  const listener = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const listener = endWithUs(spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'ignore'] }))
   const [line] = await once(listener.stdout, 'data')
   const place = { host: '127.0.0.1', port: Number(String(line)) }
   listener.kill('SIGSTOP')

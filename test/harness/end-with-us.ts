@@ -1,0 +1,17 @@
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+
+/** Kills its first argument, a process or a group, as soon as its standard input ends. */
+const GUARD = 'read -r _; kill -KILL "$0"'
+
+/**
+ * Kills the child when this process is gone, however it ended, and also when the child is stopped. A process that a failed test left
+ * behind would hold the output of the test process open, and the whole run would wait for it.
+ */
+export function endWithUs<T extends ChildProcess>(child: T, { group = false } = {}): T {
+  const target = group ? `-${child.pid}` : `${child.pid}`
+  const guard = spawn('sh', ['-c', GUARD, target], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+  guard.unref()
+  child.once('exit', () => guard.kill('SIGKILL'))
+  return child
+}
