@@ -12,7 +12,10 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** An hour of an account, counted as commits count it: in shards, for the account and for each tenant. Gives when it began. */
+/**
+ * Counts an hour of an account as commits do: in shards, for the account and for each tenant. Returns when the hour began. Hours are merged
+ * five minutes after their end, so the last one may still be left alone.
+ */
 async function countHour(
   accountId: string,
   hoursAgo: number,
@@ -41,7 +44,7 @@ const rowsOf = (accountId: string) => database.db.$client`select * from hourly_s
 
 test('once an hour is over each tenant has one row of it, and nothing is lost', async () => {
   const accountId = randomUUID()
-  const hourMs = await countHour(accountId, 1, [1, 2, 3].map(tenant))
+  const hourMs = await countHour(accountId, 2, [1, 2, 3].map(tenant))
   await mergeStatistics(database.db)
   expect(await rowsOf(accountId)).toHaveLength(4)
   expect(await deliveredOf(accountId, hourMs)).toEqual({ delivered: 200, isIncomplete: false })
@@ -52,7 +55,7 @@ test('of many tenants those with the most emails keep rows of their own, the oth
   const accountId = randomUUID()
   const hourMs = await countHour(
     accountId,
-    2,
+    3,
     Array.from({ length: 50 }, (_, i) => tenant(i + 1)),
   )
   await mergeStatistics(database.db, 10)
@@ -68,7 +71,7 @@ test('an hour with more rows than one statement takes is merged, by however many
   const accountId = randomUUID()
   const hourMs = await countHour(
     accountId,
-    3,
+    4,
     Array.from({ length: 15_000 }, (_, i) => tenant(i + 1)),
   )
   await Promise.all([1, 2, 3].map(() => mergeStatistics(database.db)))

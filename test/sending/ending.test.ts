@@ -1,8 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { newId } from '../../server/db/ids.ts'
 import { reasonOf } from '../../server/errors.ts'
+import { LEFT_TO_TEMPORAL } from '../../server/events/dispatches.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
+import { type Claim, claimStep } from '../../server/sending/claim.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
+import { recordUntil } from '../../server/sending/record.ts'
 import { message, script, startWorld, type World } from './world.ts'
 
 // What one commit holds beside the outcome: statistics, and what bounces say against an address.
@@ -18,7 +23,7 @@ const send = (change: Parameters<typeof message>[0] = {}, sandbox = false) =>
   world.sendAlone()(message(change), { accountId: world.account.id, sandbox, signal: new AbortController().signal })
 
 async function counts(tenantId = '') {
-  await world.db.$client`update hourly_stats set hour = hour - interval '1 hour'`
+  await world.db.$client`update hourly_stats set hour = hour - interval '2 hours'`
   await mergeStatistics(world.db)
   const rows = await world.db.$client`select * from hourly_stats where tenant_id = ${tenantId}`
   expect(rows).toHaveLength(1)
@@ -39,7 +44,8 @@ test("statistics count every email by its status or reason in its domain's hour,
     latencies: 4,
   })
   const [hour] = await world.db
-    .$client`select hour = date_trunc('hour', now(), 'UTC') - interval '1 hour' as moved from hourly_stats`
+    .$client`select hour + interval '2 hours' in (date_trunc('hour', now(), 'UTC'), date_trunc('hour', now() - interval '1 minute', 'UTC'))
+      as moved from hourly_stats`
   expect(hour!.moved).toBe(true)
 })
 
@@ -135,10 +141,29 @@ test.each([{ rcpt: '550 5.7.1 blocked' }, { rcpt: '451 4.3.0 later' }, { dot: 'c
   },
 )
 
+function newClaim(email: string): Claim {
+  const createdAtMs = world.clock.now()
+  return {
+    messageId: newId(createdAtMs),
+    accountId: world.account.id,
+    claim: randomUUID(),
+    leaseMs: 40_000,
+    createdAtMs,
+    region: 'eu',
+    domain: 'example.test',
+    request: {},
+    recipients: [{ eventId: newId(createdAtMs), email }],
+  }
+}
+
 test('strikes of one commit count one after the other', async () => {
-  script(world, { rcpt: '550 no' })
-  // Whatever commits these three share, the second strike of them suppresses.
-  await Promise.all([send(), send(), send()])
+  const claims = [1, 2, 3].map(() => newClaim('ann@example.net'))
+  const claim = claimStep(world.db)
+  for (const each of claims) await claim(each)
+  const record = recordUntil(world.db, LEFT_TO_TEMPORAL)
+  const outcomes = [bounced('ann@example.net', Reason.MAILBOX_DOES_NOT_EXIST, { code: 550, reply: 'no' })]
+  // The first goes alone, and what waits for it goes together.
+  await Promise.all(claims.map((claimed) => record({ claimed, sizeBytes: 0, outcomes }, performance.now() + 10_000)))
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
 })
 
