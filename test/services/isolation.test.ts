@@ -4,6 +4,7 @@ import { type Client, ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDomain } from '../../server/domains/domains.ts'
+import { bindingsOf } from '../../server/http/bindings.ts'
 import { type Api, startApi } from './api.ts'
 import { mail, probesOf, suppressed, USES } from './probes.ts'
 
@@ -58,24 +59,15 @@ async function fillOtherAccount(): Promise<void> {
   }
 }
 
-/** Every method of every service there is, by the operation that it is in the OpenAPI document. */
+/** Every method of every service, by its verb and path over REST. */
 async function methodsByOperation(): Promise<Map<string, DescMethodUnary>> {
   const folder = new URL('../../gen/verdict/v1/', import.meta.url)
   const modules = await Promise.all(readdirSync(folder).map((file) => import(new URL(file, folder).href)))
   const services = modules.flatMap((module) => Object.values(module) as DescService[])
-  const found = services.filter(({ kind }) => kind === 'service').flatMap((service) => service.methods)
-  const { json } = await api.call('GET', '/api/v1/openapi.json')
-  const operations = Object.entries(json.paths as Record<string, Record<string, { operationId: string }>>).flatMap(
-    ([path, verbs]) =>
-      Object.entries(verbs).map(([verb, { operationId }]) => [`${verb} ${path}`, operationId] as const),
-  )
-  return new Map(
-    found.map((method) => {
-      const [operation] = operations.find(([, id]) => id === method.localName) ?? [`? ${method}`]
-      const [verb, path] = operation.split(' ')
-      return [`${verb!.toUpperCase()} ${path}`, method as DescMethodUnary]
-    }),
-  )
+  const bindings = bindingsOf(services.filter(({ kind }) => kind === 'service'))
+  const methodCount = services.flatMap(({ methods }) => methods ?? []).length
+  expect(bindings).toHaveLength(methodCount)
+  return new Map(bindings.map(({ verb, path, method }) => [`${verb} ${path}`, method as DescMethodUnary]))
 }
 
 interface Answered {
