@@ -68,6 +68,8 @@ async function start(): Promise<void> {
   const ready = await Promise.race([services.ready, end.then(() => undefined)])
   if (ready) {
     const temporalUiUrl = temporal.uiUrl
+    // By which the command line finds this instance on any port.
+    await writePrivately(file('instance.json'), JSON.stringify({ url: ready.url }))
     if (readyFile) await tellPrograms(readyFile, { ...ready, temporalUiUrl, keys })
     const facts = { keys, temporalUiUrl, database: database.where, webhookSubnets: WEBHOOK_ALLOW_SUBNETS, logs }
     console.log(welcome({ url: ready.url, ...facts }))

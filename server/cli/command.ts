@@ -13,9 +13,12 @@ export type Exit = keyof typeof EXIT
 /** Ends a command with words for a person. */
 export class Failure extends Error {
   readonly exit: Exit
-  constructor(exit: Exit, message: string) {
+  /** What `--json` prints beside the message: of an error of the API its own code, `request_id` and details. */
+  readonly json: object
+  constructor(exit: Exit, message: string, json: object = {}) {
     super(message)
     this.exit = exit
+    this.json = json
   }
 }
 

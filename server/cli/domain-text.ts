@@ -11,7 +11,7 @@ import {
   zoneLine,
 } from '../domains/records.ts'
 import { variables } from './surroundings.ts'
-import { moment } from './table.ts'
+import { moment, table } from './table.ts'
 
 // How domains and their records are printed.
 
@@ -22,25 +22,37 @@ export function hosts(): SendingHosts {
   )
 }
 
+/** A domain as it is printed, wherever it was read. */
+export interface ShownDomain {
+  name: string
+  status: string
+  verifiedAt?: Date | null
+  records: Omit<CheckedRecord, 'check'>[]
+  keys: { selector: string; state: string; retiresAt?: Date | null }[]
+}
+
+export function shown(domain: Domain): ShownDomain {
+  const { name, status, verifiedAt, dkimKeys: keys } = domain
+  return { name, status, verifiedAt, records: recordsOf(domain), keys }
+}
+
 function recordsOf(domain: Domain): CheckedRecord[] {
   return checkedRecords(domain, hosts())
 }
 
 /** What to do after a domain was added. */
-export function instructions(domain: Domain): string {
-  const { name, status } = domain
-  const records = recordsOf(domain)
+export function instructions({ name, status, records }: ShownDomain, more: string[] = []): string {
   const known = records.filter(({ unknown }) => !unknown).map((record) => `  ${zoneLine(record)}\n`)
   const unknown = records.flatMap(({ unknown, record }) => (unknown ? [`${record}: ${unknown}\n`] : []))
   const next =
     status === 'verified'
       ? `${name} may send.`
-      : `Then: verdict domains verify ${name}\nWithout it, DNS is asked by itself as long as a worker runs.`
-  return [`${name} is ${status}. Its DNS records:\n`, ...known, ...unknown, ...operatorsOwn(), next].join('\n')
+      : `Then: verdict domains verify ${name}\nDNS is also checked automatically while a worker runs.`
+  return [`${name} is ${status}. Its DNS records:\n`, ...known, ...unknown, ...more, next].join('\n')
 }
 
 /** What the CNAME of every domain leads to is published once, by the operator. */
-function operatorsOwn(): string[] {
+export function operatorsOwn(): string[] {
   const { returnPathHost, ...more } = hosts()
   if (returnPathHost === undefined) return []
   const records = hostRecords(returnPathHost, { returnPathHost, ...more })
@@ -49,24 +61,23 @@ function operatorsOwn(): string[] {
 }
 
 /** What to do after a rotation. */
-export function rotation(domain: Domain): string {
-  const { selector } = domain.dkimKeys.find(({ state }) => state === 'next')!
-  const record = recordsOf(domain).find(({ check }) => check === `DKIM:${selector}`)!
-  const next = `Leave the records of the other keys in place. Then: verdict domains verify ${domain.name}`
-  return `Publish the next key of ${domain.name}:\n\n  ${zoneLine(record)}\n\n${next}`
+export function rotation({ name, records, keys }: ShownDomain): string {
+  const { selector } = keys.find(({ state }) => state === 'next')!
+  const record = records.find(({ host }) => host.startsWith(`${selector}._domainkey.`))!
+  const next = `Leave the records of the other keys in place. Then: verdict domains verify ${name}`
+  return `Publish the next key of ${name}:\n\n  ${zoneLine(record)}\n\n${next}`
 }
 
 /** What DNS had at the last check. */
-export function report(domain: Domain): string {
-  const { name, status, dkimKeys } = domain
-  const keys = dkimKeys.map(({ selector, state, retiresAt }) => {
+export function report({ name, status, records, keys: all }: ShownDomain): string {
+  const keys = all.map(({ selector, state, retiresAt }) => {
     return `  ${selector} is ${state}${retiresAt ? `, its record may go at ${moment(retiresAt)}` : ''}`
   })
-  const parts = [`${name} is ${status}.`, ...recordsOf(domain).map(described), `DKIM keys:\n${keys.join('\n')}`]
+  const parts = [`${name} is ${status}.`, ...records.map(described), `DKIM keys:\n${keys.join('\n')}`]
   return parts.join('\n\n')
 }
 
-function described(record: CheckedRecord): string {
+function described(record: ShownDomain['records'][number]): string {
   const { status, required, observed, error, checkedAt } = record
   const lines = [
     `${record.record}: ${status}${required ? '' : ', not required'}`,
@@ -77,6 +88,15 @@ function described(record: CheckedRecord): string {
   ]
   // Older checks were stored as DNS told them.
   return lines.flatMap((line) => (line === undefined ? [] : [cleanText(line)])).join('\n  ')
+}
+
+/** One line for each domain. */
+export function listed(domains: ShownDomain[]): string {
+  const rows = domains.map(({ name, status, verifiedAt, keys }) => {
+    const selectors = keys.map(({ selector, state }) => (state === 'active' ? selector : `${selector} (${state})`))
+    return [name, status, moment(verifiedAt ?? null), selectors.join(', ')]
+  })
+  return table(['DOMAIN', 'STATUS', 'VERIFIED', 'DKIM SELECTORS'], rows, 'The account has no domain.')
 }
 
 /** As `--json` prints it. */

@@ -1,17 +1,21 @@
 import { type Command, EXIT } from './command.ts'
 
+/** Every command in a line. */
+export function listOf(commands: Record<string, Command>): string {
+  return aligned(Object.entries(commands).map(([name, command]) => [usage(name, command), command.summary]))
+}
+
 /** Every command in a line, and what the exit codes mean. */
 export function overview(commands: Record<string, Command>): string {
-  const lines = Object.entries(commands).map(([name, command]) => [usage(name, command), command.summary] as const)
   return `Usage: verdict <command> [options]
 
-${aligned(lines)}
+${listOf(commands)}
 
-Every command takes --json, and --help for its options and examples.
+Every command takes --json, and --help for its options and examples. --version prints the version.
 
-DATABASE_URL and ENCRYPTION_KEYS name the set-up that accounts, keys, domains, secrets and doctor work on; VERDICT_URL and
-VERDICT_API_KEY the service that send, events, replay, webhook, import, suppression and status ask. Without them, the instance that
-npm start runs here is meant.
+accounts, keys, secrets and doctor work on the database that DATABASE_URL names, with ENCRYPTION_KEYS. send, events, replay, webhook,
+import, suppression and status call the API at VERDICT_URL with VERDICT_API_KEY. domains call the API when one of these two is set, and work
+on the database otherwise. By default, every command works with the instance that npm start runs in this folder.
 
 Exit codes:
 ${aligned(Object.values(EXIT).map(({ code, means }) => [String(code), means]))}`

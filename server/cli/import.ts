@@ -56,7 +56,7 @@ export const importList = command({
 function stopped(error: unknown, { line }: Line, done: number): never {
   if (!(error instanceof Failure) || done === 0) throw error
   const again = `Everything before line ${line} is imported; it does no harm to import it again.`
-  throw new Failure(error.exit, `${error.message}\n${again}`)
+  throw new Failure(error.exit, `${error.message}\n${again}`, error.json)
 }
 
 function describe({ imported, already_suppressed, invalid, errors }: Sum): string {

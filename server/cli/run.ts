@@ -1,13 +1,15 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+import packageJson from '../../package.json' with { type: 'json' }
 import * as accounts from './accounts.ts'
 import { type Answer, type Command, Failure } from './command.ts'
 import { doctor } from './doctor.ts'
 import * as domains from './domains.ts'
 import { send } from './emails.ts'
 import { events, replay } from './events.ts'
-import { helpOf, overview, shownWord } from './help.ts'
+import { helpOf, listOf, overview, shownWord } from './help.ts'
 import { importList } from './import.ts'
 import * as keys from './keys.ts'
+import { nearest } from './nearest.ts'
 import * as secrets from './secrets.ts'
 import { status } from './status.ts'
 import * as suppression from './suppression.ts'
@@ -74,14 +76,27 @@ function parse(argv: string[], name: string, command: Command) {
   }
 }
 
-/** Asked for help, or for nothing that is known. */
+/** Asked for help or the version, or for nothing that is known. */
 function noCommand(argv: string[]): Answer {
-  const [first] = argv.filter((word) => !word.startsWith('-'))
+  if (['--version', '-V', 'version'].includes(argv[0]!)) {
+    const { version } = packageJson
+    return { json: { version }, text: version }
+  }
+  const words = argv.filter((word) => !word.startsWith('-'))
+  const [first, second] = words[0] === 'help' ? words.slice(1) : words
   const group = Object.fromEntries(Object.entries(COMMANDS).filter(([name]) => name.split(' ')[0] === first))
-  const known = Object.keys(group).length > 0
-  const text = overview(known ? group : COMMANDS)
-  if (argv.includes('--help') || argv.includes('-h') || first === 'help') return answerOf(text)
-  throw new Failure('usage', known || !first ? text : `There is no command ${first}.\n\n${text}`)
+  const isGroup = Object.keys(group).length > 0
+  if (argv.includes('--help') || argv.includes('-h') || words[0] === 'help') {
+    return answerOf(overview(isGroup ? group : COMMANDS))
+  }
+  if (!first) throw new Failure('usage', overview(COMMANDS))
+  if (isGroup && !second) throw new Failure('usage', `verdict ${first} needs one of:\n\n${listOf(group)}`)
+  const asked = isGroup ? `${first} ${second}` : first
+  const meant = nearest([first, second ?? ''].join(' ').trim(), Object.keys(isGroup ? group : COMMANDS))
+  throw new Failure(
+    'usage',
+    `There is no command ${asked}. Did you mean: verdict ${meant}?\nAll commands: verdict --help`,
+  )
 }
 
 function answerOf(help: string): Answer {

@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { Failure } from './command.ts'
-import { developmentKey } from './surroundings.ts'
+import { developmentKey, developmentUrl } from './surroundings.ts'
 
 export const urlOption = {
   type: 'string',
   value: 'url',
-  help: 'where the service is; VERDICT_URL when left out, or http://127.0.0.1:8080',
+  help: 'where the service is; by default VERDICT_URL, or the instance that npm start runs here',
 } as const
 
 /** Longer than any send takes. */
@@ -15,7 +15,7 @@ interface Call {
   url: string | undefined
   path: string
   /** GET without a body and POST with one, when left out. */
-  method?: 'POST' | 'PUT' | 'DELETE'
+  method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Sent as JSON. */
   body?: object
   headers?: Record<string, string>
@@ -54,12 +54,12 @@ function answerOf({ status, body }: Reply): Reply['body'] {
   if (status === 200) return body
   const words = `${body.error ?? status}: ${body.message ?? 'the service gave no reason'}`
   const request = body.request_id ? ` (request ${body.request_id})` : ''
-  throw new Failure(status === 404 ? 'not_found' : status >= 500 ? 'unavailable' : 'failed', words + request)
+  throw new Failure(status === 404 ? 'not_found' : status >= 500 ? 'unavailable' : 'failed', words + request, body)
 }
 
 /** Whatever the service answers, as long as it is JSON. */
 export async function ask({ url, path, method, body, headers }: Call): Promise<Reply> {
-  const base = url ?? (process.env.VERDICT_URL || 'http://127.0.0.1:8080')
+  const base = url ?? (process.env.VERDICT_URL || developmentUrl())
   if (!/^https?:\/\//.test(base) || !URL.canParse(base))
     throw new Failure('usage', `${base} is no http:// or https:// URL.`)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
@@ -75,11 +75,22 @@ export async function ask({ url, path, method, body, headers }: Call): Promise<R
   } catch (error) {
     if (error instanceof SyntaxError) throw new Failure('failed', `What answers at ${base} is not Verdict.`)
     const { cause, message } = error as Error
-    const why = (cause as NodeJS.ErrnoException)?.message || (cause as NodeJS.ErrnoException)?.code || message
+    const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException
     const wayOut =
-      url || process.env.VERDICT_URL
-        ? ''
-        : '\nIs npm start running? A service elsewhere, or on another port, is named by VERDICT_URL.'
-    throw new Failure('unavailable', `${base} cannot be reached: ${why}${wayOut}`)
+      url || process.env.VERDICT_URL ? '' : '\nIs npm start running here? VERDICT_URL names a service elsewhere.'
+    const said = wrongProtocol(base, code ?? '') ?? (why || code || message)
+    throw new Failure('unavailable', `${base} cannot be reached: ${said}${wayOut}`)
   }
+}
+
+/** TLS spoken to a plain port, or the reverse, in words. */
+function wrongProtocol(base: string, code: string): string | undefined {
+  const { protocol, host } = new URL(base)
+  if (protocol === 'https:' && /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(code)) {
+    return `the port speaks plain HTTP, not HTTPS. Use http://${host}`
+  }
+  if (protocol === 'http:' && /^(UND_ERR_SOCKET|ECONNRESET|HPE_)/.test(code)) {
+    return `the connection was closed without an HTTP response. If the port speaks TLS, use https://${host}`
+  }
+  return undefined
 }

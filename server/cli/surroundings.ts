@@ -30,6 +30,12 @@ export function developmentKey(): string | undefined {
   return keys && JSON.parse(keys).live
 }
 
+/** Where the instance that `npm start` runs here listens. */
+export function developmentUrl(): string {
+  const instance = kept('instance.json')
+  return instance ? JSON.parse(instance).url : 'http://127.0.0.1:8080'
+}
+
 /** The named variables. All their faults are told at once, and end the command. */
 export function variables<Wanted extends keyof Variables>(...wanted: Wanted[]): Pick<Variables, Wanted> {
   const reading = readVariables(environment(), wanted)

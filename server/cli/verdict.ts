@@ -17,8 +17,10 @@ try {
   process.exitCode = EXIT[exit].code
 } catch (error) {
   const failure = error instanceof Failure ? error : reachability(error)
-  const { exit, message } = failure ?? { exit: 'failed' as const, message: rootOf(error).message }
-  console.error(asJson ? cleanJson(JSON.stringify({ error: exit, message })) : cleanText(message, { keep: '\n\t' }))
+  const { exit, message, json } = failure ?? { exit: 'failed' as const, message: rootOf(error).message, json: {} }
+  console.error(
+    asJson ? cleanJson(JSON.stringify({ error: exit, message, ...json })) : cleanText(message, { keep: '\n\t' }),
+  )
   process.exitCode = EXIT[exit].code
 }
 

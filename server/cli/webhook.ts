@@ -27,6 +27,19 @@ interface Tested {
   response_excerpt?: string
 }
 
+/** What happened, by the outcome of the attempt. */
+const OUTCOMES: Record<string, (status?: number) => string> = {
+  acked: () => 'The endpoint has the test event: it answered 200.',
+  not_200: (status) => `The endpoint answered ${status}. Only 200 acknowledges an event.`,
+  success_but_not_200: (status) => `The endpoint answered ${status}. Only 200 acknowledges an event.`,
+  dns: () => "The name of the endpoint's host was not found in DNS.",
+  blocked: () => 'The URL or its address may not be called, such as one that is not public.',
+  tls: () => 'TLS failed: no common version, or a certificate that is not valid for the host.',
+  connect: () => 'The endpoint could not be connected to, or closed the connection before it answered.',
+  timeout_head: () => 'The endpoint did not begin its response in time.',
+  timeout_body: (status) => `The endpoint answered ${status}, and did not end its response in time.`,
+}
+
 const KEEP = 'Keep it: it is not shown again.'
 
 export const get = command({
@@ -58,9 +71,9 @@ export const test = command({
   async run({ url }) {
     const tested = (await callApi({ url, path: `${PATH}/test`, method: 'POST' })) as unknown as Tested
     const { outcome, status_code, duration_ms, response_excerpt } = tested
-    const status = status_code === undefined ? '' : ` (HTTP ${status_code})`
-    const said = response_excerpt ? `\n  it said ${JSON.stringify(response_excerpt.slice(0, 200))}` : ''
-    const text = `${outcome}${status}, ${duration_ms} ms${said}`
+    const what = OUTCOMES[outcome]?.(status_code) ?? `The attempt failed: ${outcome}.`
+    const said = response_excerpt ? `\n  Its response begins ${JSON.stringify(response_excerpt.slice(0, 200))}` : ''
+    const text = `${what} (${outcome}, ${duration_ms} ms)${said}`
     return { json: tested, text, exit: outcome === 'acked' ? 'ok' : 'failed' }
   },
 })

@@ -146,7 +146,7 @@ export function stringsOf(value: string): string[] {
 }
 
 /** The line of a record in a zone file (RFC 1035 5.1). */
-export function zoneLine({ host, type, value }: DnsRecord): string {
+export function zoneLine({ host, type, value }: Pick<DnsRecord, 'host' | 'type' | 'value'>): string {
   const shown =
     type === 'TXT'
       ? stringsOf(value)

@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import { run } from '../../server/cli/run.ts'
 import { newId, showId } from '../../server/db/ids.ts'
 import { stringsOf } from '../../server/domains/records.ts'
+import { CERTIFICATE } from '../harness/certificates.ts'
 import { startDns } from '../harness/dns.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
@@ -474,4 +476,74 @@ test('the key of the development instance goes to no other service', async () =>
   set({ VERDICT_API_KEY: '', DATA_DIR: dataDir })
   await expect(run(['events'])).rejects.toMatchObject({ exit: 'configuration' })
   expect(there.asked).toEqual([])
+})
+
+test('an instance of npm start on another port is found in its folder', async () => {
+  using there = await service(200, '{"events":[],"has_more":false}')
+  const dataDir = mkdtempSync(join(folder, 'data-'))
+  writeFileSync(join(dataDir, 'instance.json'), JSON.stringify({ url: process.env.VERDICT_URL }))
+  writeFileSync(join(dataDir, 'keys.json'), JSON.stringify({ live: 'svc_live_dev', test: 'svc_test_dev' }))
+  set({ VERDICT_URL: '', VERDICT_API_KEY: '', DATA_DIR: dataDir })
+  await run(['events'])
+  expect(there.asked[0]!.headers.authorization).toBe('Bearer svc_live_dev')
+})
+
+test('the version is told', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+  for (const words of [['--version'], ['-V'], ['version']])
+    expect(await run(words)).toEqual({ json: { version }, text: version })
+})
+
+test.each([
+  ['sned', 'send'],
+  ['emails', 'events'],
+  ['domain list', 'domains list'],
+  ['domains ad', 'domains add'],
+  ['webhooks test', 'webhook test'],
+  ['staus', 'status'],
+])('the unknown command %s is answered with the nearest one, %s, in two lines', async (typed, meant) => {
+  const error = await run(typed.split(' ')).catch((error) => error)
+  expect(error).toMatchObject({ exit: 'usage', message: expect.stringContaining(`Did you mean: verdict ${meant}?`) })
+  expect(error.message.split('\n')).toHaveLength(2)
+})
+
+test('a group without a command names its commands', async () => {
+  await expect(run(['domains'])).rejects.toMatchObject({
+    exit: 'usage',
+    message: expect.stringMatching(/^verdict domains needs one of:\n\n {2}domains add <domain> .*\n {2}domains list /),
+  })
+})
+
+test('an error of the API has its code, request id and details in JSON', async () => {
+  const body = {
+    error: 'invalid_payload',
+    message: 'subject is required.',
+    request_id: 'req_1',
+    details: [{ field: 'subject', message: 'is required' }],
+  }
+  using _ = await service(400, JSON.stringify(body))
+  await expect(run(sending)).rejects.toMatchObject({ exit: 'failed', json: body })
+})
+
+test('TLS spoken to a plain port, and the reverse, is told in words', async () => {
+  using _ = await service(200, '{}')
+  const plain = new URL(process.env.VERDICT_URL!).host
+  await expect(run(['status', '--url', `https://${plain}`])).rejects.toMatchObject({
+    exit: 'unavailable',
+    message: expect.stringContaining(`the port speaks plain HTTP, not HTTPS. Use http://${plain}`),
+  })
+  const server = createTlsServer({ cert: CERTIFICATE.cert, key: CERTIFICATE.key }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const secure = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  await expect(run(['status', '--url', `http://${secure}`])).rejects.toMatchObject({
+    exit: 'unavailable',
+    message: expect.stringContaining(`use https://${secure}`),
+  })
+  server.close()
+})
+
+test('the package has a scope, because its plain name belongs to someone else on the public registry', () => {
+  const { name, bin } = JSON.parse(readFileSync('package.json', 'utf8'))
+  expect(name).toBe('@verdict/server')
+  expect(bin).toEqual({ verdict: 'server/cli/bin.mjs' })
 })

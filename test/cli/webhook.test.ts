@@ -37,12 +37,14 @@ test('an endpoint is set, its secret shown once, tested, rotated and deleted', a
   expect(await words('webhook', 'get')).toBe(`${receiver.url}\n  0 attempts acknowledged and 0 failed in 24 hours`)
 
   expect(await run(['webhook', 'test'])).toMatchObject({
-    text: expect.stringMatching(/^acked \(HTTP 200\), \d+ ms$/),
+    text: expect.stringMatching(/^The endpoint has the test event: it answered 200\. \(acked, \d+ ms\)$/),
     exit: 'ok',
   })
   receiver.script = { status: 418, body: 'a "teapot"' }
   expect(await run(['webhook', 'test'])).toMatchObject({
-    text: expect.stringMatching(/^not_200 \(HTTP 418\), \d+ ms\n {2}it said "a \\"teapot\\""$/),
+    text: expect.stringMatching(
+      /^The endpoint answered 418\. Only 200 .* \(not_200, \d+ ms\)\n {2}Its response begins "a \\"teapot\\""$/,
+    ),
     exit: 'failed',
   })
   receiver.script = {}

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -44,10 +44,12 @@ test('the ready file has the addresses, the keys and the process to stop, for it
   })
   for (const path of [
     npm.readyFile,
-    ...['keys.json', 'database.json', 'encryption.keys'].map((n) => join(npm.dataDir, n)),
+    ...['keys.json', 'database.json', 'encryption.keys', 'instance.json'].map((n) => join(npm.dataDir, n)),
   ]) {
     expect((await stat(path)).mode & 0o777).toBe(0o600)
   }
+  // By which the command line finds it on any port.
+  expect(JSON.parse(await readFile(join(npm.dataDir, 'instance.json'), 'utf8'))).toEqual({ url: ready.url })
   await expect.poll(() => namespacesOf(ready.temporal_ui_url)).toContain('"name": "default"')
   expect(program.stdout()).toContain(ready.temporal_ui_url)
   expect(program.stdout()).toContain(ready.keys.live)

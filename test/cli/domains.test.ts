@@ -1,0 +1,46 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { reachability } from '../../server/cli/database-errors.ts'
+import { run } from '../../server/cli/run.ts'
+import { type Api, startApi } from '../services/api.ts'
+
+// The domains commands as a user has them: an API key, and no database.
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.stop())
+beforeEach(() => {
+  vi.stubEnv('VERDICT_URL', api.url)
+  vi.stubEnv('VERDICT_API_KEY', api.keys.live)
+  vi.stubEnv('ENCRYPTION_KEYS', `k1:${Buffer.alloc(32).toString('base64')}`)
+  vi.stubEnv('DATABASE_URL', 'postgres://nobody@127.0.0.1:1/nothing')
+})
+afterEach(() => void vi.unstubAllEnvs())
+
+const words = async (...args: string[]) => (await run(args)).text
+
+test('with a key and no database a domain is added, listed, shown, verified, given a next key and removed', async () => {
+  const added = await run(['domains', 'add', 'Api.Example.org', '--require-tls'])
+  expect(added.json).toMatchObject({ domain: 'api.example.org', status: 'pending', require_tls: true })
+  expect(added.text).toContain('  rp.api.example.org.  MX  10 mail.verdict.example.\n')
+  expect(added.text).toContain('Then: verdict domains verify api.example.org')
+  expect(await words('domains', 'list')).toMatch(/\napi\.example\.org +pending/)
+  expect(await words('domains', 'show', 'api.example.org')).toMatch(/^api\.example\.org is pending\.\n\nSPF: pending/)
+  expect(await run(['domains', 'verify', 'api.example.org'])).toMatchObject({ exit: 'failed' })
+  expect(api.dns.asked).toContain('api.example.org')
+  expect(await words('domains', 'rotate', 'api.example.org')).toMatch(/^Publish the next key of api\.example\.org:/)
+  expect(await words('domains', 'list')).toMatch(/\(next\)/)
+  expect(await words('domains', 'remove', 'api.example.org')).toBe('api.example.org is removed.')
+  await expect(run(['domains', 'show', 'api.example.org'])).rejects.toMatchObject({
+    exit: 'not_found',
+    message: 'The account has no domain api.example.org. See: verdict domains list',
+  })
+})
+
+test('what only the operator may say of a domain needs the database', async () => {
+  for (const option of [['--verified'], ['--no-warm-up'], ['--account', 'Development']]) {
+    const adding = run(['domains', 'add', 'own.example.org', ...option])
+    await expect(adding).rejects.toSatisfy((error) => reachability(error) !== undefined)
+  }
+})
