@@ -15,7 +15,6 @@ export interface Variables {
   databaseUrl: string
   /** The first encrypts, all decrypt. */
   encryptionKeys: readonly { id: string; key: Buffer }[]
-  /** Without the final slash. */
   /** Without the final slash; undefined: the address it listens on. */
   publicUrl: string | undefined
   /** PEM. */
