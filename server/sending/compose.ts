@@ -4,6 +4,7 @@ import { signMessage } from '../smtp/dkim.ts'
 import { attachmentType, buildMessage } from '../smtp/mime.ts'
 import type { Claim } from './claim.ts'
 import type { Message } from './message.ts'
+import { createTurns } from './turns.ts'
 
 export interface Composed {
   /** The signed message in pieces, as it goes over the wire but for dot-stuffing. */
@@ -11,8 +12,14 @@ export interface Composed {
   sizeBytes: number
 }
 
+/** Characters and bytes of a message that takes its turn: about 5 ms of work. */
+const LARGE = 256 * 1024
+
+const nextTurn = createTurns()
+
 /** Builds and signs a message. Date and boundaries come from the claim, so that its bytes are reproducible. Throws when a key cannot sign. */
 export async function compose(message: Message, domain: SenderDomain, claim: Claim): Promise<Composed> {
+  if (sizeOf(message) > LARGE) await nextTurn()
   const date = new Date(claim.createdAtMs)
   const pieces = buildMessage({
     messageId: `${showId('msg', claim.messageId)}@${domain.returnPathHost}`,
@@ -23,6 +30,10 @@ export async function compose(message: Message, domain: SenderDomain, claim: Cla
   const signature = await signMessage(pieces, { domain: domain.name, keys: domain.dkimKeys, date })
   const content = [signature, ...pieces]
   return { content, sizeBytes: content.reduce((sum, piece) => sum + piece.length, 0) }
+}
+
+function sizeOf({ html = '', text = '', attachments }: Message): number {
+  return attachments.reduce((sum, { content }) => sum + content.length, html.length + text.length)
 }
 
 /** What is kept of a request, in the shape of Get email. Bodies only where the operator stores content. */

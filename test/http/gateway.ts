@@ -302,7 +302,8 @@ export async function ask(
   if (key !== null) headers.set('authorization', `Bearer ${key}`)
   const response = await fetch(url + path, { ...init, headers })
   const text = await response.text()
-  const json = text === '' ? undefined : JSON.parse(text)
+  const isJson = text !== '' && response.headers.get('content-type')?.startsWith('application/json')
+  const json = isJson ? JSON.parse(text) : undefined
   if (response.status >= 400) expectErrorBody(response.status, json, response.headers.get('x-request-id'))
   return { status: response.status, headers: response.headers, json, text }
 }
@@ -382,7 +383,7 @@ function isWhole(text: string): boolean {
 export function firstAnswer(heard: string) {
   const [head = '', rest = ''] = heard.split('\r\n\r\n', 2)
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1])
-  const json = rest === '' ? undefined : JSON.parse(rest)
+  const json = rest !== '' && /^content-type: application\/json/im.test(head) ? JSON.parse(rest) : undefined
   // 503 is an answer of /readyz alone, not an error.
   if (status >= 400 && status !== 503) expectErrorBody(status, json, /x-request-id: (.*)/i.exec(head)?.[1])
   return { status, json, head }

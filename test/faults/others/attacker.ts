@@ -16,6 +16,8 @@ export async function post(url: string, key: string, { path, type, bytes, header
   const options = { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': type, ...headers } }
   const request = http.request(url + path, { ...options, agent: false })
   request.setHeader('content-length', bytes.length)
+  // A refusal may come before all of the body is taken.
+  request.on('error', () => {})
   request.end(bytes)
   try {
     const [response] = (await once(request, 'response')) as [http.IncomingMessage]
