@@ -210,7 +210,7 @@ test('a query may not add to a body, nor a body to a path', async () => {
 })
 
 test.each([
-  ['/', 404],
+  ['/', 200],
   ['/api/v1', 404],
   ['/api/v1/nope', 404],
   ['/api/v1/events/', 404],

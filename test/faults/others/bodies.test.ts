@@ -109,21 +109,6 @@ test('the same over gRPC', async () => {
   expect(harm(compared)).toEqual([])
 }, 240_000)
 
-test('batches of 15 MiB of text that is slow to encode harm nobody', async () => {
-  world = await startVictimWorld({ mail: { 'big.example': {} } })
-  const { api, attacker } = world
-  const html = 'é line\n'.repeat(220_000)
-  const email = { from: 'hello@example.test', to: 'ann@big.example', subject: 'Large', html }
-  const batch = json(Buffer.from(JSON.stringify({ emails: Array(7).fill(email) })), '/api/v1/emails/batch')
-  const compared = await world.compare(async () => {
-    for (let i = 0; i < 5; i++) {
-      expect(await post(api.url, attacker.key, batch)).toBe(200)
-      await sleep(1_000)
-    }
-  })
-  expect(harm(compared)).toEqual([])
-}, 240_000)
-
 test('20 slow uploads harm nobody, and a send of 1 MB of another account starts within 1 s', async () => {
   world = await startVictimWorld()
   const { api, attacker, victim } = world
