@@ -14,6 +14,7 @@ import { newId, showId } from '../../server/db/ids.ts'
 import { dkimKeys } from '../../server/db/schema.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
+import { HOSTILE } from '../harness/hostile.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { startTemporal } from '../harness/temporal.ts'
 
@@ -183,4 +184,24 @@ test('a variable that is missing ends with 78', async () => {
     stdout: '',
     stderr: expect.stringContaining('DATABASE_URL must be set. Example: DATABASE_URL=postgres://'),
   })
+})
+
+test('what a domain owner publishes cannot take over the terminal of the operator', async () => {
+  await verdict(['accounts', 'create', 'Hostile'])
+  await verdict(['domains', 'add', 'hostile.example', '--account', 'Hostile'])
+  const check = {
+    status: 'failed',
+    observed: [],
+    error: 'It is \x1b]0;x\x07\x9b31m\u202e.',
+    checked_at: '2026-01-01T00:00:00Z',
+  }
+  const checks = JSON.stringify({ SPF: check, DMARC: check })
+  await database.db.$client`update domains set checks = ${checks}::jsonb where name = 'hostile.example'`
+  const args = ['domains', 'show', 'hostile.example', '--account', 'Hostile']
+  const [shown, asJson] = [await verdict(args), await verdict([...args, '--json'])]
+  expect([shown.code, asJson.code]).toEqual([0, 0])
+  expect(shown.stdout).toContain('It is')
+  expect((shown.stdout + asJson.stdout).replaceAll('\n', '')).not.toMatch(HOSTILE)
+  const { records } = asJson.json as { records: { record: string; error?: string }[] }
+  expect(records.find(({ record }) => record === 'DMARC')!.error).toBe(check.error)
 })
