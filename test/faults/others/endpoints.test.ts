@@ -14,104 +14,108 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end()
 })
 
-const ATTACK_MS = 12_000
-/** For attacks that hold slots or connections, and cost the machine little. On a quiet one a first attempt takes some 10 ms. */
+const ROUND_MS = 10_000
+/** Beside the same events to endpoints that acknowledge them at once. On a quiet machine a first attempt takes some 10 ms. */
 const FIRST_ATTEMPTS: Bar = { factor: 3, plusMs: 220 }
-/** Events of an attacker when the attack begins, and in each second of it. */
-const STORED = 200
+/** Events of an attacker when a round begins, and in each second of it. */
+const STORED = 120
 const PER_SECOND = 20
-const BATCH = 50
-/** So many are acknowledged at once, so that many are made at a time from then on. */
+/** So many are acknowledged at once, so that many are made at a time when the attack begins. */
 const ACKNOWLEDGED = 50
 
-const ATTACKS: [what: string, accounts: number, answer: Answer, bars?: { firstAttempts: Bar }][] = [
-  ['acknowledge at once and drip the body', 4, { fault: 'drip_body', everyMs: 200 }, { firstAttempts: FIRST_ATTEMPTS }],
-  ['acknowledge after 4.7 s', 5, { delayMs: 4_700 }, { firstAttempts: FIRST_ATTEMPTS }],
-  ['never answer', 5, { fault: 'hang' }, { firstAttempts: FIRST_ATTEMPTS }],
+const ATTACKS: [what: string, accounts: number, answer: Answer][] = [
+  ['acknowledge at once and drip the body', 4, { fault: 'drip_body', everyMs: 200 }],
+  ['acknowledge after 4.7 s', 5, { delayMs: 4_700 }],
+  ['never answer', 5, { fault: 'hang' }],
   ['drip the head', 5, { fault: 'drip_head', everyMs: 200 }],
   ['redirect', 5, { status: 307, headers: { location: 'http://127.0.0.1:1/' } }],
   ['send headers without end', 5, { fault: 'huge_head' }],
 ]
 
-test.each(ATTACKS)('endpoints that %s harm no other account', async (_, accounts, answer, bars) => {
-  world = await startVictimWorld()
-  const attackers = await Promise.all(
-    Array.from({ length: accounts }, async (_, i) => {
-      const receiver = await startReceiver()
-      ends.push(receiver.close)
-      return { receiver, ...(await attackerOf(`attacker-${i}.test`, receiver.url)) }
-    }),
-  )
-  const attack = async () => {
-    await Promise.all(attackers.map(({ receiver, send }) => quickFirst(receiver, answer, send)))
-    await keepSending(attackers)
+test.each(ATTACKS)('endpoints that %s harm no other account', async (_, accounts, answer) => {
+  const attackers = await openAttackers(accounts)
+  const attack = () => {
+    for (const { receiver } of attackers) misbehave(receiver, answer)
+    return round(attackers)
   }
-  expect(harm(await world.compare(attack), bars)).toEqual([])
-  expect(await failedOfVictim()).toEqual([])
+  expect(await harmOf(attack, () => round(attackers))).toEqual([])
 })
 
 test('endpoints that never read what is sent to them harm no other account', async () => {
-  world = await startVictimWorld()
-  const sockets = new Set<Socket>()
-  const deaf = createServer({ pauseOnConnect: true }, (socket) => sockets.add(socket.on('error', () => {})))
-  await once(deaf.listen(0, '127.0.0.1'), 'listening')
-  ends.push(() => {
-    for (const socket of sockets) socket.destroy()
-    deaf.close()
-  })
-  const url = `http://127.0.0.1:${(deaf.address() as AddressInfo).port}/`
-  const attackers = await Promise.all([0, 1, 2, 3, 4].map((i) => attackerOf(`attacker-${i}.test`, url)))
+  const attackers = await openAttackers(5)
+  const url = await startDeaf()
   const attack = async () => {
-    await Promise.all(attackers.map(({ send }) => send(STORED)))
-    await keepSending(attackers)
+    await Promise.all(attackers.map(({ aim }) => aim(url)))
+    await round(attackers)
   }
-  expect(harm(await world.compare(attack))).toEqual([])
-  expect(await failedOfVictim()).toEqual([])
+  expect(await harmOf(attack, () => round(attackers))).toEqual([])
 })
 
 test('endpoints on the same host and port that answer late take no connection from another account', async () => {
-  world = await startVictimWorld()
+  const attackers = await openAttackers(8)
   const late = new URL('/late', world.victim.hookUrl).href
-  const attackers = await Promise.all(Array.from({ length: 8 }, (_, i) => attackerOf(`attacker-${i}.test`, late)))
   const attack = async () => {
-    await Promise.all(attackers.map(({ send }) => send(STORED / 2)))
-    await keepSending(attackers)
+    await Promise.all(attackers.map(({ aim }) => aim(late)))
+    await round(attackers)
   }
-  expect(harm(await world.compare(attack), { firstAttempts: FIRST_ATTEMPTS })).toEqual([])
-  expect(await failedOfVictim()).toEqual([])
+  expect(await harmOf(attack, () => round(attackers))).toEqual([])
 })
 
-/** An account with an endpoint. Its events are those of sends that need no mail server. */
-async function attackerOf(domain: string, url: string) {
+type Attacker = Awaited<ReturnType<typeof openAttackers>>[number]
+
+/** Accounts with an endpoint each, which acknowledges. Their events are those of sends that need no mail server. */
+async function openAttackers(count: number) {
+  world = await startVictimWorld()
+  return Promise.all(Array.from({ length: count }, (_, i) => openAttacker(`attacker-${i}.test`)))
+}
+
+async function openAttacker(domain: string) {
+  const receiver = await startReceiver()
+  ends.push(receiver.close)
   const { key } = await world.world.openAccount(domain)
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const call = async (method: string, path: string, body: object) => {
+  const email = { from: `hello@${domain}`, to: 'invalid_address@simulator.test', subject: 'Hello', text: 'Hello' }
+
+  async function call(method: string, path: string, body: object): Promise<void> {
     const response = await fetch(`${world.api.url}${path}`, { method, headers, body: JSON.stringify(body) })
     if (response.status !== 200) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
   }
-  await call('PUT', '/api/v1/webhook', { url })
-  const email = { from: `hello@${domain}`, to: 'invalid_address@simulator.test', subject: 'Hello', text: 'Hello' }
-
-  async function send(count: number): Promise<void> {
-    for (let left = count; left > 0; left -= BATCH)
-      await call('POST', '/api/v1/emails/batch', { emails: Array(Math.min(left, BATCH)).fill(email) })
-  }
-  return { send }
+  const aim = (url: string) => call('PUT', '/api/v1/webhook', { url })
+  await aim(receiver.url)
+  const send = (count: number) => call('POST', '/api/v1/emails/batch', { emails: Array(count).fill(email) })
+  return { receiver, aim, send }
 }
 
-type Attacker = Awaited<ReturnType<typeof attackerOf>>
-
-/** The endpoint acknowledges its first events soon, while many wait, and then answers as it means to. */
-async function quickFirst(receiver: Receiver, answer: Answer, send: Attacker['send']): Promise<void> {
-  receiver.script = () => (receiver.requests.length < ACKNOWLEDGED ? { delayMs: 20 } : answer)
-  await send(STORED)
+/** The endpoint acknowledges some more events at once, while others wait, and then answers as it means to. */
+function misbehave(receiver: Receiver, answer: Answer): void {
+  const until = receiver.requests.length + ACKNOWLEDGED
+  receiver.script = () => (receiver.requests.length < until ? { delayMs: 20 } : answer)
 }
 
-async function keepSending(attackers: Attacker[]): Promise<void> {
-  const untilMs = performance.now() + ATTACK_MS
-  while (performance.now() < untilMs) {
-    await Promise.all([sleep(1_000), ...attackers.map(({ send }) => send(PER_SECOND))])
-  }
+async function round(attackers: Attacker[]): Promise<void> {
+  const untilMs = performance.now() + ROUND_MS
+  const sendAll = (count: number) => Promise.all(attackers.map(({ send }) => send(count)))
+  await sendAll(STORED / 2)
+  await sendAll(STORED / 2)
+  while (performance.now() < untilMs) await Promise.all([sleep(1_000), sendAll(PER_SECOND)])
+}
+
+/** The URL of a server that accepts connections and reads nothing. */
+async function startDeaf(): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createServer({ pauseOnConnect: true }, (socket) => sockets.add(socket.on('error', () => {})))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  ends.push(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+/** What the victim noticed of an attack, beside a round in which the same accounts do nothing wrong. */
+async function harmOf(attack: () => Promise<void>, calm: () => Promise<void>) {
+  const harmed = harm(await world.compare(attack, calm), { firstAttempts: FIRST_ATTEMPTS })
+  return [...harmed, ...(await failedOfVictim())]
 }
 
 /** The victim's attempts that were not acknowledged, and its dispatches that were left to a workflow. */

@@ -81,14 +81,17 @@ export async function startVictimWorld(options: WorldOptions = {}) {
   }
 
   /**
-   * Measures the victim alone for `calmMs`, then until `attack` resolves, and waits for all it asked. Before that the service is
-   * warmed up. Once for each world. Prints both.
+   * Measures the victim until `calm` resolves (alone for 8 s, unless the test has the same load without its attack), then until
+   * `attack` resolves, and waits for all it asked. Before that the service is warmed up. Once for each world. Prints both.
    */
-  async function compare(attack: () => Promise<unknown>, calmMs = 8_000): Promise<Compared> {
+  async function compare(
+    attack: () => Promise<unknown>,
+    calm: () => Promise<unknown> = () => sleep(8_000),
+  ): Promise<Compared> {
     tell({ phase: 'warm-up' })
     await sleep(6_000)
     tell({ phase: 'calm' })
-    await sleep(calmMs)
+    await calm()
     tell({ phase: 'attacked' })
     await attack()
     tell({ report: true })
