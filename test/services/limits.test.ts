@@ -111,11 +111,14 @@ test('every 2xx of every endpoint has the three headers, integers, also in sandb
   }
 })
 
-test('what needs no key has no limit', async () => {
-  for (const path of ['/healthz', '/readyz', '/docs', '/api/v1/openapi.json']) {
-    const { status, headers } = await fetch(api.url + path)
-    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null])
+test('health and pages have no limit, and what the API serves without a key has that of the address', async () => {
+  const limitOf = async (path: string, method = 'GET') => {
+    const { ok, headers } = await fetch(api.url + path, { method })
+    return [ok, headers.get('x-ratelimit-limit')]
   }
+  for (const path of ['/healthz', '/readyz', '/docs']) expect(await limitOf(path)).toEqual([true, null])
+  expect(await limitOf('/api/v1/openapi.json')).toEqual([true, '600'])
+  expect(await limitOf('/api/v1/events', 'OPTIONS')).toEqual([true, '600'])
 })
 
 test('a request over the limit is 429 with retry_after and Retry-After, before its body is read', async () => {
