@@ -242,6 +242,21 @@ test('a flood of questions gets 512 KiB of files at the most, and each question 
   expect(over.rawMessage).toMatch(/^The 600 calls per minute of health and reflection are used up\. /)
 })
 
+test('reflection gives at most 200 answers a second, however many streams ask', async () => {
+  await using gateway = await startGateway()
+  const client = createClient(V1, grpc(gateway))
+  const lists = Array.from({ length: 20 }, (): Question => ({ messageRequest: { case: 'listServices', value: '' } }))
+  let answers = 0
+  const startedAt = performance.now()
+  await Promise.all(
+    Array.from({ length: 5 }, async () => {
+      for await (const _ of client.serverReflectionInfo(questions(lists))) answers++
+    }),
+  )
+  expect(answers).toBe(100)
+  expect(performance.now() - startedAt).toBeGreaterThan(400)
+})
+
 afterEach(() => void vi.useRealTimers())
 
 test('a reflection stream lasts a minute at the most', async () => {
