@@ -135,6 +135,18 @@ test.for(BODIES)('$verb $path without $field is refused exactly when the documen
   expect(answer.status === 400).toBe(faultsAgainst(pointer, body).length > 0)
 })
 
+test('a file name is as long as the document allows, and no longer', async () => {
+  const { maxLength } = document.components.schemas.Attachment.properties.filename
+  for (const [length, status] of [
+    [maxLength, 200],
+    [maxLength + 1, 400],
+  ]) {
+    const attachments = [{ filename: 'a'.repeat(length), content: '' }]
+    const answer = await api.call('POST', '/api/v1/emails/validate', { body: { ...MESSAGE, attachments } })
+    expect([length, answer.status]).toEqual([length, status])
+  }
+})
+
 test('the headers of a repeat are in the document, of a send, a dry run and a batch', async () => {
   for (const [path, body] of [
     ['/api/v1/emails/send', MESSAGE],
