@@ -9,7 +9,7 @@ export async function sourceAddressFaults(addresses: readonly string[]): Promise
   const owned = await Promise.all(addresses.map(isOwn))
   const foreign = addresses.filter((_, i) => !owned[i])
   if (foreign.length === 0) return []
-  const why = `names ${foreign.join(', ')}, which this machine does not have. Behind NAT leave ${NAME} out: see docs/going-live.md`
+  const why = `names ${foreign.join(', ')}, which this machine does not have. Behind NAT set SMTP_PUBLIC_ADDRESSES instead`
   return [{ name: NAME, why, example: `${NAME}=192.0.2.25` }]
 }
 

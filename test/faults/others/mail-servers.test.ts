@@ -8,6 +8,8 @@ import { harm, startVictimWorld, VICTIM_MAIL, type VictimWorld } from './victim.
 let world: VictimWorld
 afterEach(() => world.stop())
 
+/** For the work of reading four batches at once; a victim who has to wait for a connection or a look-up waits for seconds. */
+const BARS = { sends: { factor: 3, plusMs: 1_500 }, healthz: { factor: 3, plusMs: 750 } }
 const ATTACK_MS = 12_000
 const BATCHES = 4
 const BATCH = 100
@@ -65,7 +67,8 @@ test.each(['slow', 'hangs'])(
   'batches to recipients whose server is %s harm no other account that sends to the same server',
   async (kind) => {
     world = await startVictimWorld()
-    expect(harm(await world.compare(() => sendBatches((i) => [`${kind}.${i}@${VICTIM_MAIL}`])))).toEqual([])
+    const compared = await world.compare(() => sendBatches((i) => [`${kind}.${i}@${VICTIM_MAIL}`]))
+    expect(harm(compared, BARS)).toEqual([])
   },
 )
 
@@ -90,7 +93,7 @@ test('messages to fifty silent domains each harm no other account, and their loo
       attacked = await unknown('attacked')
     }).finally(() => clearInterval(looking))
   })
-  expect(harm(compared)).toEqual([])
+  expect(harm(compared, BARS)).toEqual([])
   expect(attacked!.words).toEqual(calm!.words)
   expect(attacked!.slowestMs).toBeLessThan(3 * calm!.slowestMs + 500)
   console.log(`at most ${peak} descriptors`)
@@ -113,7 +116,7 @@ test('batches to connection_timeout@simulator.test harm no other account, nor it
       },
     )
   })
-  expect(harm(compared)).toEqual([])
+  expect(harm(compared, BARS)).toEqual([])
   expect(attacked!.words).toEqual(['connection_timeout', 'delivered', 'connection_timeout', 'delivered'])
   expect(attacked!.slowestMs).toBeLessThan(calm!.slowestMs + 1_000)
 })
