@@ -50,8 +50,8 @@ const QUIET_MS = 200
 const SETTLE_MS = 2_000
 /** What a turn of the event loop without any work may take. */
 const SHORT_TURN_MS = 0.5
-const SHORT_WITHIN_MS = 100
-const UNCHANGED_WITHIN_MS = 1_000
+const SHORT_WITHIN_MS = 1_000
+const UNCHANGED_WITHIN_MS = 10_000
 
 /** Serves an app on one port: HTTP/1.1 and HTTP/2, with TLS or in clear. Rejects when a port cannot be had. */
 export async function listen(app: App, options: ListenOptions): Promise<Listener> {
@@ -101,7 +101,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
     const deadlineMs = performance.now() + timeoutMs
     app.leave()
     // The kernel resets what waits to be accepted when a listener closes, and each turn of the event loop accepts one.
-    await idleTurn(() => accepted)
+    await idleTurn(deadlineMs, () => accepted)
     closing = true
     const closed = fronts.map((front) => new Promise((resolve) => front.close(resolve)))
     for (const { raw, response } of app.inFlight) {
@@ -148,14 +148,15 @@ async function pass(ms: number): Promise<void> {
  * Resolves in a turn of the event loop that found nothing to do: it was short, and `count` stayed the same. A busy process has no
  * short turns; after a while one without a change is enough, and at last any.
  */
-async function idleTurn(count = () => 0): Promise<void> {
+async function idleTurn(deadlineMs = Number.POSITIVE_INFINITY, count = () => 0): Promise<void> {
   const startMs = performance.now()
+  const untilMs = Math.min(deadlineMs, startMs + UNCHANGED_WITHIN_MS)
   for (;;) {
     const [before, turnStartMs] = [count(), performance.now()]
     await setImmediate()
     const nowMs = performance.now()
     const isShort = nowMs - turnStartMs < SHORT_TURN_MS || nowMs - startMs > SHORT_WITHIN_MS
-    if ((isShort && count() === before) || nowMs - startMs > UNCHANGED_WITHIN_MS) return
+    if ((isShort && count() === before) || nowMs > untilMs) return
   }
 }
 

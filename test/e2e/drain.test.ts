@@ -71,10 +71,10 @@ test('a second signal more than 500 ms after the first ends the API at once, an 
 })
 
 test('DRAIN_GRACE_MS: after SIGTERM readyz is 503 at once, and new connections are served until the time is over', async () => {
-  const instance = await startInstance({ DRAIN_GRACE_MS: '6000' })
+  const instance = await startInstance({ DRAIN_GRACE_MS: '12000' })
   onTestFinished(() => instance.stop())
   const ended = instance.api.kill('SIGTERM')
-  await expect.poll(() => readiness(instance.api.url), { timeout: 5_000, interval: 50 }).toBe(503)
+  await expect.poll(() => readiness(instance.api.url), { timeout: 10_000, interval: 50 }).toBe(503)
   expect(await onNewConnection(`${instance.api.url}/healthz`)).toBe(200)
   expect((await instance.send()).status).toBe(200)
   expect(await ended).toBe(0)

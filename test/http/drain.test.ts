@@ -73,7 +73,7 @@ test('idle connections are served for a moment after the listener has closed, th
 
   const closing = gateway.listener.close({ timeoutMs: 10_000 })
   const idleEnds = once(idle, 'end')
-  while (await accepts(gateway.port));
+  while (await accepts(gateway.port)) await delay(10)
   used.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   const { status, head } = firstAnswer(await hear(used))
   expect(status).toBe(200)
@@ -100,6 +100,26 @@ test('a call that has arrived while the server was too busy to read it is answer
     }),
   )
   expect(firstAnswer(await heard).status).toBe(200)
+  await closing
+})
+
+test('connections that wait until a busy process accepts them are accepted before the listener closes', async () => {
+  const gateway = await startGateway()
+  // Each turn of the event loop accepts one connection.
+  let busy = true
+  const longTurn = () => {
+    const until = performance.now() + 10
+    while (performance.now() < until);
+    if (busy) setImmediate(longTurn)
+  }
+  const sockets = Array.from({ length: 150 }, () => connect(gateway.port, '127.0.0.1').on('error', () => {}))
+  for (const socket of sockets) socket.write(READYZ)
+  setImmediate(longTurn)
+  const heard = Promise.all(sockets.map((socket) => hear(socket)))
+  const closing = gateway.listener.close({ timeoutMs: 60_000 })
+  const answered = (await heard).filter((text) => text.startsWith('HTTP/1.1 '))
+  busy = false
+  expect(answered).toHaveLength(150)
   await closing
 })
 
