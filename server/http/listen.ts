@@ -45,9 +45,9 @@ export interface Listener {
 }
 
 /** No request for this long on any kept connection: their callers have nothing on its way any more. */
-const QUIET_MS = 200
+const QUIET_MS = 500
 /** Kept connections are served for no longer than this once the listener is closed. */
-const SETTLE_MS = 2_000
+const SETTLE_MS = 5_000
 /** What a turn of the event loop without any work may take. */
 const SHORT_TURN_MS = 0.5
 const SHORT_WITHIN_MS = 1_000
@@ -125,7 +125,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
   async function quiet(untilMs: number): Promise<void> {
     for (let before = -1; before !== requests && performance.now() < untilMs; ) {
       before = requests
-      await pass(QUIET_MS)
+      await pass(Math.min(QUIET_MS, untilMs - performance.now()))
     }
   }
 

@@ -8,6 +8,7 @@ export const PACKAGES: Record<string, string> = {
   'dovecot-core': 'quotas of its mailboxes (Postfix has none of its own and asks quota-status)',
   nsd: 'the authoritative DNS server',
   opendkim: 'verifies signatures',
+  nginx: 'the proxy in front of processes that restart',
   openssl: 'makes certificates',
   curl: 'the plainest client',
   libfaketime: 'clocks that are wrong, and jump',
