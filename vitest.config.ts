@@ -13,7 +13,7 @@ const PROCESSES = [
   'test/docs/**/*.test.ts',
   'test/e2e/**/*.test.ts',
   'test/cli/verdict.test.ts',
-  'test/http/hostile.test.ts',
+  'test/http/{hostile,open-services}.test.ts',
   'test/simulator/**/*.test.ts',
   'test/harness/{temporal,end-with-us}.test.ts',
   'test/services/replay-temporal.test.ts',

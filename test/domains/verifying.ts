@@ -68,7 +68,7 @@ export function zoneOf(domain: Domain, hosts = HOSTS): Zone {
 }
 
 /** A verifier whose resolver has this zone. */
-export async function startVerifier(zone: Zone, { hosts = HOSTS, tryMs = 300, totalMs = 3_000 } = {}) {
+export async function startVerifier(zone: Zone, { hosts = HOSTS, tryMs = 1_000, totalMs = 6_000 } = {}) {
   const dns = await startDns(zone)
   const verifier = createVerifier({ servers: [dns.address], mayDial: () => false, hosts, tryMs, totalMs })
   return { dns, check: verifier.check }

@@ -342,7 +342,7 @@ test('a refused sender needs no reset', async () => {
 
 test('a refusal while the content is on its way is the answer, and no dot follows', async () => {
   const exchanger = await exchangerWith({ content: '552 5.3.4 too big' })
-  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(40).then(() => true) })
+  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(500).then(() => true) })
   expect(attempt).toMatchObject({ phase: 'data', reply: { code: 552 }, outcome: { reason: 'policy_block' } })
   expect([exchanger.messages.length, exchanger.sessions.length]).toEqual([0, 1])
 })
@@ -353,7 +353,7 @@ test.each([
   ['in part', { content: { raw: '250 2.0' } }],
 ])('an acceptance %s, before the dot, is no acceptance', async (_, script) => {
   const exchanger = await exchangerWith(script)
-  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(40).then(() => true) })
+  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(500).then(() => true) })
   expect(word(attempt)).toBe('temporary_failure')
   expect(exchanger.messages).toEqual([])
   expect(exchanger.sessions.map(({ segments }) => segments.join('')).join('')).not.toMatch(/\r\n\.\r\n/)

@@ -24,7 +24,7 @@ interface Options {
 async function world(zone: DnsServerForTests['zone'], { routes = [], random = Math.random, policy }: Options = {}) {
   const dns = await startDns(zone)
   open.push(dns)
-  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 300 })
+  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 1_500 })
   const asked: string[] = []
   const policyOf = async (domain: string) => {
     asked.push(domain)

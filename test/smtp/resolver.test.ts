@@ -85,7 +85,7 @@ test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
       cause: expect.stringContaining('MX example.test'),
     })
     expect(dns.count('MX example.test')).toBe(2)
-    expect(watch.ms()).toBeLessThan(1_500)
+    expect(watch.ms()).toBeLessThan(4_500)
   },
 )
 
@@ -229,7 +229,7 @@ test.concurrent.each(['silence', 'close'] as const)('%s over TCP is a failure in
   const { resolver } = await dnsWith({ 'MX big.test': { overTcp: fault } }, { tryTimeoutMs: 300 })
   const watch = stopwatch()
   expect(await resolver.mx('big.test')).toMatchObject({ kind: 'failure' })
-  expect(watch.ms()).toBeLessThan(1_500)
+  expect(watch.ms()).toBeLessThan(4_500)
 })
 
 test.concurrent('answers of up to 1,232 octets come over UDP (EDNS)', async () => {

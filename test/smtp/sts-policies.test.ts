@@ -45,7 +45,7 @@ async function world(more: Partial<StsPoliciesOptions> = {}) {
   ends.push(dns.close, host.close)
   const clock = { ms: 0 }
   const now = () => clock.ms
-  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 200, now })
+  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 1_000, now })
   const mayDial = createGuard({ allowSubnets: ['127.0.0.1/32'] })
   const httpsGet = createHttpsGet({ lookup: lookupWith(resolver), mayDial, port: host.port })
   const troubles: string[] = []
