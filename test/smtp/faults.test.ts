@@ -54,8 +54,9 @@ test.concurrent.each(CASES)('$name at $verb: $expected', async ({ verb, act, exp
     await sleep(verb === 'content' ? 1_000 : 0)
     return true
   }
-  const engine = engineWith(verb === 'content' ? { limits: { commandMs: 3_000 } } : {})
-  const attempt = await send(engine, siteOf(exchanger), { beforeDot, budgetMs: 4_000 })
+  const isContent = verb === 'content'
+  const engine = engineWith(isContent ? { limits: { commandMs: 3_000 } } : {})
+  const attempt = await send(engine, siteOf(exchanger), { beforeDot, budgetMs: isContent ? 10_000 : 4_000 })
   expect(word(attempt)).toBe(expected)
   if (expected === 'in_doubt') return
   const isGarbage = expected === 'temporary_failure'
