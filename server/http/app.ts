@@ -136,13 +136,11 @@ function counting(gate: Gate, keyOptional: boolean): Admit {
 
 /** What comes after the drain began is not started, and told so while that is still certain. */
 function undrained(draining: AbortSignal, admit: Admit): Admit {
-  return async (call) => {
-    if (draining.aborted) {
-      throw fail('transient_failure', 'This server is shutting down. Nothing was sent; it is safe to retry.')
-    }
-    await admit(call)
-  }
+  return (call) => (draining.aborted ? Promise.reject(shuttingDown()) : admit(call))
 }
+
+const shuttingDown = () =>
+  fail('transient_failure', 'This server is shutting down. Nothing was sent; it is safe to retry.')
 
 const rateHeaders = ({ limit, remaining, resetAt }: Rate) => ({
   'x-ratelimit-limit': String(limit),
