@@ -1,7 +1,15 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
-/** Tests that start whole processes, or wait long for what must not come. The other ones are the fast loop of `npm run check`. */
+/** Tests that wait for time limits of seconds: much time, little work. */
+const WAITING = [
+  'test/smtp/{pool,faults,dot,sts-policies,starttls,dial}.test.ts',
+  'test/http/{readiness,byte-budget}.test.ts',
+  'test/access/limiter.test.ts',
+  'test/db/recent.test.ts',
+  'test/domains/{authoritative,domains}.test.ts',
+]
+/** Tests that start whole processes. */
 const PROCESSES = [
   'test/dev/**/*.test.ts',
   'test/db/sockets.test.ts',
@@ -28,6 +36,14 @@ const ELSEWHERE = ['test/real/**', 'test/faults/**']
 /** For a busy machine: what is waited for comes, however long it takes. */
 const patience = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
 
+/** The files of a worker share the modules they import: to load them again for each took a third of the time. */
+const sharing = {
+  isolate: false,
+  globalSetup: ['test/harness/global-rsa-keys.ts'],
+  setupFiles: ['test/harness/rsa-keys.ts'],
+  ...patience,
+}
+
 export default defineConfig({
   test: {
     globalSetup: ['test/harness/global-postgres.ts'],
@@ -36,18 +52,16 @@ export default defineConfig({
     // What keeps a run from its end is ended after this: no handle that was forgotten holds up `.ci/run`.
     teardownTimeout: 20_000,
     projects: [
+      // The fast loop of `npm run check`.
       {
         test: {
+          ...sharing,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...PROCESSES, ...ELSEWHERE],
-          // The files of a worker share the modules they import: to load them again for each took a third of the time.
-          isolate: false,
-          globalSetup: ['test/harness/global-rsa-keys.ts'],
-          setupFiles: ['test/harness/rsa-keys.ts'],
-          ...patience,
+          exclude: [...WAITING, ...PROCESSES, ...ELSEWHERE],
         },
       },
+      { test: { ...sharing, name: 'waiting', include: WAITING } },
       // These need Temporal, which a new machine has to build first.
       {
         test: {
