@@ -98,12 +98,13 @@ test('killed 10 times under load around the cap of a warm-up: never over it, and
   expect(counts[429]).toBeGreaterThan(20)
 }, 300_000)
 
-/** Of sends to a server that answers at once. */
+/** The p99 in milliseconds of sends to a server that answers at once: of at least 100, however slow the machine is. */
 async function p99Of(nodes: Node[], purpose: string, forMs: number): Promise<number> {
-  const load = runLoad(4, paced(purpose), () => nodes[Math.random() < 0.5 ? 0 : 1]!)
+  let asked = 0
+  const load = runLoad(4, paced(purpose), () => nodes[asked++ % 2]!)
   await sleep(forMs)
+  await expect.poll(() => asked, { timeout: 30_000 }).toBeGreaterThan(104)
   const times = (await load.stop()).map(({ sentAtMs, endedAtMs }) => endedAtMs! - sentAtMs).sort((a, b) => a - b)
-  expect(times.length).toBeGreaterThan(100)
   return times[Math.floor(times.length * 0.99)]!
 }
 
