@@ -1,8 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Daemon, eventually, freePort, openFolder, startDaemon } from './daemon.ts'
+
+/** The server asks for it, as a production server does: tests see what a wrong one leads to. */
+const PASSWORD = 'of-these-tests'
 
 /** An own cluster of Debian's PostgreSQL, the newest that is installed. `url` connects as its superuser. */
 export async function startDebianPostgres(): Promise<Daemon & { url: string; version: string }> {
@@ -13,8 +16,11 @@ export async function startDebianPostgres(): Promise<Daemon & { url: string; ver
   await mkdir(data, { mode: 0o700 })
   run(['chown', 'postgres:postgres', data])
   const asPostgres = ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups']
-  const cluster = ['-D', data, '-U', 'postgres', '-A', 'trust', '--locale=C.UTF-8', '--encoding=UTF8', '--no-sync']
-  run([...asPostgres, `${programs}/initdb`, ...cluster])
+  const passwordFile = join(folder, 'password')
+  await writeFile(passwordFile, PASSWORD)
+  run(['chown', 'postgres:postgres', passwordFile])
+  const cluster = ['-D', data, '-U', 'postgres', '--locale=C.UTF-8', '--encoding=UTF8', '--no-sync']
+  run([...asPostgres, `${programs}/initdb`, ...cluster, '--auth=scram-sha-256', `--pwfile=${passwordFile}`])
   const port = await freePort()
   const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', port, max_connections: 200 }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -29,7 +35,7 @@ export async function startDebianPostgres(): Promise<Daemon & { url: string; ver
     await rm(folder, { recursive: true })
   }
   const version = run([`${programs}/postgres`, '--version']).trim()
-  return { ...daemon, url: `postgres://postgres@127.0.0.1:${port}/postgres`, version, stop }
+  return { ...daemon, url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`, version, stop }
 }
 
 const majorOf = (programs: string) => Number(/\d+/.exec(programs)?.[0])
