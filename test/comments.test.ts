@@ -1,0 +1,120 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { expect, test } from 'vitest'
+
+// The part of the language rule in CONTRIBUTING.md that a program can check.
+
+/** Folders whose comments do not follow the rule yet. A folder leaves this list as soon as it does. */
+const NOT_YET: string[] = [
+  '.',
+  'bench',
+  'bench/load',
+  'dev',
+  'dev/openapi',
+  'docs',
+  'docs/adr',
+  'proto/verdict',
+  'server',
+  'server/access',
+  'server/cli',
+  'server/db',
+  'server/domains',
+  'server/egress',
+  'server/events',
+  'server/http',
+  'server/inbound',
+  'server/reputation',
+  'server/sending',
+  'server/services',
+  'server/simulator',
+  'server/smtp',
+  'server/webhooks',
+  'test/db',
+  'test/dev',
+  'test/docs',
+  'test/domains',
+  'test/e2e',
+  'test/faults',
+  'test/harness',
+  'test/http',
+  'test/inbound',
+  'test/real',
+  'test/reliability',
+  'test/reputation',
+  'test/sending',
+  'test/services',
+  'test/smtp',
+  'test/webhooks',
+  'test/workflows',
+  'workflows',
+]
+
+const WIDTH = 120
+const CODE = ['{server,workflows,dev,bench,test}/**/*.{ts,mjs}', 'proto/verdict/**/*.proto', '*.ts']
+const PROSE = ['*.md', 'docs/**/*.md']
+
+interface Line {
+  file: string
+  number: number
+  /** The whole line, with its code. */
+  line: string
+  /** What the comment or the guide says in this line. */
+  text: string
+}
+
+/** A line that is all comment, or a comment after code: a URL or a string has no space before its slashes. */
+const COMMENT = /^\s*(?:\/\*\*?|\*(?!\/)|\/\/)(?: |$)(?<whole>.*)|\s\/\/ (?<trailing>.*)/
+
+function linesOf(file: string): Line[] {
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .map((line, i) => ({ file, number: i + 1, line, text: line }))
+}
+
+function comments(): Line[] {
+  return globSync(CODE)
+    .flatMap(linesOf)
+    .flatMap((line) => {
+      const { whole, trailing } = line.line.match(COMMENT)?.groups ?? {}
+      const text = whole ?? trailing
+      return text === undefined ? [] : [{ ...line, text }]
+    })
+}
+
+/** The sentences of the guides: code blocks are examples and stay as they are. */
+function prose(): Line[] {
+  return globSync(PROSE).flatMap((file) => {
+    let isCode = false
+    return linesOf(file).filter(({ line }) => {
+      const isFence = line.trimStart().startsWith('```')
+      if (isFence) isCode = !isCode
+      return !isCode && !isFence
+    })
+  })
+}
+
+/** Words in quotation marks and in backticks are names, not sentences. */
+const spoken = (text: string): string => text.replaceAll(/`[^`]*`|"[^"]*"/g, '')
+
+const RULES: { rule: string; lines: () => Line[]; breaks: (line: Line) => boolean }[] = [
+  { rule: `is wider than ${WIDTH} columns`, lines: comments, breaks: ({ line }) => line.length > WIDTH },
+  { rule: 'begins with "Of"', lines: comments, breaks: ({ text }) => /^Of /.test(text) },
+  {
+    rule: 'names a person by "he", "his", "him", "nobody" or "somebody"',
+    lines: () => [...comments(), ...prose()],
+    breaks: ({ text }) => /\b(?:[Hh]e|[Hh]is|[Hh]im|[Nn]obody|[Ss]omebody)\b/.test(spoken(text)),
+  },
+]
+
+/** `server/smtp` of `server/smtp/mx.ts`, `test/faults` of `test/faults/quick/keys.test.ts`. */
+const folderOf = ({ file }: Line): string => dirname(file).split('/').slice(0, 2).join('/')
+
+test.for(RULES)('no comment or sentence of a guide $rule', ({ lines, breaks }) => {
+  const broken = lines().filter((line) => !NOT_YET.includes(folderOf(line)) && breaks(line))
+  expect(broken.map(({ file, number, text }) => `${file}:${number} ${text.trim()}`)).toEqual([])
+})
+
+test('a folder that follows the rules leaves the list of those that do not yet', () => {
+  const broken = new Set(RULES.flatMap(({ lines, breaks }) => lines().filter(breaks)).map(folderOf))
+  expect(NOT_YET.filter((folder) => !broken.has(folder))).toEqual([])
+})
