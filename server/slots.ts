@@ -1,3 +1,5 @@
+import { createTally } from './tally.ts'
+
 /** Gives a place back. */
 export type Free = () => void
 
@@ -33,21 +35,19 @@ export interface PlacesOptions {
 type Give = (free: Free | undefined) => void
 
 export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }: PlacesOptions): Places {
-  const held = new Map<string, number>()
+  const held = createTally()
   /** In the order of turns. No line is empty. */
   const lines = new Map<string, Set<Give>>()
   let taken = 0
   let waiting = 0
 
-  const mayTake = (turn: string) => taken < places && (held.get(turn) ?? 0) < perTurn
+  const mayTake = (turn: string) => taken < places && held.of(turn) < perTurn
 
   function hold(turn: string): Free {
     taken++
-    held.set(turn, (held.get(turn) ?? 0) + 1)
+    held.add(turn, 1)
     return () => {
-      const left = held.get(turn)! - 1
-      if (left > 0) held.set(turn, left)
-      else held.delete(turn)
+      held.add(turn, -1)
       taken--
       serveNext()
     }

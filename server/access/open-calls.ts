@@ -1,5 +1,6 @@
 import { networkOf } from '../egress/network.ts'
 import { fail } from '../errors.ts'
+import { createTally } from '../tally.ts'
 import { usedUp } from './limiter.ts'
 import { createStrangers } from './strangers.ts'
 
@@ -19,14 +20,12 @@ export interface OpenCalls {
  */
 export function createOpenCalls(): OpenCalls {
   const visit = createStrangers()
-  const streams = new Map<string, number>()
+  const streams = createTally()
   let open = 0
 
   function close(network: string): void {
     open--
-    const left = streams.get(network)! - 1
-    if (left === 0) streams.delete(network)
-    else streams.set(network, left)
+    streams.add(network, -1)
   }
 
   return {
@@ -37,10 +36,10 @@ export function createOpenCalls(): OpenCalls {
     },
     openStream(remoteAddress) {
       const network = networkOf(remoteAddress)
-      const own = streams.get(network) ?? 0
+      const own = streams.of(network)
       if (own >= STREAMS.byAddress) throw tooMany(`This address has ${own} open streams of health and reflection.`)
       if (open >= STREAMS.inAll) throw tooMany(`The server has ${open} open streams of health and reflection.`)
-      streams.set(network, own + 1)
+      streams.add(network, 1)
       open++
       return () => close(network)
     },

@@ -1,4 +1,5 @@
 import { fail } from '../errors.ts'
+import { createTally } from '../tally.ts'
 
 export interface ByteBudget {
   /**
@@ -26,7 +27,7 @@ const PART = 2
  */
 export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; waitMs: number }): ByteBudget {
   const line: Waiter[] = []
-  const held = new Map<string, number>()
+  const held = createTally()
   let free = totalBytes
 
   function serve(): void {
@@ -42,15 +43,13 @@ export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; w
   }
 
   function isFair({ bytes, holder }: Waiter): boolean {
-    const own = held.get(holder)
-    return own === undefined || own + bytes <= PART * (free - bytes)
+    const own = held.of(holder)
+    return own === 0 || own + bytes <= PART * (free - bytes)
   }
 
   function hold(holder: string, bytes: number): void {
     free -= bytes
-    const own = (held.get(holder) ?? 0) + bytes
-    if (own === 0) held.delete(holder)
-    else held.set(holder, own)
+    held.add(holder, bytes)
   }
 
   function share(holder: string, bytes: number): () => void {

@@ -1,5 +1,6 @@
 import { BlockList, isIPv6, type Socket } from 'node:net'
 import { networkOf } from '../egress/network.ts'
+import { createTally } from '../tally.ts'
 
 export interface Door {
   /** Connections that are open. */
@@ -20,26 +21,20 @@ export interface DoorOptions {
 /** Bounds connections, so that one caller cannot take all of them. */
 export function createDoor({ most, mostOfOne, proxies }: DoorOptions): Door {
   const inside = new Set<Socket>()
-  const byNetwork = new Map<string, number>()
+  const byNetwork = createTally()
   const trusted = blockList(proxies)
 
   function enter(socket: Socket): void {
     const { remoteAddress = '' } = socket
     const network = isTrusted(remoteAddress) ? undefined : networkOf(remoteAddress)
-    const theirs = network === undefined ? 0 : (byNetwork.get(network) ?? 0)
+    const theirs = network === undefined ? 0 : byNetwork.of(network)
     if (inside.size >= most || theirs >= mostOfOne) return void socket.destroy()
     inside.add(socket)
-    if (network !== undefined) byNetwork.set(network, theirs + 1)
+    if (network !== undefined) byNetwork.add(network, 1)
     socket.once('close', () => {
       inside.delete(socket)
-      if (network !== undefined) leave(network)
+      if (network !== undefined) byNetwork.add(network, -1)
     })
-  }
-
-  function leave(network: string): void {
-    const left = byNetwork.get(network)! - 1
-    if (left > 0) byNetwork.set(network, left)
-    else byNetwork.delete(network)
   }
 
   const isTrusted = (address: string) => address !== '' && trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')

@@ -1,3 +1,5 @@
+import { createTally, type Tally } from '../tally.ts'
+
 export interface Places {
   /**
    * Takes one of an account's places at an origin, and returns the function that frees it. Waits while the account has no place left.
@@ -16,7 +18,7 @@ interface PlacesOptions {
 interface Origin {
   free: number
   /** Places that each account holds. */
-  held: Map<string, number>
+  held: Tally
   /** POSTs that wait for a place, by account. The first account has the next turn. */
   waiting: Map<string, Set<() => void>>
 }
@@ -29,17 +31,14 @@ export function createPlaces({ perOrigin, waitMs }: PlacesOptions): Places {
   const origins = new Map<string, Origin>()
 
   function originOf(name: string): Origin {
-    const origin = origins.get(name) ?? { free: perOrigin, held: new Map(), waiting: new Map() }
+    const origin = origins.get(name) ?? { free: perOrigin, held: createTally(), waiting: new Map() }
     origins.set(name, origin)
     return origin
   }
 
   function free(name: string, accountId: string): void {
     const origin = originOf(name)
-    const { held } = origin
-    const left = held.get(accountId)! - 1
-    if (left > 0) held.set(accountId, left)
-    else held.delete(accountId)
+    origin.held.add(accountId, -1)
     origin.free++
     serve(origin)
     if (origin.free === perOrigin) origins.delete(name)
@@ -57,12 +56,12 @@ export function createPlaces({ perOrigin, waitMs }: PlacesOptions): Places {
 
 /** Whether the account may hold one more place. */
 function hasRoom({ free, held }: Origin, accountId: string): boolean {
-  return (held.get(accountId) ?? 0) < free
+  return held.of(accountId) < free
 }
 
 function hold(origin: Origin, accountId: string): void {
   origin.free--
-  origin.held.set(accountId, (origin.held.get(accountId) ?? 0) + 1)
+  origin.held.add(accountId, 1)
 }
 
 /** Hands places on, in the order of turns. An account that was served goes to the end, where the loop meets it again. */
