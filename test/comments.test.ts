@@ -12,7 +12,6 @@ const NOT_YET: string[] = [
   'dev',
   'dev/openapi',
   'docs',
-  'docs/adr',
   'proto/verdict',
   'server',
   'server/access',
