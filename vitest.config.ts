@@ -6,7 +6,7 @@ const WAITING = [
   'test/smtp/{pool,faults,dot,sts-policies,starttls,dial}.test.ts',
   'test/http/{readiness,byte-budget}.test.ts',
   'test/access/limiter.test.ts',
-  'test/db/recent.test.ts',
+  'test/recent.test.ts',
   'test/domains/{authoritative,domains}.test.ts',
 ]
 /** Tests that start whole processes. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { DEFAULT_LIMITS } from '../server/config/limits.ts'
 import { applyMigrations } from '../server/db/migrations.ts'
-import { DEFAULT_LIMITS } from '../server/limits.ts'
 import { measure } from './load/cpu.ts'
 import { startDatabase } from './load/database.ts'
 import { startHttpLoad } from './load/http.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { access, chmod, constants, mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname } from 'node:path'
-import { type Config, readConfig, reportFaults } from '../server/config.ts'
+import { type Config, readConfig, reportFaults } from '../server/config/config.ts'
 import { Problem } from './problem.ts'
 
 /** What `npm start` provides itself; here only so that everything else is checked before anything is started. */

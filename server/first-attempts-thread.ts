@@ -1,12 +1,12 @@
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
 import { waitForDatabase } from './db/wait.ts'
 import { deliveriesOf } from './deliveries.ts'
-import type { Told } from './first-attempts.ts'
+import type { DeliveryEvent } from './events/payload.ts'
 import { createLogger } from './log.ts'
 import { createDispatcher } from './webhooks/dispatcher.ts'
 
@@ -16,6 +16,9 @@ import { createDispatcher } from './webhooks/dispatcher.ts'
 const GIVES_WAY_BY = 5
 /** Before that it reads and compiles, and on a full machine its first POSTs would take seconds. */
 const GIVES_WAY_AFTER_MS = 10_000
+
+/** What the thread of first attempts is told. */
+export type Told = DeliveryEvent[] | 'drain'
 
 setTimeout(giveWay, GIVES_WAY_AFTER_MS)
 

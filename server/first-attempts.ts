@@ -1,11 +1,9 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import type { DeliveryEvent } from './events/payload.ts'
+import type { Told } from './first-attempts-thread.ts'
 import { type Dispatcher, LEASE_MS } from './webhooks/dispatcher.ts'
-
-/** What the thread of first attempts is told. */
-export type Told = DeliveryEvent[] | 'drain'
 
 /**
  * Events that come within this time of each other go over together: to wake the thread, its connections and their other ends for each

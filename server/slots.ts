@@ -109,6 +109,11 @@ export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }
   }
 }
 
+/** Of places that callers share, the most that one of them holds: a fifth is left for others, however long each place is held. */
+export function ofOneTurn(places: number): number {
+  return Math.ceil(places * 0.8)
+}
+
 export interface Slots {
   /**
    * Waits for a slot of this key and takes it; what it gives frees it again. Undefined when the signal came first, or as many wait as

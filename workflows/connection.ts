@@ -1,5 +1,5 @@
 import { Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client'
-import type { TemporalConfig } from '../server/config.ts'
+import type { TemporalConfig } from '../server/config/config.ts'
 
 /** No call of ours waits longer: Temporal may be away, or there and silent. */
 export const CALL_MS = 5_000

@@ -15,7 +15,7 @@ import type { Activities } from './activities.ts'
 import { ATTEMPT_OPTIONS, FINISH_OPTIONS } from './activity-options.ts'
 import { earliest, idsOf, only, type Round } from './rounds.ts'
 import { DELIVERY_STATUS } from './search-attributes.ts'
-import { attemptSummary, ending, posting, timerSummary, waiting } from './words.ts'
+import { attemptSummary, ending, posting, type Summary, timerSummary, waiting } from './summaries.ts'
 
 /** What a workflow is given: ids, times and an opaque key. Nothing personal enters a history. */
 export interface Delivery {
@@ -29,14 +29,6 @@ export interface Delivery {
   /** Of the runs before, when this one continues them. */
   lastAnswer?: string
   summary?: Summary
-}
-
-/** How many dispatches ended in which way. `over` were so before their attempt: cancelled or exhausted elsewhere. */
-export interface Summary {
-  acknowledged: number
-  exhausted: number
-  cancelled: number
-  over: number
 }
 
 /** Attempts these dispatches, or all, at once. It is their next attempt, made early. */
@@ -54,9 +46,10 @@ const { attemptDispatches } = proxyActivities<Activities>(ATTEMPT_OPTIONS)
 const { finishDispatches } = proxyActivities<Activities>(FINISH_OPTIONS)
 
 /**
- * Walks dispatches of one endpoint through the retry schedule (retry-schedule.ts): at once, and 1 minute, 5 minutes, 15 minutes,
- * 1 hour and 6 hours after the failure before, inside a window of 24 hours. One timer and one activity make an attempt for all
- * dispatches that are at the same step. It completes however they end: a failed workflow is a fault of ours.
+ * Walks dispatches of one endpoint through the retry schedule (server/config/retry-schedule.ts): at once, and 1 minute,
+ * 5 minutes, 15 minutes, 1 hour and 6 hours after the failure before, inside a window of 24 hours. One timer and one
+ * activity make an attempt for all dispatches that are at the same step. It completes however they end: a failed workflow
+ * is a fault of ours.
  */
 export async function deliverWebhooks(delivery: Delivery): Promise<Summary> {
   const { endpoint, scheduleMs, deadlineMs } = delivery

@@ -7,9 +7,9 @@ import {
   type ScheduleOptions,
   ScheduleOverlapPolicy,
 } from '@temporalio/client'
+import { TASK_QUEUES } from './client.ts'
 import { CALL_MS } from './connection.ts'
 import { SEARCH_ATTRIBUTES } from './search-attributes.ts'
-import { TASK_QUEUES } from './start.ts'
 
 /** `temporal.api.enums.v1.IndexedValueType`, and how Temporal's command line calls it. */
 const TYPES = { KEYWORD: { number: 2, word: 'Keyword' }, KEYWORD_LIST: { number: 7, word: 'KeywordList' } }

@@ -1,8 +1,8 @@
-import type { Config } from '../server/config.ts'
+import type { Config } from '../server/config/config.ts'
 import { fail } from '../server/errors.ts'
 import type { Workflows } from '../server/webhooks/workflows.ts'
+import { createWorkflows } from './client.ts'
 import { lazyConnection } from './connection.ts'
-import { createWorkflows } from './start.ts'
 
 /** Temporal as the API sees it: it starts replays there, and tells where a person can look. */
 export interface Temporal {

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
-import type { TemporalConfig } from '../server/config.ts'
-import { inTime } from '../server/db/in-time.ts'
+import type { TemporalConfig } from '../server/config/config.ts'
+import { inTime } from '../server/in-time.ts'
 import type { Activities } from './activities.ts'
+import { TASK_QUEUES } from './client.ts'
 import { CALL_MS, connectionOptions } from './connection.ts'
 import { ACTIVITY_SLOTS, POST_MS, WORKFLOW_TASK_MS } from './limits.ts'
-import { TASK_QUEUES } from './start.ts'
 
 export interface Bundle {
   code: string

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startPostgres } from '../../dev/postgres.ts'
+import { startPostgres } from '../../dev/postgres/server.ts'
 
 export interface BenchDatabase extends AsyncDisposable {
   url: string

@@ -1,5 +1,5 @@
 import { createAccount } from '../../server/access/accounts.ts'
-import { encryptionKeys } from '../../server/config-values.ts'
+import { encryptionKeys } from '../../server/config/values.ts'
 import { databaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'

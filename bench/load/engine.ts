@@ -1,10 +1,10 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { parseAddress } from '../../server/smtp/address.ts'
+import { parseAddress } from '../../server/address.ts'
+import { createResolver } from '../../server/dns/resolver.ts'
+import { buildMessage } from '../../server/mime/builder.ts'
+import { signMessage } from '../../server/mime/dkim.ts'
 import type { Engine } from '../../server/smtp/attempt.ts'
-import { signMessage } from '../../server/smtp/dkim.ts'
 import { createEngine } from '../../server/smtp/engine.ts'
-import { buildMessage } from '../../server/smtp/mime.ts'
-import { createResolver } from '../../server/smtp/resolver.ts'
 import { startWorker, type Worker, work } from './process.ts'
 
 export interface EngineRun {

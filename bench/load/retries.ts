@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
-import { schedule } from '../../server/config-values.ts'
+import { schedule } from '../../server/config/values.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { startDatabase } from './database.ts'
 import { makeEndpoints, type Place } from './endpoints.ts'

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
-import { cacheFolder, temporalProgram } from '../../dev/temporal-program.ts'
-import { startTemporalServer } from '../../dev/temporal-server.ts'
+import { cacheFolder } from '../../dev/temporal/bring-up.ts'
+import { temporalProgram } from '../../dev/temporal/program.ts'
+import { startTemporalServer } from '../../dev/temporal/server.ts'
 import { freePort } from './port.ts'
 
 export interface Temporal extends AsyncDisposable {

@@ -1,8 +1,8 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf'
-import { REQUEST_LIMITS } from '../../server/limits.ts'
+import { REQUEST_LIMITS } from '../../server/config/limits.ts'
 import { LIMITS } from '../../server/sending/message.ts'
 import { MAX_LIMIT } from '../../server/services/listing.ts'
-import type { Schema } from './schemas.ts'
+import type { Schema } from './schema.ts'
 
 /** What a request field may hold: keywords for the list or map itself, and for its elements or the single value. */
 export interface Bounds {

@@ -6,7 +6,8 @@ import { OPENAPI_PATH } from '../../server/http/docs-page.ts'
 import { wordOf } from '../../server/http/json-shape.ts'
 import type { Comments } from './comments.ts'
 import { errorResponse, json, operationOf, RATE_HEADERS, REQUEST_ID_HEADER, tagOf } from './operations.ts'
-import { createSchemas, type Schema } from './schemas.ts'
+import type { Schema } from './schema.ts'
+import { createSchemas } from './schemas.ts'
 import { TAG as PAYLOADS, webhooksOf } from './webhooks.ts'
 
 export interface Document {

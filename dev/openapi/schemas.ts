@@ -2,9 +2,7 @@ import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bu
 import { shapeOf, TIMESTAMP, wordOf, wordsOf } from '../../server/http/json-shape.ts'
 import { boundsOf } from './bounds.ts'
 import type { Comments } from './comments.ts'
-
-/** JSON Schema 2020-12, as OpenAPI 3.1 has it. */
-export type Schema = Record<string, unknown>
+import type { Schema } from './schema.ts'
 
 /** Requests are closed, so that a typo is an error; answers are open, so that they can grow. */
 export type Side = 'request' | 'answer'

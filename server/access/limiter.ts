@@ -3,8 +3,8 @@ import type { ConnectError } from '@connectrpc/connect'
 import type { Rate } from '../caller.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { inTime } from '../db/in-time.ts'
 import { fail } from '../errors.ts'
+import { inTime } from '../in-time.ts'
 
 /** A window begins with the first request after the one before has ended. */
 export const WINDOW_SECONDS = 60

@@ -1,7 +1,7 @@
 import { type Account, createAccount, listAccounts, setTier } from '../access/accounts.ts'
+import { type Limits, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { showId } from '../db/ids.ts'
-import { type Limits, tierOf } from '../limits.ts'
 import { command, Failure, type Option } from './command.ts'
 import { variables, withDatabase } from './surroundings.ts'
 import { moment, table } from './table.ts'

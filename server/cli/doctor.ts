@@ -1,4 +1,4 @@
-import { readConfig } from '../config.ts'
+import { readConfig } from '../config/config.ts'
 import type { Database } from '../db/connect.ts'
 import { createSealer } from '../db/encryption.ts'
 import { migrationsApplied } from '../db/migrations.ts'

@@ -1,6 +1,6 @@
+import { matchingForm, parseAddress } from '../address.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { addSuppressions, removeSuppression } from '../reputation/suppression-list.ts'
-import { matchingForm, parseAddress } from '../smtp/address.ts'
 import { command, Failure } from './command.ts'
 import { callApi, urlOption } from './service.ts'
 import { withDatabase } from './surroundings.ts'

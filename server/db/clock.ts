@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
+import { every } from '../every.ts'
 import type { Database } from './connect.ts'
-import { every } from './every.ts'
 
 /** The database's time, Unix milliseconds. A node whose own clock is wrong or jumps neither misses a partition nor expires a row. */
 export interface DatabaseClock {

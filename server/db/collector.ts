@@ -1,4 +1,4 @@
-import { inTime } from './in-time.ts'
+import { inTime } from '../in-time.ts'
 
 /** How much one statement takes at the most. */
 const MAX_ROWS = 100

@@ -1,5 +1,5 @@
+import { inTime } from '../in-time.ts'
 import type { Database } from './connect.ts'
-import { inTime } from './in-time.ts'
 
 /** What goes by itself outside history, by the database's clock: a table and when a row of it is over. */
 const EXPIRING: [table: string, over: string][] = [

@@ -1,6 +1,6 @@
+import { every } from '../every.ts'
 import { sqlStateOf } from './collector.ts'
 import type { Database } from './connect.ts'
-import { every } from './every.ts'
 import { firstIdAt } from './ids.ts'
 import { HISTORY } from './schema.ts'
 

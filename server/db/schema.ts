@@ -17,8 +17,8 @@ import {
 } from 'drizzle-orm/pg-core'
 import { AttemptOutcomeSchema, DispatchKindSchema, DispatchStateSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { DeliveryStatusSchema, ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { shortWords } from '../enum-names.ts'
 import { LATENCY_COLUMNS } from './latency.ts'
-import { shortWords } from './words.ts'
 
 const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 const at = (name: string) => timestamp(name, { withTimezone: true, precision: 3 })

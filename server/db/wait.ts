@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inTime } from '../in-time.ts'
 import type { Database } from './connect.ts'
 import { type DatabaseFault, databaseFault } from './database-fault.ts'
-import { inTime } from './in-time.ts'
 import { checkDatabase } from './readiness.ts'
 
 const WAIT_MS = 30_000

@@ -1,9 +1,9 @@
 import { getServers } from 'node:dns'
 import { getDomain } from 'tldts'
+import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from '../dns/message.ts'
+import { type DnsServer, queryDns } from '../dns/query.ts'
+import { createResolver, parseServer, RCODES } from '../dns/resolver.ts'
 import type { Guard } from '../egress/guard.ts'
-import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from '../smtp/dns-message.ts'
-import { type DnsServer, queryDns } from '../smtp/dns-query.ts'
-import { createResolver, parseServer, RCODES } from '../smtp/resolver.ts'
 
 /** What DNS has at a name. `aliases` are the names that CNAMEs have led to, in their order. */
 export type Found =

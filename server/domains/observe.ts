@@ -1,5 +1,5 @@
 import { cleanText } from '../clean-text.ts'
-import { escapeOctets } from '../smtp/dns-message.ts'
+import { escapeOctets } from '../dns/message.ts'
 import type { DomainDns, Found } from './authoritative.ts'
 import type { Check } from './domains.ts'
 import type { DnsRecord } from './records.ts'

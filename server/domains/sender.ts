@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
-import { recent } from '../db/recent.ts'
+import { recent } from '../recent.ts'
 import { openDkimKey } from './dkim-key.ts'
 import { type DkimKey, type Domain, findDomain } from './domains.ts'
 import { returnPathHostOf } from './records.ts'

@@ -1,5 +1,5 @@
 import { bare, fieldValue, fieldValues, readFields } from './fields.ts'
-import type { Parts } from './report.ts'
+import type { Parts } from './parts.ts'
 
 /** Feedback types that say a person does not want the message (RFC 5965 7.3, and what came before it); `not-spam` is the opposite. */
 const COMPLAINTS = ['abuse', 'fraud', 'virus', 'opt-out', 'opt-out-list']

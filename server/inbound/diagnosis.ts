@@ -20,6 +20,12 @@ export interface Verdict {
   detail: string
 }
 
+/** A recipient whom a server took a message for, and did not reach. */
+export interface Failure extends Verdict {
+  /** The addresses the report has for him, the one that was written to first. */
+  addresses: string[]
+}
+
 /** A code at the start of a line, or after the name of the server that said it. */
 const CODE = /(?:^|[:\]] ?)([45]\d\d)(?=[ -])/
 /** Says no more than the first digit of a code does. */

@@ -1,7 +1,7 @@
 import type { Phase } from '../smtp/attempt.ts'
-import { diagnose } from './diagnosis.ts'
+import { diagnose, type Failure } from './diagnosis.ts'
 import { bare, type Field, fieldLines, fieldValue, readFields, withoutType } from './fields.ts'
-import type { Failure, Parts } from './report.ts'
+import type { Parts } from './parts.ts'
 
 const DELIVERY_STATUS = ['message/delivery-status', 'message/global-delivery-status']
 const MAX_RECIPIENTS = 100

@@ -1,13 +1,14 @@
+import { matchingFormOf, parseMailbox } from '../address.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
-import { inTime } from '../db/in-time.ts'
 import { isExpired } from '../db/retention.ts'
+import { inTime } from '../in-time.ts'
 import { LATE_INTO_STATISTICS } from '../reputation/roll-up.ts'
 import { INTO_SUPPRESSIONS, strikeOfBounce } from '../reputation/strikes.ts'
-import { matchingFormOf, parseMailbox } from '../smtp/address.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'
-import type { Failure, Report } from './report.ts'
+import type { Failure } from './diagnosis.ts'
+import type { Report } from './report.ts'
 
 /** What became of a report. */
 export type Kept =

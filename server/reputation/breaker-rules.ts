@@ -1,4 +1,4 @@
-import type { BreakerLimits } from '../limits.ts'
+import type { BreakerLimits } from '../config/limits.ts'
 
 export type State = 'closed' | 'open' | 'half_open'
 export type Cause = 'bounces' | 'complaints'

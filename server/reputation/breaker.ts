@@ -1,6 +1,6 @@
+import type { BreakerLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
-import { recent } from '../db/recent.ts'
-import type { BreakerLimits } from '../limits.ts'
+import { recent } from '../recent.ts'
 import { type Judged, turnOf, warns } from './breaker-rules.ts'
 import { changeState, readStates, takeOfMinute } from './breaker-state.ts'
 

@@ -1,5 +1,5 @@
 import { ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { shortWords } from '../db/words.ts'
+import { shortWords } from '../enum-names.ts'
 
 /** Why an email was refused before anything was sent. Every other reason is a bounce. */
 const REJECTIONS = ['suppression_list', 'invalid_address', 'domain_not_verified']

@@ -9,9 +9,9 @@ import {
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { inTime } from '../db/in-time.ts'
 import { EVERYBODY } from '../db/schema.ts'
-import { wordsOf } from '../db/words.ts'
+import { wordsOf } from '../enum-names.ts'
+import { inTime } from '../in-time.ts'
 
 export const suppressionReasonWords = wordsOf<SuppressionReason>(SuppressionReasonSchema)
 

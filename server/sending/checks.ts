@@ -6,13 +6,13 @@ import {
   SmtpPhase,
   type Suppression,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { type Address, isSpecialUse, matchingForm } from '../address.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import { fail } from '../errors.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import type { suppressionLookup } from '../reputation/suppression.ts'
 import type { DailyVolume, WarmUpDay } from '../reputation/warm-up.ts'
-import { type Address, isSpecialUse, matchingForm } from '../smtp/address.ts'
 import type { Engine, Lookup, Site } from '../smtp/attempt.ts'
 import { demandTls } from '../smtp/tls.ts'
 import { bounced, rejected } from './outcome.ts'

@@ -1,6 +1,6 @@
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { inTime } from '../db/in-time.ts'
+import { inTime } from '../in-time.ts'
 
 /** A send as it is claimed. Ids are UUIDs; the lease is counted from the commit, by the database's clock. */
 export interface Claim {

@@ -1,7 +1,7 @@
 import type { Attachment, SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
+import { type Address, hasControls, type Mailbox, parseAddress, parseMailbox } from '../address.ts'
 import { type FieldFault, failFields } from '../errors.ts'
-import { type Address, hasControls, type Mailbox, parseAddress, parseMailbox } from '../smtp/address.ts'
-import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../smtp/headers.ts'
+import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../mime/custom-headers.ts'
 
 /** What one message may hold; the request as a whole is bounded by the gateway. */
 export const LIMITS = {

@@ -11,7 +11,7 @@ import {
   SmtpPhaseSchema,
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { wordsOf } from '../db/words.ts'
+import { wordsOf } from '../enum-names.ts'
 import { type Strike, strikeOfBounce } from '../reputation/strikes.ts'
 import type { Attempt } from '../smtp/attempt.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'

@@ -1,6 +1,6 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { DeliveryStatus, Reason, type RecipientOutcome, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { isSpecialUse } from '../smtp/address.ts'
+import { isSpecialUse } from '../address.ts'
 
 /**
  * The outcome with `detail`: why the recipient was rejected and what to do, in words. The words are made of what history stores, so

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { leaseOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
 import { fail, NoAnswer } from '../errors.ts'
 import type { FirstAttempts } from '../events/dispatches.ts'
-import { leaseOf } from '../limits.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { answer, type DryRunCheck } from './answer.ts'
 import {

@@ -9,8 +9,8 @@ import {
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { inTime } from '../db/in-time.ts'
 import { recipients } from '../db/schema.ts'
+import { inTime } from '../in-time.ts'
 import { answer } from './answer.ts'
 import { reasonWords, statusWords } from './outcome.ts'
 

@@ -1,7 +1,7 @@
 import type { Database } from '../db/connect.ts'
-import { every } from '../db/every.ts'
-import { inTime } from '../db/in-time.ts'
 import { eventIdOf } from '../events/history.ts'
+import { every } from '../every.ts'
+import { inTime } from '../in-time.ts'
 import { endsSends } from './ending.ts'
 import { GIVES_BACK } from './release.ts'
 

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { type AttemptOutcome, AttemptOutcomeSchema, type AttemptPhasesSchema } from '../../gen/verdict/v1/events_pb.ts'
-import { wordsOf } from '../db/words.ts'
+import { wordsOf } from '../enum-names.ts'
 
 const outcomeWords = wordsOf<AttemptOutcome>(AttemptOutcomeSchema)
 

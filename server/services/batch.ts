@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import { type EmailService, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { callerKey, itemFaultsKey, logFieldsKey } from '../caller.ts'
-import { REQUEST_LIMITS } from '../limits.ts'
+import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { SendBatch } from '../sending/batch.ts'
 import type { BatchKeys } from '../sending/batch-keys.ts'
 import { NEVER } from '../sending/key.ts'

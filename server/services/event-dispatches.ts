@@ -9,7 +9,7 @@ import {
 } from '../../gen/verdict/v1/events_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt, showId, timeOfId } from '../db/ids.ts'
-import { wordsOf } from '../db/words.ts'
+import { wordsOf } from '../enum-names.ts'
 import { type AttemptEnd, shownEnd } from './attempts.ts'
 
 // The way of events to the endpoint: dispatches that wait stand in one table, those that are over in another. A statement reads both,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
-import type { Words } from '../db/words.ts'
+import type { Words } from '../enum-names.ts'
 import { failFields } from '../errors.ts'
 import { tenantFault } from '../sending/message.ts'
 

@@ -10,12 +10,12 @@ import {
   SuppressionServiceListRequestSchema,
 } from '../../gen/verdict/v1/suppression_pb.ts'
 import { callerKey } from '../caller.ts'
+import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { showId } from '../db/ids.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { fail, failFields } from '../errors.ts'
-import { REQUEST_LIMITS } from '../limits.ts'
 import { suppressionReasonWords, suppressionScopeOf } from '../reputation/suppression.ts'
 import {
   addSuppressions,

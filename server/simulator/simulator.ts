@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import type { Address } from '../smtp/address.ts'
+import type { Address } from '../address.ts'
 import type { Lookup, Site } from '../smtp/attempt.ts'
 import { type Behaviour, behaviourOf } from './behaviours.ts'
 import { DOMAIN, mailServer } from './mail-server.ts'

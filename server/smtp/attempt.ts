@@ -53,6 +53,8 @@ export interface Attempt {
   durationMs: number
 }
 
+export type Verdict = Pick<Attempt, 'phase' | 'outcome' | 'reply' | 'detail'>
+
 /** One mail exchanger, its addresses already vetted by the guard: what is listed here is what is dialled. */
 export interface Host {
   name: string

@@ -1,12 +1,24 @@
-import type { Phase } from './attempt.ts'
+import type { Phase, Verdict } from './attempt.ts'
 import { classify } from './classify.ts'
+import type { WireContent } from './content.ts'
 import { type Failure, failureOf } from './failure.ts'
+import type { Deadlines } from './limits.ts'
 import { type RawReply, toReply } from './reply.ts'
 import type { Session } from './session.ts'
-import type { Mail, Verdict } from './transaction.ts'
 import type { Heard } from './wire.ts'
 
 const DATA = 'DATA\r\n'
+
+export interface Mail {
+  sender: string
+  recipients: string[]
+  content: WireContent
+  /** As in `Delivery`, with indexes into `recipients` here. */
+  beforeDot(accepted: number[]): Promise<boolean>
+  deadlines: Deadlines
+  commandMs: number
+  signal?: AbortSignal
+}
 
 export interface Envelope {
   /** Of the recipients that were refused, each with its own reply where it had one. */

@@ -57,11 +57,6 @@ export interface SiteLimits {
   messages: number
 }
 
-/** Of places that callers share, the most that one of them holds: a fifth is left for others, however long each place is held. */
-export function ofOneTurn(places: number): number {
-  return Math.ceil(places * 0.8)
-}
-
 const DEFAULT: SiteLimits = { connections: 25, messages: 100 }
 
 /** By the end of the exchanger's name: what the providers' postmaster pages ask for, or a cautious guess where they are silent. */

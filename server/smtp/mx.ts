@@ -1,7 +1,7 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { type Answer, BUSY, type Exchange, type Patience, type Resolver } from '../dns/resolver.ts'
 import type { Host, Lookup } from './attempt.ts'
 import { permits } from './mta-sts.ts'
-import { type Answer, BUSY, type Exchange, type Patience, type Resolver } from './resolver.ts'
 import type { PolicyOf } from './sts-policies.ts'
 import { demandTls } from './tls.ts'
 

@@ -1,5 +1,5 @@
-import { createPlaces, type Free, type Places } from '../slots.ts'
-import { ofOneTurn, type SiteLimits } from './limits.ts'
+import { createPlaces, type Free, ofOneTurn, type Places } from '../slots.ts'
+import type { SiteLimits } from './limits.ts'
 import type { Session } from './session.ts'
 
 /** The right to one connection to a site, with a session if one was idle. */

@@ -1,11 +1,12 @@
-import type { Attempt, Host, Outcome, Site } from './attempt.ts'
+import type { Attempt, Host, Outcome, Site, Verdict } from './attempt.ts'
 import type { WireContent } from './content.ts'
+import type { Mail } from './envelope.ts'
 import { type Failure, outcomeOf } from './failure.ts'
 import type { createLateReplies } from './late-replies.ts'
 import { type Deadlines, siteLimitsOf } from './limits.ts'
 import type { createPool } from './pool.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
-import { type Mail, type Result, transact, type Verdict } from './transaction.ts'
+import { type Result, transact } from './transaction.ts'
 
 /** One message to the recipients of one site. */
 export interface SiteDelivery {

@@ -1,7 +1,6 @@
-import { createPlaces } from '../slots.ts'
-import { ofOneTurn } from './limits.ts'
+import type { Patience, Resolver } from '../dns/resolver.ts'
+import { createPlaces, ofOneTurn } from '../slots.ts'
 import { type Policy, parsePolicy, policyIdOf } from './mta-sts.ts'
-import type { Patience, Resolver } from './resolver.ts'
 
 /** `not_asked`: nobody was, for want of a place in time, so it is not known whether there is one. */
 export type PolicyOf = (domain: string, patience?: Patience) => Promise<Policy | 'not_asked' | undefined>

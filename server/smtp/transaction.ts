@@ -1,23 +1,8 @@
-import type { Attempt } from './attempt.ts'
-import type { WireContent } from './content.ts'
-import { acceptedOf, type Envelope, sendEnvelope, verdictOf } from './envelope.ts'
+import type { Verdict } from './attempt.ts'
+import { acceptedOf, type Envelope, type Mail, sendEnvelope, verdictOf } from './envelope.ts'
 import { type Failure, failureOf } from './failure.ts'
-import type { Deadlines } from './limits.ts'
 import type { Session } from './session.ts'
 import type { Broken } from './wire.ts'
-
-export interface Mail {
-  sender: string
-  recipients: string[]
-  content: WireContent
-  /** As in `Delivery`, with indexes into `recipients` here. */
-  beforeDot(accepted: number[]): Promise<boolean>
-  deadlines: Deadlines
-  commandMs: number
-  signal?: AbortSignal
-}
-
-export type Verdict = Pick<Attempt, 'phase' | 'outcome' | 'reply' | 'detail'>
 
 export interface Result {
   /** One per recipient; those without one are the ones `failure` is about. */

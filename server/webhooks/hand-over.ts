@@ -1,7 +1,7 @@
 import { jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { every } from '../db/every.ts'
 import { showId } from '../db/ids.ts'
+import { every } from '../every.ts'
 import { ENDED_NOW, intoDispatchHistory } from './end.ts'
 import { groupDispatches, type Waiting } from './groups.ts'
 import type { Group, Workflows } from './workflows.ts'

@@ -2,7 +2,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { startPostgres } from '../../dev/postgres.ts'
+import { startPostgres } from '../../dev/postgres/server.ts'
 import { makeTemplate } from './template.ts'
 
 declare module 'vitest' {

@@ -1,6 +1,7 @@
 import type { TestProject } from 'vitest/node'
 import { Problem } from '../../dev/problem.ts'
-import { cacheFolder, temporalProgram } from '../../dev/temporal-program.ts'
+import { cacheFolder } from '../../dev/temporal/bring-up.ts'
+import { temporalProgram } from '../../dev/temporal/program.ts'
 import { bundleWorkflows } from '../../workflows/workers.ts'
 
 declare module 'vitest' {

@@ -1,7 +1,7 @@
 import { devNull } from 'node:os'
 import { inject } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
-import { startTemporalServer } from '../../dev/temporal-server.ts'
+import { startTemporalServer } from '../../dev/temporal/server.ts'
 
 export interface TestTemporal {
   /** `host:port` */

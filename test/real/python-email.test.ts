@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { parseAddress, parseMailbox } from '../../server/smtp/address.ts'
-import { buildMessage } from '../../server/smtp/mime.ts'
+import { parseAddress, parseMailbox } from '../../server/address.ts'
+import { buildMessage } from '../../server/mime/builder.ts'
 
 const NAMES = [
   'invoice.pdf',

@@ -13,7 +13,7 @@ import {
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { callerKey, logFieldsKey } from '../../server/caller.ts'
-import { leaseOf } from '../../server/limits.ts'
+import { leaseOf } from '../../server/config/limits.ts'
 import { createBatch, derivedKey } from '../../server/sending/batch.ts'
 import { type BatchKeys, createBatchKeys } from '../../server/sending/batch-keys.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'

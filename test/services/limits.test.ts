@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { createKey } from '../../server/access/keys.ts'
+import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { accounts, domains, rateWindows, warmUps } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api

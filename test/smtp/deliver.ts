@@ -1,7 +1,7 @@
 import { afterAll, vi } from 'vitest'
+import type { Resolver } from '../../server/dns/resolver.ts'
 import type { Attempt, Delivery, Engine, Host, Site } from '../../server/smtp/attempt.ts'
 import { createEngine, type EngineOptions } from '../../server/smtp/engine.ts'
-import type { Resolver } from '../../server/smtp/resolver.ts'
 import { type Exchanger, type Script, startExchanger } from '../harness/exchanger.ts'
 
 const engines: Engine[] = []

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
+import { createResolver } from '../../server/dns/resolver.ts'
 import type { Attempt } from '../../server/smtp/attempt.ts'
-import { createResolver } from '../../server/smtp/resolver.ts'
 import { a, mx, startDns } from '../harness/dns.ts'
 import type { Exchanger } from '../harness/exchanger.ts'
 import { stopwatch } from '../harness/stopwatch.ts'

@@ -1,10 +1,10 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, beforeAll, expect, test } from 'vitest'
+import { createResolver } from '../../server/dns/resolver.ts'
 import { createGuard } from '../../server/egress/guard.ts'
 import { createHttpsGet } from '../../server/egress/https-get.ts'
 import { lookupWith } from '../../server/egress/lookup.ts'
 import type { Lookup } from '../../server/smtp/attempt.ts'
-import { createResolver } from '../../server/smtp/resolver.ts'
 import { createStsPolicies } from '../../server/smtp/sts-policies.ts'
 import {
   AUTHORITY,

@@ -1,9 +1,9 @@
 import { decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
 import { afterAll, expect, test, vi } from 'vitest'
+import { createResolver } from '../../server/dns/resolver.ts'
 import type { Lookup, Site } from '../../server/smtp/attempt.ts'
 import type { Policy } from '../../server/smtp/mta-sts.ts'
 import { createMxLookUp, type Route } from '../../server/smtp/mx.ts'
-import { createResolver } from '../../server/smtp/resolver.ts'
 import { a, aaaa, type DnsAct, type DnsServerForTests, mx, startDns } from '../harness/dns.ts'
 
 vi.setConfig({ maxConcurrency: 16 })

@@ -1,9 +1,9 @@
 // Run as a process of its own: uses up all of its file descriptors, then goes on sending. Prints the outcomes.
 import { closeSync, openSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
+import { createResolver } from '../../server/dns/resolver.ts'
 import type { Site } from '../../server/smtp/attempt.ts'
 import { createEngine } from '../../server/smtp/engine.ts'
-import { createResolver } from '../../server/smtp/resolver.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 
 const exchanger = await startExchanger({ content: { after: 50, act: 'close' } })

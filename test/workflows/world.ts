@@ -4,10 +4,10 @@ import { newId, showId } from '../../server/db/ids.ts'
 import type { Attempt, Made } from '../../server/webhooks/deliver-once.ts'
 import type { Group } from '../../server/webhooks/workflows.ts'
 import { createActivities } from '../../workflows/activities.ts'
+import { createWorkflows } from '../../workflows/client.ts'
 import { lazyConnection } from '../../workflows/connection.ts'
 import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
 import type { Round } from '../../workflows/rounds.ts'
-import { createWorkflows } from '../../workflows/start.ts'
 import { type Bundle, runWorkers } from '../../workflows/workers.ts'
 
 // Workflows and their activities on a real Temporal. In place of POSTs and rows, each test says how its attempts end.

@@ -1,0 +1,99 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { access, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Problem } from '../problem.ts'
+import type { BringUp } from './bring-up.ts'
+import { unzip } from './zip.ts'
+
+export interface Go {
+  program: string
+  env: NodeJS.ProcessEnv
+  /** Of a toolchain that was brought for one build: what can go after it, with all that it has downloaded and compiled. */
+  folder?: string
+}
+
+const VERSION = '1.26.8'
+/** SHA-256 of the toolchains as modules (https://go.dev/ref/mod#go-install), which every module proxy serves. */
+const TOOLCHAINS: Record<string, { platform: string; sha256: string }> = {
+  'linux-x64': {
+    platform: 'linux-amd64',
+    sha256: '30c2b1bf7dcc88d3eb0a1364e47ddd9128edb3110a30e8a0ef61cd5856b31de7',
+  },
+  'linux-arm64': {
+    platform: 'linux-arm64',
+    sha256: '02b36b6787b3ac767668f630e2998df45a3b1f9ffee08d1bf3ef6487cd658d99',
+  },
+}
+const OTHER_WAYS =
+  'Any of these brings it: Go 1.26.4 or later (https://go.dev/dl), the program `temporal` (https://docs.temporal.io/cli), ' +
+  'or TEMPORAL_ADDRESS with the address of a Temporal that runs.'
+
+/** The Go on PATH when it is new enough, otherwise one from the module proxy. Throws a Problem when there is neither. */
+export async function goToolchain({ tell, signal, cacheDir }: BringUp): Promise<Go> {
+  if (await onPathIsNewEnough()) return { program: 'go', env: {} }
+  const folder = join(cacheDir, `go-${VERSION}`)
+  const root = join(folder, 'toolchain')
+  const program = join(root, 'bin/go')
+  const env = {
+    GOROOT: root,
+    GOPATH: join(folder, 'path'),
+    GOMODCACHE: join(folder, 'modules'),
+    GOCACHE: join(folder, 'compiled'),
+    GOFLAGS: '-modcacherw',
+  }
+  const isThere = await access(program).then(
+    () => true,
+    () => false,
+  )
+  if (!isThere) {
+    tell(`Go ${VERSION} is being downloaded for that.`)
+    await bring(root, signal)
+  }
+  return { program, env, folder }
+}
+
+async function onPathIsNewEnough(): Promise<boolean> {
+  const goMod = await readFile(new URL('go.mod', import.meta.url), 'utf8')
+  const needed = /^go ([\d.]+)$/m.exec(goMod)![1]!
+  const env = { ...process.env, GOTOOLCHAIN: 'local' }
+  const version = promisify(execFile)('go', ['env', 'GOVERSION'], { env })
+  return version.then(
+    ({ stdout }) => stdout.trim().replace(/^go/, '').localeCompare(needed, 'en', { numeric: true }) >= 0,
+    () => false,
+  )
+}
+
+/** Unpacked beside its place and then renamed. */
+async function bring(root: string, signal: AbortSignal): Promise<void> {
+  const toolchain = TOOLCHAINS[`${process.platform}-${process.arch}`]
+  if (!toolchain) throw new Problem(`Temporal is not here, and there is no Go to build it. ${OTHER_WAYS}`)
+  const name = `golang.org/toolchain@v0.0.1-go${VERSION}.${toolchain.platform}`
+  const url = `${moduleProxy()}/${name.replace('@', '/@v/')}.zip`
+  const zip = await download(url, signal)
+  if (createHash('sha256').update(zip).digest('hex') !== toolchain.sha256) {
+    throw new Problem(`${url} is not the Go that was expected: its SHA-256 is another. ${OTHER_WAYS}`)
+  }
+  const unfinished = `${root}.${process.pid}.new`
+  await unzip(zip, `${name}/`, unfinished, (path) => (/^(bin|pkg\/tool)\//.test(path) ? 0o755 : 0o644))
+  await rename(unfinished, root).catch(() => rm(unfinished, { recursive: true }))
+}
+
+async function download(url: string, signal: AbortSignal): Promise<Buffer> {
+  try {
+    const response = await fetch(url, { signal })
+    if (!response.ok) throw new Error(`HTTP ${response.status}`)
+    return Buffer.from(await response.arrayBuffer())
+  } catch (cause) {
+    signal.throwIfAborted()
+    const why = ((cause as Error).cause as Error | undefined)?.message ?? (cause as Error).message
+    throw new Problem(`Temporal is not here, and no Go to build it: ${url}: ${why}. ${OTHER_WAYS}`, { cause })
+  }
+}
+
+/** The first URL of GOPROXY (https://go.dev/ref/mod#environment-variables). */
+function moduleProxy(): string {
+  const given = (process.env.GOPROXY ?? '').split(/[,|]/).find((entry) => /^https?:/.test(entry))
+  return given?.replace(/\/$/, '') ?? 'https://proxy.golang.org'
+}

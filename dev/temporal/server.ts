@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, open } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { TypedSearchAttributes } from '@temporalio/common'
+import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
+import { keeping, stopKept } from '../keeper.ts'
+import { listens } from '../ports.ts'
+
+export interface TemporalServer {
+  /** `host:port` of its gRPC. */
+  address: string
+  uiUrl: string
+  /** The process group of the server. */
+  group: number
+  /** True when its gRPC serves (its UI takes a second more), false when it ended before. */
+  ready: Promise<boolean>
+  /** Resolves when it is gone, for whatever reason. */
+  gone: Promise<void>
+  stop(): Promise<void>
+}
+
+export interface TemporalServerOptions {
+  /** The program `temporal`. */
+  program: string
+  port: number
+  uiPort: number
+  /** Where it keeps its workflows; without one they are gone with it. */
+  dbFile?: string
+  logFile: string
+}
+
+const STOPS_WITHIN_MS = 10_000
+
+/** One machine's worth of workflows meets no limit that was set for a cluster of many tenants. It calls nobody's home. */
+const DYNAMIC_CONFIG = {
+  'frontend.rps': 100_000,
+  'frontend.namespaceRPS': 100_000,
+  'frontend.namespaceRPS.visibility': 1000,
+  'matching.rps': 100_000,
+  'history.rps': 100_000,
+  'frontend.enableServerVersionCheck': false,
+}
+
+/** Starts Temporal's development server on the loopback interface. It ends with the process that started it. */
+export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
+  // To end in good order takes it a second, and changes nothing: what it has stored survives this as well.
+  const [word, ...words] = keeping([options.program, ...serverArguments(options)], { signal: 'KILL' })
+  if (options.dbFile) await chmod(options.dbFile, 0o600).catch(ignoreMissing)
+  const log = await open(options.logFile, 'w', 0o600)
+  const keeper = spawn(word!, words, { detached: true, stdio: ['pipe', log.fd, log.fd] })
+  await log.close()
+  const gone = once(keeper, 'exit').then(() => {})
+  return {
+    address: `127.0.0.1:${options.port}`,
+    uiUrl: `http://127.0.0.1:${options.uiPort}`,
+    group: keeper.pid!,
+    ready: becomesReady(options.port, gone),
+    gone,
+    stop: () => stopKept(keeper, STOPS_WITHIN_MS),
+  }
+}
+
+/** A database that an earlier version left readable for everybody becomes private; the first start has none yet. */
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
+}
+
+function serverArguments({ port, uiPort, dbFile }: TemporalServerOptions): string[] {
+  const pairs = (flag: string, values: [name: string, value: unknown][]) =>
+    values.flatMap(([name, value]) => [flag, `${name}=${value}`])
+  return [
+    ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', `${port}`, '--ui-port', `${uiPort}`],
+    ...(dbFile ? ['--db-filename', dbFile] : []),
+    ...['--log-level', 'error'],
+    ...pairs(
+      '--search-attribute',
+      SEARCH_ATTRIBUTES.map(({ name, type }) => [name, TypedSearchAttributes.toMetadataType(type)]),
+    ),
+    ...pairs('--dynamic-config-value', Object.entries(DYNAMIC_CONFIG)),
+  ]
+}
+
+async function becomesReady(port: number, gone: Promise<void>): Promise<boolean> {
+  let ended = false
+  gone.then(() => {
+    ended = true
+  })
+  for (; !ended; await sleep(20)) if (await listens(port)) return true
+  return false
+}

@@ -1,0 +1,157 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import type { Limits } from './limits.ts'
+import { TEMPORAL_TLS_IS_MEANT, VARIABLES, type Variable, type Variables } from './variables.ts'
+
+type Combined = 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier' | TemporalVariable
+
+type TemporalVariable = Exclude<Extract<keyof Variables, `temporal${string}`>, 'temporalUiUrl'>
+
+export interface Config extends Readonly<Omit<Variables, Combined>> {
+  /** PEM texts that fit each other. */
+  tls: KeyPair | undefined
+  /** undefined when no address is set. */
+  temporal: TemporalConfig | undefined
+  limits: Limits
+}
+
+export interface KeyPair {
+  cert: string
+  key: string
+}
+
+/** How Temporal is reached. */
+export interface TemporalConfig {
+  /** `host:port` */
+  address: string
+  namespace: string
+  apiKey: string | undefined
+  /** undefined means plain text. `ca` (PEM) is trusted instead of the system's; `client` is shown to the server. */
+  tls: { ca: string | undefined; client: KeyPair | undefined; serverName: string | undefined } | undefined
+}
+
+export interface Fault {
+  /** The variable. */
+  name: string
+  why: string
+  /** As it could be set: `PORT=8080`. */
+  example: string
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+type Key = keyof Variables
+
+/**
+ * Reads the whole environment, once, into one frozen object, or tells every fault there is in it. A variable that is empty counts
+ * as not set. `warnings` names variables that look like a known one misspelt. Reads the files that TLS_* and TIERS_FILE name.
+ */
+export function readConfig(env: Environment): { config: Config; warnings: string[] } | { faults: Fault[] } {
+  const { variables, faults } = read(env, Object.keys(VARIABLES) as Key[])
+  faults.push(
+    ...keyPairFaults(env, variables, 'tlsCert', 'tlsKey'),
+    ...keyPairFaults(env, variables, 'temporalTlsCert', 'temporalTlsKey'),
+    ...temporalFaults(variables),
+    ...tierFaults(variables),
+  )
+  if (faults.length > 0) return { faults }
+  return { config: combine(variables), warnings: misspelt(env) }
+}
+
+function combine(variables: Variables): Config {
+  const { tlsCert, tlsKey, tiers, defaultTier, ...more } = variables
+  const { temporalAddress: address, temporalNamespace: namespace, temporalApiKey: apiKey, ...rest } = more
+  const { temporalTls, temporalTlsCa: ca, temporalTlsCert, temporalTlsKey, temporalTlsServerName, ...others } = rest
+  const client = keyPair(temporalTlsCert, temporalTlsKey)
+  const tls = temporalTls ? { ca, client, serverName: temporalTlsServerName } : undefined
+  return Object.freeze({
+    ...others,
+    tls: keyPair(tlsCert, tlsKey),
+    temporal: address === undefined ? undefined : { address, namespace, apiKey, tls },
+    limits: Object.freeze({ ...tiers, defaultTier }),
+  })
+}
+
+function keyPair(cert: string | undefined, key: string | undefined): KeyPair | undefined {
+  return cert && key ? { cert, key } : undefined
+}
+
+/** Reads some variables only, for a command that needs no more of them. */
+export function readVariables<Wanted extends Key>(
+  env: Environment,
+  wanted: readonly Wanted[],
+): { variables: Pick<Variables, Wanted> } | { faults: Fault[] } {
+  const { variables, faults } = read(env, wanted)
+  faults.push(...tierFaults(variables))
+  return faults.length > 0 ? { faults } : { variables }
+}
+
+function read(env: Environment, wanted: readonly Key[]): { variables: Variables; faults: Fault[] } {
+  const known: Partial<Record<Key, unknown>> = {}
+  const faults: Fault[] = []
+  for (const key of wanted) {
+    const variable: Variable<unknown> = VARIABLES[key]
+    const text = env[variable.name]
+    try {
+      if (text) known[key] = variable.read(text)
+      else if (isRequired(variable, env)) throw new Error('must be set')
+      else known[key] = variable.default?.(known as Variables)
+    } catch (error) {
+      faults.push(faultOf(variable, (error as Error).message))
+    }
+  }
+  return { variables: known as Variables, faults }
+}
+
+/** Prints every fault and ends the process with exit code 78 (EX_CONFIG of sysexits.h). */
+export function reportFaults(faults: readonly Fault[]): never {
+  const lines = faults.map(({ name, why, example }) => `  ${name} ${why}\n    example: ${example}`)
+  console.error(`The configuration is faulty:\n${lines.join('\n')}`)
+  process.exit(78)
+}
+
+function isRequired({ required }: Variable<unknown>, env: Environment): boolean {
+  return required === 'always' || (required === 'in production' && env.NODE_ENV === 'production')
+}
+
+function faultOf({ name, example }: { name: string; example: string }, why: string): Fault {
+  return { name, why, example: `${name}=${example}` }
+}
+
+function keyPairFaults(env: Environment, variables: Variables, certOf: Key, keyOf: Key): Fault[] {
+  const [certFile, keyFile] = [VARIABLES[certOf], VARIABLES[keyOf]]
+  if (env[certFile.name] && !env[keyFile.name]) return [faultOf(keyFile, `must be set when ${certFile.name} is`)]
+  if (env[keyFile.name] && !env[certFile.name]) return [faultOf(certFile, `must be set when ${keyFile.name} is`)]
+  const [cert, key] = [variables[certOf] as string | undefined, variables[keyOf] as string | undefined]
+  if (!cert || !key || new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return []
+  return [faultOf(keyFile, `must name the key of the certificate in ${certFile.name}`)]
+}
+
+function temporalFaults(variables: Partial<Variables>): Fault[] {
+  if (variables.temporalTls !== false) return []
+  const meant = TEMPORAL_TLS_IS_MEANT.find((key) => variables[key] !== undefined)
+  return meant ? [faultOf(VARIABLES.temporalTls, `must not be false when ${VARIABLES[meant].name} is set`)] : []
+}
+
+function tierFaults({ tiers, defaultTier }: Partial<Variables>): Fault[] {
+  if (!tiers || defaultTier === undefined || Object.hasOwn(tiers.tiers, defaultTier)) return []
+  return [faultOf(VARIABLES.defaultTier, `must be one of ${Object.keys(tiers.tiers).join(', ')}`)]
+}
+
+/** Names that differ from a known one in case, in underscores, or by one letter that is wrong, missing, extra or swapped. */
+function misspelt(env: Environment): string[] {
+  const known = Object.values(VARIABLES).map(({ name }) => name)
+  return Object.keys(env).flatMap((name) => {
+    if (known.includes(name)) return []
+    const meant = known.find((other) => other.length > 5 && isOneSlipFrom(plain(name), plain(other)))
+    return meant ? [`${name} is no variable of this service. Was ${meant} meant?`] : []
+  })
+}
+
+const plain = (name: string) => name.toUpperCase().replaceAll('_', '')
+
+function isOneSlipFrom(a: string, b: string): boolean {
+  let start = 0
+  while (start < Math.min(a.length, b.length) && a[start] === b[start]) start++
+  const [x, y] = [a.slice(start), b.slice(start)]
+  const swapped = x.length > 1 && x[1]! + x[0]! + x.slice(2) === y
+  return x === y || x.slice(1) === y || x === y.slice(1) || x.slice(1) === y.slice(1) || swapped
+}

@@ -1,0 +1,282 @@
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import { DEFAULT_LIMITS, longestCallMs } from './limits.ts'
+import { type FileLimits, limitsFile } from './limits-file.ts'
+import { RETRY_SCHEDULE } from './retry-schedule.ts'
+import * as values from './values.ts'
+
+/** What each variable says. */
+export interface Variables {
+  production: boolean
+  host: string
+  /** 0 takes a free port. */
+  port: number
+  grpcPort: number | undefined
+  databaseUrl: string
+  /** The first encrypts, all decrypt. */
+  encryptionKeys: readonly { id: string; key: Buffer }[]
+  /** Without the final slash; undefined: the address it listens on. */
+  publicUrl: string | undefined
+  /** PEM. */
+  tlsCert: string | undefined
+  /** PEM. */
+  tlsKey: string | undefined
+  /** Proxies whose headers count, in CIDR notation. */
+  trustProxy: readonly string[]
+  /** How long requests are still served after a signal to stop, while `/readyz` already says so. */
+  drainGraceMs: number
+  /** How long accepted requests have after that. */
+  drainMs: number
+  /** `host:port`; undefined when there is no Temporal: retries and replays of webhooks wait for one. */
+  temporalAddress: string | undefined
+  temporalNamespace: string
+  temporalApiKey: string | undefined
+  /** PEM. */
+  temporalTlsCa: string | undefined
+  /** PEM. */
+  temporalTlsCert: string | undefined
+  /** PEM. */
+  temporalTlsKey: string | undefined
+  temporalTlsServerName: string | undefined
+  temporalTls: boolean
+  /** Base of links to workflows, without the final slash. */
+  temporalUiUrl: string | undefined
+  /** In CIDR notation. */
+  webhookAllowSubnets: readonly string[]
+  /** Before each attempt the time since the one before it. */
+  webhookSchedule: readonly number[]
+  webhookProxy: string | undefined
+  /** Who makes the first attempt: the process that recorded the event, or a workflow. */
+  webhookFirstAttempt: 'inline' | 'workflow'
+  /** `ip`, `ip:port` or `[ip]:port`; undefined takes the system's. */
+  dnsServers: readonly string[] | undefined
+  smtpPort: number
+  smtpRoutes: ReadonlyMap<string, { host: string; port: number }>
+  /** In CIDR notation. */
+  smtpAllowSubnets: readonly string[]
+  /** The machine's own. Empty lets the system choose. */
+  smtpSourceAddresses: readonly string[]
+  /** What other mail servers see, when it is not the source addresses: of all machines that send. Empty when it is not said. */
+  smtpPublicAddresses: readonly string[]
+  smtpHeloName: string
+  /** undefined takes `rp.<domain>`. */
+  returnPathHost: string | undefined
+  /** Where late bounces and complaints are taken; undefined: nowhere. 0 takes a free port. */
+  bouncePort: number | undefined
+  bounceHost: string
+  sendBudgetMs: number
+  storeContent: boolean
+  dataRegion: string
+  tiers: FileLimits
+  /** A tier of `tiers`. */
+  defaultTier: string
+  logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  /** Absolute. */
+  dataDir: string
+  readyFile: string | undefined
+}
+
+export interface Variable<T> {
+  name: string
+  read: values.Read<T>
+  example: string
+  required?: 'always' | 'in production'
+  /** May use what stands above it in the table. */
+  default?: (known: Variables) => T
+}
+
+const none = () => undefined
+
+/** After the longest call: to write its answer. */
+const DRAIN_MARGIN_MS = 10_000
+
+/** Nobody gives one of these and wants plain text. */
+export const TEMPORAL_TLS_IS_MEANT = [
+  'temporalApiKey',
+  'temporalTlsCa',
+  'temporalTlsCert',
+  'temporalTlsServerName',
+] as const
+
+export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } = {
+  production: {
+    name: 'NODE_ENV',
+    read: (text) => values.oneOf('production', 'development', 'test')(text) === 'production',
+    example: 'production',
+    default: () => false,
+  },
+  host: { name: 'HOST', read: values.host, example: '0.0.0.0', default: () => '127.0.0.1' },
+  port: { name: 'PORT', read: values.port, example: '8080', default: () => 8080 },
+  grpcPort: { name: 'GRPC_PORT', read: values.port, example: '50051', default: none },
+  databaseUrl: {
+    name: 'DATABASE_URL',
+    read: values.databaseUrl,
+    example: 'postgres://verdict:secret@db.internal:5432/verdict',
+    required: 'always',
+  },
+  encryptionKeys: {
+    name: 'ENCRYPTION_KEYS',
+    read: values.encryptionKeys,
+    example: '"k1:$(openssl rand -base64 32)"',
+    required: 'always',
+  },
+  tlsCert: { name: 'TLS_CERT_FILE', read: values.certificateFile, example: '/etc/verdict/tls.crt', default: none },
+  tlsKey: { name: 'TLS_KEY_FILE', read: values.privateKeyFile, example: '/etc/verdict/tls.key', default: none },
+  publicUrl: {
+    name: 'PUBLIC_URL',
+    read: values.publicUrl,
+    example: 'https://mail.example.com',
+    required: 'in production',
+    default: none,
+  },
+  trustProxy: { name: 'TRUST_PROXY', read: values.listOf(values.subnet), example: '10.0.0.0/8', default: () => [] },
+  dnsServers: {
+    name: 'DNS_SERVERS',
+    read: values.listOf(values.dnsServer),
+    example: '192.0.2.53,192.0.2.54:5353',
+    default: none,
+  },
+  smtpPort: { name: 'SMTP_PORT', read: values.wholeNumber(1, 65_535), example: '25', default: () => 25 },
+  smtpRoutes: {
+    name: 'SMTP_ROUTES',
+    read: values.routes,
+    example: 'example.com=mail.internal:2525',
+    default: () => new Map(),
+  },
+  smtpAllowSubnets: {
+    name: 'SMTP_ALLOW_SUBNETS',
+    read: values.listOf(values.subnet),
+    example: '10.1.0.0/16',
+    default: () => [],
+  },
+  smtpSourceAddresses: {
+    name: 'SMTP_SOURCE_ADDRESSES',
+    read: values.listOf(values.ipAddress),
+    example: '192.0.2.25,2001:db8::25',
+    default: () => [],
+  },
+  smtpPublicAddresses: {
+    name: 'SMTP_PUBLIC_ADDRESSES',
+    read: values.listOf(values.ipAddress),
+    example: '192.0.2.25,192.0.2.26',
+    default: ({ smtpSourceAddresses = [] }) => smtpSourceAddresses,
+  },
+  smtpHeloName: { name: 'SMTP_HELO_NAME', read: values.hostName, example: 'mail.example.com', default: hostname },
+  returnPathHost: { name: 'RETURN_PATH_HOST', read: values.hostName, example: 'bounces.example.com', default: none },
+  bouncePort: { name: 'BOUNCE_PORT', read: values.port, example: '25', default: none },
+  bounceHost: { name: 'BOUNCE_HOST', read: values.host, example: '0.0.0.0', default: ({ host }) => host },
+  sendBudgetMs: {
+    name: 'SEND_BUDGET_MS',
+    read: values.wholeNumber(20_000, 60_000),
+    example: '30000',
+    default: () => 30_000,
+  },
+  drainGraceMs: {
+    name: 'DRAIN_GRACE_MS',
+    read: values.wholeNumber(0, 600_000),
+    example: '5000',
+    default: ({ production }) => (production ? 5_000 : 0),
+  },
+  drainMs: {
+    name: 'DRAIN_MS',
+    read: values.wholeNumber(0, 3_600_000),
+    example: '120000',
+    default: ({ sendBudgetMs }) => longestCallMs(sendBudgetMs) + DRAIN_MARGIN_MS,
+  },
+  temporalAddress: {
+    name: 'TEMPORAL_ADDRESS',
+    read: values.address,
+    example: 'temporal.internal:7233',
+    required: 'in production',
+    default: none,
+  },
+  temporalNamespace: {
+    name: 'TEMPORAL_NAMESPACE',
+    read: values.text,
+    example: 'verdict.a1b2c',
+    default: () => 'default',
+  },
+  temporalApiKey: { name: 'TEMPORAL_API_KEY', read: values.text, example: '"$(cat temporal.key)"', default: none },
+  temporalTlsCa: {
+    name: 'TEMPORAL_TLS_CA_FILE',
+    read: values.certificateFile,
+    example: '/etc/verdict/temporal-ca.crt',
+    default: none,
+  },
+  temporalTlsCert: {
+    name: 'TEMPORAL_TLS_CERT_FILE',
+    read: values.certificateFile,
+    example: '/etc/verdict/temporal.crt',
+    default: none,
+  },
+  temporalTlsKey: {
+    name: 'TEMPORAL_TLS_KEY_FILE',
+    read: values.privateKeyFile,
+    example: '/etc/verdict/temporal.key',
+    default: none,
+  },
+  temporalTlsServerName: {
+    name: 'TEMPORAL_TLS_SERVER_NAME',
+    read: values.hostName,
+    example: 'temporal.example.com',
+    default: none,
+  },
+  temporalTls: {
+    name: 'TEMPORAL_TLS',
+    read: values.yesOrNo,
+    example: 'true',
+    default: (known) => TEMPORAL_TLS_IS_MEANT.some((key) => known[key] !== undefined),
+  },
+  temporalUiUrl: {
+    name: 'TEMPORAL_UI_URL',
+    read: values.publicUrl,
+    example: 'https://temporal.example.com',
+    default: none,
+  },
+  webhookAllowSubnets: {
+    name: 'WEBHOOK_ALLOW_SUBNETS',
+    read: values.listOf(values.subnet),
+    example: '10.1.0.0/16',
+    default: () => [],
+  },
+  webhookSchedule: {
+    name: 'WEBHOOK_SCHEDULE',
+    read: values.schedule,
+    example: '0,1m,5m,15m,1h,6h',
+    default: () => RETRY_SCHEDULE.map(({ delayMs }) => delayMs),
+  },
+  webhookProxy: {
+    name: 'WEBHOOK_PROXY',
+    read: values.proxyUrl,
+    example: 'http://proxy.internal:3128',
+    default: none,
+  },
+  webhookFirstAttempt: {
+    name: 'WEBHOOK_FIRST_ATTEMPT',
+    read: values.oneOf('inline', 'workflow'),
+    example: 'workflow',
+    default: () => 'inline',
+  },
+  storeContent: { name: 'STORE_CONTENT', read: values.yesOrNo, example: 'true', default: () => false },
+  dataRegion: {
+    name: 'DATA_REGION',
+    read: values.matching(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -'),
+    example: 'eu',
+    default: () => 'eu',
+  },
+  tiers: { name: 'TIERS_FILE', read: limitsFile, example: '/etc/verdict/tiers.json', default: () => DEFAULT_LIMITS },
+  defaultTier: {
+    name: 'DEFAULT_TIER',
+    read: values.text,
+    example: DEFAULT_LIMITS.defaultTier,
+    default: () => DEFAULT_LIMITS.defaultTier,
+  },
+  logLevel: {
+    name: 'LOG_LEVEL',
+    read: values.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    example: 'info',
+    default: () => 'info',
+  },
+  dataDir: { name: 'DATA_DIR', read: (path) => resolve(path), example: '.verdict', default: () => resolve('.verdict') },
+  readyFile: { name: 'VERDICT_READY_FILE', read: values.text, example: '/run/verdict/ready.json', default: none },
+}

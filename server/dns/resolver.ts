@@ -1,0 +1,187 @@
+import { getServers } from 'node:dns'
+import { isIP } from 'node:net'
+import { createPlaces, ofOneTurn, type Patience as Wait } from '../slots.ts'
+import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './message.ts'
+import { type DnsServer, queryDns } from './query.ts'
+
+export interface Exchange {
+  /** As in `DnsRecord`: empty for the root, as in a null MX. */
+  name: string
+  preference: number
+}
+
+export type Answer<T> =
+  | { kind: 'records'; records: T[]; ttlS: number }
+  | { kind: 'nxdomain' }
+  /** The name exists and has no record of that type. */
+  | { kind: 'nodata' }
+  /** SERVFAIL, REFUSED, silence, garbage: says nothing about the name. `notAsked`: nor about its servers, for want of a place. */
+  | { kind: 'failure'; cause: string; notAsked?: true }
+
+/** Who asks, and how long the question may wait until fewer others are asked. */
+export interface Patience extends Wait {
+  turn?: string
+}
+
+/** What is known is answered at once; only so many questions are asked at a time, and others wait: see `Places`. */
+export interface Resolver {
+  mx(name: string, patience?: Patience): Promise<Answer<Exchange>>
+  a(name: string, patience?: Patience): Promise<Answer<string>>
+  aaaa(name: string, patience?: Patience): Promise<Answer<string>>
+  /** Each record with its strings joined; an octet is a character (latin1). */
+  txt(name: string, patience?: Patience): Promise<Answer<string>>
+}
+
+interface ResolverOptions {
+  /** `ip` or `ip:port`, asked in turn; the system's when left out. */
+  servers?: readonly string[]
+  tryTimeoutMs?: number
+  /** Questions that are asked at the same time; each has a socket. */
+  questions?: number
+  /** Milliseconds on any steady clock. */
+  now?: () => number
+}
+
+export const BUSY = 'too many look-ups at a time'
+
+const TRIES = 2
+const QUESTIONS = 500
+const TRY_TIMEOUT_MS = 1_000
+const MAX_TTL_S = 3_600
+const NEGATIVE_TTL_S = 60
+const MAX_CACHED = 10_000
+/** Of a longer answer only the first are kept (of exchangers: the most preferred), so that no domain can fill the memory. */
+const MAX_RECORDS = 50
+const MAX_CNAMES = 8
+/** Texts that are longer in all are asked for each time, for the same reason. */
+const MAX_CACHED_TEXT = 8_192
+
+const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
+
+/** Node's own resolver tells no TTL of an MX and waits 25 s for a silent server. Caches by TTL; failures are never cached. */
+export function createResolver(options: ResolverOptions = {}): Resolver {
+  const servers = (options.servers ?? getServers()).map(parseServer)
+  const { tryTimeoutMs = TRY_TIMEOUT_MS, questions = QUESTIONS, now = () => performance.now() } = options
+  const places = createPlaces({ places: questions, perTurn: ofOneTurn(questions) })
+  const cached = new Map<string, { answer: Answer<unknown>; untilMs: number }>()
+  const inFlight = new Map<string, Promise<Answer<unknown>>>()
+
+  async function resolve<T>(type: RecordType, name: string, { turn = '', ...wait }: Patience = {}): Promise<Answer<T>> {
+    const host = name.toLowerCase().replace(/\.$/, '')
+    if (!HOST_NAME.test(host)) return { kind: 'nxdomain' }
+    const key = `${type} ${host}`
+    const known = knownOf(key)
+    if (known) return known as Answer<T> | Promise<Answer<T>>
+    const free = places.takeNow(turn) ?? (await places.take(turn, wait))
+    if (!free) return { ...failure(host, type, BUSY), notAsked: true }
+    // Somebody else may have asked meanwhile. Before that nobody is joined: a question in the line of another turn could wait long.
+    const found = knownOf(key)
+    if (found) free()
+    return (found ?? launch(key, ask(host, type).finally(free))) as Promise<Answer<T>>
+  }
+
+  function knownOf(key: string): Answer<unknown> | Promise<Answer<unknown>> | undefined {
+    const hit = cached.get(key)
+    return hit && hit.untilMs > now() ? hit.answer : inFlight.get(key)
+  }
+
+  function launch(key: string, question: Promise<Answer<unknown>>): Promise<Answer<unknown>> {
+    const flight = question.then((answer) => {
+      inFlight.delete(key)
+      keep(key, answer)
+      return answer
+    })
+    inFlight.set(key, flight)
+    return flight
+  }
+
+  function keep(key: string, answer: Answer<unknown>): void {
+    cached.delete(key)
+    const ttlS = answer.kind === 'records' ? answer.ttlS : answer.kind === 'failure' ? 0 : NEGATIVE_TTL_S
+    if (ttlS === 0 || textLengthOf(answer) > MAX_CACHED_TEXT) return
+    if (cached.size >= MAX_CACHED) cached.delete(cached.keys().next().value!)
+    cached.set(key, { answer, untilMs: now() + ttlS * 1_000 })
+  }
+
+  async function ask(name: string, type: RecordType): Promise<Answer<unknown>> {
+    let answer: Answer<unknown> = { kind: 'failure', cause: 'no DNS server is configured' }
+    for (let attempt = 0; attempt < TRIES && answer.kind === 'failure' && servers.length > 0; attempt++) {
+      const response = await queryDns(servers[attempt % servers.length]!, name, type, tryTimeoutMs)
+      answer = 'failure' in response ? failure(name, type, response.failure) : read(response, name, type)
+    }
+    return answer
+  }
+
+  return {
+    mx: (name, patience) => resolve('MX', name, patience),
+    a: (name, patience) => resolve('A', name, patience),
+    aaaa: (name, patience) => resolve('AAAA', name, patience),
+    txt: (name, patience) => resolve('TXT', name, patience),
+  }
+}
+
+function failure(name: string, type: RecordType, cause: string) {
+  return { kind: 'failure' as const, cause: `DNS ${type} ${name}: ${cause}` }
+}
+
+/** RFC 1035 4.1.1, those that say nothing about a name. */
+export const RCODES: Record<number, string> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' }
+
+function read(
+  { rcode, answers, isAuthoritative, offersRecursion }: DnsResponse,
+  name: string,
+  type: RecordType,
+): Answer<unknown> {
+  if (rcode !== 0 && rcode !== 3) return failure(name, type, RCODES[rcode] ?? `RCODE ${rcode}`)
+  const found = rcode === 0 ? follow(answers, name, type) : undefined
+  if (found) return found
+  // A server that is neither in charge of the name nor looks it up for others has only referred us elsewhere.
+  if (!isAuthoritative && !offersRecursion) return failure(name, type, 'no recursion')
+  return { kind: rcode === 3 ? 'nxdomain' : 'nodata' }
+}
+
+/** The records of `name`, or of the alias it leads to within the answer (RFC 1034 3.6.2). */
+function follow(answers: DnsRecord[], name: string, type: RecordType) {
+  let owner = name
+  let ttlS = MAX_TTL_S
+  for (let hop = 0; hop <= MAX_CNAMES; hop++) {
+    const owned = answers.filter((record) => record.name === owner)
+    const records = owned.filter((record) => record.type === type)
+    for (const record of records) ttlS = Math.min(ttlS, ttlOf(record))
+    if (records.length > 0) return { kind: 'records' as const, records: valuesOf(records).slice(0, MAX_RECORDS), ttlS }
+    const alias = aliasIn(owned)
+    if (!alias) return undefined
+    ttlS = Math.min(ttlS, ttlOf(alias))
+    owner = alias.target
+  }
+}
+
+function valuesOf(records: DnsRecord[]): (Exchange | string)[] {
+  const exchanges: Exchange[] = []
+  const texts: string[] = []
+  for (const record of records) {
+    if (record.type === 'MX') exchanges.push({ name: record.exchange, preference: record.preference })
+    else if (record.type === 'A' || record.type === 'AAAA') texts.push(record.address)
+    else if (record.type === 'TXT') texts.push(record.text)
+  }
+  exchanges.sort((a, b) => a.preference - b.preference || (a.name < b.name ? -1 : 1))
+  return exchanges.length > 0 ? exchanges : texts
+}
+
+function textLengthOf(answer: Answer<unknown>): number {
+  if (answer.kind !== 'records') return 0
+  return answer.records.reduce<number>((sum, record) => sum + (typeof record === 'string' ? record.length : 0), 0)
+}
+
+/** RFC 2181 8: with the highest bit set it is zero. */
+function ttlOf({ ttlS }: { ttlS: number }): number {
+  return ttlS > 0x7fffffff ? 0 : ttlS
+}
+
+/** Of `ip` or `ip:port`. Throws on anything else. */
+export function parseServer(server: string): DnsServer {
+  if (isIP(server) !== 0) return { address: server, port: 53 }
+  const [, address = '', port = ''] = /^\[?([^[\]]+)\]?:(\d{1,5})$/.exec(server) ?? []
+  if (isIP(address) === 0) throw new TypeError(`not a DNS server: ${server} (192.0.2.53 or 192.0.2.53:5353)`)
+  return { address, port: Number(port) }
+}

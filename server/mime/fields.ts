@@ -1,0 +1,123 @@
+// Header fields as bytes on the wire: folding (RFC 5322 2.2.3), encoded words (RFC 2047), parameters (RFC 2231).
+// Whatever comes in, no control character comes out: what is not printable ASCII is encoded.
+
+import { type Mailbox, quote } from '../address.ts'
+
+/** Characters without CRLF; RFC 5322 2.1.1 asks for 78, RFC 2047 2 for 76 where there are encoded words. */
+const LINE = 76
+/** An encoded word is at most 75 characters (RFC 2047 2), of which `=?UTF-8?B?` and `?=` take 12. */
+const ENCODED_WORD = 75
+const ENCODED_WORD_FRAME = 12
+
+/**
+ * `Name: body`, folded before spaces, with its CRLF. No line is blank, and unfolding gives the body back.
+ * @param body printable ASCII without spaces at its ends
+ */
+export function field(name: string, body: string): string {
+  if (!/^[!-9;-~]+$/.test(name) || /[^ -~]/.test(body)) throw new Error('A header field must be printable ASCII')
+  const lines: string[] = []
+  let line = `${name}:`
+  const [first = '', ...rest] = body.match(/ *[^ ]+/g) ?? []
+  if (first !== '') line += ` ${first}`
+  for (const unit of rest) {
+    if (line.length + unit.length > LINE) {
+      lines.push(line)
+      line = unit
+    } else line += unit
+  }
+  lines.push(line)
+  return `${lines.join('\r\n')}\r\n`
+}
+
+/** A field whose value is text for people: what a reader sees is exactly `value`, even when it looks like an encoded word. */
+export function textField(name: string, value: string): string {
+  return field(name, isPlain(value) && !value.includes('=?') ? value : encodedWords(value, name.length + 2))
+}
+
+/** A field of the caller, whose ASCII is left as it is because it may have a grammar of its own. */
+export function customField(name: string, value: string): string {
+  const trimmed = value.trim()
+  return field(name, isPlain(trimmed) ? trimmed : encodedWords(trimmed, name.length + 2))
+}
+
+/** From, To and Reply-To. */
+export function addressField(name: string, mailboxes: readonly Mailbox[]): string {
+  return field(name, mailboxes.map((mailbox) => formatMailbox(mailbox, name.length + 2)).join(', '))
+}
+
+function formatMailbox({ name, address }: Mailbox, column: number): string {
+  if (name === undefined) return address
+  return `${formatName(name, column)} <${address}>`
+}
+
+function formatName(name: string, column: number): string {
+  if (!isPlain(name) || name.includes('=?') || name.length > LINE) return encodedWords(name, column)
+  return /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(?: [A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/.test(name) ? name : quote(name)
+}
+
+/** Can stand in a field as it is. Folding happens at spaces and no line may pass 998, so long runs cannot. */
+function isPlain(text: string): boolean {
+  if (!/^(?:[!-~](?:[ -~]*[!-~])?)?$/.test(text) || text.includes(' '.repeat(60))) return false
+  return text.split(' ').every((run) => run.length < 900)
+}
+
+/**
+ * RFC 2047 encoded words, separated by spaces that disappear again when they are read. Q or B, whichever is shorter;
+ * a character is never split. Q keeps to what is allowed inside a display name.
+ * @param column where the first word begins
+ */
+function encodedWords(text: string, column: number): string {
+  const chars = [...text.toWellFormed()]
+  const bytes = chars.map((char) => Buffer.byteLength(char))
+  const q = chars.map((char, index) => (Q_PLAIN.test(char) ? 1 : bytes[index]! * 3))
+  const isQ = sum(q) <= (sum(bytes) / 3) * 4
+  const costs = isQ ? q : bytes
+  const capacity = (columns: number) => (isQ ? columns : Math.floor(columns / 4) * 3)
+  // A very long field name leaves no room on its line: the first word then makes that line longer than it should be.
+  let room = capacity(Math.max(LINE - ENCODED_WORD_FRAME - column, 16))
+  const words = ['']
+  for (const [index, char] of chars.entries()) {
+    if (costs[index]! > room) {
+      words.push('')
+      room = capacity(ENCODED_WORD - ENCODED_WORD_FRAME)
+    }
+    words[words.length - 1] += char
+    room -= costs[index]!
+  }
+  return words.map((word) => (isQ ? `=?UTF-8?Q?${encodeQ(word)}?=` : `=?UTF-8?B?${encodeB(word)}?=`)).join(' ')
+}
+
+const Q_PLAIN = /^[A-Za-z0-9!*+\-/ ]$/
+
+function encodeQ(text: string): string {
+  const octets = Buffer.from(text).toString('latin1')
+  return octets.replace(/[^A-Za-z0-9!*+\-/ ]/g, escapeWith('=')).replaceAll(' ', '_')
+}
+
+function encodeB(text: string): string {
+  return Buffer.from(text).toString('base64')
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
+
+/** `=E2` or `%E2`, of a character that stands for a byte. */
+function escapeWith(sign: string): (char: string) => string {
+  return (char) => sign + char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')
+}
+
+/**
+ * `; name="value"` on a line of its own. A value beyond ASCII has the form of RFC 2231, in pieces when it is long. It has no plain form
+ * beside that: Python's `email` and other readers would show the plain one.
+ */
+export function parameter(name: string, value: string): string {
+  if (/^[ -~]*$/.test(value)) return `;\r\n ${name}=${quote(value)}`
+  const encoded = Buffer.from(value)
+    .toString('latin1')
+    .replace(/[^A-Za-z0-9!#$&+\-.^_`|~]/g, escapeWith('%'))
+  // Never cut within `%E2`.
+  const pieces = `UTF-8''${encoded}`.match(/.{1,56}(?<!%.?)/g) ?? []
+  if (pieces.length === 1) return `;\r\n ${name}*=${pieces[0]}`
+  return pieces.map((piece, index) => `;\r\n ${name}*${index}*=${piece}`).join('')
+}

@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { VARIABLES, type Variables } from '../../server/config/variables.ts'
+
+// docs/configuration.md against the code that reads the variables.
+
+const GUIDE = readFileSync('docs/configuration.md', 'utf8')
+const ROWS = [...GUIDE.matchAll(/^\| `([A-Z0-9_]+)` *\| (.*?) *\| (.*?) *\| `(.*)` *\|$/gm)].map(
+  ([, name, byDefault, meaning, example]) => ({
+    name: name!,
+    byDefault: byDefault!,
+    meaning: meaning!,
+    example: example!,
+  }),
+)
+const row = (name: string) => ROWS.find((one) => one.name === name)!
+
+/** Names that code outside of the table of variables reads from the environment. */
+function readElsewhere(): string[] {
+  const files = ['server', 'workflows', 'dev'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(ts|mjs)$/.test(name))
+      .map((name) => readFileSync(`${folder}/${name}`, 'utf8')),
+  )
+  return files.flatMap((code) => [
+    ...[...code.matchAll(/process\.env\.([A-Z][A-Z0-9_]+)/g)].map(([, name]) => name!),
+    ...[...code.matchAll(/\{ ([A-Z][A-Z0-9_]+)(?: = [^}]*)? \}(?:: NodeJS\.ProcessEnv| = process\.env)/g)].map(
+      ([, name]) => name!,
+    ),
+  ])
+}
+
+test('every variable that the code reads is in the guide once, and the guide names no other', () => {
+  const read = [...Object.values(VARIABLES).map(({ name }) => name), ...readElsewhere()]
+  expect(read).toEqual(expect.arrayContaining(['VERDICT_URL', 'XDG_CACHE_HOME', 'WEBHOOK_ALLOW_SUBNETS']))
+  expect(ROWS.map(({ name }) => name).toSorted()).toEqual([...new Set(read)].toSorted())
+})
+
+test.for(Object.entries(VARIABLES))('the guide says of %s what the code does', ([key, variable]) => {
+  const { name, required, example } = variable
+  const { byDefault, meaning, example: shown } = row(name)
+  expect(meaning).toMatch(/^[A-Z`].*\.$/)
+  expect(byDefault.startsWith('required')).toBe(required !== undefined)
+  expect(byDefault.startsWith('required in production')).toBe(required === 'in production')
+  // A folder of one's own is clearer than the default.
+  if (key !== 'dataDir') expect(shown).toBe(example)
+  const known = { host: '127.0.0.1', sendBudgetMs: 30_000, production: false } as Variables
+  const value = required ? undefined : variable.default?.(known)
+  const isShown =
+    typeof value === 'number' || (typeof value === 'string' && !['smtpHeloName', 'dataDir', 'bounceHost'].includes(key))
+  if (isShown) expect(byDefault).toContain(`\`${value}\``)
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) expect(byDefault).not.toMatch(/^`/)
+})

@@ -1,0 +1,378 @@
+import fc from 'fast-check'
+import PostalMime from 'postal-mime'
+import { expect, test } from 'vitest'
+import { type Mailbox, parseAddress, parseMailbox } from '../../server/address.ts'
+import { buildMessage, type Message } from '../../server/mime/builder.ts'
+import { headerFault } from '../../server/mime/custom-headers.ts'
+import { safeFilename } from '../../server/mime/filename.ts'
+
+const basic: Message = {
+  messageId: 'msg_1@rp.shop.example',
+  date: new Date('2026-01-02T03:04:05Z'),
+  from: parseMailbox('Shop <no-reply@shop.example>')!,
+  to: [parseAddress('user@example.com')!],
+  subject: 'Your order',
+  text: 'Thank you.',
+  headers: [],
+  attachments: [],
+  boundarySeed: 'msg_1',
+}
+
+function build(changes: Partial<Message> = {}): Buffer {
+  return Buffer.concat(buildMessage({ ...basic, ...changes }))
+}
+
+function parse(raw: Buffer) {
+  return PostalMime.parse(raw)
+}
+
+/** As readers see it: which line end was used, and how many there are after the last word, does not show. */
+function seen(text: string | undefined): string | undefined {
+  return text?.replace(/\r\n?/g, '\n').replace(/\n+$/, '')
+}
+
+function headerNames(raw: Buffer): string[] {
+  const head = raw.toString('latin1').split('\r\n\r\n', 1)[0]!
+  return head.split(/\r\n(?![ \t])/).map((line) => line.slice(0, line.indexOf(':')))
+}
+
+/** What a mail system may rely on, whatever the content is. */
+function expectTransportable(raw: Buffer): void {
+  const text = raw.toString('latin1')
+  expect(text).toMatch(/^[\t\r\n -~]*$/)
+  expect(text.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/)
+  expect(text.endsWith('\r\n')).toBe(true)
+  const lines = text.split('\r\n')
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(998)
+  // A blank line that is not empty ends the header for some readers only.
+  expect(lines.filter((line) => /^[ \t]+$/.test(line))).toEqual([])
+}
+
+const NAMES = [
+  'Date',
+  'From',
+  'To',
+  'Subject',
+  'Message-ID',
+  'MIME-Version',
+  'Content-Type',
+  'Content-Transfer-Encoding',
+]
+
+test('a message of one text has its fields in the usual order and its body as it is', () => {
+  expect(build().toString()).toBe(
+    [
+      'Date: Fri, 02 Jan 2026 03:04:05 +0000',
+      'From: Shop <no-reply@shop.example>',
+      'To: user@example.com',
+      'Subject: Your order',
+      'Message-ID: <msg_1@rp.shop.example>',
+      'MIME-Version: 1.0',
+      'Content-Type: text/plain; charset=utf-8',
+      'Content-Transfer-Encoding: 7bit',
+      '',
+      'Thank you.',
+      '',
+    ].join('\r\n'),
+  )
+})
+
+test('text and html are alternatives, the html last; attachments follow them in one mixed message', async () => {
+  const raw = build({
+    html: '<p>Thank you.</p>',
+    attachments: [
+      { filename: 'invoice.pdf', content: Buffer.from('%PDF') },
+      { filename: 'empty.txt', content: Buffer.alloc(0) },
+    ],
+  })
+  expect(raw.toString().match(/^Content-Type: [^;\r]*/gm)).toEqual([
+    'Content-Type: multipart/mixed',
+    'Content-Type: multipart/alternative',
+    'Content-Type: text/plain',
+    'Content-Type: text/html',
+    'Content-Type: application/pdf',
+    'Content-Type: text/plain',
+  ])
+  const mail = await parse(raw)
+  expect([seen(mail.text), seen(mail.html)]).toEqual(['Thank you.', '<p>Thank you.</p>'])
+  expect(mail.attachments.map(({ filename, disposition }) => [filename, disposition])).toEqual([
+    ['invoice.pdf', 'attachment'],
+    ['empty.txt', 'attachment'],
+  ])
+  expect(mail.attachments.map(({ content }) => Buffer.from(content as ArrayBuffer).toString())).toEqual(['%PDF', ''])
+})
+
+test('a message of html alone has no text part', async () => {
+  const raw = build({ text: undefined, html: '<p>Thank you.</p>' })
+  expect(raw.toString()).toContain('Content-Type: text/html; charset=utf-8\r\n')
+  expect(seen((await parse(raw)).html)).toBe('<p>Thank you.</p>')
+})
+
+test('equal arguments give equal bytes, another seed other boundaries', () => {
+  const attachments = [{ filename: 'a.bin', content: Buffer.from('x') }]
+  expect(build({ attachments })).toEqual(build({ attachments }))
+  expect(build({ attachments, boundarySeed: 'msg_2' })).not.toEqual(build({ attachments }))
+})
+
+test('Reply-To and custom headers are sent', async () => {
+  const raw = build({
+    replyTo: parseMailbox('"Support, Team" <help@shop.example>')!,
+    headers: [
+      ['X-Order', '42'],
+      ['List-Unsubscribe', '<https://shop.example/u?id==?>, <mailto:u@shop.example>'],
+    ],
+  })
+  const mail = await parse(raw)
+  expect(mail.replyTo).toEqual([{ name: 'Support, Team', address: 'help@shop.example' }])
+  expect(mail.headers.find(({ key }) => key === 'x-order')?.value).toBe('42')
+  expect(raw.toString()).toContain('List-Unsubscribe: <https://shop.example/u?id==?>, <mailto:u@shop.example>\r\n')
+})
+
+test.each(['\n.\r\n', '\r.\r\n', '\n.\n', '\r\n\0.\r\n', '\r\n.\r\n', '.', '.\n', 'a\n.\nMAIL FROM:<x@example.com>\n'])(
+  'a body of %j leaves with CRLF line ends only and no line that is or begins with a dot',
+  async (body) => {
+    for (const raw of [
+      build({ text: body }),
+      build({ text: body, html: body }),
+      build({ text: undefined, html: body }),
+    ]) {
+      expectTransportable(raw)
+      expect(raw.toString()).not.toMatch(/^\./m)
+      const mail = await parse(raw)
+      expect(seen(mail.text ?? mail.html)).toBe(seen(body))
+    }
+  },
+)
+
+test.each([
+  ['short ASCII lines', 'Hello\nworld\n', '7bit'],
+  ['nothing', '', '7bit'],
+  ['a line of 78 characters', 'x'.repeat(78), '7bit'],
+  ['a line of 79 characters', `${'x'.repeat(79)}\nshort`, 'quoted-printable'],
+  ['a space at the end of a line', 'a \nb', 'quoted-printable'],
+  ['a tab at the end', 'a\t', 'quoted-printable'],
+  ['a line that mailbox files would mark', 'a\nFrom here on', 'quoted-printable'],
+  ['a line like a boundary', 'a\n--=_b', 'quoted-printable'],
+  ['NUL', 'a\0b', 'quoted-printable'],
+  ['a few other letters', 'Grüße aus Köln an alle, die heute noch etwas bestellen', 'quoted-printable'],
+  ['mostly other letters', 'Спасибо за заказ', 'base64'],
+])('%s: %j travels as %s', async (_, text, encoding) => {
+  const raw = build({ text })
+  expect(raw.toString()).toContain(`Content-Transfer-Encoding: ${encoding}\r\n`)
+  expectTransportable(raw)
+  expect(seen((await parse(raw)).text) ?? '').toBe(seen(text))
+})
+
+test('a body that holds the boundaries of its own message does not end its part', async () => {
+  const once = build({ html: 'x', attachments: [{ filename: 'a', content: Buffer.from('a') }] }).toString()
+  const boundaries = [...once.matchAll(/boundary="([^"]+)"/g)].map((match) => match[1]!)
+  expect(boundaries).toHaveLength(2)
+  const text = boundaries.map((boundary) => `--${boundary}\n--${boundary}--\n`).join('')
+  const mail = await parse(build({ text, html: text, attachments: [{ filename: 'a', content: Buffer.from(text) }] }))
+  expect([seen(mail.text), seen(mail.html)]).toEqual([seen(text), seen(text)])
+  expect(mail.attachments).toHaveLength(1)
+})
+
+test('a large attachment is a piece of its own, encoded in lines of 76 characters', async () => {
+  const content = Buffer.alloc(1_000_003, 'some content, ')
+  const pieces = buildMessage({ ...basic, attachments: [{ filename: 'a.bin', content }] })
+  expect(pieces.map(({ length }) => length > 65_536)).toEqual([false, true, false])
+  expect(
+    pieces[1]!
+      .toString()
+      .split('\r\n')
+      .slice(0, -1)
+      .every((line) => line.length === 76),
+  ).toBe(true)
+  const mail = await parse(Buffer.concat(pieces))
+  expect(Buffer.from(mail.attachments[0]!.content as ArrayBuffer).equals(content)).toBe(true)
+})
+
+test('the first piece holds the whole header, however large', () => {
+  const headers = Array.from({ length: 50 }, (_, index): [string, string] => [`X-${index}`, '語'.repeat(998)])
+  const [first] = buildMessage({ ...basic, headers })
+  expect(first!.length).toBeGreaterThan(100_000)
+  expect(first!.toString()).toMatch(
+    /\r\nContent-Type: text\/plain; charset=utf-8\r\nContent-Transfer-Encoding: 7bit\r\n\r\n/,
+  )
+})
+
+test.each([
+  ['invoice.pdf', 'invoice.pdf'],
+  ['../../etc/passwd', 'passwd'],
+  ['C:\\Users\\x\\report.docx', 'report.docx'],
+  ['a\r\nContent-Type: text/html\r\n\r\n.pdf', 'html.pdf'],
+  ['a\0b\x7f\u0085.pdf', 'ab.pdf'],
+  ['photo_\u202egpj.exe', 'photo_gpj.exe'],
+  ['\u2066x\u2069\u200f.txt', 'x.txt'],
+  ['evil.exe. . ', 'evil.exe'],
+  ['..', 'attachment'],
+  ['', 'attachment'],
+  ['dir/', 'attachment'],
+  ['.htaccess', '.htaccess'],
+  ['日本語.pdf', '日本語.pdf'],
+  ['half \ud83d.txt', 'half \ufffd.txt'],
+  [`${'a'.repeat(300)}.pdf`, `${'a'.repeat(251)}.pdf`],
+  [`${'語'.repeat(100)}.pdf`, `${'語'.repeat(83)}.pdf`],
+  [`${'👋'.repeat(100)}`, '👋'.repeat(63)],
+])('the attachment %j is named %j', async (filename, expected) => {
+  expect(safeFilename(filename)).toBe(expected)
+  const raw = build({ attachments: [{ filename, content: Buffer.from('x') }] })
+  expectTransportable(raw)
+  const mail = await parse(raw)
+  expect(mail.attachments.map((attachment) => attachment.filename)).toEqual([expected])
+})
+
+test.each(['über ümlaut.txt', `${'語'.repeat(80)}.pdf`, '👩‍💻 *report* "x".txt'])(
+  'the name %j travels in the form of RFC 2231 alone, which leaves readers nothing else to show',
+  async (filename) => {
+    const raw = build({ attachments: [{ filename, content: Buffer.from('x') }] })
+    const parameters = /^Content-Disposition: attachment;((?:\r\n [^\r]*)+)/m
+      .exec(raw.toString())![1]!
+      .split('\r\n ')
+      .slice(1)
+    for (const parameter of parameters) expect(parameter).toMatch(/^filename(?:\*\d+)?\*=[ -~]+$/)
+    expect((await parse(raw)).attachments.map((attachment) => attachment.filename)).toEqual([filename])
+  },
+)
+
+test.each([
+  ['a.png', 'image/png'],
+  ['a.PDF', 'application/pdf'],
+  ['a.ics', 'text/calendar'],
+  ['a.eml', 'application/octet-stream'],
+  ['a.mht', 'application/octet-stream'],
+  ['a.unknown-extension', 'application/octet-stream'],
+  ['a', 'application/octet-stream'],
+])('the attachment %s is of type %s', async (filename, type) => {
+  const raw = build({ attachments: [{ filename, content: Buffer.from('x') }] })
+  expect(
+    raw
+      .toString()
+      .match(/^Content-Type: [^;\r]*/gm)
+      ?.at(-1),
+  ).toBe(`Content-Type: ${type}`)
+})
+
+test.each([
+  'Plain',
+  '',
+  'x'.repeat(998),
+  'word '.repeat(199).trim(),
+  `a${' '.repeat(200)}b`,
+  ' leading and trailing ',
+  'Grüße',
+  '👩‍💻'.repeat(200),
+  'ü'.repeat(998),
+  '=?utf-8?B?SGk=?=',
+  'a =?utf-8?Q?b?= c',
+  'Re: ümlaut and = and ? and _',
+])('the subject %j arrives as it is', async (subject) => {
+  const raw = build({ subject })
+  expectTransportable(raw)
+  expect((await parse(raw)).subject ?? '').toBe(subject)
+})
+
+const visible = fc.string({ unit: 'grapheme', maxLength: 300 }).filter((text) => !/\p{Cc}/u.test(text))
+const anything = fc.oneof(visible, fc.string({ unit: 'binary', maxLength: 300 }))
+const body = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 2_000 }),
+  fc.lorem({ maxCount: 30, mode: 'sentences' }),
+  fc
+    .array(fc.constantFrom('a', ' ', '\t', '\r', '\n', '\r\n', '.', 'ü', '=', '\0', 'From ', '--=_', 'x'.repeat(80)))
+    .map((parts) => parts.join('')),
+)
+const address = fc
+  .constantFrom('a@b.example', '"two words"@b.example', `${'x'.repeat(64)}@bücher.example`)
+  .map((text) => parseAddress(text)!)
+const mailbox = fc.record({ name: visible, address }).map(({ name, address }): Mailbox => {
+  const trimmed = name.trim()
+  return trimmed === '' ? address : { name: trimmed, ...address }
+})
+
+/** The parser drops the quotes of some local parts. */
+function unquoted(address: string | undefined): string {
+  return address?.replaceAll('"', '') ?? ''
+}
+
+test('what is built is read back as it was given, in bytes every mail system can carry', async () => {
+  const message = fc.record({
+    from: mailbox,
+    replyTo: fc.option(mailbox, { nil: undefined }),
+    to: fc.array(address, { minLength: 1, maxLength: 50 }),
+    subject: visible,
+    bodies: fc.oneof(
+      fc.record({ text: body }),
+      fc.record({ html: body }),
+      fc.record({ text: body, html: body }),
+    ) as fc.Arbitrary<{ text?: string; html?: string }>,
+    attachments: fc.array(
+      fc.record({ filename: visible, content: fc.uint8Array({ maxLength: 500 }).map((octets) => Buffer.from(octets)) }),
+      { maxLength: 3 },
+    ),
+  })
+  await fc.assert(
+    fc.asyncProperty(message, async ({ bodies, ...changes }) => {
+      const raw = build({ text: undefined, ...changes, ...bodies })
+      expectTransportable(raw)
+      const mail = await parse(raw)
+      expect(mail.subject ?? '').toBe(changes.subject)
+      expect(mail.from?.name).toBe(changes.from.name ?? '')
+      expect(unquoted(mail.from?.address)).toBe(unquoted(changes.from.address))
+      expect(mail.replyTo?.map(({ name }) => name)).toEqual(changes.replyTo && [changes.replyTo.name ?? ''])
+      expect(mail.to?.map(({ address }) => unquoted(address))).toEqual(changes.to.map((to) => unquoted(to.address)))
+      if (bodies.text !== undefined) expect(seen(mail.text) ?? '').toBe(seen(bodies.text.toWellFormed()))
+      if (bodies.html !== undefined) expect(seen(mail.html) ?? '').toBe(seen(bodies.html.toWellFormed()))
+      expect(mail.attachments.map(({ filename }) => filename)).toEqual(
+        changes.attachments.map(({ filename }) => safeFilename(filename)),
+      )
+      for (const [index, { content }] of mail.attachments.entries())
+        expect(Buffer.from(content as ArrayBuffer).equals(changes.attachments[index]!.content)).toBe(true)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('no value can add a header, end the header or break a line', () => {
+  const evil = fc.oneof(
+    anything,
+    fc.constantFrom('a\r\nBcc: x@example.com', 'a\r\n\r\nbody', '\n', '\r', 'a\n b', '\u2028'),
+  )
+  fc.assert(
+    fc.property(evil, evil, evil, evil, (subject, name, value, filename) => {
+      const raw = build({
+        subject,
+        from: { name, ...basic.to[0]! },
+        headers: [['X-Value', value]],
+        attachments: [{ filename, content: Buffer.from('x') }],
+      })
+      expectTransportable(raw)
+      expect(headerNames(raw)).toEqual([...NAMES.slice(0, 5), 'X-Value', 'MIME-Version', 'Content-Type'])
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+test('a header that passed the check arrives under its name with its value', async () => {
+  const name = fc.string({ unit: fc.constantFrom('X', '-', 'a', '!', '~'), minLength: 1, maxLength: 76 })
+  await fc.assert(
+    fc.asyncProperty(
+      name,
+      fc.oneof(visible, fc.string({ maxLength: 998 }), fc.constant('x'.repeat(998))),
+      async (name, value) => {
+        if (headerFault(name, value) !== undefined) return
+        const raw = build({ headers: [[name, value]] })
+        expectTransportable(raw)
+        expect(headerNames(raw)[5]).toBe(name)
+        const header = (await parse(raw)).headers[5]!
+        if (/^[ -~]{0,800}$/.test(value) && !value.includes(' '.repeat(60))) expect(header.value).toBe(value.trim())
+      },
+    ),
+    { numRuns: 500 },
+  )
+})
+
+test('a header name that never passed the check is a fault of ours', () => {
+  expect(() => build({ headers: [['X\r\nBcc', 'x']] })).toThrow()
+  expect(() => build({ messageId: 'a\r\nBcc: x' })).toThrow()
+})

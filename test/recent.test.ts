@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { recent } from '../server/recent.ts'
+
+const KEEP = { keepMs: 200, missingMs: 50, maxEntries: 3 }
+
+function counted(answer: (key: string, reads: number) => Promise<string | undefined>, keep: Partial<typeof KEEP> = {}) {
+  const reads: string[] = []
+  const read = (key: string) => answer(key, reads.push(key))
+  return { find: recent({ read, ...KEEP, ...keep }), reads }
+}
+
+test('callers who want the same at the same moment share one read', async () => {
+  const { find, reads } = counted(async (key) => `value of ${key}`)
+  const found = await Promise.all(['a', 'a', 'b', 'a'].map(find))
+  expect(found).toEqual(['value of a', 'value of a', 'value of b', 'value of a'])
+  expect(reads).toEqual(['a', 'b'])
+})
+
+test('a value is read again when its time is over, counted from the beginning of its read', async () => {
+  const { find } = counted(async (_, reads) => {
+    await sleep(150)
+    return String(reads)
+  })
+  expect(await find('a')).toBe('1')
+  expect(await find('a')).toBe('1')
+  await sleep(60)
+  expect(await find('a')).toBe('2')
+})
+
+test('nobody waits for a read that began too long ago', async () => {
+  const { find } = counted((_, reads) => (reads === 1 ? new Promise(() => {}) : Promise.resolve('second')), {
+    keepMs: 30,
+  })
+  void find('a').catch(() => {})
+  await sleep(40)
+  expect(await find('a')).toBe('second')
+})
+
+test('that there is nothing is kept for a shorter time', async () => {
+  const { find, reads } = counted(async (_, reads) => (reads === 1 ? undefined : 'made since'))
+  expect(await find('a')).toBeUndefined()
+  expect(await find('a')).toBeUndefined()
+  expect(reads).toHaveLength(1)
+  await sleep(60)
+  expect(await find('a')).toBe('made since')
+})
+
+test('a read that fails reaches those who waited and is not kept', async () => {
+  const { find } = counted(async (_, reads) => {
+    if (reads === 1) throw new Error('gone')
+    return 'back'
+  })
+  const [first, second] = await Promise.allSettled([find('a'), find('a')])
+  expect([first.status, second.status]).toEqual(['rejected', 'rejected'])
+  expect(await find('a')).toBe('back')
+})
+
+test('a read that is never answered fails after 5 s', async () => {
+  const { find } = counted(() => new Promise(() => {}))
+  await expect(find('a')).rejects.toThrow('the database did not answer within 5000 ms')
+})
+
+test('no more is kept than was said: the oldest goes first', async () => {
+  const { find, reads } = counted(async (key) => key)
+  for (const key of ['a', 'b', 'c', 'd']) await find(key)
+  for (const key of ['b', 'c', 'd']) await find(key)
+  expect(reads).toEqual(['a', 'b', 'c', 'd'])
+  await find('a')
+  expect(reads).toHaveLength(5)
+})
