@@ -10,13 +10,13 @@ export interface Patience {
   signal?: AbortSignal
 }
 
-/** A number of places that whoever takes turns shares fairly. */
+/** A number of places, shared fairly between those that take turns. */
 export interface Places {
   /** A place at once, or undefined. */
   takeNow(turn: string): Free | undefined
   /**
    * Waits for a place. Turns are served one after the other, and each in the order of its requests, so that many requests of one turn
-   * delay another turn by one place at the most. Undefined when patience ended first, or as many wait as may.
+   * delay another turn by one place at the most. Resolves to undefined when patience ends first, or as many wait as may.
    */
   take(turn: string, patience?: Patience): Promise<Free | undefined>
   isUnused(): boolean
@@ -26,8 +26,11 @@ export interface Places {
 
 export interface PlacesOptions {
   places: number
-  /** The most that one turn holds at a time, so that some are left for others; all of them when left out. */
-  perTurn?: number
+  /**
+   * The most that one turn holds at a time, so that some are left for others; all of them when left out. A function computes it from
+   * the places that are free now.
+   */
+  perTurn?: number | ((free: number) => number)
   /** The most requests that wait at a time, of all turns. */
   maxWaiting?: number
 }
@@ -35,33 +38,34 @@ export interface PlacesOptions {
 type Give = (free: Free | undefined) => void
 
 export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }: PlacesOptions): Places {
+  const mostOfOne = typeof perTurn === 'function' ? perTurn : () => perTurn
   const held = createTally()
   /** In the order of turns. No line is empty. */
   const lines = new Map<string, Set<Give>>()
-  let taken = 0
+  let free = places
   let waiting = 0
 
-  const mayTake = (turn: string) => taken < places && held.of(turn) < perTurn
+  const mayTake = (turn: string) => free > 0 && held.of(turn) < mostOfOne(free)
 
   function hold(turn: string): Free {
-    taken++
+    free--
     held.add(turn, 1)
     return () => {
       held.add(turn, -1)
-      taken--
-      serveNext()
+      free++
+      serve()
     }
   }
 
-  function serveNext(): void {
+  /** Gives free places to those that wait. A turn that was served goes to the end, where the loop meets it again. */
+  function serve(): void {
     for (const [turn, line] of lines) {
+      if (free === 0) return
       if (!mayTake(turn)) continue
       const [give] = line
       leave(turn, give!)
-      // Its next request waits until the other turns were served.
       if (lines.delete(turn)) lines.set(turn, line)
       give!(hold(turn))
-      return
     }
   }
 
@@ -74,10 +78,10 @@ export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }
 
   function wait(turn: string, { untilMs, signal }: Patience): Promise<Free | undefined> {
     return new Promise((resolve) => {
-      const give: Give = (free) => {
+      const give: Give = (place) => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', giveUp)
-        resolve(free)
+        resolve(place)
       }
       const giveUp = () => {
         leave(turn, give)
@@ -99,7 +103,7 @@ export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }
       if (patience.signal?.aborted) return undefined
       return takeNow(turn) ?? (waiting < maxWaiting ? wait(turn, patience) : undefined)
     },
-    isUnused: () => taken === 0,
+    isUnused: () => free === places,
     close() {
       const all = [...lines.values()].flatMap((line) => [...line])
       lines.clear()
@@ -114,28 +118,33 @@ export function ofOneTurn(places: number): number {
   return Math.ceil(places * 0.8)
 }
 
+export interface SlotRequest extends Patience {
+  /** See `Places`. */
+  turn?: string
+}
+
 export interface Slots {
   /**
-   * Waits for a slot of this key and takes it; what it gives frees it again. Undefined when the signal came first, or as many wait as
-   * may. For `turn` see `Places`.
+   * Waits for a slot of this key and takes it; returns the function that frees it. Resolves to undefined when patience ends first, or
+   * as many wait as may.
    */
-  take(key: string, signal?: AbortSignal, turn?: string): Promise<Free | undefined>
+  take(key: string, request?: SlotRequest): Promise<Free | undefined>
 }
 
 interface SlotsOptions extends Omit<PlacesOptions, 'places'> {
   perKey: number
 }
 
-/** So many slots for each key. */
+/** `perKey` slots for each key. */
 export function createSlots({ perKey, ...options }: SlotsOptions): Slots {
   const keys = new Map<string, Places>()
 
   return {
-    async take(key, signal, turn = '') {
-      if (signal?.aborted) return undefined
+    async take(key, { turn = '', ...patience } = {}) {
+      if (patience.signal?.aborted) return undefined
       const places = keys.get(key) ?? createPlaces({ places: perKey, ...options })
       keys.set(key, places)
-      const free = await places.take(turn, { signal })
+      const free = await places.take(turn, patience)
       return (
         free &&
         (() => {

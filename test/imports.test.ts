@@ -31,7 +31,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/webhooks\//,
-    /^(gen|server\/(webhooks|db|egress|events))\/|^server\/(clean-text|errors|every|remember|tally)\.ts$/,
+    /^(gen|server\/(webhooks|db|egress|events))\/|^server\/(clean-text|errors|every|remember|slots)\.ts$/,
   ],
   [/^server\/domains\//, /^(gen|server\/(domains|db|dns|egress))\/|^server\/(clean-text|errors|recent|slots)\.ts$/],
   [

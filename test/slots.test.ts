@@ -1,22 +1,20 @@
 import { expect, test } from 'vitest'
 import { createPlaces, createSlots } from '../server/slots.ts'
 
-const never = new AbortController().signal
-
 test('a key has so many slots and no more, and other keys have their own', async () => {
   const slots = createSlots({ perKey: 2, maxWaiting: 5 })
-  await slots.take('a', never)
-  await slots.take('a', never)
-  expect(await slots.take('a', AbortSignal.timeout(20))).toBeUndefined()
-  expect(await slots.take('b', never)).toBeDefined()
+  await slots.take('a')
+  await slots.take('a')
+  expect(await slots.take('a', { untilMs: performance.now() + 20 })).toBeUndefined()
+  expect(await slots.take('b')).toBeDefined()
 })
 
 test('who waits is served in turn as slots come free', async () => {
   const slots = createSlots({ perKey: 1, maxWaiting: 5 })
-  const free = await slots.take('a', never)
+  const free = await slots.take('a')
   const order: number[] = []
   const waiting = [1, 2, 3].map(async (turn) => {
-    const done = await slots.take('a', never)
+    const done = await slots.take('a')
     order.push(turn)
     done!()
   })
@@ -27,28 +25,28 @@ test('who waits is served in turn as slots come free', async () => {
 
 test('more do not wait than may, and who gave up frees the place in the line, not a slot', async () => {
   const slots = createSlots({ perKey: 1, maxWaiting: 1 })
-  const free = await slots.take('a', never)
-  const gaveUp = slots.take('a', AbortSignal.timeout(20))
-  expect(await slots.take('a', never)).toBeUndefined()
+  const free = await slots.take('a')
+  const gaveUp = slots.take('a', { signal: AbortSignal.timeout(20) })
+  expect(await slots.take('a')).toBeUndefined()
   expect(await gaveUp).toBeUndefined()
-  const waits = slots.take('a', never)
+  const waits = slots.take('a')
   free!()
   expect(await waits).toBeDefined()
-  expect(await slots.take('a', AbortSignal.timeout(20))).toBeUndefined()
+  expect(await slots.take('a', { untilMs: performance.now() + 20 })).toBeUndefined()
 })
 
 test('a signal that came before takes no slot', async () => {
   const slots = createSlots({ perKey: 1, maxWaiting: 1 })
-  expect(await slots.take('a', AbortSignal.abort())).toBeUndefined()
-  expect(await slots.take('a', never)).toBeDefined()
+  expect(await slots.take('a', { signal: AbortSignal.abort() })).toBeUndefined()
+  expect(await slots.take('a')).toBeDefined()
 })
 
 test('turns that wait are served one after the other, each in the order of its requests', async () => {
   const slots = createSlots({ perKey: 1, maxWaiting: 20 })
-  const free = await slots.take('a', never)
+  const free = await slots.take('a')
   const order: string[] = []
   const waiting = ['x1', 'x2', 'x3', 'y1', 'y2', 'z1'].map(async (name) => {
-    const done = await slots.take('a', never, name[0])
+    const done = await slots.take('a', { turn: name[0] })
     order.push(name)
     done!()
   })
@@ -84,4 +82,74 @@ test('patience ends by its time, by its signal and when the places are closed', 
   expect(await waiting[2]).toBeUndefined()
   free!()
   expect(places.isUnused()).toBe(true)
+})
+
+const asManyAsAreFree = (free: number) => free
+
+/** How many slots each turn gets when all ask for as many as there are, one after the other. */
+async function sharesOf(turns: number): Promise<number[]> {
+  const perKey = 16
+  const slots = createSlots({ perKey, perTurn: asManyAsAreFree })
+  const shares = Array.from({ length: turns }, () => 0)
+  for (let round = 0; round < perKey; round++)
+    for (const turn of shares.keys())
+      if (await slots.take('a', { turn: `turn ${turn}`, untilMs: performance.now() })) shares[turn]!++
+  return shares
+}
+
+test('a turn that may hold as many slots as it leaves free shares them equally with others that ask in turn', async () => {
+  expect(await sharesOf(1)).toEqual([8])
+  expect(await sharesOf(3)).toEqual([4, 4, 4])
+  expect(await sharesOf(7)).toEqual(Array(7).fill(2))
+  expect(await sharesOf(15)).toEqual(Array(15).fill(1))
+})
+
+test('each key counts what its turns leave free by itself', async () => {
+  const slots = createSlots({ perKey: 2, perTurn: asManyAsAreFree })
+  const request = () => ({ turn: 'one', untilMs: performance.now() })
+  expect(await slots.take('a', request())).toBeDefined()
+  expect(await slots.take('a', request())).toBeUndefined()
+  expect(await slots.take('b', request())).toBeDefined()
+})
+
+test('turns that hold as many slots as they leave free are served in turn, each in the order of its requests', async () => {
+  const slots = createSlots({ perKey: 2, perTurn: asManyAsAreFree })
+  const held = await slots.take('a', { turn: 'one' })
+  const order: string[] = []
+  const wait = async (turn: string, name: string) => {
+    const free = await slots.take('a', { turn })
+    order.push(name)
+    free!()
+  }
+  const all = [wait('one', 'one 1'), wait('one', 'one 2')]
+  const second = await slots.take('a', { turn: 'two' })
+  all.push(wait('two', 'two 1'), wait('one', 'one 3'), wait('two', 'two 2'))
+  held!()
+  second!()
+  await Promise.all(all)
+  expect(order).toEqual(['one 1', 'two 1', 'one 2', 'two 2', 'one 3'])
+})
+
+test('one slot that comes free serves each turn that may hold one more since then', async () => {
+  const slots = createSlots({ perKey: 6, perTurn: asManyAsAreFree })
+  const frees = []
+  for (const turn of ['one', 'one', 'two', 'two']) frees.push(await slots.take('a', { turn }))
+  const waiting = ['one', 'two'].map((turn) => slots.take('a', { turn, untilMs: performance.now() + 1_000 }))
+  frees.at(-1)!()
+  for (const free of await Promise.all(waiting)) expect(free).toBeDefined()
+})
+
+test('a request that gave up waiting, by its signal, is passed over and holds nothing', async () => {
+  const slots = createSlots({ perKey: 2, perTurn: asManyAsAreFree })
+  const free = await slots.take('a', { turn: 'one' })
+  const caller = new AbortController()
+  const left = slots.take('a', { turn: 'one', signal: caller.signal })
+  const waits = slots.take('a', { turn: 'one' })
+  caller.abort()
+  expect(await left).toBeUndefined()
+  expect(await slots.take('a', { turn: 'one', signal: AbortSignal.abort() })).toBeUndefined()
+  free!()
+  const next = await waits
+  next!()
+  expect(await slots.take('a', { turn: 'one' })).toBeDefined()
 })

@@ -56,7 +56,8 @@ export function createActivities(parts: ActivityParts) {
   async function attemptGroup(group: Attempt): Promise<Attempted> {
     const { dispatchIds } = group
     // A bulk replay leaves the retries of the same endpoint their places.
-    const free = await groups.take(`${activityInfo().taskQueue} ${group.endpoint}`, AbortSignal.timeout(PLACE_WAIT_MS))
+    const untilMs = performance.now() + PLACE_WAIT_MS
+    const free = await groups.take(`${activityInfo().taskQueue} ${group.endpoint}`, { untilMs })
     if (!free) return { acknowledged: 0, over: 0, failed: [], busy: dispatchIds }
     try {
       return attempted(dispatchIds, await allOf(dispatchIds.map((id) => attemptOne(id, group))))
@@ -67,7 +68,7 @@ export function createActivities(parts: ActivityParts) {
 
   async function attemptOne(dispatchId: string, { endpoint, attempt, early, nextDelayMs }: Attempt): Promise<Made> {
     const cancelled = cancellationSignal()
-    const free = await posts.take(endpoint, AbortSignal.any([cancelled, stopping]))
+    const free = await posts.take(endpoint, { signal: AbortSignal.any([cancelled, stopping]) })
     if (!free) throw new Error('the worker stops, or the workflow was cancelled')
     try {
       return await deliverOnce({

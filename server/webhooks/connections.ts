@@ -34,7 +34,7 @@ const IDLE_MS = 4_000
 const MAX_AGE_MS = 60_000
 const MAX_HEAD_OCTETS = 16 * 1_024
 
-/** Keeps connections for the next POST to the same origin. How many POSTs there are at a time is bounded by places.ts. */
+/** Keeps connections for the next POST to the same origin. post.ts bounds how many POSTs run at a time. */
 export function createConnections(dial: Dial) {
   const origins = new Map<string, Origin>()
   /** Oldest first. */

@@ -1,10 +1,10 @@
 import { createDial, type NotDialled, type Phases } from '../egress/dial.ts'
 import type { Lookup } from '../egress/lookup.ts'
 import { createUrlGuard, type Destination } from '../egress/url.ts'
+import { createSlots } from '../slots.ts'
 import { createConnections, type Taken } from './connections.ts'
 import { excerptOf } from './excerpt.ts'
 import { type Answered, exchange, type Request, type Unanswered } from './exchange.ts'
-import { createPlaces } from './places.ts'
 
 export type PostOutcome =
   | 'acked'
@@ -64,8 +64,11 @@ interface PostOptions {
  */
 export const POST_LIMITS = { placeMs: 2_000, totalMs: 10_000, connectMs: 3_000, headMs: 5_000, bodyMs: 1_000 }
 
-/** POSTs in flight to one origin, of all accounts. An account alone has half of them. */
-const PLACES_PER_ORIGIN = 128
+/**
+ * POSTs in flight to one origin, of all accounts. An account may hold as many places as it leaves free: one account alone takes half of
+ * them, and a few that hold theirs for long leave some for all others.
+ */
+const PLACES = { perKey: 128, perTurn: (free: number) => free }
 
 /**
  * One POST of a webhook: guard -> a place at the origin -> a connection that is there, or a new one -> exchange -> what its status
@@ -74,7 +77,7 @@ const PLACES_PER_ORIGIN = 128
 export function createPost({ allowSubnets, lookup, proxy, ca, limits: others }: PostOptions) {
   const limits = { ...POST_LIMITS, ...others }
   const urls = createUrlGuard({ allowSubnets })
-  const places = createPlaces({ perOrigin: PLACES_PER_ORIGIN, waitMs: limits.placeMs })
+  const places = createSlots(PLACES)
   const connections = createConnections(createDial({ lookup, proxy, ca }))
 
   const post: Post = async (url, headers, body, { accountId, signal }) => {
@@ -82,7 +85,8 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: others }: 
     const destination = urls.destinationOf(url)
     if (destination === undefined) return { outcome: 'blocked', phases: {} }
     const request = { path: destination.path, headers: { ...headers, 'Accept-Encoding': 'identity' }, body }
-    const free = await places.take(destination.origin, accountId, signal)
+    const untilMs = performance.now() + limits.placeMs
+    const free = await places.take(destination.origin, { turn: accountId, untilMs, signal })
     try {
       signal?.throwIfAborted()
       return free && (await postTo(destination, request, signal))
