@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/domains.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// The sending domains of the account: the DNS records they need, and whether those are published.
+// The account's sending domains: the DNS records they need, and whether those records are published.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,7 +21,7 @@ export const file_verdict_v1_domains: GenFile = /*@__PURE__*/
   fileDesc("Chh2ZXJkaWN0L3YxL2RvbWFpbnMucHJvdG8SCnZlcmRpY3QudjEiFAoSTGlzdERvbWFpbnNSZXF1ZXN0IjoKE0xpc3REb21haW5zUmVzcG9uc2USIwoHZG9tYWlucxgBIAMoCzISLnZlcmRpY3QudjEuRG9tYWluIlwKE0NyZWF0ZURvbWFpblJlcXVlc3QSDgoGZG9tYWluGAEgASgJEiUKC3JlcXVpcmVfdGxzGAIgASgISABSC3JlcXVpcmVfdGxziAEBQg4KDF9yZXF1aXJlX3RscyIeChBHZXREb21haW5SZXF1ZXN0EgoKAmlkGAEgASgJIlgKE1VwZGF0ZURvbWFpblJlcXVlc3QSCgoCaWQYASABKAkSJQoLcmVxdWlyZV90bHMYAiABKAhIAFILcmVxdWlyZV90bHOIAQFCDgoMX3JlcXVpcmVfdGxzIiEKE0RlbGV0ZURvbWFpblJlcXVlc3QSCgoCaWQYASABKAkiFgoURGVsZXRlRG9tYWluUmVzcG9uc2UiIQoTVmVyaWZ5RG9tYWluUmVxdWVzdBIKCgJpZBgBIAEoCSIfChFSb3RhdGVEa2ltUmVxdWVzdBIKCgJpZBgBIAEoCSKzAwoGRG9tYWluEhwKCWRvbWFpbl9pZBgBIAEoCVIJZG9tYWluX2lkEg4KBmRvbWFpbhgCIAEoCRIoCgZzdGF0dXMYAyABKA4yGC52ZXJkaWN0LnYxLkRvbWFpblN0YXR1cxIpCgdyZWNvcmRzGAQgAygLMhgudmVyZGljdC52MS5Eb21haW5SZWNvcmQSKgoGd2FybXVwGAUgASgLMhIudmVyZGljdC52MS5XYXJtVXBCBoq1GAIYARIeCgRka2ltGAYgASgLMhAudmVyZGljdC52MS5Ea2ltEikKB3NlbmRpbmcYByABKA4yGC52ZXJkaWN0LnYxLlNlbmRpbmdTdGF0ZRIgCgtyZXF1aXJlX3RscxgIIAEoCFILcmVxdWlyZV90bHMSOgoKY3JlYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSQQoLdmVyaWZpZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABSC3ZlcmlmaWVkX2F0iAEBQg4KDF92ZXJpZmllZF9hdCKtAgoMRG9tYWluUmVjb3JkEg4KBnJlY29yZBgBIAEoCRIMCgR0eXBlGAIgASgJEgwKBGhvc3QYAyABKAkSDQoFdmFsdWUYBCABKAkSFwoHc3RyaW5ncxgFIAMoCUIGirUYAhABEhAKCHJlcXVpcmVkGAYgASgIEigKBnN0YXR1cxgHIAEoDjIYLnZlcmRpY3QudjEuUmVjb3JkU3RhdHVzEhAKCG9ic2VydmVkGAggAygJEhIKBWVycm9yGAkgASgJSACIAQESSQoPbGFzdF9jaGVja2VkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBUg9sYXN0X2NoZWNrZWRfYXSIAQFCCAoGX2Vycm9yQhIKEF9sYXN0X2NoZWNrZWRfYXQilwEKBldhcm1VcBILCgNkYXkYASABKA0SIAoLZGFpbHlfbGltaXQYAiABKA1SC2RhaWx5X2xpbWl0Eh4KCnNlbnRfdG9kYXkYAyABKA1SCnNlbnRfdG9kYXkSPgoMY29tcGxldGVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIMY29tcGxldGVzX2F0IlcKBERraW0SEAoIc2VsZWN0b3IYASABKAkSGgoIa2V5X2JpdHMYAiABKA1SCGtleV9iaXRzEiEKBGtleXMYAyADKAsyEy52ZXJkaWN0LnYxLkRraW1LZXki7AEKB0RraW1LZXkSEAoIc2VsZWN0b3IYASABKAkSJwoFc3RhdGUYAiABKA4yGC52ZXJkaWN0LnYxLkRraW1LZXlTdGF0ZRIaCghrZXlfYml0cxgDIAEoDVIIa2V5X2JpdHMSOgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSPwoKcmV0aXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAFIKcmV0aXJlc19hdIgBAUINCgtfcmV0aXJlc19hdCqYAQoMRG9tYWluU3RhdHVzEh0KGURPTUFJTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVET01BSU5fU1RBVFVTX1BFTkRJTkcQARIaChZET01BSU5fU1RBVFVTX1ZFUklGSUVEEAISGAoURE9NQUlOX1NUQVRVU19GQUlMRUQQAxIYChRET01BSU5fU1RBVFVTX0xBUFNFRBAEKn4KDFJlY29yZFN0YXR1cxIdChlSRUNPUkRfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVUkVDT1JEX1NUQVRVU19QRU5ESU5HEAESGgoWUkVDT1JEX1NUQVRVU19WRVJJRklFRBACEhgKFFJFQ09SRF9TVEFUVVNfRkFJTEVEEAMqfgoMRGtpbUtleVN0YXRlEh4KGkRLSU1fS0VZX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTREtJTV9LRVlfU1RBVEVfTkVYVBABEhkKFURLSU1fS0VZX1NUQVRFX0FDVElWRRACEhoKFkRLSU1fS0VZX1NUQVRFX1JFVElSRUQQAzLYBgoNRG9tYWluU2VydmljZRJ3CgtMaXN0RG9tYWlucxIeLnZlcmRpY3QudjEuTGlzdERvbWFpbnNSZXF1ZXN0Gh8udmVyZGljdC52MS5MaXN0RG9tYWluc1Jlc3BvbnNlIieStRgMZG9tYWlucy5yZWFkgtPkkwIREg8vYXBpL3YxL2RvbWFpbnMScAoMQ3JlYXRlRG9tYWluEh8udmVyZGljdC52MS5DcmVhdGVEb21haW5SZXF1ZXN0GhIudmVyZGljdC52MS5Eb21haW4iK5K1GA1kb21haW5zLndyaXRlgtPkkwIUOgEqIg8vYXBpL3YxL2RvbWFpbnMSawoJR2V0RG9tYWluEhwudmVyZGljdC52MS5HZXREb21haW5SZXF1ZXN0GhIudmVyZGljdC52MS5Eb21haW4iLJK1GAxkb21haW5zLnJlYWSC0+STAhYSFC9hcGkvdjEvZG9tYWlucy97aWR9EnUKDFVwZGF0ZURvbWFpbhIfLnZlcmRpY3QudjEuVXBkYXRlRG9tYWluUmVxdWVzdBoSLnZlcmRpY3QudjEuRG9tYWluIjCStRgNZG9tYWlucy53cml0ZYLT5JMCGToBKjIUL2FwaS92MS9kb21haW5zL3tpZH0SgAEKDERlbGV0ZURvbWFpbhIfLnZlcmRpY3QudjEuRGVsZXRlRG9tYWluUmVxdWVzdBogLnZlcmRpY3QudjEuRGVsZXRlRG9tYWluUmVzcG9uc2UiLZK1GA1kb21haW5zLndyaXRlgtPkkwIWKhQvYXBpL3YxL2RvbWFpbnMve2lkfRJ5CgxWZXJpZnlEb21haW4SHy52ZXJkaWN0LnYxLlZlcmlmeURvbWFpblJlcXVlc3QaEi52ZXJkaWN0LnYxLkRvbWFpbiI0krUYDWRvbWFpbnMud3JpdGWC0+STAh0iGy9hcGkvdjEvZG9tYWlucy97aWR9L3ZlcmlmeRJ6CgpSb3RhdGVEa2ltEh0udmVyZGljdC52MS5Sb3RhdGVEa2ltUmVxdWVzdBoSLnZlcmRpY3QudjEuRG9tYWluIjmStRgNZG9tYWlucy53cml0ZYLT5JMCIiIgL2FwaS92MS9kb21haW5zL3tpZH0vZGtpbS9yb3RhdGViBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_stats]);
 
 /**
- * Nothing needs to be said.
+ * The request has no fields.
  *
  * @generated from message verdict.v1.ListDomainsRequest
  */
@@ -36,13 +36,13 @@ export const ListDomainsRequestSchema: GenMessage<ListDomainsRequest> = /*@__PUR
   messageDesc(file_verdict_v1_domains, 0);
 
 /**
- * The domains of the account.
+ * The account's domains.
  *
  * @generated from message verdict.v1.ListDomainsResponse
  */
 export type ListDomainsResponse = Message<"verdict.v1.ListDomainsResponse"> & {
   /**
-   * In the order of their names, at most 1,000.
+   * Domains ordered by name, at most 1,000.
    *
    * @generated from field: repeated verdict.v1.Domain domains = 1;
    */
@@ -63,15 +63,15 @@ export const ListDomainsResponseSchema: GenMessage<ListDomainsResponse> = /*@__P
  */
 export type CreateDomainRequest = Message<"verdict.v1.CreateDomainRequest"> & {
   /**
-   * Its name, such as `example.com`. Internationalised names are taken as they are written, and shown as A-labels (`xn--...`). Each
-   * name is a domain of its own: mail from `news.example.com` needs that domain.
+   * Name of the domain, such as `example.com`. Internationalised names are accepted in Unicode and returned as A-labels
+   * (`xn--...`). A subdomain is a separate domain: mail from `news.example.com` needs that domain.
    *
    * @generated from field: string domain = 1;
    */
   domain: string;
 
   /**
-   * Whether its mail may only leave over TLS with a valid certificate; `false` when absent.
+   * Send mail of this domain only over TLS with a valid certificate. Default: `false`.
    *
    * @generated from field: optional bool require_tls = 2 [json_name = "require_tls"];
    */
@@ -92,7 +92,7 @@ export const CreateDomainRequestSchema: GenMessage<CreateDomainRequest> = /*@__P
  */
 export type GetDomainRequest = Message<"verdict.v1.GetDomainRequest"> & {
   /**
-   * Its `domain_id`.
+   * The `domain_id` of the domain.
    *
    * @generated from field: string id = 1;
    */
@@ -107,20 +107,20 @@ export const GetDomainRequestSchema: GenMessage<GetDomainRequest> = /*@__PURE__*
   messageDesc(file_verdict_v1_domains, 3);
 
 /**
- * What to change of a domain.
+ * The settings to change.
  *
  * @generated from message verdict.v1.UpdateDomainRequest
  */
 export type UpdateDomainRequest = Message<"verdict.v1.UpdateDomainRequest"> & {
   /**
-   * Its `domain_id`.
+   * The `domain_id` of the domain.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Whether its mail may only leave over TLS with a valid certificate. It holds within 5 seconds.
+   * Send mail of this domain only over TLS with a valid certificate. Takes effect within 5 seconds.
    *
    * @generated from field: optional bool require_tls = 2 [json_name = "require_tls"];
    */
@@ -141,7 +141,7 @@ export const UpdateDomainRequestSchema: GenMessage<UpdateDomainRequest> = /*@__P
  */
 export type DeleteDomainRequest = Message<"verdict.v1.DeleteDomainRequest"> & {
   /**
-   * Its `domain_id`.
+   * The `domain_id` of the domain.
    *
    * @generated from field: string id = 1;
    */
@@ -156,7 +156,7 @@ export const DeleteDomainRequestSchema: GenMessage<DeleteDomainRequest> = /*@__P
   messageDesc(file_verdict_v1_domains, 5);
 
 /**
- * Nothing is left to say.
+ * The response has no fields.
  *
  * @generated from message verdict.v1.DeleteDomainResponse
  */
@@ -177,7 +177,7 @@ export const DeleteDomainResponseSchema: GenMessage<DeleteDomainResponse> = /*@_
  */
 export type VerifyDomainRequest = Message<"verdict.v1.VerifyDomainRequest"> & {
   /**
-   * Its `domain_id`.
+   * The `domain_id` of the domain.
    *
    * @generated from field: string id = 1;
    */
@@ -192,13 +192,13 @@ export const VerifyDomainRequestSchema: GenMessage<VerifyDomainRequest> = /*@__P
   messageDesc(file_verdict_v1_domains, 7);
 
 /**
- * The domain that is to have the next DKIM key.
+ * The domain that gets the next DKIM key.
  *
  * @generated from message verdict.v1.RotateDkimRequest
  */
 export type RotateDkimRequest = Message<"verdict.v1.RotateDkimRequest"> & {
   /**
-   * Its `domain_id`.
+   * The `domain_id` of the domain.
    *
    * @generated from field: string id = 1;
    */
@@ -219,70 +219,70 @@ export const RotateDkimRequestSchema: GenMessage<RotateDkimRequest> = /*@__PURE_
  */
 export type Domain = Message<"verdict.v1.Domain"> & {
   /**
-   * Identifies the domain, `dom_<id>`.
+   * Identifier of the domain: `dom_` and 26 characters.
    *
    * @generated from field: string domain_id = 1 [json_name = "domain_id"];
    */
   domainId: string;
 
   /**
-   * Its name in lower case, with A-labels and without a last dot.
+   * Name in lower case, with A-labels and without a trailing dot.
    *
    * @generated from field: string domain = 2;
    */
   domain: string;
 
   /**
-   * Whether mail may be sent from it.
+   * Whether you can send mail from the domain.
    *
    * @generated from field: verdict.v1.DomainStatus status = 3;
    */
   status: DomainStatus;
 
   /**
-   * What is to be published in DNS.
+   * The DNS records to publish.
    *
    * @generated from field: repeated verdict.v1.DomainRecord records = 4;
    */
   records: DomainRecord[];
 
   /**
-   * How far its warm-up is; `null` before its verification, and when nothing limits its daily volume.
+   * Progress of the domain's warm-up. `null` before the domain is verified, and when nothing limits its daily volume.
    *
    * @generated from field: verdict.v1.WarmUp warmup = 5;
    */
   warmup?: WarmUp | undefined;
 
   /**
-   * The keys its mail is signed with.
+   * The DKIM keys of the domain.
    *
    * @generated from field: verdict.v1.Dkim dkim = 6;
    */
   dkim?: Dkim | undefined;
 
   /**
-   * What its circuit breaker allows.
+   * What the domain's circuit breaker allows.
    *
    * @generated from field: verdict.v1.SendingState sending = 7;
    */
   sending: SendingState;
 
   /**
-   * Whether its mail may only leave over TLS with a valid certificate.
+   * True when mail of this domain is sent only over TLS with a valid certificate.
    *
    * @generated from field: bool require_tls = 8 [json_name = "require_tls"];
    */
   requireTls: boolean;
 
   /**
-   * When it was added.
+   * When the domain was added.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 9 [json_name = "created_at"];
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * Since when it has been verified, or was before it lapsed.
+   * When the domain was verified. A lapsed domain keeps this time.
    *
    * @generated from field: optional google.protobuf.Timestamp verified_at = 10 [json_name = "verified_at"];
    */
@@ -297,77 +297,79 @@ export const DomainSchema: GenMessage<Domain> = /*@__PURE__*/
   messageDesc(file_verdict_v1_domains, 9);
 
 /**
- * A DNS record of a domain, and what DNS had in its place.
+ * A DNS record of a domain, and what DNS contains in its place.
  *
  * @generated from message verdict.v1.DomainRecord
  */
 export type DomainRecord = Message<"verdict.v1.DomainRecord"> & {
   /**
-   * What it is for: `SPF` (which addresses send for the domain), `RETURN_PATH` (where bounces go), `DKIM` (a key that verifies
-   * signatures) or `DMARC` (what receivers do with mail that is not authentic).
+   * Purpose of the record: `SPF` (which addresses may send for the domain), `RETURN_PATH` (where bounces go), `DKIM`
+   * (the key that verifies signatures) or `DMARC` (what receivers do with mail that fails authentication).
    *
    * @generated from field: string record = 1;
    */
   record: string;
 
   /**
-   * `TXT`, `MX` or `CNAME`.
+   * DNS type: `TXT`, `MX` or `CNAME`.
    *
    * @generated from field: string type = 2;
    */
   type: string;
 
   /**
-   * The full name it has, without the last dot. Many providers want it without the domain at its end.
+   * Full name of the record, without a trailing dot. Many DNS providers want it without the domain at its end.
    *
    * @generated from field: string host = 3;
    */
   host: string;
 
   /**
-   * What is to stand there; of an MX record the preference and the name. Empty while the service does not know it: `error` says why.
+   * Value to publish. For an MX record it is the preference and the host name. Empty when the service cannot determine
+   * it yet; `error` says why.
    *
    * @generated from field: string value = 4;
    */
   value: string;
 
   /**
-   * The value in strings of at most 255 bytes, as DNS stores it; only when there is more than one. Most providers cut it themselves.
+   * The value split into strings of at most 255 bytes, as DNS stores it. Present only when there is more than one. Most
+   * DNS providers split the value themselves.
    *
    * @generated from field: repeated string strings = 5;
    */
   strings: string[];
 
   /**
-   * Whether the domain is verified only with it.
+   * True when the domain cannot be verified without this record.
    *
    * @generated from field: bool required = 6;
    */
   required: boolean;
 
   /**
-   * What the last check found.
+   * Result of the last check.
    *
    * @generated from field: verdict.v1.RecordStatus status = 7;
    */
   status: RecordStatus;
 
   /**
-   * What DNS had there at the last check.
+   * What DNS contained at the last check.
    *
    * @generated from field: repeated string observed = 8;
    */
   observed: string[];
 
   /**
-   * What is wrong and what to do about it, in words.
+   * What is wrong and what to do about it.
    *
    * @generated from field: optional string error = 9;
    */
   error?: string | undefined;
 
   /**
-   * When DNS was asked for it last.
+   * When the record was last checked.
    *
    * @generated from field: optional google.protobuf.Timestamp last_checked_at = 10 [json_name = "last_checked_at"];
    */
@@ -382,34 +384,34 @@ export const DomainRecordSchema: GenMessage<DomainRecord> = /*@__PURE__*/
   messageDesc(file_verdict_v1_domains, 10);
 
 /**
- * Where a domain stands in its warm-up.
+ * Progress of a domain's warm-up.
  *
  * @generated from message verdict.v1.WarmUp
  */
 export type WarmUp = Message<"verdict.v1.WarmUp"> & {
   /**
-   * 1 on the UTC day of its verification.
+   * Day of the warm-up. It is 1 on the UTC day of the verification.
    *
    * @generated from field: uint32 day = 1;
    */
   day: number;
 
   /**
-   * Emails that may be sent on this day.
+   * Emails allowed today (UTC).
    *
    * @generated from field: uint32 daily_limit = 2 [json_name = "daily_limit"];
    */
   dailyLimit: number;
 
   /**
-   * Emails that were let through on this day.
+   * Emails already let through today.
    *
    * @generated from field: uint32 sent_today = 3 [json_name = "sent_today"];
    */
   sentToday: number;
 
   /**
-   * From when on nothing limits the daily volume.
+   * When the warm-up ends. From then on nothing limits the daily volume.
    *
    * @generated from field: google.protobuf.Timestamp completes_at = 4 [json_name = "completes_at"];
    */
@@ -430,21 +432,21 @@ export const WarmUpSchema: GenMessage<WarmUp> = /*@__PURE__*/
  */
 export type Dkim = Message<"verdict.v1.Dkim"> & {
   /**
-   * The selector that mail is signed with.
+   * Selector of the key that signs mail.
    *
    * @generated from field: string selector = 1;
    */
   selector: string;
 
   /**
-   * The length of that key.
+   * Length of that key, in bits.
    *
    * @generated from field: uint32 key_bits = 2 [json_name = "key_bits"];
    */
   keyBits: number;
 
   /**
-   * All keys there are, the oldest first.
+   * All keys, oldest first.
    *
    * @generated from field: repeated verdict.v1.DkimKey keys = 3;
    */
@@ -465,35 +467,35 @@ export const DkimSchema: GenMessage<Dkim> = /*@__PURE__*/
  */
 export type DkimKey = Message<"verdict.v1.DkimKey"> & {
   /**
-   * The first label of its record's name.
+   * Selector: the first label of the record's name.
    *
    * @generated from field: string selector = 1;
    */
   selector: string;
 
   /**
-   * What it is used for.
+   * What the key is used for.
    *
    * @generated from field: verdict.v1.DkimKeyState state = 2;
    */
   state: DkimKeyState;
 
   /**
-   * Its length.
+   * Length of the key, in bits.
    *
    * @generated from field: uint32 key_bits = 3 [json_name = "key_bits"];
    */
   keyBits: number;
 
   /**
-   * When it was made.
+   * When the key was created.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4 [json_name = "created_at"];
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * Of a retired key: from when on its record may be removed.
+   * When you may remove the record of a retired key. Absent for other keys.
    *
    * @generated from field: optional google.protobuf.Timestamp retires_at = 5 [json_name = "retires_at"];
    */
@@ -508,7 +510,7 @@ export const DkimKeySchema: GenMessage<DkimKey> = /*@__PURE__*/
   messageDesc(file_verdict_v1_domains, 13);
 
 /**
- * Whether mail may be sent from a domain.
+ * Whether you can send mail from a domain.
  *
  * @generated from enum verdict.v1.DomainStatus
  */
@@ -521,29 +523,29 @@ export const DomainStatus = {
   UNSPECIFIED: 0,
 
   /**
-   * Its required records have not all been seen yet. Sends from it are `rejected`, `domain_not_verified`.
+   * Some required records have not been found yet. Sends from the domain are `rejected` with `domain_not_verified`.
    *
    * @generated from enum value: DOMAIN_STATUS_PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * All required records have been seen, or the operator vouches for the domain. They are looked at again every day.
+   * All required records were found, or the operator vouches for the domain. The records are checked again every day.
    *
    * @generated from enum value: DOMAIN_STATUS_VERIFIED = 2;
    */
   VERIFIED: 2,
 
   /**
-   * The records were not seen within 14 days, and DNS is not asked any more by itself: a verification does.
+   * The records were not found within 14 days. DNS is no longer checked automatically, only by Verify.
    *
    * @generated from enum value: DOMAIN_STATUS_FAILED = 3;
    */
   FAILED: 3,
 
   /**
-   * It was verified, and its records were gone or wrong for three days. Sends from it are `rejected`, `domain_not_verified`, until they
-   * are seen again.
+   * The domain was verified, and then its records were missing or wrong for three days. Sends from it are `rejected`
+   * with `domain_not_verified` until the records are found again.
    *
    * @generated from enum value: DOMAIN_STATUS_LAPSED = 4;
    */
@@ -551,7 +553,7 @@ export const DomainStatus = {
 } as const;
 
 /**
- * Whether mail may be sent from a domain.
+ * Whether you can send mail from a domain.
  *
  * @generated from enum verdict.v1.DomainStatus
  */
@@ -564,7 +566,7 @@ export const DomainStatusSchema: GenEnum<DomainStatus> = /*@__PURE__*/
   enumDesc(file_verdict_v1_domains, 0);
 
 /**
- * What a check of a record found.
+ * Result of the last check of a record.
  *
  * @generated from enum verdict.v1.RecordStatus
  */
@@ -577,21 +579,21 @@ export const RecordStatus = {
   UNSPECIFIED: 0,
 
   /**
-   * Not looked at yet, or its servers did not answer.
+   * The record has not been checked yet, or the DNS servers did not answer.
    *
    * @generated from enum value: RECORD_STATUS_PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * It is published, and does what it is for.
+   * The record is published and does its job.
    *
    * @generated from enum value: RECORD_STATUS_VERIFIED = 2;
    */
   VERIFIED: 2,
 
   /**
-   * It is missing or wrong; `error` says what to do.
+   * The record is missing or wrong; `error` says what to do.
    *
    * @generated from enum value: RECORD_STATUS_FAILED = 3;
    */
@@ -599,7 +601,7 @@ export const RecordStatus = {
 } as const;
 
 /**
- * What a check of a record found.
+ * Result of the last check of a record.
  *
  * @generated from enum verdict.v1.RecordStatus
  */
@@ -625,21 +627,21 @@ export const DkimKeyState = {
   UNSPECIFIED: 0,
 
   /**
-   * Mail is signed with it as soon as its record is seen.
+   * The key signs mail as soon as its record is found in DNS.
    *
    * @generated from enum value: DKIM_KEY_STATE_NEXT = 1;
    */
   NEXT: 1,
 
   /**
-   * Mail is signed with it.
+   * The key signs mail.
    *
    * @generated from enum value: DKIM_KEY_STATE_ACTIVE = 2;
    */
   ACTIVE: 2,
 
   /**
-   * Nothing is signed with it any more. Its record stays for mail that is still on its way.
+   * The key no longer signs mail. Its record stays for mail that is still on its way.
    *
    * @generated from enum value: DKIM_KEY_STATE_RETIRED = 3;
    */
@@ -660,14 +662,14 @@ export const DkimKeyStateSchema: GenEnum<DkimKeyState> = /*@__PURE__*/
   enumDesc(file_verdict_v1_domains, 2);
 
 /**
- * The domains that mail is sent from. A domain is added, its records are published at the provider of its DNS, and DNS says when it is
- * verified. A name that is verified belongs to one account at a time.
+ * Sending domains. You add a domain, publish its records at your DNS provider, and the service verifies them. A
+ * verified name belongs to one account at a time.
  *
  * @generated from service verdict.v1.DomainService
  */
 export const DomainService: GenService<{
   /**
-   * Returns the domains of the account, in the order of their names.
+   * Returns the account's domains, ordered by name.
    *
    * @generated from rpc verdict.v1.DomainService.ListDomains
    */
@@ -677,8 +679,8 @@ export const DomainService: GenService<{
     output: typeof ListDomainsResponseSchema;
   },
   /**
-   * Adds a domain and returns the records to publish. The same name again gives the same domain. DNS is asked by itself from then
-   * on: each minute for ten minutes, then every five minutes, then every hour, for 14 days.
+   * Adds a domain and returns the DNS records to publish. Adding the same name again returns the same domain. DNS is
+   * then checked automatically for 14 days: each minute for ten minutes, every five minutes for a day, then every hour.
    *
    * @generated from rpc verdict.v1.DomainService.CreateDomain
    */
@@ -688,7 +690,7 @@ export const DomainService: GenService<{
     output: typeof DomainSchema;
   },
   /**
-   * Returns a domain with its records, and what DNS had at the last check.
+   * Returns a domain with its records and what DNS contained at the last check.
    *
    * @generated from rpc verdict.v1.DomainService.GetDomain
    */
@@ -698,7 +700,7 @@ export const DomainService: GenService<{
     output: typeof DomainSchema;
   },
   /**
-   * Changes what is said of a domain. What is absent stays.
+   * Changes settings of a domain. Absent fields keep their values.
    *
    * @generated from rpc verdict.v1.DomainService.UpdateDomain
    */
@@ -708,8 +710,8 @@ export const DomainService: GenService<{
     output: typeof DomainSchema;
   },
   /**
-   * Deletes a domain and its DKIM keys. Within 5 seconds nothing is sent from it any more; messages, events and statistics stay.
-   * Added again, it has a new key and warms up anew.
+   * Deletes a domain and its DKIM keys. Within 5 seconds nothing is sent from it any more. Its messages, events and
+   * statistics stay. If you add it again, it gets a new key and a new warm-up.
    *
    * @generated from rpc verdict.v1.DomainService.DeleteDomain
    */
@@ -719,7 +721,7 @@ export const DomainService: GenService<{
     output: typeof DeleteDomainResponseSchema;
   },
   /**
-   * Asks DNS now and returns what it said. A second call within 5 seconds returns the result of the first.
+   * Checks DNS now and returns what it contained. A second call within 5 seconds returns the result of the first.
    *
    * @generated from rpc verdict.v1.DomainService.VerifyDomain
    */
@@ -729,9 +731,9 @@ export const DomainService: GenService<{
     output: typeof DomainSchema;
   },
   /**
-   * Makes the next DKIM key and returns its record among those to publish. As soon as that record is seen in DNS, mail is signed with
-   * the next key, and the one before it is kept in `records` for 14 days: leave its record in place until it is gone from there. A
-   * second call before that gives the same next key.
+   * Creates the next DKIM key and returns its record among those to publish. The service signs with the next key as
+   * soon as its record is in DNS. The previous key then stays in `records` for 14 days; remove its record from DNS only
+   * when `records` no longer lists it. Until the record is found, a second call returns the same next key.
    *
    * @generated from rpc verdict.v1.DomainService.RotateDkim
    */

@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/emails.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// Sending a message and reading it back.
+// Sending email and reading sent email back.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -23,21 +23,21 @@ export const file_verdict_v1_emails: GenFile = /*@__PURE__*/
   fileDesc("Chd2ZXJkaWN0L3YxL2VtYWlscy5wcm90bxIKdmVyZGljdC52MSJACgpBdHRhY2htZW50EhAKCGZpbGVuYW1lGAEgASgJEhQKB2NvbnRlbnQYAiABKAxIAIgBAUIKCghfY29udGVudCLrAgoLU2VuZFJlcXVlc3QSEgoCdG8YASADKAlCBoq1GAIIARIMCgRmcm9tGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEQoEaHRtbBgEIAEoCUgAiAEBEhEKBHRleHQYBSABKAlIAYgBARIfCghyZXBseV90bxgGIAEoCUgCUghyZXBseV90b4gBARIrCgthdHRhY2htZW50cxgHIAMoCzIWLnZlcmRpY3QudjEuQXR0YWNobWVudBI1CgdoZWFkZXJzGAggAygLMiQudmVyZGljdC52MS5TZW5kUmVxdWVzdC5IZWFkZXJzRW50cnkSIQoJdGVuYW50X2lkGAkgASgJSANSCXRlbmFudF9pZIgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfaHRtbEIHCgVfdGV4dEILCglfcmVwbHlfdG9CDAoKX3RlbmFudF9pZCLfAwoMU2VuZFJlc3BvbnNlEioKBnN0YXR1cxgBIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhYKCXJldHJ5YWJsZRgEIAEoCEgBiAEBEh8KCGluX2RvdWJ0GAUgASgISAJSCGluX2RvdWJ0iAEBEiYKBHNtdHAYBiABKAsyGC52ZXJkaWN0LnYxLlNtdHBFdmlkZW5jZRI4CgpyZWNpcGllbnRzGAcgAygLMhwudmVyZGljdC52MS5SZWNpcGllbnRPdXRjb21lQgaKtRgCEAESFAoHc2FuZGJveBgIIAEoCEgDiAEBEikKBmNoZWNrcxgJIAMoCzIRLnZlcmRpY3QudjEuQ2hlY2tCBoq1GAIQARIsCgtzdXBwcmVzc2lvbhgKIAEoCzIXLnZlcmRpY3QudjEuU3VwcHJlc3Npb24SEwoGZGV0YWlsGAsgASgJSASIAQFCCQoHX3JlYXNvbkIMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEIKCghfc2FuZGJveEIJCgdfZGV0YWlsIkUKBUNoZWNrEgwKBG5hbWUYASABKAkSDgoGcGFzc2VkGAIgASgIEhMKBmRldGFpbBgDIAEoCUgAiAEBQgkKB19kZXRhaWwiQwoQU2VuZEJhdGNoUmVxdWVzdBIvCgZlbWFpbHMYASADKAsyFS52ZXJkaWN0LnYxLkJhdGNoSXRlbUIIirUYBCABKAEiqgMKCUJhdGNoSXRlbRISCgJ0bxgBIAMoCUIGirUYAggBEgwKBGZyb20YAiABKAkSDwoHc3ViamVjdBgDIAEoCRIRCgRodG1sGAQgASgJSACIAQESEQoEdGV4dBgFIAEoCUgBiAEBEh8KCHJlcGx5X3RvGAYgASgJSAJSCHJlcGx5X3RviAEBEisKC2F0dGFjaG1lbnRzGAcgAygLMhYudmVyZGljdC52MS5BdHRhY2htZW50EjMKB2hlYWRlcnMYCCADKAsyIi52ZXJkaWN0LnYxLkJhdGNoSXRlbS5IZWFkZXJzRW50cnkSIQoJdGVuYW50X2lkGAkgASgJSANSCXRlbmFudF9pZIgBARItCg9pZGVtcG90ZW5jeV9rZXkYCiABKAlIBFIPaWRlbXBvdGVuY3lfa2V5iAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9odG1sQgcKBV90ZXh0QgsKCV9yZXBseV90b0IMCgpfdGVuYW50X2lkQhIKEF9pZGVtcG90ZW5jeV9rZXkiaAoRU2VuZEJhdGNoUmVzcG9uc2USKAoHcmVzdWx0cxgBIAMoCzIXLnZlcmRpY3QudjEuQmF0Y2hSZXN1bHQSKQoHc3VtbWFyeRgCIAEoCzIYLnZlcmRpY3QudjEuQmF0Y2hTdW1tYXJ5ItIFCgtCYXRjaFJlc3VsdBINCgVpbmRleBgBIAEoDRIvCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzSACIAQESIwoKbWVzc2FnZV9pZBgDIAEoCUgBUgptZXNzYWdlX2lkiAEBEicKBnJlYXNvbhgEIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSAKIAQESFgoJcmV0cnlhYmxlGAUgASgISAOIAQESHwoIaW5fZG91YnQYBiABKAhIBFIIaW5fZG91YnSIAQESJgoEc210cBgHIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEjgKCnJlY2lwaWVudHMYCCADKAsyHC52ZXJkaWN0LnYxLlJlY2lwaWVudE91dGNvbWVCBoq1GAIQARIUCgdzYW5kYm94GAkgASgISAWIAQESKQoGY2hlY2tzGAogAygLMhEudmVyZGljdC52MS5DaGVja0IGirUYAhABEiwKC3N1cHByZXNzaW9uGAsgASgLMhcudmVyZGljdC52MS5TdXBwcmVzc2lvbhIrCgVlcnJvchgMIAEoDjIXLnZlcmRpY3QudjEuRXJyb3JSZWFzb25IBogBARIUCgdtZXNzYWdlGA0gASgJSAeIAQESJQoLcmV0cnlfYWZ0ZXIYDiABKA1ICFILcmV0cnlfYWZ0ZXKIAQESLwoHZGV0YWlscxgPIAMoCzIWLnZlcmRpY3QudjEuRmllbGRGYXVsdEIGirUYAhABEhMKBmRldGFpbBgQIAEoCUgJiAEBQgkKB19zdGF0dXNCDQoLX21lc3NhZ2VfaWRCCQoHX3JlYXNvbkIMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEIKCghfc2FuZGJveEIICgZfZXJyb3JCCgoIX21lc3NhZ2VCDgoMX3JldHJ5X2FmdGVyQgkKB19kZXRhaWwiYwoMQmF0Y2hTdW1tYXJ5Eg0KBXRvdGFsGAEgASgNEhEKCWRlbGl2ZXJlZBgCIAEoDRIPCgdib3VuY2VkGAMgASgNEhAKCHJlamVjdGVkGAQgASgNEg4KBmZhaWxlZBgFIAEoDSIdCg9HZXRFbWFpbFJlcXVlc3QSCgoCaWQYASABKAkiaAoQU3RvcmVkQXR0YWNobWVudBIQCghmaWxlbmFtZRgBIAEoCRIiCgxjb250ZW50X3R5cGUYAiABKAlSDGNvbnRlbnRfdHlwZRIeCgpzaXplX2J5dGVzGAMgASgNUgpzaXplX2J5dGVzIpYBCgpFbWFpbEV2ZW50EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIqCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEhEKCXJlY2lwaWVudBgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wItcBCghGZWVkYmFjaxImCgRraW5kGAEgASgOMhgudmVyZGljdC52MS5GZWVkYmFja0tpbmQSJwoGcmVhc29uGAIgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARI8CgtyZXBvcnRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSC3JlcG9ydGVkX2F0EhEKCXJlY2lwaWVudBgEIAEoCRITCgZkZXRhaWwYBSABKAlIAYgBAUIJCgdfcmVhc29uQgkKB19kZXRhaWwi5gYKEEdldEVtYWlsUmVzcG9uc2USHgoKbWVzc2FnZV9pZBgBIAEoCVIKbWVzc2FnZV9pZBIqCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEicKBnJlYXNvbhgDIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESDAoEZnJvbRgEIAEoCRIKCgJ0bxgFIAMoCRIfCghyZXBseV90bxgGIAEoCUgBUghyZXBseV90b4gBARIPCgdzdWJqZWN0GAcgASgJEjoKB2hlYWRlcnMYCCADKAsyKS52ZXJkaWN0LnYxLkdldEVtYWlsUmVzcG9uc2UuSGVhZGVyc0VudHJ5EiEKCXRlbmFudF9pZBgJIAEoCUgCUgl0ZW5hbnRfaWSIAQESDwoHc2FuZGJveBgKIAEoCBIfCghpbl9kb3VidBgLIAEoCEgDUghpbl9kb3VidIgBARIeCgpzaXplX2J5dGVzGAwgASgNUgpzaXplX2J5dGVzEjEKC2F0dGFjaG1lbnRzGA0gAygLMhwudmVyZGljdC52MS5TdG9yZWRBdHRhY2htZW50EjAKCnJlY2lwaWVudHMYDiADKAsyHC52ZXJkaWN0LnYxLlJlY2lwaWVudE91dGNvbWUSJgoGZXZlbnRzGA8gAygLMhYudmVyZGljdC52MS5FbWFpbEV2ZW50Ei4KCmNyZWF0ZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGNvbXBsZXRlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoEaHRtbBgTIAEoCUgEiAEBEhEKBHRleHQYFCABKAlIBYgBARImCghmZWVkYmFjaxgVIAMoCzIULnZlcmRpY3QudjEuRmVlZGJhY2saLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkILCglfcmVwbHlfdG9CDAoKX3RlbmFudF9pZEILCglfaW5fZG91YnRCBwoFX2h0bWxCBwoFX3RleHQqZAoMRmVlZGJhY2tLaW5kEh0KGUZFRURCQUNLX0tJTkRfVU5TUEVDSUZJRUQQABIYChRGRUVEQkFDS19LSU5EX0JPVU5DRRABEhsKF0ZFRURCQUNLX0tJTkRfQ09NUExBSU5UEAIy1wMKDEVtYWlsU2VydmljZRJoCgRTZW5kEhcudmVyZGljdC52MS5TZW5kUmVxdWVzdBoYLnZlcmRpY3QudjEuU2VuZFJlc3BvbnNlIi2StRgLZW1haWxzLnNlbmSC0+STAhg6ASoiEy9hcGkvdjEvZW1haWxzL3NlbmQScAoIVmFsaWRhdGUSFy52ZXJkaWN0LnYxLlNlbmRSZXF1ZXN0GhgudmVyZGljdC52MS5TZW5kUmVzcG9uc2UiMZK1GAtlbWFpbHMuc2VuZILT5JMCHDoBKiIXL2FwaS92MS9lbWFpbHMvdmFsaWRhdGUSeAoJU2VuZEJhdGNoEhwudmVyZGljdC52MS5TZW5kQmF0Y2hSZXF1ZXN0Gh0udmVyZGljdC52MS5TZW5kQmF0Y2hSZXNwb25zZSIukrUYC2VtYWlscy5zZW5kgtPkkwIZOgEqIhQvYXBpL3YxL2VtYWlscy9iYXRjaBJxCghHZXRFbWFpbBIbLnZlcmRpY3QudjEuR2V0RW1haWxSZXF1ZXN0GhwudmVyZGljdC52MS5HZXRFbWFpbFJlc3BvbnNlIiqStRgLZW1haWxzLnJlYWSC0+STAhUSEy9hcGkvdjEvZW1haWxzL3tpZH1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_errors, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
- * A file that travels with the message. Its media type follows from the extension of `filename`.
+ * A file attached to the message. Its media type follows from the extension of `filename`.
  *
  * @generated from message verdict.v1.Attachment
  */
 export type Attachment = Message<"verdict.v1.Attachment"> & {
   /**
-   * File name, of any script, 1 to 1,024 characters. Required. The message carries its base name, cut to 255 bytes.
+   * File name in any script, 1 to 1,024 characters. Required. The message carries only the base name, cut to 255 bytes.
    *
    * @generated from field: string filename = 1;
    */
   filename: string;
 
   /**
-   * The content, base64 in JSON (standard or URL alphabet, padded or not). Required; an empty string is an empty file. All attachments
-   * together: at most 10 MiB.
+   * Content of the file. In JSON it is base64, in the standard or the URL alphabet, with or without padding. Required;
+   * an empty string is an empty file. All attachments of a message together have at most 10 MiB.
    *
    * @generated from field: optional bytes content = 2;
    */
@@ -52,27 +52,28 @@ export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 0);
 
 /**
- * One message.
+ * The message to send.
  *
  * @generated from message verdict.v1.SendRequest
  */
 export type SendRequest = Message<"verdict.v1.SendRequest"> & {
   /**
-   * One to 50 recipient addresses, without display names; duplicates collapse. In JSON also a single string.
+   * One to 50 recipient addresses, without display names. Duplicates are removed. In JSON a single string is also
+   * accepted.
    *
    * @generated from field: repeated string to = 1;
    */
   to: string[];
 
   /**
-   * The sender, `a@example.com` or `Name <a@example.com>`. Its domain must be a verified domain of the account.
+   * Sender address, `a@example.com` or `Name <a@example.com>`. Its domain must be a verified domain of the account.
    *
    * @generated from field: string from = 2;
    */
   from: string;
 
   /**
-   * The subject, 1 to 998 characters.
+   * Subject, 1 to 998 characters.
    *
    * @generated from field: string subject = 3;
    */
@@ -86,7 +87,7 @@ export type SendRequest = Message<"verdict.v1.SendRequest"> & {
   html?: string | undefined;
 
   /**
-   * Plain text body, at most 2 MiB. One of `html` and `text` is required.
+   * Plain-text body, at most 2 MiB. One of `html` and `text` is required.
    *
    * @generated from field: optional string text = 5;
    */
@@ -100,22 +101,23 @@ export type SendRequest = Message<"verdict.v1.SendRequest"> & {
   replyTo?: string | undefined;
 
   /**
-   * At most 10 files.
+   * Files to attach, at most 10.
    *
    * @generated from field: repeated verdict.v1.Attachment attachments = 7;
    */
   attachments: Attachment[];
 
   /**
-   * At most 50 custom headers. Headers the service writes itself (From, To, Subject, Date, Message-ID, Content-* and others)
-   * are refused.
+   * Custom headers, at most 50. Headers that the service writes itself are refused: From, To, Subject, Date,
+   * Message-ID, Content-* and others.
    *
    * @generated from field: map<string, string> headers = 8;
    */
   headers: { [key: string]: string };
 
   /**
-   * One of your own customers, 1 to 128 printable characters. Has suppression lists of its own, and filters events and statistics.
+   * Your own identifier for one of your customers, 1 to 128 printable characters. Each tenant has its own suppression
+   * list, and you can filter events and statistics by tenant.
    *
    * @generated from field: optional string tenant_id = 9 [json_name = "tenant_id"];
    */
@@ -130,84 +132,87 @@ export const SendRequestSchema: GenMessage<SendRequest> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 1);
 
 /**
- * The verdict.
+ * The outcome of a send.
  *
  * @generated from message verdict.v1.SendResponse
  */
 export type SendResponse = Message<"verdict.v1.SendResponse"> & {
   /**
-   * The terminal state: that of the recipient, or with several the worst of bounced, rejected, delivered.
+   * Terminal state of the message. With several recipients it is the worst of theirs: `bounced`, then `rejected`, then
+   * `delivered`.
    *
    * @generated from field: verdict.v1.DeliveryStatus status = 1;
    */
   status: DeliveryStatus;
 
   /**
-   * `msg_` and 26 characters.
+   * Identifier of the message: `msg_` and 26 characters.
    *
    * @generated from field: string message_id = 2 [json_name = "message_id"];
    */
   messageId: string;
 
   /**
-   * Present when `status` is `bounced` or `rejected`: the reason of the first recipient with that status.
+   * Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`.
    *
    * @generated from field: optional verdict.v1.Reason reason = 3;
    */
   reason?: Reason | undefined;
 
   /**
-   * True when the message may be sent again as a new send (`temporary_failure`). With several recipients it stands with each.
+   * True when you may send the message again as a new send (`temporary_failure`). With several recipients, see each of
+   * `recipients`.
    *
    * @generated from field: optional bool retryable = 4;
    */
   retryable?: boolean | undefined;
 
   /**
-   * True when the reply to the final dot was lost, for any of the recipients: the message may or may not have arrived. It is
-   * never sent again.
+   * True when the reply to the final dot was lost for at least one recipient: the message may or may not have arrived.
+   * The service never sends it again.
    *
    * @generated from field: optional bool in_doubt = 5 [json_name = "in_doubt"];
    */
   inDoubt?: boolean | undefined;
 
   /**
-   * What the server of the only recipient said, when one was asked. With several recipients it stands with each.
+   * What the recipient's mail server or its DNS said, when the only recipient's was asked. With several recipients, see
+   * each of `recipients`.
    *
    * @generated from field: verdict.v1.SmtpEvidence smtp = 6;
    */
   smtp?: SmtpEvidence | undefined;
 
   /**
-   * The outcome of each recipient, when there is more than one.
+   * Outcome of each recipient. Present when the message has more than one.
    *
    * @generated from field: repeated verdict.v1.RecipientOutcome recipients = 7;
    */
   recipients: RecipientOutcome[];
 
   /**
-   * True when nothing was sent because this was a dry run.
+   * True when this was a dry run and nothing was sent.
    *
    * @generated from field: optional bool sandbox = 8;
    */
   sandbox?: boolean | undefined;
 
   /**
-   * In a dry run, each check in its order, up to the one that decided.
+   * In a dry run, the checks in the order they ran. The last one is the check that decided.
    *
    * @generated from field: repeated verdict.v1.Check checks = 9;
    */
   checks: Check[];
 
   /**
-   * The entry that stood against the only recipient, when `reason` is `suppression_list`.
+   * The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`.
    *
    * @generated from field: verdict.v1.Suppression suppression = 10;
    */
   suppression?: Suppression | undefined;
 
   /**
-   * Why the only recipient was rejected and what to do, in words. With several recipients it stands with each.
+   * Why the only recipient was rejected and what to do about it. With several recipients, see each of `recipients`.
    *
    * @generated from field: optional string detail = 11;
    */
@@ -228,21 +233,21 @@ export const SendResponseSchema: GenMessage<SendResponse> = /*@__PURE__*/
  */
 export type Check = Message<"verdict.v1.Check"> & {
   /**
-   * Its name: `payload`, `domain`, `warm_up`, `breaker`, `address`, `suppression` or `recipient_mx`.
+   * Name of the check: `payload`, `domain`, `warm_up`, `breaker`, `address`, `suppression` or `recipient_mx`.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Whether nothing stood against the send.
+   * True when the check found nothing against the send.
    *
    * @generated from field: bool passed = 2;
    */
   passed: boolean;
 
   /**
-   * What stood against it, in words.
+   * What the check found, in words.
    *
    * @generated from field: optional string detail = 3;
    */
@@ -257,7 +262,7 @@ export const CheckSchema: GenMessage<Check> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 3);
 
 /**
- * Messages to send.
+ * The messages to send.
  *
  * @generated from message verdict.v1.SendBatchRequest
  */
@@ -278,28 +283,29 @@ export const SendBatchRequestSchema: GenMessage<SendBatchRequest> = /*@__PURE__*
   messageDesc(file_verdict_v1_emails, 4);
 
 /**
- * One message of a batch: what a send takes, and a key of its own.
+ * One message of a batch: the fields of a send, and its own idempotency key.
  *
  * @generated from message verdict.v1.BatchItem
  */
 export type BatchItem = Message<"verdict.v1.BatchItem"> & {
   /**
-   * One to 50 recipient addresses, without display names; duplicates collapse. In JSON also a single string.
+   * One to 50 recipient addresses, without display names. Duplicates are removed. In JSON a single string is also
+   * accepted.
    *
    * @generated from field: repeated string to = 1;
    */
   to: string[];
 
   /**
-   * The sender, `a@example.com` or `Name <a@example.com>`. When its domain is not a verified domain of the account, the message
-   * is rejected.
+   * Sender address, `a@example.com` or `Name <a@example.com>`. The message is rejected unless its domain is a verified
+   * domain of the account.
    *
    * @generated from field: string from = 2;
    */
   from: string;
 
   /**
-   * The subject, 1 to 998 characters.
+   * Subject, 1 to 998 characters.
    *
    * @generated from field: string subject = 3;
    */
@@ -313,7 +319,7 @@ export type BatchItem = Message<"verdict.v1.BatchItem"> & {
   html?: string | undefined;
 
   /**
-   * Plain text body, at most 2 MiB. One of `html` and `text` is required.
+   * Plain-text body, at most 2 MiB. One of `html` and `text` is required.
    *
    * @generated from field: optional string text = 5;
    */
@@ -327,30 +333,31 @@ export type BatchItem = Message<"verdict.v1.BatchItem"> & {
   replyTo?: string | undefined;
 
   /**
-   * At most 10 files.
+   * Files to attach, at most 10.
    *
    * @generated from field: repeated verdict.v1.Attachment attachments = 7;
    */
   attachments: Attachment[];
 
   /**
-   * At most 50 custom headers. Headers the service writes itself (From, To, Subject, Date, Message-ID, Content-* and others)
-   * are refused.
+   * Custom headers, at most 50. Headers that the service writes itself are refused: From, To, Subject, Date,
+   * Message-ID, Content-* and others.
    *
    * @generated from field: map<string, string> headers = 8;
    */
   headers: { [key: string]: string };
 
   /**
-   * One of your own customers, 1 to 128 printable characters. Has suppression lists of its own, and filters events and statistics.
+   * Your own identifier for one of your customers, 1 to 128 printable characters. Each tenant has its own suppression
+   * list, and you can filter events and statistics by tenant.
    *
    * @generated from field: optional string tenant_id = 9 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
 
   /**
-   * The idempotency key of this message, 1 to 256 printable ASCII characters: the same as the header `Idempotency-Key` of a
-   * send, with which it shares its keys. Without it the message has one made from the header of the batch, if there is one.
+   * Idempotency key of this message, 1 to 256 printable ASCII characters. It works like the header `Idempotency-Key` of
+   * a send and shares its keys. By default the key is derived from the header of the batch, if the batch has one.
    *
    * @generated from field: optional string idempotency_key = 10 [json_name = "idempotency_key"];
    */
@@ -365,7 +372,7 @@ export const BatchItemSchema: GenMessage<BatchItem> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 5);
 
 /**
- * What became of the messages.
+ * The results of a batch.
  *
  * @generated from message verdict.v1.SendBatchResponse
  */
@@ -378,7 +385,7 @@ export type SendBatchResponse = Message<"verdict.v1.SendBatchResponse"> & {
   results: BatchResult[];
 
   /**
-   * How many ended how.
+   * How many messages ended in each state.
    *
    * @generated from field: verdict.v1.BatchSummary summary = 2;
    */
@@ -393,120 +400,122 @@ export const SendBatchResponseSchema: GenMessage<SendBatchResponse> = /*@__PURE_
   messageDesc(file_verdict_v1_emails, 6);
 
 /**
- * What became of one message: the answer of a send, with `status`, or an error, with `error`.
+ * The result of one message: either the response of a send, with `status`, or an error, with `error`.
  *
  * @generated from message verdict.v1.BatchResult
  */
 export type BatchResult = Message<"verdict.v1.BatchResult"> & {
   /**
-   * The place of the message in the request, counted from 0.
+   * Position of the message in the request, starting at 0.
    *
    * @generated from field: uint32 index = 1;
    */
   index: number;
 
   /**
-   * The terminal state: that of the recipient, or with several the worst of bounced, rejected, delivered. Absent when there is
-   * an `error`.
+   * Terminal state of the message. With several recipients it is the worst of theirs: `bounced`, then `rejected`, then
+   * `delivered`. Absent when there is an `error`.
    *
    * @generated from field: optional verdict.v1.DeliveryStatus status = 2;
    */
   status?: DeliveryStatus | undefined;
 
   /**
-   * `msg_` and 26 characters. Absent when there is an `error`.
+   * Identifier of the message: `msg_` and 26 characters. Absent when there is an `error`.
    *
    * @generated from field: optional string message_id = 3 [json_name = "message_id"];
    */
   messageId?: string | undefined;
 
   /**
-   * Present when `status` is `bounced` or `rejected`: the reason of the first recipient with that status.
+   * Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`.
    *
    * @generated from field: optional verdict.v1.Reason reason = 4;
    */
   reason?: Reason | undefined;
 
   /**
-   * True when the message may be sent again as a new send (`temporary_failure`). With several recipients it stands with each.
+   * True when you may send the message again as a new send (`temporary_failure`). With several recipients, see each of
+   * `recipients`.
    *
    * @generated from field: optional bool retryable = 5;
    */
   retryable?: boolean | undefined;
 
   /**
-   * True when the reply to the final dot was lost, for any of the recipients: the message may or may not have arrived. It is
-   * never sent again.
+   * True when the reply to the final dot was lost for at least one recipient: the message may or may not have arrived.
+   * The service never sends it again.
    *
    * @generated from field: optional bool in_doubt = 6 [json_name = "in_doubt"];
    */
   inDoubt?: boolean | undefined;
 
   /**
-   * What the server of the only recipient said, when one was asked. With several recipients it stands with each.
+   * What the recipient's mail server or its DNS said, when the only recipient's was asked. With several recipients, see
+   * each of `recipients`.
    *
    * @generated from field: verdict.v1.SmtpEvidence smtp = 7;
    */
   smtp?: SmtpEvidence | undefined;
 
   /**
-   * The outcome of each recipient, when there is more than one.
+   * Outcome of each recipient. Present when the message has more than one.
    *
    * @generated from field: repeated verdict.v1.RecipientOutcome recipients = 8;
    */
   recipients: RecipientOutcome[];
 
   /**
-   * True when nothing was sent because this was a dry run.
+   * True when this was a dry run and nothing was sent.
    *
    * @generated from field: optional bool sandbox = 9;
    */
   sandbox?: boolean | undefined;
 
   /**
-   * In a dry run, each check in its order, up to the one that decided.
+   * In a dry run, the checks in the order they ran. The last one is the check that decided.
    *
    * @generated from field: repeated verdict.v1.Check checks = 10;
    */
   checks: Check[];
 
   /**
-   * The entry that stood against the only recipient, when `reason` is `suppression_list`.
+   * The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`.
    *
    * @generated from field: verdict.v1.Suppression suppression = 11;
    */
   suppression?: Suppression | undefined;
 
   /**
-   * Why there is no answer: the word of the error. Nothing was sent. Absent when there is a `status`.
+   * Error code of a message that has no outcome. Nothing was sent. Absent when there is a `status`.
    *
    * @generated from field: optional verdict.v1.ErrorReason error = 12;
    */
   error?: ErrorReason | undefined;
 
   /**
-   * What is wrong, in words; present with `error`.
+   * What is wrong, in words. Present with `error`.
    *
    * @generated from field: optional string message = 13;
    */
   message?: string | undefined;
 
   /**
-   * Seconds to wait before trying again, with `rate_limit_exceeded`.
+   * Seconds to wait before you try again. Present when `error` is `rate_limit_exceeded`.
    *
    * @generated from field: optional uint32 retry_after = 14 [json_name = "retry_after"];
    */
   retryAfter?: number | undefined;
 
   /**
-   * The fields at fault, by their path within the message: `attachments[0].content`.
+   * The invalid fields, by their path within the message, such as `attachments[0].content`.
    *
    * @generated from field: repeated verdict.v1.FieldFault details = 15;
    */
   details: FieldFault[];
 
   /**
-   * Why the only recipient was rejected and what to do, in words. With several recipients it stands with each.
+   * Why the only recipient was rejected and what to do about it. With several recipients, see each of `recipients`.
    *
    * @generated from field: optional string detail = 16;
    */
@@ -521,7 +530,7 @@ export const BatchResultSchema: GenMessage<BatchResult> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 7);
 
 /**
- * How many messages of a batch ended how. The other four add up to `total`.
+ * How many messages of a batch ended in each state. The other four fields add up to `total`.
  *
  * @generated from message verdict.v1.BatchSummary
  */
@@ -570,13 +579,13 @@ export const BatchSummarySchema: GenMessage<BatchSummary> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 8);
 
 /**
- * Asks for one stored email.
+ * The email to return.
  *
  * @generated from message verdict.v1.GetEmailRequest
  */
 export type GetEmailRequest = Message<"verdict.v1.GetEmailRequest"> & {
   /**
-   * The `message_id`.
+   * The `message_id` of the email.
    *
    * @generated from field: string id = 1;
    */
@@ -591,7 +600,7 @@ export const GetEmailRequestSchema: GenMessage<GetEmailRequest> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 9);
 
 /**
- * An attachment as it was sent; its content is not kept.
+ * An attachment of a stored email. Its content is not kept.
  *
  * @generated from message verdict.v1.StoredAttachment
  */
@@ -604,14 +613,14 @@ export type StoredAttachment = Message<"verdict.v1.StoredAttachment"> & {
   filename: string;
 
   /**
-   * Media type, from the extension of the file name.
+   * Media type, derived from the extension of the file name.
    *
    * @generated from field: string content_type = 2 [json_name = "content_type"];
    */
   contentType: string;
 
   /**
-   * Size of the decoded content in bytes.
+   * Size of the decoded content, in bytes.
    *
    * @generated from field: uint32 size_bytes = 3 [json_name = "size_bytes"];
    */
@@ -626,27 +635,27 @@ export const StoredAttachmentSchema: GenMessage<StoredAttachment> = /*@__PURE__*
   messageDesc(file_verdict_v1_emails, 10);
 
 /**
- * The event of one recipient, as listed with its message.
+ * The event of one recipient, as Get email lists it.
  *
  * @generated from message verdict.v1.EmailEvent
  */
 export type EmailEvent = Message<"verdict.v1.EmailEvent"> & {
   /**
-   * `evt_` and 26 characters.
+   * Identifier of the event: `evt_` and 26 characters.
    *
    * @generated from field: string event_id = 1 [json_name = "event_id"];
    */
   eventId: string;
 
   /**
-   * The terminal state it reports.
+   * Terminal state that the event reports.
    *
    * @generated from field: verdict.v1.DeliveryStatus status = 2;
    */
   status: DeliveryStatus;
 
   /**
-   * The recipient it is about.
+   * Address of the recipient.
    *
    * @generated from field: string recipient = 3;
    */
@@ -668,41 +677,42 @@ export const EmailEventSchema: GenMessage<EmailEvent> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 11);
 
 /**
- * A report that came back after the outcome. It never changes the outcome; there is at most one of each kind for a recipient.
+ * A report that came back after the outcome. It never changes the outcome. A recipient has at most one report of each
+ * kind.
  *
  * @generated from message verdict.v1.Feedback
  */
 export type Feedback = Message<"verdict.v1.Feedback"> & {
   /**
-   * What it says.
+   * Kind of report.
    *
    * @generated from field: verdict.v1.FeedbackKind kind = 1;
    */
   kind: FeedbackKind;
 
   /**
-   * Of a bounce: why, as far as the report tells.
+   * Reason of the bounce, as far as the report says it. Absent for a complaint.
    *
    * @generated from field: optional verdict.v1.Reason reason = 2;
    */
   reason?: Reason | undefined;
 
   /**
-   * When the service received it.
+   * When the service received the report.
    *
    * @generated from field: google.protobuf.Timestamp reported_at = 3 [json_name = "reported_at"];
    */
   reportedAt?: Timestamp | undefined;
 
   /**
-   * The recipient it is about.
+   * Address of the recipient that the report is about.
    *
    * @generated from field: string recipient = 4;
    */
   recipient: string;
 
   /**
-   * The report's own words: of a bounce the reply of the mail server, of a complaint its type.
+   * Text from the report: the mail server's reply for a bounce, the type of complaint for a complaint.
    *
    * @generated from field: optional string detail = 5;
    */
@@ -717,90 +727,90 @@ export const FeedbackSchema: GenMessage<Feedback> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 12);
 
 /**
- * A stored email. Its own timestamps alone are camelCase.
+ * A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages.
  *
  * @generated from message verdict.v1.GetEmailResponse
  */
 export type GetEmailResponse = Message<"verdict.v1.GetEmailResponse"> & {
   /**
-   * `msg_` and 26 characters.
+   * Identifier of the message: `msg_` and 26 characters.
    *
    * @generated from field: string message_id = 1 [json_name = "message_id"];
    */
   messageId: string;
 
   /**
-   * The terminal state.
+   * Terminal state of the message.
    *
    * @generated from field: verdict.v1.DeliveryStatus status = 2;
    */
   status: DeliveryStatus;
 
   /**
-   * Present when `status` is `bounced` or `rejected`.
+   * Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`.
    *
    * @generated from field: optional verdict.v1.Reason reason = 3;
    */
   reason?: Reason | undefined;
 
   /**
-   * The sender as given.
+   * Sender, as given in the request.
    *
    * @generated from field: string from = 4;
    */
   from: string;
 
   /**
-   * The recipients.
+   * Recipient addresses.
    *
    * @generated from field: repeated string to = 5;
    */
   to: string[];
 
   /**
-   * Reply-To as given.
+   * Reply-To, as given in the request.
    *
    * @generated from field: optional string reply_to = 6 [json_name = "reply_to"];
    */
   replyTo?: string | undefined;
 
   /**
-   * The subject.
+   * Subject.
    *
    * @generated from field: string subject = 7;
    */
   subject: string;
 
   /**
-   * The custom headers.
+   * Custom headers.
    *
    * @generated from field: map<string, string> headers = 8;
    */
   headers: { [key: string]: string };
 
   /**
-   * The tenant given with the send.
+   * Tenant given with the send.
    *
    * @generated from field: optional string tenant_id = 9 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
 
   /**
-   * Whether this was a dry run.
+   * True when this was a dry run.
    *
    * @generated from field: bool sandbox = 10;
    */
   sandbox: boolean;
 
   /**
-   * True when the reply to the final dot was lost.
+   * True when the reply to the final dot was lost: the message may or may not have arrived.
    *
    * @generated from field: optional bool in_doubt = 11 [json_name = "in_doubt"];
    */
   inDoubt?: boolean | undefined;
 
   /**
-   * Size in bytes of the message as it went over the wire, headers included; 0 when nothing was built.
+   * Size of the message as sent over SMTP, headers included, in bytes. 0 when no message was built.
    *
    * @generated from field: uint32 size_bytes = 12 [json_name = "size_bytes"];
    */
@@ -814,7 +824,7 @@ export type GetEmailResponse = Message<"verdict.v1.GetEmailResponse"> & {
   attachments: StoredAttachment[];
 
   /**
-   * The outcome and evidence of each recipient.
+   * Outcome and evidence of each recipient.
    *
    * @generated from field: repeated verdict.v1.RecipientOutcome recipients = 14;
    */
@@ -842,28 +852,28 @@ export type GetEmailResponse = Message<"verdict.v1.GetEmailResponse"> & {
   completedAt?: Timestamp | undefined;
 
   /**
-   * When the stored email goes: 90 days after it was created.
+   * When the stored email is deleted: 90 days after `createdAt`.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 18;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * HTML body; kept only where the operator stores content.
+   * HTML body. Kept only when the operator stores content.
    *
    * @generated from field: optional string html = 19;
    */
   html?: string | undefined;
 
   /**
-   * Plain text body; kept only where the operator stores content.
+   * Plain-text body. Kept only when the operator stores content.
    *
    * @generated from field: optional string text = 20;
    */
   text?: string | undefined;
 
   /**
-   * Bounces and complaints that came later, the oldest first.
+   * Bounces and complaints that came later, oldest first.
    *
    * @generated from field: repeated verdict.v1.Feedback feedback = 21;
    */
@@ -878,7 +888,7 @@ export const GetEmailResponseSchema: GenMessage<GetEmailResponse> = /*@__PURE__*
   messageDesc(file_verdict_v1_emails, 13);
 
 /**
- * What a report that came later says.
+ * What a later report says.
  *
  * @generated from enum verdict.v1.FeedbackKind
  */
@@ -891,14 +901,14 @@ export const FeedbackKind = {
   UNSPECIFIED: 0,
 
   /**
-   * A mail server took the email and could not deliver it after all.
+   * A mail server accepted the email and then could not deliver it.
    *
    * @generated from enum value: FEEDBACK_KIND_BOUNCE = 1;
    */
   BOUNCE: 1,
 
   /**
-   * The recipient complained, for example by marking it as spam.
+   * The recipient complained, for example by marking the email as spam.
    *
    * @generated from enum value: FEEDBACK_KIND_COMPLAINT = 2;
    */
@@ -906,7 +916,7 @@ export const FeedbackKind = {
 } as const;
 
 /**
- * What a report that came later says.
+ * What a later report says.
  *
  * @generated from enum verdict.v1.FeedbackKind
  */
@@ -919,21 +929,22 @@ export const FeedbackKindSchema: GenEnum<FeedbackKind> = /*@__PURE__*/
   enumDesc(file_verdict_v1_emails, 0);
 
 /**
- * Sends email and answers with what the recipient's server said.
+ * Sends email and returns what the recipient's mail server said.
  *
  * @generated from service verdict.v1.EmailService
  */
 export const EmailService: GenService<{
   /**
-   * Sends one message to the recipients' own mail servers while the caller waits, and returns its terminal state.
+   * Sends one message to the recipients' own mail servers and returns its terminal state. The caller waits while SMTP
+   * runs: up to 30 seconds by default, so set the client's timeout to at least 40.
    *
-   * Bounces and rejections are answers, not errors. With the header `X-Service-Sandbox: true`, or with a test key, everything
-   * is checked and nothing is sent. A send is never retried by the service: a `temporary_failure` may be sent again by the
-   * caller as a new send.
+   * A bounce or a rejection is a response with status 200, not an error. The service never retries a send. After a
+   * `temporary_failure` you may send the message again as a new send. With the header `X-Service-Sandbox: true`, or
+   * with a test key, the service makes every check and sends nothing.
    *
-   * With the header `Idempotency-Key` (1 to 256 printable ASCII characters) a repeat within 24 hours is answered with the
-   * first answer and sends nothing, whatever its body; the answer then carries `Idempotent-Replayed: true`, and
-   * `Idempotency-Mismatch: body` when the body differs. Errors leave the key free.
+   * With the header `Idempotency-Key` (1 to 256 printable ASCII characters), a repeat within 24 hours returns the first
+   * response and sends nothing, even when its body differs. Such a response carries the header `Idempotent-Replayed:
+   * true`, and `Idempotency-Mismatch: body` when the body differs. After an error the key is free again.
    *
    * @generated from rpc verdict.v1.EmailService.Send
    */
@@ -943,8 +954,8 @@ export const EmailService: GenService<{
     output: typeof SendResponseSchema;
   },
   /**
-   * Checks a message as a send would, up to opening the connection to the recipient's server, and sends nothing. The same as
-   * a send with `X-Service-Sandbox: true`.
+   * Checks a message as a send would and sends nothing. It makes every check that comes before the connection to the
+   * recipient's server. It is the same as a send with `X-Service-Sandbox: true`.
    *
    * @generated from rpc verdict.v1.EmailService.Validate
    */
@@ -954,18 +965,18 @@ export const EmailService: GenService<{
     output: typeof SendResponseSchema;
   },
   /**
-   * Sends 1 to 100 messages side by side and answers with the result of each, in their order.
+   * Sends 1 to 100 messages concurrently and returns one result for each, in the order of the request.
    *
-   * One that cannot be sent never stops the others: its result is an error, with the words an answer to it alone would have
-   * had. The whole call fails only when the list itself is at fault, with `invalid_payload`. A From domain that is not one of
-   * the account is `rejected` here, like one that is not verified. What was not begun within 60 seconds is
-   * `transient_failure`.
+   * A message that cannot be sent never stops the others. Its result holds the error code and message that a send of it
+   * alone would return. The whole call fails only when the list itself is invalid, with `invalid_payload`. A message
+   * whose From domain is not a domain of the account is `rejected`, like one whose domain is not verified. A message
+   * that has not started within 60 seconds fails with `transient_failure`.
    *
-   * With the header `Idempotency-Key` a repeat within 24 hours is answered with the first answer and sends nothing. When
-   * messages had failed with `rate_limit_exceeded` or `transient_failure`, a repeat runs those again and no others; all others
-   * have the result they had. `Idempotency-Mismatch: body` says that what is answered belongs to another body, of the batch or
-   * of a message with a key of its own. A batch is one request for the rate limit, and as many emails as it holds for the
-   * warm-up.
+   * With the header `Idempotency-Key`, a repeat within 24 hours returns the first response and sends nothing. If
+   * messages failed with `rate_limit_exceeded` or `transient_failure`, a repeat runs only those again; all other
+   * results stay the same. `Idempotency-Mismatch: body` means that a returned result belongs to a different body, of
+   * the batch or of a message with its own key. For the rate limit a batch is one request. For the warm-up of a domain
+   * it counts every email it holds.
    *
    * @generated from rpc verdict.v1.EmailService.SendBatch
    */
@@ -975,8 +986,8 @@ export const EmailService: GenService<{
     output: typeof SendBatchResponseSchema;
   },
   /**
-   * Returns a stored email with the outcome of every recipient and its events. Emails are kept for 90 days. While a send is
-   * still running it is not found.
+   * Returns a stored email with the outcome of every recipient and its events. Emails are kept for 90 days. An email
+   * whose send is still running is `not_found`.
    *
    * @generated from rpc verdict.v1.EmailService.GetEmail
    */

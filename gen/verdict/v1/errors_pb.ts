@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/errors.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// The codes of every error. On REST the word stands in `error`; on gRPC and Connect in `google.rpc.ErrorInfo.reason`.
+// Error codes. REST returns the code in `error`; gRPC and Connect return it in `google.rpc.ErrorInfo.reason`.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -15,20 +15,20 @@ export const file_verdict_v1_errors: GenFile = /*@__PURE__*/
   fileDesc("Chd2ZXJkaWN0L3YxL2Vycm9ycy5wcm90bxIKdmVyZGljdC52MSIsCgpGaWVsZEZhdWx0Eg0KBWZpZWxkGAEgASgJEg8KB21lc3NhZ2UYAiABKAkq/QMKC0Vycm9yUmVhc29uEhwKGEVSUk9SX1JFQVNPTl9VTlNQRUNJRklFRBAAEiAKHEVSUk9SX1JFQVNPTl9JTlZBTElEX1BBWUxPQUQQARIgChxFUlJPUl9SRUFTT05fSU5WQUxJRF9BRERSRVNTEAISIAocRVJST1JfUkVBU09OX0lOVkFMSURfQVBJX0tFWRADEiQKIEVSUk9SX1JFQVNPTl9ET01BSU5fTk9UX1ZFUklGSUVEEAQSIwofRVJST1JfUkVBU09OX0lOU1VGRklDSUVOVF9TQ09QRRAFEhoKFkVSUk9SX1JFQVNPTl9OT1RfRk9VTkQQBhIjCh9FUlJPUl9SRUFTT05fTUVUSE9EX05PVF9BTExPV0VEEAcSHgoaRVJST1JfUkVBU09OX0VWRU5UX0VYUElSRUQQCBIiCh5FUlJPUl9SRUFTT05fUEFZTE9BRF9UT09fTEFSR0UQCRInCiNFUlJPUl9SRUFTT05fVU5TVVBQT1JURURfTUVESUFfVFlQRRAKEiIKHkVSUk9SX1JFQVNPTl9UUkFOU0lFTlRfRkFJTFVSRRALEiQKIEVSUk9SX1JFQVNPTl9SQVRFX0xJTUlUX0VYQ0VFREVEEAwSJwojRVJST1JfUkVBU09OX1dFQkhPT0tfTk9UX0NPTkZJR1VSRUQQDWIGcHJvdG8z");
 
 /**
- * A field of a request that is at fault.
+ * An invalid field of a request.
  *
  * @generated from message verdict.v1.FieldFault
  */
 export type FieldFault = Message<"verdict.v1.FieldFault"> & {
   /**
-   * Its path in JSON, such as `to[1]`, `attachments[0].content` or `headers["X-Order"]`.
+   * Path of the field in JSON, such as `to[1]`, `attachments[0].content` or `headers["X-Order"]`.
    *
    * @generated from field: string field = 1;
    */
   field: string;
 
   /**
-   * What is wrong with it, in words.
+   * What is wrong with the field.
    *
    * @generated from field: string message = 2;
    */
@@ -56,28 +56,29 @@ export const ErrorReason = {
   UNSPECIFIED: 0,
 
   /**
-   * 400: missing required fields, malformed JSON, an unknown field, a size over its limit. `details` names the field.
+   * 400: the JSON is malformed, or a field is missing, unknown, of the wrong type or too large. `details` names the
+   * field.
    *
    * @generated from enum value: ERROR_REASON_INVALID_PAYLOAD = 1;
    */
   INVALID_PAYLOAD: 1,
 
   /**
-   * 400: an address that does not parse. `details` names the field.
+   * 400: an address does not parse. `details` names the field.
    *
    * @generated from enum value: ERROR_REASON_INVALID_ADDRESS = 2;
    */
   INVALID_ADDRESS: 2,
 
   /**
-   * 401: missing or invalid Authorization header.
+   * 401: the API key is missing, unknown, revoked or expired.
    *
    * @generated from enum value: ERROR_REASON_INVALID_API_KEY = 3;
    */
   INVALID_API_KEY: 3,
 
   /**
-   * 403: the domain of the from address is not a domain of the account.
+   * 403: the From domain is not a domain of the account.
    *
    * @generated from enum value: ERROR_REASON_DOMAIN_NOT_VERIFIED = 4;
    */
@@ -91,21 +92,21 @@ export const ErrorReason = {
   INSUFFICIENT_SCOPE: 5,
 
   /**
-   * 404: no such path, or no such message, event, domain, endpoint or suppression entry in this account.
+   * 404: the path does not exist, or the account has no such message, event, domain, endpoint or suppression entry.
    *
    * @generated from enum value: ERROR_REASON_NOT_FOUND = 6;
    */
   NOT_FOUND: 6,
 
   /**
-   * 405: the path exists, but not for this method. See the `Allow` header.
+   * 405: the path exists, but does not support this method. The header `Allow` lists the supported ones.
    *
    * @generated from enum value: ERROR_REASON_METHOD_NOT_ALLOWED = 7;
    */
   METHOD_NOT_ALLOWED: 7,
 
   /**
-   * 410: the id is older than the 90 days everything is kept.
+   * 410: the id is older than 90 days, which is how long messages and events are kept.
    *
    * @generated from enum value: ERROR_REASON_EVENT_EXPIRED = 8;
    */
@@ -126,14 +127,14 @@ export const ErrorReason = {
   UNSUPPORTED_MEDIA_TYPE: 10,
 
   /**
-   * 500: a fault of the service's own; nothing was sent, and it is safe to retry.
+   * 500: a fault of the service. Nothing was sent, and it is safe to retry.
    *
    * @generated from enum value: ERROR_REASON_TRANSIENT_FAILURE = 11;
    */
   TRANSIENT_FAILURE: 11,
 
   /**
-   * 429: the tier's requests per minute are used up, or the domain's warm-up or circuit breaker lets no more through. Wait
+   * 429: the requests per minute are used up, or the domain's warm-up or circuit breaker allows no more. Wait
    * `retry_after` seconds.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMIT_EXCEEDED = 12;
@@ -141,7 +142,7 @@ export const ErrorReason = {
   RATE_LIMIT_EXCEEDED: 12,
 
   /**
-   * 409: the account has no webhook endpoint that something could be sent to.
+   * 409: the account has no webhook endpoint.
    *
    * @generated from enum value: ERROR_REASON_WEBHOOK_NOT_CONFIGURED = 13;
    */

@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/events.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// Reading delivery events, following how they reach the webhook endpoint, and sending them there again.
+// Reading delivery events, following their delivery to the webhook endpoint, and replaying them.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,77 +21,78 @@ export const file_verdict_v1_events: GenFile = /*@__PURE__*/
   fileDesc("Chd2ZXJkaWN0L3YxL2V2ZW50cy5wcm90bxIKdmVyZGljdC52MSLAAwoRTGlzdEV2ZW50c1JlcXVlc3QSIwoKbWVzc2FnZV9pZBgBIAEoCUgAUgptZXNzYWdlX2lkiAEBEi8KBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNIAYgBARInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgCiAEBEhYKCXJlY2lwaWVudBgEIAEoCUgDiAEBEiEKCXRlbmFudF9pZBgFIAEoCUgEUgl0ZW5hbnRfaWSIAQESFAoHc2FuZGJveBgGIAEoCEgFiAEBEigKBGZyb20YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVsaW1pdBgJIAEoDUgGiAEBEhMKBmN1cnNvchgKIAEoCUgHiAEBQg0KC19tZXNzYWdlX2lkQgkKB19zdGF0dXNCCQoHX3JlYXNvbkIMCgpfcmVjaXBpZW50QgwKCl90ZW5hbnRfaWRCCgoIX3NhbmRib3hCCAoGX2xpbWl0QgkKB19jdXJzb3IiigEKEkxpc3RFdmVudHNSZXNwb25zZRIhCgZldmVudHMYASADKAsyES52ZXJkaWN0LnYxLkV2ZW50EiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBEhoKCGhhc19tb3JlGAMgASgIUghoYXNfbW9yZUIOCgxfbmV4dF9jdXJzb3IimAMKBUV2ZW50EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAIgASgJUgptZXNzYWdlX2lkEioKBnN0YXR1cxgDIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgZyZWFzb24YBSABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXJlY2lwaWVudBgGIAEoCRIhCgl0ZW5hbnRfaWQYByABKAlIAVIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCCABKAgSEAoIYXR0ZW1wdHMYCSABKA0SSQoPYWNrbm93bGVkZ2VkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCUg9hY2tub3dsZWRnZWRfYXSIAQFCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQhIKEF9hY2tub3dsZWRnZWRfYXQiLQoPR2V0RXZlbnRSZXF1ZXN0EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZCLNAwoQR2V0RXZlbnRSZXNwb25zZRIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBIqCgZzdGF0dXMYAyABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGcmVhc29uGAUgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIRCglyZWNpcGllbnQYBiABKAkSIQoJdGVuYW50X2lkGAcgASgJSAFSCXRlbmFudF9pZIgBARIPCgdzYW5kYm94GAggASgIEhAKCGF0dGVtcHRzGAkgASgNEkkKD2Fja25vd2xlZGdlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAlIPYWNrbm93bGVkZ2VkX2F0iAEBEigKCmRpc3BhdGNoZXMYCyADKAsyFC52ZXJkaWN0LnYxLkRpc3BhdGNoQgkKB19yZWFzb25CDAoKX3RlbmFudF9pZEISChBfYWNrbm93bGVkZ2VkX2F0IvsDCghEaXNwYXRjaBIgCgtkaXNwYXRjaF9pZBgBIAEoCVILZGlzcGF0Y2hfaWQSJgoEa2luZBgCIAEoDjIYLnZlcmRpY3QudjEuRGlzcGF0Y2hLaW5kEigKBXN0YXRlGAMgASgOMhkudmVyZGljdC52MS5EaXNwYXRjaFN0YXRlEjoKCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjsKCGVuZGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAUghlbmRlZF9hdIgBARIlCgt3b3JrZmxvd19pZBgGIAEoCUgBUgt3b3JrZmxvd19pZIgBARInCgx3b3JrZmxvd191cmwYByABKAlIAlIMd29ya2Zsb3dfdXJsiAEBEkkKD25leHRfYXR0ZW1wdF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA1IPbmV4dF9hdHRlbXB0X2F0iAEBEiUKCGF0dGVtcHRzGAkgAygLMhMudmVyZGljdC52MS5BdHRlbXB0QgsKCV9lbmRlZF9hdEIOCgxfd29ya2Zsb3dfaWRCDwoNX3dvcmtmbG93X3VybEISChBfbmV4dF9hdHRlbXB0X2F0Iu4DCgdBdHRlbXB0Eg4KBm51bWJlchgBIAEoDRI6CgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBJBCgtmaW5pc2hlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAFILZmluaXNoZWRfYXSIAQESKwoHb3V0Y29tZRgEIAEoDjIaLnZlcmRpY3QudjEuQXR0ZW1wdE91dGNvbWUSJQoLc3RhdHVzX2NvZGUYBSABKA1IAVILc3RhdHVzX2NvZGWIAQESJQoLZHVyYXRpb25fbXMYBiABKA1IAlILZHVyYXRpb25fbXOIAQESKQoGcGhhc2VzGAcgASgLMhkudmVyZGljdC52MS5BdHRlbXB0UGhhc2VzEi8KEHJlc3BvbnNlX2V4Y2VycHQYCCABKAlIA1IQcmVzcG9uc2VfZXhjZXJwdIgBARInCgxyZXNwb25zZV9jdXQYCSABKAhIBFIMcmVzcG9uc2VfY3V0iAEBQg4KDF9maW5pc2hlZF9hdEIOCgxfc3RhdHVzX2NvZGVCDgoMX2R1cmF0aW9uX21zQhMKEV9yZXNwb25zZV9leGNlcnB0Qg8KDV9yZXNwb25zZV9jdXQi6QEKDUF0dGVtcHRQaGFzZXMSGwoGZG5zX21zGAEgASgBSABSBmRuc19tc4gBARIjCgpjb25uZWN0X21zGAIgASgBSAFSCmNvbm5lY3RfbXOIAQESGwoGdGxzX21zGAMgASgBSAJSBnRsc19tc4gBARIdCgdoZWFkX21zGAQgASgBSANSB2hlYWRfbXOIAQESHQoHYm9keV9tcxgFIAEoAUgEUgdib2R5X21ziAEBQgkKB19kbnNfbXNCDQoLX2Nvbm5lY3RfbXNCCQoHX3Rsc19tc0IKCghfaGVhZF9tc0IKCghfYm9keV9tcyIwChJSZXBsYXlFdmVudFJlcXVlc3QSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkIscBChNSZXBsYXlFdmVudFJlc3BvbnNlEhAKCHJlcGxheWVkGAEgASgIEhoKCGV2ZW50X2lkGAIgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAMgASgJUgptZXNzYWdlX2lkEkAKDWRpc3BhdGNoZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg1kaXNwYXRjaGVkX2F0EiAKC2Rpc3BhdGNoX2lkGAUgASgJUgtkaXNwYXRjaF9pZCI2ChRSZXBsYXlNZXNzYWdlUmVxdWVzdBIeCgptZXNzYWdlX2lkGAEgASgJUgptZXNzYWdlX2lkIokBChVSZXBsYXlNZXNzYWdlUmVzcG9uc2USEAoIcmVwbGF5ZWQYASABKAgSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBINCgVjb3VudBgDIAEoDRIvCgZldmVudHMYBCADKAsyHy52ZXJkaWN0LnYxLlJlcGxheUV2ZW50UmVzcG9uc2UqYwoMRGlzcGF0Y2hLaW5kEh0KGURJU1BBVENIX0tJTkRfVU5TUEVDSUZJRUQQABIaChZESVNQQVRDSF9LSU5EX09SSUdJTkFMEAESGAoURElTUEFUQ0hfS0lORF9SRVBMQVkQAiqoAQoNRGlzcGF0Y2hTdGF0ZRIeChpESVNQQVRDSF9TVEFURV9VTlNQRUNJRklFRBAAEhoKFkRJU1BBVENIX1NUQVRFX1dBSVRJTkcQARIfChtESVNQQVRDSF9TVEFURV9BQ0tOT1dMRURHRUQQAhIcChhESVNQQVRDSF9TVEFURV9FWEhBVVNURUQQAxIcChhESVNQQVRDSF9TVEFURV9DQU5DRUxMRUQQBCrfAgoOQXR0ZW1wdE91dGNvbWUSHwobQVRURU1QVF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGQoVQVRURU1QVF9PVVRDT01FX0FDS0VEEAESFwoTQVRURU1QVF9PVVRDT01FX0ROUxACEhsKF0FUVEVNUFRfT1VUQ09NRV9CTE9DS0VEEAMSFwoTQVRURU1QVF9PVVRDT01FX1RMUxAEEhsKF0FUVEVNUFRfT1VUQ09NRV9DT05ORUNUEAUSIAocQVRURU1QVF9PVVRDT01FX1RJTUVPVVRfSEVBRBAGEiAKHEFUVEVNUFRfT1VUQ09NRV9USU1FT1VUX0JPRFkQBxIbChdBVFRFTVBUX09VVENPTUVfTk9UXzIwMBAIEicKI0FUVEVNUFRfT1VUQ09NRV9TVUNDRVNTX0JVVF9OT1RfMjAwEAkSGwoXQVRURU1QVF9PVVRDT01FX1VOS05PV04QCjKdBAoMRXZlbnRTZXJ2aWNlEnIKCkxpc3RFdmVudHMSHS52ZXJkaWN0LnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh4udmVyZGljdC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiJZK1GAtldmVudHMucmVhZILT5JMCEBIOL2FwaS92MS9ldmVudHMSdwoIR2V0RXZlbnQSGy52ZXJkaWN0LnYxLkdldEV2ZW50UmVxdWVzdBocLnZlcmRpY3QudjEuR2V0RXZlbnRSZXNwb25zZSIwkrUYC2V2ZW50cy5yZWFkgtPkkwIbEhkvYXBpL3YxL2V2ZW50cy97ZXZlbnRfaWR9EokBCgtSZXBsYXlFdmVudBIeLnZlcmRpY3QudjEuUmVwbGF5RXZlbnRSZXF1ZXN0Gh8udmVyZGljdC52MS5SZXBsYXlFdmVudFJlc3BvbnNlIjmStRgNZXZlbnRzLnJlcGxheYLT5JMCIiIgL2FwaS92MS9ldmVudHMve2V2ZW50X2lkfS9yZXBsYXkSkwEKDVJlcGxheU1lc3NhZ2USIC52ZXJkaWN0LnYxLlJlcGxheU1lc3NhZ2VSZXF1ZXN0GiEudmVyZGljdC52MS5SZXBsYXlNZXNzYWdlUmVzcG9uc2UiPZK1GA1ldmVudHMucmVwbGF5gtPkkwImIiQvYXBpL3YxL21lc3NhZ2VzL3ttZXNzYWdlX2lkfS9yZXBsYXliBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
- * The filters and the page.
+ * Filters and page of a list of events.
  *
  * @generated from message verdict.v1.ListEventsRequest
  */
 export type ListEventsRequest = Message<"verdict.v1.ListEventsRequest"> & {
   /**
-   * Events of this message.
+   * Only events of this message.
    *
    * @generated from field: optional string message_id = 1 [json_name = "message_id"];
    */
   messageId?: string | undefined;
 
   /**
-   * Events with this status.
+   * Only events with this status.
    *
    * @generated from field: optional verdict.v1.DeliveryStatus status = 2;
    */
   status?: DeliveryStatus | undefined;
 
   /**
-   * Events with this reason.
+   * Only events with this reason.
    *
    * @generated from field: optional verdict.v1.Reason reason = 3;
    */
   reason?: Reason | undefined;
 
   /**
-   * Events of this recipient address, in any case, its domain in either form.
+   * Only events of this recipient address. Case does not matter, and the domain may be in Unicode or A-label form.
    *
    * @generated from field: optional string recipient = 4;
    */
   recipient?: string | undefined;
 
   /**
-   * Events of sends with this tenant.
+   * Only events of sends with this tenant.
    *
    * @generated from field: optional string tenant_id = 5 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
 
   /**
-   * Only dry runs, or only real sends.
+   * `true` for dry runs only, `false` for real sends only. By default both.
    *
    * @generated from field: optional bool sandbox = 6;
    */
   sandbox?: boolean | undefined;
 
   /**
-   * Events with this `timestamp` or a later one. In JSON with an offset, `2026-11-01T12:00:00Z`, or a date, which is its first moment in
-   * UTC. When you poll, repeat a few seconds: an event is listed when it is committed, a moment after its timestamp.
+   * Only events whose `timestamp` is this time or later. In JSON it is a time with an offset, such as
+   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by a few seconds: an
+   * event is listed when it is committed, a moment after its timestamp.
    *
    * @generated from field: google.protobuf.Timestamp from = 7;
    */
   from?: Timestamp | undefined;
 
   /**
-   * Events with an earlier `timestamp`, written like `from`.
+   * Only events whose `timestamp` is earlier than this. It has the format of `from`.
    *
    * @generated from field: google.protobuf.Timestamp to = 8;
    */
   to?: Timestamp | undefined;
 
   /**
-   * Page size, 1 to 100; 50 when absent.
+   * Number of events on a page, 1 to 100. Default: 50.
    *
    * @generated from field: optional uint32 limit = 9;
    */
   limit?: number | undefined;
 
   /**
-   * `next_cursor` of the page before; give the same filters with it.
+   * `next_cursor` of the previous page. Send the same filters with it.
    *
    * @generated from field: optional string cursor = 10;
    */
@@ -112,21 +113,22 @@ export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE_
  */
 export type ListEventsResponse = Message<"verdict.v1.ListEventsResponse"> & {
   /**
-   * The events, newest `timestamp` first, those of one millisecond by their ids. An event that was listed once never moves.
+   * The events, newest `timestamp` first; events of the same millisecond are ordered by id. An event never changes its
+   * place in the list.
    *
    * @generated from field: repeated verdict.v1.Event events = 1;
    */
   events: Event[];
 
   /**
-   * Where the next page begins; absent on the last one.
+   * Cursor of the next page. Absent on the last page.
    *
    * @generated from field: optional string next_cursor = 2 [json_name = "next_cursor"];
    */
   nextCursor?: string | undefined;
 
   /**
-   * Whether there is a next page.
+   * True when there is a next page.
    *
    * @generated from field: bool has_more = 3 [json_name = "has_more"];
    */
@@ -141,27 +143,27 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
   messageDesc(file_verdict_v1_events, 1);
 
 /**
- * One delivery event: the terminal state of one recipient of a message.
+ * A delivery event: the terminal state of one recipient of a message.
  *
  * @generated from message verdict.v1.Event
  */
 export type Event = Message<"verdict.v1.Event"> & {
   /**
-   * `evt_` and 26 characters.
+   * Identifier of the event: `evt_` and 26 characters.
    *
    * @generated from field: string event_id = 1 [json_name = "event_id"];
    */
   eventId: string;
 
   /**
-   * The message it belongs to.
+   * Identifier of the message.
    *
    * @generated from field: string message_id = 2 [json_name = "message_id"];
    */
   messageId: string;
 
   /**
-   * The terminal state.
+   * Terminal state of the recipient.
    *
    * @generated from field: verdict.v1.DeliveryStatus status = 3;
    */
@@ -175,42 +177,42 @@ export type Event = Message<"verdict.v1.Event"> & {
   timestamp?: Timestamp | undefined;
 
   /**
-   * Present when `status` is `bounced` or `rejected`.
+   * Reason of the outcome. Present when `status` is `bounced` or `rejected`.
    *
    * @generated from field: optional verdict.v1.Reason reason = 5;
    */
   reason?: Reason | undefined;
 
   /**
-   * The recipient it is about.
+   * Address of the recipient.
    *
    * @generated from field: string recipient = 6;
    */
   recipient: string;
 
   /**
-   * The tenant given with the send.
+   * Tenant given with the send.
    *
    * @generated from field: optional string tenant_id = 7 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
 
   /**
-   * Whether it comes from a dry run.
+   * True when the event comes from a dry run.
    *
    * @generated from field: bool sandbox = 8;
    */
   sandbox: boolean;
 
   /**
-   * How many attempts were made to deliver it to the webhook endpoint, those of replays included.
+   * Number of attempts made to deliver the event to the webhook endpoint, including those of replays.
    *
    * @generated from field: uint32 attempts = 9;
    */
   attempts: number;
 
   /**
-   * When the endpoint acknowledged it for the first time.
+   * When the endpoint first acknowledged the event. Absent until then.
    *
    * @generated from field: optional google.protobuf.Timestamp acknowledged_at = 10 [json_name = "acknowledged_at"];
    */
@@ -225,13 +227,13 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_verdict_v1_events, 2);
 
 /**
- * The event that is asked for.
+ * The event to return.
  *
  * @generated from message verdict.v1.GetEventRequest
  */
 export type GetEventRequest = Message<"verdict.v1.GetEventRequest"> & {
   /**
-   * `evt_` and 26 characters.
+   * Identifier of the event: `evt_` and 26 characters.
    *
    * @generated from field: string event_id = 1 [json_name = "event_id"];
    */
@@ -246,27 +248,27 @@ export const GetEventRequestSchema: GenMessage<GetEventRequest> = /*@__PURE__*/
   messageDesc(file_verdict_v1_events, 3);
 
 /**
- * One event, with its way to the webhook endpoint.
+ * One event and its dispatches to the webhook endpoint.
  *
  * @generated from message verdict.v1.GetEventResponse
  */
 export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
   /**
-   * `evt_` and 26 characters.
+   * Identifier of the event: `evt_` and 26 characters.
    *
    * @generated from field: string event_id = 1 [json_name = "event_id"];
    */
   eventId: string;
 
   /**
-   * The message it belongs to.
+   * Identifier of the message.
    *
    * @generated from field: string message_id = 2 [json_name = "message_id"];
    */
   messageId: string;
 
   /**
-   * The terminal state.
+   * Terminal state of the recipient.
    *
    * @generated from field: verdict.v1.DeliveryStatus status = 3;
    */
@@ -280,50 +282,51 @@ export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
   timestamp?: Timestamp | undefined;
 
   /**
-   * Present when `status` is `bounced` or `rejected`.
+   * Reason of the outcome. Present when `status` is `bounced` or `rejected`.
    *
    * @generated from field: optional verdict.v1.Reason reason = 5;
    */
   reason?: Reason | undefined;
 
   /**
-   * The recipient it is about.
+   * Address of the recipient.
    *
    * @generated from field: string recipient = 6;
    */
   recipient: string;
 
   /**
-   * The tenant given with the send.
+   * Tenant given with the send.
    *
    * @generated from field: optional string tenant_id = 7 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
 
   /**
-   * Whether it comes from a dry run. Such an event is sent to the endpoint by a replay alone.
+   * True when the event comes from a dry run. Only a replay sends such an event to the endpoint.
    *
    * @generated from field: bool sandbox = 8;
    */
   sandbox: boolean;
 
   /**
-   * How many attempts were made to deliver it to the webhook endpoint, those of replays included.
+   * Number of attempts made to deliver the event to the webhook endpoint, including those of replays.
    *
    * @generated from field: uint32 attempts = 9;
    */
   attempts: number;
 
   /**
-   * When the endpoint acknowledged it for the first time.
+   * When the endpoint first acknowledged the event. Absent until then.
    *
    * @generated from field: optional google.protobuf.Timestamp acknowledged_at = 10 [json_name = "acknowledged_at"];
    */
   acknowledgedAt?: Timestamp | undefined;
 
   /**
-   * Every run of the retry schedule for this event, the oldest first: the original one, then replays, the newest 100 of them.
-   * Empty when the account had no endpoint, or the event comes from a dry run, and it was never replayed.
+   * Every run of the retry schedule for this event, oldest first: the original one and the newest 100 replays. Empty
+   * when the event was never replayed and had no original dispatch, because the account had no endpoint or the event
+   * comes from a dry run.
    *
    * @generated from field: repeated verdict.v1.Dispatch dispatches = 11;
    */
@@ -338,69 +341,71 @@ export const GetEventResponseSchema: GenMessage<GetEventResponse> = /*@__PURE__*
   messageDesc(file_verdict_v1_events, 4);
 
 /**
- * One run of the retry schedule for one event: up to six attempts within 24 hours, until the endpoint answers 200.
+ * One run of the retry schedule for one event: up to six attempts within 24 hours, until the endpoint responds with
+ * 200.
  *
  * @generated from message verdict.v1.Dispatch
  */
 export type Dispatch = Message<"verdict.v1.Dispatch"> & {
   /**
-   * `dsp_` and 26 characters; the header `Service-Dispatch-Id` of its requests.
+   * Identifier of the dispatch: `dsp_` and 26 characters. Its requests carry it in the header `Service-Dispatch-Id`.
    *
    * @generated from field: string dispatch_id = 1 [json_name = "dispatch_id"];
    */
   dispatchId: string;
 
   /**
-   * Where it comes from.
+   * What created the dispatch.
    *
    * @generated from field: verdict.v1.DispatchKind kind = 2;
    */
   kind: DispatchKind;
 
   /**
-   * How far it is.
+   * Current state of the dispatch.
    *
    * @generated from field: verdict.v1.DispatchState state = 3;
    */
   state: DispatchState;
 
   /**
-   * When it was made.
+   * When the dispatch was created.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4 [json_name = "created_at"];
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it was over; absent while it waits.
+   * When the dispatch ended. Absent while it is `waiting`.
    *
    * @generated from field: optional google.protobuf.Timestamp ended_at = 5 [json_name = "ended_at"];
    */
   endedAt?: Timestamp | undefined;
 
   /**
-   * The Temporal workflow that makes its attempts. Absent when the first one, which needs none, was enough.
+   * Identifier of the Temporal workflow that makes its attempts. Absent until a workflow is needed; the first attempt
+   * usually needs none.
    *
    * @generated from field: optional string workflow_id = 6 [json_name = "workflow_id"];
    */
   workflowId?: string | undefined;
 
   /**
-   * That workflow in the Temporal UI, when this service knows where the UI is.
+   * Link to that workflow in the Temporal UI. Absent when the operator has not configured where the UI is.
    *
    * @generated from field: optional string workflow_url = 7 [json_name = "workflow_url"];
    */
   workflowUrl?: string | undefined;
 
   /**
-   * When the next attempt is due; absent while one is being made, and when none follows.
+   * When the next attempt is due. Absent while an attempt is running, and when no attempt follows.
    *
    * @generated from field: optional google.protobuf.Timestamp next_attempt_at = 8 [json_name = "next_attempt_at"];
    */
   nextAttemptAt?: Timestamp | undefined;
 
   /**
-   * The attempts that are over, in order.
+   * The finished attempts, in order.
    *
    * @generated from field: repeated verdict.v1.Attempt attempts = 9;
    */
@@ -421,64 +426,64 @@ export const DispatchSchema: GenMessage<Dispatch> = /*@__PURE__*/
  */
 export type Attempt = Message<"verdict.v1.Attempt"> & {
   /**
-   * 1 for the first of its dispatch; the header `Service-Attempt`. An attempt whose outcome is `unknown` is made again under
-   * the same number.
+   * Number of the attempt within its dispatch, starting at 1. Its request carries it in the header `Service-Attempt`.
+   * An attempt whose outcome is `unknown` is repeated under the same number.
    *
    * @generated from field: uint32 number = 1;
    */
   number: number;
 
   /**
-   * When it began.
+   * When the attempt started.
    *
    * @generated from field: google.protobuf.Timestamp started_at = 2 [json_name = "started_at"];
    */
   startedAt?: Timestamp | undefined;
 
   /**
-   * When it was over; absent when nobody knows.
+   * When the attempt finished. Absent when its outcome is `unknown`.
    *
    * @generated from field: optional google.protobuf.Timestamp finished_at = 3 [json_name = "finished_at"];
    */
   finishedAt?: Timestamp | undefined;
 
   /**
-   * How it ended.
+   * Outcome of the attempt.
    *
    * @generated from field: verdict.v1.AttemptOutcome outcome = 4;
    */
   outcome: AttemptOutcome;
 
   /**
-   * The status code of the answer, when one came.
+   * HTTP status code of the response. Absent when there was none.
    *
    * @generated from field: optional uint32 status_code = 5 [json_name = "status_code"];
    */
   statusCode?: number | undefined;
 
   /**
-   * From beginning to end, in milliseconds.
+   * Duration of the attempt, in milliseconds.
    *
    * @generated from field: optional uint32 duration_ms = 6 [json_name = "duration_ms"];
    */
   durationMs?: number | undefined;
 
   /**
-   * Where the time went.
+   * Duration of each phase of the attempt.
    *
    * @generated from field: verdict.v1.AttemptPhases phases = 7;
    */
   phases?: AttemptPhases | undefined;
 
   /**
-   * The beginning of the answer's body, at most 1,024 bytes.
+   * Beginning of the response's body, at most 1,024 bytes.
    *
    * @generated from field: optional string response_excerpt = 8 [json_name = "response_excerpt"];
    */
   responseExcerpt?: string | undefined;
 
   /**
-   * True when the body went on after the excerpt.
+   * True when the body is longer than the excerpt.
    *
    * @generated from field: optional bool response_cut = 9 [json_name = "response_cut"];
    */
@@ -493,14 +498,14 @@ export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
   messageDesc(file_verdict_v1_events, 6);
 
 /**
- * How long each part of an attempt took, in milliseconds, to a tenth. What it did not come to, or did not need because the connection was
- * open, is absent.
+ * Duration of each phase of an attempt, in milliseconds, to a tenth. A phase is absent when the attempt did not reach
+ * it, or did not need it because a connection was already open.
  *
  * @generated from message verdict.v1.AttemptPhases
  */
 export type AttemptPhases = Message<"verdict.v1.AttemptPhases"> & {
   /**
-   * Looking up the host.
+   * Resolving the host name.
    *
    * @generated from field: optional double dns_ms = 1 [json_name = "dns_ms"];
    */
@@ -514,21 +519,21 @@ export type AttemptPhases = Message<"verdict.v1.AttemptPhases"> & {
   connectMs?: number | undefined;
 
   /**
-   * The TLS handshake.
+   * TLS handshake.
    *
    * @generated from field: optional double tls_ms = 3 [json_name = "tls_ms"];
    */
   tlsMs?: number | undefined;
 
   /**
-   * Sending the request and waiting for the headers of the answer.
+   * Sending the request and waiting for the headers of the response.
    *
    * @generated from field: optional double head_ms = 4 [json_name = "head_ms"];
    */
   headMs?: number | undefined;
 
   /**
-   * Reading the body of the answer.
+   * Reading the body of the response.
    *
    * @generated from field: optional double body_ms = 5 [json_name = "body_ms"];
    */
@@ -543,13 +548,13 @@ export const AttemptPhasesSchema: GenMessage<AttemptPhases> = /*@__PURE__*/
   messageDesc(file_verdict_v1_events, 7);
 
 /**
- * The event to send again.
+ * The event to replay.
  *
  * @generated from message verdict.v1.ReplayEventRequest
  */
 export type ReplayEventRequest = Message<"verdict.v1.ReplayEventRequest"> & {
   /**
-   * `evt_` and 26 characters.
+   * Identifier of the event: `evt_` and 26 characters.
    *
    * @generated from field: string event_id = 1 [json_name = "event_id"];
    */
@@ -577,28 +582,28 @@ export type ReplayEventResponse = Message<"verdict.v1.ReplayEventResponse"> & {
   replayed: boolean;
 
   /**
-   * The event.
+   * Identifier of the event.
    *
    * @generated from field: string event_id = 2 [json_name = "event_id"];
    */
   eventId: string;
 
   /**
-   * The message it belongs to.
+   * Identifier of the message.
    *
    * @generated from field: string message_id = 3 [json_name = "message_id"];
    */
   messageId: string;
 
   /**
-   * When the replay was accepted; its first attempt follows at once.
+   * When the replay was accepted. Its first attempt follows immediately.
    *
    * @generated from field: google.protobuf.Timestamp dispatched_at = 4 [json_name = "dispatched_at"];
    */
   dispatchedAt?: Timestamp | undefined;
 
   /**
-   * The new dispatch, as `dispatches` of the event shows it.
+   * Identifier of the new dispatch, as listed in `dispatches` of the event.
    *
    * @generated from field: string dispatch_id = 5 [json_name = "dispatch_id"];
    */
@@ -613,13 +618,13 @@ export const ReplayEventResponseSchema: GenMessage<ReplayEventResponse> = /*@__P
   messageDesc(file_verdict_v1_events, 9);
 
 /**
- * The message whose events to send again.
+ * The message whose events to replay.
  *
  * @generated from message verdict.v1.ReplayMessageRequest
  */
 export type ReplayMessageRequest = Message<"verdict.v1.ReplayMessageRequest"> & {
   /**
-   * `msg_` and 26 characters.
+   * Identifier of the message: `msg_` and 26 characters.
    *
    * @generated from field: string message_id = 1 [json_name = "message_id"];
    */
@@ -647,21 +652,21 @@ export type ReplayMessageResponse = Message<"verdict.v1.ReplayMessageResponse"> 
   replayed: boolean;
 
   /**
-   * The message.
+   * Identifier of the message.
    *
    * @generated from field: string message_id = 2 [json_name = "message_id"];
    */
   messageId: string;
 
   /**
-   * How many events are sent again.
+   * Number of replayed events.
    *
    * @generated from field: uint32 count = 3;
    */
   count: number;
 
   /**
-   * Each of them, in the order of the message's recipients.
+   * The replayed events, in the order of the message's recipients.
    *
    * @generated from field: repeated verdict.v1.ReplayEventResponse events = 4;
    */
@@ -676,7 +681,7 @@ export const ReplayMessageResponseSchema: GenMessage<ReplayMessageResponse> = /*
   messageDesc(file_verdict_v1_events, 11);
 
 /**
- * Where a dispatch comes from.
+ * What created a dispatch.
  *
  * @generated from enum verdict.v1.DispatchKind
  */
@@ -689,14 +694,14 @@ export const DispatchKind = {
   UNSPECIFIED: 0,
 
   /**
-   * It was made together with the event.
+   * Created together with the event.
    *
    * @generated from enum value: DISPATCH_KIND_ORIGINAL = 1;
    */
   ORIGINAL: 1,
 
   /**
-   * Somebody asked for a replay.
+   * Created by a replay.
    *
    * @generated from enum value: DISPATCH_KIND_REPLAY = 2;
    */
@@ -704,7 +709,7 @@ export const DispatchKind = {
 } as const;
 
 /**
- * Where a dispatch comes from.
+ * What created a dispatch.
  *
  * @generated from enum verdict.v1.DispatchKind
  */
@@ -717,7 +722,7 @@ export const DispatchKindSchema: GenEnum<DispatchKind> = /*@__PURE__*/
   enumDesc(file_verdict_v1_events, 0);
 
 /**
- * How far a dispatch is.
+ * State of a dispatch.
  *
  * @generated from enum verdict.v1.DispatchState
  */
@@ -730,28 +735,28 @@ export const DispatchState = {
   UNSPECIFIED: 0,
 
   /**
-   * An attempt is being made, or the next one is due later.
+   * An attempt is running, or the next one is due later.
    *
    * @generated from enum value: DISPATCH_STATE_WAITING = 1;
    */
   WAITING: 1,
 
   /**
-   * The endpoint answered 200.
+   * The endpoint responded with 200.
    *
    * @generated from enum value: DISPATCH_STATE_ACKNOWLEDGED = 2;
    */
   ACKNOWLEDGED: 2,
 
   /**
-   * The last attempt failed, or 24 hours are over. Replay the event to try again.
+   * The last attempt failed, or 24 hours have passed. Replay the event to try again.
    *
    * @generated from enum value: DISPATCH_STATE_EXHAUSTED = 3;
    */
   EXHAUSTED: 3,
 
   /**
-   * The endpoint was deleted, or somebody cancelled the attempts.
+   * The endpoint was deleted, or an operator cancelled the workflow.
    *
    * @generated from enum value: DISPATCH_STATE_CANCELLED = 4;
    */
@@ -759,7 +764,7 @@ export const DispatchState = {
 } as const;
 
 /**
- * How far a dispatch is.
+ * State of a dispatch.
  *
  * @generated from enum verdict.v1.DispatchState
  */
@@ -772,7 +777,7 @@ export const DispatchStateSchema: GenEnum<DispatchState> = /*@__PURE__*/
   enumDesc(file_verdict_v1_events, 1);
 
 /**
- * How an attempt ended.
+ * Outcome of one attempt.
  *
  * @generated from enum verdict.v1.AttemptOutcome
  */
@@ -785,7 +790,7 @@ export const AttemptOutcome = {
   UNSPECIFIED: 0,
 
   /**
-   * The endpoint answered 200: it has the event.
+   * The endpoint responded with 200: it has the event.
    *
    * @generated from enum value: ATTEMPT_OUTCOME_ACKED = 1;
    */
@@ -799,7 +804,7 @@ export const AttemptOutcome = {
   DNS: 2,
 
   /**
-   * The endpoint's URL or address may not be dialled, such as one that is not public.
+   * The endpoint's URL or address is not allowed, for example because the address is not public.
    *
    * @generated from enum value: ATTEMPT_OUTCOME_BLOCKED = 3;
    */
@@ -813,42 +818,42 @@ export const AttemptOutcome = {
   TLS: 4,
 
   /**
-   * No connection, or it broke before the answer, or what came is not HTTP.
+   * No connection was made, it broke before the response, or the response was not HTTP.
    *
    * @generated from enum value: ATTEMPT_OUTCOME_CONNECT = 5;
    */
   CONNECT: 5,
 
   /**
-   * The status line and headers of the answer did not come in time.
+   * The status line and headers of the response did not arrive in time.
    *
    * @generated from enum value: ATTEMPT_OUTCOME_TIMEOUT_HEAD = 6;
    */
   TIMEOUT_HEAD: 6,
 
   /**
-   * The answer was not 200, and its body did not end in time.
+   * The response was not 200, and its body did not end in time.
    *
    * @generated from enum value: ATTEMPT_OUTCOME_TIMEOUT_BODY = 7;
    */
   TIMEOUT_BODY: 7,
 
   /**
-   * The answer was not in the 200s: a redirect, a refusal, a fault.
+   * The response had a status outside of 200 to 299: a redirect, a refusal or a server error.
    *
    * @generated from enum value: ATTEMPT_OUTCOME_NOT_200 = 8;
    */
   NOT_200: 8,
 
   /**
-   * The answer was in the 200s, but not 200, such as 201 or 204: only 200 acknowledges.
+   * The response had a status of 201 to 299, such as 204. Only 200 acknowledges an event.
    *
    * @generated from enum value: ATTEMPT_OUTCOME_SUCCESS_BUT_NOT_200 = 9;
    */
   SUCCESS_BUT_NOT_200: 9,
 
   /**
-   * The service stopped while it made the attempt: the endpoint may or may not have the event, and gets it again.
+   * The service stopped during the attempt. The endpoint may or may not have the event, and receives it again.
    *
    * @generated from enum value: ATTEMPT_OUTCOME_UNKNOWN = 10;
    */
@@ -856,7 +861,7 @@ export const AttemptOutcome = {
 } as const;
 
 /**
- * How an attempt ended.
+ * Outcome of one attempt.
  *
  * @generated from enum verdict.v1.AttemptOutcome
  */
@@ -869,13 +874,14 @@ export const AttemptOutcomeSchema: GenEnum<AttemptOutcome> = /*@__PURE__*/
   enumDesc(file_verdict_v1_events, 2);
 
 /**
- * Every outcome is an event, stored for 90 days and pushed to the webhook endpoint of the account.
+ * Delivery events. Every outcome is an event, which is stored for 90 days and pushed to the account's webhook endpoint.
  *
  * @generated from service verdict.v1.EventService
  */
 export const EventService: GenService<{
   /**
-   * Lists stored events, newest first. All filters given must match; an id nobody knows gives an empty list.
+   * Lists stored events, newest first. An event is listed when it matches every filter given. An unknown id matches
+   * nothing: the list is empty.
    *
    * @generated from rpc verdict.v1.EventService.ListEvents
    */
@@ -885,7 +891,7 @@ export const EventService: GenService<{
     output: typeof ListEventsResponseSchema;
   },
   /**
-   * Returns one event with every attempt to deliver it. 410 `event_expired` for an event older than 90 days.
+   * Returns one event with every attempt to deliver it. An event older than 90 days is 410 `event_expired`.
    *
    * @generated from rpc verdict.v1.EventService.GetEvent
    */
@@ -895,12 +901,13 @@ export const EventService: GenService<{
     output: typeof GetEventResponseSchema;
   },
   /**
-   * Sends a stored event to the webhook endpoint again. The email is not sent again. It goes to the endpoint of now, with the
-   * bytes of the first time, and its attempts follow the retry schedule anew; other dispatches of the event go on as they are.
-   * Events of dry runs can be replayed too, and say so: `sandbox` is in their payload.
+   * Sends a stored event to the webhook endpoint again. The email itself is not sent again. A replay goes to the
+   * current endpoint with the original bytes, and its attempts follow the retry schedule from the start. Other
+   * dispatches of the event continue. You can replay events of dry runs too; their payload then contains `sandbox`.
    *
-   * The answer means that the dispatch is accepted: it is made whatever happens to this service. 409 `webhook_not_configured`
-   * when the account has no endpoint, 410 `event_expired` for an event older than 90 days.
+   * The response means that the dispatch is stored and will be attempted, even if a process of this service stops. 409
+   * `webhook_not_configured` means that the account has no endpoint. 410 `event_expired` means that the event is older
+   * than 90 days.
    *
    * @generated from rpc verdict.v1.EventService.ReplayEvent
    */
@@ -910,8 +917,8 @@ export const EventService: GenService<{
     output: typeof ReplayEventResponseSchema;
   },
   /**
-   * Sends all stored events of a message to the webhook endpoint again: one for each recipient. Either all of them are accepted
-   * or none. Otherwise like the replay of one event.
+   * Sends all stored events of a message to the webhook endpoint again, one for each recipient. Either all of them are
+   * accepted or none. Otherwise it works like the replay of one event.
    *
    * @generated from rpc verdict.v1.EventService.ReplayMessage
    */

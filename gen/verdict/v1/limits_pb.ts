@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/limits.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// What an account may do, in numbers.
+// Limits of an account.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -17,7 +17,7 @@ export const file_verdict_v1_limits: GenFile = /*@__PURE__*/
   fileDesc("Chd2ZXJkaWN0L3YxL2xpbWl0cy5wcm90bxIKdmVyZGljdC52MSISChBHZXRMaW1pdHNSZXF1ZXN0Is4BChFHZXRMaW1pdHNSZXNwb25zZRIMCgR0aWVyGAEgASgJEjAKE3JlcXVlc3RzX3Blcl9taW51dGUYAiABKA1SE3JlcXVlc3RzX3Blcl9taW51dGUSJQoFc2l6ZXMYAyABKAsyFi52ZXJkaWN0LnYxLlNpemVMaW1pdHMSJwoGY291bnRzGAQgASgLMhcudmVyZGljdC52MS5Db3VudExpbWl0cxIpCgdkb21haW5zGAUgAygLMhgudmVyZGljdC52MS5Eb21haW5Wb2x1bWUivgIKClNpemVMaW1pdHMSJAoNcmVxdWVzdF9ieXRlcxgBIAEoDVINcmVxdWVzdF9ieXRlcxIeCgpodG1sX2J5dGVzGAIgASgNUgpodG1sX2J5dGVzEh4KCnRleHRfYnl0ZXMYAyABKA1SCnRleHRfYnl0ZXMSLAoRYXR0YWNobWVudHNfYnl0ZXMYBCABKA1SEWF0dGFjaG1lbnRzX2J5dGVzEi4KEnN1YmplY3RfY2hhcmFjdGVycxgFIAEoDVISc3ViamVjdF9jaGFyYWN0ZXJzEjgKF2hlYWRlcl92YWx1ZV9jaGFyYWN0ZXJzGAYgASgNUhdoZWFkZXJfdmFsdWVfY2hhcmFjdGVycxIyChR0ZW5hbnRfaWRfY2hhcmFjdGVycxgHIAEoDVIUdGVuYW50X2lkX2NoYXJhY3RlcnMilwEKC0NvdW50TGltaXRzEhIKCnJlY2lwaWVudHMYASABKA0SEwoLYXR0YWNobWVudHMYAiABKA0SDwoHaGVhZGVycxgDIAEoDRIiCgxiYXRjaF9lbWFpbHMYBCABKA1SDGJhdGNoX2VtYWlscxIqChBpbXBvcnRfYWRkcmVzc2VzGAUgASgNUhBpbXBvcnRfYWRkcmVzc2VzIn0KDERvbWFpblZvbHVtZRIOCgZkb21haW4YASABKAkSLQoLZGFpbHlfbGltaXQYAiABKA1CBoq1GAIYAUgAUgtkYWlseV9saW1pdIgBARIeCgpzZW50X3RvZGF5GAMgASgNUgpzZW50X3RvZGF5Qg4KDF9kYWlseV9saW1pdDJ4Cg1MaW1pdHNTZXJ2aWNlEmcKCUdldExpbWl0cxIcLnZlcmRpY3QudjEuR2V0TGltaXRzUmVxdWVzdBodLnZlcmRpY3QudjEuR2V0TGltaXRzUmVzcG9uc2UiHZK1GANhbnmC0+STAhASDi9hcGkvdjEvbGltaXRzYgZwcm90bzM", [file_google_api_annotations, file_verdict_v1_options]);
 
 /**
- * Nothing to say: the key names the account.
+ * The request has no fields: the key identifies the account.
  *
  * @generated from message verdict.v1.GetLimitsRequest
  */
@@ -38,35 +38,36 @@ export const GetLimitsRequestSchema: GenMessage<GetLimitsRequest> = /*@__PURE__*
  */
 export type GetLimitsResponse = Message<"verdict.v1.GetLimitsResponse"> & {
   /**
-   * The name of the account's tier.
+   * Name of the account's tier.
    *
    * @generated from field: string tier = 1;
    */
   tier: string;
 
   /**
-   * How many requests the tier allows in a minute. A batch is one request; what is left is in the headers of every answer.
+   * Requests per minute that the tier allows. A batch is one request. The headers of every response say how many are
+   * left.
    *
    * @generated from field: uint32 requests_per_minute = 2 [json_name = "requests_per_minute"];
    */
   requestsPerMinute: number;
 
   /**
-   * How large what is sent may be.
+   * Maximum sizes.
    *
    * @generated from field: verdict.v1.SizeLimits sizes = 3;
    */
   sizes?: SizeLimits | undefined;
 
   /**
-   * How many of something one request may hold.
+   * Maximum counts in one request.
    *
    * @generated from field: verdict.v1.CountLimits counts = 4;
    */
   counts?: CountLimits | undefined;
 
   /**
-   * Every domain of the account, by name.
+   * Daily volume of every domain of the account, ordered by name.
    *
    * @generated from field: repeated verdict.v1.DomainVolume domains = 5;
    */
@@ -81,13 +82,13 @@ export const GetLimitsResponseSchema: GenMessage<GetLimitsResponse> = /*@__PURE_
   messageDesc(file_verdict_v1_limits, 1);
 
 /**
- * The largest sizes. Larger ones are refused as a whole.
+ * Maximum sizes. A larger request is refused as a whole.
  *
  * @generated from message verdict.v1.SizeLimits
  */
 export type SizeLimits = Message<"verdict.v1.SizeLimits"> & {
   /**
-   * The body of a request, in bytes.
+   * Body of a request, in bytes.
    *
    * @generated from field: uint32 request_bytes = 1 [json_name = "request_bytes"];
    */
@@ -122,7 +123,7 @@ export type SizeLimits = Message<"verdict.v1.SizeLimits"> & {
   subjectCharacters: number;
 
   /**
-   * The value of a custom header, in characters.
+   * Value of a custom header, in characters.
    *
    * @generated from field: uint32 header_value_characters = 6 [json_name = "header_value_characters"];
    */
@@ -144,7 +145,7 @@ export const SizeLimitsSchema: GenMessage<SizeLimits> = /*@__PURE__*/
   messageDesc(file_verdict_v1_limits, 2);
 
 /**
- * The largest numbers of things in one request.
+ * Maximum counts in one request.
  *
  * @generated from message verdict.v1.CountLimits
  */
@@ -171,14 +172,14 @@ export type CountLimits = Message<"verdict.v1.CountLimits"> & {
   headers: number;
 
   /**
-   * Emails of a batch.
+   * Messages in a batch.
    *
    * @generated from field: uint32 batch_emails = 4 [json_name = "batch_emails"];
    */
   batchEmails: number;
 
   /**
-   * Addresses of one import into the suppression list.
+   * Addresses in one import into a suppression list.
    *
    * @generated from field: uint32 import_addresses = 5 [json_name = "import_addresses"];
    */
@@ -193,28 +194,29 @@ export const CountLimitsSchema: GenMessage<CountLimits> = /*@__PURE__*/
   messageDesc(file_verdict_v1_limits, 3);
 
 /**
- * How much a domain may send, and has sent.
+ * Daily volume of a domain.
  *
  * @generated from message verdict.v1.DomainVolume
  */
 export type DomainVolume = Message<"verdict.v1.DomainVolume"> & {
   /**
-   * The name of the domain.
+   * Name of the domain.
    *
    * @generated from field: string domain = 1;
    */
   domain: string;
 
   /**
-   * Emails it may send on the running UTC day; `null` when it does not warm up, and nothing limits it.
+   * Emails the domain may send today (UTC). `null` when the domain is not in its warm-up, and nothing limits its
+   * volume.
    *
    * @generated from field: optional uint32 daily_limit = 2 [json_name = "daily_limit"];
    */
   dailyLimit?: number | undefined;
 
   /**
-   * Emails of the running UTC day. Dry runs and mail to the simulator do not count. While the domain warms up every email counts
-   * that was let through, otherwise every one whose outcome is `delivered` or `bounced`.
+   * Emails counted today (UTC), without dry runs and mail to the simulator. During the warm-up every email that was let
+   * through counts; otherwise every email that was `delivered` or `bounced`.
    *
    * @generated from field: uint32 sent_today = 3 [json_name = "sent_today"];
    */
@@ -229,13 +231,13 @@ export const DomainVolumeSchema: GenMessage<DomainVolume> = /*@__PURE__*/
   messageDesc(file_verdict_v1_limits, 4);
 
 /**
- * The limits of an account.
+ * Limits of an account.
  *
  * @generated from service verdict.v1.LimitsService
  */
 export const LimitsService: GenService<{
   /**
-   * Tells the limits of the account. Every valid key may ask.
+   * Returns the limits of the account. Every valid key may call it, whatever its scopes.
    *
    * @generated from rpc verdict.v1.LimitsService.GetLimits
    */

@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/options.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// How the contract describes itself to the gateway and the gate: who may call a method, and how a field looks in JSON.
+// Options of the contract: the scope that a method needs, and the shape of a field in JSON.
 
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -17,7 +17,7 @@ export const file_verdict_v1_options: GenFile = /*@__PURE__*/
   fileDesc("Chh2ZXJkaWN0L3YxL29wdGlvbnMucHJvdG8SCnZlcmRpY3QudjEicAoJSnNvblNoYXBlEhMKC29uZV9vcl9saXN0GAEgASgIEhIKCm9taXRfZW1wdHkYAiABKAgSGAoQbnVsbF93aGVuX2Fic2VudBgDIAEoCBISCgplYWNoX2Fsb25lGAQgASgIEgwKBGJhcmUYBSABKAg6SgoEanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCzIVLnZlcmRpY3QudjEuSnNvblNoYXBlUgRqc29uOjYKBXNjb3BlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCVIFc2NvcGViBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
- * How a field looks in the JSON of `/api/v1`, where the plain mapping of Protobuf would not give the documented shape.
+ * Shape of a field in the JSON of `/api/v1`, where it differs from the standard Protobuf mapping.
  *
  * @generated from message verdict.v1.JsonShape
  */
@@ -30,22 +30,22 @@ export type JsonShape = Message<"verdict.v1.JsonShape"> & {
   oneOrList: boolean;
 
   /**
-   * An empty list or map is left out of an answer instead of being written as `[]` or `{}`.
+   * An empty list or map is omitted from a response, instead of being written as `[]` or `{}`.
    *
    * @generated from field: bool omit_empty = 2;
    */
   omitEmpty: boolean;
 
   /**
-   * A value that is not there is written as `null` instead of being left out.
+   * An absent value is written as `null`, instead of being omitted.
    *
    * @generated from field: bool null_when_absent = 3;
    */
   nullWhenAbsent: boolean;
 
   /**
-   * The elements of this list stand alone: what is wrong with one of them is told to the method, and the others are taken all
-   * the same.
+   * The elements of this list are validated separately. The method receives the faults of an invalid element, and the
+   * other elements are accepted.
    *
    * @generated from field: bool each_alone = 4;
    */
@@ -67,7 +67,7 @@ export const JsonShapeSchema: GenMessage<JsonShape> = /*@__PURE__*/
   messageDesc(file_verdict_v1_options, 0);
 
 /**
- * The JSON shape of this field.
+ * JSON shape of this field.
  *
  * @generated from extension: verdict.v1.JsonShape json = 50001;
  */
@@ -75,7 +75,7 @@ export const json: GenExtension<FieldOptions, JsonShape> = /*@__PURE__*/
   extDesc(file_verdict_v1_options, 0);
 
 /**
- * The scope an API key needs to call this method. A method without one is not served.
+ * Scope that an API key needs to call this method. A method without a scope is not served.
  *
  * @generated from extension: string scope = 50002;
  */

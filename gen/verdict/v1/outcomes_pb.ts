@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/outcomes.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// The nouns every service shares: the terminal state of a send, its reason, and the evidence for it.
+// Types that every service shares: the terminal state of a send, its reason, and the evidence for it.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,7 +18,7 @@ export const file_verdict_v1_outcomes: GenFile = /*@__PURE__*/
   fileDesc("Chl2ZXJkaWN0L3YxL291dGNvbWVzLnByb3RvEgp2ZXJkaWN0LnYxIigKA1RscxIPCgd2ZXJzaW9uGAEgASgJEhAKCHZlcmlmaWVkGAIgASgIIqoCCgxTbXRwRXZpZGVuY2USDwoCbXgYASABKAlIAIgBARIPCgJpcBgCIAEoCUgBiAEBEhEKBGNvZGUYAyABKA1IAogBARIVCghlbmhhbmNlZBgEIAEoCUgDiAEBEhIKBXJlcGx5GAUgASgJSASIAQESJAoFcGhhc2UYBiABKA4yFS52ZXJkaWN0LnYxLlNtdHBQaGFzZRIkCgN0bHMYByABKAsyDy52ZXJkaWN0LnYxLlRsc0IGirUYAhgBEiAKC2R1cmF0aW9uX21zGAggASgNUgtkdXJhdGlvbl9tcxITCgZkZXRhaWwYCSABKAlIBYgBAUIFCgNfbXhCBQoDX2lwQgcKBV9jb2RlQgsKCV9lbmhhbmNlZEIICgZfcmVwbHlCCQoHX2RldGFpbCKTAQoLU3VwcHJlc3Npb24SKwoFc2NvcGUYASABKA4yHC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2NvcGUSLAoFY2F1c2UYAiABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLLAgoQUmVjaXBpZW50T3V0Y29tZRINCgVlbWFpbBgBIAEoCRIqCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEicKBnJlYXNvbhgDIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESJgoEc210cBgEIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEhYKCXJldHJ5YWJsZRgFIAEoCEgBiAEBEh8KCGluX2RvdWJ0GAYgASgISAJSCGluX2RvdWJ0iAEBEiwKC3N1cHByZXNzaW9uGAcgASgLMhcudmVyZGljdC52MS5TdXBwcmVzc2lvbhITCgZkZXRhaWwYCCABKAlIA4gBAUIJCgdfcmVhc29uQgwKCl9yZXRyeWFibGVCCwoJX2luX2RvdWJ0QgkKB19kZXRhaWwqiwEKDkRlbGl2ZXJ5U3RhdHVzEh8KG0RFTElWRVJZX1NUQVRVU19VTlNQRUNJRklFRBAAEh0KGURFTElWRVJZX1NUQVRVU19ERUxJVkVSRUQQARIbChdERUxJVkVSWV9TVEFUVVNfQk9VTkNFRBACEhwKGERFTElWRVJZX1NUQVRVU19SRUpFQ1RFRBADKr0CCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASFwoTUkVBU09OX01BSUxCT1hfRlVMTBABEiEKHVJFQVNPTl9NQUlMQk9YX0RPRVNfTk9UX0VYSVNUEAISFwoTUkVBU09OX05PX01YX1JFQ09SRBADEh0KGVJFQVNPTl9DT05ORUNUSU9OX1RJTUVPVVQQBBIXChNSRUFTT05fUE9MSUNZX0JMT0NLEAUSFwoTUkVBU09OX1NQQU1fQkxPQ0tFRBAGEhwKGFJFQVNPTl9URU1QT1JBUllfRkFJTFVSRRAHEhsKF1JFQVNPTl9TVVBQUkVTU0lPTl9MSVNUEAgSGgoWUkVBU09OX0lOVkFMSURfQUREUkVTUxAJEh4KGlJFQVNPTl9ET01BSU5fTk9UX1ZFUklGSUVEEAoqhwIKCVNtdHBQaGFzZRIaChZTTVRQX1BIQVNFX1VOU1BFQ0lGSUVEEAASEgoOU01UUF9QSEFTRV9ETlMQARIWChJTTVRQX1BIQVNFX0NPTk5FQ1QQAhIXChNTTVRQX1BIQVNFX0dSRUVUSU5HEAMSEwoPU01UUF9QSEFTRV9FSExPEAQSFwoTU01UUF9QSEFTRV9TVEFSVFRMUxAFEhMKD1NNVFBfUEhBU0VfTUFJTBAGEhMKD1NNVFBfUEhBU0VfUkNQVBAHEhMKD1NNVFBfUEhBU0VfREFUQRAIEhIKDlNNVFBfUEhBU0VfRE9UEAkSGAoUU01UUF9QSEFTRV9BRlRFUl9ET1QQCiqQAQoQU3VwcHJlc3Npb25TY29wZRIhCh1TVVBQUkVTU0lPTl9TQ09QRV9VTlNQRUNJRklFRBAAEhwKGFNVUFBSRVNTSU9OX1NDT1BFX0dMT0JBTBABEh0KGVNVUFBSRVNTSU9OX1NDT1BFX0FDQ09VTlQQAhIcChhTVVBQUkVTU0lPTl9TQ09QRV9URU5BTlQQAyq2AQoRU3VwcHJlc3Npb25SZWFzb24SIgoeU1VQUFJFU1NJT05fUkVBU09OX1VOU1BFQ0lGSUVEEAASHQoZU1VQUFJFU1NJT05fUkVBU09OX0JPVU5DRRABEiAKHFNVUFBSRVNTSU9OX1JFQVNPTl9DT01QTEFJTlQQAhIdChlTVVBQUkVTU0lPTl9SRUFTT05fSU1QT1JUEAMSHQoZU1VQUFJFU1NJT05fUkVBU09OX01BTlVBTBAEYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_v1_options]);
 
 /**
- * The TLS session a message travelled in.
+ * TLS session that carried a message.
  *
  * @generated from message verdict.v1.Tls
  */
@@ -31,8 +31,8 @@ export type Tls = Message<"verdict.v1.Tls"> & {
   version: string;
 
   /**
-   * Whether the certificate was valid for the server's name. Delivery depends on it only where the recipient's MTA-STS policy or
-   * the sending domain demands it.
+   * True when the certificate was valid for the server's name. Delivery depends on it only when the recipient's MTA-STS
+   * policy or the sending domain requires it.
    *
    * @generated from field: bool verified = 2;
    */
@@ -47,7 +47,7 @@ export const TlsSchema: GenMessage<Tls> = /*@__PURE__*/
   messageDesc(file_verdict_v1_outcomes, 0);
 
 /**
- * What the recipient's server said: the evidence behind an outcome.
+ * What the recipient's server said: the evidence for an outcome.
  *
  * @generated from message verdict.v1.SmtpEvidence
  */
@@ -60,57 +60,57 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
   mx?: string | undefined;
 
   /**
-   * Address that was dialled.
+   * IP address that the service connected to.
    *
    * @generated from field: optional string ip = 2;
    */
   ip?: string | undefined;
 
   /**
-   * The reply code, such as 250 or 550. Absent when there was no reply.
+   * SMTP reply code, such as 250 or 550. Absent when there was no reply.
    *
    * @generated from field: optional uint32 code = 3;
    */
   code?: number | undefined;
 
   /**
-   * The enhanced status code of RFC 3463, such as `5.1.1`, when the server gave one.
+   * Enhanced status code (RFC 3463), such as `5.1.1`. Absent when the server sent none.
    *
    * @generated from field: optional string enhanced = 4;
    */
   enhanced?: string | undefined;
 
   /**
-   * The text of the reply in one line, at most 1,024 bytes, control characters removed.
+   * Text of the reply in one line, at most 1,024 bytes, without control characters.
    *
    * @generated from field: optional string reply = 5;
    */
   reply?: string | undefined;
 
   /**
-   * How far the conversation came.
+   * Phase that the conversation reached.
    *
    * @generated from field: verdict.v1.SmtpPhase phase = 6;
    */
   phase: SmtpPhase;
 
   /**
-   * The TLS session, `null` when the conversation was in clear.
+   * TLS session, or `null` when the conversation was not encrypted.
    *
    * @generated from field: verdict.v1.Tls tls = 7;
    */
   tls?: Tls | undefined;
 
   /**
-   * Time from the look-up to the outcome, in milliseconds.
+   * Time from the MX look-up to the outcome, in milliseconds.
    *
    * @generated from field: uint32 duration_ms = 8 [json_name = "duration_ms"];
    */
   durationMs: number;
 
   /**
-   * Why it ended like this, where no reply says it, such as `ECONNREFUSED 192.0.2.1` or
-   * `MTA-STS demands TLS with a valid certificate: CERT_HAS_EXPIRED`.
+   * Why the conversation ended when no reply says so, such as `ECONNREFUSED 192.0.2.1` or `MTA-STS demands TLS with a
+   * valid certificate: CERT_HAS_EXPIRED`.
    *
    * @generated from field: optional string detail = 9;
    */
@@ -125,27 +125,27 @@ export const SmtpEvidenceSchema: GenMessage<SmtpEvidence> = /*@__PURE__*/
   messageDesc(file_verdict_v1_outcomes, 1);
 
 /**
- * The suppression entry that stood against a recipient.
+ * The suppression entry that blocked a recipient.
  *
  * @generated from message verdict.v1.Suppression
  */
 export type Suppression = Message<"verdict.v1.Suppression"> & {
   /**
-   * For whom the entry holds.
+   * Which sends the entry applies to.
    *
    * @generated from field: verdict.v1.SuppressionScope scope = 1;
    */
   scope: SuppressionScope;
 
   /**
-   * Where it comes from.
+   * What created the entry.
    *
    * @generated from field: verdict.v1.SuppressionReason cause = 2;
    */
   cause: SuppressionReason;
 
   /**
-   * Since when the address is suppressed.
+   * When the address was suppressed.
    *
    * @generated from field: google.protobuf.Timestamp since = 3;
    */
@@ -160,62 +160,65 @@ export const SuppressionSchema: GenMessage<Suppression> = /*@__PURE__*/
   messageDesc(file_verdict_v1_outcomes, 2);
 
 /**
- * The outcome of one recipient of a message.
+ * Outcome of one recipient of a message.
  *
  * @generated from message verdict.v1.RecipientOutcome
  */
 export type RecipientOutcome = Message<"verdict.v1.RecipientOutcome"> & {
   /**
-   * The address, with its domain in A-label form.
+   * Address of the recipient, with its domain as A-labels.
    *
    * @generated from field: string email = 1;
    */
   email: string;
 
   /**
-   * The terminal state of this recipient.
+   * Terminal state of the recipient.
    *
    * @generated from field: verdict.v1.DeliveryStatus status = 2;
    */
   status: DeliveryStatus;
 
   /**
-   * Present when `status` is `bounced` or `rejected`.
+   * Reason of the outcome. Present when `status` is `bounced` or `rejected`.
    *
    * @generated from field: optional verdict.v1.Reason reason = 3;
    */
   reason?: Reason | undefined;
 
   /**
-   * The evidence, when a server or its DNS was asked.
+   * Evidence for the outcome. Present when a server or its DNS was asked.
    *
    * @generated from field: verdict.v1.SmtpEvidence smtp = 4;
    */
   smtp?: SmtpEvidence | undefined;
 
   /**
-   * True when the same message may be sent again as a new send (`temporary_failure`). The service itself never retries.
+   * True when you may send the same message again as a new send (`temporary_failure`). The service itself never
+   * retries.
    *
    * @generated from field: optional bool retryable = 5;
    */
   retryable?: boolean | undefined;
 
   /**
-   * True when the reply to the final dot was lost: the message may or may not have arrived, and is never sent again.
+   * True when the reply to the final dot was lost: the message may or may not have arrived. The service never sends it
+   * again.
    *
    * @generated from field: optional bool in_doubt = 6 [json_name = "in_doubt"];
    */
   inDoubt?: boolean | undefined;
 
   /**
-   * The entry that stood against it, when `reason` is `suppression_list`. Absent for the simulator's address.
+   * The suppression entry that blocked the recipient. Present when `reason` is `suppression_list`, except for the
+   * simulator's address.
    *
    * @generated from field: verdict.v1.Suppression suppression = 7;
    */
   suppression?: Suppression | undefined;
 
   /**
-   * Why the recipient was rejected and what to do, in words.
+   * Why the recipient was rejected and what to do about it.
    *
    * @generated from field: optional string detail = 8;
    */
@@ -230,7 +233,7 @@ export const RecipientOutcomeSchema: GenMessage<RecipientOutcome> = /*@__PURE__*
   messageDesc(file_verdict_v1_outcomes, 3);
 
 /**
- * The terminal state of a message or of one recipient. There are no others, and none is ever left.
+ * Terminal state of a message or of one recipient. There are no other states, and a terminal state never changes.
  *
  * @generated from enum verdict.v1.DeliveryStatus
  */
@@ -243,21 +246,21 @@ export const DeliveryStatus = {
   UNSPECIFIED: 0,
 
   /**
-   * The recipient's server answered 250 to the final dot of the message. It says nothing about the inbox.
+   * The recipient's server replied 250 to the final dot of the message. This says nothing about the inbox.
    *
    * @generated from enum value: DELIVERY_STATUS_DELIVERED = 1;
    */
   DELIVERED: 1,
 
   /**
-   * The recipient's side did not take the message.
+   * The recipient's side did not accept the message.
    *
    * @generated from enum value: DELIVERY_STATUS_BOUNCED = 2;
    */
   BOUNCED: 2,
 
   /**
-   * Refused before anything was sent. Do not retry.
+   * The service refused the message before it sent anything. Do not retry.
    *
    * @generated from enum value: DELIVERY_STATUS_REJECTED = 3;
    */
@@ -265,7 +268,7 @@ export const DeliveryStatus = {
 } as const;
 
 /**
- * The terminal state of a message or of one recipient. There are no others, and none is ever left.
+ * Terminal state of a message or of one recipient. There are no other states, and a terminal state never changes.
  *
  * @generated from enum verdict.v1.DeliveryStatus
  */
@@ -305,14 +308,14 @@ export const Reason = {
   MAILBOX_DOES_NOT_EXIST: 2,
 
   /**
-   * Bounce: the recipient's domain does not exist, or has no server that takes mail.
+   * Bounce: the recipient's domain does not exist or has no server that accepts mail.
    *
    * @generated from enum value: REASON_NO_MX_RECORD = 3;
    */
   NO_MX_RECORD: 3,
 
   /**
-   * Bounce: no server of the recipient was reached, or none came as far as the final dot in time. With `in_doubt`, the reply
+   * Bounce: no server of the recipient was reached, or none reached the final dot in time. With `in_doubt`, the reply
    * to the final dot was lost.
    *
    * @generated from enum value: REASON_CONNECTION_TIMEOUT = 4;
@@ -320,23 +323,25 @@ export const Reason = {
   CONNECTION_TIMEOUT: 4,
 
   /**
-   * Bounce: the recipient's server refused by policy: block lists, authentication, size, relaying. An addition to the
-   * reasons every client knows; treat an unknown reason as a plain bounce.
+   * Bounce: the recipient's server refused the message by policy, for example because of a block list, authentication,
+   * size or relaying. This reason is an addition to those every client knows; handle an unknown reason as a plain
+   * bounce.
    *
    * @generated from enum value: REASON_POLICY_BLOCK = 5;
    */
   POLICY_BLOCK: 5,
 
   /**
-   * Bounce: the recipient's server took the content for spam or a virus. An addition like `policy_block`.
+   * Bounce: the recipient's server classified the content as spam or a virus. This reason is an addition, like
+   * `policy_block`.
    *
    * @generated from enum value: REASON_SPAM_BLOCKED = 6;
    */
   SPAM_BLOCKED: 6,
 
   /**
-   * Bounce: the recipient's server said "not now" (4xx, greylisting, rate). The only reason with `retryable`. An addition
-   * like `policy_block`.
+   * Bounce: the recipient's server refused the message for now (4xx, greylisting, rate limit). It is the only reason
+   * with `retryable`. This reason is an addition, like `policy_block`.
    *
    * @generated from enum value: REASON_TEMPORARY_FAILURE = 7;
    */
@@ -350,15 +355,15 @@ export const Reason = {
   SUPPRESSION_LIST: 8,
 
   /**
-   * Rejection: the address can never be mailed: null MX, exchangers that are all private or reserved, a special-use
-   * top-level domain.
+   * Rejection: the address can never receive mail, because its domain has a null MX, only private or reserved
+   * exchangers, or a special-use top-level domain.
    *
    * @generated from enum value: REASON_INVALID_ADDRESS = 9;
    */
   INVALID_ADDRESS: 9,
 
   /**
-   * Rejection: the sending domain belongs to the account but is not verified (yet, or any more).
+   * Rejection: the sending domain belongs to the account but is not verified, or is no longer verified.
    *
    * @generated from enum value: REASON_DOMAIN_NOT_VERIFIED = 10;
    */
@@ -379,7 +384,7 @@ export const ReasonSchema: GenEnum<Reason> = /*@__PURE__*/
   enumDesc(file_verdict_v1_outcomes, 1);
 
 /**
- * How far the conversation with the recipient's server came when the outcome was known.
+ * Phase that the conversation with the recipient's server had reached when the outcome was known.
  *
  * @generated from enum verdict.v1.SmtpPhase
  */
@@ -392,7 +397,7 @@ export const SmtpPhase = {
   UNSPECIFIED: 0,
 
   /**
-   * Looking up the exchangers of the domain.
+   * Looking up the domain's mail exchangers.
    *
    * @generated from enum value: SMTP_PHASE_DNS = 1;
    */
@@ -420,7 +425,7 @@ export const SmtpPhase = {
   EHLO: 4,
 
   /**
-   * STARTTLS and the handshake.
+   * STARTTLS and the TLS handshake.
    *
    * @generated from enum value: SMTP_PHASE_STARTTLS = 5;
    */
@@ -448,7 +453,7 @@ export const SmtpPhase = {
   DATA: 8,
 
   /**
-   * The reply to the final dot.
+   * Reply to the final dot.
    *
    * @generated from enum value: SMTP_PHASE_DOT = 9;
    */
@@ -463,7 +468,7 @@ export const SmtpPhase = {
 } as const;
 
 /**
- * How far the conversation with the recipient's server came when the outcome was known.
+ * Phase that the conversation with the recipient's server had reached when the outcome was known.
  *
  * @generated from enum verdict.v1.SmtpPhase
  */
@@ -476,7 +481,7 @@ export const SmtpPhaseSchema: GenEnum<SmtpPhase> = /*@__PURE__*/
   enumDesc(file_verdict_v1_outcomes, 2);
 
 /**
- * For whom a suppression entry holds.
+ * Which sends a suppression entry applies to.
  *
  * @generated from enum verdict.v1.SuppressionScope
  */
@@ -489,21 +494,21 @@ export const SuppressionScope = {
   UNSPECIFIED: 0,
 
   /**
-   * For everybody who sends through this service.
+   * All sends of all accounts.
    *
    * @generated from enum value: SUPPRESSION_SCOPE_GLOBAL = 1;
    */
   GLOBAL: 1,
 
   /**
-   * For every send of the account.
+   * All sends of the account.
    *
    * @generated from enum value: SUPPRESSION_SCOPE_ACCOUNT = 2;
    */
   ACCOUNT: 2,
 
   /**
-   * For sends of the account with the entry's `tenant_id`.
+   * Sends of the account with the entry's `tenant_id`.
    *
    * @generated from enum value: SUPPRESSION_SCOPE_TENANT = 3;
    */
@@ -511,7 +516,7 @@ export const SuppressionScope = {
 } as const;
 
 /**
- * For whom a suppression entry holds.
+ * Which sends a suppression entry applies to.
  *
  * @generated from enum verdict.v1.SuppressionScope
  */
@@ -524,7 +529,7 @@ export const SuppressionScopeSchema: GenEnum<SuppressionScope> = /*@__PURE__*/
   enumDesc(file_verdict_v1_outcomes, 3);
 
 /**
- * Where a suppression entry comes from.
+ * What created a suppression entry.
  *
  * @generated from enum verdict.v1.SuppressionReason
  */
@@ -537,28 +542,28 @@ export const SuppressionReason = {
   UNSPECIFIED: 0,
 
   /**
-   * A message to the address bounced: it does not exist, or was full three times in seven days.
+   * A message to the address bounced: the mailbox does not exist, or was full three times in seven days.
    *
    * @generated from enum value: SUPPRESSION_REASON_BOUNCE = 1;
    */
   BOUNCE: 1,
 
   /**
-   * Its owner complained about a message.
+   * The recipient complained about a message.
    *
    * @generated from enum value: SUPPRESSION_REASON_COMPLAINT = 2;
    */
   COMPLAINT: 2,
 
   /**
-   * It was imported.
+   * The address was imported.
    *
    * @generated from enum value: SUPPRESSION_REASON_IMPORT = 3;
    */
   IMPORT: 3,
 
   /**
-   * It was added by hand.
+   * The address was added by hand.
    *
    * @generated from enum value: SUPPRESSION_REASON_MANUAL = 4;
    */
@@ -566,7 +571,7 @@ export const SuppressionReason = {
 } as const;
 
 /**
- * Where a suppression entry comes from.
+ * What created a suppression entry.
  *
  * @generated from enum verdict.v1.SuppressionReason
  */

@@ -2,7 +2,8 @@
 // @generated from file verdict/v1/payload.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// What the service posts to the webhook endpoint. No method uses these messages: they describe the JSON of the requests.
+// Bodies that the service posts to the webhook endpoint. No method uses these messages: they describe the JSON of the
+// requests.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -17,8 +18,8 @@ export const file_verdict_v1_payload: GenFile = /*@__PURE__*/
   fileDesc("Chh2ZXJkaWN0L3YxL3BheWxvYWQucHJvdG8SCnZlcmRpY3QudjEiiQIKFEVtYWlsRGVsaXZlcnlQYXlsb2FkEg0KBWV2ZW50GAEgASgJEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YBCABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXRpbWVzdGFtcBgFIAEoDRIaCghldmVudF9pZBgGIAEoCVIIZXZlbnRfaWQSEQoJcmVjaXBpZW50GAcgASgJEhQKB3NhbmRib3gYCCABKAhIAYgBAUIJCgdfcmVhc29uQgoKCF9zYW5kYm94IlIKEldlYmhvb2tUZXN0UGF5bG9hZBINCgVldmVudBgBIAEoCRIaCghldmVudF9pZBgCIAEoCVIIZXZlbnRfaWQSEQoJdGltZXN0YW1wGAMgASgNYgZwcm90bzM", [file_verdict_v1_outcomes]);
 
 /**
- * The body of a delivery event: the terminal state of one recipient. Its bytes are the same on every attempt and replay. Ignore
- * fields you do not know: later versions may add some.
+ * Body of a delivery event: the terminal state of one recipient. The bytes are the same on every attempt and replay.
+ * Ignore unknown fields: later versions may add some.
  *
  * @generated from message verdict.v1.EmailDeliveryPayload
  */
@@ -31,21 +32,21 @@ export type EmailDeliveryPayload = Message<"verdict.v1.EmailDeliveryPayload"> & 
   event: string;
 
   /**
-   * The message the event belongs to, `msg_` and 26 characters.
+   * Identifier of the message: `msg_` and 26 characters.
    *
    * @generated from field: string message_id = 2 [json_name = "message_id"];
    */
   messageId: string;
 
   /**
-   * The terminal state of the recipient.
+   * Terminal state of the recipient.
    *
    * @generated from field: verdict.v1.DeliveryStatus status = 3;
    */
   status: DeliveryStatus;
 
   /**
-   * Present when `status` is `bounced` or `rejected`.
+   * Reason of the outcome. Present when `status` is `bounced` or `rejected`.
    *
    * @generated from field: optional verdict.v1.Reason reason = 4;
    */
@@ -59,21 +60,21 @@ export type EmailDeliveryPayload = Message<"verdict.v1.EmailDeliveryPayload"> & 
   timestamp: number;
 
   /**
-   * Identifies the event, `evt_` and 26 characters. Store it to recognise an event that arrives twice.
+   * Identifier of the event: `evt_` and 26 characters. Store it to recognise an event that arrives twice.
    *
    * @generated from field: string event_id = 6 [json_name = "event_id"];
    */
   eventId: string;
 
   /**
-   * The address of the recipient.
+   * Address of the recipient.
    *
    * @generated from field: string recipient = 7;
    */
   recipient: string;
 
   /**
-   * True when the event comes from a dry run. Such an event is sent by a replay only.
+   * True when the event comes from a dry run. Only a replay sends such an event.
    *
    * @generated from field: optional bool sandbox = 8;
    */
@@ -88,7 +89,7 @@ export const EmailDeliveryPayloadSchema: GenMessage<EmailDeliveryPayload> = /*@_
   messageDesc(file_verdict_v1_payload, 0);
 
 /**
- * The body of a test event, which TestWebhook sends.
+ * Body of a test event, which the test of the endpoint sends.
  *
  * @generated from message verdict.v1.WebhookTestPayload
  */
@@ -101,7 +102,7 @@ export type WebhookTestPayload = Message<"verdict.v1.WebhookTestPayload"> & {
   event: string;
 
   /**
-   * Identifies the test, `evt_` and 26 characters. No stored event has this id.
+   * Identifier of the test: `evt_` and 26 characters. No stored event has this id.
    *
    * @generated from field: string event_id = 2 [json_name = "event_id"];
    */

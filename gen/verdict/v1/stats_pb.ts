@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/stats.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// Statistics of what was sent.
+// Statistics of sent email.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -19,43 +19,44 @@ export const file_verdict_v1_stats: GenFile = /*@__PURE__*/
   fileDesc("ChZ2ZXJkaWN0L3YxL3N0YXRzLnByb3RvEgp2ZXJkaWN0LnYxItkBCg9HZXRTdGF0c1JlcXVlc3QSEQoEZnJvbRgBIAEoCUgAiAEBEg8KAnRvGAIgASgJSAGIAQESMQoLZ3JhbnVsYXJpdHkYAyABKA4yFy52ZXJkaWN0LnYxLkdyYW51bGFyaXR5SAKIAQESEwoGZG9tYWluGAQgASgJSAOIAQESIQoJdGVuYW50X2lkGAUgASgJSARSCXRlbmFudF9pZIgBAUIHCgVfZnJvbUIFCgNfdG9CDgoMX2dyYW51bGFyaXR5QgkKB19kb21haW5CDAoKX3RlbmFudF9pZCLkAwoQR2V0U3RhdHNSZXNwb25zZRIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoLZ3JhbnVsYXJpdHkYAyABKA4yFy52ZXJkaWN0LnYxLkdyYW51bGFyaXR5EicKBnRvdGFscxgEIAEoCzIXLnZlcmRpY3QudjEuU3RhdHNUb3RhbHMSOgoHcmVhc29ucxgFIAMoCzIpLnZlcmRpY3QudjEuR2V0U3RhdHNSZXNwb25zZS5SZWFzb25zRW50cnkSPgoKbGF0ZW5jeV9tcxgGIAEoCzIeLnZlcmRpY3QudjEuTGF0ZW5jeVBlcmNlbnRpbGVzUgpsYXRlbmN5X21zEicKBnNlcmllcxgHIAMoCzIXLnZlcmRpY3QudjEuU3RhdHNQZXJpb2QSKgoHZG9tYWlucxgIIAMoCzIZLnZlcmRpY3QudjEuRG9tYWluU2VuZGluZxIXCgppbmNvbXBsZXRlGAkgASgISACIAQEaLgoMUmVhc29uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDToCOAFCDQoLX2luY29tcGxldGUi1QIKC1N0YXRzVG90YWxzEgwKBHNlbnQYASABKA0SEQoJZGVsaXZlcmVkGAIgASgNEg8KB2JvdW5jZWQYAyABKA0SEAoIcmVqZWN0ZWQYBCABKA0SEgoKY29tcGxhaW50cxgFIAEoDRIxCg1kZWxpdmVyeV9yYXRlGAYgASgBQgaKtRgCGAFIAFINZGVsaXZlcnlfcmF0ZYgBARItCgtib3VuY2VfcmF0ZRgHIAEoAUIGirUYAhgBSAFSC2JvdW5jZV9yYXRliAEBEjMKDmNvbXBsYWludF9yYXRlGAggASgBQgaKtRgCGAFIAlIOY29tcGxhaW50X3JhdGWIAQESIgoMbGF0ZV9ib3VuY2VzGAkgASgNUgxsYXRlX2JvdW5jZXNCEAoOX2RlbGl2ZXJ5X3JhdGVCDgoMX2JvdW5jZV9yYXRlQhEKD19jb21wbGFpbnRfcmF0ZSJ6ChJMYXRlbmN5UGVyY2VudGlsZXMSGAoDcDUwGAEgASgNQgaKtRgCGAFIAIgBARIYCgNwOTUYAiABKA1CBoq1GAIYAUgBiAEBEhgKA3A5ORgDIAEoDUIGirUYAhgBSAKIAQFCBgoEX3A1MEIGCgRfcDk1QgYKBF9wOTkiSgoNRG9tYWluU2VuZGluZxIOCgZkb21haW4YASABKAkSKQoHc2VuZGluZxgCIAEoDjIYLnZlcmRpY3QudjEuU2VuZGluZ1N0YXRlIn0KC1N0YXRzUGVyaW9kEioKBnBlcmlvZBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEc2VudBgCIAEoDRIRCglkZWxpdmVyZWQYAyABKA0SDwoHYm91bmNlZBgEIAEoDRIQCghyZWplY3RlZBgFIAEoDSpsCgtHcmFudWxhcml0eRIbChdHUkFOVUxBUklUWV9VTlNQRUNJRklFRBAAEhQKEEdSQU5VTEFSSVRZX0hPVVIQARITCg9HUkFOVUxBUklUWV9EQVkQAhIVChFHUkFOVUxBUklUWV9UT1RBTBADKn4KDFNlbmRpbmdTdGF0ZRIdChlTRU5ESU5HX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUU0VORElOR19TVEFURV9BQ1RJVkUQARIbChdTRU5ESU5HX1NUQVRFX1RIUk9UVExFRBACEhgKFFNFTkRJTkdfU1RBVEVfUEFVU0VEEAMyegoMU3RhdHNTZXJ2aWNlEmoKCEdldFN0YXRzEhsudmVyZGljdC52MS5HZXRTdGF0c1JlcXVlc3QaHC52ZXJkaWN0LnYxLkdldFN0YXRzUmVzcG9uc2UiI5K1GApzdGF0cy5yZWFkgtPkkwIPEg0vYXBpL3YxL3N0YXRzYgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options]);
 
 /**
- * The time and the filters. All filters given must match; one that nothing matches gives zeros.
+ * Range and filters. Emails are counted when they match every filter given. When none match, the counts are zero.
  *
  * @generated from message verdict.v1.GetStatsRequest
  */
 export type GetStatsRequest = Message<"verdict.v1.GetStatsRequest"> & {
   /**
-   * Counted from here on: a date (`2026-11-01`) or a time (`2026-11-01T12:00:00Z`), UTC when it has no offset. Inside an hour
-   * (with `granularity=day`: inside a day) it means the beginning of that hour or day. When absent, seven days before `to`.
+   * Start of the range, inclusive: a date (`2026-11-01`) or a time (`2026-11-01T12:00:00Z`), UTC when it has no offset.
+   * A time within an hour is rounded down to the hour; with `granularity=day`, to the day. Default: seven days before
+   * `to`.
    *
    * @generated from field: optional string from = 1;
    */
   from?: string | undefined;
 
   /**
-   * Counted up to here, itself not included; written like `from`. Inside an hour or a day it means the end of that hour or day.
-   * When absent, the end of the running one.
+   * End of the range, exclusive, in the format of `from`. A time within an hour is rounded up to the next hour; with
+   * `granularity=day`, to the next day. Default: the end of the current hour or day.
    *
    * @generated from field: optional string to = 2;
    */
   to?: string | undefined;
 
   /**
-   * The periods of `series`, at most 8,784 of them (a year of hours); `day` when absent.
+   * Length of the periods of `series`, which has at most 8,784 of them (a year of hours). Default: `day`.
    *
    * @generated from field: optional verdict.v1.Granularity granularity = 3;
    */
   granularity?: Granularity | undefined;
 
   /**
-   * Emails sent from this domain.
+   * Only emails sent from this domain.
    *
    * @generated from field: optional string domain = 4;
    */
   domain?: string | undefined;
 
   /**
-   * Emails of sends with this tenant.
+   * Only emails of sends with this tenant.
    *
    * @generated from field: optional string tenant_id = 5 [json_name = "tenant_id"];
    */
@@ -70,70 +71,72 @@ export const GetStatsRequestSchema: GenMessage<GetStatsRequest> = /*@__PURE__*/
   messageDesc(file_verdict_v1_stats, 0);
 
 /**
- * The statistics of a time.
+ * Statistics of a range of time.
  *
  * @generated from message verdict.v1.GetStatsResponse
  */
 export type GetStatsResponse = Message<"verdict.v1.GetStatsResponse"> & {
   /**
-   * The first instant that is counted.
+   * Start of the counted range, inclusive.
    *
    * @generated from field: google.protobuf.Timestamp from = 1;
    */
   from?: Timestamp | undefined;
 
   /**
-   * The first instant that is not counted any more.
+   * End of the counted range, exclusive.
    *
    * @generated from field: google.protobuf.Timestamp to = 2;
    */
   to?: Timestamp | undefined;
 
   /**
-   * The periods of `series`.
+   * Length of the periods of `series`.
    *
    * @generated from field: verdict.v1.Granularity granularity = 3;
    */
   granularity: Granularity;
 
   /**
-   * All of the time.
+   * Counts and rates of the whole range.
    *
    * @generated from field: verdict.v1.StatsTotals totals = 4;
    */
   totals?: StatsTotals | undefined;
 
   /**
-   * How many emails were bounced or rejected for each reason, zeros included.
+   * Number of bounced or rejected emails for each reason, zeros included.
    *
    * @generated from field: map<string, uint32> reasons = 5;
    */
   reasons: { [key: string]: number };
 
   /**
-   * How long the verdict took.
+   * Time to the outcome of an email.
    *
    * @generated from field: verdict.v1.LatencyPercentiles latency_ms = 6 [json_name = "latency_ms"];
    */
   latencyMs?: LatencyPercentiles | undefined;
 
   /**
-   * Every period from `from` to `to`, in order, those without an email included.
+   * Every period from `from` to `to`, in order, including those without email.
    *
    * @generated from field: repeated verdict.v1.StatsPeriod series = 7;
    */
   series: StatsPeriod[];
 
   /**
-   * The sending domains of the account (the one of the filter, or all of them), and what their circuit breakers allow now.
+   * What the circuit breaker of each sending domain allows now: the domain of the filter, or all domains of the
+   * account.
    *
    * @generated from field: repeated verdict.v1.DomainSending domains = 8;
    */
   domains: DomainSending[];
 
   /**
-   * Only with `tenant_id`, and only when true: in some hour the account had more than 1,000 tenants, and this one may not have been among
-   * the 1,000 with the most emails. Its emails of such an hour are missing here; without `tenant_id` they are counted.
+   * True when counts may be missing; otherwise absent. Only with `tenant_id`: in some hour the account had more than
+   * 1,000 tenants, and this tenant may not have been among the 1,000 with the most emails. Its emails of such an hour
+   * are then missing here, and are counted without `tenant_id`.
    *
    * @generated from field: optional bool incomplete = 9;
    */
@@ -148,7 +151,7 @@ export const GetStatsResponseSchema: GenMessage<GetStatsResponse> = /*@__PURE__*
   messageDesc(file_verdict_v1_stats, 1);
 
 /**
- * Counts and rates of all of the time.
+ * Counts and rates of the whole range.
  *
  * @generated from message verdict.v1.StatsTotals
  */
@@ -161,57 +164,57 @@ export type StatsTotals = Message<"verdict.v1.StatsTotals"> & {
   sent: number;
 
   /**
-   * Emails the recipient's server took.
+   * Emails that the recipient's server accepted.
    *
    * @generated from field: uint32 delivered = 2;
    */
   delivered: number;
 
   /**
-   * Emails the recipient's side did not take.
+   * Emails that the recipient's side did not accept.
    *
    * @generated from field: uint32 bounced = 3;
    */
   bounced: number;
 
   /**
-   * Emails refused before anything was sent; not part of `sent`.
+   * Emails refused before anything was sent. Not part of `sent`.
    *
    * @generated from field: uint32 rejected = 4;
    */
   rejected: number;
 
   /**
-   * Complaints of recipients, counted when they came.
+   * Complaints of recipients, counted when the complaint arrived.
    *
    * @generated from field: uint32 complaints = 5;
    */
   complaints: number;
 
   /**
-   * `delivered` as a fraction of `sent`; `null` when nothing was sent.
+   * `delivered` as a fraction of `sent`. `null` when nothing was sent.
    *
    * @generated from field: optional double delivery_rate = 6 [json_name = "delivery_rate"];
    */
   deliveryRate?: number | undefined;
 
   /**
-   * `bounced` as a fraction of `sent`; `null` when nothing was sent.
+   * `bounced` as a fraction of `sent`. `null` when nothing was sent.
    *
    * @generated from field: optional double bounce_rate = 7 [json_name = "bounce_rate"];
    */
   bounceRate?: number | undefined;
 
   /**
-   * `complaints` as a fraction of `sent`; `null` when nothing was sent.
+   * `complaints` as a fraction of `sent`. `null` when nothing was sent.
    *
    * @generated from field: optional double complaint_rate = 8 [json_name = "complaint_rate"];
    */
   complaintRate?: number | undefined;
 
   /**
-   * Emails that a mail server took, and whose mailbox turned out not to exist when it tried to deliver them: counted when the
-   * report came. They stay `delivered`.
+   * Emails that a mail server accepted and then could not deliver because the mailbox does not exist, counted when the
+   * report arrived. They stay `delivered`.
    *
    * @generated from field: uint32 late_bounces = 9 [json_name = "late_bounces"];
    */
@@ -226,28 +229,28 @@ export const StatsTotalsSchema: GenMessage<StatsTotals> = /*@__PURE__*/
   messageDesc(file_verdict_v1_stats, 2);
 
 /**
- * Time from the request to the verdict of delivered and bounced emails, in milliseconds. Counted in buckets, each half as wide
- * again as the one before, and interpolated inside them; 45 s stands for all that is longer.
+ * Time from the request to the outcome of delivered and bounced emails, in milliseconds. Times are counted in buckets,
+ * each half as wide again as the one before, and interpolated within a bucket. Times over 45 s count as 45 s.
  *
  * @generated from message verdict.v1.LatencyPercentiles
  */
 export type LatencyPercentiles = Message<"verdict.v1.LatencyPercentiles"> & {
   /**
-   * Half of the emails took no longer. `null` when nothing was sent.
+   * 50th percentile. `null` when nothing was sent.
    *
    * @generated from field: optional uint32 p50 = 1;
    */
   p50?: number | undefined;
 
   /**
-   * 95 % of the emails took no longer. `null` when nothing was sent.
+   * 95th percentile. `null` when nothing was sent.
    *
    * @generated from field: optional uint32 p95 = 2;
    */
   p95?: number | undefined;
 
   /**
-   * 99 % of the emails took no longer. `null` when nothing was sent.
+   * 99th percentile. `null` when nothing was sent.
    *
    * @generated from field: optional uint32 p99 = 3;
    */
@@ -268,7 +271,7 @@ export const LatencyPercentilesSchema: GenMessage<LatencyPercentiles> = /*@__PUR
  */
 export type DomainSending = Message<"verdict.v1.DomainSending"> & {
   /**
-   * The domain.
+   * Name of the domain.
    *
    * @generated from field: string domain = 1;
    */
@@ -296,7 +299,7 @@ export const DomainSendingSchema: GenMessage<DomainSending> = /*@__PURE__*/
  */
 export type StatsPeriod = Message<"verdict.v1.StatsPeriod"> & {
   /**
-   * When it begins.
+   * Start of the period.
    *
    * @generated from field: google.protobuf.Timestamp period = 1;
    */
@@ -310,14 +313,14 @@ export type StatsPeriod = Message<"verdict.v1.StatsPeriod"> & {
   sent: number;
 
   /**
-   * Emails the recipient's server took.
+   * Emails that the recipient's server accepted.
    *
    * @generated from field: uint32 delivered = 3;
    */
   delivered: number;
 
   /**
-   * Emails the recipient's side did not take.
+   * Emails that the recipient's side did not accept.
    *
    * @generated from field: uint32 bounced = 4;
    */
@@ -339,7 +342,7 @@ export const StatsPeriodSchema: GenMessage<StatsPeriod> = /*@__PURE__*/
   messageDesc(file_verdict_v1_stats, 5);
 
 /**
- * What a series counts together.
+ * Length of the periods of a series.
  *
  * @generated from enum verdict.v1.Granularity
  */
@@ -352,21 +355,21 @@ export const Granularity = {
   UNSPECIFIED: 0,
 
   /**
-   * Each hour.
+   * One period per hour.
    *
    * @generated from enum value: GRANULARITY_HOUR = 1;
    */
   HOUR: 1,
 
   /**
-   * Each day, UTC.
+   * One period per day (UTC).
    *
    * @generated from enum value: GRANULARITY_DAY = 2;
    */
   DAY: 2,
 
   /**
-   * All of the time.
+   * One period for the whole range.
    *
    * @generated from enum value: GRANULARITY_TOTAL = 3;
    */
@@ -374,7 +377,7 @@ export const Granularity = {
 } as const;
 
 /**
- * What a series counts together.
+ * Length of the periods of a series.
  *
  * @generated from enum verdict.v1.Granularity
  */
@@ -387,7 +390,7 @@ export const GranularitySchema: GenEnum<Granularity> = /*@__PURE__*/
   enumDesc(file_verdict_v1_stats, 0);
 
 /**
- * What the circuit breaker of a domain allows. It is judged by the last 24 hours, from 100 emails on.
+ * What the circuit breaker of a domain allows. The breaker evaluates the last 24 hours, from 100 emails on.
  *
  * @generated from enum verdict.v1.SendingState
  */
@@ -400,22 +403,24 @@ export const SendingState = {
   UNSPECIFIED: 0,
 
   /**
-   * Nothing stands against sending.
+   * Sending is not limited.
    *
    * @generated from enum value: SENDING_STATE_ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Many emails bounce because their mailbox does not exist (from 5 % on) or are complained about (from 0.1 % on); or a breaker
-   * that was open lets ten emails a minute through until a hundred were fine.
+   * Sending is at risk or limited. At least 5 % of emails bounce because the mailbox does not exist, or at least 0.1 %
+   * lead to complaints; or the breaker was open and now allows ten emails a minute until a hundred had no such bounce
+   * and no complaint.
    *
    * @generated from enum value: SENDING_STATE_THROTTLED = 2;
    */
   THROTTLED: 2,
 
   /**
-   * Too many bounced (from 10 % on) or were complained about (from 0.5 % on): sends are refused with `rate_limit_exceeded`.
+   * Sends are refused with `rate_limit_exceeded`: at least 10 % of emails bounced because the mailbox does not exist,
+   * or at least 0.5 % led to complaints.
    *
    * @generated from enum value: SENDING_STATE_PAUSED = 3;
    */
@@ -423,7 +428,7 @@ export const SendingState = {
 } as const;
 
 /**
- * What the circuit breaker of a domain allows. It is judged by the last 24 hours, from 100 emails on.
+ * What the circuit breaker of a domain allows. The breaker evaluates the last 24 hours, from 100 emails on.
  *
  * @generated from enum verdict.v1.SendingState
  */
@@ -436,13 +441,14 @@ export const SendingStateSchema: GenEnum<SendingState> = /*@__PURE__*/
   enumDesc(file_verdict_v1_stats, 1);
 
 /**
- * Counts emails: one message to one recipient is one email. Dry runs and the simulator's addresses are not counted.
+ * Statistics. One message to one recipient counts as one email. Dry runs and the simulator's addresses are not counted.
  *
  * @generated from service verdict.v1.StatsService
  */
 export const StatsService: GenService<{
   /**
-   * Returns totals, reasons, latencies and a series of the emails sent in a time, up to the second. Kept by the hour, UTC, for 400 days.
+   * Returns totals, reasons, latencies and a series of the emails in a period. Counts are current to the second. They
+   * are kept per hour (UTC) for 400 days.
    *
    * @generated from rpc verdict.v1.StatsService.GetStats
    */

@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/suppression.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// Who is not mailed: the suppression lists of the account and of its tenants.
+// Suppression lists of the account and its tenants: addresses that are never mailed.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,7 +21,7 @@ export const file_verdict_v1_suppression: GenFile = /*@__PURE__*/
   fileDesc("Chx2ZXJkaWN0L3YxL3N1cHByZXNzaW9uLnByb3RvEgp2ZXJkaWN0LnYxIqEBCh9TdXBwcmVzc2lvblNlcnZpY2VJbXBvcnRSZXF1ZXN0Eg4KBmVtYWlscxgBIAMoCRIhCgl0ZW5hbnRfaWQYAiABKAlIAFIJdGVuYW50X2lkiAEBEjIKBnJlYXNvbhgDIAEoDjIdLnZlcmRpY3QudjEuU3VwcHJlc3Npb25SZWFzb25IAYgBAUIMCgpfdGVuYW50X2lkQgkKB19yZWFzb24iuAEKIFN1cHByZXNzaW9uU2VydmljZUltcG9ydFJlc3BvbnNlEhAKCGltcG9ydGVkGAEgASgNEi4KEmFscmVhZHlfc3VwcHJlc3NlZBgCIAEoDVISYWxyZWFkeV9zdXBwcmVzc2VkEg8KB2ludmFsaWQYAyABKA0SDQoFdG90YWwYBCABKA0SMgoGZXJyb3JzGAUgAygLMiIudmVyZGljdC52MS5TdXBwcmVzc2lvbkltcG9ydEVycm9yIkUKFlN1cHByZXNzaW9uSW1wb3J0RXJyb3ISDQoFaW5kZXgYASABKA0SDQoFZW1haWwYAiABKAkSDQoFZXJyb3IYAyABKAki6wEKHVN1cHByZXNzaW9uU2VydmljZUxpc3RSZXF1ZXN0EhIKBWVtYWlsGAEgASgJSACIAQESMgoGcmVhc29uGAIgASgOMh0udmVyZGljdC52MS5TdXBwcmVzc2lvblJlYXNvbkgBiAEBEiEKCXRlbmFudF9pZBgDIAEoCUgCUgl0ZW5hbnRfaWSIAQESEgoFbGltaXQYBCABKA1IA4gBARITCgZjdXJzb3IYBSABKAlIBIgBAUIICgZfZW1haWxCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQggKBl9saW1pdEIJCgdfY3Vyc29yIqIBCh5TdXBwcmVzc2lvblNlcnZpY2VMaXN0UmVzcG9uc2USLQoHZW50cmllcxgBIAMoCzIcLnZlcmRpY3QudjEuU3VwcHJlc3Npb25FbnRyeRIlCgtuZXh0X2N1cnNvchgCIAEoCUgAUgtuZXh0X2N1cnNvcogBARIaCghoYXNfbW9yZRgDIAEoCFIIaGFzX21vcmVCDgoMX25leHRfY3Vyc29yIp0BChxTdXBwcmVzc2lvblNlcnZpY2VBZGRSZXF1ZXN0Eg0KBWVtYWlsGAEgASgJEiEKCXRlbmFudF9pZBgCIAEoCUgAUgl0ZW5hbnRfaWSIAQESMgoGcmVhc29uGAMgASgOMh0udmVyZGljdC52MS5TdXBwcmVzc2lvblJlYXNvbkgBiAEBQgwKCl90ZW5hbnRfaWRCCQoHX3JlYXNvbiJhCh9TdXBwcmVzc2lvblNlcnZpY2VSZW1vdmVSZXF1ZXN0Eg0KBWVtYWlsGAEgASgJEiEKCXRlbmFudF9pZBgCIAEoCUgAUgl0ZW5hbnRfaWSIAQFCDAoKX3RlbmFudF9pZCIiCiBTdXBwcmVzc2lvblNlcnZpY2VSZW1vdmVSZXNwb25zZSKOAwoQU3VwcHJlc3Npb25FbnRyeRINCgVlbWFpbBgBIAEoCRIrCgVzY29wZRgCIAEoDjIcLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TY29wZRIhCgl0ZW5hbnRfaWQYAyABKAlIAFIJdGVuYW50X2lkiAEBEi0KBnJlYXNvbhgEIAEoDjIdLnZlcmRpY3QudjEuU3VwcHJlc3Npb25SZWFzb24SIwoKbWVzc2FnZV9pZBgFIAEoCUgBUgptZXNzYWdlX2lkiAEBEhMKBmRldGFpbBgGIAEoCUgCiAEBEjoKCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0Ej8KCmV4cGlyZXNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSANSCmV4cGlyZXNfYXSIAQFCDAoKX3RlbmFudF9pZEINCgtfbWVzc2FnZV9pZEIJCgdfZGV0YWlsQg0KC19leHBpcmVzX2F0MuwEChJTdXBwcmVzc2lvblNlcnZpY2USnwEKBkltcG9ydBIrLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlSW1wb3J0UmVxdWVzdBosLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TZXJ2aWNlSW1wb3J0UmVzcG9uc2UiOpK1GBFzdXBwcmVzc2lvbi53cml0ZYLT5JMCHzoBKiIaL2FwaS92MS9zdXBwcmVzc2lvbi9pbXBvcnQSjgEKBExpc3QSKS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUxpc3RSZXF1ZXN0GioudmVyZGljdC52MS5TdXBwcmVzc2lvblNlcnZpY2VMaXN0UmVzcG9uc2UiL5K1GBBzdXBwcmVzc2lvbi5yZWFkgtPkkwIVEhMvYXBpL3YxL3N1cHByZXNzaW9uEoIBCgNBZGQSKC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2VydmljZUFkZFJlcXVlc3QaHC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uRW50cnkiM5K1GBFzdXBwcmVzc2lvbi53cml0ZYLT5JMCGDoBKiITL2FwaS92MS9zdXBwcmVzc2lvbhKdAQoGUmVtb3ZlEisudmVyZGljdC52MS5TdXBwcmVzc2lvblNlcnZpY2VSZW1vdmVSZXF1ZXN0GiwudmVyZGljdC52MS5TdXBwcmVzc2lvblNlcnZpY2VSZW1vdmVSZXNwb25zZSI4krUYEXN1cHByZXNzaW9uLndyaXRlgtPkkwIdKhsvYXBpL3YxL3N1cHByZXNzaW9uL3tlbWFpbH1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
- * The addresses to import, and for whom.
+ * The addresses to import, and their list.
  *
  * @generated from message verdict.v1.SuppressionServiceImportRequest
  */
@@ -34,14 +34,14 @@ export type SuppressionServiceImportRequest = Message<"verdict.v1.SuppressionSer
   emails: string[];
 
   /**
-   * Imports into the list of this tenant, 1 to 128 characters. When absent, into that of the whole account.
+   * Tenant whose list gets the addresses, 1 to 128 characters. Default: the list of the whole account.
    *
    * @generated from field: optional string tenant_id = 2 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
 
   /**
-   * What the new entries give as their reason; `import` when absent.
+   * Reason of the new entries. Default: `import`.
    *
    * @generated from field: optional verdict.v1.SuppressionReason reason = 3;
    */
@@ -56,41 +56,41 @@ export const SuppressionServiceImportRequestSchema: GenMessage<SuppressionServic
   messageDesc(file_verdict_v1_suppression, 0);
 
 /**
- * What became of the addresses. `imported`, `already_suppressed` and `invalid` add up to `total`.
+ * Result of an import. `imported`, `already_suppressed` and `invalid` add up to `total`.
  *
  * @generated from message verdict.v1.SuppressionServiceImportResponse
  */
 export type SuppressionServiceImportResponse = Message<"verdict.v1.SuppressionServiceImportResponse"> & {
   /**
-   * New entries, and entries that would have expired and now stay.
+   * New entries, and entries that would have expired and are now permanent.
    *
    * @generated from field: uint32 imported = 1;
    */
   imported: number;
 
   /**
-   * Addresses that were on this list already, and repetitions within the import.
+   * Addresses already on this list, and repetitions within the import.
    *
    * @generated from field: uint32 already_suppressed = 2 [json_name = "already_suppressed"];
    */
   alreadySuppressed: number;
 
   /**
-   * Texts that are no address the service could ever mail. `errors` names them.
+   * Texts that are not an address the service could mail. `errors` lists them.
    *
    * @generated from field: uint32 invalid = 3;
    */
   invalid: number;
 
   /**
-   * How many addresses the request had.
+   * Addresses in the request.
    *
    * @generated from field: uint32 total = 4;
    */
   total: number;
 
   /**
-   * What was skipped because it is invalid, in the order of the request.
+   * The skipped texts, in the order of the request.
    *
    * @generated from field: repeated verdict.v1.SuppressionImportError errors = 5;
    */
@@ -105,27 +105,27 @@ export const SuppressionServiceImportResponseSchema: GenMessage<SuppressionServi
   messageDesc(file_verdict_v1_suppression, 1);
 
 /**
- * One text that was not imported.
+ * A text that was not imported.
  *
  * @generated from message verdict.v1.SuppressionImportError
  */
 export type SuppressionImportError = Message<"verdict.v1.SuppressionImportError"> & {
   /**
-   * Its place in `emails`, counted from 0.
+   * Position in `emails`, starting at 0.
    *
    * @generated from field: uint32 index = 1;
    */
   index: number;
 
   /**
-   * The text as it was given.
+   * The text, as given in the request.
    *
    * @generated from field: string email = 2;
    */
   email: string;
 
   /**
-   * Why: `invalid_address`. Treat a word you do not know alike.
+   * Error code: `invalid_address`. Handle unknown codes in the same way.
    *
    * @generated from field: string error = 3;
    */
@@ -140,41 +140,41 @@ export const SuppressionImportErrorSchema: GenMessage<SuppressionImportError> = 
   messageDesc(file_verdict_v1_suppression, 2);
 
 /**
- * The filters and the page.
+ * Filters and page of a list of entries.
  *
  * @generated from message verdict.v1.SuppressionServiceListRequest
  */
 export type SuppressionServiceListRequest = Message<"verdict.v1.SuppressionServiceListRequest"> & {
   /**
-   * Entries of this address: all that hold for it, the global one included.
+   * Only entries that apply to this address, including a global one.
    *
    * @generated from field: optional string email = 1;
    */
   email?: string | undefined;
 
   /**
-   * Entries with this reason.
+   * Only entries with this reason.
    *
    * @generated from field: optional verdict.v1.SuppressionReason reason = 2;
    */
   reason?: SuppressionReason | undefined;
 
   /**
-   * Entries of this tenant alone.
+   * Only entries of this tenant.
    *
    * @generated from field: optional string tenant_id = 3 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
 
   /**
-   * Page size, 1 to 100; 50 when absent.
+   * Number of entries on a page, 1 to 100. Default: 50.
    *
    * @generated from field: optional uint32 limit = 4;
    */
   limit?: number | undefined;
 
   /**
-   * `next_cursor` of the page before; give the same filters with it.
+   * `next_cursor` of the previous page. Send the same filters with it.
    *
    * @generated from field: optional string cursor = 5;
    */
@@ -195,21 +195,21 @@ export const SuppressionServiceListRequestSchema: GenMessage<SuppressionServiceL
  */
 export type SuppressionServiceListResponse = Message<"verdict.v1.SuppressionServiceListResponse"> & {
   /**
-   * The entries, newest first. Those that have expired are left out.
+   * The entries, newest first, without those that have expired.
    *
    * @generated from field: repeated verdict.v1.SuppressionEntry entries = 1;
    */
   entries: SuppressionEntry[];
 
   /**
-   * Where the next page begins; absent on the last one.
+   * Cursor of the next page. Absent on the last page.
    *
    * @generated from field: optional string next_cursor = 2 [json_name = "next_cursor"];
    */
   nextCursor?: string | undefined;
 
   /**
-   * Whether there is a next page.
+   * True when there is a next page.
    *
    * @generated from field: bool has_more = 3 [json_name = "has_more"];
    */
@@ -224,7 +224,7 @@ export const SuppressionServiceListResponseSchema: GenMessage<SuppressionService
   messageDesc(file_verdict_v1_suppression, 4);
 
 /**
- * The address to add, and for whom.
+ * The address to add, and its list.
  *
  * @generated from message verdict.v1.SuppressionServiceAddRequest
  */
@@ -237,14 +237,14 @@ export type SuppressionServiceAddRequest = Message<"verdict.v1.SuppressionServic
   email: string;
 
   /**
-   * Adds it to the list of this tenant, 1 to 128 characters. When absent, to that of the whole account.
+   * Tenant whose list gets the address, 1 to 128 characters. Default: the list of the whole account.
    *
    * @generated from field: optional string tenant_id = 2 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
 
   /**
-   * What the new entry gives as its reason; `manual` when absent.
+   * Reason of the new entry. Default: `manual`.
    *
    * @generated from field: optional verdict.v1.SuppressionReason reason = 3;
    */
@@ -265,14 +265,14 @@ export const SuppressionServiceAddRequestSchema: GenMessage<SuppressionServiceAd
  */
 export type SuppressionServiceRemoveRequest = Message<"verdict.v1.SuppressionServiceRemoveRequest"> & {
   /**
-   * The address. In a path, write `%2B` or `+` for a plus, `%40` or `@` for the at sign, and `%2F` for a slash.
+   * The address. In a path, write `%2B` or `+` for a plus sign, `%40` or `@` for an at sign, and `%2F` for a slash.
    *
    * @generated from field: string email = 1;
    */
   email: string;
 
   /**
-   * Removes it from the list of this tenant. When absent, from that of the whole account.
+   * Tenant from whose list the address is removed. Default: the list of the whole account.
    *
    * @generated from field: optional string tenant_id = 2 [json_name = "tenant_id"];
    */
@@ -287,7 +287,7 @@ export const SuppressionServiceRemoveRequestSchema: GenMessage<SuppressionServic
   messageDesc(file_verdict_v1_suppression, 6);
 
 /**
- * The entry is removed: there is no more to say.
+ * The response has no fields.
  *
  * @generated from message verdict.v1.SuppressionServiceRemoveResponse
  */
@@ -308,56 +308,56 @@ export const SuppressionServiceRemoveResponseSchema: GenMessage<SuppressionServi
  */
 export type SuppressionEntry = Message<"verdict.v1.SuppressionEntry"> & {
   /**
-   * The address as it is matched: in lower case, its domain in A-label form.
+   * The address in the form used for matching: in lower case, its domain as A-labels.
    *
    * @generated from field: string email = 1;
    */
   email: string;
 
   /**
-   * For whom the entry holds.
+   * Which sends the entry applies to.
    *
    * @generated from field: verdict.v1.SuppressionScope scope = 2;
    */
   scope: SuppressionScope;
 
   /**
-   * The tenant, when `scope` is `tenant`.
+   * Tenant of the entry. Present when `scope` is `tenant`.
    *
    * @generated from field: optional string tenant_id = 3 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
 
   /**
-   * Where the entry comes from.
+   * What created the entry.
    *
    * @generated from field: verdict.v1.SuppressionReason reason = 4;
    */
   reason: SuppressionReason;
 
   /**
-   * The message whose bounce or complaint made the entry.
+   * Message whose bounce or complaint created the entry.
    *
    * @generated from field: optional string message_id = 5 [json_name = "message_id"];
    */
   messageId?: string | undefined;
 
   /**
-   * What was said then: the reply of the recipient's server, for example.
+   * Evidence for the entry, such as the reply of the recipient's server.
    *
    * @generated from field: optional string detail = 6;
    */
   detail?: string | undefined;
 
   /**
-   * Since when the address is suppressed.
+   * When the address was suppressed.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 7 [json_name = "created_at"];
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * Until when it is. Absent for an entry that stays.
+   * When the entry expires. Absent for a permanent entry.
    *
    * @generated from field: optional google.protobuf.Timestamp expires_at = 8 [json_name = "expires_at"];
    */
@@ -372,19 +372,19 @@ export const SuppressionEntrySchema: GenMessage<SuppressionEntry> = /*@__PURE__*
   messageDesc(file_verdict_v1_suppression, 8);
 
 /**
- * Suppressed addresses. A send to one is rejected with `suppression_list`, and nothing leaves the service.
+ * Suppressed addresses. A send to one is `rejected` with `suppression_list`, and nothing leaves the service.
  *
- * An entry holds for the whole account, or with a `tenant_id` for the sends of that tenant alone. Addresses match whatever
- * their case, and whichever form their domain is written in.
+ * An entry applies to the whole account or, with a `tenant_id`, to the sends of that tenant only. Addresses match
+ * regardless of case and of the form in which their domain is written.
  *
  * @generated from service verdict.v1.SuppressionService
  */
 export const SuppressionService: GenService<{
   /**
-   * Imports a list of addresses. What cannot be imported is skipped and told; everything else is imported in one commit.
+   * Imports a list of addresses. Invalid addresses are skipped and reported; all others are imported in one commit.
    *
-   * Nothing is ever taken off a list by an import: an address that is on it stays as it is, unless its entry would have
-   * expired, in which case it stays from now on.
+   * An import never removes an address from a list. An address that is already on the list keeps its entry, but an
+   * entry that would expire becomes permanent.
    *
    * @generated from rpc verdict.v1.SuppressionService.Import
    */
@@ -394,7 +394,8 @@ export const SuppressionService: GenService<{
     output: typeof SuppressionServiceImportResponseSchema;
   },
   /**
-   * Lists the entries of the account and of its tenants, newest first. All filters given must match.
+   * Lists the entries of the account and its tenants, newest first. An entry is listed when it matches every filter
+   * given.
    *
    * @generated from rpc verdict.v1.SuppressionService.List
    */
@@ -404,8 +405,8 @@ export const SuppressionService: GenService<{
     output: typeof SuppressionServiceListResponseSchema;
   },
   /**
-   * Adds one address and returns its entry. An address that is on the list already keeps the entry it has, unless that one
-   * would have expired.
+   * Adds one address and returns its entry. An address that is already on the list keeps its entry, but an entry that
+   * would expire becomes permanent.
    *
    * @generated from rpc verdict.v1.SuppressionService.Add
    */
@@ -415,8 +416,8 @@ export const SuppressionService: GenService<{
     output: typeof SuppressionEntrySchema;
   },
   /**
-   * Removes one address from the list of the account, or from that of a tenant. It can be mailed again at once, unless another
-   * entry holds for it. Global entries are the operator's and cannot be removed.
+   * Removes one address from the list of the account or of a tenant. The address can be mailed again immediately,
+   * unless another entry applies to it. Only the operator can remove global entries.
    *
    * @generated from rpc verdict.v1.SuppressionService.Remove
    */

@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/webhooks.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// The webhook endpoint of the account: where its delivery events are pushed.
+// The account's webhook endpoint, which receives its delivery events.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,7 +21,7 @@ export const file_verdict_v1_webhooks: GenFile = /*@__PURE__*/
   fileDesc("Chl2ZXJkaWN0L3YxL3dlYmhvb2tzLnByb3RvEgp2ZXJkaWN0LnYxIhMKEUdldFdlYmhvb2tSZXF1ZXN0IiAKEVB1dFdlYmhvb2tSZXF1ZXN0EgsKA3VybBgBIAEoCSIWChREZWxldGVXZWJob29rUmVxdWVzdCIXChVEZWxldGVXZWJob29rUmVzcG9uc2UiFAoSVGVzdFdlYmhvb2tSZXF1ZXN0IhUKE1JvdGF0ZVNlY3JldFJlcXVlc3QiygIKB1dlYmhvb2sSCwoDdXJsGAEgASgJEjoKCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjoKCnVwZGF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgp1cGRhdGVkX2F0EhMKBnNlY3JldBgEIAEoCUgAiAEBElUKFXByZXZpb3VzX3NlY3JldF91bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAVIVcHJldmlvdXNfc2VjcmV0X3VudGlsiAEBEikKBmhlYWx0aBgGIAEoCzIZLnZlcmRpY3QudjEuV2ViaG9va0hlYWx0aEIJCgdfc2VjcmV0QhgKFl9wcmV2aW91c19zZWNyZXRfdW50aWwi3wMKDVdlYmhvb2tIZWFsdGgSFAoMYWNrbm93bGVkZ2VkGAEgASgNEg4KBmZhaWxlZBgCIAEoDRIvCgxzdWNjZXNzX3JhdGUYAyABKAFCBoq1GAIYAUgAUgxzdWNjZXNzX3JhdGWIAQESSQoPbGFzdF9zdWNjZXNzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBUg9sYXN0X3N1Y2Nlc3NfYXSIAQESSQoPbGFzdF9mYWlsdXJlX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCUg9sYXN0X2ZhaWx1cmVfYXSIAQESMgoUY29uc2VjdXRpdmVfZmFpbHVyZXMYBiABKA1SFGNvbnNlY3V0aXZlX2ZhaWx1cmVzEg8KB3dhaXRpbmcYByABKA0STQoRb2xkZXN0X3dhaXRpbmdfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSANSEW9sZGVzdF93YWl0aW5nX2F0iAEBQg8KDV9zdWNjZXNzX3JhdGVCEgoQX2xhc3Rfc3VjY2Vzc19hdEISChBfbGFzdF9mYWlsdXJlX2F0QhQKEl9vbGRlc3Rfd2FpdGluZ19hdCKkAwoTVGVzdFdlYmhvb2tSZXNwb25zZRIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQSQAoNZGlzcGF0Y2hlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSDWRpc3BhdGNoZWRfYXQSKwoHb3V0Y29tZRgDIAEoDjIaLnZlcmRpY3QudjEuQXR0ZW1wdE91dGNvbWUSJQoLc3RhdHVzX2NvZGUYBCABKA1IAFILc3RhdHVzX2NvZGWIAQESIAoLZHVyYXRpb25fbXMYBSABKA1SC2R1cmF0aW9uX21zEikKBnBoYXNlcxgGIAEoCzIZLnZlcmRpY3QudjEuQXR0ZW1wdFBoYXNlcxIvChByZXNwb25zZV9leGNlcnB0GAcgASgJSAFSEHJlc3BvbnNlX2V4Y2VycHSIAQESJwoMcmVzcG9uc2VfY3V0GAggASgISAJSDHJlc3BvbnNlX2N1dIgBAUIOCgxfc3RhdHVzX2NvZGVCEwoRX3Jlc3BvbnNlX2V4Y2VycHRCDwoNX3Jlc3BvbnNlX2N1dDLsBAoOV2ViaG9va1NlcnZpY2USagoKR2V0V2ViaG9vaxIdLnZlcmRpY3QudjEuR2V0V2ViaG9va1JlcXVlc3QaEy52ZXJkaWN0LnYxLldlYmhvb2siKJK1GA13ZWJob29rcy5yZWFkgtPkkwIREg8vYXBpL3YxL3dlYmhvb2sSbgoKUHV0V2ViaG9vaxIdLnZlcmRpY3QudjEuUHV0V2ViaG9va1JlcXVlc3QaEy52ZXJkaWN0LnYxLldlYmhvb2siLJK1GA53ZWJob29rcy53cml0ZYLT5JMCFDoBKhoPL2FwaS92MS93ZWJob29rEn8KDURlbGV0ZVdlYmhvb2sSIC52ZXJkaWN0LnYxLkRlbGV0ZVdlYmhvb2tSZXF1ZXN0GiEudmVyZGljdC52MS5EZWxldGVXZWJob29rUmVzcG9uc2UiKZK1GA53ZWJob29rcy53cml0ZYLT5JMCESoPL2FwaS92MS93ZWJob29rEn4KC1Rlc3RXZWJob29rEh4udmVyZGljdC52MS5UZXN0V2ViaG9va1JlcXVlc3QaHy52ZXJkaWN0LnYxLlRlc3RXZWJob29rUmVzcG9uc2UiLpK1GA53ZWJob29rcy53cml0ZYLT5JMCFiIUL2FwaS92MS93ZWJob29rL3Rlc3QSfQoMUm90YXRlU2VjcmV0Eh8udmVyZGljdC52MS5Sb3RhdGVTZWNyZXRSZXF1ZXN0GhMudmVyZGljdC52MS5XZWJob29rIjeStRgOd2ViaG9va3Mud3JpdGWC0+STAh8iHS9hcGkvdjEvd2ViaG9vay9zZWNyZXQvcm90YXRlYgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_events, file_verdict_v1_options]);
 
 /**
- * Nothing needs to be said.
+ * The request has no fields.
  *
  * @generated from message verdict.v1.GetWebhookRequest
  */
@@ -42,7 +42,7 @@ export const GetWebhookRequestSchema: GenMessage<GetWebhookRequest> = /*@__PURE_
  */
 export type PutWebhookRequest = Message<"verdict.v1.PutWebhookRequest"> & {
   /**
-   * Where events are sent, such as `https://hooks.example.com/email`.
+   * URL that receives events, at most 2,048 characters, such as `https://hooks.example.com/email`.
    *
    * @generated from field: string url = 1;
    */
@@ -57,7 +57,7 @@ export const PutWebhookRequestSchema: GenMessage<PutWebhookRequest> = /*@__PURE_
   messageDesc(file_verdict_v1_webhooks, 1);
 
 /**
- * Nothing needs to be said.
+ * The request has no fields.
  *
  * @generated from message verdict.v1.DeleteWebhookRequest
  */
@@ -72,7 +72,7 @@ export const DeleteWebhookRequestSchema: GenMessage<DeleteWebhookRequest> = /*@_
   messageDesc(file_verdict_v1_webhooks, 2);
 
 /**
- * Nothing is left to say.
+ * The response has no fields.
  *
  * @generated from message verdict.v1.DeleteWebhookResponse
  */
@@ -87,7 +87,7 @@ export const DeleteWebhookResponseSchema: GenMessage<DeleteWebhookResponse> = /*
   messageDesc(file_verdict_v1_webhooks, 3);
 
 /**
- * Nothing needs to be said.
+ * The request has no fields.
  *
  * @generated from message verdict.v1.TestWebhookRequest
  */
@@ -102,7 +102,7 @@ export const TestWebhookRequestSchema: GenMessage<TestWebhookRequest> = /*@__PUR
   messageDesc(file_verdict_v1_webhooks, 4);
 
 /**
- * Nothing needs to be said.
+ * The request has no fields.
  *
  * @generated from message verdict.v1.RotateSecretRequest
  */
@@ -117,48 +117,48 @@ export const RotateSecretRequestSchema: GenMessage<RotateSecretRequest> = /*@__P
   messageDesc(file_verdict_v1_webhooks, 5);
 
 /**
- * The webhook endpoint of the account.
+ * The account's webhook endpoint.
  *
  * @generated from message verdict.v1.Webhook
  */
 export type Webhook = Message<"verdict.v1.Webhook"> & {
   /**
-   * Where events are sent.
+   * URL that receives events.
    *
    * @generated from field: string url = 1;
    */
   url: string;
 
   /**
-   * When it was set for the first time.
+   * When the endpoint was first set.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 2 [json_name = "created_at"];
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When its URL or its secret was changed last.
+   * When the URL or the secret last changed.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 3 [json_name = "updated_at"];
    */
   updatedAt?: Timestamp | undefined;
 
   /**
-   * `whsec_` and base64: what requests are signed with. Only in the answer that made it.
+   * Secret that signs requests: `whsec_` and base64. Present only in the response of the call that created it.
    *
    * @generated from field: optional string secret = 4;
    */
   secret?: string | undefined;
 
   /**
-   * Until when requests are also signed with the secret before the last rotation.
+   * Until when requests are also signed with the previous secret. Absent when there is none.
    *
    * @generated from field: optional google.protobuf.Timestamp previous_secret_until = 5 [json_name = "previous_secret_until"];
    */
   previousSecretUntil?: Timestamp | undefined;
 
   /**
-   * How it does.
+   * Health of the endpoint.
    *
    * @generated from field: verdict.v1.WebhookHealth health = 6;
    */
@@ -173,48 +173,48 @@ export const WebhookSchema: GenMessage<Webhook> = /*@__PURE__*/
   messageDesc(file_verdict_v1_webhooks, 6);
 
 /**
- * How an endpoint does. An endpoint that fails is never switched off.
+ * Health of an endpoint. An endpoint that fails is never switched off.
  *
  * @generated from message verdict.v1.WebhookHealth
  */
 export type WebhookHealth = Message<"verdict.v1.WebhookHealth"> & {
   /**
-   * Attempts it acknowledged in this hour and the 23 before it.
+   * Attempts acknowledged in the current hour and the 23 hours before it.
    *
    * @generated from field: uint32 acknowledged = 1;
    */
   acknowledged: number;
 
   /**
-   * Attempts that failed in that time.
+   * Attempts that failed in the same time.
    *
    * @generated from field: uint32 failed = 2;
    */
   failed: number;
 
   /**
-   * The share of attempts that were acknowledged, 0 to 1; `null` when there were none.
+   * Fraction of attempts that were acknowledged, 0 to 1. `null` when there were none.
    *
    * @generated from field: optional double success_rate = 3 [json_name = "success_rate"];
    */
   successRate?: number | undefined;
 
   /**
-   * When it acknowledged an attempt for the last time.
+   * When an attempt was last acknowledged.
    *
    * @generated from field: optional google.protobuf.Timestamp last_success_at = 4 [json_name = "last_success_at"];
    */
   lastSuccessAt?: Timestamp | undefined;
 
   /**
-   * When an attempt failed for the last time.
+   * When an attempt last failed.
    *
    * @generated from field: optional google.protobuf.Timestamp last_failure_at = 5 [json_name = "last_failure_at"];
    */
   lastFailureAt?: Timestamp | undefined;
 
   /**
-   * Attempts that failed since the last one it acknowledged.
+   * Attempts that failed since the last acknowledged one.
    *
    * @generated from field: uint32 consecutive_failures = 6 [json_name = "consecutive_failures"];
    */
@@ -228,7 +228,7 @@ export type WebhookHealth = Message<"verdict.v1.WebhookHealth"> & {
   waiting: number;
 
   /**
-   * Since when the oldest of them has been waiting.
+   * Since when the oldest of these dispatches has waited. Absent when none waits.
    *
    * @generated from field: optional google.protobuf.Timestamp oldest_waiting_at = 8 [json_name = "oldest_waiting_at"];
    */
@@ -243,62 +243,62 @@ export const WebhookHealthSchema: GenMessage<WebhookHealth> = /*@__PURE__*/
   messageDesc(file_verdict_v1_webhooks, 7);
 
 /**
- * How the test went.
+ * Outcome of a test.
  *
  * @generated from message verdict.v1.TestWebhookResponse
  */
 export type TestWebhookResponse = Message<"verdict.v1.TestWebhookResponse"> & {
   /**
-   * The `event_id` in the payload, to find it in the endpoint's log. There is no event with this id.
+   * The `event_id` of the payload, to find the test in the endpoint's log. No stored event has this id.
    *
    * @generated from field: string event_id = 1 [json_name = "event_id"];
    */
   eventId: string;
 
   /**
-   * When it was sent.
+   * When the test was sent.
    *
    * @generated from field: google.protobuf.Timestamp dispatched_at = 2 [json_name = "dispatched_at"];
    */
   dispatchedAt?: Timestamp | undefined;
 
   /**
-   * How it ended; `acked` is success.
+   * Outcome of the attempt. `acked` means success.
    *
    * @generated from field: verdict.v1.AttemptOutcome outcome = 3;
    */
   outcome: AttemptOutcome;
 
   /**
-   * The status code of the answer, when one came.
+   * HTTP status code of the response. Absent when there was none.
    *
    * @generated from field: optional uint32 status_code = 4 [json_name = "status_code"];
    */
   statusCode?: number | undefined;
 
   /**
-   * From beginning to end, in milliseconds.
+   * Duration of the attempt, in milliseconds.
    *
    * @generated from field: uint32 duration_ms = 5 [json_name = "duration_ms"];
    */
   durationMs: number;
 
   /**
-   * Where the time went.
+   * Duration of each phase of the attempt.
    *
    * @generated from field: verdict.v1.AttemptPhases phases = 6;
    */
   phases?: AttemptPhases | undefined;
 
   /**
-   * The beginning of the answer's body, at most 1,024 bytes.
+   * Beginning of the response's body, at most 1,024 bytes.
    *
    * @generated from field: optional string response_excerpt = 7 [json_name = "response_excerpt"];
    */
   responseExcerpt?: string | undefined;
 
   /**
-   * True when the body went on after the excerpt.
+   * True when the body is longer than the excerpt.
    *
    * @generated from field: optional bool response_cut = 8 [json_name = "response_cut"];
    */
@@ -313,14 +313,14 @@ export const TestWebhookResponseSchema: GenMessage<TestWebhookResponse> = /*@__P
   messageDesc(file_verdict_v1_webhooks, 8);
 
 /**
- * Where events are pushed to. Every event is sent as a signed HTTPS POST to the one endpoint of the account and acknowledged by
- * HTTP 200 alone; anything else is retried after 1 minute, 5 minutes, 15 minutes, 1 hour and 6 hours.
+ * The webhook endpoint. An account has one; it receives every event as a signed HTTPS POST. Only HTTP 200 acknowledges
+ * an event. The service retries anything else after 1 minute, 5 minutes, 15 minutes, 1 hour and 6 hours.
  *
  * @generated from service verdict.v1.WebhookService
  */
 export const WebhookService: GenService<{
   /**
-   * Returns the endpoint and how it does. Its secret is not shown again.
+   * Returns the endpoint and its health, without the secret.
    *
    * @generated from rpc verdict.v1.WebhookService.GetWebhook
    */
@@ -330,10 +330,10 @@ export const WebhookService: GenService<{
     output: typeof WebhookSchema;
   },
   /**
-   * Sets the endpoint. The first time, the answer shows the secret that requests are signed with: keep it, it is never shown
-   * again. Later the URL is changed and the secret stays; what waits goes to the new URL.
+   * Sets the endpoint. The first call returns the secret that signs requests: store it, because it is never shown
+   * again. A later call changes the URL and keeps the secret; waiting attempts then go to the new URL.
    *
-   * The URL begins with `https://`, names a public host, and has the port 443 or 8443 when it has one.
+   * The URL begins with `https://` and names a public host. Its port is 443 (the default) or 8443.
    *
    * @generated from rpc verdict.v1.WebhookService.PutWebhook
    */
@@ -343,7 +343,8 @@ export const WebhookService: GenService<{
     output: typeof WebhookSchema;
   },
   /**
-   * Deletes the endpoint and its secret. Attempts that wait are cancelled; their events can be replayed to a later endpoint.
+   * Deletes the endpoint and its secret. Waiting attempts are cancelled. You can replay their events to a later
+   * endpoint.
    *
    * @generated from rpc verdict.v1.WebhookService.DeleteWebhook
    */
@@ -353,8 +354,8 @@ export const WebhookService: GenService<{
     output: typeof DeleteWebhookResponseSchema;
   },
   /**
-   * Sends a signed event of the kind `webhook.test` to the endpoint now, waits for the answer and tells how it went. It is sent
-   * once, stored nowhere, and counts in no figure of the endpoint.
+   * Sends a signed event of the kind `webhook.test` to the endpoint, waits for the response and returns the outcome.
+   * The test is sent once, is not stored, and does not count in the endpoint's health.
    *
    * @generated from rpc verdict.v1.WebhookService.TestWebhook
    */
@@ -364,8 +365,8 @@ export const WebhookService: GenService<{
     output: typeof TestWebhookResponseSchema;
   },
   /**
-   * Gives the endpoint a new secret and shows it, once. For 24 hours requests are signed with the old one too, in
-   * `Service-Signature-Previous`. A second rotation within that time ends the oldest secret at once.
+   * Creates a new secret and returns it, once. For 24 hours requests are also signed with the previous secret, in
+   * `Service-Signature-Previous`. A second rotation within that time ends the oldest secret immediately.
    *
    * @generated from rpc verdict.v1.WebhookService.RotateSecret
    */
