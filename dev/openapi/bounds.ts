@@ -4,20 +4,20 @@ import { LIMITS } from '../../server/sending/message.ts'
 import { MAX_LIMIT } from '../../server/services/listing.ts'
 import type { Schema } from './schema.ts'
 
-/** What a request field may hold: keywords for the list or map itself, and for its elements or the single value. */
+/** Limits of a request field: keywords for the list or map itself, and for its elements or the single value. */
 export interface Bounds {
   whole?: Schema
   value?: Schema
-  /** For a field with presence that the validation demands. */
+  /** Set for a field with presence that validation requires. */
   required?: true
 }
 
 const TEXT: Bounds = { value: { minLength: 1 } }
 const PAGE_SIZE: Bounds = { value: { minimum: 1, maximum: MAX_LIMIT } }
 const TENANT_ID: Bounds = { value: { minLength: 1, maxLength: LIMITS.tenantIdCharacters } }
-/** A date, or a time of ISO 8601. */
+/** An ISO 8601 date or time. */
 const TIME: Bounds = { value: { pattern: '^\\d{4}-\\d\\d-\\d\\d(T.+)?$' } }
-// JSON Schema counts characters and the validation counts bytes: every body within the bytes is within the characters.
+// JSON Schema counts characters, validation counts bytes. Every body within the bytes is within the characters.
 const BODY: Bounds = { value: { maxLength: LIMITS.bodyBytes } }
 
 const MESSAGE: Record<string, Bounds> = {
@@ -36,8 +36,8 @@ const MESSAGE: Record<string, Bounds> = {
 }
 
 /**
- * The limits of request fields, by message and field, as the validation has them. A schema may be wider than the validation where
- * JSON Schema has no words for a rule; it is never narrower.
+ * The limits of request fields, by message and field, made of the constants that validation uses. Where JSON Schema
+ * cannot express a rule, the schema is wider than validation, never narrower.
  */
 const BOUNDS: Record<string, Record<string, Bounds>> = {
   SendRequest: MESSAGE,
@@ -77,7 +77,7 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   SuppressionServiceRemoveRequest: { email: TEXT, tenant_id: TENANT_ID },
 }
 
-/** The limits of a request field. Throws for one that needs them and has no line in the table: a client would learn them by errors. */
+/** The limits of a request field. Throws when a field that needs them is missing from the table. */
 export function boundsOf(field: DescField): Bounds {
   const bounds = BOUNDS[field.parent.name]?.[field.jsonName]
   if (!bounds && (field.fieldKind === 'list' || field.fieldKind === 'map' || BOUNDED.has(field.scalar!))) {

@@ -5,10 +5,10 @@ import type {
   FileDescriptorSet,
 } from '@bufbuild/protobuf/wkt'
 
-/** The leading comments of a contract, by the full name of what they stand before: `verdict.v1.SendRequest.to`. */
+/** The leading comments of a contract, by the full name of the element they describe: `verdict.v1.SendRequest.to`. */
 export type Comments = Map<string, string>
 
-// Numbers of the fields in descriptor.proto that a path is made of.
+// Field numbers of descriptor.proto, of which a path consists.
 const IN_FILE = { message: 4, enum: 5, service: 6 }
 const IN_MESSAGE = { field: 2, message: 3, enum: 4 }
 const VALUE = 2
@@ -26,7 +26,7 @@ function commentsOfFile(file: FileDescriptorProto): [string, string][] {
   })
 }
 
-/** The lines of a paragraph become one; an empty line begins a new one. */
+/** Joins the lines of each paragraph. An empty line separates paragraphs. */
 function tidy(comment: string): string {
   const paragraphs = comment.split(/\n\s*\n/)
   return paragraphs
@@ -40,7 +40,7 @@ function tidy(comment: string): string {
     .join('\n\n')
 }
 
-/** Full names by the path that leads to them in the descriptor of their file. */
+/** Full names, by path in the descriptor of their file. */
 function namesOf(file: FileDescriptorProto): Map<string, string> {
   const names = new Map<string, string>()
   const add = (path: number[], name: string) => names.set(path.join(), name)

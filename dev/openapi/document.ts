@@ -18,10 +18,11 @@ export interface Document {
   [key: string]: unknown
 }
 
-const DESCRIPTION = `Sends transactional email and answers with the verdict of the recipient's own mail server, in the same response.
+const DESCRIPTION = `Sends transactional email and returns the verdict of the recipient's mail server in the same response.
 
-Bounces and rejections are answers (200), not errors. Every error has the body of the schema \`Error\`. The same calls are served over
-gRPC, gRPC-Web and Connect on the same port; see the Protobuf contract \`verdict.v1\`, or server reflection.`
+A bounce or a rejection is a response with status 200, not an error. Every error has the schema \`Error\`. The same calls
+are available over gRPC, gRPC-Web and Connect on the same port: use the Protobuf contract \`verdict.v1\` or server
+reflection.`
 
 /** The OpenAPI 3.1 document of the REST interface. */
 export function openApiDocument(services: DescService[], comments: Comments, version: string): Document {
@@ -47,7 +48,7 @@ export function openApiDocument(services: DescService[], comments: Comments, ver
     security: [{ apiKey: [] }],
     tags: [
       ...[...new Map(tags as [string, string][])].map(([name, description]) => ({ name, description })),
-      { name: 'Server', description: 'The server itself.' },
+      { name: 'Server', description: 'Health of the server, and this document.' },
       PAYLOADS,
     ],
     paths: { ...paths, ...serverPaths() },
@@ -64,27 +65,27 @@ const COMPONENTS = {
     RequestId: {
       name: 'X-Request-Id',
       in: 'header',
-      description: 'An id of your own for this request, 1 to 128 printable characters. The response returns it.',
+      description: 'Your own id for this request, 1 to 128 printable characters. The response returns it.',
       schema: { type: 'string' },
     },
   },
   headers: {
     RequestId: {
-      description: 'The id of this request, yours or a new one.',
+      description: 'The id of this request: yours, or a generated one.',
       required: true,
       schema: { type: 'string' },
       example: 'order-1234',
     },
-    RateLimitLimit: count('Requests per minute of the account, or of an address that calls without a key.', 600),
+    RateLimitLimit: count('Requests per minute of the account, or of the IP address when the call has no key.', 600),
     RateLimitRemaining: count('Requests left in the current minute.', 588),
     RateLimitReset: count('When the current minute ends, in Unix seconds.', 1_769_860_860),
-    RetryAfter: count('Seconds to wait before the next try, as `retry_after` in the body.', 12),
+    RetryAfter: count('Seconds to wait before you try again, as `retry_after` in the body.', 12),
     IdempotentReplayed: {
       description: 'Present when this is the stored response of an earlier request with the same `Idempotency-Key`.',
       schema: { type: 'string', const: 'true' },
     },
     IdempotencyMismatch: {
-      description: 'Present when the body differs from that of the request whose response this is.',
+      description: 'Present when the body differs from the body of that earlier request.',
       schema: { type: 'string', const: 'body' },
     },
     Challenge: {
@@ -100,13 +101,13 @@ function count(description: string, example: number) {
 
 const OWN_SCHEMAS: Record<string, Schema> = {
   Health: {
-    description: 'The process answers.',
+    description: 'The process is alive.',
     type: 'object',
     properties: { status: { type: 'string', const: 'ok' }, version: { type: 'string' }, region: { type: 'string' } },
     required: ['status', 'version', 'region'],
   },
   Readiness: {
-    description: 'Whether the server takes calls, and the state of each thing it depends on.',
+    description: 'Whether the server accepts calls, and the state of each dependency.',
     type: 'object',
     properties: {
       status: { type: 'string', enum: ['ready', 'not_ready'] },
@@ -137,10 +138,10 @@ function errorSchema(comments: Comments): Schema {
     properties: {
       error: { description: meanings.join('\n'), type: 'string', enum: served.map(wordOf) },
       message: { description: 'What is wrong, in words.', type: 'string' },
-      retry_after: { description: 'Seconds to wait before trying again.', type: 'integer', minimum: 0 },
-      request_id: { description: 'The id in `X-Request-Id`.', type: 'string' },
+      retry_after: { description: 'Seconds to wait before you try again.', type: 'integer', minimum: 0 },
+      request_id: { description: 'The id in the header `X-Request-Id`.', type: 'string' },
       details: {
-        description: 'The fields at fault, by their path: `attachments[0].content`.',
+        description: 'The invalid fields, by their path, such as `attachments[0].content`.',
         type: 'array',
         items: fault,
       },
@@ -149,12 +150,12 @@ function errorSchema(comments: Comments): Schema {
   }
 }
 
-/** What is served beside the contract. */
+/** The paths that the server serves in addition to the contract. */
 function serverPaths(): Document['paths'] {
   const open = (operationId: string, summary: string, description: string, responses: object) => ({
     get: { operationId, tags: ['Server'], summary, description, security: [], responses },
   })
-  const answer = (description: string, schema: object, example: unknown, headers?: object) => ({
+  const response = (description: string, schema: object, example: unknown, headers?: object) => ({
     description,
     headers: { ...REQUEST_ID_HEADER, ...headers },
     ...json(schema, example),
@@ -162,14 +163,14 @@ function serverPaths(): Document['paths'] {
   const readiness = { $ref: '#/components/schemas/Readiness' }
   const checks = { database: 'ok', migrations: 'ok', draining: 'no' }
   return {
-    [OPENAPI_PATH]: open('getOpenApi', 'This document', 'Needs no key; a wrong one is refused all the same.', {
-      200: answer('The document.', { type: 'object' }, { openapi: '3.1.0' }, RATE_HEADERS),
+    [OPENAPI_PATH]: open('getOpenApi', 'Returns this document', 'No key is needed, but an invalid key is refused.', {
+      200: response('The document.', { type: 'object' }, { openapi: '3.1.0' }, RATE_HEADERS),
       401: errorResponse(['invalid_api_key']),
       429: errorResponse(['rate_limit_exceeded']),
     }),
-    '/healthz': open('getHealth', 'Whether the process answers', 'Looks at nothing but itself.', {
-      200: answer(
-        'It does.',
+    '/healthz': open('getHealth', 'Checks whether the process is alive', 'Checks no dependency.', {
+      200: response(
+        'The process is alive.',
         { $ref: '#/components/schemas/Health' },
         { status: 'ok', version: '0.1.0', region: 'eu' },
       ),
@@ -177,11 +178,14 @@ function serverPaths(): Document['paths'] {
     }),
     '/readyz': open(
       'getReadiness',
-      'Whether the server takes calls',
-      'For load balancers. Not ready while it drains.',
+      'Checks whether the server accepts calls',
+      'Meant for load balancers. The server is not ready while it drains.',
       {
-        200: answer('It does.', readiness, { status: 'ready', checks }),
-        503: answer('It does not.', readiness, { status: 'not_ready', checks: { ...checks, database: 'failing' } }),
+        200: response('The server accepts calls.', readiness, { status: 'ready', checks }),
+        503: response('The server accepts no calls.', readiness, {
+          status: 'not_ready',
+          checks: { ...checks, database: 'failing' },
+        }),
         '4XX': errorResponse(['invalid_payload'], false),
       },
     ),

@@ -1,11 +1,11 @@
 /**
- * What a reader of the document sees of an operation, by its name: a request it takes and a response it returns. Requests work as they
- * are against a fresh `npm start`; an id in a path has to be one that exists there.
+ * The example of one operation: a request and its response. Requests work unchanged against a fresh `npm start`, except
+ * that an id in a path must exist there.
  */
 export interface Example {
   parameters?: Record<string, unknown>
   request?: unknown
-  answer: unknown
+  response: unknown
 }
 
 const MESSAGE_ID = 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5'
@@ -133,7 +133,7 @@ export const EXAMPLES: Record<string, Example> = {
       subject: 'Your order has been shipped',
       text: 'Hello, your order 1234 left our warehouse today.',
     },
-    answer: { status: 'delivered', message_id: MESSAGE_ID, smtp: ACCEPTED },
+    response: { status: 'delivered', message_id: MESSAGE_ID, smtp: ACCEPTED },
   },
   'EmailService.Validate': {
     request: {
@@ -142,7 +142,7 @@ export const EXAMPLES: Record<string, Example> = {
       subject: 'Your order has been shipped',
       text: 'Hello, your order 1234 left our warehouse today.',
     },
-    answer: {
+    response: {
       status: 'delivered',
       message_id: MESSAGE_ID,
       sandbox: true,
@@ -164,7 +164,7 @@ export const EXAMPLES: Record<string, Example> = {
         { to: 'nobody', from: SENDER, subject: 'Order 1235', text: 'It is on its way.' },
       ],
     },
-    answer: {
+    response: {
       results: [
         { index: 0, status: 'delivered', message_id: MESSAGE_ID, smtp: ACCEPTED },
         {
@@ -184,7 +184,7 @@ export const EXAMPLES: Record<string, Example> = {
   },
   'EmailService.GetEmail': {
     parameters: { id: MESSAGE_ID },
-    answer: {
+    response: {
       message_id: MESSAGE_ID,
       status: 'delivered',
       from: SENDER,
@@ -218,14 +218,14 @@ export const EXAMPLES: Record<string, Example> = {
   },
   'EventService.ListEvents': {
     parameters: { limit: 50 },
-    answer: {
+    response: {
       events: [{ ...EVENT, attempts: 1, acknowledged_at: '2026-01-31T12:00:00.530Z' }],
       has_more: false,
     },
   },
   'EventService.GetEvent': {
     parameters: { event_id: EVENT_ID },
-    answer: {
+    response: {
       ...EVENT,
       attempts: 2,
       acknowledged_at: '2026-01-31T12:01:00.930Z',
@@ -262,19 +262,19 @@ export const EXAMPLES: Record<string, Example> = {
       ],
     },
   },
-  'EventService.ReplayEvent': { parameters: { event_id: EVENT_ID }, answer: REPLAYED },
+  'EventService.ReplayEvent': { parameters: { event_id: EVENT_ID }, response: REPLAYED },
   'EventService.ReplayMessage': {
     parameters: { message_id: MESSAGE_ID },
-    answer: { replayed: true, message_id: MESSAGE_ID, count: 1, events: [REPLAYED] },
+    response: { replayed: true, message_id: MESSAGE_ID, count: 1, events: [REPLAYED] },
   },
-  'WebhookService.GetWebhook': { answer: { ...WEBHOOK, health: HEALTH } },
+  'WebhookService.GetWebhook': { response: { ...WEBHOOK, health: HEALTH } },
   'WebhookService.PutWebhook': {
     request: { url: WEBHOOK.url },
-    answer: { ...WEBHOOK, secret: SECRET, health: NEW_HEALTH },
+    response: { ...WEBHOOK, secret: SECRET, health: NEW_HEALTH },
   },
-  'WebhookService.DeleteWebhook': { answer: {} },
+  'WebhookService.DeleteWebhook': { response: {} },
   'WebhookService.TestWebhook': {
-    answer: {
+    response: {
       event_id: 'evt_01jx8r1c7te4y8d3w6a0m5p9vx',
       dispatched_at: '2026-01-30T10:16:20.310Z',
       outcome: 'success_but_not_200',
@@ -284,7 +284,7 @@ export const EXAMPLES: Record<string, Example> = {
     },
   },
   'WebhookService.RotateSecret': {
-    answer: {
+    response: {
       ...WEBHOOK,
       updated_at: '2026-01-31T12:30:00.000Z',
       secret: SECRET,
@@ -294,7 +294,7 @@ export const EXAMPLES: Record<string, Example> = {
   },
   'StatsService.GetStats': {
     parameters: { from: '2026-01-30', to: '2026-02-01', granularity: 'day', domain: 'example.com' },
-    answer: {
+    response: {
       from: '2026-01-30T00:00:00.000Z',
       to: '2026-02-01T00:00:00.000Z',
       granularity: 'day',
@@ -329,19 +329,19 @@ export const EXAMPLES: Record<string, Example> = {
       domains: [{ domain: 'example.com', sending: 'active' }],
     },
   },
-  'DomainService.ListDomains': { answer: { domains: [DOMAIN] } },
-  'DomainService.CreateDomain': { request: { domain: 'example.com' }, answer: NEW_DOMAIN },
-  'DomainService.GetDomain': { parameters: { id: DOMAIN_ID }, answer: DOMAIN },
+  'DomainService.ListDomains': { response: { domains: [DOMAIN] } },
+  'DomainService.CreateDomain': { request: { domain: 'example.com' }, response: NEW_DOMAIN },
+  'DomainService.GetDomain': { parameters: { id: DOMAIN_ID }, response: DOMAIN },
   'DomainService.UpdateDomain': {
     parameters: { id: DOMAIN_ID },
     request: { require_tls: true },
-    answer: { ...DOMAIN, require_tls: true },
+    response: { ...DOMAIN, require_tls: true },
   },
-  'DomainService.DeleteDomain': { parameters: { id: DOMAIN_ID }, answer: {} },
-  'DomainService.VerifyDomain': { parameters: { id: DOMAIN_ID }, answer: DOMAIN },
+  'DomainService.DeleteDomain': { parameters: { id: DOMAIN_ID }, response: {} },
+  'DomainService.VerifyDomain': { parameters: { id: DOMAIN_ID }, response: DOMAIN },
   'DomainService.RotateDkim': {
     parameters: { id: DOMAIN_ID },
-    answer: {
+    response: {
       ...DOMAIN,
       records: [
         ...DOMAIN.records,
@@ -368,7 +368,7 @@ export const EXAMPLES: Record<string, Example> = {
   },
   'SuppressionService.Import': {
     request: { emails: ['Ada@recipient.example', 'bob@recipient.example', 'not an address'] },
-    answer: {
+    response: {
       imported: 1,
       already_suppressed: 1,
       invalid: 1,
@@ -378,18 +378,18 @@ export const EXAMPLES: Record<string, Example> = {
   },
   'SuppressionService.List': {
     parameters: { email: 'ada@recipient.example', limit: 50 },
-    answer: { entries: [SUPPRESSED], has_more: false },
+    response: { entries: [SUPPRESSED], has_more: false },
   },
   'SuppressionService.Add': {
     request: { email: 'Ada@recipient.example', tenant_id: 'tenant_1' },
-    answer: SUPPRESSED,
+    response: SUPPRESSED,
   },
   'SuppressionService.Remove': {
     parameters: { email: 'ada@recipient.example', tenant_id: 'tenant_1' },
-    answer: {},
+    response: {},
   },
   'LimitsService.GetLimits': {
-    answer: {
+    response: {
       tier: 'pro',
       requests_per_minute: 600,
       sizes: {
@@ -413,7 +413,7 @@ export const EXAMPLES: Record<string, Example> = {
 const SANDBOX = {
   name: 'X-Service-Sandbox',
   in: 'header',
-  description: '`true` for a dry run: everything is checked and nothing is sent. In any case of letters.',
+  description: '`true` for a dry run: the service makes every check and sends nothing. Case does not matter.',
   schema: { type: 'string', enum: ['true', 'false'] },
 }
 
@@ -421,18 +421,18 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'A key of your own for this request, such as `order-1234-shipped`. A repeat within 24 hours sends nothing and returns the first response.',
+    'Your own key for this request, such as `order-1234`. A repeat within 24 hours sends nothing and returns the first response.',
   schema: { type: 'string', pattern: '^[ -~]{1,256}$' },
 }
 
-/** Headers of requests beside those every operation takes. */
+/** Request headers, by operation, in addition to those that every operation accepts. */
 export const HEADERS: Record<string, object[]> = {
   'EmailService.Send': [SANDBOX, IDEMPOTENCY_KEY],
   'EmailService.Validate': [IDEMPOTENCY_KEY],
   'EmailService.SendBatch': [SANDBOX, IDEMPOTENCY_KEY],
 }
 
-/** Whether an operation takes an idempotency key, and so may return a stored response. */
+/** Whether an operation accepts an idempotency key, and so may return a stored response. */
 export function takesKey(name: string): boolean {
   return HEADERS[name]?.includes(IDEMPOTENCY_KEY) ?? false
 }

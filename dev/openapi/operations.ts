@@ -9,8 +9,8 @@ import type { createSchemas } from './schemas.ts'
 type Schemas = ReturnType<typeof createSchemas>
 
 /**
- * Operation ids that name their resource, where the name of the method leaves it to its service: clients have one method for each, and
- * `import` or `list` alone is a keyword in some of their languages.
+ * Operation ids that name their resource, for methods whose own name does not. A generated client has one method per
+ * id, and `import` or `list` alone is a keyword in some languages.
  */
 const OPERATION_IDS: Record<string, string> = {
   'EmailService.Send': 'sendEmail',
@@ -23,7 +23,7 @@ const OPERATION_IDS: Record<string, string> = {
   'SuppressionService.Remove': 'removeSuppression',
 }
 
-/** The operation of one method. Throws for a method without a comment or an example: a reader would stand before nothing. */
+/** The operation of one method. Throws when the method has no comment or no example: the reference would be empty. */
 export function operationOf(binding: Binding, schemas: Schemas, comments: Comments): object {
   const { method, verb, hasBody, inPath } = binding
   const name = `${method.parent.name}.${method.name}`
@@ -37,15 +37,15 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
     summary,
     description: [description, needs(getOption(method, scope))].filter(Boolean).join('\n\n'),
     parameters: [...parameters(binding, schemas, example), ...(HEADERS[name] ?? []), REQUEST_ID_PARAMETER],
-    // A PATCH that says nothing changes nothing.
+    // A PATCH without a body changes nothing.
     ...(hasBody
       ? { requestBody: json(schemas.message(method.input, 'request', inPath), example.request, verb !== 'PATCH') }
       : {}),
     responses: {
       200: {
-        description: 'The answer.',
+        description: 'The response.',
         headers: { ...REQUEST_ID_HEADER, ...RATE_HEADERS, ...(takesKey(name) ? REPLAY_HEADERS : {}) },
-        ...json(schemas.message(method.output, 'answer'), example.answer),
+        ...json(schemas.message(method.output, 'response'), example.response),
       },
       ...errorResponses(binding),
     },
@@ -110,11 +110,11 @@ const OF_WEBHOOK: ErrorReason[] = ['not_found']
 const TO_WEBHOOK: ErrorReason[] = ['webhook_not_configured']
 const OF_SENDING: ErrorReason[] = ['invalid_address', 'domain_not_verified']
 const OF_ADDRESSES: ErrorReason[] = ['invalid_address']
-/** Those that are about the one endpoint of the account, and those that send something to it. */
+/** Methods that need the account's endpoint, and methods that send something to it. */
 const OF_THE_WEBHOOK = new Set(['GetWebhook', 'DeleteWebhook', 'RotateSecret'])
 const TO_THE_WEBHOOK = new Set(['TestWebhook', 'ReplayEvent', 'ReplayMessage'])
 
-/** The errors an operation can answer with, by status. */
+/** The errors an operation can return, by status. */
 function errorResponses({ method, hasBody, inPath }: Binding): Record<string, object> {
   const asked = getOption(method, scope)
   const reasons = [
@@ -148,7 +148,7 @@ const MESSAGES: Record<ErrorReason, string> = {
   transient_failure: 'A fault of the service. Nothing was sent; it is safe to retry.',
 }
 
-/** The response with one of these errors; `counted` when it comes after the rate limit. */
+/** The response with one of these errors. `counted`: the request has counted for the rate limit. */
 export function errorResponse(reasons: ErrorReason[], counted = !reasons.includes('invalid_api_key')): object {
   const limited = reasons.includes('rate_limit_exceeded')
   const examples = reasons.map((error) => [

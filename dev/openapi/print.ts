@@ -12,10 +12,10 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { commentsOf } from './comments.ts'
 import { openApiDocument } from './document.ts'
 
-// Prints the document as `docs/openapi.json` holds it. The argument is the compiled contract with its comments, which generated code
-// leaves out. A process of its own, because it stands on code that may just have been generated.
+// Prints the content of `docs/openapi.json`. The argument is the compiled contract with its comments, which generated
+// code omits. It runs as a separate process, because it imports code that may just have been generated.
 
-/** The services of REST, in the order of the document. */
+/** The services with REST routes, in the order of the document. */
 const SERVICES = [
   EmailService,
   EventService,

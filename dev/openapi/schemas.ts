@@ -4,8 +4,8 @@ import { boundsOf } from './bounds.ts'
 import type { Comments } from './comments.ts'
 import type { Schema } from './schema.ts'
 
-/** Requests are closed, so that a typo is an error; answers are open, so that they can grow. */
-export type Side = 'request' | 'answer'
+/** Request schemas are closed, so that a typo is an error. Response schemas are open, so that they can grow. */
+export type Side = 'request' | 'response'
 
 const SCALARS: { [scalar in ScalarType]?: Schema } = {
   [ScalarType.STRING]: { type: 'string' },
@@ -16,7 +16,7 @@ const SCALARS: { [scalar in ScalarType]?: Schema } = {
   [ScalarType.DOUBLE]: { type: 'number' },
 }
 
-/** Collects the schemas of messages and enums under their names, as the JSON of `/api/v1` has them. */
+/** Collects the schemas of messages and enums, by name, in the JSON of `/api/v1`. */
 export function createSchemas(comments: Comments) {
   const components: Record<string, Schema> = {}
 
@@ -28,7 +28,7 @@ export function createSchemas(comments: Comments) {
     return { $ref: `#/components/schemas/${name}` }
   }
 
-  /** Of a request, without the fields that stand in its path. */
+  /** The schema of a message, without the fields that are in the path. */
   const message = (desc: DescMessage, side: Side, inPath: readonly string[] = []): Schema =>
     refer(desc.name, () => {
       const fields = desc.fields.filter(({ jsonName }) => !inPath.includes(jsonName))
@@ -41,12 +41,12 @@ export function createSchemas(comments: Comments) {
       }
     })
 
-  const words = (desc: DescEnum): Schema =>
+  const enumeration = (desc: DescEnum): Schema =>
     refer(desc.name, () => ({
       description: `${comments.get(desc.typeName)}\n\n${meanings(desc)}`,
       type: 'string',
       enum: [...wordsOf(desc).keys()],
-      // Go has no names inside of a type: without the prefix of the contract, words that two enums share would collide there.
+      // Go has no names inside a type: without the contract's prefix, words that two enums share would collide.
       'x-enum-varnames': desc.values.filter(({ number }) => number !== 0).map(({ name }) => name),
     }))
 
@@ -65,23 +65,23 @@ export function createSchemas(comments: Comments) {
     }
     if (desc.fieldKind === 'list') {
       const list = { type: 'array', ...bounds.whole, items: one }
-      // With a name of its own: generators make a type of it, and would give two alike the name of the first.
+      // Named, because generators make a type of it and would name two equal ones after the first.
       const named = () => refer(`${desc.parent.name}${pascal(desc)}`, () => ({ description, oneOf: [one, list] }))
       return oneOrList ? { description, ...named() } : { description, ...list }
     }
     return { description, ...(nullWhenAbsent ? { oneOf: [one, { type: 'null' }] } : one) }
   }
 
-  /** In a request `null` says the same as leaving the field out. */
+  /** In a request `null` means the same as an absent field. */
   function property(desc: DescField, side: Side): Schema {
     const { description, ...schema } = field(desc, side)
-    if (side === 'answer' || isRequired(desc, side)) return { description, ...schema }
+    if (side === 'response' || isRequired(desc, side)) return { description, ...schema }
     if (typeof schema.type === 'string') return { description, ...schema, type: [schema.type, 'null'] }
     return { description, oneOf: [schema, { type: 'null' }] }
   }
 
   function value(desc: DescField, side: Side): Schema {
-    if (desc.enum) return words(desc.enum)
+    if (desc.enum) return enumeration(desc.enum)
     if (desc.message) return desc.message.typeName === TIMESTAMP ? time(side) : message(desc.message, side)
     return { ...SCALARS[desc.scalar!] }
   }
@@ -91,14 +91,15 @@ export function createSchemas(comments: Comments) {
 
 const pascal = ({ localName }: DescField) => localName.charAt(0).toUpperCase() + localName.slice(1)
 
-/** A request may give a date alone. */
+/** A request may contain a date without a time. */
 function time(side: Side): Schema {
-  return side === 'answer' ? { type: 'string', format: 'date-time' } : { type: 'string' }
+  return side === 'response' ? { type: 'string', format: 'date-time' } : { type: 'string' }
 }
 
 /**
- * In an answer what is always written; in a request the fields without presence, which the service cannot tell from empty ones and
- * refuses when they are, the lists that may not be empty, and what the table of limits says.
+ * Whether a field is required. In a response: every field that is always written. In a request: fields without presence
+ * (the service cannot tell absent from empty, and refuses both), lists that must not be empty, and those that the table
+ * of limits requires.
  */
 function isRequired(field: DescField, side: Side): boolean {
   const { omitEmpty, nullWhenAbsent } = shapeOf(field)
@@ -108,7 +109,7 @@ function isRequired(field: DescField, side: Side): boolean {
     return required || (plural ? Number(whole?.minItems ?? 0) > 0 : !field.proto.proto3Optional && !field.message)
   }
   if (plural) return !omitEmpty
-  // A time that may be missing is declared `optional`, like everything else that may.
+  // A time that may be absent is declared `optional`, like every other such field.
   const always = !field.message || field.message.typeName === TIMESTAMP
   return nullWhenAbsent || (always && !field.proto.proto3Optional)
 }

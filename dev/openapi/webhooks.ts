@@ -7,10 +7,10 @@ import type { createSchemas } from './schemas.ts'
 
 const TIMESTAMP = 1_769_860_800
 
-/** Not that of the calls that set the endpoint: generators make one class of each tag, and one would replace the other. */
+/** Differs from the tag of WebhookService: generators make one class per tag, and one would overwrite the other. */
 export const TAG = { name: 'Payloads', description: 'What the service posts to your webhook endpoint.' }
 
-/** What the service posts to the webhook endpoint of an account, as the `webhooks` of an OpenAPI document. */
+/** The requests that the service posts to a webhook endpoint, as the `webhooks` of an OpenAPI document. */
 export function webhooksOf(schemas: ReturnType<typeof createSchemas>, comments: Comments): Record<string, object> {
   const posted = (operationId: string, desc: DescMessage, example: object) => {
     const [summary, ...more] = comments.get(desc.typeName)!.split(/(?<=\.)\s/)
@@ -22,10 +22,10 @@ export function webhooksOf(schemas: ReturnType<typeof createSchemas>, comments: 
         description: more.join(' ') || undefined,
         security: [],
         parameters: HEADERS,
-        requestBody: json(schemas.message(desc, 'answer'), example, true),
+        requestBody: json(schemas.message(desc, 'response'), example, true),
         responses: {
           200: { description: 'The endpoint has the event. Only 200 acknowledges it.' },
-          default: { description: 'The event is not acknowledged; the service retries it.' },
+          default: { description: 'The event is not acknowledged. The service retries it.' },
         },
       },
     }
@@ -55,11 +55,17 @@ function header(name: string, description: string, required = true, schema: obje
 const HEADERS = [
   header('Service-Signature', 'HMAC-SHA256 of `<Service-Timestamp>.<body>`, keyed with the secret, in lower-case hex.'),
   header('Service-Signature-Previous', 'The same with the previous secret, for 24 hours after a rotation.', false),
-  header('Service-Timestamp', 'When this attempt was made, in Unix seconds. Refuse one more than 300 seconds away.'),
+  header(
+    'Service-Timestamp',
+    'When this attempt was signed, in Unix seconds. Refuse a time more than 300 seconds from your clock.',
+  ),
   header('Service-Event-Id', 'The `event_id` of the body.'),
-  header('Service-Dispatch-Id', 'The run of the retry schedule this attempt belongs to, `dsp_` and 26 characters.'),
-  header('Service-Attempt', '1 for the first attempt of its dispatch.', true, { type: 'integer', minimum: 1 }),
+  header('Service-Dispatch-Id', 'Identifier of the dispatch, one run of the retry schedule: `dsp_` and 26 characters.'),
+  header('Service-Attempt', 'Number of the attempt within its dispatch, starting at 1.', true, {
+    type: 'integer',
+    minimum: 1,
+  }),
   header('webhook-id', 'The `event_id` of the body, as Standard Webhooks names it.'),
-  header('webhook-timestamp', 'When this attempt was made, in Unix seconds, as Standard Webhooks names it.'),
+  header('webhook-timestamp', 'When this attempt was signed, in Unix seconds, as Standard Webhooks names it.'),
   header('webhook-signature', 'The signatures of Standard Webhooks, each `v1,` and base64, separated by spaces.'),
 ]
