@@ -54,7 +54,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^(gen|workflows|server\/(db|webhooks))\/|^server\/(log|slots)\.ts$/,
   ],
   [
-    /^workflows\/(connection|temporal|set-up|workers)\.ts$/,
+    /^workflows\/(connection|temporal|set-up|run-workers)\.ts$/,
     /^workflows\/|^server\/(webhooks\/|(config\/config|errors|in-time)\.ts$)/,
   ],
   [/^workflows\/worker\.ts$/, everything],

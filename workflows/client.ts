@@ -26,7 +26,7 @@ export interface WorkflowsParts {
 /** Starts and steers the workflows of webhooks. Each call takes five seconds at the most. */
 export function createWorkflows({ connection, namespace, scheduleMs }: WorkflowsParts): Workflows {
   const client = new WorkflowClient({ connection, namespace })
-  const inTime = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
+  const withDeadline = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
 
   async function start(group: Group): Promise<void> {
     const { workflowId, kind, dispatchIds, accountId, endpointHost, attempt, dueMs, deadlineMs } = group
@@ -70,12 +70,12 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
   }
 
   return {
-    start: (group) => inTime(() => start(group)),
+    start: (group) => withDeadline(() => start(group)),
     closed: async (workflowIds) => {
-      const closed = await inTime(() => Promise.all(workflowIds.map(isClosed)))
+      const closed = await withDeadline(() => Promise.all(workflowIds.map(isClosed)))
       return workflowIds.filter((_, index) => closed[index])
     },
-    cancel: (workflowId, dispatchIds) => inTime(() => signalCancel(workflowId, dispatchIds)),
+    cancel: (workflowId, dispatchIds) => withDeadline(() => signalCancel(workflowId, dispatchIds)),
   }
 }
 

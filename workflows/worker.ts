@@ -22,9 +22,9 @@ import { failingEndpoints } from '../server/webhooks/health.ts'
 import { createActivities } from './activities.ts'
 import { createWorkflows } from './client.ts'
 import { lazyConnection } from './connection.ts'
+import { keepWorking } from './run-workers.ts'
 import { setUp } from './set-up.ts'
 import { createTroubles } from './troubles.ts'
-import { keepWorking } from './workers.ts'
 
 // `npm run worker`: configuration -> database -> what POSTs and checks of domains need -> Temporal -> hand over and work -> drain.
 

@@ -1,3 +1,4 @@
+import { inTime } from '../in-time.ts'
 import type { Database } from './connect.ts'
 import { migrationsApplied } from './migrations.ts'
 
@@ -7,10 +8,11 @@ export interface Readiness {
 }
 
 const TIMEOUT_MS = 3_000
+const FAILING: Readiness = { database: 'failing', migrations: 'unknown' }
 
 /** Whether the database takes writes and has the tables of this version. Answers within three seconds. */
 export function databaseReadiness(db: Database): () => Promise<Readiness> {
-  return () => inTime(checkDatabase(db))
+  return () => inTime(checkDatabase(db), TIMEOUT_MS).catch(() => FAILING)
 }
 
 /** Writes to the database once. Rejects with the error of the driver. */
@@ -20,12 +22,4 @@ export async function checkDatabase(db: Database): Promise<Readiness> {
   await db.$client`
     insert into heartbeat (id, beat_at) values (1, now()) on conflict (id) do update set beat_at = excluded.beat_at`
   return { database: 'ok', migrations }
-}
-
-function inTime(answer: Promise<Readiness>): Promise<Readiness> {
-  const failing: Readiness = { database: 'failing', migrations: 'unknown' }
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, TIMEOUT_MS, failing)
-    answer.then(resolve, () => resolve(failing)).finally(() => clearTimeout(timer))
-  })
 }

@@ -17,8 +17,8 @@ import {
 } from 'drizzle-orm/pg-core'
 import { AttemptOutcomeSchema, DispatchKindSchema, DispatchStateSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { DeliveryStatusSchema, ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { shortWords } from '../enum-names.ts'
-import { LATENCY_COLUMNS } from './latency.ts'
+import { shortNames } from '../enum-names.ts'
+import { LATENCY_COLUMNS } from './latency-buckets.ts'
 
 const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 const at = (name: string) => timestamp(name, { withTimezone: true, precision: 3 })
@@ -27,13 +27,13 @@ const oneOf = (column: string, words: readonly string[]) =>
 
 const count = (name: string) => integer(name).notNull().default(0)
 
-const STATUSES = shortWords(DeliveryStatusSchema)
-const REASONS = shortWords(ReasonSchema)
+const STATUSES = shortNames(DeliveryStatusSchema)
+const REASONS = shortNames(ReasonSchema)
 
-const DISPATCH_KINDS = shortWords(DispatchKindSchema)
+const DISPATCH_KINDS = shortNames(DispatchKindSchema)
 /** What a dispatch of the history can be: it does not wait any more. */
-const DISPATCH_ENDS = shortWords(DispatchStateSchema).filter((word) => word !== 'waiting')
-const ATTEMPT_OUTCOMES = shortWords(AttemptOutcomeSchema)
+const DISPATCH_ENDS = shortNames(DispatchStateSchema).filter((word) => word !== 'waiting')
+const ATTEMPT_OUTCOMES = shortNames(AttemptOutcomeSchema)
 
 // Who may call, and from which domains.
 
@@ -513,7 +513,7 @@ export const STATS_COUNTS: readonly string[] = [
 
 /**
  * Statistics by the hour, kept in the commit of the outcome: one row for all of a domain (empty tenant) and one for each tenant.
- * What is not delivered is counted by its reason. The buckets of latency.ts hold delivered and bounced emails.
+ * What is not delivered is counted by its reason. The buckets of latency-buckets.ts hold delivered and bounced emails.
  * Commits that run at the same time count in different shards, so that none waits for another's; what an hour's shards hold is
  * added up in shard 0 when the hour is over. Then only the busiest tenants of an account keep rows of their own: see merge-statistics.ts.
  */

@@ -1,10 +1,10 @@
 import { ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { shortWords } from '../enum-names.ts'
+import { shortNames } from '../enum-names.ts'
 
 /** Why an email was refused before anything was sent. Every other reason is a bounce. */
 const REJECTIONS = ['suppression_list', 'invalid_address', 'domain_not_verified']
 
-export const REASONS: readonly string[] = shortWords(ReasonSchema)
+export const REASONS: readonly string[] = shortNames(ReasonSchema)
 
 // Sums of columns of `hourly_stats`, as SQL. A bounce had reached DNS or SMTP, so sent = delivered + bounced.
 

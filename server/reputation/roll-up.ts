@@ -1,4 +1,4 @@
-import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../db/latency.ts'
+import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../db/latency-buckets.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
 
 // How outcomes are counted, in the same commit as history: one row of the hour for the sending domain and one for the tenant. Dry

@@ -1,5 +1,5 @@
 import type { Database } from '../db/connect.ts'
-import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../db/latency.ts'
+import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../db/latency-buckets.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
 import { BOUNCED, OTHER_TENANTS, REASONS, REJECTED } from './counts.ts'
 
@@ -25,7 +25,7 @@ export interface Statistics extends Counts {
   lateBounces: number
   /** By the reason's word, zeros included. */
   reasons: Record<string, number>
-  /** Emails in each bucket of latency.ts. */
+  /** Emails in each bucket of latency-buckets.ts. */
   latencies: number[]
   /** One for each period, in order. */
   series: Counts[]

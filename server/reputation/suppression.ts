@@ -10,10 +10,10 @@ import {
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { EVERYBODY } from '../db/schema.ts'
-import { wordsOf } from '../enum-names.ts'
+import { enumNames } from '../enum-names.ts'
 import { inTime } from '../in-time.ts'
 
-export const suppressionReasonWords = wordsOf<SuppressionReason>(SuppressionReasonSchema)
+export const suppressionReasonNames = enumNames<SuppressionReason>(SuppressionReasonSchema)
 
 /** Whom a look-up asks for. */
 export interface SuppressionQuestion {
@@ -55,7 +55,7 @@ export function suppressionLookup(db: Database): (question: SuppressionQuestion)
         row.email,
         create(SuppressionSchema, {
           scope: suppressionScopeOf(row.account_id, row.tenant_id),
-          cause: suppressionReasonWords.value(row.reason),
+          cause: suppressionReasonNames.value(row.reason),
           since: timestampFromMs(row.since_ms),
         }),
       )

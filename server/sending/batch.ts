@@ -13,7 +13,7 @@ import {
 import { ErrorReason, ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { CALL_TIMES } from '../config/limits.ts'
-import { wordsOf } from '../enum-names.ts'
+import { enumNames } from '../enum-names.ts'
 import { type FieldFault, fail, failFields, hideUnexpected, NoAnswer, wordsOfError } from '../errors.ts'
 import type { Idempotency } from './idempotency.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope, NEVER } from './key.ts'
@@ -56,7 +56,7 @@ interface Ended {
   cause?: unknown
 }
 
-const errorWords = wordsOf<ErrorReason>(ErrorReasonSchema)
+const errorNames = enumNames<ErrorReason>(ErrorReasonSchema)
 const MAY_PASS: readonly (ErrorReason | undefined)[] = [ErrorReason.RATE_LIMIT_EXCEEDED, ErrorReason.TRANSIENT_FAILURE]
 
 export interface BatchParts {
@@ -143,7 +143,7 @@ function failed(index: number, error: unknown): Ended | NoAnswer {
   if (error instanceof NoAnswer) return error
   const seen = hideUnexpected(error)
   const { reason, message, retryAfterSeconds: retryAfter, fields: details } = wordsOfError(seen)
-  return { result: { index, error: errorWords.value(reason), message, retryAfter, details }, cause: seen.cause }
+  return { result: { index, error: errorNames.value(reason), message, retryAfter, details }, cause: seen.cause }
 }
 
 function summaryOf(results: BatchResult[]) {

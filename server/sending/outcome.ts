@@ -11,14 +11,14 @@ import {
   SmtpPhaseSchema,
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { wordsOf } from '../enum-names.ts'
+import { enumNames } from '../enum-names.ts'
 import { type Strike, strikeOfBounce } from '../reputation/strikes.ts'
 import type { Attempt } from '../smtp/attempt.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'
 
-export const statusWords = wordsOf<DeliveryStatus>(DeliveryStatusSchema)
-export const reasonWords = wordsOf<Reason>(ReasonSchema)
-const phaseWords = wordsOf<SmtpPhase>(SmtpPhaseSchema)
+export const statusNames = enumNames<DeliveryStatus>(DeliveryStatusSchema)
+export const reasonNames = enumNames<Reason>(ReasonSchema)
+const phaseNames = enumNames<SmtpPhase>(SmtpPhaseSchema)
 
 type Evidence = MessageInitShape<typeof SmtpEvidenceSchema>
 
@@ -49,7 +49,7 @@ export function outcomeOf(email: string, attempt: Attempt): RecipientOutcome {
     case 'delivered':
       return delivered(email, smtp)
     case 'bounced':
-      return bounced(email, reasonWords.value(attempt.outcome.reason), smtp)
+      return bounced(email, reasonNames.value(attempt.outcome.reason), smtp)
     case 'in_doubt':
       return inDoubt(email, smtp)
     case 'our_fault':
@@ -61,8 +61,8 @@ export function outcomeOf(email: string, attempt: Attempt): RecipientOutcome {
 export function simulatedOutcome(email: string, outcome: { status: string; reason?: string }): RecipientOutcome {
   return create(RecipientOutcomeSchema, {
     email,
-    status: statusWords.value(outcome.status),
-    reason: outcome.reason === undefined ? undefined : reasonWords.value(outcome.reason),
+    status: statusNames.value(outcome.status),
+    reason: outcome.reason === undefined ? undefined : reasonNames.value(outcome.reason),
     retryable: outcome.reason === 'temporary_failure' ? true : undefined,
   })
 }
@@ -74,7 +74,7 @@ function evidenceOf(attempt: Attempt): Evidence {
     code: attempt.reply?.code,
     enhanced: attempt.reply?.enhanced,
     reply: attempt.reply?.text,
-    phase: phaseWords.value(attempt.phase),
+    phase: phaseNames.value(attempt.phase),
     tls: attempt.tls ?? undefined,
     durationMs: Math.max(0, Math.round(attempt.durationMs)),
     detail: attempt.detail,
@@ -105,7 +105,7 @@ export function summarise(outcomes: RecipientOutcome[]): { status: DeliveryStatu
 function strikeOf({ email, status, reason, smtp, inDoubt }: RecipientOutcome): Strike | null {
   if (status !== DeliveryStatus.BOUNCED || !reason || inDoubt || email.endsWith('@simulator.test')) return null
   const { enhanced, reply = '' } = smtp ?? {}
-  return strikeOfBounce(reasonWords.word(reason), { enhanced, saysUserUnknown: saysUserUnknown(reply) })
+  return strikeOfBounce(reasonNames.name(reason), { enhanced, saysUserUnknown: saysUserUnknown(reply) })
 }
 
 /** One recipient's outcome as the row that history keeps, and what is to be counted against the address. */
@@ -115,8 +115,8 @@ export function outcomeRow(outcome: RecipientOutcome, position: number) {
     strike_email: outcome.email.toLowerCase(),
     suppression: outcome.suppression ? toJson(SuppressionSchema, outcome.suppression) : null,
     position,
-    status: statusWords.word(outcome.status),
-    reason: outcome.reason === undefined ? null : reasonWords.word(outcome.reason),
+    status: statusNames.name(outcome.status),
+    reason: outcome.reason === undefined ? null : reasonNames.name(outcome.reason),
     retryable: outcome.retryable ?? false,
     in_doubt: outcome.inDoubt ?? false,
     smtp: outcome.smtp ? toJson(SmtpEvidenceSchema, outcome.smtp) : null,
@@ -126,5 +126,5 @@ export function outcomeRow(outcome: RecipientOutcome, position: number) {
 /** The status and reason of a message as the words of its row. */
 export function summaryRow(outcomes: RecipientOutcome[]) {
   const { status, reason } = summarise(outcomes)
-  return { status: statusWords.word(status), reason: reason === undefined ? null : reasonWords.word(reason) }
+  return { status: statusNames.name(status), reason: reason === undefined ? null : reasonNames.name(reason) }
 }

@@ -12,7 +12,7 @@ import type { Database } from '../db/connect.ts'
 import { recipients } from '../db/schema.ts'
 import { inTime } from '../in-time.ts'
 import { answer } from './answer.ts'
-import { reasonWords, statusWords } from './outcome.ts'
+import { reasonNames, statusNames } from './outcome.ts'
 
 const READ_MS = 5_000
 
@@ -63,8 +63,8 @@ type Outcome = Omit<typeof recipients.$inferSelect, 'messageId' | 'position' | '
 export function outcomeOfRow(row: Outcome): RecipientOutcome {
   return create(RecipientOutcomeSchema, {
     email: row.email,
-    status: statusWords.value(row.status),
-    reason: row.reason === null ? undefined : reasonWords.value(row.reason),
+    status: statusNames.value(row.status),
+    reason: row.reason === null ? undefined : reasonNames.value(row.reason),
     smtp: row.smtp === null ? undefined : fromJson(SmtpEvidenceSchema, row.smtp as JsonValue),
     suppression: row.suppression === null ? undefined : fromJson(SuppressionSchema, row.suppression as JsonValue),
     retryable: row.retryable || undefined,

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { type AttemptOutcome, AttemptOutcomeSchema, type AttemptPhasesSchema } from '../../gen/verdict/v1/events_pb.ts'
-import { wordsOf } from '../enum-names.ts'
+import { enumNames } from '../enum-names.ts'
 
-const outcomeWords = wordsOf<AttemptOutcome>(AttemptOutcomeSchema)
+const outcomeNames = enumNames<AttemptOutcome>(AttemptOutcomeSchema)
 
 /** How an attempt ended, as it is stored and as a test hears it. Phases in milliseconds. */
 export interface AttemptEnd {
@@ -16,7 +16,7 @@ export interface AttemptEnd {
 /** The fields that every answer about an attempt has. */
 export function shownEnd({ outcome, statusCode, phases, excerpt, excerptCut }: AttemptEnd) {
   return {
-    outcome: outcomeWords.value(outcome),
+    outcome: outcomeNames.value(outcome),
     statusCode: statusCode ?? undefined,
     phases: phases ? shownPhases(phases) : undefined,
     responseExcerpt: excerpt || undefined,

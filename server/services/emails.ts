@@ -18,20 +18,20 @@ import type { Database } from '../db/connect.ts'
 import { readId, showId, timeOfId } from '../db/ids.ts'
 import { isExpired, RETENTION_MS } from '../db/retention.ts'
 import { feedback, messages, recipients } from '../db/schema.ts'
-import { wordsOf } from '../enum-names.ts'
+import { enumNames } from '../enum-names.ts'
 import { fail } from '../errors.ts'
 import type { StoredRequest } from '../sending/compose.ts'
 import type { Idempotency } from '../sending/idempotency.ts'
 import { type IdempotencyKey, NEVER } from '../sending/key.ts'
 import { type Message, readMessage } from '../sending/message.ts'
-import { reasonWords, statusWords, summarise } from '../sending/outcome.ts'
+import { reasonNames, statusNames, summarise } from '../sending/outcome.ts'
 import { explained } from '../sending/rejection.ts'
 import type { Send } from '../sending/send.ts'
 import { outcomeOfRow } from '../sending/stored.ts'
 import { type BatchMethodParts, batchMethod } from './batch.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
 
-const feedbackWords = wordsOf<FeedbackKind>(FeedbackKindSchema)
+const feedbackNames = enumNames<FeedbackKind>(FeedbackKindSchema)
 
 export interface EmailServiceParts extends BatchMethodParts {
   db: Database
@@ -63,8 +63,8 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
 
     Object.assign(log, {
       message_id: response.messageId,
-      outcome: statusWords.word(response.status),
-      reason: response.reason && reasonWords.word(response.reason),
+      outcome: statusNames.name(response.status),
+      reason: response.reason && reasonNames.name(response.reason),
       in_doubt: response.inDoubt,
     })
     return response
@@ -141,8 +141,8 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     html: request.html,
     text: request.text,
     feedback: reports.map(({ kind, reason, reportedAt, recipient, detail }) => ({
-      kind: feedbackWords.value(kind),
-      reason: reason === null ? undefined : reasonWords.value(reason),
+      kind: feedbackNames.value(kind),
+      reason: reason === null ? undefined : reasonNames.value(reason),
       reportedAt: timestampFromMs(reportedAt.getTime()),
       recipient,
       detail: detail ?? undefined,

@@ -9,14 +9,14 @@ import {
 } from '../../gen/verdict/v1/events_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt, showId, timeOfId } from '../db/ids.ts'
-import { wordsOf } from '../enum-names.ts'
+import { enumNames } from '../enum-names.ts'
 import { type AttemptEnd, shownEnd } from './attempts.ts'
 
 // The way of events to the endpoint: dispatches that wait stand in one table, those that are over in another. A statement reads both,
 // so that none is missed or seen twice while it moves.
 
-const kindWords = wordsOf<DispatchKind>(DispatchKindSchema)
-const stateWords = wordsOf<DispatchState>(DispatchStateSchema)
+const kindNames = enumNames<DispatchKind>(DispatchKindSchema)
+const stateNames = enumNames<DispatchState>(DispatchStateSchema)
 
 /** The original dispatch and this many replays. */
 const SHOWN_DISPATCHES = 101
@@ -119,8 +119,8 @@ export async function dispatchesOf(
   const oldestFirst = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   return oldestFirst.map((row) => ({
     dispatchId: showId('dsp', row.id),
-    kind: kindWords.value(row.kind),
-    state: stateWords.value(row.state),
+    kind: kindNames.value(row.kind),
+    state: stateNames.value(row.state),
     createdAt: timestampFromMs(row.createdMs),
     endedAt: row.endedMs === null ? undefined : timestampFromMs(row.endedMs),
     workflowId: row.workflowId ?? undefined,

@@ -17,9 +17,9 @@ import { firstIdAt, type IdPrefix, readId, showId, timeOfId } from '../db/ids.ts
 import { isExpired, oldestKeptId } from '../db/retention.ts'
 import { events, recipients } from '../db/schema.ts'
 import { fail } from '../errors.ts'
-import { reasonWords, statusWords } from '../sending/outcome.ts'
+import { reasonNames, statusNames } from '../sending/outcome.ts'
 import { dispatchesOf, type Summary, summariesOf } from './event-dispatches.ts'
-import { pageOf, readCursor, readLimit, readWord, refuse } from './listing.ts'
+import { pageOf, readCursor, readEnum, readLimit, refuse } from './listing.ts'
 import type { Replay, Replayed } from './replay.ts'
 
 /** The last millisecond of the year 9999. */
@@ -114,8 +114,8 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
   const { tenantId, sandbox } = request
   // A text that is no address is nobody's: the list is empty.
   const recipient = request.recipient === undefined ? undefined : (matchingForm(request.recipient) ?? '')
-  const status = readWord('status', request.status, statusWords)
-  const reason = readWord('reason', request.reason, reasonWords)
+  const status = readEnum('status', request.status, statusNames)
+  const reason = readEnum('reason', request.reason, reasonNames)
   const from = readTime('from', request.from)
   const to = readTime('to', request.to)
   return [
@@ -176,9 +176,9 @@ function fieldsOf(row: EventRow, { attempts, acknowledgedMs }: Summary) {
   return {
     eventId: showId('evt', row.id),
     messageId: showId('msg', row.messageId),
-    status: statusWords.value(row.status),
+    status: statusNames.value(row.status),
     timestamp: timestampFromDate(row.createdAt),
-    reason: row.reason === null ? undefined : reasonWords.value(row.reason),
+    reason: row.reason === null ? undefined : reasonNames.value(row.reason),
     recipient: row.recipient,
     tenantId: row.tenantId ?? undefined,
     sandbox: row.sandbox,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
-import type { Words } from '../enum-names.ts'
+import type { EnumNames } from '../enum-names.ts'
 import { failFields } from '../errors.ts'
 import { tenantFault } from '../sending/message.ts'
 
@@ -14,11 +14,15 @@ export function readLimit(limit: number = DEFAULT_LIMIT): number {
   throw refuse('limit', `must be 1 to ${MAX_LIMIT}`)
 }
 
-/** The word of an enum value. On gRPC any number may arrive. */
-export function readWord<E extends number>(field: string, value: E | undefined, words: Words<E>): string | undefined {
+/** The short name of an enum value. A gRPC request may carry any number. */
+export function readEnum<E extends number>(
+  field: string,
+  value: E | undefined,
+  names: EnumNames<E>,
+): string | undefined {
   if (value === undefined) return undefined
-  if (!words.has(value)) throw refuse(field, `${value} is not a known value`)
-  return words.word(value)
+  if (!names.has(value)) throw refuse(field, `${value} is not a known value`)
+  return names.name(value)
 }
 
 export function readTenant(tenantId: string | undefined): string | undefined {

@@ -21,15 +21,15 @@ import { warmUps } from '../db/schema.ts'
 import { bitsOf } from '../domains/dkim-key.ts'
 import type { DkimKey, Domain } from '../domains/domains.ts'
 import { type CheckedRecord, checkedRecords, type SendingHosts, stringsOf } from '../domains/records.ts'
-import { wordsOf } from '../enum-names.ts'
+import { enumNames } from '../enum-names.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 
 const DAY_MS = 86_400_000
-const statusWords = wordsOf<DomainStatus>(DomainStatusSchema)
-const recordWords = wordsOf<RecordStatus>(RecordStatusSchema)
-const keyWords = wordsOf<DkimKeyState>(DkimKeyStateSchema)
-const sendingWords = wordsOf<SendingState>(SendingStateSchema)
+const statusNames = enumNames<DomainStatus>(DomainStatusSchema)
+const recordNames = enumNames<RecordStatus>(RecordStatusSchema)
+const keyNames = enumNames<DkimKeyState>(DkimKeyStateSchema)
+const sendingNames = enumNames<SendingState>(SendingStateSchema)
 
 export interface ShownParts {
   db: Database
@@ -51,11 +51,11 @@ export function showDomains({ db, clock, hosts, breaker, warmUpSteps }: ShownPar
       return create(DomainSchema, {
         domainId: showId('dom', domain.id),
         domain: name,
-        status: statusWords.value(status),
+        status: statusNames.value(status),
         records: checkedRecords(domain, hosts).map(shownRecord),
         warmup: warmup && { ...warmup, sentToday: sent.get(name) ?? 0 },
         dkim: shownKeys(dkimKeys),
-        sending: sendingWords.value(states.get(name)!),
+        sending: sendingNames.value(states.get(name)!),
         requireTls: requiresTls,
         createdAt: timestampFromDate(createdAt),
         verifiedAt: verifiedAt ? timestampFromDate(verifiedAt) : undefined,
@@ -91,7 +91,7 @@ function shownRecord({ record, type, host, value, required, status, observed, er
     value,
     strings: strings.length > 1 ? strings : [],
     required,
-    status: recordWords.value(status),
+    status: recordNames.value(status),
     observed,
     error,
     lastCheckedAt: checkedAt && timestampFromDate(checkedAt),
@@ -108,7 +108,7 @@ function shownKeys(keys: readonly DkimKey[]) {
 function shownKey(key: DkimKey) {
   return create(DkimKeySchema, {
     selector: key.selector,
-    state: keyWords.value(key.state),
+    state: keyNames.value(key.state),
     keyBits: bitsOf(key),
     createdAt: timestampFromDate(key.createdAt),
     retiresAt: key.retiresAt ? timestampFromDate(key.retiresAt) : undefined,

@@ -16,10 +16,10 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { domains } from '../db/schema.ts'
 import { readDomainName } from '../domains/name.ts'
-import { wordsOf } from '../enum-names.ts'
+import { enumNames } from '../enum-names.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
-import { readTenant, readWord, refuse } from './listing.ts'
+import { readEnum, readTenant, refuse } from './listing.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -27,8 +27,8 @@ const DAY_MS = 24 * HOUR_MS
 const DEFAULT_DAYS = 7
 /** The hours of a leap year. */
 const MAX_PERIODS = 8_784
-const granularityWords = wordsOf<Granularity>(GranularitySchema)
-const sendingWords = wordsOf<SendingState>(SendingStateSchema)
+const granularityNames = enumNames<Granularity>(GranularitySchema)
+const sendingNames = enumNames<SendingState>(SendingStateSchema)
 
 export interface StatsServiceParts {
   db: Database
@@ -44,14 +44,14 @@ export function statsService({ db, clock, breaker }: StatsServiceParts): Service
       accountId,
       rows.map(({ name }) => name),
     )
-    return rows.map(({ name }) => ({ domain: name, sending: sendingWords.value(states.get(name)!) }))
+    return rows.map(({ name }) => ({ domain: name, sending: sendingNames.value(states.get(name)!) }))
   }
 
   return {
     async getStats(request, context) {
       const { accountId } = context.values.get(callerKey)!
       const { granularity = Granularity.DAY } = request
-      readWord('granularity', granularity, granularityWords)
+      readEnum('granularity', granularity, granularityNames)
       const { from, to, stepMs } = readPeriods(request, granularity, clock)
       const domain = readDomain(request.domain)
       const tenantId = readTenant(request.tenantId)

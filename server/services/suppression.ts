@@ -16,7 +16,7 @@ import type { Database } from '../db/connect.ts'
 import { showId } from '../db/ids.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { fail, failFields } from '../errors.ts'
-import { suppressionReasonWords, suppressionScopeOf } from '../reputation/suppression.ts'
+import { suppressionReasonNames, suppressionScopeOf } from '../reputation/suppression.ts'
 import {
   addSuppressions,
   findSuppression,
@@ -24,7 +24,7 @@ import {
   removeSuppression,
   type SuppressionRow,
 } from '../reputation/suppression-list.ts'
-import { pageOf, readCursor, readLimit, readTenant, readWord, refuse } from './listing.ts'
+import { pageOf, readCursor, readEnum, readLimit, readTenant, refuse } from './listing.ts'
 
 const SLICE = 250
 /** Characters of a text that is no address: nobody needs 15 MiB of it back. */
@@ -117,7 +117,7 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
 const GLOBAL = 'This account has no such entry. A global one holds for the address: only the operator can remove it.'
 
 function readReason(reason: SuppressionReason | undefined): SuppressionRow['reason'] | undefined {
-  return readWord('reason', reason, suppressionReasonWords) as SuppressionRow['reason'] | undefined
+  return readEnum('reason', reason, suppressionReasonNames) as SuppressionRow['reason'] | undefined
 }
 
 function entryOfRow(row: SuppressionRow): SuppressionEntry {
@@ -125,7 +125,7 @@ function entryOfRow(row: SuppressionRow): SuppressionEntry {
     email: row.email,
     scope: suppressionScopeOf(row.accountId, row.tenantId),
     tenantId: row.tenantId || undefined,
-    reason: suppressionReasonWords.value(row.reason),
+    reason: suppressionReasonNames.value(row.reason),
     // What made a global entry may be the mail of another account.
     messageId: row.messageId === null || row.accountId === EVERYBODY ? undefined : showId('msg', row.messageId),
     detail: row.detail === null || row.accountId === EVERYBODY ? undefined : row.detail,

@@ -2,7 +2,7 @@ import type { TestProject } from 'vitest/node'
 import { Problem } from '../../dev/problem.ts'
 import { cacheFolder } from '../../dev/temporal/bring-up.ts'
 import { temporalProgram } from '../../dev/temporal/program.ts'
-import { bundleWorkflows } from '../../workflows/workers.ts'
+import { bundleWorkflows } from '../../workflows/run-workers.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

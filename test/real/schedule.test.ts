@@ -6,7 +6,7 @@ import type { DeliverOnce } from '../../server/webhooks/deliver-once.ts'
 import { createActivities } from '../../workflows/activities.ts'
 import { TASK_QUEUES } from '../../workflows/client.ts'
 import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
-import { bundleWorkflows, runWorkers } from '../../workflows/workers.ts'
+import { bundleWorkflows, runWorkers } from '../../workflows/run-workers.ts'
 import { quiet } from '../workflows/world.ts'
 import { timeSkippingServer } from './time-skipping.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LATENCY_BOUNDS_MS } from '../../server/db/latency.ts'
+import { LATENCY_BOUNDS_MS } from '../../server/db/latency-buckets.ts'
 import { latencyPercentile } from '../../server/reputation/statistics.ts'
 
 const BUCKETS = LATENCY_BOUNDS_MS.length + 1

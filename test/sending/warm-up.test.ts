@@ -6,7 +6,7 @@ import { newId } from '../../server/db/ids.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { dailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
 import { type Claim, claimStep } from '../../server/sending/claim.ts'
-import { statusWords } from '../../server/sending/outcome.ts'
+import { statusNames } from '../../server/sending/outcome.ts'
 import { sweep } from '../../server/sending/sweep.ts'
 import { message, script, startWorld, type World } from './world.ts'
 
@@ -32,7 +32,7 @@ async function used(emails: number): Promise<void> {
 /** What came of it: `delivered`, or the word of its error. */
 const wordOf = (sending: Promise<{ status: DeliveryStatus }>) =>
   sending.then(
-    ({ status }) => statusWords.word(status) as string,
+    ({ status }) => statusNames.name(status) as string,
     (error) => reasonOf(error),
   )
 

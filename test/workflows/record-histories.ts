@@ -4,7 +4,7 @@ import { freePort } from '../../dev/ports.ts'
 import { cacheFolder } from '../../dev/temporal/bring-up.ts'
 import { temporalProgram } from '../../dev/temporal/program.ts'
 import { startTemporalServer } from '../../dev/temporal/server.ts'
-import { bundleWorkflows } from '../../workflows/workers.ts'
+import { bundleWorkflows } from '../../workflows/run-workers.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { createWorld } from './world.ts'
 

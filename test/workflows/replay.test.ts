@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { temporal } from '@temporalio/proto'
 import { Worker } from '@temporalio/worker'
 import { beforeAll, expect, inject, test } from 'vitest'
-import type { Bundle } from '../../workflows/workers.ts'
+import type { Bundle } from '../../workflows/run-workers.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { quiet } from './world.ts'
 

@@ -8,7 +8,7 @@ import { createWorkflows } from '../../workflows/client.ts'
 import { lazyConnection } from '../../workflows/connection.ts'
 import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
 import type { Round } from '../../workflows/rounds.ts'
-import { type Bundle, runWorkers } from '../../workflows/workers.ts'
+import { type Bundle, runWorkers } from '../../workflows/run-workers.ts'
 
 // Workflows and their activities on a real Temporal. In place of POSTs and rows, each test says how its attempts end.
 
