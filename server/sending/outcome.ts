@@ -101,9 +101,12 @@ export function summarise(outcomes: RecipientOutcome[]): { status: DeliveryStatu
   return { status, reason, inDoubt: outcomes.some((outcome) => outcome.inDoubt) ? true : undefined }
 }
 
+/** Whether the address is one of the simulator's, which stand for an outcome each. */
+export const isSimulated = (email: string) => email.endsWith('@simulator.test')
+
 /** What an outcome says against its address. Nothing is said by the simulator's addresses, and by what is in doubt. */
 function strikeOf({ email, status, reason, smtp, inDoubt }: RecipientOutcome): Strike | null {
-  if (status !== DeliveryStatus.BOUNCED || !reason || inDoubt || email.endsWith('@simulator.test')) return null
+  if (status !== DeliveryStatus.BOUNCED || !reason || inDoubt || isSimulated(email)) return null
   const { enhanced, reply = '' } = smtp ?? {}
   return strikeOfBounce(reasonNames.name(reason), { enhanced, saysUserUnknown: saysUserUnknown(reply) })
 }

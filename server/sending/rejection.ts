@@ -1,6 +1,7 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { DeliveryStatus, Reason, type RecipientOutcome, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { isSpecialUse } from '../address.ts'
+import { isSimulated } from './outcome.ts'
 
 /**
  * The outcome with `detail`: why the recipient was rejected and what to do, in words. The words are made of what history stores, so
@@ -10,8 +11,6 @@ export function explained(outcome: RecipientOutcome): RecipientOutcome {
   if (outcome.status === DeliveryStatus.REJECTED) outcome.detail = DETAILS[outcome.reason!]?.(outcome)
   return outcome
 }
-
-const isSimulated = (email: string) => email.endsWith('@simulator.test')
 
 const DETAILS: { [reason in Reason]?: (outcome: RecipientOutcome) => string } = {
   [Reason.DOMAIN_NOT_VERIFIED]: () =>
