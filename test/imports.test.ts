@@ -10,7 +10,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/slots\.ts$/, /^server\/tally\.ts$/],
   [/^server\/recent\.ts$/, /^server\/in-time\.ts$/],
   [
-    /^server\/(address|caller|clean-text|enum-names|errors|every|in-time|log|remember|stop-signals|tally)\.ts$/,
+    /^server\/(address|caller|clean-text|enum-names|errors|every|in-time|log|remember|stop-signals|tally|turns)\.ts$/,
     /^gen\//,
   ],
   [/^server\/config\//, /^server\/config\//],
@@ -40,14 +40,14 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/sending\//,
-    /^(gen|server\/(sending|db|smtp|mime|domains|events|reputation))\/|^server\/(address|enum-names|errors|every|in-time|config\/limits)\.ts$/,
+    /^(gen|server\/(sending|db|smtp|mime|domains|events|reputation))\/|^server\/(address|enum-names|errors|every|in-time|turns|config\/limits)\.ts$/,
   ],
   [/^server\/simulator\//, /^server\/((simulator|smtp)\/|address\.ts$)/],
   [
     /^server\/services\//,
     /^(gen|server\/(services|db|sending|domains|events|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
   ],
-  [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|config\/limits|egress\/network)\.ts$/],
+  [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/],
   // What runs inside Temporal's sandbox, and what the activities are given: see also workflows/border.test.ts.
   [
     /^workflows\/(activities|client|answers)\.ts$/,

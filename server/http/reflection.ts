@@ -12,6 +12,7 @@ import { file_google_rpc_error_details } from '../../gen/google/rpc/error_detail
 import { type ServerReflectionRequest, ServerReflection as V1 } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { ServerReflection as V1Alpha } from '../../gen/grpc/reflection/v1alpha/reflection_pb.ts'
 import { fail } from '../errors.ts'
+import { createTurns } from '../turns.ts'
 
 type Asked = ServerReflectionRequest['messageRequest']
 
@@ -21,6 +22,7 @@ const ERROR_DETAILS = [file_google_rpc_error_details]
 /** How long a stream may last, and how many bytes of files it is answered. All our files together are about 60 KB. */
 const STREAM_MS = 60_000
 const STREAM_ANSWER_BYTES = 2 ** 19
+/** Thousands of questions may arrive together, and each takes a third of a millisecond: all streams get one answer in this time. */
 const TURN_MS = 5
 
 /**
@@ -29,27 +31,18 @@ const TURN_MS = 5
  */
 export function reflectionServices(services: DescService[], count: (values: ContextValues) => void): ServiceImplSpec[] {
   const answersOf = answers([...services, V1, V1Alpha])
-  const turn = takingTurns()
+  const nextTurn = createTurns(() => pause(TURN_MS))
   async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>, { values }: HandlerContext) {
     const answer = answersOf()
     for await (const originalRequest of within(STREAM_MS, requests)) {
       count(values)
-      await turn()
+      await nextTurn()
       const messageResponse = answer(originalRequest.messageRequest)
       yield { validHost: originalRequest.host, originalRequest, messageResponse }
     }
   }
   // The versions differ in nothing but their names, which are part of the types.
   return [V1, V1Alpha].map((version) => createServiceImplSpec<typeof V1>(version, { serverReflectionInfo }))
-}
-
-/** One answer of all streams every `TURN_MS`: thousands of questions may arrive together, and each takes a third of a millisecond. */
-function takingTurns(): () => Promise<void> {
-  let last = Promise.resolve()
-  return () => {
-    last = last.then(() => pause(TURN_MS))
-    return last
-  }
 }
 
 /** The requests that come within a time, after which the stream counts as ended. */

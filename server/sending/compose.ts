@@ -1,10 +1,11 @@
+import { setImmediate } from 'node:timers/promises'
 import { showId } from '../db/ids.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import { attachmentType, buildMessage } from '../mime/builder.ts'
 import { signMessage } from '../mime/dkim.ts'
+import { createTurns } from '../turns.ts'
 import type { Claim } from './claim.ts'
 import type { Message } from './message.ts'
-import { createTurns } from './turns.ts'
 
 export interface Composed {
   /** The signed message in pieces, as it goes over the wire but for dot-stuffing. */
@@ -15,7 +16,11 @@ export interface Composed {
 /** Characters and bytes of a message that takes its turn: about 5 ms of work. */
 const LARGE = 256 * 1024
 
-const nextTurn = createTurns()
+/**
+ * Building a large message is work of tens of milliseconds. Those of a batch become due at the same moment, and the event loop looks at
+ * all other calls between two of them.
+ */
+const nextTurn = createTurns(() => setImmediate())
 
 /** Builds and signs a message. Date and boundaries come from the claim, so that its bytes are reproducible. Throws when a key cannot sign. */
 export async function compose(message: Message, domain: SenderDomain, claim: Claim): Promise<Composed> {

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createTurns } from '../../server/sending/turns.ts'
+import { createTurns } from '../server/turns.ts'
 
 test('work that becomes due at the same moment is done in turns of the event loop of its own', async () => {
-  const nextTurn = createTurns()
+  const nextTurn = createTurns(() => setImmediate())
   let turn = 0
   let isOver = false
   const counting = (async () => {
