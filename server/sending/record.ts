@@ -203,21 +203,20 @@ export function settleStep(
   const commit = endStep(db, SETTLE, firstAttempts)
   return (claim, { outcomes, sandbox, checks }) => {
     const id = claim.messageId
-    const rowOf = (some: RecipientOutcome[]) =>
-      claimRow(claim, { ...summaryRow(some), outcomes: some.map(outcomeRow), size_bytes: 0, sandbox, checks })
-    let json = rowOf(outcomes)
-    let isPlain = false
+    let kept = outcomes
+    const row = () =>
+      claimRow(claim, { ...summaryRow(kept), outcomes: kept.map(outcomeRow), size_bytes: 0, sandbox, checks })
     /** Stored by an earlier try, whose answer was lost. */
     const isStored = async () => (await storedOutcomes(db, id)).length > 0
     return tryUntil(performance.now() + claim.leaseMs, async () => {
       try {
-        return (await commit({ json, claim, outcomes, sandbox })) || (await isStored()) ? 'claimed' : 'key_taken'
+        return (await commit({ json: row(), claim, outcomes, sandbox })) || (await isStored()) ? 'claimed' : 'key_taken'
       } catch (error) {
         const isRefused = isRowFault(error) && sqlStateOf(error) !== UNIQUE_VIOLATION
-        if (isRefused && isPlain) throw fail('transient_failure', 'The outcome could not be stored.', { cause: error })
-        if (isRefused) json = rowOf(outcomes.map(withoutWords))
+        if (isRefused && kept !== outcomes)
+          throw fail('transient_failure', 'The outcome could not be stored.', { cause: error })
+        if (isRefused) kept = outcomes.map(withoutWords)
         else if (await isStored()) return 'claimed'
-        isPlain ||= isRefused
         throw error
       }
     })
