@@ -13,7 +13,7 @@ const MAX_NAME = 64
 export function readMessage(desc: DescMessage, json: unknown) {
   const faults = noFaults()
   const message = messageReader(desc)(json, '', faults) as Message
-  return { message, faults: faults.fields, unlisted: faults.unlisted, itemFaults: faults.items }
+  return { message, faults }
 }
 
 interface FieldReader {

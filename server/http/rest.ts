@@ -60,13 +60,9 @@ function requestReader(binding: Binding, limits: BodyLimits) {
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
     const asked = readQuery(query, call.raw.url!)
     if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
-    const { message, faults, unlisted, itemFaults } = read(
-      binding,
-      hasBody ? await readJson(call, limits) : asked,
-      params,
-    )
-    if (faults.length > 0) throw refusal({ fields: faults, unlisted })
-    if (itemFaults.size > 0) call.values.set(itemFaultsKey, itemFaults)
+    const { message, faults } = read(binding, hasBody ? await readJson(call, limits) : asked, params)
+    if (faults.fields.length > 0) throw refusal(faults)
+    if (faults.items.size > 0) call.values.set(itemFaultsKey, faults.items)
     return message
   }
 }

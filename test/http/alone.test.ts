@@ -9,8 +9,8 @@ import { textFaults } from '../../server/http/text.ts'
 const GOOD = { to: 'ann@example.net', from: 'a@example.test', subject: 'Hello', text: 'Hi' }
 
 function read(emails: unknown) {
-  const { message, faults, itemFaults } = readMessage(SendBatchRequestSchema, { emails })
-  return { emails: (message as SendBatchRequest)?.emails, message, faults, itemFaults }
+  const { message, faults } = readMessage(SendBatchRequestSchema, { emails })
+  return { emails: (message as SendBatchRequest)?.emails, message, faults: faults.fields, itemFaults: faults.items }
 }
 
 test('whatever the elements are, each keeps its place, and a good one is read', () => {

@@ -52,10 +52,10 @@ test.for<[DescEnum, DescMessage, string]>([
   for (const [word, number] of wordsOf(desc)) {
     expect(word).toMatch(/^[a-z][a-z_]*$/)
     const read = readMessage(message, { [field]: word })
-    expect([read.faults, (read.message as Message & Record<string, unknown>)[field]]).toEqual([[], number])
+    expect([read.faults.fields, (read.message as Message & Record<string, unknown>)[field]]).toEqual([[], number])
     expect(writeMessage(message, read.message)).toMatchObject({ [field]: word })
   }
-  expect(readMessage(message, { [field]: 'unspecified' }).faults).toHaveLength(1)
+  expect(readMessage(message, { [field]: 'unspecified' }).faults.fields).toHaveLength(1)
 })
 
 test('the words are those of the specification', () => {
@@ -105,7 +105,7 @@ test.each([
   ['2024-02-29T23:59:59Z', '2024-02-29T23:59:59.000Z'],
 ])('the time %s is read as %s', (given, meant) => {
   const { message, faults } = readMessage(EventSchema, { timestamp: given })
-  expect([faults, writeMessage(EventSchema, message)]).toMatchObject([[], { timestamp: meant }])
+  expect([faults.fields, writeMessage(EventSchema, message)]).toMatchObject([[], { timestamp: meant }])
 })
 
 test.each([
@@ -120,7 +120,7 @@ test.each([
   true,
   {},
 ])('%j is no time', (given) => {
-  expect(readMessage(ListEventsRequestSchema, { from: given }).faults).toEqual([
+  expect(readMessage(ListEventsRequestSchema, { from: given }).faults.fields).toEqual([
     { field: 'from', message: 'must be a time such as 2026-01-31T12:00:00.000Z, or a date' },
   ])
 })
@@ -132,7 +132,7 @@ test('null is absence', () => {
     attachments: null,
     headers: null,
   })
-  expect([faults, toBinary(SendRequestSchema, message as never)]).toEqual([
+  expect([faults.fields, toBinary(SendRequestSchema, message as never)]).toEqual([
     [],
     toBinary(SendRequestSchema, create(SendRequestSchema, { to: ['a@b.test'] })),
   ])
@@ -144,7 +144,7 @@ test('base64 of any bytes is read back, in every form', () => {
       const padded = Buffer.from(bytes).toString('base64')
       for (const content of [padded, padded.replaceAll('=', ''), Buffer.from(bytes).toString('base64url')]) {
         const { message, faults } = readMessage(SendRequestSchema, { attachments: [{ content }] })
-        expect(faults).toEqual([])
+        expect(faults.fields).toEqual([])
         expect([...(message as unknown as { attachments: [{ content: Uint8Array }] }).attachments[0].content]).toEqual([
           ...bytes,
         ])
@@ -162,7 +162,7 @@ test('text with a character that is not base64 is refused', () => {
       (text, at, bad) => {
         const place = at % (text.replace(/=+$/, '').length - 1)
         const content = text.slice(0, place) + bad + text.slice(place + 1)
-        expect(readMessage(SendRequestSchema, { attachments: [{ content }] }).faults).toHaveLength(1)
+        expect(readMessage(SendRequestSchema, { attachments: [{ content }] }).faults.fields).toHaveLength(1)
       },
     ),
   )
@@ -175,7 +175,7 @@ test('every fault has a path that leads to it', () => {
     headers: { a: null, b: 1 },
     'Reply-To': 'x',
   })
-  expect(faults.map(({ field, message }) => `${field} ${message}`)).toEqual([
+  expect(faults.fields.map(({ field, message }) => `${field} ${message}`)).toEqual([
     'to[0] must be a string',
     'attachments[1].filename must be a string',
     'attachments[1].content must be a string of base64',
@@ -187,7 +187,7 @@ test('every fault has a path that leads to it', () => {
 })
 
 test('no more than 20 faults are listed', () => {
-  expect(readMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) }).faults).toHaveLength(20)
+  expect(readMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) }).faults.fields).toHaveLength(20)
 })
 
 test('any JSON is read without a throw', () => {
@@ -240,8 +240,8 @@ test('a name twice in one object is refused by its name, however it is written',
 })
 
 test('faults beyond the listed ones are counted', () => {
-  const { faults, unlisted } = readMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) })
-  expect([faults.length, unlisted]).toEqual([20, 980])
+  const { faults } = readMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) })
+  expect([faults.fields.length, faults.unlisted]).toEqual([20, 980])
 })
 
 test.each([
