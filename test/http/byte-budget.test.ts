@@ -10,7 +10,6 @@ import { reasonOf } from '../../server/errors.ts'
 import { SHARE_FACTOR } from '../../server/http/body.ts'
 import { createByteBudget } from '../../server/http/byte-budget.ts'
 import {
-  delivered,
   firstAnswer,
   type Gateway,
   hear,
@@ -21,6 +20,7 @@ import {
   RATE,
   send,
   startGateway,
+  startSlow,
 } from './gateway.ts'
 
 const stays = () => new AbortController().signal
@@ -104,18 +104,8 @@ test('whatever happens, no more is given than there is and all of it comes back'
 })
 
 /** A gateway in which one large body at a time has room, and sends last until they are let go. */
-async function startNarrow(parts: Parts = {}) {
-  const held = Promise.withResolvers<void>()
-  const gateway = await startGateway({
-    async send() {
-      await held.promise
-      return delivered()
-    },
-    limits: { budgetBytes: 200_000 * SHARE_FACTOR, budgetWaitMs: 300 },
-    ...parts,
-  })
-  return { ...gateway, letGo: held.resolve, [Symbol.asyncDispose]: gateway[Symbol.asyncDispose] }
-}
+const startNarrow = (parts: Parts = {}) =>
+  startSlow({ limits: { budgetBytes: 200_000 * SHARE_FACTOR, budgetWaitMs: 300 }, ...parts })
 
 const LARGE = { ...MAIL, html: 'x'.repeat(150_000) }
 const SENDS: Record<string, (gateway: Gateway) => Promise<unknown>> = {

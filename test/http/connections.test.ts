@@ -5,7 +5,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 import tls from 'node:tls'
 import { expect, test } from 'vitest'
 import { CERTIFICATE } from '../harness/certificates.ts'
-import { delivered, firstAnswer, type Gateway, hear, KEY, MAIL, open, send, startGateway, talk } from './gateway.ts'
+import {
+  delivered,
+  firstAnswer,
+  type Gateway,
+  hear,
+  KEY,
+  MAIL,
+  open,
+  send,
+  startEndless,
+  startGateway,
+  startSlow,
+  talk,
+} from './gateway.ts'
 
 const BODY = JSON.stringify(MAIL)
 const HEAD = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n`
@@ -13,18 +26,6 @@ const SEND = `${HEAD}Content-Length: ${BODY.length}\r\n\r\n${BODY}`
 const HEALTHZ = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
 /** An answer that fits in no socket buffer. */
 const LARGE = 'x'.repeat(8 * 2 ** 20)
-
-/** A gateway whose sends are answered when they are let go. */
-async function startSlow() {
-  const held = Promise.withResolvers<void>()
-  const gateway = await startGateway({
-    async send() {
-      await held.promise
-      return delivered()
-    },
-  })
-  return { ...gateway, letGo: held.resolve }
-}
 
 const startLarge = (listen: object) =>
   startGateway({ listen, send: async () => ({ ...delivered(), messageId: LARGE }) })
@@ -174,19 +175,12 @@ test.each([
   ['HTTP/1.1', SEND],
   ['HTTP/1.0', SEND.replace('HTTP/1.1', 'HTTP/1.0')],
 ])('%s: a caller that leaves while it waits aborts the call', async (_, request) => {
-  const aborted = Promise.withResolvers<void>()
-  await using gateway = await startGateway({
-    async send(_, { signal }) {
-      await once(signal, 'abort')
-      aborted.resolve()
-      throw signal.reason
-    },
-  })
+  await using gateway = await startEndless()
   const socket = await open(gateway.port)
   socket.write(request)
   await expect.poll(() => gateway.sent.length).toBe(1)
   socket.destroy()
-  await aborted.promise
+  await gateway.aborted
 })
 
 const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`

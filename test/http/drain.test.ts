@@ -9,7 +9,7 @@ import { Health, HealthCheckResponse_ServingStatus } from '../../gen/grpc/health
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { delivered, firstAnswer, hear, KEY, MAIL, open, send, startGateway, talk } from './gateway.ts'
+import { delivered, firstAnswer, hear, KEY, MAIL, open, send, startGateway, startSlow, talk } from './gateway.ts'
 
 const body = JSON.stringify(MAIL)
 const REQUEST = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
@@ -31,18 +31,6 @@ async function accepts(port: number): Promise<boolean> {
   )
   socket.destroy()
   return accepted
-}
-
-/** A gateway whose sends last until they are let go. */
-async function startSlow() {
-  const held = Promise.withResolvers<void>()
-  const gateway = await startGateway({
-    async send() {
-      await held.promise
-      return delivered()
-    },
-  })
-  return { ...gateway, letGo: held.resolve }
 }
 
 test('what was accepted is answered on every protocol, then every connection is closed', async () => {

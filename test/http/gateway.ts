@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
@@ -180,6 +181,32 @@ export async function startGateway(parts: Parts = {}) {
   const listener = await listen(app, { host: '127.0.0.1', port: 0, ...parts.listen })
   const close = () => listener.close({ timeoutMs: 0 })
   return { ...listener, app, openCalls, lines, sent, listener, close, [Symbol.asyncDispose]: close }
+}
+
+/** A gateway whose sends are answered when they are let go. */
+export async function startSlow(parts: Parts = {}) {
+  const held = Promise.withResolvers<void>()
+  const gateway = await startGateway({
+    async send() {
+      await held.promise
+      return delivered()
+    },
+    ...parts,
+  })
+  return { ...gateway, letGo: held.resolve }
+}
+
+/** A gateway whose sends last until they are aborted. */
+export async function startEndless() {
+  const aborted = Promise.withResolvers<void>()
+  const gateway = await startGateway({
+    async send(_, { signal }) {
+      await once(signal, 'abort')
+      aborted.resolve()
+      throw signal.reason
+    },
+  })
+  return { ...gateway, aborted: aborted.promise }
 }
 
 const oneKey: Gate = async ({ authorization, keyOptional, tellRate }) => {

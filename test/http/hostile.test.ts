@@ -4,7 +4,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { ask, firstAnswer, type Gateway, hear, KEY, MAIL, open, send, startGateway, talk } from './gateway.ts'
+import {
+  ask,
+  firstAnswer,
+  type Gateway,
+  hear,
+  KEY,
+  MAIL,
+  open,
+  send,
+  startEndless,
+  startGateway,
+  talk,
+} from './gateway.ts'
 
 let gateway: Gateway
 beforeAll(async () => {
@@ -140,19 +152,12 @@ test('chunks over 15 MiB are a 413 before they end', async () => {
 })
 
 test('a caller that leaves aborts the call, and nothing is answered', async () => {
-  const aborted = Promise.withResolvers<void>()
-  await using own = await startGateway({
-    async send(_, { signal }) {
-      await once(signal, 'abort')
-      aborted.resolve()
-      throw signal.reason
-    },
-  })
+  await using own = await startEndless()
   const socket = await open(own.port)
   socket.write(`${HEAD}Content-Length: ${BODY.length}\r\n\r\n${BODY}`)
   await expect.poll(() => own.sent.length).toBe(1)
   socket.destroy()
-  await aborted.promise
+  await own.aborted
   await expect.poll(() => own.lines).toContainEqual(expect.objectContaining({ code: 'client_left', msg: 'request' }))
   expect(own.lines.filter((line) => line.msg === 'unexpected fault')).toEqual([])
   expect(own.app.inFlight.size).toBe(0)
