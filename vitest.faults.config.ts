@@ -1,15 +1,39 @@
 import { defineConfig } from 'vitest/config'
 
+const shared = {
+  // A machine that is busy with other work starts a process in seconds. No promise is about the time of a whole run.
+  testTimeout: 600_000,
+  hookTimeout: 300_000,
+  expect: { poll: { timeout: 60_000 } },
+}
+
 /** `npm run faults`: the long fault runs, about twenty minutes. */
 export default defineConfig({
   test: {
-    include: ['test/faults/**/*.test.ts'],
     globalSetup: ['test/harness/global-postgres.ts', 'test/harness/global-temporal.ts'],
-    // Each file starts and ends processes by the dozen, and the machine is small.
-    fileParallelism: false,
-    // A machine that is busy with other work starts a process in seconds. No promise is about the time of a whole run.
-    testTimeout: 600_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: 20_000 } },
+    teardownTimeout: 20_000,
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: 'faults',
+          include: ['test/faults/**/*.test.ts'],
+          exclude: ['test/faults/others/**'],
+          sequence: { groupOrder: 0 },
+          // Each file starts and ends processes by the dozen, and waits for them more than half of its time.
+          maxWorkers: 3,
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'others',
+          include: ['test/faults/others/**/*.test.ts'],
+          sequence: { groupOrder: 1 },
+          // These hold times to bars: nothing runs beside them.
+          maxWorkers: 1,
+        },
+      },
+    ],
   },
 })

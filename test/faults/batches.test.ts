@@ -49,4 +49,4 @@ test('killed at random 12 times under callers who repeat their batches: at most 
   expect(counts.in_doubt).toBeGreaterThan(10)
   expect(tries.lost).toBeGreaterThan(50)
   expect(await world.verdict()).toEqual([])
-}, 300_000)
+})

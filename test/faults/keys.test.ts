@@ -88,4 +88,4 @@ test('killed at random 25 times under callers who repeat until they are answered
   expect(counts.in_doubt).toBeGreaterThan(20)
   expect(tally(world.logs.requests).lost).toBeGreaterThan(100)
   expect(await world.verdict()).toEqual([])
-}, 300_000)
+})

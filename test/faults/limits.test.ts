@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import { bodiesOf, sendDuplicates } from './duplicates.ts'
 import type { Letter } from './letters.ts'
 import { runLoad, tally } from './load.ts'
 import type { Node } from './node.ts'
@@ -96,33 +95,4 @@ test('killed 10 times under load around the cap of a warm-up: never over it, and
   expect(accepted).toBeGreaterThan(DAILY / 2)
   expect(released).toBeGreaterThan(5)
   expect(counts[429]).toBeGreaterThan(20)
-}, 300_000)
-
-/** The p99 in milliseconds of sends to a server that answers at once: of at least 100, however slow the machine is. */
-async function p99Of(nodes: Node[], purpose: string, forMs: number): Promise<number> {
-  let asked = 0
-  const load = runLoad(4, paced(purpose), () => nodes[asked++ % 2]!)
-  await sleep(forMs)
-  await expect.poll(() => asked, { timeout: 30_000 }).toBeGreaterThan(104)
-  const times = (await load.stop()).map(({ sentAtMs, endedAtMs }) => endedAtMs! - sentAtMs).sort((a, b) => a - b)
-  return times[Math.floor(times.length * 0.99)]!
-}
-
-function* paced(purpose: string): Generator<Letter> {
-  for (let i = 1; ; i++) yield { request: `${purpose}-${i}`, to: [`ann.${purpose}-${i}@two.example`], text: 'Hello.' }
-}
-
-test('1,000 duplicates that wait keep nobody else waiting', async () => {
-  const slow = { dot: { after: 8_000, act: '250 2.0.0 queued' } }
-  world = await startWorld({ mail: { 'one.example': slow, 'two.example': {} } })
-  const nodes = await Promise.all([world.start(), world.start()])
-  await p99Of(nodes, 'warm', 2_000)
-  const before = await p99Of(nodes, 'before', 4_000)
-  const letter = { request: 'crowd', to: ['ann@one.example'], text: 'All is well.', key: 'crowd' }
-  const crowd = sendDuplicates(nodes, letter, 1_000)
-  await sleep(2_500)
-  const meanwhile = await p99Of(nodes, 'meanwhile', 4_000)
-  console.log(`p99 of unrelated sends: ${before.toFixed(1)} ms, with 1,000 waiting ${meanwhile.toFixed(1)} ms`)
-  expect(bodiesOf(await crowd)).toHaveLength(1)
-  expect(meanwhile).toBeLessThan(before * 5 + 100)
 })

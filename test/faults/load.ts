@@ -22,6 +22,8 @@ export function runLoad(callers: number, letters: Iterable<Letter>, nodeOf: () =
 
   const ended = Promise.all(Array.from({ length: callers }, call)).then(() => entries)
   return {
+    /** The sends that have ended so far. */
+    entries: entries as readonly ClientEntry[],
     /** All that was sent, when the letters are sent. */
     ended,
     /** Sends no more; what runs is waited for. */
@@ -33,7 +35,7 @@ export function runLoad(callers: number, letters: Iterable<Letter>, nodeOf: () =
 }
 
 /** How many of the sends ended how: `delivered`, `bounced`, `rejected`, `in_doubt`, `500`, `lost`. */
-export function tally(entries: ClientEntry[]): Record<string, number> {
+export function tally(entries: readonly ClientEntry[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, body } of entries) {
     const answer = body as { status?: string; in_doubt?: boolean }

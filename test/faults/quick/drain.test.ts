@@ -14,4 +14,4 @@ test('SIGTERM under load: what was accepted is answered, nothing is cut after th
   expect(counts).not.toHaveProperty('lost')
   expect(counts).not.toHaveProperty('in_doubt')
   expect(await world.verdict()).toEqual([])
-}, 60_000)
+})

@@ -19,13 +19,13 @@ test('200 concurrent requests with one key over two processes: one mail, equal b
   expect(bodiesOf(entries)).toHaveLength(1)
   expect(dots()).toBe(1)
   expect(await world.verdict()).toEqual([])
-}, 60_000)
+})
 
 test('the process that has the send is killed: before the marker a waiter of another takes over, after it all are told in doubt', async () => {
   const survived = await killTheWinner(30, true)
   world = survived.world
   await expectOneMailOrInDoubt(survived)
-}, 60_000)
+})
 
 test('duplicates whose first fails with 500 on two processes leave the key free: a later repeat sends', async () => {
   world = await startWorld()
@@ -48,4 +48,4 @@ test('duplicates whose first fails with 500 on two processes leave the key free:
   expect(dots()).toBe(1)
   expect(await world.verdict()).toEqual([])
   await server.close()
-}, 60_000)
+})

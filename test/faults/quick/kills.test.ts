@@ -25,4 +25,4 @@ test('a process killed at each point of a send leaves every message terminal wit
   const { marked, unmarked } = leftBehind(world.logs)
   expect(Math.min(marked, unmarked)).toBeGreaterThan(3)
   expect(await world.verdict()).toEqual([])
-}, 120_000)
+})

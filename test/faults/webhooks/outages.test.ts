@@ -56,7 +56,6 @@ test.each(OUTAGES)(
     expect(await run.verdict()).toEqual([])
     expect(await readiness(node)).toMatchObject({ status: 200, body: { checks: { temporal: 'ok' } } })
   },
-  180_000,
 )
 
 async function readiness(node: Node) {
@@ -94,7 +93,7 @@ test('workflows terminated by hand, and later all history lost: what waits is ta
   expect(new Set(dispatches.map(({ state }) => state))).toEqual(new Set(['acknowledged']))
   const [row] = await run.sql`select count(*)::int as again from dispatches where workflow_id like '%-r'`
   expect(row!.again).toBeGreaterThan(20)
-}, 120_000)
+})
 
 async function terminateAll({ sql, temporal }: WebhookWorld): Promise<void> {
   const connection = await Connection.connect({ address: temporal.address })
@@ -132,4 +131,4 @@ test('Temporal away until the window of 24 hours is over: the dispatches are exh
   expect(run.posts()).toHaveLength(events.length)
   const { dispatches } = run.logs.database.at(-1)!.webhooks!
   expect(dispatches.map(({ state }) => state)).toEqual(events.map(() => 'exhausted'))
-}, 120_000)
+})

@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { endWithUs } from '../harness/end-with-us.ts'
-import { POSTFIX } from '../inbound/reports.ts'
-import { type InboundWorld, startInboundWorld } from '../inbound/world.ts'
+import { endWithUs } from '../../harness/end-with-us.ts'
+import { POSTFIX } from '../../inbound/reports.ts'
+import { type InboundWorld, startInboundWorld } from '../../inbound/world.ts'
 
 const CONNECTIONS = 10_000
-const FLOOD = fileURLToPath(new URL('flood.ts', import.meta.url))
+const FLOOD = fileURLToPath(new URL('../flood.ts', import.meta.url))
 
 let world: InboundWorld
 beforeAll(async () => {
