@@ -21,7 +21,7 @@ export default defineConfig({
           exclude: ['test/faults/others/**'],
           sequence: { groupOrder: 0 },
           // Each file starts and ends processes by the dozen, and waits for them more than half of its time.
-          maxWorkers: 3,
+          maxWorkers: 2,
         },
       },
       {
