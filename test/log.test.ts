@@ -1,7 +1,7 @@
-import { DrizzleQueryError } from 'drizzle-orm/errors'
 import postgres from 'postgres'
 import { expect, test } from 'vitest'
 import { makeKey } from '../server/access/key.ts'
+import { DrizzleQueryError } from '../server/db/drizzle.ts'
 import { createAddressHash, createLogger } from '../server/log.ts'
 import { cpuStopwatch } from './harness/stopwatch.ts'
 

@@ -1,6 +1,6 @@
-import { asc, eq } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { asc, eq } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
 import { accounts } from '../db/schema.ts'
 

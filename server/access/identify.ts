@@ -1,7 +1,7 @@
-import { eq } from 'drizzle-orm'
 import type { Caller, Rate } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { eq } from '../db/drizzle.ts'
 import { accounts, apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { recent } from '../recent.ts'

@@ -1,6 +1,6 @@
-import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { and, asc, eq, getTableColumns, sql } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
 import { apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'

@@ -1,5 +1,5 @@
-import { and, inArray, isNull, lte, or } from 'drizzle-orm'
 import type { Database } from '../db/connect.ts'
+import { and, inArray, isNull, lte, or } from '../db/drizzle.ts'
 import { apiKeys } from '../db/schema.ts'
 
 const AT_MOST_EVERY_MS = 60_000

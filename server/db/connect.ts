@@ -1,5 +1,5 @@
-import { drizzle } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
+import { drizzle } from './drizzle.ts'
 import * as schema from './schema.ts'
 import { watchedSockets } from './sockets.ts'
 

@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { readMigrationFiles } from 'drizzle-orm/migrator'
-import { migrate } from 'drizzle-orm/postgres-js/migrator'
 import { connect, type Database } from './connect.ts'
+import { migrate, readMigrationFiles } from './drizzle.ts'
 
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 const LOCK = 0x7665_7264 // 'verd'

@@ -1,4 +1,6 @@
-import { sql } from 'drizzle-orm'
+import { AttemptOutcomeSchema, DispatchKindSchema, DispatchStateSchema } from '../../gen/verdict/v1/events_pb.ts'
+import { DeliveryStatusSchema, ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { shortNames } from '../enum-names.ts'
 import {
   boolean,
   check,
@@ -10,14 +12,12 @@ import {
   pgTable,
   primaryKey,
   smallint,
+  sql,
   text,
   timestamp,
   uniqueIndex,
   uuid,
-} from 'drizzle-orm/pg-core'
-import { AttemptOutcomeSchema, DispatchKindSchema, DispatchStateSchema } from '../../gen/verdict/v1/events_pb.ts'
-import { DeliveryStatusSchema, ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { shortNames } from '../enum-names.ts'
+} from './drizzle.ts'
 import { LATENCY_COLUMNS } from './latency-buckets.ts'
 
 const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })

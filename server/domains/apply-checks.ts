@@ -1,6 +1,6 @@
-import { and, eq, isNull } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { and, eq, isNull } from '../db/drizzle.ts'
 import { domains } from '../db/schema.ts'
 import { type Check, type DkimKey, type Domain, findDomainById } from './domains.ts'
 import { recordsOf, type SendingHosts } from './records.ts'

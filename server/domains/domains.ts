@@ -1,6 +1,7 @@
-import { and, asc, eq, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { and, asc, eq, isNull, lte, or, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { newId } from '../db/ids.ts'
 import { dkimKeys, domains } from '../db/schema.ts'

@@ -1,5 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm'
 import type { Database } from '../db/connect.ts'
+import { and, eq, sql } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
 import { dkimKeys, domains } from '../db/schema.ts'
 import { makeDkimKey } from './dkim-key.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sql } from 'drizzle-orm'
+import { sql } from '../db/drizzle.ts'
 import { createSlots } from '../slots.ts'
 import { type ApplyParts, applyChecks } from './apply-checks.ts'
 import { beginCheck, type Domain, findDomainById } from './domains.ts'

@@ -1,6 +1,7 @@
-import { and, desc, eq, gt, inArray, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { and, desc, eq, gt, inArray, isNull, lt, or, sql } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
 import { EVERYBODY, suppressions } from '../db/schema.ts'
 

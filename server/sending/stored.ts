@@ -1,5 +1,4 @@
 import { create, fromJson, type JsonValue } from '@bufbuild/protobuf'
-import { eq } from 'drizzle-orm'
 import { CheckSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import {
   type RecipientOutcome,
@@ -9,6 +8,7 @@ import {
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import { eq } from '../db/drizzle.ts'
 import { recipients } from '../db/schema.ts'
 import { inTime } from '../in-time.ts'
 import { answer } from './answer.ts'

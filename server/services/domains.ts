@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect'
-import { eq } from 'drizzle-orm'
 import type { DomainService, Domain as Message } from '../../gen/verdict/v1/domains_pb.ts'
 import { callerKey } from '../caller.ts'
+import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { readId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'

@@ -1,7 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
-import { and, asc, eq } from 'drizzle-orm'
 import {
   type EmailService,
   type FeedbackKind,
@@ -15,6 +14,7 @@ import {
 import { callerKey, logFieldsKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { and, asc, eq } from '../db/drizzle.ts'
 import { readId, showId, timeOfId } from '../db/ids.ts'
 import { isExpired, RETENTION_MS } from '../db/retention.ts'
 import { feedback, messages, recipients } from '../db/schema.ts'

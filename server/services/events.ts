@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { type Timestamp, timestampFromDate, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import { and, asc, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import {
   type Event,
   EventSchema,
@@ -13,6 +13,7 @@ import {
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, type IdPrefix, readId, showId, timeOfId } from '../db/ids.ts'
 import { isExpired, oldestKeptId } from '../db/retention.ts'
 import { events, recipients } from '../db/schema.ts'

@@ -1,6 +1,5 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
-import { and, eq, sql } from 'drizzle-orm'
 import {
   DkimKeySchema,
   type DkimKeyState,
@@ -16,6 +15,7 @@ import {
 import { type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { and, eq, sql } from '../db/drizzle.ts'
 import { showId } from '../db/ids.ts'
 import { warmUps } from '../db/schema.ts'
 import { bitsOf } from '../domains/dkim-key.ts'

@@ -1,7 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import { and, asc, eq } from 'drizzle-orm'
 import {
   type GetStatsRequest,
   Granularity,
@@ -14,6 +13,7 @@ import {
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { and, asc, eq } from '../db/drizzle.ts'
 import { domains } from '../db/schema.ts'
 import { readDomainName } from '../domains/name.ts'
 import { enumNames } from '../enum-names.ts'

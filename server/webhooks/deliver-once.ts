@@ -1,6 +1,6 @@
-import { eq } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { showId } from '../db/ids.ts'
 import { dispatches } from '../db/schema.ts'

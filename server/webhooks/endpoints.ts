@@ -1,5 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm'
 import type { Database } from '../db/connect.ts'
+import { and, eq, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { webhookEndpoints } from '../db/schema.ts'
 import { TARGET_COLUMNS, type TargetRow } from '../events/dispatches.ts'

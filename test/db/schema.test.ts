@@ -1,6 +1,7 @@
-import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core'
+import type { PgTable } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
+import { getTableConfig } from '../../server/db/drizzle.ts'
 import * as schema from '../../server/db/schema.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 

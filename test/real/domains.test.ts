@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
-import { eq, sql } from 'drizzle-orm'
 import { authenticate } from 'mailauth'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eq, sql } from '../../server/db/drizzle.ts'
 import { domains } from '../../server/db/schema.ts'
 import { eventually } from './daemon.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
