@@ -9,18 +9,18 @@ import { until } from './load/until.ts'
 import { figuresOf, type Pair, playPairs, type Round, ratio, round } from './pairs.ts'
 import { atLeast, atMost, median, percentile, type Report, type RunOptions } from './report.ts'
 
-/** The dispatcher has a thread and machine code of its own: so many events, and it is as quick as it gets. */
+/** The dispatcher runs in a thread that compiles its own machine code. After this many events it is at full speed. */
 const WARM_UP_MESSAGES = 20_000
 const IN_FLIGHT = 64
 const MESSAGES = 2_500
 const MESSAGES_ALONE = 500
-/** Many short rounds: one of them says little on a machine that others use too. */
+/** Many short rounds, because one round says little on a shared machine. */
 const ROUNDS = 12
 const BYTES = 4_000
 
 /**
- * Sends of an account that has a webhook endpoint, which acknowledges each event, against sends of the same account without one:
- * 64 in flight, and one after the other.
+ * Sends of an account with a webhook endpoint that acknowledges each event, against sends of the same account without
+ * one: 64 in flight, and one after the other.
  */
 export async function run({ peer }: RunOptions): Promise<Report> {
   if (peer) console.log('This bench has no peer.')
@@ -29,18 +29,18 @@ export async function run({ peer }: RunOptions): Promise<Report> {
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()
 
-  async function sends(requests: number, connections: number): Promise<Timed> {
+  async function sends(requests: number, connections: number): Promise<TimedRound> {
     let latenciesMs: number[] = []
     let endedMs = 0
-    const played = await round([product.apiPid, product.postgresPid], requests, async () => {
-      const answers = await http.ask(sendRun(product, { bytes: BYTES, connections, requests }))
+    const roundFigures = await round([product.apiPid, product.postgresPid], requests, async () => {
+      const responses = await http.ask(sendRun(product, { bytes: BYTES, connections, requests }))
       endedMs = machineMs()
-      expectDelivered(answers)
-      latenciesMs = answers.latenciesMs
+      expectDelivered(responses)
+      latenciesMs = responses.latenciesMs
     })
-    return { ...played, endedMs, p50: percentile(latenciesMs, 0.5), p99: percentile(latenciesMs, 0.99) }
+    return { ...roundFigures, endedMs, p50: percentile(latenciesMs, 0.5), p99: percentile(latenciesMs, 0.99) }
   }
-  const withEndpoint = during(product, receiver)
+  const withEndpoint = withEndpointOf(product, receiver)
   const play = (requests: number, connections: number) =>
     playPairs(
       () => withEndpoint(requests, () => sends(requests, connections)),
@@ -65,31 +65,31 @@ export async function run({ peer }: RunOptions): Promise<Report> {
       'without, alone: p99 ms': median(theirs(alone).map(({ p99 }) => p99)),
     },
     bars: [
-      atLeast('sends/s with an endpoint in terms of those without', ratio(full, 'perSecond'), 0.9),
-      atMost('p50 of one send after the other in terms of that without', median(longer), 1.1),
+      atLeast('sends/s with an endpoint relative to those without', ratio(full, 'perSecond'), 0.9),
+      atMost('p50 of one send after the other relative to that without one', median(longer), 1.1),
     ],
   }
 }
 
-interface Timed extends Round {
-  /** By the machine's clock. */
+interface TimedRound extends Round {
+  /** When the last send ended, by the machine's clock. */
   endedMs: number
   p50: number
   p99: number
 }
 
-const ours = (pairs: Pair<Timed, Timed>[]) => pairs.map(({ ours }) => ours)
-const theirs = (pairs: Pair<Timed, Timed>[]) => pairs.map(({ theirs }) => theirs)
+const ours = (pairs: Pair<TimedRound, TimedRound>[]) => pairs.map(({ ours }) => ours)
+const theirs = (pairs: Pair<TimedRound, TimedRound>[]) => pairs.map(({ theirs }) => theirs)
 
-/** The endpoint is there as long as the work takes, and until each of its events has arrived once: `behindMs` later. */
-function during(product: Product, receiver: Receiver) {
-  return async (events: number, work: () => Promise<Timed>): Promise<Timed & { behindMs: number }> => {
+/** Does work while the account has an endpoint. `behindMs` is how long after the work its last event arrived. */
+function withEndpointOf(product: Product, receiver: Receiver) {
+  return async (events: number, work: () => Promise<TimedRound>): Promise<TimedRound & { behindMs: number }> => {
     await configure(product, 'PUT', receiver.url('bench'))
     const result = await work()
-    await until('post every event', async () => (await receiver.count()) >= events)
+    await until('every event has arrived', async () => (await receiver.count()) >= events)
     await configure(product, 'DELETE')
     const arrivals = await receiver.take()
-    if (arrivals.length !== events) throw new Error(`${arrivals.length} posts of ${events} events`)
+    if (arrivals.length !== events) throw new Error(`${arrivals.length} posts for ${events} events`)
     return { ...result, behindMs: Math.max(...arrivals.map(({ atMs }) => atMs)) - result.endedMs }
   }
 }

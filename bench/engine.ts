@@ -9,7 +9,10 @@ const MESSAGES = 5_000
 const BYTES = 4_000
 const CONNECTIONS = 20
 
-/** The SMTP engine alone (MIME, DKIM with RSA-2048, SMTP over 20 connections) against Postfix as a relay to the same sink. */
+/**
+ * The SMTP engine alone (MIME, DKIM with RSA-2048, SMTP over 20 connections) against Postfix as a relay to the same
+ * sink.
+ */
 export async function run({ peer }: RunOptions): Promise<Report> {
   await using sink = await (peer ? startSmtpSink() : startSink())
   await using engine = await startEngine(sink.port)
@@ -41,8 +44,8 @@ export async function run({ peer }: RunOptions): Promise<Report> {
       ),
     },
     bars: [
-      atLeast("messages/s in terms of Postfix's", ratio(pairs, 'perSecond'), 3),
-      atMost("CPU per message in terms of Postfix's", ratio(pairs, 'cpuMicros'), 0.35),
+      atLeast("messages/s relative to Postfix's", ratio(pairs, 'perSecond'), 3),
+      atMost("CPU per message relative to Postfix's", ratio(pairs, 'cpuMicros'), 0.35),
     ],
   }
 }

@@ -7,8 +7,8 @@ import { atLeast, median, type Report } from './report.ts'
 const REQUESTS = 20_000
 const CONNECTIONS = 32
 const ROUNDS = 7
-/** Rounds in which other work took more than this share of the processors do not count. */
-const FOREIGN = 0.15
+/** A round in which other work took more than this share of the processors does not count. */
+const MAX_FOREIGN = 0.15
 
 const BODY = JSON.stringify({
   to: 'ada@recipient.test',
@@ -20,8 +20,9 @@ const BODY = JSON.stringify({
 })
 
 /**
- * JSON in, JSON out: the gateway with its key check, contract, limits and log line, but the send in memory, against a Fastify route
- * that does nothing else. One process each, of which Node uses one core; the other core is the load's.
+ * JSON in, JSON out. The gateway with its key check, contract, limits and log line, but with the send in memory,
+ * against a Fastify route that only reads and writes JSON. Each is one process, in which Node uses one core; the load
+ * uses the other.
  */
 export async function run(): Promise<Report> {
   await using load = await startHttpLoad()
@@ -40,7 +41,7 @@ export async function run(): Promise<Report> {
           awake: true,
         }
         const { counts } = await load.ask({ ...common, port, requests })
-        if (counts['200 delivered'] !== requests) throw new Error(`not all delivered: ${JSON.stringify(counts)}`)
+        if (counts['200 delivered'] !== requests) throw new Error(`not all were delivered: ${JSON.stringify(counts)}`)
       })
   }
   const [ours, theirs] = [await side(gateway), await side(fastify)]
@@ -49,16 +50,17 @@ export async function run(): Promise<Report> {
 
   const pairs: { ours: Round; theirs: Round }[] = []
   while (pairs.length < ROUNDS) {
-    // Whoever comes second finds a warmer machine, so the order changes.
+    // The second side of a pair finds a warmer machine, so the order alternates.
     const first = pairs.length % 2 === 0 ? undefined : await ours(REQUESTS)
     const peer = await theirs(REQUESTS)
     const pair = { theirs: peer, ours: first ?? (await ours(REQUESTS)) }
     pairs.push(pair)
     console.log(`round ${pairs.length}: gateway ${describe(pair.ours)}; Fastify ${describe(pair.theirs)}`)
   }
-  const calm = pairs.filter(({ ours, theirs }) => Math.max(ours.foreign, theirs.foreign) <= FOREIGN)
-  if (calm.length < ROUNDS / 2) console.log('Other work took part of the processors: take these figures with care.')
-  const judged = calm.length < ROUNDS / 2 ? pairs : calm
+  const undisturbed = pairs.filter(({ ours, theirs }) => Math.max(ours.foreign, theirs.foreign) <= MAX_FOREIGN)
+  if (undisturbed.length < ROUNDS / 2)
+    console.log('Other work took part of the processors: take these figures with care.')
+  const judged = undisturbed.length < ROUNDS / 2 ? pairs : undisturbed
   return {
     figures: {
       'gateway requests/s': median(judged.map(({ ours }) => ours.perSecond)),
@@ -66,6 +68,6 @@ export async function run(): Promise<Report> {
       'Fastify requests/s': median(judged.map(({ theirs }) => theirs.perSecond)),
       'Fastify CPU us per request': median(judged.map(({ theirs }) => theirs.cpuMicros)),
     },
-    bars: [atLeast("requests/s in terms of Fastify's", ratio(judged, 'perSecond'), 0.45)],
+    bars: [atLeast("requests/s relative to Fastify's", ratio(judged, 'perSecond'), 0.45)],
   }
 }

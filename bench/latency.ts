@@ -1,4 +1,4 @@
-import { calm, measure } from './load/cpu.ts'
+import { measure, untilCalm } from './load/cpu.ts'
 import { startEngine } from './load/engine.ts'
 import { startHttpLoad } from './load/http.ts'
 import { ping } from './load/ping.ts'
@@ -10,10 +10,10 @@ import { atLeast, atMost, median, percentile, type Report, type RunOptions } fro
 const RTT_MS = 50
 const BYTES = 4_000
 const IN_FLIGHT = 8
-/** For other work on the machine to end. */
-const PATIENCE_MS = 20_000
+/** How long to wait for other work on the machine to end. */
+const CALM_WITHIN_MS = 20_000
 
-/** A mail server 50 ms away: how often a send waits for it, and what we add to the waiting. */
+/** A mail server 50 ms away: how often a send waits for it, and how much time we add. */
 export async function run({ peer }: RunOptions): Promise<Report> {
   if (peer) console.log('This bench has no peer.')
   await using sink = await startSink({ rttMs: RTT_MS })
@@ -29,7 +29,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
   }
 }
 
-/** One message after another: signing and building left out, everything between them and the verdict counted. */
+/** Sends one message after another. Measures from the signed message to its outcome, without building and signing. */
 async function engineAlone(sink: Sink) {
   await using engine = await startEngine(sink.port)
   await engine.ask({ messages: 2, bytes: BYTES, inFlight: 1 })
@@ -41,14 +41,14 @@ async function engineAlone(sink: Sink) {
   return { 'measured round trip ms': rttMs, 'engine p50 ms': median(timesMs), 'round trips of the engine': trips }
 }
 
-/** What is not waiting for the mail server is ours: HTTP, database (the marker too, which the dot waits for), processor. */
+/** Our own share is the time not spent waiting for the mail server: HTTP, processor, database (the marker too). */
 async function wholeSends(sink: Sink) {
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()
   const send = (requests: number) =>
     http.ask(sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests })).then(expectDelivered)
   await send(200)
-  await calm(PATIENCE_MS)
+  await untilCalm(CALM_WITHIN_MS)
   const { result, foreign } = await measure([], () => Promise.all([send(600), ping(sink.port, 140)]))
   console.log(`Other work took ${(foreign * 100).toFixed(0)} % of the processors meanwhile.`)
   const [{ latenciesMs }, rttMs] = result

@@ -14,10 +14,10 @@ const SENDS = 2_000
 const BYTES = 4_000
 const IN_FLIGHT = 64
 const UNLIMITED = DEFAULT_LIMITS.tiers.unlimited!.requestsPerMinute
-/** Every request of it asks the database. */
+/** The database counts every request of this tier. */
 const SCALE = DEFAULT_LIMITS.tiers.scale!.requestsPerMinute
 
-/** What counting a request costs beside the send it lets in, and whether two processes ever let in too many. */
+/** What counting a request costs beside its send, and whether two processes ever admit too many. */
 export async function run(): Promise<Report> {
   const send = await costOfSends()
   await using limiters = await startLimiters()
@@ -70,7 +70,7 @@ async function costOfSends(): Promise<{ cpuMicros: number; besideMs: number; alo
   }
 }
 
-/** Two processes over a fresh embedded PostgreSQL. */
+/** Starts two rate limiters over a fresh embedded PostgreSQL. */
 async function startLimiters() {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await startDatabase())
@@ -84,7 +84,7 @@ async function startLimiters() {
     return { cpuMicros: perRequest(cpu, counting.requests), meanMs: result.meanMs }
   }
 
-  /** Of one window, when both processes ask for all of it. */
+  /** The requests admitted to one window when both processes ask for all of it. */
   async function admitted(perMinute: number): Promise<number> {
     const counting = { accountId: randomUUID(), perMinute, requests: perMinute, inFlight: IN_FLIGHT }
     const counts = await Promise.all(workers.map((worker) => worker.ask(counting)))

@@ -8,9 +8,9 @@ import { atLeast, atMost, type Report, type RunOptions } from './report.ts'
 const SENDS = 200
 /** 10 MiB less one byte: a whole number of base64 groups. */
 const ATTACHMENT_BYTES = 10 * 1024 * 1024 - 1
-const GOOD = ['200 delivered', '500 transient_failure']
+const EXPECTED = ['200 delivered', '500 transient_failure']
 
-/** 200 sends of 10 MB at once: what the API process holds at its peak, and what the callers are told. */
+/** 200 sends of 10 MB at once: the peak memory of the API process, and the responses to the callers. */
 export async function run({ peer }: RunOptions): Promise<Report> {
   if (peer) console.log('This bench has no peer.')
   await using sink = await startSink()
@@ -34,7 +34,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
 
   const peakMb = residentMb(product.apiPid)
   const delivered = counts['200 delivered'] ?? 0
-  const others = Object.entries(counts).filter(([word]) => !GOOD.includes(word))
+  const others = Object.entries(counts).filter(([outcome]) => !EXPECTED.includes(outcome))
   const accepted = (await sink.count()) - before.accepted
   return {
     figures: {
@@ -42,12 +42,12 @@ export async function run({ peer }: RunOptions): Promise<Report> {
       'resident MB at the peak': peakMb,
       seconds,
       'delivered 10 MB messages': delivered,
-      'told transient_failure': counts['500 transient_failure'] ?? 0,
+      'refused with transient_failure': counts['500 transient_failure'] ?? 0,
     },
     bars: [
       atMost('resident MB at the peak', peakMb, 1_000),
       atMost(
-        'other answers',
+        'other responses',
         others.reduce((sum, [, count]) => sum + count, 0),
         0,
       ),
@@ -57,7 +57,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
   }
 }
 
-/** The most a process has ever had in memory, so that no peak falls between two looks. */
+/** The most memory that the process has ever had. The kernel keeps it, so no peak is missed between two readings. */
 function residentMb(pid: number): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!
   return (Number(kilobytes) * 1024) / 1e6

@@ -1,12 +1,12 @@
-import { calm, type Measured, measure } from './load/cpu.ts'
+import { type Measured, measure, untilCalm } from './load/cpu.ts'
 import { median } from './report.ts'
 
-/** One round of one side. */
+/** The figures of one round of one side. */
 export interface Round {
   perSecond: number
-  /** Processor time per message, in microseconds, of all its processes. */
+  /** Processor time per message, in microseconds, of all processes of the side. */
   cpuMicros: number
-  /** The share of all processors that went to neither side nor to the load tools. */
+  /** The share of all processors that other work took: neither side and no load tool. */
   foreign: number
 }
 
@@ -16,14 +16,14 @@ export interface Pair<Ours extends Round = Round, Theirs extends Round = Round> 
 }
 
 const ROUNDS = 5
-/** Rounds in which other work took more than this share are repeated, */
-const FOREIGN = 0.15
-/** so many of them at the most. */
-const REPEATS = 3
-/** Before a round, for other work to end. */
-const PATIENCE_MS = 8_000
+/** A round in which other work took more than this share of the processors is repeated. */
+const MAX_FOREIGN = 0.15
+/** At most this many rounds are repeated. */
+const MAX_REPEATS = 3
+/** Before a round, how long to wait for other work to end. */
+const CALM_WITHIN_MS = 8_000
 
-/** `trees`: the roots of the processes whose time is the side's. */
+/** Plays one round. `trees` are the roots of the side's process trees. */
 export async function round(trees: readonly number[], messages: number, work: () => Promise<unknown>): Promise<Round> {
   return roundOf(await measure([trees], work), messages)
 }
@@ -34,8 +34,8 @@ export function roundOf({ seconds, cpu, foreign }: Measured<unknown>, messages: 
 }
 
 /**
- * Rounds of both sides in turns, because the same machine is a third faster or slower an hour later: only what is measured
- * side by side can be compared. Whoever comes second finds a warmer machine, so the order changes too.
+ * Plays rounds of both sides in turns. The same machine is a third faster or slower an hour later, so only what is
+ * measured side by side can be compared. The second side of a pair finds a warmer machine, so the order alternates.
  */
 export async function playPairs<Ours extends Round, Theirs extends Round>(
   ours: () => Promise<Ours>,
@@ -44,9 +44,10 @@ export async function playPairs<Ours extends Round, Theirs extends Round>(
   rounds = ROUNDS,
 ): Promise<Pair<Ours, Theirs>[]> {
   const pairs: Pair<Ours, Theirs>[] = []
-  const undisturbed = () => pairs.filter((pair) => pair.ours.foreign <= FOREIGN && pair.theirs.foreign <= FOREIGN)
-  while (pairs.length < rounds || (undisturbed().length < rounds && pairs.length < rounds + REPEATS)) {
-    await calm(PATIENCE_MS)
+  const undisturbed = () =>
+    pairs.filter((pair) => pair.ours.foreign <= MAX_FOREIGN && pair.theirs.foreign <= MAX_FOREIGN)
+  while (pairs.length < rounds || (undisturbed().length < rounds && pairs.length < rounds + MAX_REPEATS)) {
+    await untilCalm(CALM_WITHIN_MS)
     const first = pairs.length % 2 === 0 ? undefined : await ours()
     const other = await theirs()
     const pair = { theirs: other, ours: first ?? (await ours()) }
@@ -55,7 +56,7 @@ export async function playPairs<Ours extends Round, Theirs extends Round>(
   }
   if (undisturbed().length >= 3) return undisturbed()
   console.log(
-    `Other work took more than ${FOREIGN * 100} % of the processors in most rounds: take these figures with care.`,
+    `Other work took more than ${MAX_FOREIGN * 100} % of the processors in most rounds: take these figures with care.`,
   )
   return pairs
 }
@@ -64,7 +65,7 @@ export function describe({ perSecond, cpuMicros, foreign }: Round): string {
   return `${perSecond.toFixed(0)}/s, ${cpuMicros.toFixed(0)} us CPU (${(foreign * 100).toFixed(0)} % foreign)`
 }
 
-/** Of each pair, then the median. */
+/** The median of the ratios of all pairs. */
 export function ratio(pairs: readonly Pair[], figure: 'perSecond' | 'cpuMicros'): number {
   return median(pairs.map(({ ours, theirs }) => ours[figure] / theirs[figure]))
 }

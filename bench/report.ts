@@ -1,3 +1,4 @@
+/** A figure and the limit it must keep. */
 export interface Bar {
   name: string
   value: number
@@ -5,7 +6,7 @@ export interface Bar {
   holds: boolean
 }
 
-/** What a bench says of one run. */
+/** The result of one run of a bench. */
 export interface Report {
   figures: Record<string, number>
   bars: Bar[]
@@ -24,7 +25,7 @@ export function atMost(name: string, value: number, limit: number): Bar {
   return { name: `${name}, at most`, value, limit, holds: value <= limit }
 }
 
-/** The value that `share` of the values do not exceed. NaN of none. */
+/** The value that `share` of the values do not exceed. NaN when there are no values. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
 import type { Report, RunOptions } from './report.ts'
 
-// `npm run bench -- <name> [--peer]`: lines for a person, then one line of JSON. Exit code 1 when a bar does not hold.
+// `npm run bench -- <name> [--peer]` prints lines for people, then one line of JSON. The exit code is 1 when a bar is
+// missed.
 
 const NAMES = [
   'engine',
@@ -28,7 +29,7 @@ if (positionals.length !== 1 || !NAMES.includes(name!)) {
   usage(positionals.length === 1 ? `There is no bench named ${JSON.stringify(name)}.` : 'Name one bench.')
 }
 
-// What was started ends with this process, even when it is interrupted.
+// Child processes end with this process, also when it is interrupted.
 for (const [signal, code] of [['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
   process.once(signal, () => process.exit(code))
 }
@@ -51,12 +52,12 @@ function readArguments() {
   }
 }
 
-function usage(fault: string): never {
-  console.error(`${fault}\nUsage: npm run bench -- <${NAMES.join('|')}> [--peer]`)
+function usage(message: string): never {
+  console.error(`${message}\nUsage: npm run bench -- <${NAMES.join('|')}> [--peer]`)
   process.exit(2)
 }
 
-/** Four significant digits. */
+/** Rounds to four significant digits. */
 function round(value: number): number {
   return Number(value.toPrecision(4))
 }

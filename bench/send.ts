@@ -15,12 +15,12 @@ const IN_FLIGHT = 64
 interface SendRound extends Round {
   p50Ms: number
   p99Ms: number
-  /** Of a message, in microseconds. */
+  /** Processor time per message, in microseconds. */
   apiCpuMicros: number
   postgresCpuMicros: number
 }
 
-/** A whole send, HTTP to SMTP and back with the database, against what Postfix alone relays to the same sink. */
+/** Whole sends, from HTTP to SMTP and back with the database, against a Postfix that only relays to the same sink. */
 export async function run({ peer }: RunOptions): Promise<Report> {
   await using sink = await (peer ? startSmtpSink() : startSink())
   await using product = await startProduct(sink)
@@ -63,7 +63,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
         pairs.map(({ theirs }) => theirs),
       ),
     },
-    bars: [atLeast("sends/s in terms of Postfix's messages/s", ratio(pairs, 'perSecond'), 1.5)],
+    bars: [atLeast("sends/s relative to Postfix's messages/s", ratio(pairs, 'perSecond'), 1.5)],
   }
 }
 

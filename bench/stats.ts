@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
-import { calm, measure } from './load/cpu.ts'
+import { measure, untilCalm } from './load/cpu.ts'
 import { type Product, startProduct } from './load/product.ts'
 import { startSink } from './load/sink.ts'
 import { atMost, percentile, type Report, type RunOptions } from './report.ts'
 
 const CALLS = 40
 const WARM_UP_CALLS = 10
-/** For other work on the machine to end. */
-const PATIENCE_MS = 10_000
+/** How long to wait for other work on the machine to end. */
+const CALM_WITHIN_MS = 10_000
 const YEAR = 'from=2024-01-01&to=2025-01-01'
 
-/** Each kind of question about a leap year, and the rows of the table it adds up. */
+/** One query of each kind over a leap year. */
 const QUESTIONS: [name: string, query: string][] = [
   ['by the hour', `${YEAR}&granularity=hour&domain=one.test`],
   ['by the hour, tenant', `${YEAR}&granularity=hour&tenant_id=tenant`],
@@ -20,7 +20,7 @@ const QUESTIONS: [name: string, query: string][] = [
   ['by the hour, 5 domains', `${YEAR}&granularity=hour`],
 ]
 
-/** Statistics over a year in which every hour has counts: the whole call over HTTP, its JSON read, one call after another. */
+/** Statistics over a year in which every hour has counts: whole calls over HTTP, JSON included, one after another. */
 export async function run({ peer }: RunOptions): Promise<Report> {
   if (peer) console.log('This bench has no peer.')
   await using sink = await startSink()
@@ -29,10 +29,10 @@ export async function run({ peer }: RunOptions): Promise<Report> {
 
   const figures: Report['figures'] = {}
   for (const [name, query] of QUESTIONS) {
-    await ask(product, query, WARM_UP_CALLS)
-    await calm(PATIENCE_MS)
+    await callStats(product, query, WARM_UP_CALLS)
+    await untilCalm(CALM_WITHIN_MS)
     const { apiPid, postgresPid } = product
-    const { result, cpu, foreign } = await measure([[apiPid], [postgresPid]], () => ask(product, query, CALLS))
+    const { result, cpu, foreign } = await measure([[apiPid], [postgresPid]], () => callStats(product, query, CALLS))
     console.log(`${name}: other work took ${(foreign * 100).toFixed(0)} % of the processors meanwhile.`)
     figures[`${name}, p50 ms`] = percentile(result.timesMs, 0.5)
     figures[`${name}, p99 ms`] = percentile(result.timesMs, 0.99)
@@ -43,7 +43,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
   return { figures, bars: [atMost('a year by the hour, p50 ms', figures['by the hour, p50 ms']!, 50)] }
 }
 
-async function ask({ port, key }: Product, query: string, calls: number) {
+async function callStats({ port, key }: Product, query: string, calls: number) {
   const timesMs: number[] = []
   let bytes = 0
   for (let call = 0; call < calls; call++) {
@@ -59,16 +59,18 @@ async function ask({ port, key }: Product, query: string, calls: number) {
   return { timesMs, bytes }
 }
 
-/** 8,784 hours of 5 domains and a tenant of the one account there is, among as many rows of others. */
+/** Stores 8,784 hours of five domains and a tenant of the product's account, and as many rows of another account. */
 async function fillYear(databaseUrl: string): Promise<void> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
   const fill = (account: string) => `
-    insert into hourly_stats (account_id, tenant_id, hour, domain, delivered, mailbox_full, mailbox_does_not_exist, latency_9,
-      latency_10, latency_14)
+    insert into hourly_stats (account_id, tenant_id, hour, domain, delivered, mailbox_full, mailbox_does_not_exist,
+      latency_9, latency_10, latency_14)
     select ${account}, tenant, hour, domain, 90 + random() * 100, random() * 10, random() * 5, 60, 40, 20
     from generate_series('2024-01-01Z'::timestamptz, '2024-12-31T23:00Z', interval '1 hour') as hour,
-      (values ('', 'one.test'), ('', 'two.test'), ('', 'three.test'), ('', 'four.test'), ('', 'five.test'), ('tenant', 'one.test'))
-        as kept(tenant, domain)`
+      (
+        values ('', 'one.test'), ('', 'two.test'), ('', 'three.test'), ('', 'four.test'), ('', 'five.test'),
+          ('tenant', 'one.test')
+      ) as kept(tenant, domain)`
   await sql.unsafe(fill(`'${randomUUID()}'`))
   await sql.unsafe(fill('(select account_id from domains limit 1)'))
   await sql`vacuum analyze hourly_stats`

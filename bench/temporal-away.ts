@@ -1,8 +1,8 @@
 import { machineMs } from './load/clock.ts'
-import { calm } from './load/cpu.ts'
+import { untilCalm } from './load/cpu.ts'
 import { configure } from './load/endpoints.ts'
 import { latenciesOf } from './load/latencies.ts'
-import { type Answered, startPosts } from './load/posts.ts'
+import { startPosts, type TimedResponse } from './load/posts.ts'
 import { type Product, startProduct } from './load/product.ts'
 import { type Arrival, startReceiver } from './load/receiver.ts'
 import { startRetryWorker, watchDispatches } from './load/retries.ts'
@@ -13,13 +13,13 @@ import { atLeast, atMost, percentile, type Report, type RunOptions } from './rep
 
 const PER_SECOND = 20
 const BEFORE_S = 30
-/** Ten minutes, ten times as fast, like the schedule. */
+/** Stands for ten minutes: like the schedule, everything runs ten times as fast. */
 const AWAY_S = 60
 const SCHEDULE = '0,6s,30s,90s'
 const DRAINS_WITHIN_S = 60
-const PATIENCE_MS = 10_000
+const CALM_WITHIN_MS = 10_000
 
-/** Temporal goes away and comes back, while sends go on whose events are not acknowledged at once, one in three. */
+/** Temporal stops and starts again while sends continue. One in three of their events is not acknowledged at once. */
 export async function run({ peer }: RunOptions): Promise<Report> {
   if (peer) console.log('This bench has no peer.')
   await using parts = new AsyncDisposableStack()
@@ -34,26 +34,26 @@ export async function run({ peer }: RunOptions): Promise<Report> {
   const send = (seconds: number) => posts.ask(sends(product, seconds))
 
   await configure(product, 'PUT', receiver.url('bench'))
-  await receiver.behave('bench', { failsFirst: 3 })
+  await receiver.setBehaviour('bench', { failsEveryNth: 3 })
   await send(3)
-  await calm(PATIENCE_MS)
+  await untilCalm(CALM_WITHIN_MS)
   const before = await send(BEFORE_S)
-  await temporal.goAway()
+  await temporal.stop()
   const meanwhile = await send(AWAY_S)
-  const backlog = await dispatches.waiting()
-  await temporal.comeBack()
+  const backlog = await dispatches.countOpen()
+  await temporal.start()
   const backMs = machineMs()
-  await dispatches.drained()
+  await dispatches.untilDrained()
   const drainedS = (machineMs() - backMs) / 1_000
 
   const arrivals = await receiver.take()
   const [ratio, figures] = compare(firstAttempts(before, arrivals), firstAttempts(meanwhile, arrivals))
-  const { acknowledged, otherwise } = await dispatches.ends()
+  const { acknowledged, otherwise } = await dispatches.countEnds()
   return {
     figures: { ...figures, 'backlog when it is back': backlog, 'drained s after it is back': drainedS, acknowledged },
     bars: [
       atLeast('share of good sends meanwhile', meanwhile.filter(isDelivered).length / meanwhile.length, 1),
-      atMost('p99 of first attempts in terms of that before', ratio, 2),
+      atMost('p99 of first attempts relative to that before', ratio, 2),
       atLeast('backlog when it is back', backlog, Math.floor(meanwhile.length / 3)),
       atMost('drained s after it is back', drainedS, DRAINS_WITHIN_S),
       atMost('not acknowledged', otherwise, 0),
@@ -66,8 +66,8 @@ function sends({ port, key }: Product, seconds: number) {
   return { port, key, path: '/api/v1/emails/send', bodies: [sendBody(4_000)], pace }
 }
 
-/** From when a send was due to the first arrival of its event, in ms. */
-function firstAttempts(sends: readonly Answered[], arrivals: readonly Arrival[]): number[] {
+/** Milliseconds from when a send was due to the first arrival of its event. */
+function firstAttempts(sends: readonly TimedResponse[], arrivals: readonly Arrival[]): number[] {
   const due = sends.filter(isDelivered).map(({ body, dueMs }): [string, number] => [JSON.parse(body).message_id, dueMs])
   return latenciesOf(
     due,

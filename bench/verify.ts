@@ -1,15 +1,15 @@
-import { calm, measure } from './load/cpu.ts'
+import { measure, untilCalm } from './load/cpu.ts'
 import { type Dns, delegation, type Served, startDns } from './load/dns.ts'
 import { startHttpLoad } from './load/http.ts'
 import { startPosts } from './load/posts.ts'
 import { startProduct } from './load/product.ts'
 import { expectDelivered, isDelivered, sendBody, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
-import { domainNamed, HOSTS, makeDomains, publishedBy, startVerifications, verifierOf } from './load/verifications.ts'
+import { HOSTS, newDomain, publishedBy, startVerifications, storeDomains, verifierOf } from './load/verifications.ts'
 import { figuresOf, playPairs, ratio, round } from './pairs.ts'
 import { atLeast, atMost, median, percentile, type Report, type RunOptions } from './report.ts'
 
-/** Until each answer of DNS. */
+/** The delay of each DNS answer. */
 const RTT_MS = 50
 const CHECKS = 10
 const CHECKS_IN_SILENCE = 3
@@ -20,9 +20,9 @@ const BYTES = 4_000
 const IN_FLIGHT = 64
 const SECONDS = 8
 const LATENCY_ROUNDS = 3
-const PATIENCE_MS = 8_000
+const CALM_WITHIN_MS = 8_000
 
-/** How long it takes to verify a domain, also when servers are silent; and sends while a thousand domains are checked. */
+/** How long verifying a domain takes, also when servers are silent; and sends while a thousand domains are checked. */
 export async function run({ peer }: RunOptions): Promise<Report> {
   if (peer) console.log('This bench has no peer.')
   await using dns = await startDns()
@@ -32,7 +32,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
 }
 
 async function timesOf(dns: Dns): Promise<Report> {
-  const domain = domainNamed('shop.example.com')
+  const domain = newDomain('shop.example.com')
   const operator = { ...HOSTS, returnPathHost: 'rp.operator.example' }
   const alias = [...publishedBy(domain, operator), ...publishedBy({ name: 'operator.example', dkimKeys: [] })]
   const zone = delegation('example.com')
@@ -48,7 +48,7 @@ async function timesOf(dns: Dns): Promise<Report> {
     return Math.max(...timesMs)
   }
 
-  const answered = {
+  const responsive = {
     'all published': await slowest({ records: [...zone, ...publishedBy(domain)] }),
     'nothing published': await slowest({ records: zone }),
     'an alias to the operator': await slowest({ records: [...zone, ...alias] }, operator),
@@ -56,16 +56,16 @@ async function timesOf(dns: Dns): Promise<Report> {
   const records = [...zone, ...publishedBy(domain)]
   const silence = (...silent: Served['silent'] & object) => slowest({ records, silent }, HOSTS, CHECKS_IN_SILENCE)
   const silent = {
-    'a server in charge is silent': await silence('first'),
-    'all in charge are silent': await silence('first', 'second'),
+    'an authoritative server is silent': await silence('first'),
+    'all authoritative servers are silent': await silence('first', 'second'),
     'the resolver is silent': await silence('resolver'),
     'everything is silent': await silence('resolver', 'first', 'second'),
   }
-  const shown = Object.entries({ ...answered, ...silent }).map(([name, ms]) => [`${name}: slowest ms`, ms])
+  const slowestMs = Object.entries({ ...responsive, ...silent }).map(([name, ms]) => [`${name}: slowest ms`, ms])
   return {
-    figures: Object.fromEntries(shown),
+    figures: Object.fromEntries(slowestMs),
     bars: [
-      atMost(`ms to verify a domain at ${RTT_MS} ms`, Math.max(...Object.values(answered)), 2_000),
+      atMost(`ms to verify a domain at ${RTT_MS} ms`, Math.max(...Object.values(responsive)), 2_000),
       atMost('ms to verify a domain in silence', Math.max(...Object.values(silent)), 6_000),
     ],
   }
@@ -77,7 +77,7 @@ async function sendsBeside(dns: Dns): Promise<Report> {
   await using http = await startHttpLoad()
   await using posts = await startPosts()
   const { databaseUrl } = product
-  const due = await makeDomains(databaseUrl, DUE)
+  const due = await storeDomains(databaseUrl, DUE)
   await dns.serve({ records: due.flatMap((domain) => publishedBy(domain)), delayMs: RTT_MS, silent: [] })
   await using verifications = await startVerifications({ databaseUrl, address: dns.address, port: dns.port })
 
@@ -89,7 +89,7 @@ async function sendsBeside(dns: Dns): Promise<Report> {
     await verifications.ask('begin')
     const result = await work()
     const { checks } = (await verifications.ask('stop'))!
-    if (checks >= DUE) throw new Error('All checks were over before the sends were')
+    if (checks >= DUE) throw new Error('All checks ended before the sends did')
     return result
   }
   const full = (requests: number) =>
@@ -99,10 +99,10 @@ async function sendsBeside(dns: Dns): Promise<Report> {
   const { key, port } = product
   async function p50At(perSecond: number): Promise<number> {
     const pace = { events: perSecond * SECONDS, perSecond }
-    const answers = await posts.ask({ port, key, path: '/api/v1/emails/send', bodies: [sendBody(BYTES)], pace })
-    if (!answers.every(isDelivered)) throw new Error('Not everything was delivered')
+    const responses = await posts.ask({ port, key, path: '/api/v1/emails/send', bodies: [sendBody(BYTES)], pace })
+    if (!responses.every(isDelivered)) throw new Error('Not every message was delivered')
     return percentile(
-      answers.map(({ dueMs, answeredMs }) => answeredMs - dueMs),
+      responses.map(({ dueMs, respondedMs }) => respondedMs - dueMs),
       0.5,
     )
   }
@@ -116,7 +116,7 @@ async function sendsBeside(dns: Dns): Promise<Report> {
   const half = Math.round(median(pairs.map(({ theirs }) => theirs.perSecond)) / 2)
   const p50s: { ours: number; theirs: number }[] = []
   for (let number = 0; number < LATENCY_ROUNDS; number++) {
-    await calm(PATIENCE_MS)
+    await untilCalm(CALM_WITHIN_MS)
     p50s.push({ ours: await beside(() => p50At(half)), theirs: await p50At(half) })
   }
   return {
@@ -136,6 +136,6 @@ async function sendsBeside(dns: Dns): Promise<Report> {
       'beside checks: p50 ms': median(p50s.map(({ ours }) => ours)),
       'alone: p50 ms': median(p50s.map(({ theirs }) => theirs)),
     },
-    bars: [atLeast('sends/s beside checks in terms of those alone', ratio(pairs, 'perSecond'), 0.95)],
+    bars: [atLeast('sends/s beside checks relative to those alone', ratio(pairs, 'perSecond'), 0.95)],
   }
 }

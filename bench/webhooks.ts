@@ -1,7 +1,7 @@
 import { applyMigrations } from '../server/db/migrations.ts'
-import { calm, type Measured, measure } from './load/cpu.ts'
+import { type Measured, measure, untilCalm } from './load/cpu.ts'
 import { startDatabase } from './load/database.ts'
-import { makeEndpoints } from './load/endpoints.ts'
+import { createEndpoints } from './load/endpoints.ts'
 import { startFirstAttempts } from './load/first-attempts.ts'
 import { startOutpost } from './load/outpost.ts'
 import type { Pace } from './load/pace.ts'
@@ -13,24 +13,24 @@ import { atLeast, atMost, median, percentile, type Report, type RunOptions } fro
 
 const EVENTS = 10_000
 const WARM_UP_EVENTS = 2_000
-/** Events of ours between their commit and the end of their first attempt. */
+/** How many events of ours are open: committed, and their first attempt has not ended. */
 const OPEN = 256
-/** Publishes to Outpost at a time: it is no faster with more. */
+/** How many publishes to Outpost are open. More make it no faster. */
 const PUBLISHES = 64
-/** Of events at half of Outpost's rate. */
+/** How long events are posted at half of Outpost's rate. */
 const SECONDS = 13
 const LATENCY_ROUNDS = 3
-const PATIENCE_MS = 8_000
+const CALM_WITHIN_MS = 8_000
 
-/** Events as they were posted by one side. */
-interface Posted extends Round {
-  /** From when each was due to be committed or published to its receipt. */
+/** One round of one side. */
+interface PostRound extends Round {
+  /** From when each event was due to be committed or published to its receipt. */
   latenciesMs: number[]
 }
 
-type Post = (pace: Pace) => Promise<Posted>
+type Post = (pace: Pace) => Promise<PostRound>
 
-/** First attempts, from the commit of an event to its 200 written down, against what Outpost posts to the same receiver. */
+/** First attempts, from the commit of an event to its stored 200, against what Outpost posts to the same receiver. */
 export async function run({ peer }: RunOptions): Promise<Report> {
   await using receiver = await startReceiver()
   await using product = await startOurs(receiver)
@@ -68,9 +68,9 @@ export async function run({ peer }: RunOptions): Promise<Report> {
       ),
     },
     bars: [
-      atLeast("first attempts/s in terms of Outpost's", ratio(pairs, 'perSecond'), 2),
-      atMost("CPU per event in terms of Outpost's", ratio(pairs, 'cpuMicros'), 0.5),
-      atMost("p99 at half rate in terms of Outpost's", median(slow.map(p99Ratio)), 1),
+      atLeast("first attempts/s relative to Outpost's", ratio(pairs, 'perSecond'), 2),
+      atMost("CPU per event relative to Outpost's", ratio(pairs, 'cpuMicros'), 0.5),
+      atMost("p99 at half rate relative to Outpost's", median(slow.map(p99Ratio)), 1),
     ],
   }
 }
@@ -79,18 +79,18 @@ async function startOurs(receiver: Receiver) {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await startDatabase())
   await applyMigrations(database.url)
-  const place = { databaseUrl: database.url, encryptionKeys: newEncryptionKeys() }
-  const accountIds = await makeEndpoints(place, [receiver.url('ours')])
-  const worker = parts.use(await startFirstAttempts(place))
+  const storage = { databaseUrl: database.url, encryptionKeys: newEncryptionKeys() }
+  const accountIds = await createEndpoints(storage, [receiver.url('ours')])
+  const worker = parts.use(await startFirstAttempts(storage))
   const started = parts.move()
   const post: Post = async (pace) => {
     const measured = await measure([[worker.pid, database.pid]], async () => {
-      const made = await worker.ask([{ ...pace, accountIds }])
-      await until('receive every event', async () => (await receiver.count()) >= pace.events)
-      return made
+      const events = await worker.ask([{ ...pace, accountIds }])
+      await until('every event has arrived', async () => (await receiver.count()) >= pace.events)
+      return events
     })
     const { due, endMs } = measured.result
-    return posted(measured, due[0]!, await receiver.take(), endMs)
+    return roundOfPosts(measured, due[0]!, await receiver.take(), endMs)
   }
   return { post, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
@@ -99,17 +99,22 @@ async function startTheirs(receiver: Receiver) {
   const outpost = await startOutpost(receiver)
   const post: Post = async (pace) => {
     const measured = await measure([outpost.pids], () => outpost.publish(pace))
-    return posted(measured, measured.result, await receiver.take())
+    return roundOfPosts(measured, measured.result, await receiver.take())
   }
   return { post, [Symbol.asyncDispose]: () => outpost[Symbol.asyncDispose]() }
 }
 
-/** The rate is counted to `endMs`, or to the last receipt: Outpost writes its attempts down a second at a time. */
-function posted(measured: Measured<unknown>, due: [string, number][], arrivals: Arrival[], endMs?: number): Posted {
+/** The rate is counted until `endMs` or the last receipt: Outpost stores its attempts a second at a time. */
+function roundOfPosts(
+  measured: Measured<unknown>,
+  due: [string, number][],
+  arrivals: Arrival[],
+  endMs?: number,
+): PostRound {
   const dueAt = new Map(due)
   const receivedAt = new Map(arrivals.map(({ eventId, atMs }) => [eventId, atMs]))
-  if (due.some(([eventId]) => !receivedAt.has(eventId))) throw new Error('Not everything was received')
-  if (arrivals.length > due.length) console.log(`${arrivals.length - due.length} of ${due.length} came twice`)
+  if (due.some(([eventId]) => !receivedAt.has(eventId))) throw new Error('Not every event was received')
+  if (arrivals.length > due.length) console.log(`${arrivals.length - due.length} of ${due.length} arrived twice`)
   return {
     ...roundOf(measured, due.length),
     perSecond: (due.length * 1_000) / ((endMs ?? Math.max(...receivedAt.values())) - due[0]![1]),
@@ -117,23 +122,27 @@ function posted(measured: Measured<unknown>, due: [string, number][], arrivals: 
   }
 }
 
-async function playHalf(ours: Post, theirs: Post, perSecond: number): Promise<{ ours: Posted; theirs: Posted }[]> {
+async function playHalf(
+  ours: Post,
+  theirs: Post,
+  perSecond: number,
+): Promise<{ ours: PostRound; theirs: PostRound }[]> {
   const pace = { events: perSecond * SECONDS, perSecond }
   const pairs = []
   for (let round = 1; round <= LATENCY_ROUNDS; round++) {
-    await calm(PATIENCE_MS)
+    await untilCalm(CALM_WITHIN_MS)
     const pair = { theirs: await theirs(pace), ours: await ours(pace) }
     pairs.push(pair)
-    const p99 = ({ latenciesMs }: Posted) => percentile(latenciesMs, 0.99).toFixed(1)
+    const p99 = ({ latenciesMs }: PostRound) => percentile(latenciesMs, 0.99).toFixed(1)
     console.log(`at ${perSecond}/s, p99 ms: ours ${p99(pair.ours)}; Outpost ${p99(pair.theirs)}`)
   }
   return pairs
 }
 
-const p99Ratio = ({ ours, theirs }: { ours: Posted; theirs: Posted }) =>
+const p99Ratio = ({ ours, theirs }: { ours: PostRound; theirs: PostRound }) =>
   percentile(ours.latenciesMs, 0.99) / percentile(theirs.latenciesMs, 0.99)
 
-function figuresAtHalf(name: string, rounds: readonly Posted[]): Record<string, number> {
+function figuresAtHalf(name: string, rounds: readonly PostRound[]): Record<string, number> {
   return {
     [`${name} p50 ms`]: median(rounds.map(({ latenciesMs }) => percentile(latenciesMs, 0.5))),
     [`${name} p99 ms`]: median(rounds.map(({ latenciesMs }) => percentile(latenciesMs, 0.99))),

@@ -1,2 +1,2 @@
-/** Milliseconds of the machine's monotonic clock, which is the same in all its processes. */
+/** Milliseconds of the machine's monotonic clock. All processes of the machine share it. */
 export const machineMs = () => Number(process.hrtime.bigint()) / 1e6

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-// Processor time from Linux's /proc, in seconds. Its ticks are 10 ms.
+// Processor time in seconds, read from Linux's /proc. Its ticks are 10 ms.
 const TICKS_PER_SECOND = 100
 
-/** Of whole process trees, children that have ended included. */
+/** The processor time of whole process trees. It includes children that have ended. */
 function cpuOfTrees(roots: readonly number[]): number {
   const spent = new Map<number, number>()
   const children = new Map<number, number[]>()
@@ -21,7 +21,7 @@ function cpuOfTrees(roots: readonly number[]): number {
   return [...trees].reduce((sum, pid) => sum + (spent.get(pid) ?? 0), 0) / TICKS_PER_SECOND
 }
 
-/** The fields of proc(5) from the third on, or nothing when there is no such process (any more). */
+/** The fields of proc(5) from the third on. Undefined when the process does not exist or has ended. */
 function statOf(name: string): string[] | undefined {
   if (!/^\d+$/.test(name)) return undefined
   try {
@@ -32,7 +32,7 @@ function statOf(name: string): string[] | undefined {
   }
 }
 
-/** What the machine's processors did for any process, and what the host took from them; interrupts are nobody's. */
+/** The time that all processes used and that the host took. Interrupts belong to no process and do not count. */
 function cpuOfMachine(): number {
   const [, user, nice, system, , , , , stolen] = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.split(/\s+/)
   return (Number(user) + Number(nice) + Number(system) + Number(stolen)) / TICKS_PER_SECOND
@@ -41,21 +41,21 @@ function cpuOfMachine(): number {
 export interface Measured<Result> {
   result: Result
   seconds: number
-  /** Seconds of processor time by tree, what follows the last arrival within half a second included. */
+  /** Seconds of processor time of each tree. It includes the half second after the work. */
   cpu: number[]
-  /** The share of all processors that neither we nor the measured trees used. */
+  /** The share of all processors that neither this process nor the measured trees used. */
   foreign: number
 }
 
 const SETTLES_WITHIN_MS = 500
 
-/** Does the work and counts what each tree (given by the ids of its roots) spends on it. */
+/** Does the work and measures what each process tree spends on it. A tree is given by the process ids of its roots. */
 export async function measure<Result>(
   trees: readonly (readonly number[])[],
   work: () => Promise<Result>,
 ): Promise<Measured<Result>> {
-  const known = [process.pid, ...trees.flat()]
-  const read = () => ({ trees: trees.map(cpuOfTrees), known: cpuOfTrees(known), machine: cpuOfMachine() })
+  const own = [process.pid, ...trees.flat()]
+  const read = () => ({ trees: trees.map(cpuOfTrees), own: cpuOfTrees(own), machine: cpuOfMachine() })
   const before = read()
   const startedAt = performance.now()
   const result = await work()
@@ -63,18 +63,18 @@ export async function measure<Result>(
   await sleep(SETTLES_WITHIN_MS)
   const after = read()
   const elapsed = (performance.now() - startedAt) / 1000
-  const strange = after.machine - before.machine - (after.known - before.known)
+  const foreignSeconds = after.machine - before.machine - (after.own - before.own)
   return {
     result,
     seconds,
     cpu: after.trees.map((spent, i) => spent - before.trees[i]!),
-    foreign: Math.max(0, strange) / elapsed / cpus().length,
+    foreign: Math.max(0, foreignSeconds) / elapsed / cpus().length,
   }
 }
 
-/** Waits, so long at the most, for half a second in which other work takes less than a tenth of the processors. */
-export async function calm(patienceMs: number): Promise<void> {
-  const deadline = performance.now() + patienceMs
+/** Waits, at most `withinMs`, for half a second in which other work takes less than a tenth of the processors. */
+export async function untilCalm(withinMs: number): Promise<void> {
+  const deadline = performance.now() + withinMs
   while (performance.now() < deadline) {
     const { foreign } = await measure([], async () => {})
     if (foreign < 0.1) return

@@ -6,11 +6,11 @@ import { startPostgres } from '../../dev/postgres/server.ts'
 export interface BenchDatabase extends AsyncDisposable {
   url: string
   pid: number
-  /** A folder that goes with it. */
+  /** A folder that is removed together with the database. */
   dir: string
 }
 
-/** A fresh embedded PostgreSQL, empty. */
+/** Starts an embedded PostgreSQL with an empty database. */
 export async function startDatabase(): Promise<BenchDatabase> {
   const dir = await mkdtemp(join(tmpdir(), 'verdict-bench-'))
   const postgres = await startPostgres({ dataDir: dir, temporary: true })

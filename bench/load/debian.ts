@@ -1,9 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 
-/** Programs of Debian's packages, which peers are made of. Installed instances are neither started by us nor changed. */
+/** Installs a peer's Debian packages unless all programs are there. Installed instances are not started or changed. */
 export function installPackages(programs: readonly string[], packages: readonly string[]): void {
   process.env.PATH += ':/usr/sbin:/sbin'
-  if (programs.every(isThere)) return
+  if (programs.every(isInstalled)) return
   console.log(`installing ${packages.join(', ')}`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   const install = ['install', '-y', '-qq', '--no-install-recommends', ...packages]
@@ -15,11 +15,11 @@ export function installPackages(programs: readonly string[], packages: readonly 
   }
 }
 
-/** Postfix, with the load tools that it brings. */
+/** Installs Postfix and the load tools in its package. */
 export function installPostfix(): void {
   installPackages(['postfix', 'smtp-sink', 'smtp-source'], ['postfix'])
 }
 
-function isThere(program: string): boolean {
+function isInstalled(program: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
 }

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { type Answer, AUTHORITATIVE_ANSWER, decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
 import { startWorker, work } from './process.ts'
 
-/** `first` and `second` are in charge of every name, and say the same. */
+/** `first` and `second` are the authoritative servers of every name, with the same records. */
 export type Role = 'resolver' | 'first' | 'second'
 
 export interface Dns extends AsyncDisposable {
-  /** Of the resolver, as DNS_SERVERS has it. */
+  /** The resolver's address, in the form of DNS_SERVERS. */
   address: string
-  /** Of the servers in charge. */
+  /** The port of both authoritative servers. */
   port: number
   pid: number
   serve(served: Served): Promise<void>
@@ -17,33 +17,33 @@ export interface Dns extends AsyncDisposable {
 
 export interface Served {
   records?: Answer[]
-  /** Until each answer. */
+  /** The delay of each answer. */
   delayMs?: number
   silent?: Role[]
 }
 
 interface Ports {
   resolver: number
-  inCharge: number
+  authoritative: number
 }
 
 const HOSTS: Record<Role, string> = { resolver: '127.0.0.1', first: '127.0.53.1', second: '127.0.53.2' }
 const ROLES = Object.keys(HOSTS) as Role[]
 
-/** A DNS in a process of its own, over UDP. What it has no record of is NXDOMAIN. */
+/** Starts DNS servers in a process of their own, over UDP. They answer NXDOMAIN when they have no record. */
 export async function startDns(): Promise<Dns> {
   const worker = await startWorker<Served, Ports>(import.meta.filename)
-  const { resolver, inCharge } = await worker.ask({})
+  const { resolver, authoritative } = await worker.ask({})
   return {
     address: `${HOSTS.resolver}:${resolver}`,
-    port: inCharge,
+    port: authoritative,
     pid: worker.pid,
     serve: async (served) => void (await worker.ask(served)),
     [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
   }
 }
 
-/** The records that make both servers in charge of a zone. */
+/** The NS records that delegate a zone to both authoritative servers. */
 export function delegation(zone: string): Answer[] {
   return [1, 2].map((number) => ({ type: 'NS', name: zone, ttl: 60, data: `ns${number}.servers.example` }))
 }
@@ -60,8 +60,8 @@ async function listen(): Promise<void> {
   function answer(role: Role, query: Buffer): Buffer {
     const { id, questions } = decode(query)
     const [{ name, type }] = questions as [{ name: string; type: string }]
-    const plain = name.toLowerCase()
-    const answers = zone.get(`${type} ${plain}`) ?? zone.get(`CNAME ${plain}`) ?? []
+    const lowerCaseName = name.toLowerCase()
+    const answers = zone.get(`${type} ${lowerCaseName}`) ?? zone.get(`CNAME ${lowerCaseName}`) ?? []
     const flags = (role === 'resolver' ? RECURSION_AVAILABLE : AUTHORITATIVE_ANSWER) | (answers.length > 0 ? 0 : 3)
     return encode({ type: 'response', id, flags, questions, answers })
   }
@@ -78,8 +78,8 @@ async function listen(): Promise<void> {
   }
 
   const resolver = await serve('resolver', 0)
-  const inCharge = await serve('first', 0)
-  await serve('second', inCharge)
+  const authoritative = await serve('first', 0)
+  await serve('second', authoritative)
   work<Served, Ports>(async ({ records, delayMs = served.delayMs, silent = served.silent }) => {
     Object.assign(served, { delayMs, silent })
     if (records) {
@@ -89,7 +89,7 @@ async function listen(): Promise<void> {
         add({ type: 'A', name: `ns${i + 1}.servers.example`, ttl: 60, data: HOSTS[role] })
       }
     }
-    return { resolver, inCharge }
+    return { resolver, authoritative }
   })
 }
 

@@ -5,22 +5,22 @@ import { connect } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { putEndpoint } from '../../server/webhooks/endpoints.ts'
 
-/** A database of the product, with what its secrets are sealed with. */
-export interface Place {
+/** The product's database, and the keys that seal its secrets. */
+export interface Storage {
   databaseUrl: string
   encryptionKeys: string
 }
 
-export const sealerOf = (place: Place) => createSealer(encryptionKeys(place.encryptionKeys))
+export const sealerOf = (storage: Storage) => createSealer(encryptionKeys(storage.encryptionKeys))
 
-/** Makes an account for each URL, with the URL as its endpoint. Gives their ids, UUIDs. */
-export async function makeEndpoints(place: Place, urls: readonly string[]): Promise<string[]> {
-  const db = connect(place.databaseUrl, { connections: 1 })
+/** Creates an account for each URL, with the URL as its endpoint. Returns the ids of the accounts (UUIDs). */
+export async function createEndpoints(storage: Storage, urls: readonly string[]): Promise<string[]> {
+  const db = connect(storage.databaseUrl, { connections: 1 })
   const clock = await databaseClock(db)
   const ids: string[] = []
   for (const url of urls) {
     const { id } = await createAccount(db, clock, 'Bench')
-    await putEndpoint({ db, sealer: sealerOf(place) }, id, url)
+    await putEndpoint({ db, sealer: sealerOf(storage) }, id, url)
     ids.push(id)
   }
   clock.stop()
@@ -28,7 +28,7 @@ export async function makeEndpoints(place: Place, urls: readonly string[]): Prom
   return ids
 }
 
-/** Sets or removes the endpoint of the account that the product's key belongs to, over its API. */
+/** Sets or removes, through the API, the endpoint of the account that owns the API key. */
 export async function configure(
   { port, key }: { port: number; key: string },
   method: 'PUT' | 'DELETE',
@@ -36,6 +36,6 @@ export async function configure(
 ): Promise<void> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const body = url && JSON.stringify({ url })
-  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/webhook`, { method, headers, body })
-  if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`)
+  const response = await fetch(`http://127.0.0.1:${port}/api/v1/webhook`, { method, headers, body })
+  if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`)
 }

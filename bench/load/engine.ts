@@ -9,17 +9,17 @@ import { startWorker, type Worker, work } from './process.ts'
 
 export interface EngineRun {
   messages: number
-  /** Of text in each message. */
+  /** The size of the text of each message. */
   bytes: number
   inFlight: number
 }
 
-/** Milliseconds that each `deliver` took, in the order of their ends. */
+/** Milliseconds of each `deliver` call, in the order in which the calls end. */
 export type EngineTimes = number[]
 
 /**
- * The engine alone in a process of its own: what lies between a request that was read and the answer that will be written,
- * without HTTP and database. Everything goes to the sink.
+ * Starts the engine alone in a process of its own: everything between reading a request and writing its response,
+ * without HTTP and database. All mail goes to the sink.
  */
 export function startEngine(sinkPort: number): Promise<Worker<EngineRun, EngineTimes>> {
   return startWorker(import.meta.filename, [String(sinkPort)])
@@ -38,9 +38,9 @@ function serve(sinkPort: number): void {
   work(async ({ messages, bytes, inFlight }: EngineRun): Promise<EngineTimes> => {
     const text = textOf(bytes)
     const times: EngineTimes = []
-    let begun = 0
+    let started = 0
     const lane = async () => {
-      while (begun++ < messages) times.push(await send({ engine, key: privateKey, number: ++sent, text }))
+      while (started++ < messages) times.push(await send({ engine, key: privateKey, number: ++sent, text }))
     }
     await Promise.all(Array.from({ length: inFlight }, lane))
     return times
@@ -57,12 +57,12 @@ interface Job {
   text: string
 }
 
-/** Milliseconds of `deliver`. */
+/** Sends one message. Returns the milliseconds of its `deliver` call. */
 async function send({ engine, key, number, text }: Job): Promise<number> {
   const id = `${number}`.padStart(26, '0')
   const date = new Date()
-  const found = await engine.lookUp(to.domain)
-  if (found.kind !== 'site') throw new Error(found.kind)
+  const lookUp = await engine.lookUp(to.domain)
+  if (lookUp.kind !== 'site') throw new Error(lookUp.kind)
   const pieces = buildMessage({
     messageId: `msg_${id}@rp.from.test`,
     boundarySeed: id,
@@ -82,7 +82,7 @@ async function send({ engine, key, number, text }: Job): Promise<number> {
   const startedAtMs = performance.now()
   const [attempt] = await engine.deliver({
     sender: `b.${id}@rp.from.test`,
-    recipients: [{ address: to.address, site: found.site }],
+    recipients: [{ address: to.address, site: lookUp.site }],
     content: [signature, ...pieces],
     startedAtMs,
     budgetMs: 30_000,
@@ -92,7 +92,7 @@ async function send({ engine, key, number, text }: Job): Promise<number> {
   return performance.now() - startedAtMs
 }
 
-/** Lines of 78 characters, as `smtp-source` writes them. */
+/** Lines of 78 characters, like those of `smtp-source`. */
 function textOf(bytes: number): string {
   return `${'X'.repeat(78)}\r\n`.repeat(Math.ceil(bytes / 80)).slice(0, bytes)
 }

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import { startWorker, type Worker, work } from './process.ts'
 
-/** What Fastify alone needs for JSON in and JSON out of the same sizes: no key, no checks, no log. */
+/** Starts a Fastify server that only reads and writes JSON of the same sizes: no key, no checks, no log. */
 export function startFastify(): Promise<Worker<null, number>> {
   return startWorker(import.meta.filename)
 }

@@ -16,45 +16,49 @@ import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
 import { createDispatcher } from '../../server/webhooks/dispatcher.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import { machineMs } from './clock.ts'
-import { type Place, sealerOf } from './endpoints.ts'
+import { type Storage, sealerOf } from './endpoints.ts'
 import { keepPace, type Pace } from './pace.ts'
 import { startWorker, type Worker, work } from './process.ts'
 
-/** Events of some accounts in turn. Those of a given rate are only committed; the others count as open until their first attempt ended. */
+/**
+ * Events of the accounts in turn. At a given rate they are only committed. Otherwise an event is open until its first
+ * attempt has ended.
+ */
 export type Stream = Pace & {
   /** UUIDs. */
   accountIds: string[]
 }
 
-export interface EventsMade {
-  /** Of each stream, when its events were due to be committed, by the machine's clock. */
+export interface CreatedEvents {
+  /** For each stream, when its events were due to be committed, by the machine's clock. */
   due: [eventId: string, atMs: number][][]
-  /** When all that was waited for had ended. */
+  /** When the last event was committed or its first attempt had ended. */
   endMs: number
 }
 
 const WITHIN_MS = 120_000
 
-interface Options extends Place {
-  /** Until the second attempt; without one, the first is the last. */
+interface Options extends Storage {
+  /** The delay of the second attempt. When absent, the first attempt is the last. */
   nextDelayMs?: number
 }
 
 /**
- * What of the product lies between an outcome and its first attempt written down, in a process of its own: events are stored with
- * the product's own statement, of sends that never reach SMTP, and posted by its dispatcher. HTTP and SMTP are left out.
+ * Starts, in a process of its own, the part of the product between an outcome and its stored first attempt. The
+ * product's own statement stores events of sends that never reach SMTP, and its dispatcher posts them. HTTP and SMTP
+ * are left out.
  */
-export function startFirstAttempts(options: Options): Promise<Worker<Stream[], EventsMade>> {
+export function startFirstAttempts(options: Options): Promise<Worker<Stream[], CreatedEvents>> {
   return startWorker(import.meta.filename, [JSON.stringify(options)])
 }
 
-async function serve({ nextDelayMs, ...place }: Options): Promise<void> {
-  const db = connect(place.databaseUrl, { connections: 10 })
+async function serve({ nextDelayMs, ...storage }: Options): Promise<void> {
+  const db = connect(storage.databaseUrl, { connections: 10 })
   await makePartitions(db)
   const clock = await databaseClock(db)
   const { post } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: lookupWith(createResolver({})) })
   const report = attemptLog(createLogger('fatal'))
-  const deliveries = createDeliveries({ db, clock, sealer: sealerOf(place), post, report })
+  const deliveries = createDeliveries({ db, clock, sealer: sealerOf(storage), post, report })
   const failed = (error: unknown) => console.error(error)
   const open = new Map<string, PromiseWithResolvers<void>>()
   const dispatcher = createDispatcher({
@@ -62,14 +66,14 @@ async function serve({ nextDelayMs, ...place }: Options): Promise<void> {
     clock,
     nextDelayMs,
     async deliverFirst(event, nextDelayMs) {
-      const made = await deliveries.deliverFirst(event, nextDelayMs)
-      const waiting = open.get(event.messageId)
-      made?.ended.then(waiting?.resolve, waiting?.reject)
-      return made
+      const attempt = await deliveries.deliverFirst(event, nextDelayMs)
+      const ended = open.get(event.messageId)
+      attempt?.ended.then(ended?.resolve, ended?.reject)
+      return attempt
     },
     failed,
   })
-  /** By message. */
+  /** The event id of each message. */
   const eventIds = new Map<string, string>()
   const settle = settleStep(db, {
     ...dispatcher,
@@ -81,8 +85,8 @@ async function serve({ nextDelayMs, ...place }: Options): Promise<void> {
 
   async function commit(claim: Claim): Promise<void> {
     const outcomes = claim.recipients.map(({ email }) => rejected(email, Reason.INVALID_ADDRESS))
-    const stored = await settle(claim, { outcomes, sandbox: false })
-    if (stored !== 'claimed') throw new Error(stored)
+    const result = await settle(claim, { outcomes, sandbox: false })
+    if (result !== 'claimed') throw new Error(result)
   }
 
   async function commitAndPost(claim: Claim): Promise<void> {
@@ -94,19 +98,22 @@ async function serve({ nextDelayMs, ...place }: Options): Promise<void> {
     open.delete(messageId)
   }
 
-  async function make({ accountIds, ...pace }: Stream): Promise<[string, number][]> {
+  async function createEvents({ accountIds, ...pace }: Stream): Promise<[string, number][]> {
     const claims = Array.from({ length: pace.events }, (_, i) =>
       newClaim(accountIds[i % accountIds.length]!, clock.now()),
     )
-    const begin = 'open' in pace ? commitAndPost : commit
+    const start = 'open' in pace ? commitAndPost : commit
     const due = await inTime(
-      keepPace(pace, (event) => begin(claims[event]!)),
+      keepPace(pace, (event) => start(claims[event]!)),
       WITHIN_MS,
     )
     return due.map((atMs, i) => [showId('evt', eventIds.get(claims[i]!.messageId)!), atMs])
   }
 
-  work<Stream[], EventsMade>(async (streams) => ({ due: await Promise.all(streams.map(make)), endMs: machineMs() }))
+  work<Stream[], CreatedEvents>(async (streams) => ({
+    due: await Promise.all(streams.map(createEvents)),
+    endMs: machineMs(),
+  }))
 }
 
 function newClaim(accountId: string, createdAtMs: number): Claim {

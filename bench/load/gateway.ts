@@ -8,7 +8,7 @@ import { listen } from '../../server/http/listen.ts'
 import { createLogger } from '../../server/log.ts'
 import { startWorker, type Worker, work } from './process.ts'
 
-/** The gateway in a process of its own: whole but for the key's look-up and the send. Asked anything, it says its port. */
+/** Starts the gateway in a process of its own, without key look-up and send. Every question returns its port. */
 export function startGateway(): Promise<Worker<null, number>> {
   return startWorker(import.meta.filename)
 }
@@ -17,7 +17,7 @@ const caller = { accountId: 'acc_1', keyId: 'key_1', test: false }
 
 async function serve(): Promise<number> {
   const app = await createApp({
-    services: [createServiceImplSpec<typeof EmailService>(EmailService, { send: async () => answer() })],
+    services: [createServiceImplSpec<typeof EmailService>(EmailService, { send: async () => delivered() })],
     gate: async () => caller,
     openCalls: createOpenCalls(),
     log: createLogger('info', destination('/dev/null')),
@@ -28,7 +28,7 @@ async function serve(): Promise<number> {
   return port
 }
 
-const answer = () => ({
+const delivered = () => ({
   status: DeliveryStatus.DELIVERED,
   messageId: 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5',
   smtp: {

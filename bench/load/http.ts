@@ -8,52 +8,52 @@ export interface HttpRun {
   key?: string
   /** JSON. */
   body: string
-  /** So many characters `A` take the place of the `*` in `body`: one buffer for all requests, however many and large they are. */
+  /** The number of `A`s that replace the `*` in `body`. One buffer serves all requests, however many and large. */
   fill?: number
-  /** Requests carry an Idempotency-Key: so many different ones in turn, each with this prefix. */
+  /** Requests carry an Idempotency-Key: `distinct` different ones in turn, each with this prefix. */
   keys?: { prefix: string; distinct: number }
   connections: number
   requests: number
   /**
-   * The load tool never sleeps. To wake a sleeping process costs the one that writes to it as much as a small request itself, so a
-   * server that is slower than its load would pay for that, and one that is faster would not.
+   * The load tool never sleeps. Waking a sleeping process costs the process that writes to it as much as a small
+   * request. A server that is slower than its load would pay for that, and a faster one would not.
    */
   awake?: boolean
 }
 
-export interface HttpAnswers {
+export interface HttpResponses {
   seconds: number
-  /** In the order of their ends, from the first byte written to the last byte read. */
+  /** From the first byte written to the last byte read, in the order in which the requests end. */
   latenciesMs: number[]
-  /** How often, by HTTP status and the `status` or `error` of the JSON: `200 delivered`. */
+  /** The number of responses by HTTP status and the `status` or `error` of their JSON: `200 delivered`. */
   counts: Record<string, number>
-  /** How many different bodies came back. */
+  /** The number of different response bodies. */
   bodies: number
 }
 
-/** A load tool in a process of its own: POSTs over kept connections, each of which sends its next request after an answer. */
-export function startHttpLoad(): Promise<Worker<HttpRun, HttpAnswers>> {
+/** Starts a load tool in a process of its own. Each connection sends its next request after a response. */
+export function startHttpLoad(): Promise<Worker<HttpRun, HttpResponses>> {
   return startWorker(import.meta.filename)
 }
 
-async function load(run: HttpRun): Promise<HttpAnswers> {
+async function load(run: HttpRun): Promise<HttpResponses> {
   const [first, ...rest] = piecesOf(run)
-  const answers: HttpAnswers = { seconds: 0, latenciesMs: [], counts: {}, bodies: 0 }
+  const responses: HttpResponses = { seconds: 0, latenciesMs: [], counts: {}, bodies: 0 }
   const bodies = new Set<string>()
-  let begun = 0
+  let started = 0
   const lane = async () => {
     let exchange: Exchange | undefined
-    while (begun < run.requests) {
-      const request = [requestLine(run), keyLine(run, begun++), first!, ...rest]
+    while (started < run.requests) {
+      const request = [requestLine(run), keyLine(run, started++), first!, ...rest]
       exchange ??= openExchange(run.port)
       const startedAt = performance.now()
-      const answer = await exchange(request).catch((error: Error) => `no answer: ${error.message}`)
-      const isAnswer = typeof answer === 'object'
-      if (!isAnswer || answer.closes) exchange = undefined
-      const word = isAnswer ? `${answer.status} ${wordOf(answer.body)}` : answer
-      if (isAnswer) bodies.add(answer.body)
-      answers.counts[word] = (answers.counts[word] ?? 0) + 1
-      answers.latenciesMs.push(performance.now() - startedAt)
+      const response = await exchange(request).catch((error: Error) => `no response: ${error.message}`)
+      const isResponse = typeof response === 'object'
+      if (!isResponse || response.closes) exchange = undefined
+      const outcome = isResponse ? `${response.status} ${outcomeOf(response.body)}` : response
+      if (isResponse) bodies.add(response.body)
+      responses.counts[outcome] = (responses.counts[outcome] ?? 0) + 1
+      responses.latenciesMs.push(performance.now() - startedAt)
     }
   }
   const startedAt = performance.now()
@@ -62,9 +62,9 @@ async function load(run: HttpRun): Promise<HttpAnswers> {
   if (run.awake) stayAwake()
   await Promise.all(Array.from({ length: run.connections }, lane))
   running = false
-  answers.bodies = bodies.size
-  answers.seconds = (performance.now() - startedAt) / 1000
-  return answers
+  responses.bodies = bodies.size
+  responses.seconds = (performance.now() - startedAt) / 1000
+  return responses
 }
 
 const requestLine = ({ path }: HttpRun) => Buffer.from(`POST ${path} HTTP/1.1\r\n`)
@@ -73,20 +73,20 @@ const keyLine = ({ keys }: HttpRun, i: number) =>
   Buffer.from(keys ? `Idempotency-Key: ${keys.prefix}${i % keys.distinct}\r\n` : '')
 
 function piecesOf({ key, body, fill }: HttpRun): Buffer[] {
-  const pieces = fill === undefined ? [body] : body.split('*', 2)
-  const length = Buffer.byteLength(pieces.join('')) + (fill ?? 0)
+  const parts = fill === undefined ? [body] : body.split('*', 2)
+  const length = Buffer.byteLength(parts.join('')) + (fill ?? 0)
   const head = [
     'Host: 127.0.0.1',
     ...(key === undefined ? [] : [`Authorization: Bearer ${key}`]),
     'Content-Type: application/json',
     `Content-Length: ${length}`,
   ]
-  const [before, after] = [`${head.join('\r\n')}\r\n\r\n${pieces[0]}`, pieces[1] ?? '']
+  const [before, after] = [`${head.join('\r\n')}\r\n\r\n${parts[0]}`, parts[1] ?? '']
   if (fill === undefined) return [Buffer.from(before)]
   return [Buffer.from(before), Buffer.alloc(fill, 'A'), Buffer.from(after)]
 }
 
-function wordOf(body: string): string {
+function outcomeOf(body: string): string {
   try {
     const { status, error } = JSON.parse(body)
     return status ?? error ?? ''
@@ -95,46 +95,46 @@ function wordOf(body: string): string {
   }
 }
 
-interface Answer {
+interface HttpResponse {
   status: number
   body: string
-  /** The connection takes no further request. */
+  /** The server closes the connection after this response. */
   closes: boolean
 }
 
-export type Exchange = (request: readonly Buffer[]) => Promise<Answer>
+export type Exchange = (request: readonly Buffer[]) => Promise<HttpResponse>
 
 export function openExchange(port: number): Exchange {
   const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true })
   let received: Buffer = Buffer.alloc(0)
-  let waiting: PromiseWithResolvers<Answer> | undefined
-  const fail = (error: Error) => waiting?.reject(error)
+  let pending: PromiseWithResolvers<HttpResponse> | undefined
+  const fail = (error: Error) => pending?.reject(error)
   socket.on('error', fail)
   socket.on('close', () => fail(new Error('closed')))
   socket.on('data', (chunk: Buffer) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
-    const answer = parse(received)
-    if (!answer) return
+    const response = parse(received)
+    if (!response) return
     received = Buffer.alloc(0)
-    if (answer.closes) socket.destroy()
-    waiting?.resolve(answer)
+    if (response.closes) socket.destroy()
+    pending?.resolve(response)
   })
   return (request) => {
-    waiting = Promise.withResolvers<Answer>()
+    pending = Promise.withResolvers<HttpResponse>()
     socket.cork()
     for (const piece of request) socket.write(piece)
     socket.uncork()
-    return waiting.promise
+    return pending.promise
   }
 }
 
-/** An answer with a Content-Length, once it is whole. */
-function parse(received: Buffer): Answer | undefined {
+/** A response with a Content-Length. Undefined until it is complete. */
+function parse(received: Buffer): HttpResponse | undefined {
   const end = received.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const head = received.toString('latin1', 0, end)
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-  if (length === undefined) throw new Error(`an answer without Content-Length:\n${head}`)
+  if (length === undefined) throw new Error(`a response without Content-Length:\n${head}`)
   const body = received.subarray(end + 4)
   if (body.length < Number(length)) return undefined
   return { status: Number(head.slice(9, 12)), body: body.toString(), closes: /\r\nconnection: *close/i.test(head) }

@@ -1,6 +1,6 @@
 import type { Arrival } from './receiver.ts'
 
-/** What passed between when each event was due and its first arrival, in ms. Throws when one did not arrive. */
+/** Milliseconds from each event's due time to its first arrival. Throws when an event did not arrive. */
 export function latenciesOf(due: [eventId: string, atMs: number][], arrivals: readonly Arrival[]): number[] {
   const firstAt = new Map(arrivals.toReversed().map(({ eventId, atMs }) => [eventId, atMs]))
   return due.map(([eventId, dueMs]) => {

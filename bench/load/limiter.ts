@@ -14,7 +14,7 @@ export interface Counts {
   meanMs: number
 }
 
-/** A limiter in a process of its own. */
+/** Starts a rate limiter in a process of its own. */
 export function startLimiter(databaseUrl: string): Promise<Worker<Counting, Counts>> {
   return startWorker(import.meta.filename, [databaseUrl])
 }
@@ -23,10 +23,10 @@ if (import.meta.main) {
   const count = createLimiter(connect(process.argv[2]!))
   work<Counting, Counts>(async ({ accountId, perMinute, requests, inFlight }) => {
     const startedAt = performance.now()
-    let left = requests
+    let remaining = requests
     let admitted = 0
     async function ask(): Promise<void> {
-      while (left-- > 0) {
+      while (remaining-- > 0) {
         if ((await count(accountId, perMinute)).admitted) admitted++
       }
     }

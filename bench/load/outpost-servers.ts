@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort, listensOn } from './port.ts'
+import { freePort, untilListening } from './port.ts'
 import { startServer } from './server.ts'
 
-/** A cold Erlang takes its time. */
+/** A cold start of Erlang is slow. */
 const RABBIT_STARTS_WITHIN_MS = 60_000
 
 export interface Server {
@@ -11,23 +11,23 @@ export interface Server {
   pid: number
 }
 
-/** Redis that writes its log once a second, as Outpost's makers run it. */
+/** Starts a Redis that writes its log once a second, as Outpost's makers run it. */
 export async function startRedis(dir: string, parts: AsyncDisposableStack): Promise<Server> {
   mkdirSync(dir)
   const port = await freePort()
   const settings = { bind: '127.0.0.1', port, dir, appendonly: 'yes', appendfsync: 'everysec', save: '' }
-  const words = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
-  const { pid } = parts.use(await startServer('redis-server', words, { dir }))
-  await listensOn(port)
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
+  const { pid } = parts.use(await startServer('redis-server', args, { dir }))
+  await untilListening(port)
   return { port, pid }
 }
 
-/** RabbitMQ as a node of its own, with a port mapper of its own: otherwise it would share, and outlive, one that is not ours. */
+/** Starts RabbitMQ with its own port mapper. Otherwise it would share one that is not ours and that outlives us. */
 export async function startRabbit(dir: string, parts: AsyncDisposableStack): Promise<Server> {
   mkdirSync(dir)
   const [port, distributionPort, mapperPort] = [await freePort(), await freePort(), await freePort()]
   parts.use(await startServer('epmd', ['-address', '127.0.0.1', '-port', String(mapperPort)], { dir }))
-  await listensOn(mapperPort)
+  await untilListening(mapperPort)
   writeFileSync(join(dir, 'rabbitmq.conf'), `listeners.tcp.1 = 127.0.0.1:${port}\nlog.console = false\n`)
   writeFileSync(join(dir, 'advanced.config'), '[{kernel,[{inet_dist_use_interface,{127,0,0,1}}]}].')
   writeFileSync(join(dir, 'plugins'), '[].')
@@ -46,8 +46,8 @@ export async function startRabbit(dir: string, parts: AsyncDisposableStack): Pro
     // One process instead of a shell that waits for one.
     RABBITMQ_ALLOW_INPUT: '1',
   }
-  // Debian's command would run it as another user, who may not read this folder.
+  // Debian's command would run it as another user, which may not read this folder.
   const { pid } = parts.use(await startServer('/usr/lib/rabbitmq/bin/rabbitmq-server', [], { dir, env }))
-  await listensOn(port, RABBIT_STARTS_WITHIN_MS)
+  await untilListening(port, RABBIT_STARTS_WITHIN_MS)
   return { port, pid }
 }

@@ -21,15 +21,15 @@ const TENANT = 'bench'
 const TOPIC = 'email.delivery'
 
 export interface Outpost extends AsyncDisposable {
-  /** Outpost, Redis, RabbitMQ and PostgreSQL. */
+  /** The processes of Outpost, Redis, RabbitMQ and PostgreSQL. */
   pids: number[]
-  /** Publishes events. Resolves when their attempts are written down, with when each was due. */
+  /** Publishes events. Resolves, with the time each event was due, when their attempts are stored. */
   publish(pace: Pace): Promise<[eventId: string, atMs: number][]>
 }
 
 /**
- * Hookdeck's Outpost, which posts what is published to the receiver's endpoint `outpost`. Deliveries at a time: 200, because more
- * were no faster and fewer were slower. It has a PostgreSQL like the product's.
+ * Starts Hookdeck's Outpost, which posts published events to the receiver's endpoint `outpost`. It makes 200 deliveries
+ * at a time: more were no faster, and fewer were slower. Its PostgreSQL is like the product's.
  */
 export async function startOutpost(receiver: Receiver): Promise<Outpost> {
   installPackages(['redis-server', 'rabbitmqctl', 'epmd'], ['redis-server', 'rabbitmq-server'])
@@ -42,49 +42,55 @@ export async function startOutpost(receiver: Receiver): Promise<Outpost> {
   const redis = await startRedis(join(dir, 'redis'), parts)
   const rabbit = await startRabbit(join(dir, 'rabbit'), parts)
   const port = await freePort()
-  // It listens on all addresses and cannot be told not to.
+  // Outpost listens on all addresses and has no setting for that, so it needs a key.
   const key = randomBytes(16).toString('hex')
   const env = environment({ port, key, redisPort: redis.port, rabbitPort: rabbit.port, databaseUrl: database.url })
   const home = join(dir, 'outpost')
   mkdirSync(home)
   execFileSync(join(programs, 'outpost'), ['migrate', 'apply', '--yes'], { cwd: home, env, stdio: 'ignore' })
   const server = parts.use(await startServer(join(programs, 'outpost-server'), [], { dir: home, env }))
-  await isHealthy(port)
+  await untilHealthy(port)
   await configure(port, key, receiver.url('outpost'))
 
   const publisher = parts.use(await startPosts())
   const sql = postgres(database.url, { max: 1 })
   parts.defer(() => sql.end())
-  const written = async () => Number((await sql`select count(*) from attempts`)[0]!.count)
+  const countAttempts = async () => Number((await sql`select count(*) from attempts`)[0]!.count)
   const started = parts.move()
   return {
     pids: [server.pid, redis.pid, rabbit.pid, database.pid],
     async publish(pace) {
-      const before = await written()
-      const events = Array.from({ length: pace.events }, anyEvent)
+      const before = await countAttempts()
+      const events = Array.from({ length: pace.events }, newEvent)
       const bodies = events.map((event) => `{"tenant_id":"${TENANT}","topic":"${TOPIC}","data":${payloadOf(event)}}`)
-      const answers = await publisher.ask({ port, key, path: '/api/v1/publish', bodies, pace })
-      const refused = answers.find(({ status }) => status !== 202)
-      if (refused) throw new Error(`Outpost answered ${refused.status}: ${refused.body}`)
-      await until('post what was published', async () => (await receiver.count()) >= pace.events)
-      await until('write it down', async () => (await written()) >= before + pace.events)
-      return answers.map(({ dueMs }, i) => [showId('evt', events[i]!.id), dueMs])
+      const responses = await publisher.ask({ port, key, path: '/api/v1/publish', bodies, pace })
+      const refused = responses.find(({ status }) => status !== 202)
+      if (refused) throw new Error(`Outpost responded ${refused.status}: ${refused.body}`)
+      await until('every published event has arrived', async () => (await receiver.count()) >= pace.events)
+      await until('every attempt is stored', async () => (await countAttempts()) >= before + pace.events)
+      return responses.map(({ dueMs }, i) => [showId('evt', events[i]!.id), dueMs])
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
 
-function environment(at: { port: number; key: string; redisPort: number; rabbitPort: number; databaseUrl: string }) {
+function environment(options: {
+  port: number
+  key: string
+  redisPort: number
+  rabbitPort: number
+  databaseUrl: string
+}) {
   return {
-    API_PORT: String(at.port),
-    API_KEY: at.key,
+    API_PORT: String(options.port),
+    API_KEY: options.key,
     API_JWT_SECRET: randomBytes(16).toString('hex'),
     AES_ENCRYPTION_SECRET: randomBytes(16).toString('hex'),
     TOPICS: TOPIC,
     REDIS_HOST: '127.0.0.1',
-    REDIS_PORT: String(at.redisPort),
-    POSTGRES_URL: `${at.databaseUrl}?sslmode=disable`,
-    RABBITMQ_SERVER_URL: `amqp://guest:guest@127.0.0.1:${at.rabbitPort}`,
+    REDIS_PORT: String(options.redisPort),
+    POSTGRES_URL: `${options.databaseUrl}?sslmode=disable`,
+    RABBITMQ_SERVER_URL: `amqp://guest:guest@127.0.0.1:${options.rabbitPort}`,
     DISABLE_TELEMETRY: 'true',
     LOG_LEVEL: 'error',
     LOG_BATCH_THRESHOLD_SECONDS: '1',
@@ -93,8 +99,8 @@ function environment(at: { port: number; key: string; redisPort: number; rabbitP
   }
 }
 
-const isHealthy = (port: number) =>
-  until('start', () =>
+const untilHealthy = (port: number) =>
+  until('Outpost is healthy', () =>
     fetch(`http://127.0.0.1:${port}/healthz`).then(
       ({ ok }) => ok,
       () => false,
@@ -109,13 +115,13 @@ async function configure(port: number, key: string, url: string): Promise<void> 
     ['POST', `${tenant}/destinations`, JSON.stringify(destination)],
   ] as const) {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, body })
-    if (!answer.ok) throw new Error(`Outpost answered ${answer.status}: ${await answer.text()}`)
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, body })
+    if (!response.ok) throw new Error(`Outpost responded ${response.status}: ${await response.text()}`)
   }
 }
 
-/** As the product would have recorded it: both sides post the same bodies. */
-function anyEvent(): DeliveryEvent {
+/** An event as the product would store it: both sides post the same bodies. */
+function newEvent(): DeliveryEvent {
   const createdAtMs = Date.now()
   const ids = { id: newId(createdAtMs), messageId: newId(createdAtMs), accountId: newId(createdAtMs) }
   const recipient = 'recipient@to.test'

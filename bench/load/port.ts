@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A port of loopback that nobody listens on. */
+/** A free port on loopback. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -12,8 +12,8 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** Resolves once somebody accepts connections there. */
-export async function listensOn(port: number, withinMs = 10_000): Promise<void> {
+/** Waits until a server accepts connections on the port. */
+export async function untilListening(port: number, withinMs = 10_000): Promise<void> {
   for (const deadline = performance.now() + withinMs; ; await sleep(20)) {
     const socket = connect(port, '127.0.0.1')
     const accepted = await once(socket, 'connect').then(
@@ -22,6 +22,6 @@ export async function listensOn(port: number, withinMs = 10_000): Promise<void> 
     )
     socket.destroy()
     if (accepted) return
-    if (performance.now() > deadline) throw new Error(`Nobody listens on port ${port}`)
+    if (performance.now() > deadline) throw new Error(`No server listens on port ${port} after ${withinMs / 1_000} s`)
   }
 }

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { installPostfix } from './debian.ts'
-import { freePort, listensOn } from './port.ts'
+import { freePort, untilListening } from './port.ts'
 import type { Sink } from './sink.ts'
 
 export interface Postfix extends AsyncDisposable {
   pid: number
-  /** Submits messages of `bytes` of content over 20 connections; resolves when the last has arrived at the sink. */
+  /** Submits messages with `bytes` of content over 20 connections. Resolves when the last has arrived at the sink. */
   relay(messages: number, bytes: number): Promise<void>
 }
 
@@ -18,12 +18,12 @@ const run = promisify(execFile)
 const ARRIVES_WITHIN_MS = 60_000
 
 /**
- * A Postfix of our own in a temporary folder, which relays to the sink. Its settings are those with the least work for each
- * message, because they were the fastest of those tried: no recycling of processes, no connection cache.
+ * Starts a Postfix of our own in a temporary folder, which relays to the sink. Its settings cause the least work for
+ * each message and were the fastest of those tried: no recycling of processes, no connection cache.
  */
 export async function startPostfix(sink: Sink): Promise<Postfix> {
   installPostfix()
-  if (process.getuid?.() !== 0) throw new Error('Postfix as a peer must be started as root.')
+  if (process.getuid?.() !== 0) throw new Error('Postfix as a peer needs root: run the bench as root.')
   const dir = mkdtempSync(join(tmpdir(), 'verdict-bench-postfix-'))
   chmodSync(dir, 0o755)
   const port = await freePort()
@@ -34,7 +34,7 @@ export async function startPostfix(sink: Sink): Promise<Postfix> {
   }
   execFileSync('postfix', ['-c', join(dir, 'etc'), 'start'], { stdio: 'ignore' })
   process.once('exit', stop)
-  await listensOn(port)
+  await untilListening(port)
 
   return {
     pid: Number(readFileSync(join(dir, 'queue/pid/master.pid'), 'utf8')),
@@ -56,7 +56,7 @@ export async function startPostfix(sink: Sink): Promise<Postfix> {
       await run('smtp-source', [...load, `127.0.0.1:${port}`])
       const deadline = performance.now() + ARRIVES_WITHIN_MS
       while ((await sink.count()) < expected) {
-        if (performance.now() > deadline) throw new Error(`Postfix has ${left(dir)} messages left in its queue`)
+        if (performance.now() > deadline) throw new Error(`Postfix has ${countQueued(dir)} messages left in its queue`)
         await sleep(20)
       }
     },
@@ -97,7 +97,7 @@ function configure(dir: string, port: number, sinkPort: number): void {
   }
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}\n`)
   writeFileSync(join(dir, 'etc/main.cf'), lines.join(''))
-  // The installed services, without a chroot, and with the relay's port in place of 25.
+  // The installed services without a chroot, and with the relay's port instead of 25.
   const services = readFileSync(join(installed('config_directory'), 'master.cf'), 'utf8')
     .replace(/^#.*\n/gm, '')
     .replace(/^smtp +inet .*/m, `127.0.0.1:${port} inet n - n - - smtpd`)
@@ -105,7 +105,7 @@ function configure(dir: string, port: number, sinkPort: number): void {
   writeFileSync(join(dir, 'etc/master.cf'), services)
 }
 
-function left(dir: string): number {
+function countQueued(dir: string): number {
   const queues = ['incoming', 'active', 'deferred'].map((queue) => join(dir, 'queue', queue))
   const entries = queues.flatMap((queue) => readdirSync(queue, { recursive: true, withFileTypes: true }))
   return entries.filter((entry) => entry.isFile()).length

@@ -8,27 +8,27 @@ export interface PostsRun {
   path: string
   /** Sent as `Authorization: Bearer`. */
   key: string
-  /** JSON, in turn. */
+  /** JSON. The requests take them in turn. */
   bodies: string[]
   pace: Pace
 }
 
-export interface Answered {
-  /** Both by the machine's clock. */
+export interface TimedResponse {
+  /** Both times are by the machine's clock. */
   dueMs: number
-  answeredMs: number
+  respondedMs: number
   status: number
   body: string
 }
 
-/** A load tool in a process of its own: POSTs over kept connections, as many as that takes, at a pace. */
-export function startPosts(): Promise<Worker<PostsRun, Answered[]>> {
+/** Starts a load tool in a process of its own: it POSTs at a pace, over as many kept connections as that takes. */
+export function startPosts(): Promise<Worker<PostsRun, TimedResponse[]>> {
   return startWorker(import.meta.filename)
 }
 
-async function load({ port, path, key, bodies, pace }: PostsRun): Promise<Answered[]> {
+async function load({ port, path, key, bodies, pace }: PostsRun): Promise<TimedResponse[]> {
   const idle: Exchange[] = []
-  const answers: Omit<Answered, 'dueMs'>[] = []
+  const responses: Omit<TimedResponse, 'dueMs'>[] = []
   const head = [
     `POST ${path} HTTP/1.1`,
     'Host: 127.0.0.1',
@@ -40,13 +40,13 @@ async function load({ port, path, key, bodies, pace }: PostsRun): Promise<Answer
   async function post(number: number): Promise<void> {
     const exchange = idle.pop() ?? openExchange(port)
     const body = bodies[number % bodies.length]!
-    const answer = await exchange([Buffer.from(`${head}${Buffer.byteLength(body)}\r\n\r\n${body}`)])
-    answers[number] = { answeredMs: machineMs(), status: answer.status, body: answer.body }
-    if (!answer.closes) idle.push(exchange)
+    const response = await exchange([Buffer.from(`${head}${Buffer.byteLength(body)}\r\n\r\n${body}`)])
+    responses[number] = { respondedMs: machineMs(), status: response.status, body: response.body }
+    if (!response.closes) idle.push(exchange)
   }
 
   const due = await keepPace(pace, post)
-  return due.map((dueMs, number) => ({ dueMs, ...answers[number]! }))
+  return due.map((dueMs, number) => ({ dueMs, ...responses[number]! }))
 }
 
 if (import.meta.main) work(load)

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 
-/** A file of ours in a process of its own, which is asked one thing at a time. Ends with the process that started it. */
+/** A file of ours in its own process. It answers one question at a time and ends with the process that started it. */
 export interface Worker<Question, Answer> extends AsyncDisposable {
   pid: number
   ask(question: Question): Promise<Answer>
@@ -18,13 +18,13 @@ export async function startWorker<Question, Answer>(
     throw new Error(`${file} ended (${code ?? signal})`)
   })
   gone.catch(() => {})
-  const heard = () => Promise.race([once(child, 'message'), gone])
-  await heard()
+  const nextMessage = () => Promise.race([once(child, 'message'), gone])
+  await nextMessage()
   return {
     pid: child.pid!,
     async ask(question) {
       child.send(question as object)
-      const [reply] = (await heard()) as [Reply<Answer>]
+      const [reply] = (await nextMessage()) as [Reply<Answer>]
       if ('fault' in reply) throw new Error(reply.fault)
       return reply.answer
     },
@@ -35,7 +35,7 @@ export async function startWorker<Question, Answer>(
   }
 }
 
-/** The other side: answers until the process that started it is gone. */
+/** The worker's side: answers questions until the process that started it is gone. */
 export function work<Question, Answer>(answer: (question: Question) => Promise<Answer>): void {
   process.on('disconnect', () => process.exit())
   process.on('message', async (question: Question) => {

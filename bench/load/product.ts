@@ -6,14 +6,14 @@ import { fileURLToPath } from 'node:url'
 import { seed } from '../../dev/seed.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { startDatabase } from './database.ts'
-import type { Place } from './endpoints.ts'
+import type { Storage } from './endpoints.ts'
 import type { Sink } from './sink.ts'
 
-export interface Product extends Place, AsyncDisposable {
+export interface Product extends Storage, AsyncDisposable {
   port: number
-  /** Of every process, the first one's before. */
+  /** The ports of all API processes; `port` is the first. */
   ports: number[]
-  /** Of an account that may send from `example.test`. */
+  /** The API key of an account that may send from `example.test`. */
   key: string
   apiPid: number
   postgresPid: number
@@ -23,21 +23,21 @@ const API = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 
 interface ProductOptions {
   nodes?: number
-  /** Gets mail for `others.test`. */
+  /** The sink of mail for `others.test`. */
   others?: Sink
-  /** More variables of the configuration. */
+  /** Additional environment variables. */
   env?: Record<string, string>
 }
 
-/** So many API processes over a fresh embedded PostgreSQL; mail for `to.test` goes to the sink. Nothing is logged. */
+/** Starts `nodes` API processes over a fresh PostgreSQL, without logs. Mail for `to.test` goes to the sink. */
 export async function startProduct(sink: Sink, { nodes = 1, others, env }: ProductOptions = {}): Promise<Product> {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await startDatabase())
-  const place = { databaseUrl: database.url, encryptionKeys: newEncryptionKeys() }
+  const storage = { databaseUrl: database.url, encryptionKeys: newEncryptionKeys() }
   await applyMigrations(database.url)
-  const keys = await seed({ ...place, keysFile: join(database.dir, 'keys.json') })
+  const keys = await seed({ ...storage, keysFile: join(database.dir, 'keys.json') })
   const variables = {
-    ...variablesOf(place),
+    ...variablesOf(storage),
     SMTP_ROUTES: [`to.test=127.0.0.1:${sink.port}`, ...(others ? [`others.test=127.0.0.1:${others.port}`] : [])].join(),
     ...env,
   }
@@ -45,7 +45,7 @@ export async function startProduct(sink: Sink, { nodes = 1, others, env }: Produ
   const ports = apis.map(({ ready }) => Number(new URL(ready.ready).port))
   const started = parts.move()
   return {
-    ...place,
+    ...storage,
     port: ports[0]!,
     ports,
     key: keys.live,
@@ -56,14 +56,14 @@ export async function startProduct(sink: Sink, { nodes = 1, others, env }: Produ
 }
 
 interface ApiReady {
-  /** Its URL. */
+  /** The URL of the API. */
   ready: string
 }
 
 export const newEncryptionKeys = () => `bench:${randomBytes(32).toString('base64')}`
 
-/** What every process of the product is told. Webhooks may go to this machine. */
-export const variablesOf = ({ databaseUrl, encryptionKeys }: Place): Record<string, string> => ({
+/** The environment of every process of the product. Webhooks may go to this machine. */
+export const variablesOf = ({ databaseUrl, encryptionKeys }: Storage): Record<string, string> => ({
   PORT: '0',
   DATABASE_URL: databaseUrl,
   ENCRYPTION_KEYS: encryptionKeys,
@@ -71,13 +71,13 @@ export const variablesOf = ({ databaseUrl, encryptionKeys }: Place): Record<stri
   LOG_LEVEL: 'fatal',
 })
 
-/** A process of the product. Resolves when it says that it is ready, with what it says. */
+/** Starts a process of the product. Resolves with its first message, which says that it is ready. */
 export async function startOurs<Ready>(
   file: string,
   variables: Record<string, string>,
   parts: AsyncDisposableStack,
 ): Promise<{ pid: number; ready: Ready }> {
-  // `--cpu-prof`, for example, is for all of them.
+  // NODE_OPTIONS such as `--cpu-prof` apply to all processes.
   const env = { PATH: process.env.PATH, NODE_OPTIONS: process.env.NODE_OPTIONS, ...variables }
   const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const gone = once(child, 'exit')

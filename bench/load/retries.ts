@@ -3,50 +3,50 @@ import postgres from 'postgres'
 import { schedule } from '../../server/config/values.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { startDatabase } from './database.ts'
-import { makeEndpoints, type Place } from './endpoints.ts'
-import { type EventsMade, type Stream, startFirstAttempts } from './first-attempts.ts'
+import { createEndpoints, type Storage } from './endpoints.ts'
+import { type CreatedEvents, type Stream, startFirstAttempts } from './first-attempts.ts'
 import { newEncryptionKeys, startOurs, variablesOf } from './product.ts'
 import { startTemporal } from './temporal.ts'
 import { until } from './until.ts'
 
 const WORKER = fileURLToPath(new URL('../../workflows/worker.ts', import.meta.url))
 
-/** The worker process of a product. */
+/** Starts the worker process of the product. */
 export async function startRetryWorker(
-  place: Place,
+  storage: Storage,
   webhooks: { temporalAddress: string; schedule: string },
   parts: AsyncDisposableStack,
 ): Promise<void> {
   const more = { TEMPORAL_ADDRESS: webhooks.temporalAddress, WEBHOOK_SCHEDULE: webhooks.schedule }
-  await startOurs(WORKER, { ...variablesOf(place), ...more }, parts)
+  await startOurs(WORKER, { ...variablesOf(storage), ...more }, parts)
 }
 
 export interface Retries extends AsyncDisposable {
-  /** Of each URL, a UUID. */
+  /** The account of each URL (UUIDs). */
   accountIds: string[]
-  make(streams: Stream[]): Promise<EventsMade>
-  /** Resolves when no dispatch waits. */
-  drained(): Promise<void>
-  /** How many dispatches ended. */
-  ends(): Promise<{ acknowledged: number; otherwise: number }>
+  createEvents(streams: Stream[]): Promise<CreatedEvents>
+  /** Resolves when every dispatch has ended. */
+  untilDrained(): Promise<void>
+  /** How many dispatches ended acknowledged, and how many otherwise. */
+  countEnds(): Promise<{ acknowledged: number; otherwise: number }>
   workflows(): Promise<number>
 }
 
-/** First attempts, and all that follows when they fail: the worker and Temporal. `urls` are endpoints, each of an account of its own. */
+/** Starts first attempts, and the worker and Temporal for those that fail. Each URL is the endpoint of an account. */
 export async function startRetries(urls: readonly string[], delays: string): Promise<Retries> {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await startDatabase())
   await applyMigrations(database.url)
-  const place = { databaseUrl: database.url, encryptionKeys: newEncryptionKeys() }
-  const accountIds = await makeEndpoints(place, urls)
+  const storage = { databaseUrl: database.url, encryptionKeys: newEncryptionKeys() }
+  const accountIds = await createEndpoints(storage, urls)
   const temporal = parts.use(await startTemporal())
-  const events = parts.use(await startFirstAttempts({ ...place, nextDelayMs: schedule(delays)[1] }))
-  await startRetryWorker(place, { temporalAddress: temporal.address, schedule: delays }, parts)
+  const events = parts.use(await startFirstAttempts({ ...storage, nextDelayMs: schedule(delays)[1] }))
+  await startRetryWorker(storage, { temporalAddress: temporal.address, schedule: delays }, parts)
   const dispatches = watchDispatches(database.url, parts)
   const started = parts.move()
   return {
     accountIds,
-    make: events.ask,
+    createEvents: events.ask,
     ...dispatches,
     workflows: temporal.workflows,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
@@ -56,13 +56,15 @@ export async function startRetries(urls: readonly string[], delays: string): Pro
 export function watchDispatches(databaseUrl: string, parts: AsyncDisposableStack) {
   const sql = postgres(databaseUrl, { max: 1 })
   parts.defer(() => sql.end())
-  const waiting = async () => Number((await sql`select count(*) from open_dispatches`)[0]!.count)
+  const countOpen = async () => Number((await sql`select count(*) from open_dispatches`)[0]!.count)
   return {
-    waiting,
-    drained: () => until('end every dispatch', async () => (await waiting()) === 0, 180_000),
-    async ends() {
+    countOpen,
+    untilDrained: () => until('every dispatch has ended', async () => (await countOpen()) === 0, 180_000),
+    async countEnds() {
       const [row] = await sql`
-        select count(*) filter (where state = 'acknowledged') as acknowledged, count(*) filter (where state <> 'acknowledged') as otherwise
+        select
+          count(*) filter (where state = 'acknowledged') as acknowledged,
+          count(*) filter (where state <> 'acknowledged') as otherwise
         from dispatches`
       return { acknowledged: Number(row!.acknowledged), otherwise: Number(row!.otherwise) }
     },

@@ -1,18 +1,18 @@
-import type { HttpAnswers, HttpRun } from './http.ts'
-import type { Answered } from './posts.ts'
+import type { HttpResponses, HttpRun } from './http.ts'
+import type { TimedResponse } from './posts.ts'
 import type { Product } from './product.ts'
 
 interface Sends {
-  /** Of text in each message. */
+  /** The size of the text of each message. */
   bytes: number
   connections: number
   requests: number
   keys?: HttpRun['keys']
-  /** `b@to.test` when absent. */
+  /** Defaults to `b@to.test`. */
   to?: string
 }
 
-/** Sends of plain text to the sink. */
+/** The HTTP run that sends plain text to the sink. */
 export function sendRun(
   { port, key }: Product,
   { bytes, connections, requests, keys, to = 'b@to.test' }: Sends,
@@ -20,7 +20,7 @@ export function sendRun(
   return { port, key, path: '/api/v1/emails/send', body: sendBody(bytes, to), connections, requests, keys }
 }
 
-/** JSON of a send with so many bytes of text. */
+/** The JSON of a send with `bytes` of text. */
 export function sendBody(bytes: number, to = 'b@to.test'): string {
   return JSON.stringify({
     from: 'Bench <bench@example.test>',
@@ -30,12 +30,13 @@ export function sendBody(bytes: number, to = 'b@to.test'): string {
   })
 }
 
-/** Throws when anything else came back: a bench of failures measures nothing. */
-export function expectDelivered(answers: HttpAnswers): HttpAnswers {
-  const words = Object.keys(answers.counts)
-  if (words.join() !== '200 delivered')
-    throw new Error(`Not everything was delivered: ${JSON.stringify(answers.counts)}`)
-  return answers
+/** Throws unless every message was delivered: a bench of failures measures nothing. */
+export function expectDelivered(responses: HttpResponses): HttpResponses {
+  const outcomes = Object.keys(responses.counts)
+  if (outcomes.join() !== '200 delivered')
+    throw new Error(`Not everything was delivered: ${JSON.stringify(responses.counts)}`)
+  return responses
 }
 
-export const isDelivered = ({ status, body }: Answered) => status === 200 && JSON.parse(body).status === 'delivered'
+export const isDelivered = ({ status, body }: TimedResponse) =>
+  status === 200 && JSON.parse(body).status === 'delivered'

@@ -7,14 +7,17 @@ export interface OtherServer extends AsyncDisposable {
   pid: number
 }
 
-/** Somebody else's server, as a child that ends with us. It finds its standard input open, and writes to `output` in `dir`. */
+/**
+ * Starts another project's server as a child that ends with us. Its standard input is open; it writes to `output` in
+ * `dir`.
+ */
 export async function startServer(
   program: string,
-  words: readonly string[],
+  args: readonly string[],
   { dir, env }: { dir: string; env?: Record<string, string> },
 ): Promise<OtherServer> {
   const output = await open(join(dir, 'output'), 'a')
-  const child = spawn(program, words, {
+  const child = spawn(program, args, {
     cwd: dir,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['pipe', output.fd, output.fd],
@@ -22,7 +25,7 @@ export async function startServer(
   const gone = once(child, 'exit')
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
-  // Rejects when there is no such program.
+  // Rejects when the program does not exist.
   await once(child, 'spawn')
   await output.close()
   return {

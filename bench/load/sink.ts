@@ -9,18 +9,18 @@ export interface Sink extends AsyncDisposable {
   count(): Promise<number>
 }
 
-interface Told {
+interface SinkState {
   port: number
   messages: number
 }
 
 /**
- * An SMTP server in a process of its own that offers PIPELINING, accepts everything and forgets it. With `rttMs` every segment
- * of either side arrives half of it later, as over a long line; the connection's own handshake does not. With `holdMs` a message
- * is accepted that much after its final dot.
+ * Starts an SMTP server in a process of its own that offers PIPELINING, accepts everything and stores nothing. `rttMs`
+ * delays every segment of either side by half of it, like a long line; it does not delay the handshake of the
+ * connection. `holdMs` delays the acceptance of a message after its final dot.
  */
 export async function startSink({ rttMs = 0, holdMs = 0 } = {}): Promise<Sink> {
-  const worker = await startWorker<object, Told>(import.meta.filename, [String(rttMs), String(holdMs)])
+  const worker = await startWorker<object, SinkState>(import.meta.filename, [String(rttMs), String(holdMs)])
   return {
     port: (await worker.ask({})).port,
     pids: [worker.pid],
@@ -47,25 +47,25 @@ function serve(halfMs: number, holdMs: number): void {
 
   function converse(socket: Socket): void {
     let line = ''
-    /** The end of the content so far, in which its final dot may have begun; undefined between two messages. */
+    /** The end of the content so far, which may contain the start of the final dot. Undefined between two messages. */
     let tail: Buffer | undefined
-    const say = (text: string, moreMs = 0) =>
+    const reply = (text: string, moreMs = 0) =>
       later(halfMs + moreMs, () => socket.writable && socket.write(text, 'latin1'))
     socket.on('error', () => {})
-    socket.on('data', (chunk: Buffer) => later(halfMs, () => hear(chunk)))
-    say('220 sink.test ESMTP\r\n')
+    socket.on('data', (chunk: Buffer) => later(halfMs, () => read(chunk)))
+    reply('220 sink.test ESMTP\r\n')
 
-    function hear(chunk: Buffer): void {
+    function read(chunk: Buffer): void {
       let replies = ''
       for (let rest = chunk; rest.length > 0; ) {
         if (tail) {
-          const seen = Buffer.concat([tail, rest])
-          const end = seen.indexOf(END)
-          rest = end < 0 ? rest.subarray(rest.length) : seen.subarray(end + END.length)
-          tail = end < 0 ? seen.subarray(1 - END.length) : undefined
+          const content = Buffer.concat([tail, rest])
+          const end = content.indexOf(END)
+          rest = end < 0 ? rest.subarray(rest.length) : content.subarray(end + END.length)
+          tail = end < 0 ? content.subarray(1 - END.length) : undefined
           if (end < 0) continue
           messages++
-          say('250 2.0.0 accepted\r\n', holdMs)
+          reply('250 2.0.0 accepted\r\n', holdMs)
         } else {
           const end = rest.indexOf('\n')
           line += rest.toString('latin1', 0, end < 0 ? rest.length : end + 1)
@@ -78,13 +78,13 @@ function serve(halfMs: number, holdMs: number): void {
           if (verb === 'QUIT') later(halfMs, () => socket.end())
         }
       }
-      if (replies) say(replies)
+      if (replies) reply(replies)
     }
   }
 
   server.listen(0, '127.0.0.1')
   once(server, 'listening').then(() => {
-    work(async (): Promise<Told> => ({ port: (server.address() as AddressInfo).port, messages }))
+    work(async (): Promise<SinkState> => ({ port: (server.address() as AddressInfo).port, messages }))
   })
 }
 

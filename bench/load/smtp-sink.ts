@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { installPostfix } from './debian.ts'
-import { freePort, listensOn } from './port.ts'
+import { freePort, untilListening } from './port.ts'
 import type { Sink } from './sink.ts'
 
-/** Postfix's own sink: the same far end for us and for Postfix. */
+/** Starts Postfix's own sink, so that our engine and Postfix send to the same server. */
 export async function startSmtpSink(): Promise<Sink> {
   installPostfix()
   const port = await freePort()
@@ -13,12 +13,12 @@ export async function startSmtpSink(): Promise<Sink> {
   const kill = () => child.kill()
   process.once('exit', kill)
   let messages = 0
-  // `sess=20 quit=19 mesg=300`, followed by a carriage return, whenever a message came.
+  // After each message it prints `sess=20 quit=19 mesg=300` and a carriage return.
   child.stdout.on('data', (chunk: Buffer) => {
     const counts = [...chunk.toString('latin1').matchAll(/mesg=(\d+)\s/g)]
     if (counts.length > 0) messages = Number(counts.at(-1)![1])
   })
-  await listensOn(port)
+  await untilListening(port)
   return {
     port,
     pids: [child.pid!],

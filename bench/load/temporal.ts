@@ -8,16 +8,16 @@ import { startTemporalServer } from '../../dev/temporal/server.ts'
 import { freePort } from './port.ts'
 
 export interface Temporal extends AsyncDisposable {
-  /** `host:port`, also while it is away. */
+  /** `host:port`. It stays the same over a restart. */
   address: string
-  goAway(): Promise<void>
-  /** With everything it had. */
-  comeBack(): Promise<void>
-  /** How many workflows of webhooks it has seen. */
+  stop(): Promise<void>
+  /** Starts the server again with all its data. */
+  start(): Promise<void>
+  /** The number of webhook workflows so far. */
   workflows(): Promise<number>
 }
 
-/** Temporal's development server with a store that survives its absence. */
+/** Starts Temporal's development server with a store that survives a restart. */
 export async function startTemporal(): Promise<Temporal> {
   const bringUp = { tell: console.log, signal: new AbortController().signal, cacheDir: cacheFolder(process.env) }
   const program = await temporalProgram(bringUp)
@@ -25,18 +25,18 @@ export async function startTemporal(): Promise<Temporal> {
   const port = await freePort()
   const uiPort = await freePort()
   const options = { program, port, uiPort, dbFile: join(dir, 'temporal.db'), logFile: join(dir, 'log') }
-  async function start() {
+  async function startServer() {
     const server = await startTemporalServer(options)
     if (!(await server.ready)) throw new Error('Temporal did not start')
     return server
   }
-  let server = await start()
+  let server = await startServer()
   const { address } = server
   return {
     address,
-    goAway: () => server.stop(),
-    async comeBack() {
-      server = await start()
+    stop: () => server.stop(),
+    async start() {
+      server = await startServer()
     },
     async workflows() {
       const connection = await Connection.connect({ address })

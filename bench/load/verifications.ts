@@ -19,17 +19,17 @@ export const HOSTS: SendingHosts = {
   bounceHost: 'mail.operator.example',
 }
 
-/** As the worker has it, with the servers in charge where the DNS of the bench has them. */
+/** The worker's verifier, with the authoritative servers on the port of the bench's DNS. */
 export function verifierOf({ address, port }: Pick<Dns, 'address' | 'port'>, hosts = HOSTS): Verifier {
   return createVerifier({ servers: [address], mayDial: () => true, port, hosts })
 }
 
-/** Everything that a domain publishes, in a zone of its own. */
+/** All records that a domain publishes, in a zone of its own. */
 export function publishedBy(domain: Pick<Domain, 'name' | 'dkimKeys'>, hosts = HOSTS): Answer[] {
-  return [...delegation(domain.name), ...recordsOf(domain, hosts).map(published)]
+  return [...delegation(domain.name), ...recordsOf(domain, hosts).map(answerOf)]
 }
 
-function published({ type, host: name, value }: DnsRecord): Answer {
+function answerOf({ type, host: name, value }: DnsRecord): Answer {
   if (type === 'TXT') return { type, name, ttl: 60, data: stringsOf(value) }
   if (type === 'CNAME') return { type, name, ttl: 60, data: value }
   return { type, name, ttl: 60, data: { preference: 10, exchange: value.split(' ')[1]! } }
@@ -37,26 +37,26 @@ function published({ type, host: name, value }: DnsRecord): Answer {
 
 const KEY = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'der', type: 'spki' })
 
-/** The key is one and the same for all, as to make one takes longer than to verify it. */
-export function domainNamed(name: string): Domain {
+/** A domain with the same key as all others, because creating a key takes longer than verifying a domain. */
+export function newDomain(name: string): Domain {
   const id = newId(Date.now())
   const key = { id: newId(Date.now()), domainId: id, selector: 'v20201118-0a0a0a0a', algorithm: 'rsa', publicKey: KEY }
   return { id, name, status: 'pending', dkimKeys: [{ ...key, privateKey: KEY, state: 'active' }] } as unknown as Domain
 }
 
-/** Stores so many domains of two accounts. */
-export async function makeDomains(databaseUrl: string, count: number): Promise<Domain[]> {
+/** Stores `count` domains of two accounts. */
+export async function storeDomains(databaseUrl: string, count: number): Promise<Domain[]> {
   const db = connect(databaseUrl, { connections: 1 })
   const clock = await databaseClock(db)
   const accounts = [(await createAccount(db, clock, 'One')).id, (await createAccount(db, clock, 'Two')).id]
-  const made = Array.from({ length: count }, (_, i) => domainNamed(`d${i}.example`))
+  const rows = Array.from({ length: count }, (_, i) => newDomain(`d${i}.example`))
   await db
     .insert(domains)
-    .values(made.map(({ id, name }, i) => ({ id, name, accountId: accounts[i % 2]!, status: 'pending' as const })))
-  await db.insert(dkimKeys).values(made.flatMap(({ dkimKeys }) => dkimKeys))
+    .values(rows.map(({ id, name }, i) => ({ id, name, accountId: accounts[i % 2]!, status: 'pending' as const })))
+  await db.insert(dkimKeys).values(rows.flatMap(({ dkimKeys }) => dkimKeys))
   clock.stop()
   await db.$client.end()
-  return made
+  return rows
 }
 
 export interface Run {
@@ -64,15 +64,18 @@ export interface Run {
   seconds: number
 }
 
-/** `begin` has all domains due and begins to check them; `finish` waits for the end, `stop` makes it. Both tell what was done. */
-type Word = 'begin' | 'finish' | 'stop'
+/**
+ * `begin` makes all domains due and starts to check them. `finish` waits for the end, `stop` causes it; both return the
+ * run.
+ */
+type Command = 'begin' | 'finish' | 'stop'
 
 interface Parts extends Pick<Dns, 'address' | 'port'> {
   databaseUrl: string
 }
 
 /** What of the worker checks domains, in a process of its own. */
-export function startVerifications(parts: Parts): Promise<Worker<Word, Run | undefined>> {
+export function startVerifications(parts: Parts): Promise<Worker<Command, Run | undefined>> {
   return startWorker(import.meta.filename, [JSON.stringify(parts)])
 }
 
@@ -91,14 +94,14 @@ async function serve({ databaseUrl, ...dns }: Parts): Promise<void> {
     return { checks: verified, seconds: (performance.now() - startedAt) / 1_000 }
   }
 
-  work<Word, Run | undefined>(async (word) => {
-    if (word === 'begin') {
+  work<Command, Run | undefined>(async (command) => {
+    if (command === 'begin') {
       stopping = new AbortController()
       await db.execute(sql`update domains set next_check_at = now() where name like 'd%.example'`)
       running = check(stopping)
       return undefined
     }
-    if (word === 'stop') stopping.abort()
+    if (command === 'stop') stopping.abort()
     return running
   })
 }
