@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect, type Database } from '../../server/db/connect.ts'
+import { run, uuidArray } from '../../server/db/statement.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+let database: TestDatabase
+let db: Database
+beforeAll(async () => {
+  database = await testDatabase()
+  db = connect(database.url, { connections: 1 })
+})
+afterAll(async () => {
+  await db.$client.end({ timeout: 5 })
+  await database.drop()
+})
+
+const ID = '01a1fdad-841e-72ac-928b-11eba8284d67'
+
+test('a statement with parameters is prepared unless told otherwise', async () => {
+  await run(db, 'select $1::int as kept', [1])
+  await run(db, 'select $1::int as planned_each_time', [1], { prepare: false })
+  const prepared = await run<{ statement: string }>(db, 'select statement from pg_prepared_statements')
+  expect(prepared.map(({ statement }) => statement)).toContain('select $1::int as kept')
+  expect(prepared.map(({ statement }) => statement)).not.toContain('select $1::int as planned_each_time')
+})
+
+test('a statement takes an array of UUIDs', async () => {
+  const rows = await run<{ id: string }>(db, 'select unnest($1::uuid[]) as id', [uuidArray([ID, ID])])
+  expect(rows.map(({ id }) => id)).toEqual([ID, ID])
+  expect(await run(db, 'select unnest($1::uuid[]) as id', [uuidArray([])])).toHaveLength(0)
+})
+
+test('a statement that is given a transaction runs inside it', async () => {
+  const rollBack = new Error('roll back')
+  const transaction = db.$client.begin(async (tx) => {
+    await run(tx, `insert into accounts (id, name) values ($1, 'Ann')`, [ID])
+    throw rollBack
+  })
+  await expect(transaction).rejects.toBe(rollBack)
+  expect((await run(db, 'select id from accounts where id = $1', [ID])).count).toBe(0)
+})
