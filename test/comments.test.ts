@@ -9,7 +9,6 @@ const NOT_YET: string[] = [
   'dev',
   'dev/postgres',
   'dev/temporal',
-  'docs',
   'server',
   'server/access',
   'server/cli',
