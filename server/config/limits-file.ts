@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { type BreakerLimits, DEFAULT_LIMITS, type Limits, type Tier } from './limits.ts'
-import type { Read } from './values.ts'
+import { type Read, textFile } from './values.ts'
 
 // TIERS_FILE: {"tiers": {"free": {"requests_per_minute": 60}}, "warmup": [500, 1000], "breaker": {"min_emails": 100}}
 
@@ -40,12 +39,7 @@ export const limitsFile: Read<FileLimits> = (path) => {
 }
 
 function readJson(path: string): unknown {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new Error(`must name a file that can be read (${(error as NodeJS.ErrnoException).code})`)
-  }
+  const text = textFile(path)
   try {
     return JSON.parse(text)
   } catch {

@@ -163,13 +163,17 @@ export const certificateFile: Read<string> = (path) => pemFile(path, 'certificat
 export const privateKeyFile: Read<string> = (path) =>
   pemFile(path, 'private key without a passphrase', createPrivateKey)
 
-function pemFile(path: string, what: string, check: (pem: string) => unknown): string {
-  let pem: string
+/** The text of the file at the path. */
+export const textFile: Read<string> = (path) => {
   try {
-    pem = readFileSync(path, 'utf8')
+    return readFileSync(path, 'utf8')
   } catch (error) {
     throw new Error(`must name a file that can be read (${(error as NodeJS.ErrnoException).code})`)
   }
+}
+
+function pemFile(path: string, what: string, check: (pem: string) => unknown): string {
+  const pem = textFile(path)
   try {
     check(pem)
   } catch {
