@@ -17,29 +17,24 @@ import { createKey, listKeys, revokeKey } from '../../server/access/keys.ts'
 import { SCOPES, SCOPES_OF, scopeOf } from '../../server/access/scopes.ts'
 import type { Rate } from '../../server/caller.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import type { DatabaseClock } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { accounts, apiKeys } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { type TestAccount, testAccount } from '../harness/account.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
-let database: TestDatabase
+let account: TestAccount
 let db: Database
 let clock: DatabaseClock
 let accountId: string
 
 beforeAll(async () => {
-  database = await testDatabase()
-  db = database.db
-  clock = await databaseClock(db)
-  accountId = (await createAccount(db, clock, 'Shop')).id
+  account = await testAccount()
+  ;({ db, clock, accountId } = account)
 })
-afterAll(async () => {
-  clock.stop()
-  await database.drop()
-})
+afterAll(() => account.drop())
 
 const Send = EmailService.method.send
 const ListEvents = EventService.method.listEvents
@@ -161,7 +156,7 @@ test('a key expires at its very time by the clock of the database, also in the c
 test('a thousand first calls with one key ask the database once, and the next ones not at all', async () => {
   const { key } = await newKey()
   const gate = gateOf({ db, clock })
-  const locker = connect(database.url, { connections: 1 })
+  const locker = connect(account.url, { connections: 1 })
   await locker.$client`select 1`
   const lock = await locker.$client.reserve()
   await lock`begin`
@@ -315,7 +310,7 @@ test.concurrent('without the database every key gets transient_failure, and it w
   const own = await createAccount(db, clock, 'Own')
   const { key } = await newKey({ accountId: own.id })
   const { key: unused } = await newKey()
-  const proxy = await proxyOf(database.url)
+  const proxy = await proxyOf(account.url)
   const proxied = connect(proxy.url)
   const gate = createGate({ db: proxied, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
   await gate(call(key))

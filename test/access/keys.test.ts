@@ -3,24 +3,20 @@ import { createAccount, listAccounts } from '../../server/access/accounts.ts'
 import { hashKey } from '../../server/access/key.ts'
 import { createKey, listKeys, revokeKey } from '../../server/access/keys.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import type { DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { apiKeys } from '../../server/db/schema.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { type TestAccount, testAccount } from '../harness/account.ts'
 
-let database: TestDatabase
+let account: TestAccount
 let db: Database
 let clock: DatabaseClock
 
 beforeAll(async () => {
-  database = await testDatabase()
-  db = database.db
-  clock = await databaseClock(db)
+  account = await testAccount()
+  ;({ db, clock } = account)
 })
-afterAll(async () => {
-  clock.stop()
-  await database.drop()
-})
+afterAll(() => account.drop())
 
 const newKey = { name: 'shop', kind: 'live', scopes: ['emails.send'] } as const
 

@@ -1,38 +1,33 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createAccount } from '../../server/access/accounts.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import type { DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId } from '../../server/db/ids.ts'
 import { countSealed, reseal } from '../../server/db/reseal.ts'
 import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { putEndpoint, rotateSecret } from '../../server/webhooks/endpoints.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { type TestAccount, testAccount } from '../harness/account.ts'
 
 const k1 = { id: 'k1', key: randomBytes(32) }
 const k2 = { id: 'k2', key: randomBytes(32) }
 const old = createSealer([k1])
-let database: TestDatabase
+let account: TestAccount
 let db: Database
 let clock: DatabaseClock
 
 beforeEach(async () => {
-  database = await testDatabase()
-  db = database.db
-  clock = await databaseClock(db)
+  account = await testAccount()
+  ;({ db, clock } = account)
 })
-afterEach(async () => {
-  clock.stop()
-  await database.drop()
-})
+afterEach(() => account.drop())
 
 const placeOf = (id: string) => ({ table: 'dkim_keys', column: 'private_key', id })
 const secretOf = (id: string) => Buffer.from(`secret of ${id}`)
 
 /** So many keys of one domain, sealed by the older key. */
 async function makeKeys(count: number): Promise<string[]> {
-  const { id: accountId } = await createAccount(db, clock, 'Sealed')
+  const { accountId } = account
   const domainId = newId(clock.now())
   await db.insert(domains).values({ id: domainId, accountId, name: 'sealed.example', status: 'pending' })
   const ids = Array.from({ length: count }, () => newId(clock.now()))
@@ -55,11 +50,11 @@ const expected = (ids: string[]) => new Map(ids.map((id) => [id, secretOf(id).to
 
 test('everything sealed is sealed anew with the first key, and holds what it held', async () => {
   const ids = await makeKeys(3)
-  const [account] = await db.$client`select id from accounts`
+  const { accountId } = account
   const url = 'https://hooks.example.com/'
   const parts = { db, sealer: old, clock }
-  const { secret: first } = await putEndpoint(parts, account!.id, url)
-  const { secret: second } = (await rotateSecret(parts, account!.id))!
+  const { secret: first } = await putEndpoint(parts, accountId, url)
+  const { secret: second } = (await rotateSecret(parts, accountId))!
 
   expect(await countSealed(db, [k2, k1])).toEqual({ total: 5, older: 5 })
   expect(await reseal(db, [k2, k1])).toEqual({ resealed: 5, faults: [] })
@@ -67,7 +62,7 @@ test('everything sealed is sealed anew with the first key, and holds what it hel
   expect(await opened()).toEqual(expected(ids))
   const [endpoint] = await db.$client`select * from webhook_endpoints`
   const newer = createSealer([k2])
-  const place = (column: string) => ({ table: 'webhook_endpoints', column, id: account!.id })
+  const place = (column: string) => ({ table: 'webhook_endpoints', column, id: accountId })
   expect(newer.open(endpoint!.secret, place('secret')).toString()).toBe(second)
   expect(newer.open(endpoint!.previous_secret, place('previous_secret')).toString()).toBe(first)
 })

@@ -2,34 +2,29 @@ import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../server/access/accounts.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import type { DatabaseClock } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { beginCheck, createDomain, deleteDomain, findDomain, listDomains } from '../../server/domains/domains.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { type TestAccount, testAccount } from '../harness/account.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
-let database: TestDatabase
+let mine: TestAccount
 let db: Database
 let clock: DatabaseClock
 let accountId: string
 let otherId: string
 
 beforeAll(async () => {
-  database = await testDatabase()
-  db = database.db
-  clock = await databaseClock(db)
-  accountId = (await createAccount(db, clock, 'Mine')).id
+  mine = await testAccount()
+  ;({ db, clock, accountId } = mine)
   otherId = (await createAccount(db, clock, 'Other')).id
 })
-afterAll(async () => {
-  clock.stop()
-  await database.drop()
-})
+afterAll(() => mine.drop())
 
 const add = (name: string, status: 'pending' | 'verified', account = accountId) =>
   createDomain({ db, sealer, clock }, { accountId: account, name, status })
@@ -154,7 +149,7 @@ test('nothing leaves unsigned: a domain whose key is gone, moved or sealed with 
 
 test('many sends from one domain read it once, and see a change within 5 s', async () => {
   const { id } = await add('busy.example', 'verified')
-  const locker = connect(database.url, { connections: 1 })
+  const locker = connect(mine.url, { connections: 1 })
   await locker.$client`select 1`
   const lock = await locker.$client.reserve()
   const senders = createSenderDomains({ db, sealer })

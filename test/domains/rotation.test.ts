@@ -1,7 +1,6 @@
 import { createPublicKey, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAccount } from '../../server/access/accounts.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import type { DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
@@ -12,24 +11,19 @@ import { createDomain, type Domain, findDomainById } from '../../server/domains/
 import { recordsOf } from '../../server/domains/records.ts'
 import { activateNext, makeNextKey } from '../../server/domains/rotation.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { type TestAccount, testAccount } from '../harness/account.ts'
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
-let database: TestDatabase
+let account: TestAccount
 let db: Database
 let clock: DatabaseClock
 let accountId: string
 
 beforeAll(async () => {
-  database = await testDatabase()
-  db = database.db
-  clock = await databaseClock(db)
-  accountId = (await createAccount(db, clock, 'Mine')).id
+  account = await testAccount()
+  ;({ db, clock, accountId } = account)
 })
-afterAll(async () => {
-  clock.stop()
-  await database.drop()
-})
+afterAll(() => account.drop())
 
 const add = (name: string, status: 'pending' | 'verified' = 'verified') =>
   createDomain({ db, sealer, clock }, { accountId, name, status })

@@ -1,10 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createAccount } from '../../server/access/accounts.ts'
-import { createKey } from '../../server/access/keys.ts'
-import { SCOPES } from '../../server/access/scopes.ts'
-import { databaseClock } from '../../server/db/clock.ts'
-import { createSealer } from '../../server/db/encryption.ts'
-import { createDomain } from '../../server/domains/domains.ts'
+import { openAccount } from '../harness/account.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { startApiProcess } from '../harness/process.ts'
 
@@ -13,20 +8,12 @@ export type Instance = Awaited<ReturnType<typeof startInstance>>
 /** The API as a process of its own on a database of its own, with one account, its verified domain `example.test` and a live key. */
 export async function startInstance(env: NodeJS.ProcessEnv = {}) {
   const database = await testDatabase()
-  const encryptionKey = randomBytes(32)
-  const clock = await databaseClock(database.db)
-  const sealer = createSealer([{ id: 'k1', key: encryptionKey }])
-  const account = await createAccount(database.db, clock, 'Test')
-  await createDomain(
-    { db: database.db, sealer, clock },
-    { accountId: account.id, name: 'example.test', status: 'verified' },
-  )
-  const newKey = { accountId: account.id, name: 'test', kind: 'live', scopes: SCOPES } as const
-  const { key, apiKey } = await createKey(database.db, clock, newKey)
-  clock.stop()
+  const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
+  const account = await openAccount(database.db, ENCRYPTION_KEYS, 'example.test')
+  const { key, keyId } = account
   const environment = {
     DATABASE_URL: database.url,
-    ENCRYPTION_KEYS: `k1:${encryptionKey.toString('base64')}`,
+    ENCRYPTION_KEYS,
     LOG_LEVEL: 'trace',
     ...env,
   }
@@ -59,5 +46,5 @@ export async function startInstance(env: NodeJS.ProcessEnv = {}) {
     await api.kill('SIGKILL')
     await database.drop()
   }
-  return { api, database, environment, account, key, keyId: apiKey.id, post, put, send, get, stop }
+  return { api, database, environment, account, key, keyId, post, put, send, get, stop }
 }

@@ -4,14 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { createAccount } from '../../server/access/accounts.ts'
-import { createKey } from '../../server/access/keys.ts'
-import { SCOPES } from '../../server/access/scopes.ts'
-import { databaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
-import { createSealer } from '../../server/db/encryption.ts'
 import { showId } from '../../server/db/ids.ts'
-import { createDomain } from '../../server/domains/domains.ts'
+import { openAccount } from '../harness/account.ts'
 import { startDns } from '../harness/dns.ts'
 import type { Script } from '../harness/exchanger.ts'
 import { testDatabase } from '../harness/postgres.ts'
@@ -127,18 +122,6 @@ export async function startWorld(options: WorldOptions = {}) {
 async function readBack(node: Node, message: string) {
   const { status, body } = await node.client.get(`/api/v1/emails/${message}`)
   return { status, body }
-}
-
-/** An account with a verified domain and a key for everything. */
-async function openAccount(db: Database, encryptionKeys: string, domain: string): Promise<{ id: string; key: string }> {
-  const [id, key] = encryptionKeys.split(':') as [string, string]
-  const clock = await databaseClock(db)
-  const sealer = createSealer([{ id, key: Buffer.from(key, 'base64') }])
-  const account = await createAccount(db, clock, 'Faults')
-  await createDomain({ db, sealer, clock }, { accountId: account.id, name: domain, status: 'verified' })
-  const made = await createKey(db, clock, { accountId: account.id, name: 'faults', kind: 'live', scopes: SCOPES })
-  clock.stop()
-  return { id: account.id, key: made.key }
 }
 
 /** One case of each kind, and where the rest is. */

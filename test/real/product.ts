@@ -1,12 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { createAccount } from '../../server/access/accounts.ts'
-import { createKey } from '../../server/access/keys.ts'
-import { SCOPES } from '../../server/access/scopes.ts'
-import { encryptionKeys } from '../../server/config/values.ts'
-import { databaseClock } from '../../server/db/clock.ts'
-import { createSealer } from '../../server/db/encryption.ts'
-import { createDomain } from '../../server/domains/domains.ts'
 import { recordsOf, zoneLine } from '../../server/domains/records.ts'
+import { openAccount } from '../harness/account.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
 
@@ -27,13 +21,7 @@ export async function createSender(name = SENDER_DOMAIN): Promise<Account> {
   const database = await testDatabase()
   const { db, url } = database
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
-  const sealer = createSealer(encryptionKeys(ENCRYPTION_KEYS))
-  const clock = await databaseClock(db)
-  const { id: accountId } = await createAccount(db, clock, 'Shop')
-  const { key } = await createKey(db, clock, { accountId, name: 'shop', kind: 'live', scopes: SCOPES })
-  const domain = { accountId, name, status: 'verified' } as const
-  const { dkimKeys } = await createDomain({ db, sealer, clock }, domain)
-  clock.stop()
+  const { key, dkimKeys } = await openAccount(db, ENCRYPTION_KEYS, name)
   const hosts = { sourceAddresses: ['127.0.0.1'], returnPathHost: undefined, bounceHost: `mail.${name}` }
   const zone = recordsOf({ name, dkimKeys }, hosts).map(zoneLine).join('\n')
   return { database, key, zone, env: { DATABASE_URL: url, ENCRYPTION_KEYS } }

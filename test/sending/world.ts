@@ -2,9 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { onTestFinished } from 'vitest'
 import { SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
-import { createAccount } from '../../server/access/accounts.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
-import { databaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { createResolver } from '../../server/dns/resolver.ts'
 import { createDomain } from '../../server/domains/domains.ts'
@@ -20,9 +18,9 @@ import { createSend, type SendOptions } from '../../server/sending/send.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
 import type { EngineOptions } from '../../server/smtp/engine.ts'
 import { createEngine } from '../../server/smtp/engine.ts'
+import { testAccount } from '../harness/account.ts'
 import { type DnsServerForTests, startDns } from '../harness/dns.ts'
 import { startExchanger } from '../harness/exchanger.ts'
-import { testDatabase } from '../harness/postgres.ts'
 
 export type World = Awaited<ReturnType<typeof startWorld>>
 
@@ -31,13 +29,11 @@ export type World = Awaited<ReturnType<typeof startWorld>>
  * which `example.net` has the exchanger as its MX, and the simulator.
  */
 export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
-  const database = await testDatabase()
-  const { db } = database
-  const clock = await databaseClock(db)
+  const database = await testAccount()
+  const { db, clock, accountId } = database
   const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
-  const account = await createAccount(db, clock, 'Test')
-  await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'example.test', status: 'verified' })
-  await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'pending.test', status: 'pending' })
+  await createDomain({ db, sealer, clock }, { accountId, name: 'example.test', status: 'verified' })
+  await createDomain({ db, sealer, clock }, { accountId, name: 'pending.test', status: 'pending' })
 
   const exchanger = await startExchanger()
   const dns = await startDns({
@@ -92,7 +88,6 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
 
   async function stop(): Promise<void> {
     engine.close()
-    clock.stop()
     await Promise.all([exchanger.close(), dns.close(), simulator.close()])
     await database.drop()
   }
@@ -102,7 +97,7 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
     db,
     clock,
     sealer,
-    account,
+    account: { id: accountId },
     exchanger,
     dns,
     simulator,

@@ -1,16 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { Client } from '@temporalio/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAccount } from '../../server/access/accounts.ts'
-import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import type { DatabaseClock } from '../../server/db/clock.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { domains } from '../../server/db/schema.ts'
 import { createDomain, type Domain, findDomainById } from '../../server/domains/domains.ts'
 import { lazyConnection } from '../../workflows/connection.ts'
 import { HOSTS, zoneOf } from '../domains/verifying.ts'
+import { type TestAccount, testAccount } from '../harness/account.ts'
 import { type DnsServerForTests, startDns } from '../harness/dns.ts'
-import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type RunningProcess, said, startProgram } from '../harness/process.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
@@ -18,7 +17,7 @@ import { temporalAt, until } from './world.ts'
 
 // The Schedule, its workflow and `npm run worker` as a process of its own, with a real Temporal and a DNS in this process.
 
-let database: TestDatabase
+let database: TestAccount
 let temporal: TestTemporal
 let dns: DnsServerForTests
 let clock: DatabaseClock
@@ -30,9 +29,8 @@ const key = randomBytes(32)
 const sealer = createSealer([{ id: 'k1', key }])
 
 beforeAll(async () => {
-  database = await testDatabase()
-  clock = await databaseClock(database.db)
-  accountId = (await createAccount(database.db, clock, 'Test')).id
+  database = await testAccount()
+  ;({ clock, accountId } = database)
   ;[temporal, dns] = await Promise.all([startTemporal(), startDns()])
   connection = lazyConnection(temporalAt(temporal.address))
   client = new Client({ connection })
@@ -54,7 +52,6 @@ afterAll(async () => {
   await connection?.close()
   await temporal?.stop()
   await dns?.close()
-  clock?.stop()
   await database?.drop()
 })
 

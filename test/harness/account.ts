@@ -1,0 +1,42 @@
+import { createAccount } from '../../server/access/accounts.ts'
+import { createKey } from '../../server/access/keys.ts'
+import { SCOPES } from '../../server/access/scopes.ts'
+import { encryptionKeys } from '../../server/config/values.ts'
+import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import type { Database } from '../../server/db/connect.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { createDomain } from '../../server/domains/domains.ts'
+import { type TestDatabase, testDatabase } from './postgres.ts'
+
+export interface TestAccount extends TestDatabase {
+  clock: DatabaseClock
+  accountId: string
+}
+
+/** A database of its own with its clock and one account. Drop it in `afterAll`. */
+export async function testAccount(): Promise<TestAccount> {
+  const database = await testDatabase()
+  const clock = await databaseClock(database.db)
+  const { id: accountId } = await createAccount(database.db, clock, 'Test')
+  return {
+    ...database,
+    clock,
+    accountId,
+    drop() {
+      clock.stop()
+      return database.drop()
+    },
+  }
+}
+
+/** An account with a verified domain and a live key for everything, on an API that has these `ENCRYPTION_KEYS`. */
+export async function openAccount(db: Database, ENCRYPTION_KEYS: string, domain: string) {
+  const sealer = createSealer(encryptionKeys(ENCRYPTION_KEYS))
+  const clock = await databaseClock(db)
+  const { id } = await createAccount(db, clock, 'Test')
+  const newKey = { accountId: id, name: 'test', kind: 'live', scopes: SCOPES } as const
+  const { key, apiKey } = await createKey(db, clock, newKey)
+  const { dkimKeys } = await createDomain({ db, sealer, clock }, { accountId: id, name: domain, status: 'verified' })
+  clock.stop()
+  return { id, key, keyId: apiKey.id, dkimKeys }
+}
