@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { reachability } from '../server/cli/database-errors.ts'
+import { databaseFailure } from '../server/cli/database.ts'
 import { applyMigrations } from '../server/db/migrations.ts'
 import { stopSignals, surviveHangUp } from '../server/stop-signals.ts'
 import { openDatabase } from './postgres/open.ts'
@@ -96,7 +96,7 @@ async function tellPrograms(readyFile: string, { url, grpcUrl, temporalUiUrl, ke
 }
 
 function tellUnreachable(error: unknown): never {
-  const failure = reachability(error)
+  const failure = databaseFailure(error)
   if (!failure) throw error
   throw new Problem(
     `${failure.message}\nSet DATABASE_URL right, or leave it out: npm start then brings a database of its own.`,

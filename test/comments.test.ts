@@ -11,7 +11,6 @@ const NOT_YET: string[] = [
   'dev/temporal',
   'server',
   'server/access',
-  'server/cli',
   'server/config',
   'server/db',
   'server/dns',

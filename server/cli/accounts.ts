@@ -1,74 +1,76 @@
+import { Command, Option } from '@commander-js/extra-typings'
 import { type Account, createAccount, listAccounts, setTier } from '../access/accounts.ts'
 import { type Limits, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { showId } from '../db/ids.ts'
-import { command, Failure, type Option } from './command.ts'
-import { variables, withDatabase } from './surroundings.ts'
-import { moment, table } from './table.ts'
+import { examples, Failure, type Print } from './command.ts'
+import { withDatabase } from './database.ts'
+import { variables } from './environment.ts'
+import { shortTime, table } from './table.ts'
 
-export const accountOption = {
-  type: 'string',
-  value: 'account',
-  help: 'id or name of the account; not needed while there is only one',
-} as const satisfies Option
+export const accountOption = () =>
+  new Option('--account <account>', 'The id or name of the account; needed when there are several')
 
-export const create = command({
-  summary: 'Create an account. It owns domains, keys and messages.',
-  words: ['name'],
-  options: {},
-  examples: ['verdict accounts create "Web shop"'],
-  async run(_, [name]) {
-    const account = await withDatabase((db, clock) => createAccount(db, clock, name!))
-    return { json: view(account), text: `Created account ${showId('acc', account.id)} "${account.name}".` }
-  },
-})
+export const accounts = (print: Print) =>
+  new Command('accounts')
+    .summary('Manage accounts: create, list, tier')
+    .description('Manage accounts. An account owns domains, keys and messages.')
+    .addCommand(create(print))
+    .addCommand(list(print))
+    .addCommand(tier(print))
 
-export const list = command({
-  summary: 'List the accounts.',
-  options: {},
-  examples: ['verdict accounts list', 'verdict accounts list --json'],
-  async run() {
-    const limits = limitsHere()
-    const accounts = await withDatabase((db) => listAccounts(db))
-    const rows = accounts.map(({ id, name, tier, createdAt }) => [
-      showId('acc', id),
-      name,
-      describeTier(limits, tier),
-      moment(createdAt),
-    ])
-    const text = table(
-      ['ACCOUNT', 'NAME', 'TIER', 'CREATED'],
-      rows,
-      'There is no account. Create one: verdict accounts create <name>',
-    )
-    return { json: { accounts: accounts.map(view) }, text }
-  },
-})
-
-export const tier = command({
-  summary: 'Set the tier of an account: how many requests a minute it has. It holds within 5 seconds.',
-  words: ['tier'],
-  options: { account: accountOption },
-  examples: ['verdict accounts tier pro', 'verdict accounts tier default --account "Web shop"'],
-  async run({ account }, [wanted]) {
-    const limits = limitsHere()
-    if (wanted !== DEFAULT && !Object.hasOwn(limits.tiers, wanted!)) {
-      const known = [...Object.keys(limits.tiers), DEFAULT].join(', ')
-      throw new Failure('usage', `There is no tier ${wanted}. Tiers are ${known}; TIERS_FILE may name others.`)
-    }
-    return withDatabase(async (db) => {
-      const { id } = await chooseAccount(db, account)
-      const changed = await setTier(db, id, wanted === DEFAULT ? null : wanted!)
-      const text = `Account ${showId('acc', id)} "${changed.name}" has the tier ${describeTier(limits, changed.tier)}.`
-      return { json: view(changed), text }
+const create = (print: Print) =>
+  new Command('create')
+    .summary('Create an account')
+    .description('Create an account. It owns domains, keys and messages.')
+    .argument('<name>')
+    .addHelpText('after', examples('verdict accounts create "Web shop"'))
+    .action(async (name) => {
+      const account = await withDatabase((db, clock) => createAccount(db, clock, name))
+      print({ json: view(account), text: `Created account ${showId('acc', account.id)} "${account.name}".` })
     })
-  },
-})
 
-/** No tier of its own: that of DEFAULT_TIER. */
+const list = (print: Print) =>
+  new Command('list')
+    .description('List the accounts')
+    .addHelpText('after', examples('verdict accounts list', 'verdict accounts list --json'))
+    .action(async () => {
+      const limits = readLimits()
+      const accounts = await withDatabase(listAccounts)
+      const rows = accounts.map(({ id, name, tier, createdAt }) => {
+        return [showId('acc', id), name, describeTier(limits, tier), shortTime(createdAt)]
+      })
+      const text = table(['ACCOUNT', 'NAME', 'TIER', 'CREATED'], rows, NO_ACCOUNT)
+      print({ json: { accounts: accounts.map(view) }, text })
+    })
+
+const tier = (print: Print) =>
+  new Command('tier')
+    .summary('Set the tier of an account: how many requests it may make a minute')
+    .description('Set the tier of an account: how many requests it may make a minute. Takes effect within 5 seconds.')
+    .argument('<tier>')
+    .addOption(accountOption())
+    .addHelpText('after', examples('verdict accounts tier pro', 'verdict accounts tier default --account "Web shop"'))
+    .action(async (name, { account }) => {
+      const limits = readLimits()
+      if (name !== DEFAULT && !Object.hasOwn(limits.tiers, name)) {
+        const names = [...Object.keys(limits.tiers), DEFAULT].join(', ')
+        throw new Failure('usage', `There is no tier ${name}. The tiers are ${names}; TIERS_FILE can define others.`)
+      }
+      const changed = await withDatabase(async (db) => {
+        const { id } = await chooseAccount(db, account)
+        return setTier(db, id, name === DEFAULT ? null : name)
+      })
+      const text = `Account ${showId('acc', changed.id)} "${changed.name}" has the tier ${describeTier(limits, changed.tier)}.`
+      print({ json: view(changed), text })
+    })
+
+/** An account without a tier of its own has that of DEFAULT_TIER. */
 const DEFAULT = 'default'
 
-function limitsHere(): Limits {
+const NO_ACCOUNT = 'There is no account. Create one: verdict accounts create <name>'
+
+function readLimits(): Limits {
   const { tiers, defaultTier } = variables('tiers', 'defaultTier')
   return { ...tiers, defaultTier }
 }
@@ -79,22 +81,22 @@ function describeTier(limits: Limits, tier: string | null): string {
   return `${shown}, ${requestsPerMinute}/min`
 }
 
-/** The account of that id or name; without one, the only account there is. */
+/** The account with this id or name. Without one, the only account. */
 export async function chooseAccount(db: Database, idOrName: string | undefined): Promise<Account> {
   const accounts = await listAccounts(db)
-  const fitting =
+  const matches =
     idOrName === undefined
       ? accounts
       : accounts.filter(({ id, name }) => name === idOrName || showId('acc', id) === idOrName)
-  if (fitting.length === 1) return fitting[0]!
-  if (fitting.length > 1)
-    throw new Failure('usage', `There are several accounts. Choose one with --account:\n${names(fitting)}`)
+  if (matches.length === 1) return matches[0]!
+  if (matches.length > 1)
+    throw new Failure('usage', `There are several accounts. Choose one with --account:\n${listed(matches)}`)
   if (idOrName !== undefined)
     throw new Failure('not_found', `There is no account ${idOrName}. See: verdict accounts list`)
-  throw new Failure('not_found', 'There is no account. Create one: verdict accounts create <name>')
+  throw new Failure('not_found', NO_ACCOUNT)
 }
 
-function names(accounts: Account[]): string {
+function listed(accounts: Account[]): string {
   return accounts.map(({ id, name }) => `  ${showId('acc', id)}  ${name}`).join('\n')
 }
 

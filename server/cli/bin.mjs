@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Runs verdict.ts with the Node among this package's dependencies: the one on the PATH may be too old to read TypeScript.
+// Runs verdict.ts with the Node among this package's dependencies: the one on the PATH may be too old for TypeScript.
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

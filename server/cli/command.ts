@@ -1,19 +1,19 @@
-/** What the exit codes mean; scripts rely on them. 69 and 78 are those of sysexits.h. */
+/** The exit codes. Scripts rely on them; 69 and 78 are those of sysexits.h. */
 export const EXIT = {
-  ok: { code: 0, means: 'done; of a send: delivered' },
-  failed: { code: 1, means: 'the answer is no: refused, bounced, rejected, not imported, a check failed' },
-  usage: { code: 2, means: 'the command was not understood' },
-  not_found: { code: 3, means: 'there is no such account, key, domain, message or entry' },
+  ok: { code: 0, means: 'success; for send: delivered' },
+  failed: { code: 1, means: 'failure: refused, bounced, rejected, not imported, or a check failed' },
+  usage: { code: 2, means: 'the command line is wrong' },
+  not_found: { code: 3, means: 'no such account, key, domain, message or entry' },
   unavailable: { code: 69, means: 'the database or the service cannot be reached; try again' },
-  configuration: { code: 78, means: 'a variable of the environment is missing or faulty' },
+  configuration: { code: 78, means: 'an environment variable is missing or invalid' },
 } as const
 
 export type Exit = keyof typeof EXIT
 
-/** Ends a command with words for a person. */
+/** Ends a command with a message for the user. */
 export class Failure extends Error {
   readonly exit: Exit
-  /** What `--json` prints beside the message: of an error of the API its own code, `request_id` and details. */
+  /** What `--json` prints beside the message. For an API error: its error code, `request_id` and details. */
   readonly json: object
   constructor(exit: Exit, message: string, json: object = {}) {
     super(message)
@@ -22,47 +22,19 @@ export class Failure extends Error {
   }
 }
 
-export interface Answer {
-  /** What `--json` prints. */
+/** What a command prints, and the exit code it ends with; `ok` by default. */
+export interface Output {
+  /** Printed with `--json`. */
   json: object
-  /** What is printed otherwise. */
+  /** Printed without it. */
   text: string
   exit?: Exit
 }
 
-export interface Option {
-  type: 'string' | 'boolean'
-  multiple?: boolean
-  required?: boolean
-  /** How the value is called in the help. */
-  value?: string
-  help: string
-}
+/** Called once by every command that succeeds. */
+export type Print = (output: Output) => void
 
-type Options = Record<string, Option>
-
-type Values<O extends Options> = {
-  [Name in keyof O]: O[Name] extends { type: 'boolean' }
-    ? boolean | undefined
-    : O[Name] extends { multiple: true }
-      ? string[] | undefined
-      : O[Name] extends { required: true }
-        ? string
-        : string | undefined
-}
-
-interface Definition<O extends Options> {
-  summary: string
-  /** The words that follow the command, all of them needed but those that end in `?`. */
-  words?: string[]
-  options: O
-  examples: string[]
-  run(values: Values<O>, words: string[]): Promise<Answer>
-}
-
-export type Command = Definition<Options>
-
-/** Gives `run` the types of its options. */
-export function command<const O extends Options>(definition: Definition<O>): Command {
-  return definition as unknown as Command
+/** The last part of a command's help. */
+export function examples(...lines: string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
 }

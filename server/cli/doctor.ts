@@ -1,3 +1,4 @@
+import { Command } from '@commander-js/extra-typings'
 import { readConfig } from '../config/config.ts'
 import type { Database } from '../db/connect.ts'
 import { createSealer } from '../db/encryption.ts'
@@ -5,41 +6,40 @@ import { migrationsApplied } from '../db/migrations.ts'
 import { countSealed } from '../db/reseal.ts'
 import { dkimKeys } from '../db/schema.ts'
 import { openDkimKey } from '../domains/dkim-key.ts'
-import { command, Failure } from './command.ts'
-import { reachability } from './database-errors.ts'
-import { environment, variables, withDatabase } from './surroundings.ts'
+import { examples, type Print } from './command.ts'
+import { withDatabase } from './database.ts'
+import { environment, variables } from './environment.ts'
 
 const OLDEST_POSTGRES = 15
 
-/** In this order. Each gives words for a person, or throws them. */
+/** In this order. Each check returns what it found as text, or throws it as an error. */
 const CHECKS = { configuration, database, migrations, dkim_keys: sealedKeys, secrets, temporal }
 
-export const doctor = command({
-  summary: 'Check the configuration, the database, the stored keys and Temporal of this set-up.',
-  options: {},
-  examples: ['verdict doctor', 'verdict doctor --json | jq ".checks[] | select(.passed | not)"'],
-  async run() {
-    const checks = []
-    for (const [name, check] of Object.entries(CHECKS)) checks.push({ name, ...(await outcomeOf(check)) })
-    const text = checks
-      .map(({ name, passed, detail }) => `${passed ? 'ok    ' : 'FAILED'}  ${name}: ${detail}`)
-      .join('\n')
-    return { json: { checks }, text, exit: checks.every(({ passed }) => passed) ? 'ok' : 'failed' }
-  },
-})
+export const doctor = (print: Print) =>
+  new Command('doctor')
+    .description('Check the configuration, the database, the stored keys and Temporal')
+    .addHelpText('after', examples('verdict doctor', 'verdict doctor --json | jq ".checks[] | select(.passed | not)"'))
+    .action(async () => {
+      const checks = []
+      for (const [name, check] of Object.entries(CHECKS)) checks.push({ name, ...(await resultOf(check)) })
+      const text = checks
+        .map(({ name, passed, detail }) => `${passed ? 'ok    ' : 'FAILED'}  ${name}: ${detail}`)
+        .join('\n')
+      print({ json: { checks }, text, exit: checks.every(({ passed }) => passed) ? 'ok' : 'failed' })
+    })
 
-async function outcomeOf(check: () => string | Promise<string>): Promise<{ passed: boolean; detail: string }> {
+async function resultOf(check: () => string | Promise<string>): Promise<{ passed: boolean; detail: string }> {
   try {
     return { passed: true, detail: await check() }
   } catch (error) {
-    return { passed: false, detail: (reachability(error) ?? (error as Error)).message }
+    return { passed: false, detail: (error as Error).message }
   }
 }
 
 function configuration(): string {
   const reading = readConfig(environment())
   if ('faults' in reading) throw new Error(reading.faults.map(({ name, why }) => `${name} ${why}`).join('; '))
-  return reading.warnings.join(' ') || 'every variable can be read'
+  return reading.warnings.join(' ') || 'every variable is valid'
 }
 
 async function database(): Promise<string> {
@@ -51,7 +51,7 @@ async function database(): Promise<string> {
 async function migrations(): Promise<string> {
   const applied = await withDatabase((db) => migrationsApplied(db))
   if (applied) return 'all applied'
-  throw new Failure('configuration', 'some are missing: npm run migrate')
+  throw new Error('some are missing: npm run migrate')
 }
 
 async function sealedKeys(): Promise<string> {
@@ -71,13 +71,15 @@ async function secrets(): Promise<string> {
 
 async function temporal(): Promise<string> {
   const reading = readConfig(environment())
-  if ('faults' in reading) throw new Error('not looked for: the configuration is faulty')
-  if (!reading.config.temporal) return 'TEMPORAL_ADDRESS is not set: retries and replays of webhooks wait'
+  if ('faults' in reading) throw new Error('not checked: the configuration is invalid')
+  if (!reading.config.temporal) return 'TEMPORAL_ADDRESS is not set: webhook retries and replays wait until it is'
   const { address, namespace } = reading.config.temporal
-  // Only here: the other commands need not wait until its client is loaded.
+  // Loaded only here: the other checks and commands do not wait for it.
   const { createTemporal } = await import('../../workflows/temporal.ts')
   const client = createTemporal(reading.config)
   const health = await client.health().finally(() => client.close())
-  if (health === 'ok') return `${address} answers`
-  throw new Error(`${address} does not answer for the namespace ${namespace}: retries and replays of webhooks wait`)
+  if (health === 'ok') return `${address} responds`
+  throw new Error(
+    `${address} does not respond for the namespace ${namespace}: webhook retries and replays wait until it does`,
+  )
 }

@@ -10,19 +10,19 @@ import {
   sendingHosts,
   zoneLine,
 } from '../domains/records.ts'
-import { variables } from './surroundings.ts'
-import { moment, table } from './table.ts'
+import { variables } from './environment.ts'
+import { shortTime, table } from './table.ts'
 
-// How domains and their records are printed.
+// Domains and their records as text and as JSON.
 
-/** The machines of this set-up, as the environment names them. */
+/** The hosts that send and receive mail for this service, from the environment. */
 export function hosts(): SendingHosts {
   return sendingHosts(
     variables('production', 'smtpSourceAddresses', 'smtpPublicAddresses', 'returnPathHost', 'smtpHeloName'),
   )
 }
 
-/** A domain as it is printed, wherever it was read. */
+/** What is printed of a domain, from the database or from the API. */
 export interface ShownDomain {
   name: string
   status: string
@@ -40,19 +40,19 @@ function recordsOf(domain: Domain): CheckedRecord[] {
   return checkedRecords(domain, hosts())
 }
 
-/** What to do after a domain was added. */
+/** Printed after a domain is added: the records to publish and the next step. */
 export function instructions({ name, status, records }: ShownDomain, more: string[] = []): string {
-  const known = records.filter(({ unknown }) => !unknown).map((record) => `  ${zoneLine(record)}\n`)
+  const lines = records.filter(({ unknown }) => !unknown).map((record) => `  ${zoneLine(record)}\n`)
   const unknown = records.flatMap(({ unknown, record }) => (unknown ? [`${record}: ${unknown}\n`] : []))
   const next =
     status === 'verified'
       ? `${name} may send.`
       : `Then: verdict domains verify ${name}\nDNS is also checked automatically while a worker runs.`
-  return [`${name} is ${status}. Its DNS records:\n`, ...known, ...unknown, ...more, next].join('\n')
+  return [`${name} is ${status}. Its DNS records:\n`, ...lines, ...unknown, ...more, next].join('\n')
 }
 
-/** What the CNAME of every domain leads to is published once, by the operator. */
-export function operatorsOwn(): string[] {
+/** The operator publishes the target of every domain's CNAME once. */
+export function operatorRecords(): string[] {
   const { returnPathHost, ...more } = hosts()
   if (returnPathHost === undefined) return []
   const records = hostRecords(returnPathHost, { returnPathHost, ...more })
@@ -60,7 +60,7 @@ export function operatorsOwn(): string[] {
   return [`You publish once, for all domains:\n\n${lines.join('\n\n')}\n`]
 }
 
-/** What to do after a rotation. */
+/** Printed after a rotation: the record of the next key and the next step. */
 export function rotation({ name, records, keys }: ShownDomain): string {
   const { selector } = keys.find(({ state }) => state === 'next')!
   const record = records.find(({ host }) => host.startsWith(`${selector}._domainkey.`))!
@@ -68,10 +68,10 @@ export function rotation({ name, records, keys }: ShownDomain): string {
   return `Publish the next key of ${name}:\n\n  ${zoneLine(record)}\n\n${next}`
 }
 
-/** What DNS had at the last check. */
+/** The records with what DNS had at the last check. */
 export function report({ name, status, records, keys: all }: ShownDomain): string {
   const keys = all.map(({ selector, state, retiresAt }) => {
-    return `  ${selector} is ${state}${retiresAt ? `, its record may go at ${moment(retiresAt)}` : ''}`
+    return `  ${selector} is ${state}${retiresAt ? `, remove its record after ${shortTime(retiresAt)}` : ''}`
   })
   const parts = [`${name} is ${status}.`, ...records.map(described), `DKIM keys:\n${keys.join('\n')}`]
   return parts.join('\n\n')
@@ -84,9 +84,9 @@ function described(record: ShownDomain['records'][number]): string {
     record.unknown ? undefined : zoneLine(record),
     ...observed.map((value) => `observed: ${JSON.stringify(value)}`),
     error,
-    checkedAt && `checked at ${moment(checkedAt)}`,
+    checkedAt && `checked at ${shortTime(checkedAt)}`,
   ]
-  // Older checks were stored as DNS told them.
+  // Checks stored by older versions hold text from DNS as it came.
   return lines.flatMap((line) => (line === undefined ? [] : [cleanText(line)])).join('\n  ')
 }
 
@@ -94,12 +94,12 @@ function described(record: ShownDomain['records'][number]): string {
 export function listed(domains: ShownDomain[]): string {
   const rows = domains.map(({ name, status, verifiedAt, keys }) => {
     const selectors = keys.map(({ selector, state }) => (state === 'active' ? selector : `${selector} (${state})`))
-    return [name, status, moment(verifiedAt ?? null), selectors.join(', ')]
+    return [name, status, shortTime(verifiedAt ?? null), selectors.join(', ')]
   })
   return table(['DOMAIN', 'STATUS', 'VERIFIED', 'DKIM SELECTORS'], rows, 'The account has no domain.')
 }
 
-/** As `--json` prints it. */
+/** A domain of the database as JSON. */
 export function view(domain: Domain) {
   return {
     domain_id: showId('dom', domain.id),

@@ -1,13 +1,13 @@
 import { readDomainName } from '../domains/name.ts'
-import { type Answer, Failure } from './command.ts'
+import { Failure, type Output } from './command.ts'
 import { instructions, listed, report, rotation, type ShownDomain } from './domain-text.ts'
 import { callApi } from './service.ts'
 
-// The domains commands as a user of the service calls them, with a key instead of the database.
+// The domains commands for users of the service: with an API key instead of the database.
 
 const PATH = '/api/v1/domains'
 
-/** What the service answers, as far as it is printed for people. */
+/** The fields of the service's response that are printed as text. */
 interface Domain {
   domain_id: string
   domain: string
@@ -19,40 +19,40 @@ interface Domain {
 
 type Url = string | undefined
 
-/** Whether the API is meant: it or a key for it is named, and no account of the database is. */
+/** Whether to call the API: its URL or a key for it is given, and no account of the database is. */
 export function isMeant({ url, account }: { url: Url; account: string | undefined }): boolean {
   return account === undefined && Boolean(url || process.env.VERDICT_URL || process.env.VERDICT_API_KEY)
 }
 
-export async function add(url: Url, domain: string, require_tls: boolean | undefined): Promise<Answer> {
+export async function add(url: Url, domain: string, require_tls: boolean | undefined): Promise<Output> {
   const added = await call(url, PATH, 'POST', { domain, require_tls })
   return { json: added, text: instructions(shown(added)) }
 }
 
-export async function list(url: Url): Promise<Answer> {
-  const answer = (await callApi({ url, path: PATH })) as unknown as { domains: Domain[] }
-  return { json: answer, text: listed(answer.domains.map(shown)) }
+export async function list(url: Url): Promise<Output> {
+  const response = (await callApi({ url, path: PATH })) as unknown as { domains: Domain[] }
+  return { json: response, text: listed(response.domains.map(shown)) }
 }
 
-export async function show(url: Url, name: string): Promise<Answer> {
+export async function show(url: Url, name: string): Promise<Output> {
   const domain = await find(url, name)
   return { json: domain, text: report(shown(domain)) }
 }
 
-export async function verify(url: Url, name: string): Promise<Answer> {
+export async function verify(url: Url, name: string): Promise<Output> {
   const domain = await call(url, `${await pathOf(url, name)}/verify`, 'POST')
   return { json: domain, text: report(shown(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
 }
 
-export async function rotate(url: Url, name: string): Promise<Answer> {
+export async function rotate(url: Url, name: string): Promise<Output> {
   const domain = await call(url, `${await pathOf(url, name)}/dkim/rotate`, 'POST')
   return { json: domain, text: rotation(shown(domain)) }
 }
 
-export async function remove(url: Url, name: string): Promise<Answer> {
+export async function remove(url: Url, name: string): Promise<Output> {
   const domain = await find(url, name)
   await call(url, `${PATH}/${domain.domain_id}`, 'DELETE')
-  return { json: domain, text: `${domain.domain} is removed.` }
+  return { json: domain, text: `Removed ${domain.domain}.` }
 }
 
 async function call(url: Url, path: string, method: 'POST' | 'DELETE', body?: object): Promise<Domain> {
@@ -61,12 +61,12 @@ async function call(url: Url, path: string, method: 'POST' | 'DELETE', body?: ob
 
 const pathOf = async (url: Url, name: string) => `${PATH}/${(await find(url, name)).domain_id}`
 
-/** The API finds domains by their ids, people by their names. */
+/** Finds the domain by its name: the API takes ids, people know names. */
 async function find(url: Url, text: string): Promise<Domain> {
   const { domains } = (await callApi({ url, path: PATH })) as unknown as { domains: Domain[] }
   const name = readDomainName(text)
-  const found = domains.find(({ domain }) => domain === name)
-  if (found) return found
+  const match = domains.find(({ domain }) => domain === name)
+  if (match) return match
   throw new Failure('not_found', `The account has no domain ${text}. See: verdict domains list`)
 }
 

@@ -1,3 +1,4 @@
+import { Command } from '@commander-js/extra-typings'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { createSealer } from '../db/encryption.ts'
@@ -8,119 +9,131 @@ import { createVerification } from '../domains/verification.ts'
 import { createVerifier } from '../domains/verify.ts'
 import { createGuard } from '../egress/guard.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { type Answer, command, Failure } from './command.ts'
-import { hosts, instructions, listed, operatorsOwn, report, rotation, shown, view } from './domain-text.ts'
+import { examples, Failure, type Output, type Print } from './command.ts'
+import { withDatabase } from './database.ts'
+import { hosts, instructions, listed, operatorRecords, report, rotation, shown, view } from './domain-text.ts'
 import * as byApi from './domains-by-api.ts'
+import { variables } from './environment.ts'
 import { urlOption } from './service.ts'
-import { variables, withDatabase } from './surroundings.ts'
 
-export const add = command({
-  summary: 'Add a sending domain with a DKIM key of its own, and print the DNS records it needs.',
-  words: ['domain'],
-  options: {
-    account: accountOption,
-    verified: { type: 'boolean', help: 'you vouch for the records: it may send from now on, and DNS is not asked' },
-    'no-warm-up': {
-      type: 'boolean',
-      help: 'the domain is known to mailbox providers: no daily limit in its first days',
-    },
-    'require-tls': { type: 'boolean', help: 'its mail may only leave over TLS with a valid certificate' },
-    url: urlOption,
-  },
-  examples: ['verdict domains add example.com', 'verdict domains add example.com --verified'],
-  async run({ account, verified, 'no-warm-up': isWarm, 'require-tls': requiresTls, url }, [text]) {
-    if (byApi.isMeant({ url, account }) && !verified && !isWarm) return byApi.add(url, text!, requiresTls)
-    const read = readSendingDomain(text!)
-    if ('fault' in read) throw new Failure('usage', `${text} ${read.fault}.`)
-    const { name } = read
-    const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
-    const domain = await withDatabase(async (db, clock) => {
-      const { id: accountId } = await chooseAccount(db, account)
-      const status = verified ? 'verified' : 'pending'
-      return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp: !isWarm, requiresTls })
-    })
-    return { json: view(domain), text: instructions(shown(domain), operatorsOwn()) }
-  },
-})
+export const domains = (print: Print) =>
+  new Command('domains')
+    .description('Manage sending domains: add, list, show, verify, rotate, remove')
+    .addCommand(add(print))
+    .addCommand(list(print))
+    .addCommand(show(print))
+    .addCommand(verify(print))
+    .addCommand(rotate(print))
+    .addCommand(remove(print))
 
-export const list = command({
-  summary: 'List the sending domains of an account.',
-  options: { account: accountOption, url: urlOption },
-  examples: ['verdict domains list', 'verdict domains list --json'],
-  async run({ account, url }) {
-    if (byApi.isMeant({ url, account })) return byApi.list(url)
-    const domains = await withDatabase(async (db) => listDomains(db, (await chooseAccount(db, account)).id))
-    const text = listed(domains.map(shown))
-    return { json: { domains: domains.map(view) }, text }
-  },
-})
-
-const one = { words: ['domain'], options: { account: accountOption, url: urlOption } }
-
-export const show = command({
-  summary: 'Show the records of a domain, and what DNS had in their place at the last check.',
-  ...one,
-  examples: ['verdict domains show example.com'],
-  async run({ account, url }, [text]) {
-    if (byApi.isMeant({ url, account })) return byApi.show(url, text!)
-    return withDomain(text!, account, async (_, domain) => ({ json: view(domain), text: report(shown(domain)) }))
-  },
-})
-
-export const verify = command({
-  summary: 'Ask DNS about the records of a domain now, and show what it has in their place.',
-  ...one,
-  examples: ['verdict domains verify example.com'],
-  async run({ account, url }, [text]) {
-    if (byApi.isMeant({ url, account })) return byApi.verify(url, text!)
-    return withDomain(text!, account, async (db, { id }, clock) => {
-      const { dnsServers: servers, smtpAllowSubnets: allowSubnets } = variables('dnsServers', 'smtpAllowSubnets')
-      const verifier = createVerifier({ servers, mayDial: createGuard({ allowSubnets }), hosts: hosts() })
-      await createVerification({ db, clock, hosts: hosts(), verifier }).verifyNow(id)
-      const domain = (await findDomainById(db, id))!
-      return { json: view(domain), text: report(shown(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
-    })
-  },
-})
-
-export const rotate = command({
-  summary: 'Make the next DKIM key of a domain. It signs as soon as its record is seen in DNS.',
-  ...one,
-  examples: ['verdict domains rotate example.com'],
-  async run({ account, url }, [text]) {
-    if (byApi.isMeant({ url, account })) return byApi.rotate(url, text!)
-    return withDomain(text!, account, async (db, { id }, clock) => {
+const add = (print: Print) =>
+  new Command('add')
+    .summary('Add a sending domain')
+    .description('Add a sending domain with its own DKIM key, and print the DNS records it needs.')
+    .argument('<domain>')
+    .addOption(accountOption())
+    .option('--verified', 'Vouch for the records: the domain may send at once, and DNS is not checked')
+    .option('--no-warm-up', 'The domain is known to mailbox providers: no daily limit in its first days')
+    .option('--require-tls', 'Mail from this domain leaves only over TLS with a valid certificate')
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict domains add example.com', 'verdict domains add example.com --verified'))
+    .action(async (text, { account, verified, warmUp: warmsUp, requireTls: requiresTls, url }) => {
+      const isForUsers = byApi.isMeant({ url, account }) && !verified && warmsUp
+      if (isForUsers) return print(await byApi.add(url, text, requiresTls))
+      const read = readSendingDomain(text)
+      if ('fault' in read) throw new Failure('usage', `${text} ${read.fault}.`)
+      const { name } = read
       const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
-      await makeNextKey({ db, sealer, clock }, id)
-      const domain = (await findDomainById(db, id))!
-      return { json: view(domain), text: rotation(shown(domain)) }
+      const status = verified ? 'verified' : 'pending'
+      const domain = await withDatabase(async (db, clock) => {
+        const { id: accountId } = await chooseAccount(db, account)
+        return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp, requiresTls })
+      })
+      print({ json: view(domain), text: instructions(shown(domain), operatorRecords()) })
     })
-  },
-})
 
-export const remove = command({
-  summary: 'Remove a domain and its DKIM keys. Within 5 seconds nothing is sent from it any more.',
-  ...one,
-  examples: ['verdict domains remove example.com'],
-  async run({ account, url }, [text]) {
-    if (byApi.isMeant({ url, account })) return byApi.remove(url, text!)
-    return withDomain(text!, account, async (db, domain) => {
-      await deleteDomain(db, domain.id)
-      return { json: view(domain), text: `${domain.name} is removed.` }
+const list = (print: Print) =>
+  new Command('list')
+    .description('List the sending domains of an account')
+    .addOption(accountOption())
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict domains list', 'verdict domains list --json'))
+    .action(async ({ account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.list(url))
+      const domains = await withDatabase(async (db) => listDomains(db, (await chooseAccount(db, account)).id))
+      print({ json: { domains: domains.map(view) }, text: listed(domains.map(shown)) })
     })
-  },
-})
 
-/** Runs with the domain of that name. */
-function withDomain(
-  text: string,
-  account: string | undefined,
-  run: (db: Database, domain: Domain, clock: DatabaseClock) => Promise<Answer>,
-): Promise<Answer> {
+/** A command on one domain. */
+const domainCommand = (name: string) =>
+  new Command(name).argument('<domain>').addOption(accountOption()).addOption(urlOption())
+
+const show = (print: Print) =>
+  domainCommand('show')
+    .description('Show the records of a domain, and what DNS had at the last check')
+    .addHelpText('after', examples('verdict domains show example.com'))
+    .action(async (text, { account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.show(url, text))
+      print(await withDomain(text, account, async (_, domain) => ({ json: view(domain), text: report(shown(domain)) })))
+    })
+
+const verify = (print: Print) =>
+  domainCommand('verify')
+    .description('Check the records of a domain in DNS now, and show what DNS has')
+    .addHelpText('after', examples('verdict domains verify example.com'))
+    .action(async (text, { account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.verify(url, text))
+      print(await withDomain(text, account, verifyNow))
+    })
+
+const verifyNow: OnDomain = async (db, { id }, clock) => {
+  const { dnsServers: servers, smtpAllowSubnets: allowSubnets } = variables('dnsServers', 'smtpAllowSubnets')
+  const verifier = createVerifier({ servers, mayDial: createGuard({ allowSubnets }), hosts: hosts() })
+  await createVerification({ db, clock, hosts: hosts(), verifier }).verifyNow(id)
+  const domain = (await findDomainById(db, id))!
+  return { json: view(domain), text: report(shown(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
+}
+
+const rotate = (print: Print) =>
+  domainCommand('rotate')
+    .summary('Create the next DKIM key of a domain')
+    .description('Create the next DKIM key of a domain. It signs as soon as DNS has its record.')
+    .addHelpText('after', examples('verdict domains rotate example.com'))
+    .action(async (text, { account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.rotate(url, text))
+      print(await withDomain(text, account, createNextKey))
+    })
+
+const createNextKey: OnDomain = async (db, { id }, clock) => {
+  const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
+  await makeNextKey({ db, sealer, clock }, id)
+  const domain = (await findDomainById(db, id))!
+  return { json: view(domain), text: rotation(shown(domain)) }
+}
+
+const remove = (print: Print) =>
+  domainCommand('remove')
+    .summary('Remove a domain and its DKIM keys')
+    .description('Remove a domain and its DKIM keys. Within 5 seconds nothing is sent from it any more.')
+    .addHelpText('after', examples('verdict domains remove example.com'))
+    .action(async (text, { account, url }) => {
+      if (byApi.isMeant({ url, account })) return print(await byApi.remove(url, text))
+      print(
+        await withDomain(text, account, async (db, domain) => {
+          await deleteDomain(db, domain.id)
+          return { json: view(domain), text: `Removed ${domain.name}.` }
+        }),
+      )
+    })
+
+type OnDomain = (db: Database, domain: Domain, clock: DatabaseClock) => Promise<Output>
+
+/** Calls `use` with the domain of this name. Throws a Failure when the account has none. */
+function withDomain(text: string, account: string | undefined, use: OnDomain): Promise<Output> {
   return withDatabase(async (db, clock) => {
     const name = readDomainName(text)
     const domain = name && (await findDomain(db, (await chooseAccount(db, account)).id, name))
-    if (domain) return run(db, domain, clock)
+    if (domain) return use(db, domain, clock)
     throw new Failure('not_found', `The account has no domain ${text}. See: verdict domains list`)
   })
 }

@@ -1,7 +1,8 @@
-import { type Answer, command } from './command.ts'
+import { Command } from '@commander-js/extra-typings'
+import { examples, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
 
-// What the service answers, as far as it is printed for people.
+// The fields of the service's response that are printed as text.
 
 interface Outcome {
   status: string
@@ -10,49 +11,44 @@ interface Outcome {
   smtp?: { mx?: string; code?: number; reply?: string }
 }
 
-interface Sent extends Outcome {
+interface SendResult extends Outcome {
   message_id: string
   sandbox?: boolean
   recipients?: (Outcome & { email: string })[]
 }
 
-export const send = command({
-  summary: "Send an email and wait for the verdict of the recipient's server.",
-  options: {
-    from: { type: 'string', required: true, value: 'address', help: 'the sender, in a verified domain' },
-    to: {
-      type: 'string',
-      required: true,
-      multiple: true,
-      value: 'address',
-      help: 'a recipient; may be given several times',
-    },
-    subject: { type: 'string', required: true, value: 'text', help: 'the subject' },
-    text: { type: 'string', value: 'text', help: 'the plain text body' },
-    html: { type: 'string', value: 'html', help: 'the HTML body' },
-    'reply-to': { type: 'string', value: 'address', help: 'where answers go' },
-    sandbox: { type: 'boolean', help: 'check everything and send nothing' },
-    url: urlOption,
-  },
-  examples: [
-    'verdict send --from hello@example.test --to delivered@simulator.test --subject Hello --text "It works."',
-    'verdict send --from a@example.com --to b@example.org --subject Hi --text Hi --sandbox --json | jq -r .status',
-  ],
-  async run({ from, to, subject, text, html, 'reply-to': reply_to, sandbox, url }) {
-    const body = { from, to, subject, text, html, reply_to }
-    const headers = sandbox ? { 'x-service-sandbox': 'true' } : undefined
-    const sent = (await callApi({ url, path: '/api/v1/emails/send', body, headers })) as unknown as Sent
-    return { json: sent, text: describe(sent), exit: sent.status === 'delivered' ? 'ok' : 'failed' } satisfies Answer
-  },
-})
+export const send = (print: Print) =>
+  new Command('send')
+    .description("Send an email and wait for the verdict of the recipient's server")
+    .requiredOption('--from <address>', 'The sender, in a verified domain (required)')
+    .requiredOption('--to <address...>', 'A recipient; can be given several times (required)')
+    .requiredOption('--subject <text>', 'The subject (required)')
+    .option('--text <text>', 'The plain text body')
+    .option('--html <html>', 'The HTML body')
+    .option('--reply-to <address>', 'The address that replies go to')
+    .option('--sandbox', 'Check everything, send nothing')
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples(
+        'verdict send --from hello@example.test --to delivered@simulator.test --subject Hello --text "It works."',
+        'verdict send --from a@example.com --to b@example.org --subject Hi --text Hi --sandbox --json | jq -r .status',
+      ),
+    )
+    .action(async ({ replyTo: reply_to, sandbox, url, ...email }) => {
+      const headers = sandbox ? { 'x-service-sandbox': 'true' } : undefined
+      const call = { url, path: '/api/v1/emails/send', body: { ...email, reply_to }, headers }
+      const result = (await callApi(call)) as unknown as SendResult
+      print({ json: result, text: describe(result), exit: result.status === 'delivered' ? 'ok' : 'failed' })
+    })
 
-function describe(sent: Sent): string {
-  const dryRun = sent.sandbox ? ' (dry run: nothing was sent)' : ''
-  const recipients = (sent.recipients ?? []).map((recipient) => `\n  ${recipient.email}: ${outcome(recipient)}`)
-  return `${sent.message_id}: ${outcome(sent)}${dryRun}${recipients.join('')}`
+function describe(result: SendResult): string {
+  const dryRun = result.sandbox ? ' (dry run: nothing was sent)' : ''
+  const recipients = (result.recipients ?? []).map((recipient) => `\n  ${recipient.email}: ${outcome(recipient)}`)
+  return `${result.message_id}: ${outcome(result)}${dryRun}${recipients.join('')}`
 }
 
 function outcome({ status, reason, in_doubt, smtp }: Outcome): string {
-  const said = smtp?.reply ? `\n    ${smtp.mx ?? 'the server'} said ${smtp.code ?? ''} ${smtp.reply}` : ''
-  return status + (reason ? `, ${reason}` : '') + (in_doubt ? ' (in doubt: it may have arrived)' : '') + said
+  const reply = smtp?.reply ? `\n    ${smtp.mx ?? 'the server'} replied ${smtp.code ?? ''} ${smtp.reply}` : ''
+  return status + (reason ? `, ${reason}` : '') + (in_doubt ? ' (in doubt: it may have arrived)' : '') + reply
 }

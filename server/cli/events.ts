@@ -1,8 +1,9 @@
-import { type Answer, command, Failure } from './command.ts'
+import { Command } from '@commander-js/extra-typings'
+import { examples, Failure, type Output, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
 import { table } from './table.ts'
 
-// What the service answers, as far as it is printed for people.
+// The fields of the service's responses that are printed as text.
 
 interface StoredEvent {
   event_id: string
@@ -33,51 +34,54 @@ interface Attempt {
   response_excerpt?: string
 }
 
-export const events = command({
-  summary: 'List delivery events, newest first; or show one, with every attempt to push it.',
-  words: ['event_id?'],
-  options: {
-    message: { type: 'string', value: 'message_id', help: 'events of this message' },
-    status: { type: 'string', value: 'status', help: 'delivered, bounced or rejected' },
-    reason: { type: 'string', value: 'reason', help: 'such as mailbox_full' },
-    recipient: { type: 'string', value: 'address', help: 'events of this recipient' },
-    limit: { type: 'string', value: 'number', help: 'how many at the most, 1 to 100; 50 when left out' },
-    cursor: { type: 'string', value: 'cursor', help: 'the next_cursor of the page before' },
-    url: urlOption,
-  },
-  examples: [
-    'verdict events --status bounced',
-    'verdict events --message msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json',
-    'verdict events evt_01jv3k8m7cfe5r1v8a0b3d6g9h',
-  ],
-  async run({ message, status, reason, recipient, limit, cursor, url }, [eventId]) {
-    const filters = Object.entries({ message_id: message, status, reason, recipient, limit, cursor })
-    const given = filters.filter((filter): filter is [string, string] => filter[1] !== undefined)
-    if (eventId === undefined) return listEvents(given, url)
-    if (given.length > 0) throw new Failure('usage', 'One event takes no filters.')
-    const event = await callApi({ url, path: `/api/v1/events/${encodeURIComponent(eventId)}` })
-    return { json: event, text: describe(event as unknown as StoredEvent & { dispatches: Dispatch[] }) }
-  },
-})
+export const events = (print: Print) =>
+  new Command('events')
+    .summary('List delivery events, or show one')
+    .description('List delivery events, newest first; or show one event with every attempt to send it to the webhook.')
+    .argument('[event_id]')
+    .option('--message <message_id>', 'Only events of this message')
+    .option('--status <status>', 'Only events with this status: delivered, bounced or rejected')
+    .option('--reason <reason>', 'Only events with this reason, such as mailbox_full')
+    .option('--recipient <address>', 'Only events of this recipient')
+    .option('--limit <number>', 'How many events to list, from 1 to 100; by default 50')
+    .option('--cursor <cursor>', 'The next_cursor of the previous page')
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples(
+        'verdict events --status bounced',
+        'verdict events --message msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json',
+        'verdict events evt_01jv3k8m7cfe5r1v8a0b3d6g9h',
+      ),
+    )
+    .action(async (eventId, { message: message_id, url, ...options }) => {
+      const filters = Object.entries({ message_id, ...options })
+      const present = filters.filter((filter): filter is [string, string] => filter[1] !== undefined)
+      if (eventId === undefined) return print(await listEvents(present, url))
+      if (present.length > 0) throw new Failure('usage', 'Filters cannot be combined with an event_id.')
+      const event = await callApi({ url, path: `/api/v1/events/${encodeURIComponent(eventId)}` })
+      print({ json: event, text: describe(event as unknown as StoredEvent & { dispatches: Dispatch[] }) })
+    })
 
-async function listEvents(filters: [string, string][], url: string | undefined): Promise<Answer> {
+async function listEvents(filters: [string, string][], url: string | undefined): Promise<Output> {
   const page = await callApi({ url, path: `/api/v1/events?${new URLSearchParams(filters)}` })
+  const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'ACKNOWLEDGED', 'MESSAGE', 'EVENT']
   const rows = (page.events as StoredEvent[]).map((event) => {
     const { timestamp, status, reason = '-', recipient, message_id, event_id } = event
-    return [timestamp, status, reason, recipient, pushed(event), message_id, event_id]
+    return [timestamp, status, reason, recipient, acknowledgement(event), message_id, event_id]
   })
-  const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'PUSHED', 'MESSAGE', 'EVENT']
-  const found = table(heading, rows, 'No such event.')
-  return { json: page, text: page.has_more ? `${found}\n\nMore: --cursor ${page.next_cursor}` : found }
+  const listed = table(heading, rows, 'No event matches.')
+  return { json: page, text: page.has_more ? `${listed}\n\nMore: --cursor ${page.next_cursor}` : listed }
 }
 
-function pushed({ attempts, acknowledged_at }: StoredEvent): string {
+/** Whether the event is acknowledged, and after how many attempts. */
+function acknowledgement({ attempts, acknowledged_at }: StoredEvent): string {
   return acknowledged_at ? `yes, ${attempts}` : attempts > 0 ? `no, ${attempts}` : '-'
 }
 
 function describe(event: StoredEvent & { dispatches: Dispatch[] }): string {
   const { event_id, status, reason, recipient, timestamp, message_id, dispatches } = event
-  const head = `${event_id}: ${recipient} ${status}${reason ? `, ${reason}` : ''}\n  ${timestamp}, of ${message_id}`
+  const head = `${event_id}: ${recipient} ${status}${reason ? `, ${reason}` : ''}\n  ${timestamp}, message ${message_id}`
   return [head, ...dispatches.map(describeDispatch)].join('\n')
 }
 
@@ -92,31 +96,35 @@ function describeDispatch({ dispatch_id, kind, state, workflow_url, next_attempt
 
 function describeAttempt({ number, started_at, outcome, status_code, duration_ms, response_excerpt }: Attempt): string {
   const status = status_code === undefined ? '' : ` (HTTP ${status_code})`
-  const took = duration_ms === undefined ? '' : `, ${duration_ms} ms`
-  const said = response_excerpt ? `: ${JSON.stringify(response_excerpt.slice(0, 80))}` : ''
-  return `attempt ${number} at ${started_at}: ${outcome}${status}${took}${said}`
+  const duration = duration_ms === undefined ? '' : `, ${duration_ms} ms`
+  const excerpt = response_excerpt ? `: ${JSON.stringify(response_excerpt.slice(0, 80))}` : ''
+  return `attempt ${number} at ${started_at}: ${outcome}${status}${duration}${excerpt}`
 }
 
-interface Replayed {
+interface Replay {
   event_id: string
   dispatch_id: string
   dispatched_at: string
 }
 
-export const replay = command({
-  summary: 'Push an event, or all events of a message, to the webhook endpoint again. No email is sent.',
-  words: ['id'],
-  options: { url: urlOption },
-  examples: ['verdict replay evt_01jv3k8m7cfe5r1v8a0b3d6g9h', 'verdict replay msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json'],
-  async run({ url }, [id]) {
-    const kind = id!.startsWith('evt_') ? 'events' : id!.startsWith('msg_') ? 'messages' : undefined
-    if (!kind) throw new Failure('usage', `${id} is neither an event (evt_...) nor a message (msg_...).`)
-    const path = `/api/v1/${kind}/${encodeURIComponent(id!)}/replay`
-    const answer = await callApi({ url, path, method: 'POST' })
-    const replayed = (kind === 'events' ? [answer] : answer.events) as Replayed[]
-    const lines = replayed.map(
-      ({ event_id, dispatch_id, dispatched_at }) => `${event_id}: ${dispatch_id}, accepted at ${dispatched_at}`,
+export const replay = (print: Print) =>
+  new Command('replay')
+    .summary('Send events to the webhook endpoint again')
+    .description('Send an event, or all events of a message, to the webhook endpoint again. No email is sent.')
+    .argument('<id>', 'an event_id or a message_id')
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples('verdict replay evt_01jv3k8m7cfe5r1v8a0b3d6g9h', 'verdict replay msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json'),
     )
-    return { json: answer, text: lines.join('\n') }
-  },
-})
+    .action(async (id, { url }) => {
+      const kind = id.startsWith('evt_') ? 'events' : id.startsWith('msg_') ? 'messages' : undefined
+      if (!kind) throw new Failure('usage', `${id} is neither an event (evt_...) nor a message (msg_...).`)
+      const path = `/api/v1/${kind}/${encodeURIComponent(id)}/replay`
+      const response = await callApi({ url, path, method: 'POST' })
+      const replays = (kind === 'events' ? [response] : response.events) as Replay[]
+      const lines = replays.map(({ event_id, dispatch_id, dispatched_at }) => {
+        return `${event_id}: ${dispatch_id}, accepted at ${dispatched_at}`
+      })
+      print({ json: response, text: lines.join('\n') })
+    })

@@ -1,11 +1,12 @@
 import { createReadStream } from 'node:fs'
-import { command, Failure } from './command.ts'
+import { Command } from '@commander-js/extra-typings'
+import { examples, Failure, type Print } from './command.ts'
 import { callPatiently, urlOption } from './service.ts'
 
-/** What one request of the interface takes. */
+/** The most addresses that one request may hold. */
 const BATCH = 10_000
-/** What was skipped is shown up to here; `--json` has all of it. */
-const SHOWN = 20
+/** The text shows this many of the skipped lines; `--json` has them all. */
+const SHOWN_ERRORS = 20
 
 interface Line {
   line: number
@@ -19,52 +20,61 @@ interface Counts {
   total: number
 }
 
-/** What the service answers. */
-type Imported = Counts & { errors: { index: number; email: string; error: string }[] }
+/** The service's response. */
+type BatchResult = Counts & { errors: { index: number; email: string; error: string }[] }
 
-/** What became of all lines so far. */
-type Sum = Counts & { errors: (Line & { error: string })[] }
+/** The result of all batches so far. */
+type ImportResult = Counts & { errors: (Line & { error: string })[] }
 
-export const importList = command({
-  summary: 'Import addresses that must not be mailed: one a line, or the first column of a CSV file.',
-  words: ['file'],
-  options: {
-    tenant: { type: 'string', value: 'tenant_id', help: 'for the sends of this tenant alone' },
-    reason: { type: 'string', value: 'reason', help: 'bounce, complaint, import or manual; import when left out' },
-    url: urlOption,
-  },
-  examples: [
-    'verdict import unsubscribed.csv --reason complaint',
-    'cut -f2 export.tsv | verdict import - --tenant shop-1',
-  ],
-  async run({ tenant: tenant_id, reason, url }, [file]) {
-    const sum: Sum = { imported: 0, already_suppressed: 0, invalid: 0, total: 0, errors: [] }
-    for await (const batch of batches(addressesOf(file!))) {
-      const body = { emails: batch.map(({ email }) => email), tenant_id, reason }
-      const call = callPatiently({ url, path: '/api/v1/suppression/import', body })
-      const answer = (await call.catch((error) => stopped(error, batch[0]!, sum.total))) as unknown as Imported
-      for (const count of ['imported', 'already_suppressed', 'invalid', 'total'] as const) sum[count] += answer[count]
-      for (const { index, email, error } of answer.errors) sum.errors.push({ line: batch[index]!.line, email, error })
-      console.error(`${sum.total} read, up to line ${batch.at(-1)!.line}`)
-    }
-    if (sum.total === 0) throw new Failure('usage', `There is no address in ${file === '-' ? 'the input' : file}.`)
-    return { json: sum, text: describe(sum), exit: sum.invalid > 0 ? 'failed' : 'ok' }
-  },
-})
+export const importList = (print: Print) =>
+  new Command('import')
+    .summary('Import addresses into the suppression list')
+    .description(
+      'Import addresses into the suppression list: one address a line, or the first column of a CSV file. ' +
+        'The file - is the standard input.',
+    )
+    .argument('<file>')
+    .option('--tenant <tenant_id>', 'Only for the sends of this tenant')
+    .option('--reason <reason>', 'bounce, complaint, import or manual; by default import')
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples(
+        'verdict import unsubscribed.csv --reason complaint',
+        'cut -f2 export.tsv | verdict import - --tenant shop-1',
+      ),
+    )
+    .action(async (file, { tenant: tenant_id, reason, url }) => {
+      const result: ImportResult = { imported: 0, already_suppressed: 0, invalid: 0, total: 0, errors: [] }
+      for await (const batch of batches(addressesOf(file))) {
+        const body = { emails: batch.map(({ email }) => email), tenant_id, reason }
+        const call = callPatiently({ url, path: '/api/v1/suppression/import', body })
+        const response = await call.catch((error) => stopped(error, batch[0]!, result.total))
+        add(result, batch, response as unknown as BatchResult)
+        console.error(`${result.total} read, up to line ${batch.at(-1)!.line}`)
+      }
+      if (result.total === 0) throw new Failure('usage', `There is no address in ${file === '-' ? 'the input' : file}.`)
+      print({ json: result, text: describe(result), exit: result.invalid > 0 ? 'failed' : 'ok' })
+    })
 
-/** Says how far it came, for what is imported stays imported. */
-function stopped(error: unknown, { line }: Line, done: number): never {
-  if (!(error instanceof Failure) || done === 0) throw error
-  const again = `Everything before line ${line} is imported; it does no harm to import it again.`
-  throw new Failure(error.exit, `${error.message}\n${again}`, error.json)
+function add(result: ImportResult, batch: Line[], response: BatchResult): void {
+  for (const count of ['imported', 'already_suppressed', 'invalid', 'total'] as const) result[count] += response[count]
+  for (const { index, email, error } of response.errors) result.errors.push({ line: batch[index]!.line, email, error })
 }
 
-function describe({ imported, already_suppressed, invalid, errors }: Sum): string {
+/** Adds to the error how far the import came: what is imported stays imported. */
+function stopped(error: unknown, { line }: Line, done: number): never {
+  if (!(error instanceof Failure) || done === 0) throw error
+  const progress = `Everything before line ${line} is imported. Importing it again does no harm.`
+  throw new Failure(error.exit, `${error.message}\n${progress}`, error.json)
+}
+
+function describe({ imported, already_suppressed, invalid, errors }: ImportResult): string {
   const counts = `${imported} imported, ${already_suppressed} already suppressed, ${invalid} skipped`
   const shown = errors
-    .slice(0, SHOWN)
+    .slice(0, SHOWN_ERRORS)
     .map(({ line, email, error }) => `  line ${line}: ${error}: ${JSON.stringify(email)}`)
-  const more = errors.length > SHOWN ? [`  and ${errors.length - SHOWN} more: --json names them`] : []
+  const more = errors.length > SHOWN_ERRORS ? [`  and ${errors.length - SHOWN_ERRORS} more: --json lists them`] : []
   return [counts, ...shown, ...more].join('\n')
 }
 
@@ -78,7 +88,7 @@ async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
   if (batch.length > 0) yield batch
 }
 
-/** The addresses of a file, `-` being the standard input, with their lines. Empty lines and a heading are passed over. */
+/** The addresses of a file with their line numbers; `-` is the standard input. Skips empty lines and a heading. */
 async function* addressesOf(file: string): AsyncGenerator<Line> {
   const input = file === '-' ? process.stdin : createReadStream(file)
   let line = 0
@@ -103,7 +113,10 @@ async function* linesOf(input: AsyncIterable<string>): AsyncGenerator<string> {
   yield rest
 }
 
-/** The first column of a line with commas, semicolons or tabs, without its quotes. Those of `"a b"@example.com` are its own. */
+/**
+ * The first column of a line with commas, semicolons or tabs, without the quotes around it. The quotes in
+ * `"a b"@example.com` are part of the address.
+ */
 export function firstColumn(line: string): string {
   const quoted = /^\s*"((?:[^"]|"")*)"\s*(?:[,;\t]|$)/.exec(line)?.[1]
   if (quoted !== undefined) return quoted.replaceAll('""', '"').trim()

@@ -1,108 +1,132 @@
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import packageJson from '../../package.json' with { type: 'json' }
-import * as accounts from './accounts.ts'
-import { type Answer, type Command, Failure } from './command.ts'
-import { doctor } from './doctor.ts'
-import * as domains from './domains.ts'
-import { send } from './emails.ts'
-import { events, replay } from './events.ts'
-import { helpOf, listOf, overview, shownWord } from './help.ts'
-import { importList } from './import.ts'
-import * as keys from './keys.ts'
-import { nearest } from './nearest.ts'
-import * as secrets from './secrets.ts'
-import { status } from './status.ts'
-import * as suppression from './suppression.ts'
-import * as webhook from './webhook.ts'
+import { EXIT, Failure, type Output, type Print } from './command.ts'
 
-const COMMANDS: Record<string, Command> = {
-  'accounts create': accounts.create,
-  'accounts list': accounts.list,
-  'accounts tier': accounts.tier,
-  'keys create': keys.create,
-  'keys list': keys.list,
-  'keys revoke': keys.revoke,
-  'domains add': domains.add,
-  'domains list': domains.list,
-  'domains show': domains.show,
-  'domains verify': domains.verify,
-  'domains rotate': domains.rotate,
-  'domains remove': domains.remove,
-  send,
-  events,
-  replay,
-  'webhook get': webhook.get,
-  'webhook set': webhook.set,
-  'webhook test': webhook.test,
-  'webhook rotate': webhook.rotate,
-  'webhook delete': webhook.remove,
-  import: importList,
-  'suppression list': suppression.list,
-  'suppression add': suppression.add,
-  'suppression remove': suppression.remove,
-  'secrets rotate': secrets.rotate,
-  status,
-  doctor,
+/** Loaded when it is called: the database driver alone takes longer to load than a call of the API takes. */
+type Loader = () => Promise<(print: Print) => CommandUnknownOpts>
+
+/** In the order of the help, under the headings of the help. */
+const COMMANDS: Record<string, Record<string, Loader>> = {
+  'Commands that call the API:': {
+    send: async () => (await import('./emails.ts')).send,
+    events: async () => (await import('./events.ts')).events,
+    replay: async () => (await import('./events.ts')).replay,
+    webhook: async () => (await import('./webhook.ts')).webhook,
+    suppression: async () => (await import('./suppression.ts')).suppression,
+    import: async () => (await import('./import.ts')).importList,
+    status: async () => (await import('./status.ts')).status,
+  },
+  'Commands that call the API, or work on the database for the operator:': {
+    domains: async () => (await import('./domains.ts')).domains,
+  },
+  'Commands that work on the database, for the operator:': {
+    accounts: async () => (await import('./accounts.ts')).accounts,
+    keys: async () => (await import('./keys.ts')).keys,
+    secrets: async () => (await import('./secrets.ts')).secrets,
+    doctor: async () => (await import('./doctor.ts')).doctor,
+  },
 }
 
-const EVERYWHERE = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const
+const AFTER_HELP = `
+Environment:
+  VERDICT_URL, VERDICT_API_KEY   the service to call, and the API key to call it with
+  DATABASE_URL, ENCRYPTION_KEYS  the database, and the keys that its secrets are sealed with
 
-/** Runs the command that the words of the command line name. Throws Failure for what a person has to know. */
-export async function run(argv: string[]): Promise<Answer> {
-  const name = Object.keys(COMMANDS).find((name) => name.split(' ').every((word, i) => argv[i] === word))
-  if (!name) return noCommand(argv)
-  const command = COMMANDS[name]!
-  const { values, positionals } = parse(argv, name, command)
-  if (values.help) return answerOf(helpOf(name, command))
-  const missing = Object.keys(command.options).filter(
-    (option) => command.options[option]!.required && !(option in values),
-  )
-  const words = command.words ?? []
-  const needed = words.filter((word) => !word.endsWith('?'))
-  if (missing.length > 0) throw misunderstood(name, `It needs ${missing.map((option) => `--${option}`).join(', ')}.`)
-  if (positionals.length < needed.length || positionals.length > words.length || positionals.includes('')) {
-    throw misunderstood(name, words.length > 0 ? `It takes: ${words.map(shownWord).join(' ')}` : 'It takes no words.')
+By default, every command uses the instance started by npm start in this folder.
+domains calls the API when VERDICT_URL, VERDICT_API_KEY or --url is given.
+
+Exit codes:
+${Object.values(EXIT)
+  .map(({ code, means }) => `  ${String(code).padEnd(2)}  ${means}`)
+  .join('\n')}`
+
+/** Runs the command that the arguments name. Throws a Failure with a message for the user. */
+export async function run(args: string[]): Promise<Output> {
+  let output: Output | undefined
+  const print: Print = (printed) => {
+    output = printed
   }
-  return command.run(values as never, positionals)
-}
-
-function parse(argv: string[], name: string, command: Command) {
-  const options: ParseArgsOptionsConfig = { ...command.options, ...EVERYWHERE }
+  const help: string[] = []
+  const program = createProgram((text) => help.push(text))
   try {
-    return parseArgs({ args: argv.slice(name.split(' ').length), options, allowPositionals: true })
+    // Also handles --version, before any command is loaded.
+    const { operands } = program.parseOptions(args)
+    await addCommands(program, print, operands[0])
+    await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    // What follows the fault is about words that begin with a hyphen, which no command takes.
-    throw misunderstood(name, (error as Error).message.split('. To specify')[0]!)
+    if (!(error instanceof CommanderError)) throw error
+    output = outputOf(error, help.join('').trimEnd())
   }
+  return output!
 }
 
-/** Asked for help or the version, or for nothing that is known. */
-function noCommand(argv: string[]): Answer {
-  if (['--version', '-V', 'version'].includes(argv[0]!)) {
-    const { version } = packageJson
-    return { json: { version }, text: version }
-  }
-  const words = argv.filter((word) => !word.startsWith('-'))
-  const [first, second] = words[0] === 'help' ? words.slice(1) : words
-  const group = Object.fromEntries(Object.entries(COMMANDS).filter(([name]) => name.split(' ')[0] === first))
-  const isGroup = Object.keys(group).length > 0
-  if (argv.includes('--help') || argv.includes('-h') || words[0] === 'help') {
-    return answerOf(overview(isGroup ? group : COMMANDS))
-  }
-  if (!first) throw new Failure('usage', overview(COMMANDS))
-  if (isGroup && !second) throw new Failure('usage', `verdict ${first} needs one of:\n\n${listOf(group)}`)
-  const asked = isGroup ? `${first} ${second}` : first
-  const meant = nearest([first, second ?? ''].join(' ').trim(), Object.keys(isGroup ? group : COMMANDS))
-  throw new Failure(
-    'usage',
-    `There is no command ${asked}. Did you mean: verdict ${meant}?\nAll commands: verdict --help`,
+const { version } = packageJson
+
+function createProgram(writeHelp: (text: string) => void): CommandUnknownOpts {
+  const program = new Command('verdict')
+    .description('Send transactional email, and manage the service that sends it.')
+    .usage('<command> [options]')
+    .version(version, '-V, --version', 'Print the version')
+    .option('--json', 'Print JSON')
+    .helpOption('-h, --help', 'Print help with options and examples')
+    .commandsGroup('Other commands:')
+    .helpCommand('help [command]', 'Print the help of a command')
+    .addHelpText('after', AFTER_HELP)
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: writeHelp, writeErr: writeHelp, outputError: () => {} })
+    .hook('preAction', (_, command) => {
+      // A script's unset variable, for example.
+      if (command.args.includes('')) command.error('error: an argument is empty')
+    })
+  return setUp(program)
+}
+
+/** Adds the command of that name. The help, and the suggestion for a wrong name, need all of them. */
+async function addCommands(program: CommandUnknownOpts, print: Print, name: string | undefined): Promise<void> {
+  const all = Object.entries(COMMANDS).flatMap(([heading, loaders]) =>
+    Object.entries(loaders).map(([name, load]) => ({ name, heading, load })),
   )
+  const named = all.filter((command) => command.name === name)
+  for (const { heading, load } of named.length > 0 ? named : all) {
+    program.addCommand((await load())(print).helpGroup(heading))
+  }
+  program.command('version', { hidden: true }).action(() => print({ json: { version }, text: version }))
+  setUp(program)
 }
 
-function answerOf(help: string): Answer {
+/** Lets subcommands use the settings of their parents, and report errors as ours. */
+function setUp(command: CommandUnknownOpts): CommandUnknownOpts {
+  for (const subcommand of command.commands) setUp(subcommand.copyInheritedSettings(command).helpCommand(false))
+  return command.exitOverride((error) => {
+    throw isHelpOrVersion(error) ? error : misunderstood(command, error)
+  })
+}
+
+const isHelpOrVersion = ({ code }: CommanderError) => /^commander\.(help|helpDisplayed|version)$/.test(code)
+
+function outputOf({ code, exitCode, message }: CommanderError, help: string): Output {
+  if (code === 'commander.version') return { json: { version: message }, text: message }
+  // A group without a subcommand.
+  if (exitCode !== 0) throw new Failure('usage', help)
   return { json: { help }, text: help }
 }
 
-function misunderstood(name: string, why: string): Failure {
-  return new Failure('usage', `verdict ${name}: ${why}\nSee: verdict ${name} --help`)
+function misunderstood(command: CommandUnknownOpts, error: CommanderError): Failure {
+  const path = pathOf(command)
+  const message = missingOptions(command, error) ?? error.message.replace(/^error: /, '')
+  return new Failure('usage', `${path}: ${message}\nSee: ${path} --help`)
+}
+
+/** All missing options at once; commander names the first. */
+function missingOptions(command: CommandUnknownOpts, { code }: CommanderError): string | undefined {
+  if (code !== 'commander.missingMandatoryOptionValue') return undefined
+  const missing = command.options.filter(
+    (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
+  )
+  return `missing required options: ${missing.map(({ long }) => long).join(', ')}`
+}
+
+/** `verdict keys list`. */
+function pathOf(command: CommandUnknownOpts): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
 }

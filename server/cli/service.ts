@@ -1,12 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
+import { Option } from '@commander-js/extra-typings'
 import { Failure } from './command.ts'
-import { developmentKey, developmentUrl } from './surroundings.ts'
+import { developmentKey, developmentUrl } from './environment.ts'
 
-export const urlOption = {
-  type: 'string',
-  value: 'url',
-  help: 'where the service is; by default VERDICT_URL, or the instance that npm start runs here',
-} as const
+export const urlOption = () =>
+  new Option('--url <url>', 'The URL of the service; by default VERDICT_URL, or the instance that npm start runs here')
 
 /** Longer than any send takes. */
 const TIMEOUT_MS = 90_000
@@ -14,7 +12,7 @@ const TIMEOUT_MS = 90_000
 interface Call {
   url: string | undefined
   path: string
-  /** GET without a body and POST with one, when left out. */
+  /** By default GET without a body, and POST with one. */
   method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Sent as JSON. */
   body?: object
@@ -26,42 +24,42 @@ export interface Reply {
   body: Record<string, unknown>
 }
 
-/** One call of the REST interface with the key of VERDICT_API_KEY. An error of the service ends the command with its words. */
+/** Calls the REST API with the key in VERDICT_API_KEY. Throws an error response as a Failure with its message. */
 export async function callApi(call: Call): Promise<Reply['body']> {
-  return answerOf(await askWithKey(call))
+  return bodyOf(await askWithKey(call))
 }
 
-/** The same, but told to wait by the rate limit it waits, and calls again. */
+/** Like `callApi`, but waits when the rate limit is exceeded, and calls again. */
 export async function callPatiently(call: Call): Promise<Reply['body']> {
   for (;;) {
     const reply = await askWithKey(call)
     const { retry_after: seconds } = reply.body
-    if (reply.status !== 429 || typeof seconds !== 'number') return answerOf(reply)
-    console.error(`The rate limit is reached: going on in ${seconds} s.`)
+    if (reply.status !== 429 || typeof seconds !== 'number') return bodyOf(reply)
+    console.error(`The rate limit is exceeded. Continuing in ${seconds} s.`)
     await setTimeout(seconds * 1_000)
   }
 }
 
 async function askWithKey(call: Call): Promise<Reply> {
-  // The key of a development instance goes nowhere but to that instance.
-  const isHere = !call.url && !process.env.VERDICT_URL
-  const key = process.env.VERDICT_API_KEY || (isHere && developmentKey())
-  if (!key) throw new Failure('configuration', 'VERDICT_API_KEY must be set. Make a key: verdict keys create <name>')
+  // The key of a development instance is sent to that instance only.
+  const isDevelopment = !call.url && !process.env.VERDICT_URL
+  const key = process.env.VERDICT_API_KEY || (isDevelopment && developmentKey())
+  if (!key) throw new Failure('configuration', 'VERDICT_API_KEY must be set. Create a key: verdict keys create <name>')
   return ask({ ...call, headers: { ...call.headers, authorization: `Bearer ${key}` } })
 }
 
-function answerOf({ status, body }: Reply): Reply['body'] {
+function bodyOf({ status, body }: Reply): Reply['body'] {
   if (status === 200) return body
-  const words = `${body.error ?? status}: ${body.message ?? 'the service gave no reason'}`
+  const error = `${body.error ?? status}: ${body.message ?? 'the service gave no reason'}`
   const request = body.request_id ? ` (request ${body.request_id})` : ''
-  throw new Failure(status === 404 ? 'not_found' : status >= 500 ? 'unavailable' : 'failed', words + request, body)
+  throw new Failure(status === 404 ? 'not_found' : status >= 500 ? 'unavailable' : 'failed', error + request, body)
 }
 
-/** Whatever the service answers, as long as it is JSON. */
+/** Calls the service and returns any response whose body is JSON. */
 export async function ask({ url, path, method, body, headers }: Call): Promise<Reply> {
   const base = url ?? (process.env.VERDICT_URL || developmentUrl())
   if (!/^https?:\/\//.test(base) || !URL.canParse(base))
-    throw new Failure('usage', `${base} is no http:// or https:// URL.`)
+    throw new Failure('usage', `${base} must be a URL that begins with http:// or https://.`)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
     const response = await fetch(base.replace(/\/$/, '') + path, {
@@ -73,17 +71,17 @@ export async function ask({ url, path, method, body, headers }: Call): Promise<R
     })
     return { status: response.status, body: (await response.json()) as Reply['body'] }
   } catch (error) {
-    if (error instanceof SyntaxError) throw new Failure('failed', `What answers at ${base} is not Verdict.`)
+    if (error instanceof SyntaxError) throw new Failure('failed', `The server at ${base} is not Verdict.`)
     const { cause, message } = error as Error
     const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException
     const wayOut =
-      url || process.env.VERDICT_URL ? '' : '\nIs npm start running here? VERDICT_URL names a service elsewhere.'
-    const said = wrongProtocol(base, code ?? '') ?? (why || code || message)
-    throw new Failure('unavailable', `${base} cannot be reached: ${said}${wayOut}`)
+      url || process.env.VERDICT_URL ? '' : '\nIs npm start running here? To call another service, set VERDICT_URL.'
+    const reason = wrongProtocol(base, code ?? '') ?? (why || code || message)
+    throw new Failure('unavailable', `${base} cannot be reached: ${reason}${wayOut}`)
   }
 }
 
-/** TLS spoken to a plain port, or the reverse, in words. */
+/** Explains TLS to a plain port, or the reverse; undefined for any other error. */
 function wrongProtocol(base: string, code: string): string | undefined {
   const { protocol, host } = new URL(base)
   if (protocol === 'https:' && /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(code)) {

@@ -1,9 +1,10 @@
+import { Command, Option } from '@commander-js/extra-typings'
 import { matchingForm, parseAddress } from '../address.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { addSuppressions, removeSuppression } from '../reputation/suppression-list.ts'
-import { command, Failure } from './command.ts'
+import { examples, Failure, type Print } from './command.ts'
+import { withDatabase } from './database.ts'
 import { callApi, urlOption } from './service.ts'
-import { withDatabase } from './surroundings.ts'
 import { table } from './table.ts'
 
 const PATH = '/api/v1/suppression'
@@ -18,78 +19,87 @@ interface Entry {
   expires_at?: string
 }
 
-const tenantOption = { type: 'string', value: 'tenant_id', help: 'of this tenant alone' } as const
-const globalOption = {
-  type: 'boolean',
-  help: 'for everybody who sends through this service: by its operator, straight on the database',
-} as const
+const tenantOption = (help: string) => new Option('--tenant <tenant_id>', help)
+const globalOption = () =>
+  new Option('--global', 'For all accounts of this service; works on the database, for the operator only')
 
-export const list = command({
-  summary: 'List who is not mailed, newest first.',
-  options: {
-    email: { type: 'string', value: 'address', help: 'entries of this address, the global one included' },
-    reason: { type: 'string', value: 'reason', help: 'bounce, complaint, import or manual' },
-    tenant: tenantOption,
-    limit: { type: 'string', value: 'number', help: 'how many at the most, 1 to 100; 50 when left out' },
-    cursor: { type: 'string', value: 'cursor', help: 'the next_cursor of the page before' },
-    url: urlOption,
-  },
-  examples: ['verdict suppression list', 'verdict suppression list --email ann@example.com'],
-  async run({ email, reason, tenant: tenant_id, limit, cursor, url }) {
-    const page = await callApi({ url, path: PATH + query({ email, reason, tenant_id, limit, cursor }) })
-    const rows = (page.entries as Entry[]).map((entry) => {
-      const holdsFor = entry.scope === 'tenant' ? `tenant ${entry.tenant_id}` : entry.scope
-      return [entry.created_at, entry.email, holdsFor, entry.reason, entry.expires_at ?? '-', entry.detail ?? '-']
+export const suppression = (print: Print) =>
+  new Command('suppression')
+    .summary('Manage the suppression list: list, add, remove')
+    .description('Manage the suppression list. Nothing is sent to the addresses on it.')
+    .addCommand(list(print))
+    .addCommand(add(print))
+    .addCommand(remove(print))
+
+const list = (print: Print) =>
+  new Command('list')
+    .description('List the suppressed addresses, newest first')
+    .option('--email <address>', 'Only entries of this address, the global one included')
+    .option('--reason <reason>', 'Only entries with this reason: bounce, complaint, import or manual')
+    .addOption(tenantOption('Only entries of this tenant'))
+    .option('--limit <number>', 'How many entries to list, from 1 to 100; by default 50')
+    .option('--cursor <cursor>', 'The next_cursor of the previous page')
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict suppression list', 'verdict suppression list --email ann@example.com'))
+    .action(async ({ email, reason, tenant: tenant_id, limit, cursor, url }) => {
+      const page = await callApi({ url, path: PATH + query({ email, reason, tenant_id, limit, cursor }) })
+      const heading = ['SINCE', 'ADDRESS', 'APPLIES TO', 'REASON', 'UNTIL', 'DETAIL']
+      const entries = table(heading, (page.entries as Entry[]).map(rowOf), 'No entry matches.')
+      print({ json: page, text: page.has_more ? `${entries}\n\nMore: --cursor ${page.next_cursor}` : entries })
     })
-    const found = table(['SINCE', 'ADDRESS', 'HOLDS FOR', 'REASON', 'UNTIL', 'DETAIL'], rows, 'No such entry.')
-    return { json: page, text: page.has_more ? `${found}\n\nMore: --cursor ${page.next_cursor}` : found }
-  },
-})
 
-export const add = command({
-  summary: 'Suppress an address: nothing is sent to it any more.',
-  words: ['address'],
-  options: {
-    tenant: { ...tenantOption, help: 'for the sends of this tenant alone' },
-    reason: { type: 'string', value: 'reason', help: 'bounce, complaint, import or manual; manual when left out' },
-    global: globalOption,
-    url: urlOption,
-  },
-  examples: ['verdict suppression add ann@example.com', 'verdict suppression add abuse@example.com --global'],
-  async run({ tenant: tenant_id, reason, global, url }, [address]) {
-    if (!global) {
-      const entry = await callApi({ url, path: PATH, body: { email: address, tenant_id, reason } })
-      return { json: entry, text: `${entry.email} is suppressed.` }
-    }
-    if (tenant_id || reason || url)
-      throw new Failure('usage', 'With --global there is no tenant, reason or url to choose.')
-    const email = readAddress(address!)
-    await withDatabase((db, clock) => addSuppressions({ db, clock }, { accountId: EVERYBODY }, [email], 'manual'))
-    return { json: { email, scope: 'global' }, text: `${email} is suppressed for everybody.` }
-  },
-})
+const add = (print: Print) =>
+  new Command('add')
+    .summary('Suppress an address')
+    .description('Suppress an address: nothing is sent to it any more.')
+    .argument('<address>')
+    .addOption(tenantOption('Only for the sends of this tenant'))
+    .option('--reason <reason>', 'bounce, complaint, import or manual; by default manual')
+    .addOption(globalOption().conflicts(['tenant', 'reason', 'url']))
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples('verdict suppression add ann@example.com', 'verdict suppression add abuse@example.com --global'),
+    )
+    .action(async (address, { tenant: tenant_id, reason, global, url }) => {
+      if (!global) {
+        const entry = await callApi({ url, path: PATH, body: { email: address, tenant_id, reason } })
+        return print({ json: entry, text: `${entry.email} is suppressed.` })
+      }
+      const email = readAddress(address)
+      await withDatabase((db, clock) => addSuppressions({ db, clock }, { accountId: EVERYBODY }, [email], 'manual'))
+      print({ json: { email, scope: 'global' }, text: `${email} is suppressed for all accounts.` })
+    })
 
-export const remove = command({
-  summary: 'Take an address off the list: it can be mailed again.',
-  words: ['address'],
-  options: { tenant: tenantOption, global: globalOption, url: urlOption },
-  examples: [
-    'verdict suppression remove ann@example.com',
-    'verdict suppression remove ann@example.com --tenant shop-1',
-  ],
-  async run({ tenant: tenant_id, global, url }, [address]) {
-    if (!global) {
-      const path = `${PATH}/${encodeURIComponent(address!)}${query({ tenant_id })}`
-      return { json: await callApi({ url, method: 'DELETE', path }), text: `Removed ${address}.` }
-    }
-    if (tenant_id || url) throw new Failure('usage', 'With --global there is no tenant or url to choose.')
-    const email = readAddress(address!)
-    if (await withDatabase((db) => removeSuppression(db, { accountId: EVERYBODY }, email))) {
-      return { json: {}, text: `Removed ${email} for everybody.` }
-    }
-    throw new Failure('not_found', `There is no global entry for ${email}.`)
-  },
-})
+const remove = (print: Print) =>
+  new Command('remove')
+    .summary('Remove an address from the suppression list')
+    .description('Remove an address from the suppression list: mail can be sent to it again.')
+    .argument('<address>')
+    .addOption(tenantOption('Only the entry of this tenant'))
+    .addOption(globalOption().conflicts(['tenant', 'url']))
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples(
+        'verdict suppression remove ann@example.com',
+        'verdict suppression remove ann@example.com --tenant shop-1',
+      ),
+    )
+    .action(async (address, { tenant: tenant_id, global, url }) => {
+      if (!global) {
+        const path = `${PATH}/${encodeURIComponent(address)}${query({ tenant_id })}`
+        return print({ json: await callApi({ url, method: 'DELETE', path }), text: `Removed ${address}.` })
+      }
+      const email = readAddress(address)
+      const removed = await withDatabase((db) => removeSuppression(db, { accountId: EVERYBODY }, email))
+      if (!removed) throw new Failure('not_found', `There is no global entry for ${email}.`)
+      print({ json: {}, text: `Removed ${email} for all accounts.` })
+    })
+
+function rowOf({ created_at, email, scope, tenant_id, reason, expires_at = '-', detail = '-' }: Entry): string[] {
+  return [created_at, email, scope === 'tenant' ? `tenant ${tenant_id}` : scope, reason, expires_at, detail]
+}
 
 function readAddress(text: string): string {
   const address = parseAddress(text)
@@ -98,6 +108,6 @@ function readAddress(text: string): string {
 }
 
 function query(parameters: Record<string, string | undefined>): string {
-  const given = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
-  return given.length > 0 ? `?${new URLSearchParams(given)}` : ''
+  const present = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  return present.length > 0 ? `?${new URLSearchParams(present)}` : ''
 }

@@ -1,9 +1,10 @@
-import { command } from './command.ts'
+import { Command } from '@commander-js/extra-typings'
+import { examples, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
 
 const PATH = '/api/v1/webhook'
 
-// What the service answers, as far as it is printed for people.
+// The fields of the service's response that are printed as text.
 
 interface Webhook {
   url: string
@@ -20,83 +21,97 @@ interface Webhook {
   }
 }
 
-interface Tested {
+interface TestAttempt {
   outcome: string
   status_code?: number
   duration_ms: number
   response_excerpt?: string
 }
 
-/** What happened, by the outcome of the attempt. */
+/** What an attempt's outcome means. */
 const OUTCOMES: Record<string, (status?: number) => string> = {
-  acked: () => 'The endpoint has the test event: it answered 200.',
-  not_200: (status) => `The endpoint answered ${status}. Only 200 acknowledges an event.`,
-  success_but_not_200: (status) => `The endpoint answered ${status}. Only 200 acknowledges an event.`,
-  dns: () => "The name of the endpoint's host was not found in DNS.",
-  blocked: () => 'The URL or its address may not be called, such as one that is not public.',
-  tls: () => 'TLS failed: no common version, or a certificate that is not valid for the host.',
-  connect: () => 'The endpoint could not be connected to, or closed the connection before it answered.',
+  acked: () => 'The endpoint acknowledged the test event with 200.',
+  not_200: (status) => `The endpoint responded with ${status}. Only 200 acknowledges an event.`,
+  success_but_not_200: (status) => `The endpoint responded with ${status}. Only 200 acknowledges an event.`,
+  dns: () => "The endpoint's host name was not found in DNS.",
+  blocked: () => 'The service may not call this URL or its address: for example, the address is not public.',
+  tls: () => 'TLS failed: no common version, or the certificate is not valid for the host.',
+  connect: () => 'The connection failed, or the endpoint closed it before responding.',
   timeout_head: () => 'The endpoint did not begin its response in time.',
-  timeout_body: (status) => `The endpoint answered ${status}, and did not end its response in time.`,
+  timeout_body: (status) => `The endpoint responded with ${status}, but did not finish its response in time.`,
 }
 
-const KEEP = 'Keep it: it is not shown again.'
+const KEEP = 'Store it: it is not shown again.'
 
-export const get = command({
-  summary: 'Show where events are pushed, and how the endpoint does.',
-  options: { url: urlOption },
-  examples: ['verdict webhook get'],
-  async run({ url }) {
-    const webhook = (await callApi({ url, path: PATH })) as unknown as Webhook
-    return { json: webhook, text: describe(webhook) }
-  },
-})
+export const webhook = (print: Print) =>
+  new Command('webhook')
+    .description('Manage the webhook endpoint: get, set, test, rotate, delete')
+    .addCommand(get(print))
+    .addCommand(set(print))
+    .addCommand(test(print))
+    .addCommand(rotate(print))
+    .addCommand(remove(print))
 
-export const set = command({
-  summary: 'Set where events are pushed. The first time, it prints the secret that they are signed with.',
-  words: ['endpoint_url'],
-  options: { url: urlOption },
-  examples: ['verdict webhook set https://hooks.example.com/email'],
-  async run({ url }, [endpoint]) {
-    const webhook = await callApi({ url, path: PATH, method: 'PUT', body: { url: endpoint } })
-    const secret = webhook.secret ? `\nIts secret is ${webhook.secret}\n${KEEP}` : ''
-    return { json: webhook, text: `Events are pushed to ${webhook.url}${secret}` }
-  },
-})
+const get = (print: Print) =>
+  new Command('get')
+    .description('Show the URL that events are sent to, and the health of the endpoint')
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict webhook get'))
+    .action(async ({ url }) => {
+      const webhook = (await callApi({ url, path: PATH })) as unknown as Webhook
+      print({ json: webhook, text: describe(webhook) })
+    })
 
-export const test = command({
-  summary: 'Push a signed test event to the endpoint, and tell how it went.',
-  options: { url: urlOption },
-  examples: ['verdict webhook test'],
-  async run({ url }) {
-    const tested = (await callApi({ url, path: `${PATH}/test`, method: 'POST' })) as unknown as Tested
-    const { outcome, status_code, duration_ms, response_excerpt } = tested
-    const what = OUTCOMES[outcome]?.(status_code) ?? `The attempt failed: ${outcome}.`
-    const said = response_excerpt ? `\n  Its response begins ${JSON.stringify(response_excerpt.slice(0, 200))}` : ''
-    const text = `${what} (${outcome}, ${duration_ms} ms)${said}`
-    return { json: tested, text, exit: outcome === 'acked' ? 'ok' : 'failed' }
-  },
-})
+const set = (print: Print) =>
+  new Command('set')
+    .summary('Set the URL that events are sent to')
+    .description('Set the URL that events are sent to. The first time, it prints the secret that signs them.')
+    .argument('<endpoint_url>')
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict webhook set https://hooks.example.com/email'))
+    .action(async (endpoint, { url }) => {
+      const webhook = await callApi({ url, path: PATH, method: 'PUT', body: { url: endpoint } })
+      const secret = webhook.secret ? `\nIts secret is ${webhook.secret}\n${KEEP}` : ''
+      print({ json: webhook, text: `Events are sent to ${webhook.url}${secret}` })
+    })
 
-export const rotate = command({
-  summary: 'Give the endpoint a new secret and print it. The old one stays valid for 24 hours.',
-  options: { url: urlOption },
-  examples: ['verdict webhook rotate'],
-  async run({ url }) {
-    const webhook = await callApi({ url, path: `${PATH}/secret/rotate`, method: 'POST' })
-    const text = `The new secret is ${webhook.secret}\n${KEEP} The old one stays valid until ${webhook.previous_secret_until}.`
-    return { json: webhook, text }
-  },
-})
+const test = (print: Print) =>
+  new Command('test')
+    .description('Send a signed test event to the endpoint, and show its response')
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict webhook test'))
+    .action(async ({ url }) => {
+      const attempt = (await callApi({ url, path: `${PATH}/test`, method: 'POST' })) as unknown as TestAttempt
+      const { outcome, status_code, duration_ms, response_excerpt } = attempt
+      const what = OUTCOMES[outcome]?.(status_code) ?? `The attempt failed: ${outcome}.`
+      const excerpt = response_excerpt
+        ? `\n  Its response begins ${JSON.stringify(response_excerpt.slice(0, 200))}`
+        : ''
+      const text = `${what} (${outcome}, ${duration_ms} ms)${excerpt}`
+      print({ json: attempt, text, exit: outcome === 'acked' ? 'ok' : 'failed' })
+    })
 
-export const remove = command({
-  summary: 'Delete the endpoint and its secret, and cancel what waits.',
-  options: { url: urlOption },
-  examples: ['verdict webhook delete'],
-  async run({ url }) {
-    return { json: await callApi({ url, path: PATH, method: 'DELETE' }), text: 'Events are pushed nowhere any more.' }
-  },
-})
+const rotate = (print: Print) =>
+  new Command('rotate')
+    .summary('Give the endpoint a new secret and print it')
+    .description('Give the endpoint a new secret and print it. The old one stays valid for 24 hours.')
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict webhook rotate'))
+    .action(async ({ url }) => {
+      const webhook = await callApi({ url, path: `${PATH}/secret/rotate`, method: 'POST' })
+      const previous = `The old one stays valid until ${webhook.previous_secret_until}.`
+      print({ json: webhook, text: `The new secret is ${webhook.secret}\n${KEEP} ${previous}` })
+    })
+
+const remove = (print: Print) =>
+  new Command('delete')
+    .description('Delete the endpoint and its secret, and cancel its pending dispatches')
+    .addOption(urlOption())
+    .addHelpText('after', examples('verdict webhook delete'))
+    .action(async ({ url }) => {
+      const response = await callApi({ url, path: PATH, method: 'DELETE' })
+      print({ json: response, text: 'Deleted. Events are no longer sent to an endpoint.' })
+    })
 
 function describe({ url, previous_secret_until, health }: Webhook): string {
   const { acknowledged, failed, consecutive_failures, last_success_at, last_failure_at } = health
@@ -104,7 +119,7 @@ function describe({ url, previous_secret_until, health }: Webhook): string {
     `${acknowledged} attempts acknowledged and ${failed} failed in 24 hours`,
     consecutive_failures > 0 && `${consecutive_failures} failed since the last success (${last_success_at ?? 'never'})`,
     last_failure_at && `last failure at ${last_failure_at}`,
-    health.waiting > 0 && `${health.waiting} dispatches wait, the oldest since ${health.oldest_waiting_at}`,
+    health.waiting > 0 && `${health.waiting} dispatches are waiting, the oldest since ${health.oldest_waiting_at}`,
     previous_secret_until && `also signed with the previous secret until ${previous_secret_until}`,
   ]
   return [url, ...lines.filter(Boolean).map((line) => `  ${line}`)].join('\n')

@@ -50,7 +50,7 @@ function file(name: string, content: string): string {
 const entriesOf = async (email: string) =>
   (await api.call('GET', `/api/v1/suppression?email=${encodeURIComponent(email)}`)).json.entries
 
-test('import takes one address a line, and tells what was skipped, where and why', async () => {
+test('import reads one address a line, and says which lines it skipped and why', async () => {
   const list = file('list.txt', '\ufeffann@lines.example\r\n\r\n  Bob@lines.example  \nno address\nANN@lines.example')
   expect(await run(['import', list])).toEqual({
     json: {
@@ -66,7 +66,7 @@ test('import takes one address a line, and tells what was skipped, where and why
   expect(await entriesOf('bob@lines.example')).toMatchObject([{ scope: 'account', reason: 'import' }])
 })
 
-test('import takes the first column of a CSV file, its heading left out', async () => {
+test('import reads the first column of a CSV file, without the heading', async () => {
   const csv = file('list.csv', 'Email,Name\n"ann@csv.example","Lee, Ann"\nbob@csv.example;Bob\ncy@csv.example\tCy\n')
   const { json, exit } = await run(['import', csv, '--tenant', 'shop-1', '--reason', 'complaint'])
   expect({ json, exit }).toMatchObject({ json: { imported: 3, total: 3 }, exit: 'ok' })
@@ -85,7 +85,7 @@ test.each([
   [',second', ''],
 ])('the first column of %s is %s', (line, column) => expect(firstColumn(line)).toBe(column))
 
-test('a list of more than 10,000 goes in several requests, with the progress on stderr', async () => {
+test('a list of more than 10,000 addresses takes several requests, with the progress on stderr', async () => {
   const lines = Array.from({ length: 20_001 }, (_, i) => (i === 15_000 ? 'nobody' : `${i}@long.example`))
   const { json } = await run(['import', file('long.txt', `${lines.join('\n')}\n`)])
   expect(json).toEqual({
@@ -110,7 +110,7 @@ test('import reads the standard input', async () => {
   expect({ code, json: JSON.parse(stdout) }).toMatchObject({ code: 0, json: { imported: 2, total: 2 } })
 })
 
-test('an import that is stopped says how far it came', async () => {
+test('an import that fails halfway says how far it came', async () => {
   let requests = 0
   const server = createServer((_, response) => {
     const answers = [
@@ -131,7 +131,7 @@ test('an import that is stopped says how far it came', async () => {
   server.close()
 })
 
-test('an import waits as long as the rate limit says, and goes on', async () => {
+test('an import waits as long as the rate limit asks, and continues', async () => {
   let requests = 0
   const server = createServer((_, response) => {
     const counts = { imported: 1, already_suppressed: 0, invalid: 0, total: 1, errors: [] }
@@ -147,13 +147,13 @@ test('an import waits as long as the rate limit says, and goes on', async () => 
   server.close()
 })
 
-test('a file that is not there, is a folder or holds no address is a mistake of the caller', async () => {
+test('a file that does not exist, is a folder or holds no address is a usage error', async () => {
   for (const path of [join(folder, 'none'), folder, file('empty.txt', '\n\n')]) {
     await expect(run(['import', path])).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(path) })
   }
 })
 
-test('an import that the service refuses ends with its words, and nothing is imported', async () => {
+test('an import that the service refuses ends with its message and imports nothing', async () => {
   const list = file('refused.txt', 'ann@refused.example')
   await expect(run(['import', list, '--reason', 'because'])).rejects.toMatchObject({
     exit: 'failed',
@@ -172,10 +172,10 @@ test('an address is added, listed and removed, for the account or for a tenant',
   expect(await entriesOf(email)).toMatchObject([{ scope: 'tenant' }])
   await run(['suppression', 'remove', email, '--tenant', 'acme'])
   await expect(run(['suppression', 'remove', email])).rejects.toMatchObject({ exit: 'not_found' })
-  expect((await run(['suppression', 'list', '--email', email])).text).toBe('No such entry.')
+  expect((await run(['suppression', 'list', '--email', email])).text).toBe('No entry matches.')
 })
 
-test('the next page of a list is told', async () => {
+test('a list names the cursor of the next page', async () => {
   for (const name of ['a', 'b']) await run(['suppression', 'add', `${name}@page.example`, '--tenant', 'page'])
   const { json, text } = await run(['suppression', 'list', '--tenant', 'page', '--limit', '1'])
   const { next_cursor: cursor } = json as { next_cursor: string }
@@ -186,7 +186,7 @@ test('the next page of a list is told', async () => {
   expect(next.text).not.toContain('More')
 })
 
-test('an operator suppresses an address for everybody, and takes it back', async () => {
+test('an operator suppresses an address for all accounts, and removes it again', async () => {
   await run(['suppression', 'add', 'Abuse@Bücher.example', '--global'])
   const email = 'abuse@xn--bcher-kva.example'
   expect(await entriesOf(email)).toMatchObject([{ scope: 'global', reason: 'manual' }])
@@ -194,7 +194,7 @@ test('an operator suppresses an address for everybody, and takes it back', async
     exit: 'not_found',
     message: expect.stringContaining('global'),
   })
-  expect((await run(['suppression', 'remove', email, '--global'])).text).toBe(`Removed ${email} for everybody.`)
+  expect((await run(['suppression', 'remove', email, '--global'])).text).toBe(`Removed ${email} for all accounts.`)
   await expect(run(['suppression', 'remove', email, '--global'])).rejects.toMatchObject({ exit: 'not_found' })
   await expect(run(['suppression', 'add', 'x', '--global'])).rejects.toMatchObject({ exit: 'usage' })
   await expect(run(['suppression', 'add', email, '--global', '--tenant', 'a'])).rejects.toMatchObject({ exit: 'usage' })

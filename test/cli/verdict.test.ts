@@ -10,9 +10,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createGate } from '../../server/access/gate.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { databaseClock } from '../../server/db/clock.ts'
+import { eq } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, showId } from '../../server/db/ids.ts'
-import { dkimKeys } from '../../server/db/schema.ts'
+import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { HOSTILE } from '../harness/hostile.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -35,7 +36,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Runs a command in an empty folder, with the test's database unless told otherwise. */
+/** Runs a command in an empty folder; by default with the test's database. */
 async function verdict(args: string[], env: Record<string, string> = {}) {
   const given = { DATABASE_URL: database.url, ENCRYPTION_KEYS: `k1:${secret.toString('base64')}`, ...env }
   const child = spawn(process.execPath, [BIN, ...args], { cwd: folder, env: given, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -43,7 +44,7 @@ async function verdict(args: string[], env: Record<string, string> = {}) {
   return { code, stdout, stderr, json: args.includes('--json') && stdout ? JSON.parse(stdout) : undefined }
 }
 
-test('from nothing to a key that calls and a domain that sends, and to the end of the key', async () => {
+test('an account, a key and a domain are created and usable; the key is then revoked', async () => {
   const account = await verdict(['accounts', 'create', 'Web shop', '--json'])
   expect(account).toMatchObject({ code: 0, stderr: '', json: { name: 'Web shop' } })
   const { key, key_id } = (await verdict(['keys', 'create', 'shop', '--json'])).json
@@ -65,7 +66,7 @@ test('from nothing to a key that calls and a domain that sends, and to the end o
   clock.stop()
 })
 
-test('the rotation of the encryption key is killed in the middle, and gone on with', async () => {
+test('a rotation of the encryption key that is killed halfway is finished by the next one', async () => {
   const fresh = randomBytes(32)
   const ENCRYPTION_KEYS = `k2:${fresh.toString('base64')},k1:${secret.toString('base64')}`
   await verdict(['accounts', 'create', 'Sealed'])
@@ -91,7 +92,7 @@ test('the rotation of the encryption key is killed in the middle, and gone on wi
   expect(alone.stdout).toMatch(/ok +dkim_keys: .*\nok +secrets: all \d+ are sealed with the key k2/)
 })
 
-/** So many copies of one key, each sealed for its own row. */
+/** Stores `count` copies of one key, each sealed for its own row. */
 async function sealMany(count: number): Promise<void> {
   const sealer = createSealer([{ id: 'k1', key: secret }])
   const [key] = await database.db.select().from(dkimKeys)
@@ -104,7 +105,7 @@ async function sealMany(count: number): Promise<void> {
   await database.db.insert(dkimKeys).values(rows)
 }
 
-test('an account is given a tier of the table, and a tier that there is not is told with those there are', async () => {
+test('an account gets a tier; the message about an unknown tier lists the tiers that exist', async () => {
   const name = 'Tiered shop'
   await verdict(['accounts', 'create', name])
   const tiers = join(folder, 'tiers.json')
@@ -118,7 +119,7 @@ test('an account is given a tier of the table, and a tier that there is not is t
   expect(await shown()).toContain('free, 60/min')
   expect(await set('gold')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('There is no tier gold. Tiers are free, pro, scale, unlimited, default'),
+    stderr: expect.stringContaining('There is no tier gold. The tiers are free, pro, scale, unlimited, default'),
   })
   expect(await set('gold', { TIERS_FILE: tiers })).toMatchObject({ code: 0, json: { tier: 'gold' } })
   expect(await shown({ TIERS_FILE: tiers })).toContain('gold, 12000/min')
@@ -129,23 +130,23 @@ test('an account is given a tier of the table, and a tier that there is not is t
   })
 })
 
-test('the doctor asks Temporal for the namespace', async () => {
+test('the doctor checks the namespace in Temporal', async () => {
   const { address, stop } = await startTemporal()
   const well = await verdict(['doctor'], { TEMPORAL_ADDRESS: address })
   const ill = await verdict(['doctor'], { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: 'nowhere' })
   await stop()
-  expect(well.stdout).toContain(`ok      temporal: ${address} answers`)
-  expect(ill.stdout).toContain(`FAILED  temporal: ${address} does not answer for the namespace nowhere`)
+  expect(well.stdout).toContain(`ok      temporal: ${address} responds`)
+  expect(ill.stdout).toContain(`FAILED  temporal: ${address} does not respond for the namespace nowhere`)
   expect(ill.code).toBe(1)
 })
 
-test('a command that is not understood ends with 2', async () => {
+test('a usage error ends with 2', async () => {
   const { code, stdout, stderr } = await verdict(['keys'])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toMatch(/^verdict keys needs one of:\n\n.*keys revoke <key_id>/s)
+  expect(stderr).toMatch(/^Usage: verdict keys .*revoke \[options\] <key_id>/s)
 })
 
-test('what is not there ends with 3, and --json tells errors in JSON too', async () => {
+test('an id that does not exist ends with 3; with --json errors are JSON too', async () => {
   await verdict(['accounts', 'create', 'Empty'])
   const id = showId('key', newId(Date.now()))
   const { code, stdout, stderr } = await verdict(['keys', 'revoke', id, '--account', 'Empty', '--json'])
@@ -156,7 +157,7 @@ test('what is not there ends with 3, and --json tells errors in JSON too', async
   })
 })
 
-test('a database that cannot be reached ends with 69, and its password is not told', async () => {
+test('a database that cannot be reached ends with 69, and its password is not printed', async () => {
   const DATABASE_URL = 'postgres://u:hunter2@127.0.0.1:1/verdict'
   expect(await verdict(['accounts', 'list'], { DATABASE_URL })).toMatchObject({
     code: 69,
@@ -167,7 +168,7 @@ test('a database that cannot be reached ends with 69, and its password is not to
   })
 })
 
-test('a database that nobody named and that is not there is that of npm start', async () => {
+test('the default database is that of npm start, and the message says so when it is down', async () => {
   writeFileSync(join(folder, 'database.json'), '{"url":"postgres://u:hunter2@127.0.0.1:1/verdict"}')
   const { code, stderr } = await verdict(['accounts', 'list'], { DATABASE_URL: '', DATA_DIR: folder })
   rmSync(join(folder, 'database.json'))
@@ -178,7 +179,7 @@ test('a database that nobody named and that is not there is that of npm start', 
   })
 })
 
-test('a variable that is missing ends with 78', async () => {
+test('a missing variable ends with 78', async () => {
   expect(await verdict(['accounts', 'list'], { DATABASE_URL: '' })).toMatchObject({
     code: 78,
     stdout: '',
@@ -186,7 +187,7 @@ test('a variable that is missing ends with 78', async () => {
   })
 })
 
-test('what a domain owner publishes cannot take over the terminal of the operator', async () => {
+test('records that a domain owner publishes cannot control the terminal of the operator', async () => {
   await verdict(['accounts', 'create', 'Hostile'])
   await verdict(['domains', 'add', 'hostile.example', '--account', 'Hostile'])
   const check = {
@@ -195,8 +196,8 @@ test('what a domain owner publishes cannot take over the terminal of the operato
     error: 'It is \x1b]0;x\x07\x9b31m\u202e.',
     checked_at: '2026-01-01T00:00:00Z',
   }
-  const checks = JSON.stringify({ SPF: check, DMARC: check })
-  await database.db.$client`update domains set checks = ${checks}::jsonb where name = 'hostile.example'`
+  const checks = { SPF: check, DMARC: check }
+  await database.db.update(domains).set({ checks }).where(eq(domains.name, 'hostile.example'))
   const args = ['domains', 'show', 'hostile.example', '--account', 'Hostile']
   const [shown, asJson] = [await verdict(args), await verdict([...args, '--json'])]
   expect([shown.code, asJson.code]).toEqual([0, 0])

@@ -30,34 +30,32 @@ test('an endpoint is set, its secret shown once, tested, rotated and deleted', a
   const set = await run(['webhook', 'set', receiver.url])
   expect(set.json).toMatchObject({ url: receiver.url, secret: expect.stringMatching(/^whsec_/) })
   const { secret } = set.json as { secret: string }
-  expect(set.text).toBe(
-    `Events are pushed to ${receiver.url}\nIts secret is ${secret}\nKeep it: it is not shown again.`,
-  )
-  expect(await words('webhook', 'set', receiver.url)).toBe(`Events are pushed to ${receiver.url}`)
+  expect(set.text).toBe(`Events are sent to ${receiver.url}\nIts secret is ${secret}\nStore it: it is not shown again.`)
+  expect(await words('webhook', 'set', receiver.url)).toBe(`Events are sent to ${receiver.url}`)
   expect(await words('webhook', 'get')).toBe(`${receiver.url}\n  0 attempts acknowledged and 0 failed in 24 hours`)
 
   expect(await run(['webhook', 'test'])).toMatchObject({
-    text: expect.stringMatching(/^The endpoint has the test event: it answered 200\. \(acked, \d+ ms\)$/),
+    text: expect.stringMatching(/^The endpoint acknowledged the test event with 200\. \(acked, \d+ ms\)$/),
     exit: 'ok',
   })
   receiver.script = { status: 418, body: 'a "teapot"' }
   expect(await run(['webhook', 'test'])).toMatchObject({
     text: expect.stringMatching(
-      /^The endpoint answered 418\. Only 200 .* \(not_200, \d+ ms\)\n {2}Its response begins "a \\"teapot\\""$/,
+      /^The endpoint responded with 418\. Only 200 .* \(not_200, \d+ ms\)\n {2}Its response begins "a \\"teapot\\""$/,
     ),
     exit: 'failed',
   })
   receiver.script = {}
 
   const rotated = await words('webhook', 'rotate')
-  expect(rotated).toMatch(/^The new secret is whsec_\S+\nKeep it: .* The old one stays valid until \d{4}-\S+Z\.$/)
+  expect(rotated).toMatch(/^The new secret is whsec_\S+\nStore it: .* The old one stays valid until \d{4}-\S+Z\.$/)
   expect(rotated).not.toContain(secret)
   expect(await words('webhook', 'get')).toMatch(/\n {2}also signed with the previous secret until /)
-  expect(await words('webhook', 'delete')).toBe('Events are pushed nowhere any more.')
+  expect(await words('webhook', 'delete')).toBe('Deleted. Events are no longer sent to an endpoint.')
   await expect(run(['webhook', 'delete'])).rejects.toMatchObject(missing)
 })
 
-test('a URL that is refused is told in the words of the service', async () => {
+test('the message about a refused URL is that of the service', async () => {
   await expect(run(['webhook', 'set', 'ftp://example.com'])).rejects.toMatchObject({
     exit: 'failed',
     message: expect.stringContaining('url must begin with https://'),
@@ -78,7 +76,7 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
   const shown = await words('events', event_id)
   expect(shown.split('\n')).toEqual([
     `${event_id}: delivered@simulator.test delivered`,
-    expect.stringMatching(new RegExp(`^ {2}\\S+Z, of ${message_id}$`)),
+    expect.stringMatching(new RegExp(`^ {2}\\S+Z, message ${message_id}$`)),
     expect.stringMatching(new RegExp(`^ {2}${dispatch_id} \\(original\\): waiting, next attempt at \\S+Z$`)),
     expect.stringMatching(/^ {4}attempt 1 at \S+Z: not_200 \(HTTP 500\), \d+ ms: "no\\n"$/),
   ])
@@ -99,7 +97,7 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
   expect((await run(['replay', message_id])).json).toMatchObject({ replayed: true, count: 1 })
 })
 
-test('what is no id, or has filters beside it, is not understood', async () => {
+test('an invalid id, or filters beside an id, are usage errors', async () => {
   for (const args of [
     ['replay', 'dsp_1'],
     ['replay'],

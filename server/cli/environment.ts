@@ -1,0 +1,43 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readVariables } from '../config/config.ts'
+import type { Variables } from '../config/variables.ts'
+import { Failure } from './command.ts'
+
+/** A file that `npm start` keeps in DATA_DIR. */
+function stored(name: string): string | undefined {
+  const file = join(process.env.DATA_DIR || '.verdict', name)
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined
+}
+
+/** The environment; by default with the database, Temporal and encryption keys of the instance that `npm start` runs. */
+export function environment(): Record<string, string | undefined> {
+  const database = stored('database.json')
+  const temporal = stored('temporal.json')
+  return {
+    ...process.env,
+    DATABASE_URL: process.env.DATABASE_URL || (database && JSON.parse(database).url),
+    TEMPORAL_ADDRESS: process.env.TEMPORAL_ADDRESS || (temporal && JSON.parse(temporal).address),
+    ENCRYPTION_KEYS: process.env.ENCRYPTION_KEYS || stored('encryption.keys'),
+  }
+}
+
+/** The live key of the instance that `npm start` runs here. */
+export function developmentKey(): string | undefined {
+  const keys = stored('keys.json')
+  return keys && JSON.parse(keys).live
+}
+
+/** The URL of the instance that `npm start` runs here. */
+export function developmentUrl(): string {
+  const instance = stored('instance.json')
+  return instance ? JSON.parse(instance).url : 'http://127.0.0.1:8080'
+}
+
+/** The values of these variables. Throws one Failure for all that are missing or invalid. */
+export function variables<Name extends keyof Variables>(...names: Name[]): Pick<Variables, Name> {
+  const reading = readVariables(environment(), names)
+  if ('variables' in reading) return reading.variables
+  const lines = reading.faults.map(({ name, why, example }) => `${name} ${why}. Example: ${example}`)
+  throw new Failure('configuration', `${lines.join('\n')}\nOr start a development instance here: npm start`)
+}
