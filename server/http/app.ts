@@ -1,55 +1,35 @@
-import type { DescMethod } from '@bufbuild/protobuf'
 import type { ServiceImplSpec } from '@connectrpc/connect'
 import type { Logger } from 'pino'
-import { type Caller, callerKey, type Rate } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
-import { fail } from '../errors.ts'
+import { counting, type Gate, undrained } from './admission.ts'
 import type { Pace } from './arriving.ts'
 import type { BodyLimits } from './body.ts'
 import { createByteBudget } from './byte-budget.ts'
-import { type Call, callKey, type RawRequest, type RawResponse } from './call.ts'
-import { healthService } from './health.ts'
+import type { Call, RawRequest, RawResponse } from './call.ts'
+import { createFastify } from './fastify.ts'
 import { errors, text } from './interceptors.ts'
-import type { Admit, Path } from './paths.ts'
-import { type Checks, type SharedReadiness, shareReadiness } from './readiness.ts'
-import { reflectionServices } from './reflection.ts'
+import { type OpenCalls, openServices } from './open-services.ts'
+import { collectPaths, notFound, otherMethods, type Path } from './other-methods.ts'
+import { type Checks, shareReadiness } from './readiness.ts'
 import { createRequestLog } from './request-log.ts'
-import { restPaths } from './rest.ts'
-import { createRouter } from './router.ts'
-import { rpcPaths } from './rpc.ts'
-import { sitePaths } from './site.ts'
-
-/** Who calls; throws an error made by `fail` when the call may not be made. Runs before a byte of the body is read. */
-export type Gate = (call: {
-  /** undefined for what is served to every caller. */
-  method: DescMethod | undefined
-  authorization: string | null
-  /** Without a key the call counts for the caller's address, and there is no caller to return. */
-  keyOptional: boolean
-  remoteAddress: string
-  /** Is told what is left of the caller's requests, for the headers of the answer. */
-  tellRate(rate: Rate): void
-}) => Promise<Caller | undefined>
-
-/** Bounds what needs no key by the address of its caller. Both throw an error made by `fail`. */
-export interface OpenCalls {
-  /** Counts a call, or a question of a stream. */
-  count(remoteAddress: string): void
-  /** Takes a place for a stream, and returns the function that gives it back. */
-  openStream(remoteAddress: string): () => void
-}
+import { restRoutes } from './rest.ts'
+import { rpcRoutes } from './rpc.ts'
+import { siteRoutes } from './site.ts'
 
 export interface AppParts {
-  /** What the contract's services do, as `createServiceImplSpec` binds them. */
+  /** The implementations of the contract's services, as `createServiceImplSpec` binds them. */
   services: ServiceImplSpec[]
   gate: Gate
   openCalls: OpenCalls
   log: Logger
-  /** The state of each thing the server depends on: `ok`, `degraded` or what is wrong. Answers within a few seconds. */
+  /** The state of each thing the server depends on: `ok`, `degraded` or what is wrong. Resolves within a few seconds. */
   checks(): Promise<Checks>
   /** Shown by `/healthz`. */
   about: { version: string; region: string }
-  /** Where callers reach this server, without the last slash; asked once it listens. By default the origin of the document itself. */
+  /**
+   * Where callers reach this server, without the last slash; called once it listens. By default the origin of the document
+   * itself.
+   */
   publicUrl?(): string
   /** Addresses and ranges of proxies whose X-Forwarded-For counts. */
   trustProxy?: string[]
@@ -74,45 +54,46 @@ const LIMITS: Limits = {
 }
 
 export interface App {
-  /** Answers one request of either HTTP. */
+  /** Responds to one request of HTTP/1.1 or HTTP/2. */
   handle(request: RawRequest, response: RawResponse): void
-  /** What is not answered yet. */
+  /** Calls without a finished response. */
   inFlight: ReadonlySet<Call>
-  /** From now on readiness is false; calls are still taken. */
+  /** Makes readiness false; calls are still accepted. */
   leave(): void
-  /** From now on new calls are refused with `transient_failure`, too. */
+  /** Refuses new calls with `transient_failure`, too. */
   drain(): void
   /** Aborted when the drain began. */
   draining: AbortSignal
   /** Every path that is served, with its methods. */
-  paths: { path: string; verbs: string[] }[]
+  paths: Path[]
 }
 
 /** The routes of every protocol. Throws for a contract it cannot serve. */
 export async function createApp(parts: AppParts): Promise<App> {
-  const limits = { ...LIMITS, ...parts.limits }
-  const budget = createByteBudget({ totalBytes: limits.budgetBytes, waitMs: limits.budgetWaitMs })
+  const { services, gate, openCalls, about, trustProxy = [] } = parts
   const leaving = new AbortController()
   const draining = new AbortController()
-  const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs, bodyPace: pace } = limits
-  const body: BodyLimits = { maxBytes, timeoutMs, pace, budget, draining: draining.signal }
   const inFlight = new Set<Call>()
-  const visit = counting(parts.gate, true)
-  const admit = undrained(draining.signal, counting(parts.gate, false))
-  const common = { interceptors: [errors, text], limits: body }
+  const visit = counting(gate, true)
+  const records = { log: parts.log, inFlight, ended: createRequestLog(parts.log) }
   const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
-  const paths = [
-    ...restPaths({ ...common, services: parts.services, admit }),
-    ...(await sitePaths({ readiness, about: parts.about, visit, publicUrl: parts.publicUrl ?? (() => '/') })),
-    ...rpcPaths({ ...common, services: parts.services, admit }),
-    ...openPaths(parts, readiness, draining.signal),
-  ]
+  const interceptors = [errors, text]
+  const limits = bodyLimits({ ...LIMITS, ...parts.limits }, draining.signal)
+  const contract = { services, interceptors, limits, admit: undrained(draining.signal, counting(gate, false)) }
+
+  const fastify = createFastify({ trustProxy, records, visit })
+  const collect = collectPaths(fastify)
+  await fastify.register(restRoutes, contract)
+  await fastify.register(siteRoutes, { readiness, about, visit, publicUrl: parts.publicUrl ?? (() => '/') })
+  await fastify.register(rpcRoutes, contract)
+  await fastify.register(openServices, { services, interceptors, openCalls, readiness, draining: draining.signal })
+  const paths = collect()
+  await fastify.register(otherMethods, { paths, visit })
+  fastify.setNotFoundHandler(notFound(paths, visit))
+  await fastify.ready()
+
   return {
-    handle: await createRouter(paths, visit, parts.trustProxy ?? [], {
-      log: parts.log,
-      inFlight,
-      ended: createRequestLog(parts.log),
-    }),
+    handle: (request, response) => fastify.routing(request as never, response as never),
     inFlight,
     leave: () => leaving.abort(),
     drain() {
@@ -120,59 +101,14 @@ export async function createApp(parts: AppParts): Promise<App> {
       draining.abort()
     },
     draining: draining.signal,
-    paths: paths.map(({ path, verbs }) => ({ path, verbs: Object.keys(verbs) })),
+    paths,
   }
 }
 
-/** The gate, which counts every request and tells its caller what is left. */
-function counting(gate: Gate, keyOptional: boolean): Admit {
-  return async (call) => {
-    const { method, remoteAddress } = call
-    const authorization = call.raw.headers.authorization ?? null
-    const tellRate = (rate: Rate) => Object.assign(call.headers, rateHeaders(rate))
-    call.values.set(callerKey, await gate({ method, authorization, remoteAddress, keyOptional, tellRate }))
-  }
-}
-
-/** What comes after the drain began is not started, and told so while that is still certain. */
-function undrained(draining: AbortSignal, admit: Admit): Admit {
-  return (call) => (draining.aborted ? Promise.reject(shuttingDown()) : admit(call))
-}
-
-const shuttingDown = () =>
-  fail('transient_failure', 'This server is shutting down. Nothing was sent; it is safe to retry.')
-
-const rateHeaders = ({ limit, remaining, resetAt }: Rate) => ({
-  'x-ratelimit-limit': String(limit),
-  'x-ratelimit-remaining': String(remaining),
-  'x-ratelimit-reset': String(resetAt),
-})
-
-/** Of a message of health or reflection, and of all messages of a call. They are short, and nobody vouches for their callers. */
-const OPEN_MESSAGE_BYTES = 4 * 1024
-const OPEN_BODY_BYTES = 64 * 1024
-const OPEN_BODY_TIMEOUT_MS = 10_000
-
-/** Health and reflection need no key: whatever is asked of them costs no call with a key its memory or its turn. */
-function openPaths({ services, openCalls }: AppParts, readiness: SharedReadiness, draining: AbortSignal): Path[] {
-  const served = services.map(({ service }) => service)
-  const names = served.map((service) => service.typeName)
-  const health = healthService(readiness, names)
-  const reflection = reflectionServices([...served, health.service], (values) =>
-    openCalls.count(values.get(callKey)!.remoteAddress),
-  )
-  const limits: BodyLimits = {
-    maxBytes: OPEN_BODY_BYTES,
-    timeoutMs: OPEN_BODY_TIMEOUT_MS,
-    // A body this short needs none.
-    budget: createByteBudget({ totalBytes: 0, waitMs: 0 }),
-    draining,
-  }
-  const admit: Admit = async ({ method, remoteAddress, signal }) => {
-    openCalls.count(remoteAddress)
-    if (method!.methodKind === 'unary' || signal.aborted) return
-    signal.addEventListener('abort', openCalls.openStream(remoteAddress), { once: true })
-  }
-  const open = { services: [health, ...reflection], interceptors: [errors, text], limits, admit }
-  return rpcPaths({ ...open, messageBytes: OPEN_MESSAGE_BYTES })
+function bodyLimits(
+  { bodyBytes, bodyTimeoutMs, bodyPace, budgetBytes, budgetWaitMs }: Limits,
+  draining: AbortSignal,
+): BodyLimits {
+  const budget = createByteBudget({ totalBytes: budgetBytes, waitMs: budgetWaitMs })
+  return { maxBytes: bodyBytes, timeoutMs: bodyTimeoutMs, pace: bodyPace, budget, draining }
 }

@@ -3,86 +3,96 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import type { DescMethod } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { logFieldsKey, requestIdKey } from '../caller.ts'
 import { hideUnexpected, NoAnswer, reasonOf } from '../errors.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    call: Call
+  }
+}
+
 export type RawRequest = IncomingMessage | Http2ServerRequest
 export type RawResponse = ServerResponse | Http2ServerResponse
 
-// Made once: an error for every finished request would cost more than the request's own work.
+// Created once: an error for every finished request would cost more than the request's own work.
 const FINISHED = new ConnectError('The call is finished.', Code.Canceled)
 export const LEFT = new ConnectError('The caller left.', Code.Canceled)
-const UNANSWERED = new ConnectError('The call was closed without an answer.', Code.Aborted)
+const UNANSWERED = new ConnectError('The call was closed without a response.', Code.Aborted)
 const LINGER_MS = 5_000
 
-/** Where calls are kept: as long as they last, and as a line when they have ended. */
+/** Where calls are recorded: while they last, and as a log line when they have ended. */
 export interface CallRecords {
   log: Logger
   inFlight: Set<Call>
-  ended(call: Call, answered: boolean): void
+  ended(call: Call, responded: boolean): void
 }
 
-/** How the interceptors and the gate find the call they belong to. */
+/** How the interceptors and the gate find their call. */
 export const callKey = createContextKey<Call | undefined>(undefined, { description: 'call' })
 
-/** One request from its head to the end of its answer, whatever the protocol. */
+/** One request from its head to the end of its response, on every protocol. */
 export class Call {
   readonly id: string
   readonly raw: RawRequest
   readonly response: RawResponse
-  /** Behind a trusted proxy that of its client. */
+  /** Carries the headers of every response to this call. */
+  readonly reply: FastifyReply
+  /** Behind a trusted proxy, the address of the proxy's client. */
   readonly remoteAddress: string
   readonly log: Logger
   readonly values: ContextValues = createContextValues()
   readonly startedAt = performance.now()
-  /** Of the answer, whatever it will be. */
-  readonly headers: Record<string, string>
   protocol: 'rest' | 'connect' | 'grpc' | 'grpc-web' = 'rest'
   method: DescMethod | undefined
-  /** The pattern of the path; undefined for one that does not exist, since it may hold anything. */
+  /** The pattern of the path; undefined for a path that does not exist, which may hold anything. */
   path: string | undefined
-  /** For the log: the word of the error, `ok` without one. */
+  /** For the log: the error code, `ok` without an error. */
   code = 'ok'
-  /** Gives the body's share of the byte budget back; may be called again. The share outlasts the caller: the work may go on. */
+  /** Returns the body's share of the byte budget; may be called twice. Work goes on when the caller leaves, with its share. */
   release: (() => void) | undefined
-  /** Set when the answer is finished or the caller left before. */
+  /** Set when the response is finished or the caller has left before. */
   closed: ConnectError | undefined
   #controller: AbortController | undefined
 
-  constructor(raw: RawRequest, response: RawResponse, remoteAddress: string, { log, inFlight, ended }: CallRecords) {
+  constructor(request: FastifyRequest, reply: FastifyReply, { log, inFlight, ended }: CallRecords) {
+    const { raw } = request
+    const response = reply.raw as RawResponse
     this.id = requestIdOf(raw)
-    // An answer may hold a secret or a person's address: no cache keeps it. Pages say otherwise themselves.
-    this.headers = { 'x-request-id': this.id, 'cache-control': 'no-store' }
+    // A response may hold a secret or a person's address: no cache keeps it. Pages override this.
+    reply.header('x-request-id', this.id).header('cache-control', 'no-store')
     this.raw = raw
     this.response = response
-    this.remoteAddress = remoteAddress
+    this.reply = reply
+    this.remoteAddress = request.ip ?? ''
     this.log = log
     this.values.set(requestIdKey, this.id).set(logFieldsKey, {}).set(callKey, this)
     inFlight.add(this)
-    const end = (answered: boolean) => {
+    const end = (responded: boolean) => {
       if (!inFlight.delete(this)) return
-      this.#end(answered)
-      ended(this, answered)
+      this.#end(responded)
+      ended(this, responded)
     }
     response.once('close', () => end(response.writableFinished))
-    // On HTTP/2 that comes only when the caller, too, has ended; the stream says when the answer is out.
+    // HTTP/2 emits `close` only when the caller, too, has ended; the stream tells when the response is out.
     if ('stream' in response) response.stream.once('finish', () => end(true))
   }
 
-  /** Aborted when the call is closed. Made when first asked for: few calls look at theirs. */
+  /** Aborted when the call is closed. Created at its first use, because few calls use it. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.closed) this.#controller.abort(this.closed)
     return this.#controller.signal
   }
 
-  /** Whether the caller is known to have left. A body cut off by a reset looks like one that ended. */
+  /** Whether the caller has visibly left. A body that a reset cut off looks like a complete one. */
   get left(): boolean {
     return this.closed !== undefined || this.raw.aborted || ('stream' in this.raw && this.raw.stream.closed)
   }
 
-  /** Closes the connection, or the stream, of a call that has no honest answer. */
+  /** Closes the connection, or the stream, of a call that has no honest response. */
   hangUp(): void {
     this.closed = UNANSWERED
     this.code = 'no_answer'
@@ -90,9 +100,9 @@ export class Call {
     else this.response.destroy()
   }
 
-  #end(answered: boolean): void {
-    if (!answered && !this.closed) this.code = 'client_left'
-    this.closed ??= answered ? FINISHED : LEFT
+  #end(responded: boolean): void {
+    if (!responded && !this.closed) this.code = 'client_left'
+    this.closed ??= responded ? FINISHED : LEFT
     this.#controller?.abort(this.closed)
     if (!this.raw.complete) linger(this.raw)
   }
@@ -100,15 +110,15 @@ export class Call {
 
 const SANE_ID = /^[\x21-\x7e]{1,128}$/
 
-/** The caller's X-Request-Id when it is 1 to 128 printable characters, a new one otherwise. */
+/** The caller's X-Request-Id when it is 1 to 128 printable characters, otherwise a new id. */
 function requestIdOf(raw: RawRequest): string {
   const given = raw.headers['x-request-id']
   return typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID()
 }
 
 /**
- * Reads on for a while after an answer, so that a caller still writing gets to see it, but not for ever. On HTTP/2 the answer is
- * read in any case: closing the stream only tells the caller to stop.
+ * Reads on for a while after a response, so that a caller that is still writing can read it. On HTTP/2 the caller reads it
+ * in any case: closing the stream only tells the caller to stop.
  */
 function linger(raw: RawRequest): void {
   raw.resume()
@@ -118,8 +128,8 @@ function linger(raw: RawRequest): void {
 }
 
 /**
- * What the caller may see of an error, its word noted for the log. The cause of a fault of ours is logged here and nowhere else:
- * once, since an error that was shown has no cause left to show.
+ * The part of an error that the caller may see; notes its code for the log. Only this function logs the cause of an
+ * unexpected fault. It logs it once, because an error it has returned has no cause left.
  */
 export function shown(error: unknown, call: Call): ConnectError {
   if (error instanceof NoAnswer) {
@@ -131,11 +141,11 @@ export function shown(error: unknown, call: Call): ConnectError {
     call.log.debug({ request_id: call.id, err: error }, 'failed after the caller left')
     return call.closed ?? LEFT
   }
-  const seen = hideUnexpected(error)
-  call.code = reasonOf(seen)!
-  if (call.code === 'transient_failure' && seen.cause !== undefined) {
-    call.log.error({ request_id: call.id, err: seen.cause }, 'unexpected fault')
-    seen.cause = undefined
+  const visible = hideUnexpected(error)
+  call.code = reasonOf(visible)!
+  if (call.code === 'transient_failure' && visible.cause !== undefined) {
+    call.log.error({ request_id: call.id, err: visible.cause }, 'unexpected fault')
+    visible.cause = undefined
   }
-  return seen
+  return visible
 }

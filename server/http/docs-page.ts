@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { answer } from './answer.ts'
-import type { Call } from './call.ts'
+import type { FastifyInstance } from 'fastify'
 
 /** The OpenAPI document as it is committed; `npm run gen` writes it. */
 export const OPENAPI_PATH = '/api/v1/openapi.json'
@@ -65,13 +64,13 @@ function asset(name: string): URL {
 }
 
 /** The reference page at `/docs`, from our own files. */
-export function docsPages() {
-  return FILES.map(([path, type, content]) => {
+export function docsPages(fastify: FastifyInstance): void {
+  for (const [path, type, content] of FILES) {
     let bytes: Buffer | undefined
-    const handler = async (call: Call) => {
+    fastify.get(path, async (_, reply) => {
       bytes ??= typeof content === 'string' ? Buffer.from(content) : readFileSync(fileURLToPath(content))
-      answer(call, 200, type, bytes, HEADERS)
-    }
-    return { path, handler }
-  })
+      reply.headers(HEADERS).type(type)
+      return bytes
+    })
+  }
 }

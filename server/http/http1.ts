@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import { fail } from '../errors.ts'
 import type { Call } from './call.ts'
-import { answerRaw, parserMessage, refuseRequest } from './raw-answer.ts'
+import { answerRaw, parserMessage, refuseRequest } from './raw-response.ts'
 
 export const MAX_HEADER_BYTES = 16 * 1024
 const KEEP_ALIVE_MS = 65_000

@@ -22,7 +22,7 @@ export function inProcess(spec: MethodImplSpec, interceptors: Interceptor[]): In
     const context = new RestContext(method, call)
     const response = await chain(new RestRequest(context, message) as UnaryRequest)
     const output = response.message as Message
-    return { output: output.$typeName ? output : create(method.output, output), headers: context.answerHeaders() }
+    return { output: output.$typeName ? output : create(method.output, output), headers: context.responseHeaders() }
   }
 }
 
@@ -81,7 +81,7 @@ class RestContext implements HandlerContext {
   }
 
   /** The headers that were set. */
-  answerHeaders(): Record<string, string> | undefined {
+  responseHeaders(): Record<string, string> | undefined {
     return this.#responseHeader && Object.fromEntries(this.#responseHeader)
   }
 }

@@ -6,9 +6,9 @@ import type { RawRequest, RawResponse } from './call.ts'
 import { createDoor } from './door.ts'
 import { createHttp1 } from './http1.ts'
 import { createHttp2 } from './http2.ts'
-import { refuseRequest } from './raw-answer.ts'
+import { refuseRequest } from './raw-response.ts'
 import { sniff } from './sniff.ts'
-import { cutStalledAnswers } from './stalled-answers.ts'
+import { cutStalledAnswers } from './stalled-responses.ts'
 
 export interface ListenOptions {
   host: string

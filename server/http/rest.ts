@@ -1,8 +1,9 @@
 import type { DescMethod, Message } from '@bufbuild/protobuf'
 import type { Interceptor, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { itemFaultsKey } from '../caller.ts'
 import { fail } from '../errors.ts'
-import { answer, JSON_TYPE } from './answer.ts'
+import type { Admit } from './admission.ts'
 import { type Binding, bindingsOf } from './bindings.ts'
 import { type BodyLimits, readBody } from './body.ts'
 import type { Call } from './call.ts'
@@ -11,7 +12,7 @@ import { inProcess } from './in-process.ts'
 import { messageReader, readMessage } from './json-reader.ts'
 import { parseJson } from './json-text.ts'
 import { messageWriter, writeMessage } from './json-writer.ts'
-import type { Admit, Handler, Path } from './paths.ts'
+import { routeOf } from './other-methods.ts'
 import { queryFields, readQuery } from './query.ts'
 
 export interface ProtocolParts {
@@ -21,35 +22,48 @@ export interface ProtocolParts {
   admit: Admit
 }
 
-/** The paths of every method with an http rule. Throws for a contract that REST cannot serve. */
-export function restPaths({ services, interceptors, limits, admit }: ProtocolParts): Path[] {
-  const paths = new Map<string, Path>()
+/** A route for every method with an http rule. Throws for a contract that REST cannot serve. */
+export async function restRoutes(
+  fastify: FastifyInstance,
+  { services, interceptors, limits, admit }: ProtocolParts,
+): Promise<void> {
   for (const binding of bindingsOf(services.map(({ service }) => service))) {
     const { method, verb, path } = binding
-    const entry = paths.get(path) ?? { path, verbs: {} }
-    if (entry.verbs[verb]) throw new Error(`${verb} ${path} is bound twice`)
-    const handler = restHandler(binding, implementationOf(services, method), interceptors, limits)
-    entry.verbs[verb] = { method, admit, handler }
-    paths.set(path, entry)
+    fastify.route({
+      method: verb,
+      url: routeOf(path),
+      onRequest: ({ call }) => {
+        call.path = path
+        call.method = method
+        return admit(call)
+      },
+      handler: restHandler(binding, implementationOf(services, method), interceptors, limits),
+    })
   }
-  return [...paths.values()]
 }
 
 function implementationOf(services: ServiceImplSpec[], method: DescMethod): MethodImplSpec {
   return services.find(({ service }) => service === method.parent)!.methods[method.localName]!
 }
 
-/** One JSON tree, one message, the implementation called in process, one JSON answer. */
-function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Interceptor[], limits: BodyLimits): Handler {
+/** One JSON tree, one message, the implementation called in process, one JSON response. */
+function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Interceptor[], limits: BodyLimits) {
   const { method } = binding
   messageReader(method.input)
   messageWriter(method.output)
   const readRequest = requestReader(binding, limits)
   const invoke = inProcess(spec, interceptors)
 
-  return async (call, params) => {
-    const { output, headers } = await invoke(await readRequest(call, params), call)
-    if (!call.left) answer(call, 200, JSON_TYPE, JSON.stringify(writeMessage(method.output, output)), headers)
+  return async ({ call, params }: FastifyRequest, reply: FastifyReply) => {
+    try {
+      const { output, headers } = await invoke(await readRequest(call, params as Record<string, string>), call)
+      if (call.left) return void reply.hijack()
+      if (headers) reply.headers(headers)
+      return writeMessage(method.output, output)
+    } finally {
+      // Its work has ended: nothing holds what it read, however slowly its caller takes the response.
+      call.release?.()
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from '@connectrpc/connect'
+import type { UniversalServerResponse } from '@connectrpc/connect/protocol'
 import {
   codeToHttpStatus,
   codeToString,
@@ -9,14 +10,7 @@ import { findTrailerError, setTrailerStatus } from '@connectrpc/connect/protocol
 import { type ErrorReason, fail } from '../errors.ts'
 import { type Call, shown } from './call.ts'
 
-export interface RpcAnswer {
-  status: number
-  header?: Headers
-  body?: AsyncIterable<Uint8Array>
-  trailer?: Headers
-}
-
-/** What the protocol library refuses by itself, and the word for it. Others, such as a deadline, have a meaning of their own. */
+/** Our error codes for what the protocol library refuses. Its other errors, such as a deadline, have a meaning of their own. */
 const REASONS: { [code in Code]?: ErrorReason } = {
   [Code.InvalidArgument]: 'invalid_payload',
   // A message that is not Protobuf.
@@ -24,11 +18,11 @@ const REASONS: { [code in Code]?: ErrorReason } = {
   [Code.ResourceExhausted]: 'payload_too_large',
 }
 
-/** Gives an error that comes from no code of ours, such as a message that does not parse, the word that every error carries. */
-export function nameFaults(answer: RpcAnswer, call: Call): RpcAnswer {
-  const named = { ...answer }
-  if (call.protocol === 'connect') named.body = connectBody(answer, named, call)
-  if (call.protocol === 'grpc') named.body = grpcBody(answer, call)
+/** Adds our error code to an error of the protocol library, such as a message that does not parse. */
+export function nameFaults(response: UniversalServerResponse, call: Call): UniversalServerResponse {
+  const named = { ...response }
+  if (call.protocol === 'connect') named.body = connectBody(response, named, call)
+  if (call.protocol === 'grpc') named.body = grpcBody(response, call)
   return named
 }
 
@@ -40,14 +34,18 @@ function nameFault(error: ConnectError | undefined, call: Call): ConnectError | 
 }
 
 /** Status and headers are read from `named` when the first bytes are there. */
-async function* connectBody(answer: RpcAnswer, named: RpcAnswer, call: Call): AsyncGenerator<Uint8Array> {
-  for await (const chunk of answer.body ?? []) {
-    const failed = answer.status >= 400 && call.code === 'ok'
-    const seen = failed ? nameFault(errorFromJsonBytes(chunk, undefined, UNREADABLE), call) : undefined
-    if (!seen) yield chunk
+async function* connectBody(
+  response: UniversalServerResponse,
+  named: UniversalServerResponse,
+  call: Call,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of response.body ?? []) {
+    const failed = response.status >= 400 && call.code === 'ok'
+    const visible = failed ? nameFault(errorFromJsonBytes(chunk, undefined, UNREADABLE), call) : undefined
+    if (!visible) yield chunk
     else {
-      const bytes = errorToJsonBytes(seen, undefined)
-      named.status = codeToHttpStatus(seen.code)
+      const bytes = errorToJsonBytes(visible, undefined)
+      named.status = codeToHttpStatus(visible.code)
       named.header!.set('content-length', String(bytes.length))
       yield bytes
     }
@@ -56,11 +54,11 @@ async function* connectBody(answer: RpcAnswer, named: RpcAnswer, call: Call): As
 
 const UNREADABLE = new ConnectError('', Code.Unknown)
 
-async function* grpcBody({ body, trailer }: RpcAnswer, call: Call): AsyncGenerator<Uint8Array> {
+async function* grpcBody({ body, trailer }: UniversalServerResponse, call: Call): AsyncGenerator<Uint8Array> {
   yield* body ?? []
   if (!trailer) return
-  const seen = nameFault(findTrailerError(trailer), call)
-  if (seen) setTrailerStatus(trailer, seen)
+  const visible = nameFault(findTrailerError(trailer), call)
+  if (visible) setTrailerStatus(trailer, visible)
   showMessage(trailer)
 }
 
@@ -71,8 +69,8 @@ export function showMessage(status: Headers): void {
 }
 
 /**
- * As the gRPC protocol over HTTP/2 defines Percent-Encoded: printable ASCII but "%" stays as it is. The library escapes as in a URL,
- * and clients that undo no more than they must show `%3A` and `%40` for ":" and "@".
+ * Escapes as the gRPC protocol over HTTP/2 defines Percent-Encoded: printable ASCII other than "%" stays as it is. The library
+ * escapes as in a URL, and clients that decode by the protocol alone would show `%3A` and `%40` for ":" and "@".
  */
 function percentEncoded(text: string): string {
   return text.replaceAll(/[^\x20-\x24\x26-\x7e]+/gu, encodeURIComponent)

@@ -8,45 +8,56 @@ import {
   parseContentType,
 } from '@connectrpc/connect/protocol-connect'
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc'
-import { answer, answerError } from './answer.ts'
-import { type Call, shown } from './call.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { shown } from './call.ts'
+import { sendError } from './response.ts'
 import { showMessage } from './rpc-faults.ts'
 
 /**
- * Refuses a call in the protocol of its caller, before the protocol library sees it: a refusal costs a tenth of a call. A caller that
- * speaks no protocol of ours gets the body of REST.
+ * Refuses a call in the protocol of its caller, before the protocol library handles it: a refusal costs a tenth of a call. A
+ * caller that speaks none of the protocols gets the body of REST.
  */
-export function refuseRpc(error: unknown, call: Call): void {
-  const type = call.raw.headers['content-type'] ?? ''
-  const speaksOurs = call.protocol !== 'connect' || call.raw.method === 'GET' || contentTypeRegExp.test(type)
-  if (!speaksOurs) {
-    answerError(error, call)
+export function refuseRpc(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const { call } = request
+  const { protocol, raw } = call
+  const type = raw.headers['content-type'] ?? ''
+  const isKnown = protocol !== 'connect' || raw.method === 'GET' || contentTypeRegExp.test(type)
+  if (!isKnown) {
+    sendError(error, request, reply)
     return
   }
-  const seen = shown(error, call)
-  if (call.left) return
-  if (call.protocol !== 'connect') refuseGrpc(seen, call)
-  else if (parseContentType(type)?.stream) refuseStream(seen, type, call)
-  else answer(call, codeToHttpStatus(seen.code), 'application/json', errorJson(seen), Object.fromEntries(seen.metadata))
+  const visible = shown(error, call)
+  if (call.left) reply.hijack()
+  else if (protocol !== 'connect') refuseGrpc(visible, protocol, reply)
+  else if (parseContentType(type)?.stream) refuseStream(visible, type, reply)
+  else refuseUnary(visible, reply)
 }
 
-const errorJson = (error: ConnectError) => Buffer.from(errorToJsonBytes(error, undefined))
+function refuseUnary(error: ConnectError, reply: FastifyReply): void {
+  reply.code(codeToHttpStatus(error.code)).headers(Object.fromEntries(error.metadata)).type('application/json')
+  reply.send(Buffer.from(errorToJsonBytes(error, undefined)))
+}
 
-/** A stream of Connect always has the status 200 and says in its last message how it ended. */
-function refuseStream(error: ConnectError, type: string, call: Call): void {
+/** A stream of Connect always has the status 200, and its last message says how it ended. */
+function refuseStream(error: ConnectError, type: string, reply: FastifyReply): void {
   const message = Buffer.from(JSON.stringify(endStreamToJson(error.metadata, error, undefined)))
   const head = Buffer.alloc(5)
   head.writeUInt8(endStreamFlag)
   head.writeUInt32BE(message.length, 1)
-  answer(call, 200, type, Buffer.concat([head, message]))
+  reply
+    .code(200)
+    .type(type)
+    .send(Buffer.concat([head, message]))
 }
 
-/** `Trailers-Only` of gRPC and gRPC-Web: the status in the headers, which also end the stream. */
-function refuseGrpc(error: ConnectError, { headers, protocol, response }: Call): void {
-  const status = setTrailerStatus(new Headers(headers), error)
+/** `Trailers-Only` of gRPC and gRPC-Web: the status is in the headers, which also end the stream. */
+function refuseGrpc(error: ConnectError, protocol: 'grpc' | 'grpc-web' | 'rest', reply: FastifyReply): void {
+  const status = setTrailerStatus(new Headers(reply.getHeaders() as Record<string, string>), error)
   showMessage(status)
-  response.setHeader('content-type', protocol === 'grpc' ? 'application/grpc' : 'application/grpc-web+proto')
-  for (const [name, value] of status) response.setHeader(name, value)
-  // Not `writeHead`, after which an empty body would follow: gRPC takes that for a stream without a status.
-  response.end()
+  // Not `send`, which writes an empty body: gRPC takes that for a stream without a status.
+  reply.hijack()
+  const { raw } = reply
+  raw.setHeader('content-type', protocol === 'grpc' ? 'application/grpc' : 'application/grpc-web+proto')
+  for (const [name, value] of status) raw.setHeader(name, value)
+  raw.end()
 }

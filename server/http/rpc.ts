@@ -1,96 +1,78 @@
-import { type ConnectRouterOptions, createConnectRouter, type MethodImpl } from '@connectrpc/connect'
-import { universalResponseToNodeResponse } from '@connectrpc/connect-node'
+import type { ConnectRouter, MethodImpl, ServiceImplSpec } from '@connectrpc/connect'
+import type { UniversalHandler } from '@connectrpc/connect/protocol'
+import { fastifyConnectPlugin } from '@connectrpc/connect-fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import { fail } from '../errors.ts'
-import { answerError } from './answer.ts'
-import { type BodyLimits, bodyChunks, readBody, refuseLarge } from './body.ts'
-import { type Call, shown } from './call.ts'
-import { headersOf } from './in-process.ts'
-import { parseJson } from './json-text.ts'
-import type { Admit, Path } from './paths.ts'
-import { checkProtobuf } from './protobuf-bounds.ts'
+import { refuseLarge } from './body.ts'
+import type { Call } from './call.ts'
 import type { ProtocolParts } from './rest.ts'
-import { nameFaults } from './rpc-faults.ts'
+import { requestBody } from './rpc-body.ts'
+import { guardedHandler } from './rpc-handler.ts'
 import { refuseRpc } from './rpc-refusal.ts'
 
-const ENVELOPE_BYTES = 5
-
-interface RpcParts extends ProtocolParts {
-  /** Of one message, when it is shorter than a body may be. */
+export interface RpcParts extends ProtocolParts {
+  /** The largest message, when it is shorter than the largest body. */
   messageBytes?: number
 }
 
-/** The paths of gRPC, gRPC-Web and Connect. */
-export function rpcPaths({ services, interceptors, limits, admit, messageBytes }: RpcParts): Path[] {
-  const options: ConnectRouterOptions = {
+/**
+ * The routes of gRPC, gRPC-Web and Connect. Its hooks and its error handler hold for these routes only: each call is admitted
+ * before a byte of its body is read, and each refusal speaks the protocol of its caller.
+ */
+export async function rpcRoutes(fastify: FastifyInstance, parts: RpcParts): Promise<void> {
+  const { services, interceptors, limits, messageBytes } = parts
+  const handlers = new Map<string, UniversalHandler>()
+
+  const routes = (router: ConnectRouter) => {
+    addServices(router, services)
+    for (const [i, handler] of router.handlers.entries()) {
+      handlers.set(handler.requestPath, handler)
+      router.handlers[i] = guardedHandler(handler)
+    }
+  }
+  fastify.addHook('onRoute', (route) => admitFirst(route, handlers.get(route.url)!, parts))
+  fastify.addHook('preHandler', (request, _reply, done) => {
+    request.body = requestBody(request.call, limits)
+    done()
+  })
+  fastify.setErrorHandler(refuseRpc)
+  await fastify.register(fastifyConnectPlugin, {
+    routes,
+    contextValues: ({ call }) => call.values,
     interceptors,
     readMaxBytes: messageBytes ?? limits.maxBytes,
-    // Compressed, 200 KB can become 200 MB.
+    // 200 KB of compressed data can become 200 MB.
     acceptCompression: [],
-    // An unknown field is lost data here as on REST.
+    // An unknown field would be lost silently, here as on REST.
     jsonOptions: { ignoreUnknownFields: false, alwaysEmitImplicit: true },
-    // On Protobuf it comes from a newer client. Nothing reads it, and kept it would take ten times its size.
+    // In Protobuf an unknown field comes from a newer client. Nothing reads it, and it would take ten times its size.
     binaryOptions: { readUnknownFields: false },
-  }
-  const router = createConnectRouter(options)
+  })
+}
+
+function addServices(router: ConnectRouter, services: ServiceImplSpec[]): void {
   for (const { methods } of services) {
     for (const { method, impl } of Object.values(methods)) router.rpc(method, impl as MethodImpl<typeof method>)
   }
-  return router.handlers.map((rpc) => {
-    const { method, requestPath: path } = rpc
-    // It admits by itself, so that a refusal speaks the protocol.
-    const handler = (call: Call) => serve(rpc, limits, admit, call)
-    return { path, verbs: Object.fromEntries(rpc.allowedMethods.map((verb) => [verb, { method, handler }])) }
-  })
 }
 
-type Rpc = ReturnType<typeof createConnectRouter>['handlers'][number]
-
-async function serve(handler: Rpc, limits: BodyLimits, admit: Admit, call: Call): Promise<void> {
-  call.protocol = protocolOf(call.raw.headers['content-type'])
-  try {
+/** Completes a route of the plugin, which registers every HTTP method of a path and knows no admission. */
+function admitFirst(
+  route: RouteOptions,
+  { method, allowedMethods }: UniversalHandler,
+  { admit, limits }: RpcParts,
+): void {
+  route.method = [...allowedMethods]
+  route.onRequest = async ({ call }) => {
+    const { headers } = call.raw
+    call.path = route.url
+    call.method = method
+    call.protocol = protocolOf(headers['content-type'])
     await admit(call)
     refuseCompressed(call)
-    refuseLarge(Number(call.raw.headers['content-length'] ?? 0), limits)
-  } catch (error) {
-    return refuseRpc(error, call)
+    refuseLarge(Number(headers['content-length'] ?? 0), limits)
+    simplifyTarget(call)
   }
-  const answer = await handler({
-    httpVersion: call.raw.httpVersion,
-    method: call.raw.method!,
-    // Only the path and the query mean anything; Host may hold anything.
-    url: `http://localhost${call.raw.url}`,
-    header: withoutEndlessDeadline(headersOf(call.raw)),
-    body: requestBody(call, limits),
-    signal: call.signal,
-    contextValues: call.values,
-  })
-  if (call.left) return
-  if (answer.status >= 400 && answer.body === undefined) return answerError(refusal(answer.status, handler), call)
-  for (const [name, value] of Object.entries(call.headers)) call.response.setHeader(name, value)
-  universalResponseToNodeResponse(nameFaults(answer, call), call.response).catch((error) => {
-    if (!call.left) shown(error, call)
-    call.response.destroy()
-  })
-}
-
-const MAX_TIMER_MS = 2 ** 31 - 1
-/** Milliseconds of the units of `grpc-timeout`. */
-const GRPC_UNITS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 }
-
-/** A deadline that no timer can hold, 24 days, is as good as none. The library would take it as over at once. */
-function withoutEndlessDeadline(headers: Headers): Headers {
-  const connectMs = Number(headers.get('connect-timeout-ms'))
-  const [, count, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(headers.get('grpc-timeout') ?? '') ?? []
-  if (connectMs > MAX_TIMER_MS) headers.delete('connect-timeout-ms')
-  if (Number(count) * (GRPC_UNITS[unit] ?? 0) > MAX_TIMER_MS) headers.delete('grpc-timeout')
-  return headers
-}
-
-/** gRPC has a status of its own for this, which the library answers with. */
-function refuseCompressed({ protocol, raw: { headers } }: Call): void {
-  const encoding = headers['content-encoding'] ?? headers['connect-content-encoding'] ?? 'identity'
-  if (protocol !== 'connect' || encoding === 'identity') return
-  throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
 }
 
 function protocolOf(type = ''): Call['protocol'] {
@@ -98,41 +80,18 @@ function protocolOf(type = ''): Call['protocol'] {
   return type.startsWith('application/grpc') ? 'grpc' : 'connect'
 }
 
-/**
- * The body under the same limits as on REST; an error of ours travels to the caller in its protocol. The one message of a call is
- * checked before the library reads it.
- */
-async function* requestBody(call: Call, limits: BodyLimits): AsyncGenerator<Uint8Array> {
-  const { methodKind } = call.method!
-  const isSingle = methodKind === 'unary' || methodKind === 'server_streaming'
-  try {
-    if (isSingle) yield checkMessage(call, await readBody(call, limits, isEnveloped(call) ? envelopeSize : undefined))
-    else yield* bodyChunks(call, limits, { endless: true })
-  } catch (error) {
-    throw shown(error, call)
-  }
+/** gRPC has its own status for a compression that is not accepted, and the library responds with it. */
+function refuseCompressed({ protocol, raw: { headers } }: Call): void {
+  const encoding = headers['content-encoding'] ?? headers['connect-content-encoding'] ?? 'identity'
+  if (protocol !== 'connect' || encoding === 'identity') return
+  throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
 }
 
-const isEnveloped = ({ protocol, method }: Call) => protocol !== 'connect' || method!.methodKind !== 'unary'
+const ORIGIN = /^https?:\/\/[^/]*/
 
-/** The body, if its message holds no more than a request may. */
-function checkMessage(call: Call, body: Buffer): Buffer {
-  const message = isEnveloped(call) ? body.subarray(ENVELOPE_BYTES) : body
-  if (isJson(call.raw.headers['content-type'])) parseJson(message)
-  else checkProtobuf(call.method!.input, message)
-  return body
-}
-
-/** `application/json`, `application/grpc+json` and others: none of the protocols has another format but Protobuf. */
-const isJson = (type = '') => /\bjson\b/i.test(type)
-
-/** gRPC writes the size of a message in front of it. */
-function envelopeSize(first: Buffer): number | undefined {
-  return first.length < ENVELOPE_BYTES ? undefined : first.readUInt32BE(1) + ENVELOPE_BYTES
-}
-
-/** What the protocols refuse with a bare status. */
-function refusal(status: number, { method }: Rpc) {
-  if (status === 415) return fail('unsupported_media_type', 'The Content-Type is none of Connect, gRPC or gRPC-Web.')
-  return fail('invalid_payload', `${method.name} is not served in this way (${status}).`)
+/** The plugin builds a URL from Host and the request target, and fails when they form none. Only path and query count. */
+function simplifyTarget({ raw }: Call): void {
+  raw.headers.host = 'localhost'
+  if ('stream' in raw) raw.headers[':authority'] = 'localhost'
+  if (!raw.url!.startsWith('/')) raw.url = raw.url!.replace(ORIGIN, '')
 }

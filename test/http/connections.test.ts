@@ -201,7 +201,9 @@ test.each([
   expect(head.toLowerCase()).toContain('connection: close')
   await expect.poll(() => gateway.app.inFlight.size).toBe(0)
   expect(gateway.sent).toEqual([])
-  expect(gateway.lines).toContainEqual(expect.objectContaining({ code: 'invalid_payload', msg: 'request' }))
+  await expect
+    .poll(() => gateway.lines)
+    .toContainEqual(expect.objectContaining({ code: 'invalid_payload', msg: 'request' }))
   expect(gateway.lines.filter(({ level }) => level === 50)).toEqual([])
 })
 

@@ -37,7 +37,8 @@ import { WebhookSchema, WebhookService } from '../../gen/verdict/v1/webhooks_pb.
 import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { itemFaultsKey } from '../../server/caller.ts'
 import { fail } from '../../server/errors.ts'
-import { createApp, type Gate, type Limits } from '../../server/http/app.ts'
+import type { Gate } from '../../server/http/admission.ts'
+import { createApp, type Limits } from '../../server/http/app.ts'
 import { type ListenOptions, listen } from '../../server/http/listen.ts'
 import { describeError } from '../../server/log.ts'
 

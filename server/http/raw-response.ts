@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ConnectError } from '@connectrpc/connect'
 import { fail } from '../errors.ts'
-import { errorBody, JSON_TYPE } from './answer.ts'
 import type { RawResponse } from './call.ts'
+import { errorBody, JSON_TYPE } from './response.ts'
 
 const PHRASES: Record<number, string> = { 400: 'Bad Request', 405: 'Method Not Allowed' }
 

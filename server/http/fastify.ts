@@ -1,0 +1,47 @@
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
+import { type ErrorReason, fail } from '../errors.ts'
+import type { Admit } from './admission.ts'
+import { Call, type CallRecords } from './call.ts'
+import { sendError } from './response.ts'
+
+const ROUTER_FAULTS: Record<string, [ErrorReason, string]> = {
+  FST_ERR_BAD_URL: ['invalid_payload', 'The path is not valid percent-encoded UTF-8.'],
+  FST_ERR_MAX_PARAM_LENGTH: ['not_found', 'There is nothing at this path: a part of it is too long.'],
+}
+
+export interface FastifyParts {
+  /** Addresses and ranges of proxies whose X-Forwarded-For counts. */
+  trustProxy: string[]
+  records: CallRecords
+  /** Counts a request whose path the router cannot read. */
+  visit: Admit
+}
+
+/** Fastify with what all protocols share: `request.call`, and REST's body for every error. */
+export function createFastify({ trustProxy, records, visit }: FastifyParts) {
+  const begin = (request: FastifyRequest, reply: FastifyReply) => {
+    request.call = new Call(request, reply, records)
+  }
+  const fastify = Fastify({
+    trustProxy: trustProxy.length > 0 ? trustProxy : false,
+    routerOptions: { querystringParser: () => ({}), maxParamLength: 500 },
+    // The router fails before any hook runs.
+    frameworkErrors(error, request, reply) {
+      begin(request, reply)
+      const fault = ROUTER_FAULTS[error.code]
+      const respond = (cause: unknown) => sendError(cause, request, reply)
+      visit(request.call).then(() => respond(fault ? fail(...fault) : error), respond)
+    },
+  })
+  // Handlers read bodies themselves, under limits that hold for every protocol.
+  for (const method of fastify.supportedMethods) {
+    fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+  }
+  fastify.decorateRequest('call')
+  fastify.addHook('onRequest', (request, reply, done) => {
+    begin(request, reply)
+    done()
+  })
+  fastify.setErrorHandler(sendError)
+  return fastify
+}

@@ -1,0 +1,64 @@
+import type { Interceptor, ServiceImplSpec } from '@connectrpc/connect'
+import type { FastifyInstance } from 'fastify'
+import type { Admit } from './admission.ts'
+import type { BodyLimits } from './body.ts'
+import { createByteBudget } from './byte-budget.ts'
+import { callKey } from './call.ts'
+import { healthService } from './health.ts'
+import type { SharedReadiness } from './readiness.ts'
+import { reflectionServices } from './reflection.ts'
+import { rpcRoutes } from './rpc.ts'
+
+/** Bounds calls without a key by the address of their caller. Both functions throw an error made by `fail`. */
+export interface OpenCalls {
+  /** Counts a call, or one request of a stream. */
+  count(remoteAddress: string): void
+  /** Takes a place for a stream, and returns the function that gives it back. */
+  openStream(remoteAddress: string): () => void
+}
+
+export interface OpenServicesParts {
+  /** The contract's services, which health and reflection name. */
+  services: ServiceImplSpec[]
+  interceptors: Interceptor[]
+  openCalls: OpenCalls
+  readiness: SharedReadiness
+  draining: AbortSignal
+}
+
+/** The limits of one message to health or reflection, and of all messages of a call. Callers are unknown, and messages short. */
+const OPEN_MESSAGE_BYTES = 4 * 1024
+const OPEN_BODY_BYTES = 64 * 1024
+const OPEN_BODY_TIMEOUT_MS = 10_000
+
+/** The routes of health and reflection, which need no key. They take no memory and no turn from calls with a key. */
+export async function openServices(fastify: FastifyInstance, parts: OpenServicesParts): Promise<void> {
+  const { services, interceptors, openCalls, readiness, draining } = parts
+  const contract = services.map(({ service }) => service)
+  const health = healthService(
+    readiness,
+    contract.map(({ typeName }) => typeName),
+  )
+  const reflection = reflectionServices([...contract, health.service], (values) =>
+    openCalls.count(values.get(callKey)!.remoteAddress),
+  )
+  const limits: BodyLimits = {
+    maxBytes: OPEN_BODY_BYTES,
+    timeoutMs: OPEN_BODY_TIMEOUT_MS,
+    // A body this short needs no share.
+    budget: createByteBudget({ totalBytes: 0, waitMs: 0 }),
+    draining,
+  }
+  const admit: Admit = async ({ method, remoteAddress, signal }) => {
+    openCalls.count(remoteAddress)
+    if (method!.methodKind === 'unary' || signal.aborted) return
+    signal.addEventListener('abort', openCalls.openStream(remoteAddress), { once: true })
+  }
+  await fastify.register(rpcRoutes, {
+    services: [health, ...reflection],
+    interceptors,
+    limits,
+    admit,
+    messageBytes: OPEN_MESSAGE_BYTES,
+  })
+}
