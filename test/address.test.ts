@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isSpecialUse, matchingForm, parseAddress, parseMailbox } from '../server/address.ts'
+import { anyCharacter } from './harness/text.ts'
 
 const label63 = 'a'.repeat(63)
 const domain189 = `${label63}.${label63}.${'a'.repeat(61)}`
@@ -112,8 +113,8 @@ test.each([
 test('an address that was accepted is printable ASCII within the limits and means itself when it is parsed again', () => {
   const texts = fc.oneof(
     fc.emailAddress(),
-    fc.string({ unit: 'binary' }).map((text) => `${text}@example.com`),
-    fc.string({ unit: 'binary' }).map((text) => `user@${text}.com`),
+    fc.string({ unit: anyCharacter }).map((text) => `${text}@example.com`),
+    fc.string({ unit: anyCharacter }).map((text) => `user@${text}.com`),
     fc.string({ unit: 'binary-ascii', maxLength: 30 }).map((text) => `"${text}"@example.com`),
     fc
       .array(fc.constantFrom('a', 'B', '1', '.', '-', '@', '"', '\\', ' ', '%41', 'ü', '。', '\u200d', '\r\n', '<'), {

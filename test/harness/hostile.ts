@@ -1,5 +1,6 @@
 import { decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
 import fc from 'fast-check'
+import { anyCharacter } from './text.ts'
 
 /** What nothing may contain that is stored, logged, answered or printed. Line feeds and tabs are judged apart. */
 export const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
@@ -26,7 +27,7 @@ const PIECES = [
 
 /** Text with something hostile in it, more often than by chance. */
 export const hostile = fc
-  .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ unit: 'binary', maxLength: 8 })), {
+  .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ unit: anyCharacter, maxLength: 8 })), {
     minLength: 1,
     maxLength: 6,
   })

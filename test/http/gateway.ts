@@ -348,10 +348,12 @@ export const document: any = JSON.parse(readFileSync(new URL('../../docs/openapi
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 formats.default(ajv)
 ajv.addSchema(document, 'openapi')
+const validators = new Map<string, ReturnType<typeof ajv.compile>>()
 
 /** Why a value is not what a place in the OpenAPI document says; nothing when it is. */
 export function faultsAgainst(pointer: string, value: unknown): unknown[] {
-  const validate = ajv.compile({ $ref: `openapi#${pointer}` })
+  const validate = validators.get(pointer) ?? ajv.compile({ $ref: `openapi#${pointer}` })
+  validators.set(pointer, validate)
   return validate(value) ? [] : validate.errors!
 }
 

@@ -5,6 +5,7 @@ import { type Mailbox, parseAddress, parseMailbox } from '../../server/address.t
 import { buildMessage, type Message } from '../../server/mime/builder.ts'
 import { headerFault } from '../../server/mime/custom-headers.ts'
 import { safeFilename } from '../../server/mime/filename.ts'
+import { anyCharacter } from '../harness/text.ts'
 
 const basic: Message = {
   messageId: 'msg_1@rp.shop.example',
@@ -274,9 +275,9 @@ test.each([
 })
 
 const visible = fc.string({ unit: 'grapheme', maxLength: 300 }).filter((text) => !/\p{Cc}/u.test(text))
-const anything = fc.oneof(visible, fc.string({ unit: 'binary', maxLength: 300 }))
+const anything = fc.oneof(visible, fc.string({ unit: anyCharacter, maxLength: 300 }))
 const body = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 2_000 }),
+  fc.string({ unit: anyCharacter, maxLength: 2_000 }),
   fc.lorem({ maxCount: 30, mode: 'sentences' }),
   fc
     .array(fc.constantFrom('a', ' ', '\t', '\r', '\n', '\r\n', '.', 'ü', '=', '\0', 'From ', '--=_', 'x'.repeat(80)))

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { newSecret, signedHeaders } from '../../server/webhooks/signature.ts'
+import { anyCharacter } from '../harness/text.ts'
 
 const IDS = { eventId: 'evt_01h455vb4pex5vsknk084sn02q', dispatchId: 'dsp_01h455vb4pex5vsknk084sn02r', attempt: 3 }
 const NOW = Math.floor(Date.now() / 1_000)
@@ -56,7 +57,7 @@ test('every body and every secret verifies, by our own rule and by the library o
     .uint8Array({ minLength: 1, maxLength: 64 })
     .map((key) => `whsec_${Buffer.from(key).toString('base64')}`)
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), secrets, (text, secret) => {
+    fc.property(fc.string({ unit: anyCharacter }), secrets, (text, secret) => {
       const body = Buffer.from(text)
       const headers = signedHeaders({ ...IDS, body, timestamp: NOW, secret })
       expect(headers['Service-Signature']).toBe(ownSignature(body, headers, secret))
