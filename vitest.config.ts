@@ -2,35 +2,10 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /** Tests that wait for time limits of seconds: much time, little work. */
-const WAITING = [
-  'test/smtp/{pool,faults,dot,sts-policies,starttls,dial}.test.ts',
-  'test/http/{readiness,byte-budget}.test.ts',
-  'test/access/limiter.test.ts',
-  'test/recent.test.ts',
-  'test/domains/{authoritative,domains}.test.ts',
-]
+const WAITING = 'test/**/*.waiting.test.ts'
 /** Tests that start whole processes. */
-const PROCESSES = [
-  'test/dev/**/*.test.ts',
-  'test/db/sockets.test.ts',
-  'test/db/drop-expired.test.ts',
-  'test/domains/verification.test.ts',
-  'test/inbound/**/*.test.ts',
-  'test/http/connections.test.ts',
-  'test/http/drain.test.ts',
-  'test/docs/**/*.test.ts',
-  'test/e2e/**/*.test.ts',
-  'test/cli/verdict.test.ts',
-  'test/http/{hostile,open-services}.test.ts',
-  'test/simulator/**/*.test.ts',
-  'test/harness/{temporal,end-with-us}.test.ts',
-  'test/services/replay-temporal.test.ts',
-  'test/webhooks/hostile.test.ts',
-  'test/webhooks/hand-over.test.ts',
-  'test/workflows/**/*.test.ts',
-  'test/faults/quick/**/*.test.ts',
-]
-/** Run by configurations of their own. */
+const PROCESSES = 'test/**/*.process.test.ts'
+/** Configurations of their own run these. */
 const ELSEWHERE = ['test/real/**', 'test/faults/**']
 
 /** For a busy machine: what is waited for comes, however long it takes. */
@@ -58,15 +33,15 @@ export default defineConfig({
           ...sharing,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...WAITING, ...PROCESSES, ...ELSEWHERE],
+          exclude: [WAITING, PROCESSES, ...ELSEWHERE],
         },
       },
-      { test: { ...sharing, name: 'waiting', include: WAITING } },
+      { test: { ...sharing, name: 'waiting', include: [WAITING] } },
       // These need Temporal, which a new machine has to build first.
       {
         test: {
           name: 'processes',
-          include: PROCESSES,
+          include: [PROCESSES],
           globalSetup: ['test/harness/global-temporal.ts'],
           ...patience,
         },

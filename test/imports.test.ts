@@ -48,7 +48,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^(gen|server\/(services|db|sending|domains|events|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
   ],
   [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/],
-  // What runs inside Temporal's sandbox, and what the activities are given: see also workflows/border.test.ts.
+  // What runs inside Temporal's sandbox, and what the activities are given: see also workflows/border.process.test.ts.
   [
     /^workflows\/(activities|client|answers)\.ts$/,
     /^(gen|workflows|server\/(db|webhooks))\/|^server\/(log|slots)\.ts$/,
