@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { pino } from 'pino'
