@@ -62,7 +62,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   // The operator's command line composes what it runs.
   [/^server\/cli\//, everything],
   [/^server\/first-attempts\.ts$/, /^server\/((events|webhooks)\/|(first-attempts-thread|config\/config)\.ts$)/],
-  [/^server\/(main|deliveries|first-attempts-thread)\.ts$/, everything],
+  [/^server\/(main|api|program|outbound|bounces|upkeep|deliveries|first-attempts-thread)\.ts$/, everything],
   [/^dev\//, everything],
 ]
 

@@ -1,12 +1,10 @@
 import { Client } from '@temporalio/client'
 import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/worker'
+import type { Logger } from 'pino'
 import packageJson from '../package.json' with { type: 'json' }
-import { type Config, readConfig, reportFaults } from '../server/config/config.ts'
-import { databaseClock } from '../server/db/clock.ts'
-import { connect } from '../server/db/connect.ts'
+import type { Config } from '../server/config/config.ts'
 import { dropExpired } from '../server/db/drop-expired.ts'
 import { showId } from '../server/db/ids.ts'
-import { waitForDatabase } from '../server/db/wait.ts'
 import { deliveriesOf } from '../server/deliveries.ts'
 import type { Domain } from '../server/domains/domains.ts'
 import { sendingHosts } from '../server/domains/records.ts'
@@ -14,12 +12,11 @@ import { createVerification } from '../server/domains/verification.ts'
 import { createVerifier } from '../server/domains/verify.ts'
 import { createGuard } from '../server/egress/guard.ts'
 import { every } from '../server/every.ts'
-import { createLogger } from '../server/log.ts'
-import { drainWhenStopped, surviveHangUp } from '../server/stop-signals.ts'
+import { type Program, run } from '../server/program.ts'
 import { finishDispatches } from '../server/webhooks/end.ts'
 import { keepHandingOver } from '../server/webhooks/hand-over.ts'
 import { failingEndpoints } from '../server/webhooks/health.ts'
-import { createActivities } from './activities.ts'
+import { type Activities, createActivities } from './activities.ts'
 import { createWorkflows } from './client.ts'
 import { lazyConnection } from './connection.ts'
 import { keepWorking } from './run-workers.ts'
@@ -37,29 +34,67 @@ const TEMPORAL = 'Temporal'
 const NAMESPACE = 'the namespace in Temporal'
 const HAND_OVER = 'the hand-over of webhooks'
 
-surviveHangUp()
-const read = readConfig(process.env)
-if ('faults' in read) reportFaults(read.faults)
-const log = createLogger(read.config.logLevel)
-for (const warning of read.warnings) log.warn(warning)
+await run({ name: 'worker', check: checkTemporal, start })
 
-try {
-  await work(read.config)
-} catch (error) {
-  log.fatal({ err: error }, 'the worker cannot start')
-  console.error(`The worker cannot start: ${(error as Error).message}`)
-  process.exit(1)
+function checkTemporal({ temporal }: Config): void {
+  if (!temporal) throw new Error('TEMPORAL_ADDRESS is not set: without Temporal a worker has nothing to do.')
 }
 
-async function work(config: Config): Promise<void> {
-  const { temporal, webhookSchedule } = config
-  if (!temporal) throw new Error('TEMPORAL_ADDRESS is not set: without Temporal a worker has nothing to do.')
-  logLikeUs()
-  const db = connect(config.databaseUrl, { connections: 10 })
-  await waitForDatabase(db, (what) => log.warn(what))
-  const clock = await databaseClock(db)
+async function start(program: Program): Promise<void> {
+  const { config, log, db, ends } = program
+  const temporal = config.temporal!
+  logLikeUs(log)
+  const stopping = new AbortController()
+  const activities = startActivities(program, stopping.signal)
+  const connection = lazyConnection(temporal)
+  ends.defer(() => connection.close())
+  const client = new Client({ connection, namespace: temporal.namespace })
+  const troubles = createTroubles(log)
+  const prepare = () =>
+    setUp(client).then(
+      () => troubles.isOver(NAMESPACE),
+      (error) => troubles.is(NAMESPACE, error),
+    )
+  const preparing = every(SET_UP_EVERY_MS, prepare, () => {})
+  ends.defer(() => preparing.stop())
 
+  const working = keepWorking({
+    temporal,
+    activities,
+    stopping: stopping.signal,
+    async connected() {
+      troubles.isOver(TEMPORAL)
+      await prepare()
+    },
+    failed: (error) => troubles.is(TEMPORAL, error),
+  })
+  ends.defer(() => working)
+
+  const { webhookSchedule: scheduleMs } = config
+  const handOver = keepHandingOver({
+    db,
+    workflows: createWorkflows({ connection, namespace: temporal.namespace, scheduleMs }),
+    scheduleMs,
+    report(round) {
+      if ('error' in round) return troubles.is(HAND_OVER, round.error)
+      troubles.isOver(HAND_OVER)
+      log.info(round, 'webhooks handed to workflows')
+    },
+  })
+  ends.defer(() => handOver.stop())
+  tellFailingEndpoints(program)
+  ends.defer(() => {
+    log.info('draining')
+    stopping.abort()
+  })
+  log.info({ version: packageJson.version, temporal: temporal.address }, 'ready')
+  process.send?.({ ready: true })
+}
+
+/** What the workflows may do: POST events, end dispatches, drop old history and check domains. */
+function startActivities({ config, log, db, clock, ends }: Program, stopping: AbortSignal): Activities {
   const deliveries = deliveriesOf(config, { db, clock, log })
+  ends.defer(() => deliveries.close())
   const hosts = sendingHosts(config)
   if (hosts.sourceDetail) log.warn(`SPF names the address that mail leaves from: ${hosts.sourceDetail}`)
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
@@ -74,35 +109,18 @@ async function work(config: Config): Promise<void> {
     failed: (error: unknown) =>
       log.error({ err: error }, 'a domain could not be checked: it is tried again in a minute'),
   }
-  const stopping = new AbortController()
-  const activities = createActivities({
+  return createActivities({
     deliverOnce: deliveries.deliverOnce,
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
     dropExpired: () => dropExpired(config.databaseUrl),
     verifyDue: (signal) => verification.verifyDue({ signal, ...checks }),
     failed: (error) => log.error({ err: error }, 'an activity failed and will be repeated'),
-    stopping: stopping.signal,
+    stopping,
   })
+}
 
-  const connection = lazyConnection(temporal)
-  const client = new Client({ connection, namespace: temporal.namespace })
-  const troubles = createTroubles(log)
-  const prepare = () =>
-    setUp(client).then(
-      () => troubles.isOver(NAMESPACE),
-      (error) => troubles.is(NAMESPACE, error),
-    )
-  const upkeep = every(SET_UP_EVERY_MS, prepare, () => {})
-  const handOver = keepHandingOver({
-    db,
-    workflows: createWorkflows({ connection, namespace: temporal.namespace, scheduleMs: webhookSchedule }),
-    scheduleMs: webhookSchedule,
-    report(done) {
-      if ('error' in done) return troubles.is(HAND_OVER, done.error)
-      troubles.isOver(HAND_OVER)
-      log.info(done, 'webhooks handed to workflows')
-    },
-  })
+/** Warns once an hour of each endpoint that has not acknowledged anything for more than an hour. */
+function tellFailingEndpoints({ db, log, ends }: Program): void {
   const telling = every(
     TELL_FAILING_EVERY_MS,
     async () => {
@@ -113,35 +131,11 @@ async function work(config: Config): Promise<void> {
     },
     (error) => log.error({ err: error }, 'failing webhook endpoints could not be looked for'),
   )
-  const working = keepWorking({
-    temporal,
-    activities,
-    stopping: stopping.signal,
-    async connected() {
-      troubles.isOver(TEMPORAL)
-      await prepare()
-    },
-    failed: (error) => troubles.is(TEMPORAL, error),
-  })
-  log.info({ version: packageJson.version, temporal: temporal.address }, 'ready')
-  process.send?.({ ready: true })
-
-  async function drain(): Promise<void> {
-    log.info('draining')
-    stopping.abort()
-    handOver.stop()
-    upkeep.stop()
-    telling.stop()
-    await working
-    clock.stop()
-    await Promise.all([deliveries.close(), connection.close(), db.$client.end({ timeout: 5 })])
-    log.info('drained')
-  }
-  drainWhenStopped(drain)
+  ends.defer(() => telling.stop())
 }
 
 /** Temporal's SDK logs like everything else. Signals are ours: it would end the process in the middle of a drain. */
-function logLikeUs(): void {
+function logLikeUs(log: Logger): void {
   const logger = new DefaultLogger('ERROR', ({ message, meta }) => log.error({ ...meta, err: meta?.error }, message))
   const filter = makeTelemetryFilterString({ core: 'ERROR' })
   Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging: { forward: {}, filter } } })

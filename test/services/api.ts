@@ -1,38 +1,15 @@
-import { createServiceImplSpec } from '@connectrpc/connect'
 import { pino } from 'pino'
-import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
-import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
-import { EventService } from '../../gen/verdict/v1/events_pb.ts'
-import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
-import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
-import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
-import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
-import { createGate } from '../../server/access/gate.ts'
 import { createKey } from '../../server/access/keys.ts'
-import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
-import { matchingFormOf } from '../../server/address.ts'
-import { DEFAULT_LIMITS, type Limits, leaseOf } from '../../server/config/limits.ts'
+import { createApi } from '../../server/api.ts'
+import { DEFAULT_LIMITS, type Limits } from '../../server/config/limits.ts'
 import { createResolver } from '../../server/dns/resolver.ts'
 import type { Domain } from '../../server/domains/domains.ts'
-import { createVerification } from '../../server/domains/verification.ts'
 import type { Findings } from '../../server/domains/verify.ts'
 import { lookupWith } from '../../server/egress/lookup.ts'
-import { createApp } from '../../server/http/app.ts'
 import { listen } from '../../server/http/listen.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
-import { createBatch } from '../../server/sending/batch.ts'
-import { createBatchKeys } from '../../server/sending/batch-keys.ts'
-import { createIdempotency } from '../../server/sending/idempotency.ts'
-import { domainService } from '../../server/services/domains.ts'
-import { emailService } from '../../server/services/emails.ts'
-import { eventService } from '../../server/services/events.ts'
-import { limitsService } from '../../server/services/limits.ts'
-import { createReplay } from '../../server/services/replay.ts'
-import { statsService } from '../../server/services/stats.ts'
-import { suppressionService } from '../../server/services/suppression.ts'
-import { webhookService } from '../../server/services/webhooks.ts'
 import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
@@ -45,77 +22,28 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
   const world = await startWorld()
   const { db } = world
   const clock = now ? { ...world.clock, now } : world.clock
-  const sendMail = world.sendWith({ storeContent: true })
-  const idempotency = createIdempotency(db, leaseOf(30_000))
-  const stopping = new AbortController()
   const workflows = recordedWorkflows()
+  /** What the API warned of. */
   const errors: unknown[] = []
-  const report = (error: unknown) => void errors.push(error)
-  const poster = createPost({
+  const log = pino({ level: 'warn' }, { write: (line) => void errors.push(JSON.parse(line).err?.message) })
+  const webhooks = createPost({
     allowSubnets: ['127.0.0.0/8'],
     lookup: lookupWith(createResolver({ servers: [world.dns.address] })),
   })
-  const breaker = createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker })
   const dns = recordedDns()
-  const verification = createVerification({ db, clock: world.clock, hosts: HOSTS, verifier: dns })
-  const app = await createApp({
-    services: [
-      createServiceImplSpec<typeof EmailService>(
-        EmailService,
-        emailService({
-          db,
-          clock,
-          send: sendMail,
-          idempotency,
-          sendBatch: createBatch({ send: sendMail, idempotency, stopping: stopping.signal }),
-          batchKeys: createBatchKeys(db, leaseOf(30_000)),
-          hashAddress: () => '0',
-        }),
-      ),
-      createServiceImplSpec<typeof EventService>(
-        EventService,
-        eventService({
-          db,
-          clock,
-          matchingForm: matchingFormOf,
-          replay: createReplay({ db, clock, workflows, report }),
-          workflowUrl: (id) => `http://temporal.test/workflows/${id}`,
-        }),
-      ),
-      createServiceImplSpec<typeof WebhookService>(
-        WebhookService,
-        webhookService({
-          db,
-          clock,
-          sealer: world.sealer,
-          post: poster.post,
-          faultOf: poster.urls.faultOf,
-          workflows,
-          report,
-        }),
-      ),
-      createServiceImplSpec<typeof DomainService>(
-        DomainService,
-        domainService({
-          db,
-          clock,
-          sealer: world.sealer,
-          hosts: HOSTS,
-          breaker,
-          warmUpSteps: limits.warmUp,
-          verifyNow: verification.verifyNow,
-        }),
-      ),
-      createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
-      createServiceImplSpec<typeof SuppressionService>(
-        SuppressionService,
-        suppressionService({ db, clock, matchingForm: matchingFormOf }),
-      ),
-      createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
-    ],
-    gate: createGate({ db, clock: world.clock, limits }),
-    openCalls: createOpenCalls(),
-    log: pino({ level: process.env.TEST_LOG ?? 'silent' }),
+  const { app } = await createApi({
+    db,
+    clock,
+    sealer: world.sealer,
+    log,
+    limits,
+    sendBudgetMs: 30_000,
+    send: world.sendWith({ storeContent: true }),
+    breaker: createBreaker({ db, thresholds: limits.breaker }),
+    hosts: HOSTS,
+    verifier: dns,
+    webhooks,
+    temporal: { workflows, workflowUrl: (id) => `http://temporal.test/workflows/${id}` },
     checks: async () => ({ database: 'ok' }),
     about: { version: 'test', region: 'eu' },
   })
@@ -156,12 +84,12 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
 
   async function stop(): Promise<void> {
     await listener.close({ timeoutMs: 1_000 })
-    await poster.close()
+    await webhooks.close()
     await world.stop()
   }
 
   /** One attempt of a dispatch (UUID), as a workflow asks for it. */
-  const { deliverOnce } = createDeliveries({ db, clock: world.clock, sealer: world.sealer, post: poster.post })
+  const { deliverOnce } = createDeliveries({ db, clock: world.clock, sealer: world.sealer, post: webhooks.post })
   return { world, url: listener.url, keys, call, send, workflows, dns, errors, deliverOnce, stop }
 }
 

@@ -1,0 +1,116 @@
+import { createServiceImplSpec } from '@connectrpc/connect'
+import { DomainService } from '../gen/verdict/v1/domains_pb.ts'
+import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
+import { EventService } from '../gen/verdict/v1/events_pb.ts'
+import { LimitsService } from '../gen/verdict/v1/limits_pb.ts'
+import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
+import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
+import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
+import type { Temporal } from '../workflows/temporal.ts'
+import { createGate } from './access/gate.ts'
+import { createOpenCalls } from './access/open-calls.ts'
+import { matchingFormOf } from './address.ts'
+import { type Limits, leaseOf } from './config/limits.ts'
+import type { DatabaseClock } from './db/clock.ts'
+import type { Database } from './db/connect.ts'
+import type { Sealer } from './db/encryption.ts'
+import type { SendingHosts } from './domains/records.ts'
+import { createVerification } from './domains/verification.ts'
+import type { Verifier } from './domains/verify.ts'
+import { type App, type AppParts, createApp } from './http/app.ts'
+import { createAddressHash } from './log.ts'
+import type { Breaker } from './reputation/breaker.ts'
+import { createBatch } from './sending/batch.ts'
+import { createBatchKeys } from './sending/batch-keys.ts'
+import { createIdempotency } from './sending/idempotency.ts'
+import type { Send } from './sending/send.ts'
+import { domainService } from './services/domains.ts'
+import { emailService } from './services/emails.ts'
+import { eventService } from './services/events.ts'
+import { limitsService } from './services/limits.ts'
+import { createReplay } from './services/replay.ts'
+import { statsService } from './services/stats.ts'
+import { suppressionService } from './services/suppression.ts'
+import { webhookService } from './services/webhooks.ts'
+import type { createPost } from './webhooks/post.ts'
+
+export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCalls' | 'limits'> {
+  db: Database
+  clock: DatabaseClock
+  sealer: Sealer
+  /** Of tiers, warm-up and the circuit breaker. */
+  limits: Limits
+  sendBudgetMs: number
+  send: Send
+  breaker: Breaker
+  hosts: SendingHosts
+  verifier: Verifier
+  webhooks: Pick<ReturnType<typeof createPost>, 'post' | 'urls'>
+  temporal: Pick<Temporal, 'workflows' | 'workflowUrl'>
+}
+
+export interface Api {
+  app: App
+  /** Resolves when no request waits for a send or a batch with its key any more. */
+  idle(): Promise<void>
+}
+
+/** The API: its services, the gate before them, and the app that serves both over HTTP. */
+export async function createApi(parts: ApiParts): Promise<Api> {
+  const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks, temporal } = parts
+  const { workflows, workflowUrl } = temporal
+  const sendLeaseMs = leaseOf(sendBudgetMs)
+  const idempotency = createIdempotency(db, sendLeaseMs)
+  const batchKeys = createBatchKeys(db, sendLeaseMs)
+  const stopping = new AbortController()
+  const sendBatch = createBatch({ send, idempotency, stopping: stopping.signal })
+  const [logKey] = sealer.deriveKeys('log')
+  const hashAddress = createAddressHash(logKey)
+  const { verifyNow } = createVerification({ db, clock, hosts, verifier })
+  const matchingForm = matchingFormOf
+  const replay = createReplay({
+    db,
+    clock,
+    workflows,
+    report: (error) => log.warn({ err: error }, 'a replay could not be started'),
+  })
+
+  const emails = emailService({ db, clock, send, idempotency, sendBatch, batchKeys, hashAddress })
+  const events = eventService({ db, clock, matchingForm, replay, workflowUrl })
+  const webhook = webhookService({
+    db,
+    clock,
+    sealer,
+    post: webhooks.post,
+    faultOf: webhooks.urls.faultOf,
+    workflows,
+    report: (error) => log.warn({ err: error }, 'a workflow could not be cancelled: it ends at its next attempt'),
+  })
+  const domains = domainService({ db, clock, sealer, hosts, breaker, warmUpSteps: limits.warmUp, verifyNow })
+
+  const app = await createApp({
+    ...parts,
+    services: [
+      createServiceImplSpec<typeof EmailService>(EmailService, emails),
+      createServiceImplSpec<typeof EventService>(EventService, events),
+      createServiceImplSpec<typeof WebhookService>(WebhookService, webhook),
+      createServiceImplSpec<typeof DomainService>(DomainService, domains),
+      createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
+      createServiceImplSpec<typeof SuppressionService>(
+        SuppressionService,
+        suppressionService({ db, clock, matchingForm }),
+      ),
+      createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
+    ],
+    gate: createGate({ db, clock, limits }),
+    openCalls: createOpenCalls(),
+    limits: { budgetWaitMs: sendBudgetMs },
+  })
+  app.draining.addEventListener('abort', () => stopping.abort())
+  return {
+    app,
+    async idle() {
+      await Promise.all([idempotency.idle(), batchKeys.idle()])
+    },
+  }
+}

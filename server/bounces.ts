@@ -1,0 +1,30 @@
+import type { Sealer } from './db/encryption.ts'
+import { showId } from './db/ids.ts'
+import { addresseesOf } from './inbound/addressee.ts'
+import { feedbackStep } from './inbound/feedback.ts'
+import { listenForBounces } from './inbound/listener.ts'
+import { createReceiver } from './inbound/receive.ts'
+import type { Program } from './program.ts'
+
+/** Listens for bounces and complaints when BOUNCE_PORT is set. The caller closes the listener. */
+export async function startBounces({ config, db, clock, log }: Program, sealer: Sealer) {
+  const { bounceHost, bouncePort, returnPathHost, smtpHeloName, tls } = config
+  if (bouncePort === undefined) return undefined
+  const returnPathKeys = sealer.deriveKeys('return-path')
+  const listener = await listenForBounces({
+    host: bounceHost,
+    port: bouncePort,
+    name: smtpHeloName,
+    tls,
+    addresseeOf: addresseesOf({ returnPathKeys, returnPathHost }),
+    receive: createReceiver({
+      returnPathKeys,
+      keep: feedbackStep({ db, clock }),
+      report: ({ messageId, report, kept }) =>
+        log.info({ message_id: messageId && showId('msg', messageId), report, kept }, 'mail came back'),
+    }),
+    failed: (error) => log.warn({ err: error }, 'mail that came back could not be taken: its sender tries again'),
+  })
+  log.info({ host: bounceHost, port: listener.port }, 'bounces and complaints are taken')
+  return listener
+}

@@ -1,0 +1,82 @@
+import type { Sealer } from './db/encryption.ts'
+import { showId } from './db/ids.ts'
+import type { Resolver } from './dns/resolver.ts'
+import { makeReturnPath } from './domains/return-path.ts'
+import { createSenderDomains } from './domains/sender.ts'
+import type { Guard } from './egress/guard.ts'
+import { createHttpsGet } from './egress/https-get.ts'
+import { lookupWith } from './egress/lookup.ts'
+import { type FirstAttempts, LEFT_TO_TEMPORAL } from './events/dispatches.ts'
+import type { Program } from './program.ts'
+import type { Breaker } from './reputation/breaker.ts'
+import { suppressionLookup } from './reputation/suppression.ts'
+import { dailyVolume } from './reputation/warm-up.ts'
+import { sendsInProgress } from './sending/in-progress.ts'
+import { createSend, type Send } from './sending/send.ts'
+import { createSimulator } from './simulator/simulator.ts'
+import type { Engine } from './smtp/attempt.ts'
+import { createEngine } from './smtp/engine.ts'
+import { createStsPolicies } from './smtp/sts-policies.ts'
+
+interface Parts {
+  sealer: Sealer
+  resolver: Resolver
+  mayDial: Guard
+  breaker: Breaker
+  /** undefined leaves the first attempts to Temporal as well. */
+  firstAttempts: FirstAttempts | undefined
+}
+
+/** What sends need: the simulator, the SMTP engine, and the recipe over them. A shutdown waits for every send. */
+export async function startOutbound(program: Program, parts: Parts): Promise<Send> {
+  const { config, db, clock, ends } = program
+  const { sealer, breaker, firstAttempts = LEFT_TO_TEMPORAL } = parts
+  const simulator = createSimulator()
+  await simulator.listen()
+  ends.defer(() => simulator.close())
+  const engine = startEngine(program, parts)
+  ends.defer(() => engine.close())
+  const [returnPathKey] = sealer.deriveKeys('return-path')
+  const { send, idle } = sendsInProgress(
+    createSend({
+      db,
+      clock,
+      engine,
+      firstAttempts,
+      senderDomains: createSenderDomains({ db, sealer }),
+      simulated: simulator.route,
+      hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
+      returnPath: (messageId, domain) => `${makeReturnPath(returnPathKey, messageId)}@${domain.returnPathHost}`,
+      region: config.dataRegion,
+      sendBudgetMs: config.sendBudgetMs,
+      storeContent: config.storeContent,
+      warmUpSteps: config.limits.warmUp,
+      dailyVolume: dailyVolume(db),
+      breaker,
+      suppressed: suppressionLookup(db),
+    }),
+  )
+  ends.defer(idle)
+  return send
+}
+
+function startEngine({ config, log }: Program, { resolver, mayDial }: Parts): Engine {
+  return createEngine({
+    resolver,
+    mayDial,
+    policyOf: createStsPolicies({
+      resolver,
+      httpsGet: createHttpsGet({ lookup: lookupWith(resolver), mayDial }),
+      onTrouble: (domain, cause) => log.warn({ domain, cause }, 'an MTA-STS policy cannot be had'),
+    }),
+    smtpPort: config.smtpPort,
+    routes: config.smtpRoutes,
+    heloName: config.smtpHeloName,
+    sourceAddresses: config.smtpSourceAddresses,
+    onLateReply: ({ mx, reply }, messageId) =>
+      log.warn(
+        { message_id: messageId && showId('msg', messageId), mx, code: reply?.code },
+        'a verdict came after its caller was told in_doubt',
+      ),
+  })
+}

@@ -1,0 +1,26 @@
+import { removeExpired } from './db/expiry.ts'
+import { keepPartitions, makePartitions } from './db/partitions.ts'
+import { every } from './every.ts'
+import type { Program } from './program.ts'
+import { mergeStatistics } from './reputation/merge-statistics.ts'
+import { keepSweeping } from './sending/sweep.ts'
+
+const UPKEEP_EVERY_MS = 60_000
+
+/** Makes the partitions of the coming days, and starts what keeps the database in order beside the sends. */
+export async function startUpkeep({ db, log, ends }: Program): Promise<void> {
+  await makePartitions(db)
+  const partitions = keepPartitions(db, (error) => log.error({ err: error }, 'partitions could not be made'))
+  ends.defer(() => partitions.stop())
+  const upkeep = every(
+    UPKEEP_EVERY_MS,
+    () => removeExpired(db).then(() => mergeStatistics(db)),
+    (error) => log.error({ err: error }, 'expired rows could not be removed'),
+  )
+  ends.defer(() => upkeep.stop())
+  const sweeper = keepSweeping(db, (round) => {
+    if ('error' in round) log.error({ err: round.error }, 'the sweeper failed')
+    else log.warn(round, 'settled what a crash left behind')
+  })
+  ends.defer(() => sweeper.stop())
+}
