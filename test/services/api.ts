@@ -23,9 +23,10 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
   const { db } = world
   const clock = now ? { ...world.clock, now } : world.clock
   const workflows = recordedWorkflows()
-  /** What the API warned of. */
-  const errors: unknown[] = []
-  const log = pino({ level: 'warn' }, { write: (line) => void errors.push(JSON.parse(line).err?.message) })
+  /** What the API logged of errors: the message, and that of the error. */
+  const errors: string[] = []
+  const note = ({ msg, err }: { msg: string; err?: Error }) => err && errors.push(`${msg}: ${err.message}`)
+  const log = pino({ level: 'warn' }, { write: (line) => void note(JSON.parse(line)) })
   const webhooks = createPost({
     allowSubnets: ['127.0.0.0/8'],
     lookup: lookupWith(createResolver({ servers: [world.dns.address] })),
