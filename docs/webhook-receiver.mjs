@@ -1,4 +1,4 @@
-// A whole webhook receiver, for Node 18 or later and nothing else:
+// A complete webhook receiver. It needs only Node 18 or later:
 //   WEBHOOK_SECRET=whsec_... PORT=8090 node docs/webhook-receiver.mjs
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -7,7 +7,7 @@ import { createServer } from 'node:http'
 const { WEBHOOK_SECRET, PORT = '8090' } = process.env
 const seen = new Set()
 
-/** 200 for a request of the service, 401 for a wrong signature, 400 for one that is too old or comes from the future. */
+/** Returns 200 for a request from the service, 401 for a wrong signature, 400 for a time too far from the clock. */
 export function check(body, headers, secret, now = Date.now()) {
   const timestamp = headers['service-timestamp'] ?? ''
   const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')
@@ -22,7 +22,7 @@ export function check(body, headers, secret, now = Date.now()) {
 async function receive(request, response) {
   const chunks = []
   for await (const chunk of request) chunks.push(chunk)
-  // The bytes as they came: parsed and written anew, the JSON may differ.
+  // The raw bytes: JSON that is parsed and serialised again may differ.
   const body = Buffer.concat(chunks)
   const status = check(body, request.headers, WEBHOOK_SECRET)
   response.writeHead(status).end()

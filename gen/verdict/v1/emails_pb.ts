@@ -176,8 +176,8 @@ export type SendResponse = Message<"verdict.v1.SendResponse"> & {
   inDoubt?: boolean | undefined;
 
   /**
-   * What the recipient's mail server or its DNS said, when the only recipient's was asked. With several recipients, see
-   * each of `recipients`.
+   * Evidence for the only recipient: what its mail server or its DNS said. Absent when neither was asked. With several
+   * recipients, see each of `recipients`.
    *
    * @generated from field: verdict.v1.SmtpEvidence smtp = 6;
    */
@@ -451,8 +451,8 @@ export type BatchResult = Message<"verdict.v1.BatchResult"> & {
   inDoubt?: boolean | undefined;
 
   /**
-   * What the recipient's mail server or its DNS said, when the only recipient's was asked. With several recipients, see
-   * each of `recipients`.
+   * Evidence for the only recipient: what its mail server or its DNS said. Absent when neither was asked. With several
+   * recipients, see each of `recipients`.
    *
    * @generated from field: verdict.v1.SmtpEvidence smtp = 7;
    */
@@ -943,8 +943,9 @@ export const EmailService: GenService<{
    * with a test key, the service makes every check and sends nothing.
    *
    * With the header `Idempotency-Key` (1 to 256 printable ASCII characters), a repeat within 24 hours returns the first
-   * response and sends nothing, even when its body differs. Such a response carries the header `Idempotent-Replayed:
-   * true`, and `Idempotency-Mismatch: body` when the body differs. After an error the key is free again.
+   * response and sends nothing, even when its body differs. Such a response carries the header
+   * `Idempotent-Replayed: true`, and `Idempotency-Mismatch: body` when the body differs. After an error the key is free
+   * again.
    *
    * @generated from rpc verdict.v1.EmailService.Send
    */

@@ -891,7 +891,8 @@ export const EventService: GenService<{
     output: typeof ListEventsResponseSchema;
   },
   /**
-   * Returns one event with every attempt to deliver it. An event older than 90 days is 410 `event_expired`.
+   * Returns one event with every attempt to deliver it. For an event older than 90 days the call fails with 410
+   * `event_expired`.
    *
    * @generated from rpc verdict.v1.EventService.GetEvent
    */
@@ -905,9 +906,9 @@ export const EventService: GenService<{
    * current endpoint with the original bytes, and its attempts follow the retry schedule from the start. Other
    * dispatches of the event continue. You can replay events of dry runs too; their payload then contains `sandbox`.
    *
-   * The response means that the dispatch is stored and will be attempted, even if a process of this service stops. 409
-   * `webhook_not_configured` means that the account has no endpoint. 410 `event_expired` means that the event is older
-   * than 90 days.
+   * The response means that the dispatch is stored and will be attempted, even if a process of this service stops. The
+   * call fails with 409 `webhook_not_configured` when the account has no endpoint, and with 410 `event_expired` when
+   * the event is older than 90 days.
    *
    * @generated from rpc verdict.v1.EventService.ReplayEvent
    */

@@ -109,8 +109,8 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
   durationMs: number;
 
   /**
-   * Why the conversation ended when no reply says so, such as `ECONNREFUSED 192.0.2.1` or `MTA-STS demands TLS with a
-   * valid certificate: CERT_HAS_EXPIRED`.
+   * Why the conversation ended when no reply says so, such as `ECONNREFUSED 192.0.2.1` or
+   * `MTA-STS demands TLS with a valid certificate: CERT_HAS_EXPIRED`.
    *
    * @generated from field: optional string detail = 9;
    */
