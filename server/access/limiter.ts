@@ -3,6 +3,7 @@ import type { ConnectError } from '@connectrpc/connect'
 import type { Rate } from '../caller.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { inTime } from '../in-time.ts'
 
@@ -142,5 +143,5 @@ const ADD_UP = `
 async function addUp(db: Database, wanted: Map<string, number>): Promise<Window[]> {
   // Written as arrays by hand: ids and numbers need no quotes.
   const [callers, places] = [`{${[...wanted.keys()]}}`, `{${[...wanted.values()]}}`]
-  return db.$client.unsafe<Window[]>(ADD_UP, [callers, places], { prepare: true })
+  return run<Window>(db, ADD_UP, [callers, places])
 }

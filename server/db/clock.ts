@@ -1,34 +1,43 @@
 import { performance } from 'node:perf_hooks'
 import { every } from '../every.ts'
 import type { Database } from './connect.ts'
+import { run } from './statement.ts'
 
-/** The database's time, Unix milliseconds. A node whose own clock is wrong or jumps neither misses a partition nor expires a row. */
+/**
+ * The database's time, in Unix milliseconds. Ids and expiry follow it, so a node whose own clock is wrong or jumps
+ * neither misses a partition nor expires a row.
+ */
 export interface DatabaseClock {
   now(): number
   stop(): void
 }
 
 const MEASURE_EVERY_MS = 60_000
-/** A question that took no longer has told the time well enough. */
+/** A measurement this quick is exact enough. */
 const QUICK_MS = 5
-const MAX_QUESTIONS = 5
+const MAX_MEASUREMENTS = 5
 
-/** Measures the offset between the database's clock and this process's monotonic one, now and every minute. */
+const NOW = 'select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms'
+
+/** Asks the database for its time, in Unix milliseconds. */
+export async function databaseTime(db: Database): Promise<number> {
+  const [row] = await run<{ ms: number }>(db, NOW)
+  return row!.ms
+}
+
+/** Measures the offset between the database's clock and this process's monotonic clock, now and every minute. */
 export async function databaseClock(db: Database): Promise<DatabaseClock> {
   let offset = 0
-  /** By the quickest of some questions: the answer is half as wrong as it was slow. */
+  /** Uses the quickest of several measurements: the result is wrong by half the round trip at most. */
   const measure = async () => {
-    for (
-      let asked = 0, quickestMs = Number.POSITIVE_INFINITY;
-      asked < MAX_QUESTIONS && quickestMs > QUICK_MS;
-      asked++
-    ) {
+    let quickestMs = Number.POSITIVE_INFINITY
+    for (let count = 0; count < MAX_MEASUREMENTS && quickestMs > QUICK_MS; count++) {
       const before = performance.now()
-      const [row] = await db.$client`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`
+      const databaseMs = await databaseTime(db)
       const after = performance.now()
       if (after - before > quickestMs) continue
       quickestMs = after - before
-      offset = row!.ms - (before + after) / 2
+      offset = databaseMs - (before + after) / 2
     }
   }
   await measure()

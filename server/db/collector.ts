@@ -1,40 +1,43 @@
 import { inTime } from '../in-time.ts'
 
-/** How much one statement takes at the most. */
+/** The most that one statement takes. */
 const MAX_ROWS = 100
 const MAX_BYTES = 4 * 1024 * 1024
-/** How many statements of one collector may run at a time. One does, while it is quick: two would share the rows, at twice the work. */
+/**
+ * The most statements of one collector that run at a time. While statements are quick only one runs: two would share the
+ * same rows and cost twice the work.
+ */
 export const LANES = 3
-/** From here on a statement is slow, or its answer lost on the way: what waits goes out in another lane. */
+/** A statement that takes longer is slow, or its result was lost: pending rows go out in another lane. */
 const SLOW_MS = 20
-/** How often a batch that lost a deadlock or a serialisation race is run again. */
+/** How often a batch runs again after it has lost a deadlock or a serialisation race. */
 const MAX_RERUNS = 5
-/** Longer than any statement may take: a lane whose answer was lost on the way is free again. */
+/** Longer than any statement may take: after this time a lane whose result was lost is free again. */
 const RUN_MS = 20_000
 
 /**
- * One statement shared by the sends that need it at the same moment. What waits when it has ended goes out together; a send
- * that is alone waits for nobody. `run` takes many rows and gives one result for each, in their order; it hears in which lane, 0 to
- * LANES - 1, it runs: in one lane one statement runs at a time.
+ * Shares one statement between the sends that need it at the same moment. Rows that arrive while it runs go out together
+ * when it has ended; a row that arrives alone goes out at once. `runBatch` takes many rows and returns one result for
+ * each, in their order. Its second argument is its lane, 0 to LANES - 1: one lane runs one statement at a time.
  *
- * A batch that fails with SQLSTATE 40xxx runs again as it was (nothing of it was done). With 22xxx or 23xxx one row is
- * poisonous: the rows run one by one, and each gets its own result or error. Any other error reaches every row of the batch;
- * whether it was committed is then unknown.
+ * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx one row
+ * is poisonous: the rows run one by one, and each gets its own result or error. Any other error reaches every row of the
+ * batch; whether the batch was committed is then unknown.
  *
- * With `lingerMs` the first row waits so long for others: fewer statements, where nobody is in a hurry.
+ * With `lingerMs` the first row waits that long for others. This saves statements where a delay does no harm.
  */
 export function collector<Row extends { json: string }, Result>(
-  run: (rows: Row[], lane: number) => Promise<Result[]>,
+  runBatch: (rows: Row[], lane: number) => Promise<Result[]>,
   { lingerMs = 0 } = {},
 ): (row: Row) => Promise<Result> {
-  const waiting: { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
-  const idle = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
-  let quick = 0
+  const pending: { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
+  const idleLanes = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
+  let quickStatements = 0
   let isLingering = false
 
-  /** A batch that is full goes out at once. */
+  /** A full batch goes out at once. */
   function openSoon(): void {
-    if (lingerMs === 0 || waiting.length >= MAX_ROWS) open()
+    if (lingerMs === 0 || pending.length >= MAX_ROWS) open()
     else if (!isLingering) {
       isLingering = true
       setTimeout(() => {
@@ -45,39 +48,39 @@ export function collector<Row extends { json: string }, Result>(
   }
 
   function open(): void {
-    if (quick > 0 || waiting.length === 0) return
-    const lane = idle.pop()
+    if (quickStatements > 0 || pending.length === 0) return
+    const lane = idleLanes.pop()
     if (lane !== undefined) void work(lane)
   }
 
   async function work(lane: number): Promise<void> {
-    while (quick === 0 && waiting.length > 0) {
-      quick++
+    while (quickStatements === 0 && pending.length > 0) {
+      quickStatements++
       let isSlow = false
       const timer = setTimeout(() => {
         isSlow = true
-        quick--
+        quickStatements--
         open()
       }, SLOW_MS)
       await settle(takeBatch(), lane)
       clearTimeout(timer)
-      if (!isSlow) quick--
+      if (!isSlow) quickStatements--
       if (lingerMs > 0) break
     }
-    idle.push(lane)
-    if (waiting.length > 0) openSoon()
+    idleLanes.push(lane)
+    if (pending.length > 0) openSoon()
   }
 
-  function takeBatch(): typeof waiting {
+  function takeBatch(): typeof pending {
     let rows = 0
     let bytes = 0
-    while (rows < Math.min(waiting.length, MAX_ROWS) && (rows === 0 || bytes < MAX_BYTES)) {
-      bytes += waiting[rows++]!.row.json.length
+    while (rows < Math.min(pending.length, MAX_ROWS) && (rows === 0 || bytes < MAX_BYTES)) {
+      bytes += pending[rows++]!.row.json.length
     }
-    return waiting.splice(0, rows)
+    return pending.splice(0, rows)
   }
 
-  async function settle(batch: typeof waiting, lane: number): Promise<void> {
+  async function settle(batch: typeof pending, lane: number): Promise<void> {
     try {
       const results = await runAgainOnRace(
         batch.map((waiter) => waiter.row),
@@ -95,7 +98,7 @@ export function collector<Row extends { json: string }, Result>(
   async function runAgainOnRace(rows: Row[], lane: number): Promise<Result[]> {
     for (let rerun = 0; ; rerun++) {
       try {
-        return await inTime(run(rows, lane), RUN_MS)
+        return await inTime(runBatch(rows, lane), RUN_MS)
       } catch (error) {
         if (!sqlStateOf(error).startsWith('40') || rerun === MAX_RERUNS) throw error
       }
@@ -104,15 +107,15 @@ export function collector<Row extends { json: string }, Result>(
 
   return (row) =>
     new Promise((resolve, reject) => {
-      waiting.push({ row, resolve, reject })
+      pending.push({ row, resolve, reject })
       openSoon()
     })
 }
 
-/** One row of the batch is poisonous; nothing was done. */
+/** Whether one row of the batch is poisonous; nothing of the batch was done. */
 export const isRowFault = (error: unknown) => /^2[23]/.test(sqlStateOf(error))
 
-/** The SQLSTATE of an error of Postgres, empty for any other. */
+/** The SQLSTATE of a PostgreSQL error; empty for any other error. */
 export function sqlStateOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : ''

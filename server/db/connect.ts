@@ -7,40 +7,45 @@ export type Database = ReturnType<typeof connect>
 
 interface Options {
   connections?: number
-  /** The longest that a statement may take; 0 for those that take as long as they take. */
+  /** The longest that a statement may take; 0 for no limit. */
   statementMs?: number
 }
 
-/** Drizzle over one pool of postgres.js. `db.$client` is the pool, for the few statements that are SQL. Close with `db.$client.end()`. */
+/**
+ * Opens Drizzle over one pool of postgres.js connections. Use the query builder, and `run` (statement.ts) for statements
+ * that are SQL constants: both send them through this pool, `db.$client`. Close it with `db.$client.end()`.
+ */
 export function connect(url: string, { connections = 10, statementMs = 15_000 }: Options = {}) {
   const client = postgres(url, {
     max: connections,
     connect_timeout: 5,
-    // Seconds between tries to connect again: a database that is back is used within a second.
+    // Seconds between attempts to reconnect: a database that is back is used within a second.
     backoff: () => 0.5,
     onnotice: () => {},
-    // Drizzle reads arrays by itself, and a connection that broke during this question would end the process.
+    // Drizzle parses arrays by itself, and a connection that broke during this query would end the process.
     fetch_types: false,
-    // An idle connection is closed before its silence could be taken for that of a dead one.
+    // An idle connection is closed before its silence could be mistaken for that of a dead server.
     idle_timeout: statementMs / 1_000,
     connection: {
       application_name: 'verdict',
-      // A prepared statement keeps the plan it got when the open tables were empty: without these it would be a scan or a hash,
-      // which reads the dead rows of every send since the last vacuum. Measured: half of PostgreSQL's work (docs/performance.md).
+      // A prepared statement keeps the plan that it got while the open tables were empty. Without these settings that
+      // plan would be a scan or a hash, which reads the dead rows of every send since the last vacuum. They halve
+      // PostgreSQL's work (docs/performance.md).
       enable_seqscan: 'off',
       enable_hashjoin: 'off',
       enable_mergejoin: 'off',
-      // Before PostgreSQL 18 "off" means "at a price of 10,000,000,000", at which every plan would be compiled first, for a second or two.
+      // Before PostgreSQL 18 "off" means "at a cost of 10,000,000,000". At that cost every plan would be compiled first,
+      // which takes a second or two.
       jit: 'off',
       statement_timeout: statementMs,
       idle_in_transaction_session_timeout: statementMs,
-      // The locks of a machine that went without a word are free within half a minute.
+      // The locks of a machine that vanished silently are free within half a minute.
       tcp_keepalives_idle: 10,
       tcp_keepalives_interval: 5,
       tcp_keepalives_count: 3,
       tcp_user_timeout: 20_000,
     },
-    // The types do not know this option.
+    // postgres.js lacks this option in its types.
     ...(statementMs > 0 ? { socket: watchedSockets(statementMs) } : {}),
   })
   return drizzle(client, { schema })

@@ -1,12 +1,12 @@
-/** Why the database cannot be used, in words for a person. */
+/** Why the database cannot be used, as sentences for the operator. */
 export interface DatabaseFault {
   what: string
   wayOut: string
-  /** Whether it can end without a change of the configuration: a server that starts, a migration that runs beside us. */
+  /** Whether it can pass without a change of the configuration: the server is starting, or a migration is running. */
   canPass: boolean
 }
 
-/** What to do about a SQLSTATE, or about an error code of the socket, of TLS or of the driver. The first match holds. */
+/** What to do about a SQLSTATE, or about an error code of the socket, TLS or the driver. The first match counts. */
 const RULES: [code: RegExp, canPass: boolean, wayOut: string][] = [
   [/^28/, false, "Correct the user and the password in DATABASE_URL, or the server's pg_hba.conf."],
   [/^3D/, false, 'Create the database, or correct its name in DATABASE_URL.'],
@@ -27,7 +27,7 @@ export const NO_TABLES: DatabaseFault = {
   canPass: true,
 }
 
-/** What an error of the driver says about the database as a whole; undefined for a fault of one statement. */
+/** Says what an error of the driver means for the database as a whole; undefined for a fault of one statement. */
 export function databaseFault(error: unknown): DatabaseFault | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code, message } = cause as NodeJS.ErrnoException

@@ -1,28 +1,32 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
-// What the database must not give away to who reads it (private DKIM keys) is sealed with AES-256-GCM before it is written.
-// A sealed value: version (1 byte), length of the key's id (1), id, nonce (12), tag (16), ciphertext.
+// Values that must stay secret from readers of the database (private DKIM keys, webhook secrets) are sealed with
+// AES-256-GCM before they are written. A sealed value: version (1 byte), length of the key's id (1), id, nonce (12),
+// tag (16), ciphertext.
 
 export interface EncryptionKey {
-  /** At most 32 characters; written beside what it sealed, so that a key can be replaced by another. */
+  /** At most 32 characters. Every sealed value carries the id of its key, so that a key can be replaced. */
   id: string
   /** 32 bytes. */
   key: Uint8Array
 }
 
-/** The column and row a value belongs to. A value moved to another place no longer opens. */
+/** The column and row that a value belongs to. A value that was moved to another place no longer opens. */
 export interface Place {
   table: string
   column: string
-  /** Id of the row. */
+  /** The row's id. */
   id: string
 }
 
 export interface Sealer {
   seal(plaintext: Uint8Array, place: Place): Buffer
-  /** Throws when the value was changed, belongs to another place, or was sealed with a key that is not given any more. */
+  /** Throws when the value was changed, belongs to another place, or was sealed with a key that is no longer configured. */
   open(sealed: Uint8Array, place: Place): Buffer
-  /** One 32-byte key per encryption key for another purpose (HKDF-SHA-256, RFC 5869): the first makes, all verify. */
+  /**
+   * One 32-byte key per encryption key for another purpose (HKDF-SHA-256, RFC 5869): sign with the first, verify with
+   * all.
+   */
   deriveKeys(purpose: string): [Buffer, ...Buffer[]]
 }
 
@@ -30,7 +34,7 @@ const VERSION = 1
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** The first key seals, all of them open. */
+/** Seals with the first key and opens with all of them. */
 export function createSealer(encryptionKeys: readonly EncryptionKey[]): Sealer {
   const [first, ...others] = encryptionKeys
   if (!first) throw new Error('there is no encryption key')
@@ -75,12 +79,12 @@ export function createSealer(encryptionKeys: readonly EncryptionKey[]): Sealer {
   }
 }
 
-/** The given keys are only ever derived from, so that no two purposes share one. */
+/** The configured keys are used for derivation alone, so that no two purposes share a key. */
 function derive(key: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', key, new Uint8Array(0), `verdict ${purpose}`, 32))
 }
 
-/** The first bytes of everything that the key of this id has sealed, and of nothing else. */
+/** The first bytes of every value that the key of this id has sealed, and of no other value. */
 export function headOf(keyId: string): Buffer {
   const id = Buffer.from(keyId)
   return Buffer.concat([Buffer.from([VERSION, id.length]), id])

@@ -1,7 +1,8 @@
 import { inTime } from '../in-time.ts'
 import type { Database } from './connect.ts'
+import { run } from './statement.ts'
 
-/** What goes by itself outside history, by the database's clock: a table and when a row of it is over. */
+/** What expires outside history, by the database's clock: a table, and when a row of it is over. */
 const EXPIRING: [table: string, over: string][] = [
   ['idempotency_keys', 'expires_at <= now()'],
   ['batch_keys', 'expires_at <= now()'],
@@ -14,19 +15,19 @@ const EXPIRING: [table: string, over: string][] = [
   ['rate_windows', `started_at < now() - interval '1 hour'`],
 ]
 
-/** Rows a statement removes at the most: it holds their locks no longer than a send waits anyway. */
+/** The most rows that one statement removes: it holds their locks no longer than a send waits anyway. */
 const ROWS = 2_000
 const STATEMENT_MS = 15_000
 
-/** Removes what is over. A row that a send takes over at this moment stays. */
+/** Removes expired rows. A row that a send takes over at this moment stays. */
 export async function removeExpired(db: Database): Promise<void> {
   for (const [table, over] of EXPIRING) {
     const statement = `
-      delete from ${table} where ctid = any(array(select ctid from ${table} where ${over} limit ${ROWS} for update skip locked))
-        and ${over}`
+      delete from ${table}
+      where ctid = any(array(select ctid from ${table} where ${over} limit ${ROWS} for update skip locked)) and ${over}`
     let removed: number
     do {
-      removed = (await inTime(db.$client.unsafe(statement), STATEMENT_MS)).count
+      removed = (await inTime(run(db, statement), STATEMENT_MS)).count
     } while (removed === ROWS)
   }
 }

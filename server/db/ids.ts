@@ -2,11 +2,12 @@ import { randomFillSync } from 'node:crypto'
 import { TypeID } from 'typeid-js'
 import { v7 } from 'uuid'
 
-// Ids are TypeIDs outside (`msg_` + 26 characters) and UUIDv7 inside. Both carry the time they were made, in milliseconds.
+// Ids are TypeIDs outside (`msg_` + 26 characters) and UUIDv7 inside. Both carry their time of creation, in
+// milliseconds.
 
 export type IdPrefix = 'acc' | 'msg' | 'evt' | 'dom' | 'key' | 'dsp'
 
-/** A new UUIDv7 of the given time (Unix milliseconds, by the database's clock). RFC 9562 5.7. */
+/** Creates a UUIDv7 with the given time (Unix milliseconds, by the database's clock). RFC 9562 5.7. */
 export function newId(atMs: number): string {
   return v7({ msecs: Math.floor(atMs), random: randomOctets() })
 }
@@ -16,7 +17,7 @@ const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 const POOL = new Uint8Array(16 * 256)
 let used = POOL.length
 
-/** Sixteen octets of the system's randomness, fetched for 256 ids at a time: one call for each costs more than the id. */
+/** Sixteen random octets from the system, fetched for 256 ids at a time: a call for each id costs more than the id. */
 function randomOctets(): Uint8Array {
   if (used === POOL.length) {
     randomFillSync(POOL)
@@ -29,7 +30,10 @@ function randomOctets(): Uint8Array {
 /** Two characters of Crockford's base32 for each ten bits. */
 const PAIRS = Array.from({ length: 1024 }, (_, bits) => CROCKFORD[bits >> 5]! + CROCKFORD[bits & 31]!)
 
-/** As TypeID writes it, ten times as fast as its library: a send shows half a dozen. The first character holds three bits only. */
+/**
+ * Writes an id as TypeID does, ten times as fast as its library: a send shows half a dozen ids. The first character
+ * holds only three bits.
+ */
 export function showId(prefix: IdPrefix, uuid: string): string {
   const hex = uuid.replaceAll('-', '')
   let shown = `${prefix}_${PAIRS[Number.parseInt(hex.slice(0, 2), 16)]}`
@@ -40,7 +44,7 @@ export function showId(prefix: IdPrefix, uuid: string): string {
   return shown
 }
 
-/** The UUID in a shown id, or undefined when it is not an id of that kind. */
+/** The UUID in a shown id; undefined when the text is not an id of that kind. */
 export function readId(prefix: IdPrefix, shown: string): string | undefined {
   if (!shown.startsWith(`${prefix}_`) || shown.length !== prefix.length + 27) return undefined
   try {
@@ -55,12 +59,12 @@ export function timeOfId(uuid: string): number {
   return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
 }
 
-/** The id with its time replaced by another one, Unix milliseconds. `eventIdOf` (events/history.ts) does the same in SQL. */
+/** Replaces the time in an id by another one, in Unix milliseconds. `eventIdOf` (events/history.ts) does the same in SQL. */
 export function idAt(uuid: string, atMs: number): string {
   return firstIdAt(atMs).slice(0, 13) + uuid.slice(13)
 }
 
-/** The smallest UUID of a time: the lower bound of every id made at or after it. */
+/** The smallest UUID of a time: the lower bound of all ids created at or after it. */
 export function firstIdAt(atMs: number): string {
   const hex = Math.max(0, Math.floor(atMs)).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-0000-0000-000000000000`

@@ -1,6 +1,7 @@
 import type { Database } from './connect.ts'
 import type { Sealer } from './encryption.ts'
 import { SEALED } from './reseal.ts'
+import { run } from './statement.ts'
 
 /** Sealed values of one column that no configured key opens. */
 export interface LostKey {
@@ -20,16 +21,19 @@ interface Sample {
 }
 
 /**
- * The keys that sealed something in the database and are not given any more, or are given with other bytes under the same id. One value
- * of each key and column is opened. Every send or webhook that needs such a value fails.
+ * Finds keys that sealed values in the database and are no longer configured, or are configured with other bytes under
+ * the same id. Tries to open one value for each key and column. Every send or webhook that needs a value of a lost key
+ * fails.
  */
 export async function findLostKeys(db: Database, sealer: Sealer): Promise<LostKey[]> {
   const lost: LostKey[] = []
   for (const { table, id, column } of SEALED) {
     // Version, length of the id, id: see encryption.ts.
     const keyId = `encode(substring(${column} from 3 for get_byte(${column}, 1)), 'escape')`
-    const samples = await db.$client.unsafe<Sample[]>(
-      `select distinct on ("keyId") ${keyId} as "keyId", (count(*) over (partition by ${keyId}))::int as values, ${id} as id, ${column} as sealed
+    const samples = await run<Sample>(
+      db,
+      `select distinct on ("keyId") ${keyId} as "keyId", (count(*) over (partition by ${keyId}))::int as values,
+         ${id} as id, ${column} as sealed
        from ${table} where length(${column}) > 2 order by "keyId", ${id}`,
     )
     for (const { keyId: key, values, id: row, sealed } of samples) {

@@ -11,7 +11,8 @@ try {
   await applyMigrations(url)
   console.log('migrations applied')
 } catch (error) {
-  // What failed at every address of a name has no message, only a code; the driver's errors name the statement in their cause.
+  // An error that failed at every address of a host name has a code and no message. The builder's errors quote the
+  // statement, and their cause is the driver's error.
   const { message, code, cause } = error as NodeJS.ErrnoException
   console.error(
     `The migrations could not be applied: ${message || code}${cause ? `\n${(cause as Error).message}` : ''}`,

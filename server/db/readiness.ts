@@ -1,6 +1,8 @@
 import { inTime } from '../in-time.ts'
 import type { Database } from './connect.ts'
+import { sql } from './drizzle.ts'
 import { migrationsApplied } from './migrations.ts'
+import { heartbeat } from './schema.ts'
 
 export interface Readiness {
   database: 'ok' | 'failing'
@@ -10,16 +12,16 @@ export interface Readiness {
 const TIMEOUT_MS = 3_000
 const FAILING: Readiness = { database: 'failing', migrations: 'unknown' }
 
-/** Whether the database takes writes and has the tables of this version. Answers within three seconds. */
+/** Says whether the database takes writes and has the tables of this version. Answers within three seconds. */
 export function databaseReadiness(db: Database): () => Promise<Readiness> {
   return () => inTime(checkDatabase(db), TIMEOUT_MS).catch(() => FAILING)
 }
 
-/** Writes to the database once. Rejects with the error of the driver. */
+/** Writes to the database once. Rejects when a statement fails; the driver's error is the cause. */
 export async function checkDatabase(db: Database): Promise<Readiness> {
   const migrations = (await migrationsApplied(db)) ? 'ok' : 'pending'
   if (migrations === 'pending') return { database: 'ok', migrations }
-  await db.$client`
-    insert into heartbeat (id, beat_at) values (1, now()) on conflict (id) do update set beat_at = excluded.beat_at`
+  const beatAt = sql`now()`
+  await db.insert(heartbeat).values({ id: 1, beatAt }).onConflictDoUpdate({ target: heartbeat.id, set: { beatAt } })
   return { database: 'ok', migrations }
 }

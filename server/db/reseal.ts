@@ -1,10 +1,11 @@
 import type { Database } from './connect.ts'
 import { createSealer, type EncryptionKey, headOf } from './encryption.ts'
+import { run } from './statement.ts'
 
-// Replaces a key of ENCRYPTION_KEYS: what an older one has sealed is opened, and sealed again with the first. What the first has
-// sealed is passed over, so a run that was ended half-way is gone on with by the next one.
+// Replaces a key of ENCRYPTION_KEYS: opens values that an older key has sealed and seals them again with the first key.
+// Values that the first key has sealed are skipped, so the next run goes on where an interrupted one has stopped.
 
-/** Every column that holds sealed values, and the one that names their row. */
+/** Every column that holds sealed values, and the column that identifies their row. */
 export const SEALED = [
   { table: 'dkim_keys', id: 'id', column: 'private_key' },
   { table: 'webhook_endpoints', id: 'account_id', column: 'secret' },
@@ -17,27 +18,29 @@ interface Row {
   sealed: Buffer
 }
 
-/** As many as a statement reads. */
+/** As many as one statement reads. */
 const ROWS = 100
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
-/** How many sealed values there are, and how many of them another key than the first has sealed. */
+/** Counts all sealed values, and those that another key than the first has sealed. */
 export async function countSealed(db: Database, encryptionKeys: readonly EncryptionKey[]) {
   const sums = { total: 0, older: 0 }
   for (const { table, column } of SEALED) {
-    const [counted] = await db.$client.unsafe<[{ total: number; older: number }]>(
+    const [counted] = await run<{ total: number; older: number }>(
+      db,
       `select count(${column})::int as total, (count(*) filter (where ${isOlder(column)}))::int as older from ${table}`,
       [headOf(encryptionKeys[0]!.id)],
     )
-    sums.total += counted.total
-    sums.older += counted.older
+    sums.total += counted!.total
+    sums.older += counted!.older
   }
   return sums
 }
 
 /**
- * Seals with the first key what others have sealed, while the service runs: a value that is written anew meanwhile is left to its
- * writer. `progress` hears after every batch how many are done. `faults` says of each value that does not open why; it stays as it is.
+ * Seals with the first key what other keys have sealed, while the service runs: a value that is written meanwhile is
+ * left to its writer. `progress` is called after every batch with the number of values done. `faults` says why a value
+ * does not open; such a value stays as it is.
  */
 export async function reseal(
   db: Database,
@@ -65,20 +68,20 @@ export async function reseal(
   return { resealed, faults }
 }
 
-/** Of a column, what begins otherwise than with the head of the first key, which is `$1`. */
+/** Whether a value begins otherwise than with the head of the first key, which is `$1`. */
 const isOlder = (column: string) => `substring(${column} from 1 for length($1::bytea)) <> $1::bytea`
 
 function olderRows(db: Database, { table, id, column }: Column, head: Buffer, after: string) {
-  return db.$client.unsafe<Row[]>(
-    `select ${id} as id, ${column} as sealed from ${table} where ${id} > $2 and ${isOlder(column)} order by ${id} limit ${ROWS}`,
-    [head, after],
-  )
+  const statement = `
+    select ${id} as id, ${column} as sealed from ${table}
+    where ${id} > $2 and ${isOlder(column)} order by ${id} limit ${ROWS}`
+  return run<Row>(db, statement, [head, after])
 }
 
-/** 1, or 0 when the value is another one by now. */
+/** Returns 1, or 0 when the value has changed meanwhile. */
 async function replace(db: Database, { table, id, column }: Column, row: Row, fresh: Buffer): Promise<number> {
   const statement = `update ${table} set ${column} = $3 where ${id} = $1 and ${column} = $2`
-  return (await db.$client.unsafe(statement, [row.id, row.sealed, fresh])).count
+  return (await run(db, statement, [row.id, row.sealed, fresh])).count
 }
 
 function attempt<T>(work: () => T): { value: T } | { fault: string } {

@@ -1,19 +1,20 @@
 import { connect, type Socket } from 'node:net'
 
-/** What postgres.js tells of where to connect to. */
+/** Where postgres.js wants to connect to. */
 interface Target {
   host: string[]
   port: number[]
-  /** Of a Unix socket. */
+  /** The path of a Unix socket. */
   path: string | false
 }
 
 const LOOKS = 12
 
 /**
- * Sockets for postgres.js whose peer is noticed when it goes without a word: a machine that died, a network that is cut. TCP
- * would take a quarter of an hour, and every statement on the connection would wait for it. No server is silent for longer than
- * a statement may take plus a fifth; statements on a connection that is fail then, and nobody knows whether they were done.
+ * Sockets for postgres.js that notice a peer which vanishes silently: a machine that died, a network that is cut. TCP
+ * would take a quarter of an hour, and every statement on the connection would wait for it. A server can be silent for
+ * as long as a statement may take plus a fifth. Then the statements on its connection fail, and whether they were
+ * executed is unknown.
  */
 export function watchedSockets(statementMs: number): (target: Target) => Socket {
   let turn = 0
@@ -23,26 +24,26 @@ export function watchedSockets(statementMs: number): (target: Target) => Socket 
     const socket = connect({ ...place, noDelay: true })
     closeWithError(socket)
     watch(socket, statementMs / (LOOKS - 2))
-    // For the name in its certificate.
+    // postgres.js checks the server's certificate against this host.
     return Object.assign(socket, place)
   }
 }
 
-/** Looks are counted, not time: a process that was paused must hear first what was said to it meanwhile. */
+/** Counts looks, not time: a process that was paused must first read what has arrived meanwhile. */
 function watch(socket: Socket, everyMs: number): void {
-  let heard = 0
-  let silent = 0
+  let bytesRead = 0
+  let silentLooks = 0
   const timer = setInterval(() => {
     if (socket.destroyed) return clearInterval(timer)
-    silent = socket.bytesRead > heard ? 0 : silent + 1
-    heard = socket.bytesRead
-    if (silent >= LOOKS) socket.destroy()
+    silentLooks = socket.bytesRead > bytesRead ? 0 : silentLooks + 1
+    bytesRead = socket.bytesRead
+    if (silentLooks >= LOOKS) socket.destroy()
   }, everyMs).unref()
 }
 
 /**
- * Tells an error together with the close that follows it. In between, postgres.js still takes the connection for a good one, and
- * a statement that it gave to it then would never be answered.
+ * Emits an error together with the close that follows it. Between the two, postgres.js would still treat the connection
+ * as a good one, and a statement that it sent on it would never be answered.
  */
 function closeWithError(socket: Socket): void {
   const emit: (event: string | symbol, ...args: unknown[]) => boolean = socket.emit.bind(socket)

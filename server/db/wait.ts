@@ -15,18 +15,19 @@ const LACKS_MIGRATIONS: DatabaseFault = {
 }
 
 /**
- * Waits until the database is up, takes writes and is migrated, because the processes of one deployment start in any order. Throws,
- * with the cause and the way out, after 30 s, and at once for a fault that cannot pass by itself, such as a wrong password.
+ * Waits until the database is up, takes writes and is migrated, because the processes of one deployment start in any
+ * order. Throws after 30 s, and at once for a fault that cannot pass by itself, such as a wrong password. The error
+ * says what is wrong and how to fix it.
  */
 export async function waitForDatabase(db: Database, report: (what: string) => void): Promise<void> {
   const giveUpAt = performance.now() + WAIT_MS
   for (let reported = ''; ; await sleep(PAUSE_MS)) {
     const fault = await startFault(db)
     if (!fault) return
-    const words = `${fault.what} ${fault.wayOut}`
-    if (!fault.canPass || performance.now() > giveUpAt) throw new Error(words)
-    if (words !== reported) report(`${words} Waiting.`)
-    reported = words
+    const message = `${fault.what} ${fault.wayOut}`
+    if (!fault.canPass || performance.now() > giveUpAt) throw new Error(message)
+    if (message !== reported) report(`${message} Waiting.`)
+    reported = message
   }
 }
 
@@ -35,8 +36,12 @@ async function startFault(db: Database): Promise<DatabaseFault | undefined> {
     const { migrations } = await inTime(checkDatabase(db), ANSWER_WITHIN_MS)
     return migrations === 'ok' ? undefined : LACKS_MIGRATIONS
   } catch (error) {
-    return (
-      databaseFault(error) ?? { what: `The database fails: ${(error as Error).message}.`, wayOut: '', canPass: true }
-    )
+    return databaseFault(error) ?? { what: `The database fails: ${causeOf(error).message}.`, wayOut: '', canPass: true }
   }
+}
+
+/** The driver's error: the query builder wraps it in one that quotes the statement. */
+function causeOf(error: unknown): Error {
+  const { cause } = error as Error
+  return cause instanceof Error ? cause : (error as Error)
 }

@@ -4,6 +4,7 @@ import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gt, inArray, isNull, lt, or, sql } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
 import { EVERYBODY, suppressions } from '../db/schema.ts'
+import { run } from '../db/statement.ts'
 
 export type SuppressionRow = typeof suppressions.$inferSelect
 
@@ -36,7 +37,7 @@ export async function addSuppressions(
 ): Promise<number> {
   const now = clock.now()
   const rows = JSON.stringify(emails.map((email) => ({ id: newId(now), email })))
-  return (await db.$client.unsafe(ADD, [rows, accountId, tenantId, reason])).count
+  return (await run(db, ADD, [rows, accountId, tenantId, reason])).count
 }
 
 export interface SuppressionFilters {

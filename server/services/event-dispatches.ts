@@ -9,11 +9,13 @@ import {
 } from '../../gen/verdict/v1/events_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt, showId, timeOfId } from '../db/ids.ts'
+import { run, uuidArray } from '../db/statement.ts'
 import { enumNames } from '../enum-names.ts'
 import { type AttemptEnd, shownEnd } from './attempts.ts'
 
-// The way of events to the endpoint: dispatches that wait stand in one table, those that are over in another. A statement reads both,
-// so that none is missed or seen twice while it moves.
+// The way of events to the endpoint. Waiting dispatches are in one table, ended ones in another. One statement reads
+// both, so that it neither misses nor repeats a dispatch that moves meanwhile. The statements are not prepared: only a
+// plan made for these ids leaves out the days that cannot hold them.
 
 const kindNames = enumNames<DispatchKind>(DispatchKindSchema)
 const stateNames = enumNames<DispatchState>(DispatchStateSchema)
@@ -27,7 +29,6 @@ const lowerBound = (eventId: string) => firstIdAt(timeOfId(eventId) - SLACK_MS)
 
 const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
 
-// Without a prepared plan, so that only the days are looked at that can hold the ids.
 const SUMMARIES = `
   with dispatched as (
     select id, event_id from dispatches where id = any($1::uuid[]) and id >= $2 and id <= $3
@@ -59,12 +60,8 @@ export async function summariesOf(
 ): Promise<(eventId: string) => Summary> {
   if (eventIds.length === 0) return () => NOTHING
   const ids = eventIds.toSorted()
-  const rows = await db.$client.unsafe<(Summary & { eventId: string })[]>(SUMMARIES, [
-    `{${ids}}`,
-    lowerBound(ids[0]!),
-    ids.at(-1)!,
-    accountId,
-  ])
+  const parameters = [uuidArray(ids), lowerBound(ids[0]!), ids.at(-1)!, accountId]
+  const rows = await run<Summary & { eventId: string }>(db, SUMMARIES, parameters, { prepare: false })
   const byEvent = new Map(rows.map((row) => [row.eventId, row]))
   return (eventId) => byEvent.get(eventId) ?? NOTHING
 }
@@ -115,7 +112,8 @@ export async function dispatchesOf(
   eventId: string,
   workflowUrl: (workflowId: string) => string | undefined,
 ): Promise<MessageInitShape<typeof DispatchSchema>[]> {
-  const rows = await db.$client.unsafe<DispatchRow[]>(DISPATCHES, [eventId, accountId, lowerBound(eventId)])
+  const parameters = [eventId, accountId, lowerBound(eventId)]
+  const rows = await run<DispatchRow>(db, DISPATCHES, parameters, { prepare: false })
   const oldestFirst = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   return oldestFirst.map((row) => ({
     dispatchId: showId('dsp', row.id),

@@ -5,6 +5,7 @@ import { type Limits, REQUEST_LIMITS, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { accounts } from '../db/schema.ts'
+import { run } from '../db/statement.ts'
 import { SENT } from '../reputation/counts.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
 import { LIMITS } from '../sending/message.ts'
@@ -52,22 +53,24 @@ interface Volume {
   now: number
 }
 
-/** What each domain may send and has sent on the UTC day it is by the database's clock. */
+const VOLUMES = `
+  with recorded as (
+    select domain, sum(${SENT})::int4 as emails from hourly_stats
+    where account_id = $1 and tenant_id = '' and hour >= date_trunc('day', now(), 'UTC')
+    group by domain
+  )
+  select d.name, (extract(epoch from d.verified_at) * 1000)::float8 as "verifiedAt", d.warms_up as "warmsUp",
+    coalesce(w.emails, 0) as "warmingUp", coalesce(r.emails, 0) as recorded,
+    (extract(epoch from now()) * 1000)::float8 as now
+  from domains d
+  left join warm_ups w on w.account_id = d.account_id and w.domain = d.name and w.day = (now() at time zone 'UTC')::date
+  left join recorded r on r.domain = d.name
+  where d.account_id = $1
+  order by d.name`
+
+/** What each domain may send and has sent today: the UTC day by the database's clock. */
 async function volumes(db: Database, accountId: string, steps: readonly number[]) {
-  const sql = db.$client
-  const rows = await sql<Volume[]>`
-    with recorded as (
-      select domain, sum(${sql.unsafe(SENT)})::int4 as emails from hourly_stats
-      where account_id = ${accountId} and tenant_id = '' and hour >= date_trunc('day', now(), 'UTC')
-      group by domain
-    )
-    select d.name, (extract(epoch from d.verified_at) * 1000)::float8 as "verifiedAt", d.warms_up as "warmsUp", coalesce(w.emails, 0) as "warmingUp",
-      coalesce(r.emails, 0) as recorded, (extract(epoch from now()) * 1000)::float8 as now
-    from domains d
-    left join warm_ups w on w.account_id = d.account_id and w.domain = d.name and w.day = (now() at time zone 'UTC')::date
-    left join recorded r on r.domain = d.name
-    where d.account_id = ${accountId}
-    order by d.name`
+  const rows = await run<Volume>(db, VOLUMES, [accountId])
   return rows.map(({ now, ...row }) => {
     const verifiedAt = row.verifiedAt === null ? null : new Date(row.verifiedAt)
     const warmUp = warmUpDay({ verifiedAt, warmsUp: row.warmsUp }, now, steps)

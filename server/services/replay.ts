@@ -1,6 +1,7 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { newId, showId } from '../db/ids.ts'
+import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { WINDOW_HOURS } from '../events/dispatches.ts'
 import { handedOver } from '../webhooks/hand-over.ts'
@@ -59,8 +60,7 @@ const WITHDRAW = `
 export function createReplay({ db, clock, workflows, report }: ReplayParts): Replay {
   /** Whether there is nothing left of the dispatches, as if nobody had asked. */
   async function withdraw(workflowId: string, count: number): Promise<boolean> {
-    const withdrawn = await db.$client.unsafe(WITHDRAW, [workflowId, count])
-    return withdrawn.length === count
+    return (await run(db, WITHDRAW, [workflowId, count])).count === count
   }
 
   return async (accountId, events) => {
@@ -107,12 +107,7 @@ async function open(
 ): Promise<{ url: string; atMs: number } | undefined> {
   const json = rows.map(({ id, eventId, messageId }) => ({ id, event_id: eventId, message_id: messageId }))
   try {
-    const query = db.$client.unsafe<{ url: string; atMs: number }[]>(OPEN, [
-      JSON.stringify(json),
-      accountId,
-      workflowId,
-    ])
-    const [opened] = await query
+    const [opened] = await run<{ url: string; atMs: number }>(db, OPEN, [JSON.stringify(json), accountId, workflowId])
     return opened
   } catch (cause) {
     throw fail('transient_failure', UNKNOWN, { cause })
