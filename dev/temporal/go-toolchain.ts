@@ -1,16 +1,18 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access, readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { createWriteStream } from 'node:fs'
+import { access, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
+import { fromBufferPromise } from 'yauzl'
 import { Problem } from '../problem.ts'
 import type { BringUp } from './bring-up.ts'
-import { unzip } from './zip.ts'
 
 export interface Go {
   program: string
   env: NodeJS.ProcessEnv
-  /** Of a toolchain that was brought for one build: what can go after it, with all that it has downloaded and compiled. */
+  /** Set for a toolchain that was downloaded for one build: the folder to delete after it, with all that Go wrote there. */
   folder?: string
 }
 
@@ -27,10 +29,10 @@ const TOOLCHAINS: Record<string, { platform: string; sha256: string }> = {
   },
 }
 const OTHER_WAYS =
-  'Any of these brings it: Go 1.26.4 or later (https://go.dev/dl), the program `temporal` (https://docs.temporal.io/cli), ' +
-  'or TEMPORAL_ADDRESS with the address of a Temporal that runs.'
+  'Do one of these: install Go 1.26.4 or later (https://go.dev/dl), install the program `temporal` ' +
+  '(https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to the address of a running Temporal.'
 
-/** The Go on PATH when it is new enough, otherwise one from the module proxy. Throws a Problem when there is neither. */
+/** Returns the Go on PATH when it is new enough, otherwise one from the module proxy. Throws a Problem when there is neither. */
 export async function goToolchain({ tell, signal, cacheDir }: BringUp): Promise<Go> {
   if (await onPathIsNewEnough()) return { program: 'go', env: {} }
   const folder = join(cacheDir, `go-${VERSION}`)
@@ -43,13 +45,13 @@ export async function goToolchain({ tell, signal, cacheDir }: BringUp): Promise<
     GOCACHE: join(folder, 'compiled'),
     GOFLAGS: '-modcacherw',
   }
-  const isThere = await access(program).then(
+  const exists = await access(program).then(
     () => true,
     () => false,
   )
-  if (!isThere) {
-    tell(`Go ${VERSION} is being downloaded for that.`)
-    await bring(root, signal)
+  if (!exists) {
+    tell(`Downloading Go ${VERSION} for that.`)
+    await install(root, signal)
   }
   return { program, env, folder }
 }
@@ -65,19 +67,32 @@ async function onPathIsNewEnough(): Promise<boolean> {
   )
 }
 
-/** Unpacked beside its place and then renamed. */
-async function bring(root: string, signal: AbortSignal): Promise<void> {
+/** Unpacks the toolchain beside `root` and then renames it, so that an interrupted download leaves no half toolchain. */
+async function install(root: string, signal: AbortSignal): Promise<void> {
   const toolchain = TOOLCHAINS[`${process.platform}-${process.arch}`]
-  if (!toolchain) throw new Problem(`Temporal is not here, and there is no Go to build it. ${OTHER_WAYS}`)
+  if (!toolchain) throw new Problem(`Temporal is not installed, and there is no Go to build it. ${OTHER_WAYS}`)
   const name = `golang.org/toolchain@v0.0.1-go${VERSION}.${toolchain.platform}`
   const url = `${moduleProxy()}/${name.replace('@', '/@v/')}.zip`
   const zip = await download(url, signal)
   if (createHash('sha256').update(zip).digest('hex') !== toolchain.sha256) {
-    throw new Problem(`${url} is not the Go that was expected: its SHA-256 is another. ${OTHER_WAYS}`)
+    throw new Problem(`${url} is not the expected Go: its SHA-256 differs. ${OTHER_WAYS}`)
   }
   const unfinished = `${root}.${process.pid}.new`
-  await unzip(zip, `${name}/`, unfinished, (path) => (/^(bin|pkg\/tool)\//.test(path) ? 0o755 : 0o644))
+  await unpack(zip, `${name}/`, unfinished)
   await rename(unfinished, root).catch(() => rm(unfinished, { recursive: true }))
+}
+
+/** Unpacks the files under `prefix` into `folder`. A module archive stores no modes: programs become executable here. */
+async function unpack(zip: Buffer, prefix: string, folder: string): Promise<void> {
+  const archive = await fromBufferPromise(zip)
+  for await (const entry of archive.eachEntry()) {
+    if (!entry.fileName.startsWith(prefix) || entry.fileName.endsWith('/')) continue
+    const path = entry.fileName.slice(prefix.length)
+    const file = join(folder, path)
+    const mode = /^(bin|pkg\/tool)\//.test(path) ? 0o755 : 0o644
+    await mkdir(dirname(file), { recursive: true })
+    await pipeline(await archive.openReadStreamPromise(entry), createWriteStream(file, { mode }))
+  }
 }
 
 async function download(url: string, signal: AbortSignal): Promise<Buffer> {
@@ -87,13 +102,16 @@ async function download(url: string, signal: AbortSignal): Promise<Buffer> {
     return Buffer.from(await response.arrayBuffer())
   } catch (cause) {
     signal.throwIfAborted()
-    const why = ((cause as Error).cause as Error | undefined)?.message ?? (cause as Error).message
-    throw new Problem(`Temporal is not here, and no Go to build it: ${url}: ${why}. ${OTHER_WAYS}`, { cause })
+    const reason = ((cause as Error).cause as Error | undefined)?.message ?? (cause as Error).message
+    throw new Problem(
+      `Temporal is not installed, and Go to build it cannot be downloaded: ${url}: ${reason}. ${OTHER_WAYS}`,
+      { cause },
+    )
   }
 }
 
 /** The first URL of GOPROXY (https://go.dev/ref/mod#environment-variables). */
 function moduleProxy(): string {
-  const given = (process.env.GOPROXY ?? '').split(/[,|]/).find((entry) => /^https?:/.test(entry))
-  return given?.replace(/\/$/, '') ?? 'https://proxy.golang.org'
+  const configured = (process.env.GOPROXY ?? '').split(/[,|]/).find((entry) => /^https?:/.test(entry))
+  return configured?.replace(/\/$/, '') ?? 'https://proxy.golang.org'
 }

@@ -10,7 +10,7 @@ function stored(name: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined
 }
 
-/** The environment; by default with the database, Temporal and encryption keys of the instance that `npm start` runs. */
+/** The environment; database, Temporal and encryption keys are by default those of `npm start`. */
 export function environment(): Record<string, string | undefined> {
   const database = stored('database.json')
   const temporal = stored('temporal.json')

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
 import { Command } from '@commander-js/extra-typings'
 import { examples, Failure, type Print } from './command.ts'
 import { callPatiently, urlOption } from './service.ts'
@@ -93,7 +94,7 @@ async function* addressesOf(file: string): AsyncGenerator<Line> {
   const input = file === '-' ? process.stdin : createReadStream(file)
   let line = 0
   try {
-    for await (const text of linesOf(input.setEncoding('utf8'))) {
+    for await (const text of createInterface({ input, crlfDelay: Infinity })) {
       const email = firstColumn(++line === 1 ? text.replace(/^\ufeff/, '') : text)
       const isHeading = line === 1 && /^(e-?mail|address|recipient)[^@]*$/i.test(email)
       if (email !== '' && !isHeading) yield { line, email }
@@ -101,16 +102,6 @@ async function* addressesOf(file: string): AsyncGenerator<Line> {
   } catch (error) {
     throw new Failure('usage', `${file} cannot be read: ${(error as Error).message}`)
   }
-}
-
-async function* linesOf(input: AsyncIterable<string>): AsyncGenerator<string> {
-  let rest = ''
-  for await (const chunk of input) {
-    const lines = (rest + chunk).split(/\r?\n/)
-    rest = lines.pop()!
-    yield* lines
-  }
-  yield rest
 }
 
 /**

@@ -114,7 +114,7 @@ test('a Go that is not the expected one is not run', async () => {
   const failed = await outcome(await bring({}, { GOPROXY: `${other.url}/|direct` }))
   expect(asked).toEqual([expect.stringMatching(/^\/golang\.org\/toolchain\/@v\/v0\.0\.1-go[\d.]+\.linux-\w+\.zip$/)])
   expect(failed).toMatchObject({ exit: 1, path: '' })
-  expect(failed.told).toContain('its SHA-256 is another')
+  expect(failed.told).toContain('its SHA-256 differs')
   expect(existsSync(join(cache, NAME))).toBe(false)
 })
 
