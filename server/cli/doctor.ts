@@ -5,6 +5,7 @@ import { createSealer } from '../db/encryption.ts'
 import { migrationsApplied } from '../db/migrations.ts'
 import { countSealed } from '../db/reseal.ts'
 import { dkimKeys } from '../db/schema.ts'
+import { run } from '../db/statement.ts'
 import { openDkimKey } from '../domains/dkim-key.ts'
 import { examples, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
@@ -43,7 +44,8 @@ function configuration(): string {
 }
 
 async function database(): Promise<string> {
-  const version = await withDatabase(async (db) => (await db.$client`show server_version`)[0]!.server_version as string)
+  const [row] = await withDatabase((db) => run<{ server_version: string }>(db, 'show server_version'))
+  const version = row!.server_version
   if (Number.parseInt(version, 10) >= OLDEST_POSTGRES) return `PostgreSQL ${version}`
   throw new Error(`PostgreSQL ${version} is too old: ${OLDEST_POSTGRES} or later is needed`)
 }
