@@ -1,6 +1,6 @@
 import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
-import { createPlaces, ofOneTurn, type Patience as Wait } from '../slots.ts'
+import { createPlaces, ofOneTurn, type Patience } from '../slots.ts'
 import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './message.ts'
 import { type DnsServer, queryDns } from './query.ts'
 
@@ -18,18 +18,18 @@ export type Answer<T> =
   /** SERVFAIL, REFUSED, silence, garbage: says nothing about the name. `notAsked`: nor about its servers, for want of a place. */
   | { kind: 'failure'; cause: string; notAsked?: true }
 
-/** Who asks, and how long the question may wait until fewer others are asked. */
-export interface Patience extends Wait {
+/** The turn that a look-up belongs to, and how long it may wait for its place. */
+export interface LookUpPatience extends Patience {
   turn?: string
 }
 
 /** What is known is answered at once; only so many questions are asked at a time, and others wait: see `Places`. */
 export interface Resolver {
-  mx(name: string, patience?: Patience): Promise<Answer<Exchange>>
-  a(name: string, patience?: Patience): Promise<Answer<string>>
-  aaaa(name: string, patience?: Patience): Promise<Answer<string>>
+  mx(name: string, patience?: LookUpPatience): Promise<Answer<Exchange>>
+  a(name: string, patience?: LookUpPatience): Promise<Answer<string>>
+  aaaa(name: string, patience?: LookUpPatience): Promise<Answer<string>>
   /** Each record with its strings joined; an octet is a character (latin1). */
-  txt(name: string, patience?: Patience): Promise<Answer<string>>
+  txt(name: string, patience?: LookUpPatience): Promise<Answer<string>>
 }
 
 interface ResolverOptions {
@@ -66,7 +66,11 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
   const cached = new Map<string, { answer: Answer<unknown>; untilMs: number }>()
   const inFlight = new Map<string, Promise<Answer<unknown>>>()
 
-  async function resolve<T>(type: RecordType, name: string, { turn = '', ...wait }: Patience = {}): Promise<Answer<T>> {
+  async function resolve<T>(
+    type: RecordType,
+    name: string,
+    { turn = '', ...wait }: LookUpPatience = {},
+  ): Promise<Answer<T>> {
     const host = name.toLowerCase().replace(/\.$/, '')
     if (!HOST_NAME.test(host)) return { kind: 'nxdomain' }
     const key = `${type} ${host}`

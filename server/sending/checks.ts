@@ -13,7 +13,7 @@ import { fail } from '../errors.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import type { suppressionLookup } from '../reputation/suppression.ts'
 import type { DailyVolume, WarmUpDay } from '../reputation/warm-up.ts'
-import type { Engine, Lookup, Site } from '../smtp/attempt.ts'
+import type { Engine, MxLookup, Site } from '../smtp/attempt.ts'
 import { demandTls } from '../smtp/tls.ts'
 import { bounced, rejected } from './outcome.ts'
 
@@ -33,7 +33,7 @@ export interface Simulated {
   /** What a dry run answers. */
   outcome: { status: 'delivered' | 'bounced' | 'rejected'; reason?: string }
   /** How a real send gets there: refused by a check, or with a place to send to. */
-  route: { kind: 'suppression_list' } | Lookup
+  route: { kind: 'suppression_list' } | MxLookup
 }
 
 export interface CheckContext extends Rules {

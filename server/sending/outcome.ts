@@ -13,7 +13,7 @@ import {
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { enumNames } from '../enum-names.ts'
 import { type Strike, strikeOfBounce } from '../reputation/strikes.ts'
-import type { Attempt } from '../smtp/attempt.ts'
+import type { SmtpAttempt } from '../smtp/attempt.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'
 
 export const statusNames = enumNames<DeliveryStatus>(DeliveryStatusSchema)
@@ -43,7 +43,7 @@ export function inDoubt(email: string, smtp?: Evidence): RecipientOutcome {
 }
 
 /** The outcome that one attempt of the engine means, once the message has had a marker or none of its attempts was our fault. */
-export function outcomeOf(email: string, attempt: Attempt): RecipientOutcome {
+export function outcomeOf(email: string, attempt: SmtpAttempt): RecipientOutcome {
   const smtp = evidenceOf(attempt)
   switch (attempt.outcome.kind) {
     case 'delivered':
@@ -67,7 +67,7 @@ export function simulatedOutcome(email: string, outcome: { status: string; reaso
   })
 }
 
-function evidenceOf(attempt: Attempt): Evidence {
+function evidenceOf(attempt: SmtpAttempt): Evidence {
   return {
     mx: attempt.mx,
     ip: attempt.ip,

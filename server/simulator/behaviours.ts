@@ -1,4 +1,4 @@
-import type { Lookup } from '../smtp/attempt.ts'
+import type { MxLookup } from '../smtp/attempt.ts'
 
 export interface Reply {
   code: number
@@ -9,7 +9,7 @@ export interface Reply {
 export interface Behaviour {
   status: 'delivered' | 'bounced' | 'rejected'
   /** How it comes about before a mail server is asked. */
-  route?: { kind: 'suppression_list' } | Exclude<Lookup, { kind: 'site' }>
+  route?: { kind: 'suppression_list' } | Exclude<MxLookup, { kind: 'site' }>
   /** How the mail server refuses the recipient; a silence is never broken. Absent: it accepts. */
   rcpt?: Reply | 'silence'
   /** How it refuses the message at the final dot. Absent: it delivers. */

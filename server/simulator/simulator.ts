@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Address } from '../address.ts'
-import type { Lookup, Site } from '../smtp/attempt.ts'
+import type { MxLookup, Site } from '../smtp/attempt.ts'
 import { type Behaviour, behaviourOf } from './behaviours.ts'
 import { DOMAIN, mailServer } from './mail-server.ts'
 
 export interface Simulated {
   /** What a dry run answers. */
   outcome: { status: Behaviour['status']; reason?: string }
-  route: { kind: 'suppression_list' } | Lookup
+  route: { kind: 'suppression_list' } | MxLookup
 }
 
 export interface Simulator {

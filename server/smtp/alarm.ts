@@ -1,25 +1,28 @@
-/** One timer that is moved instead of made anew: it looks at the time when it fires, and goes on when it fired too early. */
+/**
+ * A timer whose moment can be moved without a new timer: when it fires too early, it starts again for the remaining
+ * time. Times are on the clock of `performance.now()`; the alarm never rings before its moment.
+ */
 export function createAlarm(ring: () => void) {
-  let atMs = Number.POSITIVE_INFINITY
+  let ringsAtMs = Number.POSITIVE_INFINITY
   let firesAtMs = Number.POSITIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
 
   function set(untilMs: number): void {
-    atMs = untilMs
-    if (atMs < firesAtMs) start()
+    ringsAtMs = untilMs
+    if (ringsAtMs < firesAtMs) startTimer()
   }
 
-  function start(): void {
+  function startTimer(): void {
     clearTimeout(timer)
-    firesAtMs = atMs
-    timer = setTimeout(fire, Math.max(1, atMs - performance.now()))
+    firesAtMs = ringsAtMs
+    timer = setTimeout(fire, Math.max(1, ringsAtMs - performance.now()))
   }
 
   function fire(): void {
     firesAtMs = Number.POSITIVE_INFINITY
-    if (atMs === Number.POSITIVE_INFINITY) return
-    if (performance.now() < atMs) {
-      start()
+    if (ringsAtMs === Number.POSITIVE_INFINITY) return
+    if (performance.now() < ringsAtMs) {
+      startTimer()
     } else {
       clear()
       ring()
@@ -27,7 +30,7 @@ export function createAlarm(ring: () => void) {
   }
 
   function clear(): void {
-    atMs = Number.POSITIVE_INFINITY
+    ringsAtMs = Number.POSITIVE_INFINITY
   }
 
   function stop(): void {

@@ -1,8 +1,11 @@
 import type { SiteLimits } from './limits.ts'
 
-// What the engine says of one recipient, and what it is asked to do. Plain words: the engine knows SMTP and nothing of Verdict.
+// What the engine does and what it reports of each recipient. The engine knows SMTP and nothing of Verdict.
 
-/** How far the conversation with the recipient's server came. `after_dot`: the final dot was sent and no reply to it was read. */
+/**
+ * How far the conversation with the recipient's server came. `after_dot`: we sent the final dot and read no reply to
+ * it.
+ */
 export type Phase =
   | 'dns'
   | 'connect'
@@ -27,12 +30,15 @@ export type BounceReason =
 export type Outcome =
   | { kind: 'delivered' }
   | { kind: 'bounced'; reason: BounceReason; retryable: boolean }
-  /** The final dot was sent and its reply was lost: nobody knows. Never sent again. */
+  /** We sent the final dot and lost its reply, so the outcome is unknown. The message is never sent again. */
   | { kind: 'in_doubt' }
-  /** Nothing the recipient's side did: no slot in the pool in time, no local sockets, draining. Nothing was sent. */
+  /** The cause is on our side: no slot in the pool in time, no local sockets, draining. Nothing was sent. */
   | { kind: 'our_fault'; cause: string }
 
-/** One reply of an SMTP server (RFC 5321 4.2), lines joined by one space, repeated codes stripped, at most 1,024 bytes, no controls. */
+/**
+ * One reply of an SMTP server (RFC 5321 4.2). Its text is the lines joined by one space, without repeated codes and
+ * control characters, at most 1,024 bytes.
+ */
 export interface Reply {
   code: number
   /** RFC 3463 status such as `5.1.1`. */
@@ -41,11 +47,11 @@ export interface Reply {
 }
 
 /** The evidence of one attempt at one recipient. */
-export interface Attempt {
+export interface SmtpAttempt {
   phase: Phase
   outcome: Outcome
   reply?: Reply
-  /** Why, where no reply says it: `ECONNREFUSED 192.0.2.1`, `out of time`. */
+  /** The cause, where no reply tells it: `ECONNREFUSED 192.0.2.1`, `out of time`. */
   detail?: string
   mx?: string
   ip?: string
@@ -53,9 +59,9 @@ export interface Attempt {
   durationMs: number
 }
 
-export type Verdict = Pick<Attempt, 'phase' | 'outcome' | 'reply' | 'detail'>
+export type Verdict = Pick<SmtpAttempt, 'phase' | 'outcome' | 'reply' | 'detail'>
 
-/** One mail exchanger, its addresses already vetted by the guard: what is listed here is what is dialled. */
+/** One mail exchanger. The guard has vetted its addresses: the engine dials these and no others. */
 export interface Host {
   name: string
   preference: number
@@ -63,67 +69,72 @@ export interface Host {
   port: number
 }
 
-/** Who wants nothing to be sent to a host without TLS and a certificate that is trusted and names it. */
+/** Who demands that mail reaches a host only over TLS, with a trusted certificate that names the host. */
 export type TlsDemand = 'MTA-STS' | 'the sending domain'
 
 /** Domains with the same set of exchangers are one site: they share connections and a transaction. */
 export interface Site {
-  /** Of a site that demands TLS another one than without: see `demandTls`. */
+  /** A site that demands TLS has another key than the same site without that demand: see `demandTls`. */
   key: string
-  /** In the order to be tried. */
+  /** In the order in which the engine tries them. */
   hosts: Host[]
-  /** Absent: TLS where it is offered, whatever its certificate, else in clear. */
+  /** When absent, the engine uses TLS where it is offered, whatever the certificate, and sends in clear elsewhere. */
   tlsDemandedBy?: TlsDemand
-  /** Replaces the limit of the greeting and of each command. */
+  /** Replaces the timeout of the greeting and of each command. */
   commandTimeoutMs?: number
-  /** Replaces what the provider of its first exchanger asks for. */
+  /** Replaces the limits of its first exchanger's provider. */
   limits?: SiteLimits
 }
 
-export type Lookup =
+export type MxLookup =
   | { kind: 'site'; site: Site }
-  /** NXDOMAIN, neither MX nor A/AAAA, or MX names of which none resolves. */
+  /** NXDOMAIN, neither MX nor A/AAAA records, or no MX name that resolves. */
   | { kind: 'no_mx_record'; detail: string }
-  /** The domain's MTA-STS policy is to be enforced and names none of its exchangers (RFC 8461 4.1). */
+  /** The domain's MTA-STS policy is in mode `enforce` and names none of its exchangers (RFC 8461 4.1). */
   | { kind: 'no_permitted_mx'; detail: string }
-  /** Null MX (RFC 7505), exchangers that are all private, loopback or reserved, or IP literals. */
+  /** Null MX (RFC 7505), or only exchangers that are private, loopback or reserved addresses, or IP literals. */
   | { kind: 'invalid_address'; detail: string }
-  /** SERVFAIL, REFUSED or silence of the resolver: proves nothing about the recipient. */
+  /** SERVFAIL, REFUSED or silence of the resolver, which proves nothing about the recipient. */
   | { kind: 'our_fault'; cause: string }
 
-/** Who asks, where connections and look-ups are scarce. */
+/** The caller, as connections and look-ups are shared out among callers. */
 export interface Asker {
-  /** Turns that wait are served one after the other: many requests of one do not delay another. */
+  /** Waiting turns are served one after the other, so many requests of one turn do not delay another turn. */
   turn?: string
-  /** When the send began, on the clock of `performance.now()`. */
+  /** The start of the send, on the clock of `performance.now()`. */
   startedAtMs: number
-  /** The reply to the dot gets half of it and at least 15 s; everything before the dot, waiting included, shares the rest. */
+  /**
+   * Half of it, at least 15 s, is kept for the reply to the dot; all before the dot, with any waiting, shares the rest.
+   */
   budgetMs: number
-  /** The caller gave up. Honoured until `beforeDot` is asked, ignored from then on. */
+  /** Aborts when the caller gives up. Honoured until the call of `beforeDot`, ignored from then on. */
   signal?: AbortSignal
 }
 
 export interface Delivery extends Asker {
   /** MAIL FROM, without angle brackets. */
   sender: string
-  /** Each address without angle brackets; those of one site share one transaction, in this order. */
+  /** Each address without angle brackets; recipients of one site share one transaction, in this order. */
   recipients: { address: string; site: Site }[]
-  /** The whole message in pieces: CRLF line ends only, not yet dot-stuffed, ends with CRLF. */
+  /** The whole message in pieces: CRLF line ends only, dots not doubled yet, ends with CRLF. */
   content: readonly Buffer[]
   /**
-   * Asked once per transaction, while the content is on its way, with the indexes of the recipients the server accepted.
-   * `false` or a throw: the dot is not sent, the connection is closed and those recipients end bounced/temporary_failure.
+   * Permits the final dot. Called once per transaction, while the content is on its way, with the indexes of the
+   * recipients that the server accepted. On `false` or a throw the engine sends no dot and closes the connection, and
+   * those recipients end bounced/temporary_failure.
    */
   beforeDot(recipients: number[]): Promise<boolean>
-  /** What the caller knows the message by: a late reply is told with it. */
+  /** The caller's name for the message; a late reply is reported with it. */
   reference?: string
 }
 
 export interface Engine {
-  /** Without an asker it waits as long as it takes. */
-  lookUp(domain: string, asker?: Asker): Promise<Lookup>
-  /** One attempt per recipient, in the order of `recipients`. Never throws for anything a server or a network does. */
-  deliver(delivery: Delivery): Promise<Attempt[]>
-  /** Closes idle connections, waits for nothing. */
+  /** Waits as long as it takes when there is no asker. */
+  lookUp(domain: string, asker?: Asker): Promise<MxLookup>
+  /**
+   * One attempt per recipient, in the order of `recipients`. Never throws for anything that a server or a network does.
+   */
+  deliver(delivery: Delivery): Promise<SmtpAttempt[]>
+  /** Closes idle connections and waits for nothing. */
   close(): void
 }

@@ -1,25 +1,26 @@
 import type { Outcome, Phase, Reply } from './attempt.ts'
 import { RULES, type Rule } from './rules.ts'
 
-export interface Answer {
-  /** The command (or the greeting) the reply answers. */
+/** A reply with its place in the conversation. */
+export interface PlacedReply {
+  /** The command that the reply answers, or the greeting. */
   phase: Phase
   reply: Reply
-  /** Name of the exchanger that said it. */
+  /** Name of the exchanger that sent it. */
   mx: string
 }
 
 /**
- * What a reply means for the recipient. The phase decides first, the first digit decides permanence, then status, the
- * provider's words, general words and the bare code decide the reason (see `RULES`).
- * A reply that is neither a yes nor a no: in doubt once the final dot is out, otherwise a temporary failure.
+ * What a reply means for the recipient. The phase decides first, and the first digit decides permanence. The reason
+ * comes from the status, then from the provider's own texts, then from common texts, then from the bare code (see
+ * `RULES`). A reply that neither accepts nor refuses is in doubt after the final dot, and temporary before it.
  */
-export function classify(answer: Answer): Outcome {
-  const { phase, reply } = answer
+export function classify(placed: PlacedReply): Outcome {
+  const { phase, reply } = placed
   if (phase === 'after_dot') return { kind: 'in_doubt' }
   const digit = Math.floor(reply.code / 100)
   if (digit === 4 || digit === 5) {
-    const reason = ruleFor(answer)?.reason ?? 'temporary_failure'
+    const reason = ruleFor(placed)?.reason ?? 'temporary_failure'
     return { kind: 'bounced', reason, retryable: digit === 4 || reason === 'temporary_failure' }
   }
   if (phase !== 'dot') return { kind: 'bounced', reason: 'temporary_failure', retryable: true }
@@ -27,7 +28,7 @@ export function classify(answer: Answer): Outcome {
 }
 
 /** The row that decides on a 4xx or 5xx reply. */
-export function ruleFor({ phase, reply, mx }: Answer): Rule | undefined {
+export function ruleFor({ phase, reply, mx }: PlacedReply): Rule | undefined {
   const code = String(reply.code)
   const words = withoutAddresses(reply.text)
   const status = statusOf(reply, words)
@@ -43,7 +44,7 @@ export function ruleFor({ phase, reply, mx }: Answer): Rule | undefined {
   )
 }
 
-/** `<spam@example.com>: unknown` speaks of no spam. */
+/** The text without addresses: `<spam@example.com>: unknown` is not about spam. */
 function withoutAddresses(text: string): string {
   return text
     .split(' ')
@@ -51,12 +52,12 @@ function withoutAddresses(text: string): string {
     .join(' ')
 }
 
-/** Some servers put the status into the words only, as in `Sorry, no mailbox here by that name. (#5.1.1)`. */
+/** Some servers put the status into the text only, as in `Sorry, no mailbox here by that name. (#5.1.1)`. */
 const STATUS_IN_TEXT = /(?:^|[\s#(])([45]\.\d{1,3}\.\d{1,3})(?!\.?\w)/g
 
-/** A full mailbox counts with any code; otherwise a status of another class than the code's is not believed. */
+/** The status of the reply. One of another class than the code's is ignored, except for a full mailbox. */
 function statusOf({ code, enhanced }: Reply, words: string): string | undefined {
-  const found = [...words.matchAll(STATUS_IN_TEXT)].map((match) => match[1]!)
-  const all = enhanced === undefined ? found : [enhanced, ...found]
+  const inText = [...words.matchAll(STATUS_IN_TEXT)].map((match) => match[1]!)
+  const all = enhanced === undefined ? inText : [enhanced, ...inText]
   return all.find((status) => /^[45]\.2\.2$/.test(status)) ?? all.find((status) => status[0] === String(code)[0])
 }

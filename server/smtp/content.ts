@@ -1,7 +1,7 @@
-/** The content of a message as it goes over the wire, without the final dot. */
+/** The content of a message as it travels over the wire, without the final dot. */
 export interface WireContent {
   pieces: Buffer[]
-  /** In bytes as RFC 1870 counts them: without the doubled dots. */
+  /** Bytes as RFC 1870 counts them: without the doubled dots. */
   size: number
 }
 
@@ -12,9 +12,9 @@ const MAX_ASCII = 127
 const STUFFING = Buffer.from('.')
 
 /**
- * Doubles the dot at the start of a line (RFC 5321 4.5.2), across the borders of the pieces; the rest is not copied.
- * Throws on what must never leave: a bare CR or LF, NUL, a byte over 127, a last line without CRLF. With those out, no
- * server can see the end of the message anywhere but at its end.
+ * Doubles the dot at the start of a line (RFC 5321 4.5.2), across the borders of the pieces, and copies nothing else.
+ * Throws on content that must never leave: a bare CR or LF, NUL, a byte over 127, a last line without CRLF. Without
+ * these, no server can see the end of the message anywhere but at its end.
  */
 export function stuffDots(content: readonly Buffer[]): WireContent {
   const pieces: Buffer[] = []
@@ -26,7 +26,7 @@ export function stuffDots(content: readonly Buffer[]): WireContent {
     if (previous === LF && piece[0] === DOT) pieces.push(STUFFING)
     for (let i = 0; i < piece.length; i++) {
       const byte = piece[i]!
-      // Nearly every byte ends here: this loop sees all of a message of 10 MB.
+      // Nearly every byte ends here, and this loop sees all of a message of 10 MB.
       if (byte > CR && byte <= MAX_ASCII) continue
       if (byte === CR) returns++
       if (byte === 0 || byte > MAX_ASCII) throw new TypeError(`the content must be 7-bit: found ${byte}`)
@@ -40,7 +40,7 @@ export function stuffDots(content: readonly Buffer[]): WireContent {
     if (start < piece.length) pieces.push(piece.subarray(start))
     previous = piece.at(-1) ?? previous
   }
-  // Each LF has a CR before it, so any further CR stands alone.
+  // Each LF has a CR before it, so a further CR is a bare one.
   if (returns !== feeds) throw new TypeError('the content has a bare CR')
   const size = content.reduce((sum, piece) => sum + piece.length, 0)
   if (previous !== LF || size === 0) throw new TypeError('the content must end with CRLF')

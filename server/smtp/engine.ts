@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net'
-import type { Asker, Attempt, Delivery, Engine, Lookup, Site } from './attempt.ts'
+import type { Asker, Delivery, Engine, MxLookup, Site, SmtpAttempt } from './attempt.ts'
 import { stuffDots } from './content.ts'
 import { createLateReplies } from './late-replies.ts'
-import { deadlinesOf, LIMITS, type Limits } from './limits.ts'
+import { deadlinesOf, type EngineLimits, LIMITS } from './limits.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { createPool } from './pool.ts'
 import { deliverToSite } from './site-delivery.ts'
@@ -10,15 +10,18 @@ import { createCleartextHosts, createTlsContexts } from './tls.ts'
 
 export interface EngineOptions extends Omit<MxOptions, 'random'> {
   heloName: string
-  /** Local addresses to send from, one of them by chance; the system's choice when there are none. */
+  /** Local addresses to send from, chosen at random; the system chooses when there are none. */
   sourceAddresses?: readonly string[]
   random?: () => number
-  /** The verdict that came after its caller had been told `in_doubt`, and the `reference` of his delivery. */
-  onLateReply?: (attempt: Attempt, reference?: string) => void
-  limits?: Partial<Limits>
+  /**
+   * Called with the verdict that came after its caller had been told `in_doubt`, and with the `reference` of the
+   * delivery.
+   */
+  onLateReply?: (attempt: SmtpAttempt, reference?: string) => void
+  limits?: Partial<EngineLimits>
 }
 
-/** SMTP and DNS with a verdict at the end: looks up where a domain's mail goes, and delivers there while the caller waits. */
+/** Looks up where the mail of a domain goes, and delivers there while the caller waits: SMTP and DNS with a verdict. */
 export function createEngine(options: EngineOptions): Engine {
   const { heloName, onLateReply, random = Math.random } = options
   const limits = { ...LIMITS, ...options.limits }
@@ -28,22 +31,22 @@ export function createEngine(options: EngineOptions): Engine {
   const cleartextHosts = createCleartextHosts(limits.cleartextMs)
   const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, limits }
 
-  function lookUp(domain: string, asker?: Asker): Promise<Lookup> {
+  function lookUp(domain: string, asker?: Asker): Promise<MxLookup> {
     if (!asker) return lookUpMx(domain)
     const { turn, startedAtMs, budgetMs, signal } = asker
-    const found = lookUpMx(domain, { turn, untilMs: deadlinesOf(startedAtMs, budgetMs, limits).slotMs, signal })
-    return signal ? orLeft(found, signal) : found
+    const lookup = lookUpMx(domain, { turn, untilMs: deadlinesOf(startedAtMs, budgetMs, limits).slotMs, signal })
+    return signal ? unlessAborted(lookup, signal) : lookup
   }
 
-  async function deliver(delivery: Delivery): Promise<Attempt[]> {
+  async function deliver(delivery: Delivery): Promise<SmtpAttempt[]> {
     const { sender, recipients, turn, startedAtMs, budgetMs, reference, signal } = delivery
     for (const address of [sender, ...recipients.map((recipient) => recipient.address)]) checkAddress(address)
     const content = stuffDots(delivery.content)
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
-    const attempts: Attempt[] = []
+    const attempts: SmtpAttempt[] = []
     await Promise.all(
       groupBySite(recipients).map(async ({ site, indexes }) => {
-        const some = await deliverToSite(
+        const siteAttempts = await deliverToSite(
           { pool, lateReplies, opening },
           {
             site,
@@ -60,18 +63,21 @@ export function createEngine(options: EngineOptions): Engine {
             signal,
           },
         )
-        for (const [i, attempt] of some.entries()) attempts[indexes[i]!] = attempt
+        for (const [i, attempt] of siteAttempts.entries()) attempts[indexes[i]!] = attempt
       }),
     )
     return attempts
   }
 
-  /** One of ours, where there is one of a family the site can be reached by: nothing leaves from an address not listed. */
+  /**
+   * One of our addresses, if possible of a family that reaches the site. No mail leaves from an address that is not
+   * listed.
+   */
   function sourceFor({ hosts }: Site): string | undefined {
     const families = new Set(hosts.flatMap(({ addresses }) => addresses.map(isIPv6)))
     const { sourceAddresses = [] } = options
-    const fitting = sourceAddresses.filter((address) => families.has(isIPv6(address)))
-    return fitting[Math.floor(random() * fitting.length)] ?? sourceAddresses[0]
+    const matching = sourceAddresses.filter((address) => families.has(isIPv6(address)))
+    return matching[Math.floor(random() * matching.length)] ?? sourceAddresses[0]
   }
 
   function close(): void {
@@ -82,13 +88,13 @@ export function createEngine(options: EngineOptions): Engine {
   return { lookUp, deliver, close }
 }
 
-/** The look-up goes on for others that wait for the same answer. */
-function orLeft(found: Promise<Lookup>, signal: AbortSignal): Promise<Lookup> {
-  const { promise, resolve, reject } = Promise.withResolvers<Lookup>()
-  const leave = () => resolve({ kind: 'our_fault', cause: 'the caller left' })
-  signal.addEventListener('abort', leave)
-  if (signal.aborted) leave()
-  found.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
+/** Stops waiting on an abort. The look-up itself goes on for other callers that wait for the same answer. */
+function unlessAborted(lookup: Promise<MxLookup>, signal: AbortSignal): Promise<MxLookup> {
+  const { promise, resolve, reject } = Promise.withResolvers<MxLookup>()
+  const giveUp = () => resolve({ kind: 'our_fault', cause: 'the caller left' })
+  signal.addEventListener('abort', giveUp)
+  if (signal.aborted) giveUp()
+  lookup.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp))
   return promise
 }
 
@@ -104,7 +110,7 @@ function groupBySite(recipients: Delivery['recipients']): { site: Site; indexes:
 
 const ADDRESS = /^(?:(?:"(?:[ !#-[\]-~]|\\[ -~])*"|[!#-;=?A-~]+)@[!#-;=?A-~]+)?$/
 
-/** Syntax was checked long ago; this only makes sure that no address can ever be a command. Empty: the null sender. */
+/** Makes sure that no address can ever be a command; its syntax was checked long before. Empty is the null sender. */
 function checkAddress(address: string): void {
-  if (!ADDRESS.test(address)) throw new TypeError('an address that is none')
+  if (!ADDRESS.test(address)) throw new TypeError('not an address that can stand in an SMTP command')
 }

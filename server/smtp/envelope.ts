@@ -5,7 +5,7 @@ import { type Failure, failureOf } from './failure.ts'
 import type { Deadlines } from './limits.ts'
 import { type RawReply, toReply } from './reply.ts'
 import type { Session } from './session.ts'
-import type { Heard } from './wire.ts'
+import type { BrokenWire } from './wire.ts'
 
 const DATA = 'DATA\r\n'
 
@@ -21,38 +21,38 @@ export interface Mail {
 }
 
 export interface Envelope {
-  /** Of the recipients that were refused, each with its own reply where it had one. */
+  /** One for each refused recipient, with the reply to its own command where there was one. */
   verdicts: (Verdict | undefined)[]
   /** The server waits for the content, for the recipients without a verdict. */
-  ready: boolean
-  /** Why those without a verdict have none. */
+  isReady: boolean
+  /** Why the recipients without a verdict have none. */
   failure?: Failure
   /** Not ready, but the session can take another message. */
   reusable: boolean
 }
 
-/** MAIL, RCPT and DATA for those in `mail`. */
+/** MAIL, RCPT and DATA for the recipients in `mail`. */
 export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelope> {
   const { pipelining, maxSize, dsn } = session.extensions
   const size = maxSize === undefined ? '' : ` SIZE=${mail.content.size}`
-  // A bounce that came back with the whole message could be too large for whoever takes bounces.
+  // A bounce with the whole message could be too large for the server that receives bounces.
   const ret = dsn ? ' RET=HDRS' : ''
   const reset = session.needsReset ? ['RSET\r\n'] : []
   const from = `MAIL FROM:<${mail.sender}>${size}${ret}\r\n`
   const to = mail.recipients.map((address) => `RCPT TO:<${address}>\r\n`)
   const verdicts: Envelope['verdicts'] = mail.recipients.map(() => undefined)
   const { ask, isReusable } = startDialogue(session, mail, [...reset, from, ...to, DATA])
-  const end = (): Envelope => ({ verdicts, ready: false, reusable: isReusable() })
-  const stop = (failure: Failure): Envelope => ({ verdicts, ready: false, reusable: false, failure })
+  const end = (): Envelope => ({ verdicts, isReady: false, reusable: isReusable() })
+  const stop = (failure: Failure): Envelope => ({ verdicts, isReady: false, reusable: false, failure })
 
   for (const command of reset) {
-    const heard = await ask(command)
-    if (!isYes(heard)) return stop(failureOf('mail', heard))
+    const reply = await ask(command)
+    if (!isYes(reply)) return stop(failureOf('mail', reply))
   }
   session.needsReset = false
 
   const sender = await ask(from)
-  // Of a connection that was idle it says that the server was closing it already, and nothing of this message.
+  // On an idle connection 421 means that the server was closing it already; it judges no message.
   if (isNo(sender) && sender.code === 421) return stop(failureOf('mail', sender))
   if (isNo(sender)) {
     verdicts.fill(verdictOf(session, 'mail', sender))
@@ -63,9 +63,9 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   session.needsReset = true
 
   for (const [i, command] of to.entries()) {
-    const heard = await ask(command)
-    if (isNo(heard)) verdicts[i] = verdictOf(session, 'rcpt', heard)
-    else if (!isYes(heard)) return stop(failureOf('rcpt', heard))
+    const reply = await ask(command)
+    if (isNo(reply)) verdicts[i] = verdictOf(session, 'rcpt', reply)
+    else if (!isYes(reply)) return stop(failureOf('rcpt', reply))
   }
   const accepted = acceptedOf(verdicts)
   if (accepted.length === 0 && !pipelining) return end()
@@ -75,33 +75,38 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
     for (const i of accepted) verdicts[i] = verdictOf(session, 'data', data)
     return end()
   }
-  // A server that wants the content although nobody is to get it is not given any.
+  // A server that asks for the content after it refused every recipient gets no content.
   if (!isGo(data) || accepted.length === 0) return stop(failureOf('data', data))
-  return { verdicts, ready: true, reusable: false }
+  return { verdicts, isReady: true, reusable: false }
 }
 
-type Ask = (command: string) => Promise<Heard>
+type Ask = (command: string) => Promise<RawReply | BrokenWire>
 
-/** The commands in one write where the server takes that (RFC 2920), elsewhere each when it is asked. */
+/**
+ * Sends the commands in one write where the server allows that (RFC 2920), elsewhere each one when its reply is asked
+ * for.
+ */
 function startDialogue({ wire, extensions }: Session, { deadlines, commandMs }: Mail, commands: string[]) {
   let isGoodbye = false
-  if (extensions.pipelining) wire.say(commands.join(''), commands.length)
+  if (extensions.pipelining) wire.send(commands.join(''), commands.length)
   const ask: Ask = async (command) => {
-    if (!extensions.pipelining) wire.say(command, 1)
-    const heard = await wire.hear(Math.min(deadlines.dotMs, performance.now() + commandMs))
-    isGoodbye ||= heard.kind === 'reply' && heard.code === 421
-    return heard
+    if (!extensions.pipelining) wire.send(command, 1)
+    const reply = await wire.nextReply(Math.min(deadlines.dotMs, performance.now() + commandMs))
+    isGoodbye ||= reply.kind === 'reply' && reply.code === 421
+    return reply
   }
   return { ask, isReusable: () => !isGoodbye && wire.isQuiet() }
 }
 
-/** Hears the answers to what was sent along in vain; false when the server would go on even so, or says no more. */
+/**
+ * Reads the replies to commands that were pipelined in vain; false when the server accepts the last one, or is silent.
+ */
 async function isRefused(commands: string[], ask: Ask): Promise<boolean> {
   let isLastNo = false
   for (const command of commands) {
-    const heard = await ask(command)
-    if (heard.kind === 'broken') return false
-    isLastNo = isNo(heard)
+    const reply = await ask(command)
+    if (reply.kind === 'broken') return false
+    isLastNo = isNo(reply)
   }
   return isLastNo
 }
@@ -111,19 +116,19 @@ export function verdictOf({ host }: Session, phase: Phase, raw: RawReply): Verdi
   return { phase, reply, outcome: classify({ phase, reply, mx: host.name }) }
 }
 
-/** The indexes of those nobody has refused yet. */
+/** The indexes of the recipients that the server has not refused. */
 export function acceptedOf(verdicts: Envelope['verdicts']): number[] {
   return [...verdicts.keys()].filter((i) => verdicts[i] === undefined)
 }
 
-function isYes(heard: Heard): heard is RawReply {
-  return heard.kind === 'reply' && heard.code < 300
+function isYes(reply: RawReply | BrokenWire): reply is RawReply {
+  return reply.kind === 'reply' && reply.code < 300
 }
 
-function isGo(heard: Heard): heard is RawReply {
-  return heard.kind === 'reply' && heard.code >= 300 && heard.code < 400
+function isGo(reply: RawReply | BrokenWire): reply is RawReply {
+  return reply.kind === 'reply' && reply.code >= 300 && reply.code < 400
 }
 
-function isNo(heard: Heard): heard is RawReply {
-  return heard.kind === 'reply' && heard.code >= 400
+function isNo(reply: RawReply | BrokenWire): reply is RawReply {
+  return reply.kind === 'reply' && reply.code >= 400
 }

@@ -2,26 +2,26 @@ import type { Outcome, Phase, Reply } from './attempt.ts'
 import { classify } from './classify.ts'
 import { type RawReply, toReply } from './reply.ts'
 import type { TlsState } from './tls.ts'
-import type { Broken } from './wire.ts'
+import type { BrokenWire } from './wire.ts'
 
-/** What ended a try, before the final dot. */
+/** What ended a try before the final dot. */
 export interface Failure {
   kind: 'failure'
   phase: Phase
-  /** `insecure`: verified TLS is demanded, and was not to be had. */
-  how: Broken['how'] | 'local' | 'refused' | 'insecure'
+  /** `insecure`: verified TLS is demanded, and the host did not offer it. */
+  how: BrokenWire['how'] | 'local' | 'refused' | 'insecure'
   detail?: string
   reply?: Reply
   ip?: string
   tls?: TlsState
 }
 
-/** Reads what came instead of the reply that was hoped for; a no that nobody had asked for yet is still a no. */
-export function failureOf(phase: Phase, heard: RawReply | Broken): Failure {
-  const reply = heard.kind === 'reply' ? heard : heard.reply
+/** The failure in what came instead of the expected reply. A refusal that came before its command is a refusal too. */
+export function failureOf(phase: Phase, result: RawReply | BrokenWire): Failure {
+  const reply = result.kind === 'reply' ? result : result.reply
   if (reply && reply.code >= 400) return { kind: 'failure', phase, how: 'refused', reply: toReply(reply) }
-  if (heard.kind === 'broken') return { kind: 'failure', phase, how: heard.how, detail: heard.detail }
-  return { kind: 'failure', phase, how: 'garbage', detail: `${heard.code} in answer to ${phase}` }
+  if (result.kind === 'broken') return { kind: 'failure', phase, how: result.how, detail: result.detail }
+  return { kind: 'failure', phase, how: 'garbage', detail: `${result.code} in answer to ${phase}` }
 }
 
 export function outcomeOf({ phase, how, detail = how, reply }: Failure, mx: string): Outcome {

@@ -1,43 +1,43 @@
-import type { Attempt, Delivery } from './attempt.ts'
+import type { Delivery, SmtpAttempt } from './attempt.ts'
 import { verdictOf } from './envelope.ts'
 import type { Session } from './session.ts'
 
 interface LateReplyOptions {
   waitMs: number
-  /** So many sessions at most; beyond, the oldest is closed. */
+  /** The most sessions that wait at a time; one more closes the oldest. */
   max: number
-  onLateReply?: (attempt: Attempt, reference?: string) => void
+  onLateReply?: (attempt: SmtpAttempt, reference?: string) => void
 }
 
-/** Sessions whose reply to the dot came too late for its caller: it is still read, for the record. */
+/** Reads the replies to the dot that come too late for the caller, for the record. Each has its session until then. */
 export function createLateReplies({ waitMs, max, onLateReply }: LateReplyOptions) {
   const sessions = new Set<Session>()
   let isClosed = false
 
-  type Late = Pick<Delivery, 'startedAtMs' | 'reference'>
+  type LateDelivery = Pick<Delivery, 'startedAtMs' | 'reference'>
 
-  async function waitFor(session: Session, { startedAtMs, reference }: Late): Promise<void> {
-    if (isClosed) return session.wire.leave()
+  async function waitFor(session: Session, { startedAtMs, reference }: LateDelivery): Promise<void> {
+    if (isClosed) return session.wire.abandon()
     sessions.add(session)
     const [oldest] = sessions
     if (sessions.size > max) end(oldest!)
-    const heard = await session.wire.hear(performance.now() + waitMs)
+    const reply = await session.wire.nextReply(performance.now() + waitMs)
     session.wire.quit()
     sessions.delete(session)
-    if (heard.kind !== 'reply') return
+    if (reply.kind !== 'reply') return
     const { host, ip, tls } = session
     const durationMs = performance.now() - startedAtMs
-    onLateReply?.({ ...verdictOf(session, 'dot', heard), mx: host.name, ip, tls, durationMs }, reference)
+    onLateReply?.({ ...verdictOf(session, 'dot', reply), mx: host.name, ip, tls, durationMs }, reference)
   }
 
   function end(session: Session): void {
     sessions.delete(session)
-    session.wire.leave()
+    session.wire.abandon()
   }
 
   return {
     waitFor,
-    /** Ends all waiting, that of sends still under way too once they come to it. */
+    /** Ends all waiting; a send that is still under way does not wait either. */
     close: () => {
       isClosed = true
       for (const session of sessions) end(session)

@@ -1,25 +1,30 @@
-/** The engine's patience and modesty, in milliseconds and counts. */
-export interface Limits {
-  /** What the reply to the final dot gets of the budget: this part, and at least `dotAtLeastMs` up to `dotShareAtMost`. */
+/** The engine's deadlines in milliseconds, and how many connections it keeps. */
+export interface EngineLimits {
+  /**
+   * The share of the budget that is kept for the reply to the final dot: at least `dotAtLeastMs`, at most
+   * `dotShareAtMost`.
+   */
   dotShare: number
   dotAtLeastMs: number
   dotShareAtMost: number
-  /** What of the time before the dot is kept for the conversation itself when a connection has to be waited for. */
+  /**
+   * The share of the time before the dot that a send which waits for a connection keeps for the conversation itself.
+   */
   talkShare: number
   connectMs: number
-  /** The head start of an address over the next one. */
+  /** How long an address is tried alone before the next one is tried beside it. */
   raceMs: number
   commandMs: number
   idleMs: number
-  /** A handshake that failed is not tried again at that host for so long. */
+  /** How long a host is used without TLS after a handshake with it failed. */
   cleartextMs: number
-  /** A reply to the dot that came too late for its caller is waited for this long. */
+  /** How long a reply to the dot that came too late for its caller is waited for. */
   lateReplyMs: number
-  /** So many connections wait for late replies; beyond, the oldest is closed. */
+  /** The most connections that wait for late replies; one more closes the oldest. */
   lateReplies: number
 }
 
-export const LIMITS: Limits = {
+export const LIMITS: EngineLimits = {
   dotShare: 0.5,
   dotAtLeastMs: 15_000,
   dotShareAtMost: 0.75,
@@ -33,33 +38,35 @@ export const LIMITS: Limits = {
   lateReplies: 500,
 }
 
-/** The moments of one delivery, on the clock of `performance.now()`. */
+/** The deadlines of one delivery, on the clock of `performance.now()`. */
 export interface Deadlines {
-  /** For a connection of the pool. */
+  /** The pool has given a connection. */
   slotMs: number
-  /** For everything up to the final dot. */
+  /** Everything before the final dot is done. */
   dotMs: number
-  /** For its reply. */
+  /** The reply to the dot has come. */
   endMs: number
 }
 
-export function deadlinesOf(startedAtMs: number, budgetMs: number, limits: Limits): Deadlines {
+export function deadlinesOf(startedAtMs: number, budgetMs: number, limits: EngineLimits): Deadlines {
   const endMs = startedAtMs + budgetMs
   const { dotShare, dotAtLeastMs, dotShareAtMost } = limits
   const dotMs = endMs - Math.min(budgetMs * dotShareAtMost, Math.max(budgetMs * dotShare, dotAtLeastMs))
   return { slotMs: dotMs - (dotMs - startedAtMs) * limits.talkShare, dotMs, endMs }
 }
 
-/** What a site gets from one source address. */
+/** What one source address may ask of a site. */
 export interface SiteLimits {
   connections: number
-  /** Messages over one connection, then a new one is opened. */
+  /** The most messages over one connection; then a new one is opened. */
   messages: number
 }
 
 const DEFAULT: SiteLimits = { connections: 25, messages: 100 }
 
-/** By the end of the exchanger's name: what the providers' postmaster pages ask for, or a cautious guess where they are silent. */
+/**
+ * By the end of the exchanger's name: the limits on the providers' postmaster pages, or a cautious guess without one.
+ */
 const PROVIDERS: [suffix: string, SiteLimits][] = [
   ['google.com', { connections: 10, messages: 50 }],
   ['googlemail.com', { connections: 10, messages: 50 }],

@@ -6,7 +6,7 @@ import type { Session } from './session.ts'
 export interface Slot {
   kind: 'slot'
   session?: Session
-  /** Gives the right back, with the session if it can take another message. */
+  /** Returns the right, with the session if it can take another message. */
   free(session?: Session): void
 }
 
@@ -15,12 +15,12 @@ export interface NoSlot {
   cause: string
 }
 
-/** The connections from one source address to one site: those in use have a place, the others are idle. */
+/** The connections from one source address to one site: each one in use holds a place, the others are idle. */
 interface Shelf {
   key: string
   limits: SiteLimits
   places: Places
-  /** The one used last is taken first, so that the others may end. There are never more than places that are free. */
+  /** The last one used is taken first, so that the others may end. There are never more of them than free places. */
   idle: Session[]
 }
 
@@ -31,7 +31,7 @@ interface Place {
 }
 
 interface Claim {
-  /** Of those who wait, each turn is served after the other. */
+  /** Waiting turns are served one after the other. */
   turn: string
   untilMs: number
   signal?: AbortSignal
@@ -41,7 +41,7 @@ const LEFT: NoSlot = { kind: 'none', cause: 'the caller left' }
 const DRAINING: NoSlot = { kind: 'none', cause: 'draining' }
 const BUSY: NoSlot = { kind: 'none', cause: 'no connection to the site became free in time' }
 
-/** Keeps idle sessions and the bound on connections per site. */
+/** Keeps idle sessions, and limits the connections to each site. */
 export function createPool({ idleMs }: { idleMs: number }) {
   const shelves = new Map<string, Shelf>()
   let isClosed = false
@@ -67,12 +67,12 @@ export function createPool({ idleMs }: { idleMs: number }) {
   function slotOf(shelf: Shelf, free: Free): Slot {
     const session = shelf.idle.pop()
     session?.wire.wake()
-    const give = (used?: Session) => {
-      if (used) putBack(shelf, used)
+    const giveBack = (reusable?: Session) => {
+      if (reusable) putBack(shelf, reusable)
       free()
       dropUnused(shelf)
     }
-    return { kind: 'slot', session, free: give }
+    return { kind: 'slot', session, free: giveBack }
   }
 
   function putBack(shelf: Shelf, session: Session): void {
@@ -94,7 +94,7 @@ export function createPool({ idleMs }: { idleMs: number }) {
     if (places.isUnused() && idle.length === 0) shelves.delete(key)
   }
 
-  /** Ends the idle sessions and all waiting; what is in use ends when it comes back. */
+  /** Ends the idle sessions and all waiting; a session in use ends when it comes back. */
   function close(): void {
     isClosed = true
     for (const shelf of shelves.values()) {

@@ -1,18 +1,18 @@
-// What a negative reply means, as tables. Every pattern is tried on text the other side wrote: every repetition has a small
-// bound, so the time is linear in its (capped) length.
+// What a negative reply means, as tables. Every pattern runs on text that the other side wrote, so every repetition has
+// a small bound: the time is linear in the (capped) length of the text.
 
 import type { BounceReason, Phase } from './attempt.ts'
 
-/** All conditions that are present must hold; in each table the first row that holds decides. */
+/** A row holds when all of its conditions hold; in each table the first row that holds decides. */
 export interface Rule {
   phases: readonly Phase[]
-  /** On the three digits. Absent: any. */
+  /** Matches the three digits; any code when absent. */
   code?: RegExp
-  /** On the RFC 3463 status; such a row never holds for a reply without one. */
+  /** Matches the RFC 3463 status; such a row never holds for a reply without a status. */
   status?: RegExp
-  /** Only for a reply without a usable RFC 3463 status. */
+  /** Holds only for a reply without a usable RFC 3463 status. */
   bare?: true
-  /** The exchanger's name is one of these or ends in one of them. */
+  /** The exchanger's name is one of these or a name below one of them. */
   mx?: readonly string[]
   text?: RegExp
   reason: BounceReason
@@ -28,7 +28,10 @@ const UNITED_INTERNET = ['gmx.net', 'web.de', 'kundenserver.de', '1and1.com', 'i
 const YANDEX = ['yandex.ru', 'yandex.net', 'yandex.com']
 const NETEASE = ['163.com', '126.com', 'netease.com']
 
-/** The message itself is called spam, malicious or of the wrong content. Block lists of addresses are not about the message. */
+/**
+ * Texts that call the message itself spam, malicious or forbidden content. Block lists of addresses are not about the
+ * message.
+ */
 const SPAM =
   /spam(?!haus|cop)|unsolicited|junk ?mail|bulk mail|phish|scam\b|\bUCE\b|virus|malware|malicious|trojan|infected|\b(?:surbl|uribl)\b|(?:^|[^a-z])dbl\.spamhaus/i
 const FORBIDDEN_CONTENT =
@@ -59,7 +62,7 @@ const NOT_HERE =
 const UNKNOWN_ABROAD =
   /unbekannt|nicht bekannt|existiert nicht|inconnue?\b|n'existe pas|desconocid|no existe|desconhecid|n[aã]o existe|sconosciut|inesistente|nie istnieje|neexistuje|не существует|onbekend|用户不存在/i
 
-/** Decided by how far the conversation came: before a recipient is named nothing can be said of the recipient. */
+/** Rows that the phase decides: before the server has seen a recipient, a reply proves nothing about the recipient. */
 export const PHASE_RULES: readonly Rule[] = [
   { phases: OPENING, code: /^4/, reason: 'temporary_failure' },
   { phases: OPENING, code: /^5/, reason: 'policy_block' },
@@ -68,29 +71,29 @@ export const PHASE_RULES: readonly Rule[] = [
   { phases: ['mail'], code: /^5/, reason: 'policy_block' },
 ]
 
-/** RFC 3463 statuses that leave no question (registry: RFC 5248, 7372, 7505). */
+/** Rows for RFC 3463 statuses with one clear meaning (registry: RFC 5248, 7372, 7505). */
 export const STATUS_RULES: readonly Rule[] = [
   { phases: RECIPIENT, status: /^[45]\.2\.2$/, reason: 'mailbox_full' },
-  // `552 5.1.1 5.2.2 sorry, final recipient mailbox is full`, by a common add-on of qmail.
+  // A common add-on of qmail says `552 5.1.1 5.2.2 sorry, final recipient mailbox is full`.
   { phases: RECIPIENT, code: /^552$/, status: /^5\.1\.1$/, text: MAILBOX_FULL, reason: 'mailbox_full' },
-  // Also said of a living mailbox that gets too much mail (Google), and of our own address.
+  // Servers also say this about a living mailbox that gets too much mail (Google), and about our own address.
   { phases: RECIPIENT, status: /^5\.2\.1$/, text: /receiving mail|(?:block|black) ?-?list/i, reason: 'policy_block' },
   { phases: RCPT, status: /^5\.(?:1\.(?:1|3|6|10)|2\.1)$/, reason: 'mailbox_does_not_exist' },
   { phases: CONTENT, status: /^5\.(?:1\.(?:1|2|3|4|6|10)|2\.1)$/, reason: 'mailbox_does_not_exist' },
   { phases: RECIPIENT, status: /^5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
-  // Yandex gives unknown users the status of a policy.
+  // Yandex answers for an unknown user with the status of a policy.
   { phases: RECIPIENT, status: /^5\.7\.1$/, mx: YANDEX, text: /no such user/i, reason: 'mailbox_does_not_exist' },
   { phases: RCPT, status: /^5\.7\./, reason: 'policy_block' },
-  // Failed authentication (RFC 7372 and what Google and Microsoft added), whose words often mention spam in passing.
+  // Failed authentication (RFC 7372 and additions of Google and Microsoft): its texts often mention spam in passing.
   { phases: CONTENT, status: /^5\.7\.(?:2[0-7]|30|509|515)$/, reason: 'policy_block' },
   { phases: CONTENT, status: /^5\.7\./, text: SPAM, reason: 'spam_blocked' },
   { phases: CONTENT, status: /^5\.7\./, text: FORBIDDEN_CONTENT, reason: 'spam_blocked' },
   { phases: CONTENT, status: /^5\.7\./, reason: 'policy_block' },
 ]
 
-/** Words that mean something special at one provider. */
+/** Rows for texts that have a special meaning at one provider. */
 export const PROVIDER_RULES: readonly Rule[] = [
-  // Directory-based edge blocking: the recipient is in no directory of the tenant.
+  // Directory-based edge blocking: the recipient is not in the directory of the tenant.
   {
     phases: RECIPIENT,
     status: /^5\.4\.1$/,
@@ -107,7 +110,7 @@ export const PROVIDER_RULES: readonly Rule[] = [
     text: /too many messages on|zu ?viele mails|exhausted allowed storage|speichervolumen/i,
     reason: 'mailbox_full',
   },
-  // Also said of blocked and terminated accounts, whose words would otherwise read like a policy.
+  // Mail.ru also says this about blocked and terminated accounts, whose texts would otherwise read like a policy.
   { phases: RECIPIENT, code: /^5/, mx: ['mail.ru'], text: /-- invalid mailbox/i, reason: 'mailbox_does_not_exist' },
   {
     phases: RECIPIENT,
@@ -119,7 +122,7 @@ export const PROVIDER_RULES: readonly Rule[] = [
   { phases: CONTENT, code: /^5/, mx: NETEASE, text: /\bDT:SPM\b/, reason: 'spam_blocked' },
 ]
 
-/** Words as most servers use them, for replies whose status is absent or vague. */
+/** Rows for the texts of most servers, for replies whose status is absent or vague. */
 export const TEXT_RULES: readonly Rule[] = [
   { phases: RECIPIENT, code: /^4/, text: SENDING_LIMIT, reason: 'temporary_failure' },
   { phases: RECIPIENT, code: /^5/, text: SENDING_LIMIT, reason: 'policy_block' },
@@ -137,7 +140,7 @@ export const TEXT_RULES: readonly Rule[] = [
   { phases: RECIPIENT, code: /^5/, text: UNKNOWN_ABROAD, reason: 'mailbox_does_not_exist' },
 ]
 
-/** Nothing but the numbers is left to go by. */
+/** Rows for replies that tell nothing but their numbers. */
 export const CODE_RULES: readonly Rule[] = [
   { phases: CONTENT, status: /^5\.1\.0$/, reason: 'mailbox_does_not_exist' },
   { phases: RECIPIENT, code: /^552$/, bare: true, reason: 'mailbox_full' },
@@ -146,9 +149,9 @@ export const CODE_RULES: readonly Rule[] = [
   { phases: RECIPIENT, code: /^5/, reason: 'policy_block' },
 ]
 
-/** In the order of precedence. */
+/** All rows, in order of precedence. */
 export const RULES: readonly Rule[] = [...PHASE_RULES, ...STATUS_RULES, ...PROVIDER_RULES, ...TEXT_RULES, ...CODE_RULES]
 
-/** Whether the words of a reply say that there is no such user. */
+/** Whether the text of a reply says that there is no such user. */
 export const saysUserUnknown = (text: string) =>
   [UNKNOWN_USER, USER_UNKNOWN, NOT_HERE, UNKNOWN_ABROAD].some((words) => words.test(text))

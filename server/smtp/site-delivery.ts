@@ -1,4 +1,4 @@
-import type { Attempt, Host, Outcome, Site, Verdict } from './attempt.ts'
+import type { Host, Outcome, Site, SmtpAttempt, Verdict } from './attempt.ts'
 import type { WireContent } from './content.ts'
 import type { Mail } from './envelope.ts'
 import { type Failure, outcomeOf } from './failure.ts'
@@ -6,7 +6,7 @@ import type { createLateReplies } from './late-replies.ts'
 import { type Deadlines, siteLimitsOf } from './limits.ts'
 import type { createPool } from './pool.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
-import { type Result, transact } from './transaction.ts'
+import { type TransactionResult, transact } from './transaction.ts'
 
 /** One message to the recipients of one site. */
 export interface SiteDelivery {
@@ -31,12 +31,12 @@ export interface SiteTools {
   opening: SessionOptions
 }
 
+const MAX_HOSTS = 2
+
 type Ledger = ReturnType<typeof createLedger>
 
-const HOSTS = 2
-
 /** One attempt at each recipient, in their order. */
-export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): Promise<Attempt[]> {
+export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): Promise<SmtpAttempt[]> {
   const { site, sourceAddress = '', turn = '', deadlines, signal } = delivery
   const ledger = createLedger(delivery)
   const limits = site.limits ?? siteLimitsOf(site.hosts[0]?.name ?? '')
@@ -52,28 +52,31 @@ export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): P
   return ledger.close('no time was left')
 }
 
-/** Over an idle session or a new one, and to another host where the rules allow it. Gives back what can be used again. */
+/**
+ * Tries an idle session or a new one, and then another host where `hostsAfter` allows it. Returns a session that can be
+ * reused.
+ */
 async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger, idle?: Session) {
   const { site } = delivery
   const { dotMs } = delivery.deadlines
-  let hosts = site.hosts.slice(0, HOSTS)
+  let hosts = site.hosts.slice(0, MAX_HOSTS)
   let mayRepeat = true
   let session = idle
   while (session || (hosts.length > 0 && performance.now() < dotMs)) {
     const host = session?.host ?? hosts[0]!
     const isIdle = session !== undefined
-    const signal = ledger.isAsked() ? undefined : delivery.signal
+    const signal = ledger.isPermissionAsked() ? undefined : delivery.signal
     const call = { ...delivery, host, tlsDemandedBy: site.tlsDemandedBy, untilMs: dotMs, signal }
-    const opened = session ?? (await openSession(tools.opening, call))
+    const opening = session ?? (await openSession(tools.opening, call))
     session = undefined
-    const isOpen = opened.kind === 'session'
-    const result: Result = isOpen
-      ? await transact(opened, ledger.mail(signal))
-      : { verdicts: [], failure: opened, reusable: false }
-    ledger.note(result, { mx: host.name, ip: opened.ip, tls: opened.tls ?? null })
-    if (isOpen && result.replyMayCome) tools.lateReplies.waitFor(opened, delivery)
-    if (isOpen && result.reusable) return opened
-    // When all have been refused, it does not matter how the rest of the conversation went.
+    const isOpen = opening.kind === 'session'
+    const result: TransactionResult = isOpen
+      ? await transact(opening, ledger.mail(signal))
+      : { verdicts: [], failure: opening, reusable: false }
+    ledger.note(result, { mx: host.name, ip: opening.ip, tls: opening.tls ?? null })
+    if (isOpen && result.replyMayCome) tools.lateReplies.waitFor(opening, delivery)
+    if (isOpen && result.reusable) return opening
+    // When every recipient has a verdict, the rest of the conversation does not matter.
     if (!result.failure || ledger.isSettled()) return undefined
     hosts = hostsAfter(result.failure, { hosts, host, isIdle, mayRepeat })
     mayRepeat &&= result.failure.how !== 'garbage'
@@ -87,28 +90,29 @@ interface Try {
   mayRepeat: boolean
 }
 
-/** The hosts that may still be tried after a try that failed before the dot. */
+/** The hosts that may be tried after a try that failed before the dot. */
 function hostsAfter({ phase, how }: Failure, { hosts, host, isIdle, mayRepeat }: Try): Host[] {
-  // The connection had died while it was idle.
+  // The connection died while it was idle.
   if (isIdle && phase === 'mail' && how !== 'left') return hosts
   if (how === 'garbage') return mayRepeat ? [host] : []
-  const isElsewhereBetter =
+  const mayOtherHostHelp =
     how === 'refused' ? phase === 'greeting' || phase === 'ehlo' : ['closed', 'timeout', 'insecure'].includes(how)
-  return isElsewhereBetter ? hosts.filter(({ name }) => name !== host.name).slice(0, HOSTS - 1) : []
+  return mayOtherHostHelp ? hosts.filter(({ name }) => name !== host.name).slice(0, MAX_HOSTS - 1) : []
 }
 
-type Evidence = Pick<Attempt, 'mx' | 'ip' | 'tls'>
+type Evidence = Pick<SmtpAttempt, 'mx' | 'ip' | 'tls'>
 
 interface FailedTry {
   failure: Failure
   evidence: Evidence
 }
 
-/** What has become of each recipient so far. */
+/** The attempts of one delivery, as far as they are decided. */
 function createLedger(delivery: SiteDelivery) {
-  const attempts: (Attempt | undefined)[] = delivery.recipients.map(() => undefined)
+  const attempts: (SmtpAttempt | undefined)[] = delivery.recipients.map(() => undefined)
   let last: FailedTry | undefined
-  let isAsked = false
+  /** The caller was asked for permission to send the dot, and may have noted that. */
+  let isPermissionAsked = false
 
   function pending(): number[] {
     return [...attempts.keys()].filter((i) => attempts[i] === undefined)
@@ -118,46 +122,48 @@ function createLedger(delivery: SiteDelivery) {
     attempts[i] = { ...verdict, ...evidence, durationMs: performance.now() - delivery.startedAtMs }
   }
 
-  /** The mail for those without a verdict. */
+  /** The mail for the recipients without a verdict. */
   function mail(signal?: AbortSignal): Mail {
-    const some = pending()
+    const indexes = pending()
     const beforeDot = (accepted: number[]) => {
-      isAsked = true
-      return delivery.beforeDot(accepted.map((i) => some[i]!))
+      isPermissionAsked = true
+      return delivery.beforeDot(accepted.map((i) => indexes[i]!))
     }
-    return { ...delivery, recipients: some.map((i) => delivery.recipients[i]!), beforeDot, signal }
+    return { ...delivery, recipients: indexes.map((i) => delivery.recipients[i]!), beforeDot, signal }
   }
 
-  function note({ verdicts, failure }: Result, evidence: Evidence): void {
-    const some = pending()
-    for (const [i, verdict] of verdicts.entries()) if (verdict) settle(some[i]!, verdict, evidence)
-    // A server's own words, or its lack of TLS, say more than the silence of the next one.
+  function note({ verdicts, failure }: TransactionResult, evidence: Evidence): void {
+    const indexes = pending()
+    for (const [i, verdict] of verdicts.entries()) if (verdict) settle(indexes[i]!, verdict, evidence)
+    // A server's reply, or its lack of TLS, tells more than the silence of the next server.
     if (failure && (isTelling(failure) || !last || !isTelling(last.failure))) last = { failure, evidence }
   }
 
-  /** Everybody's attempt; `cause` is for those nothing was tried for. */
-  function close(cause: string): Attempt[] {
+  /** The attempt of every recipient; `cause` is for a delivery that tried nothing. */
+  function close(cause: string): SmtpAttempt[] {
     for (const i of pending()) {
-      const { failure, evidence } = last ?? nothingTried(cause)
+      const { failure, evidence } = last ?? withoutTry(cause)
       const { phase, reply, detail } = failure
       const outcome = outcomeOf(failure, evidence.mx ?? '')
-      settle(i, { phase, reply, detail, outcome: isAsked ? notOurs(outcome) : outcome }, evidence)
+      settle(i, { phase, reply, detail, outcome: isPermissionAsked ? notOurs(outcome) : outcome }, evidence)
     }
-    return attempts as Attempt[]
+    return attempts as SmtpAttempt[]
   }
 
-  return { mail, note, close, isAsked: () => isAsked, isSettled: () => pending().length === 0 }
+  return { mail, note, close, isPermissionAsked: () => isPermissionAsked, isSettled: () => pending().length === 0 }
 }
 
 function isTelling({ how, reply }: Failure): boolean {
   return reply !== undefined || how === 'insecure'
 }
 
-function nothingTried(cause: string): FailedTry {
+function withoutTry(cause: string): FailedTry {
   return { failure: { kind: 'failure', phase: 'connect', how: 'local', detail: cause }, evidence: { tls: null } }
 }
 
-/** Once the caller was asked for leave he may have noted it: "nothing happened" is no longer an answer. */
+/**
+ * The caller may have noted that it was asked for permission, so "nothing was sent" is no longer a possible outcome.
+ */
 function notOurs(outcome: Outcome): Outcome {
   return outcome.kind === 'our_fault' ? { kind: 'bounced', reason: 'temporary_failure', retryable: true } : outcome
 }

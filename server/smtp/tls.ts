@@ -6,20 +6,23 @@ import type { Site, TlsDemand } from './attempt.ts'
 
 export interface TlsState {
   version: string
-  /** The certificate is valid, trusted and for the name of the exchanger. Required only of a site that demands TLS. */
+  /** The certificate is valid, trusted and names the exchanger. Required only at a site that demands TLS. */
   verified: boolean
 }
 
-export interface Secured {
+export interface SecuredSocket {
   socket: Socket
   tls: TlsState
-  /** Why it is not verified, such as CERT_HAS_EXPIRED. */
+  /** Why the certificate is not verified, such as CERT_HAS_EXPIRED. */
   flaw?: string
 }
 
-export type Upgraded = ({ kind: 'upgraded' } & Secured) | { kind: 'failed'; detail: string }
+export type TlsUpgrade = ({ kind: 'upgraded' } & SecuredSocket) | { kind: 'failed'; detail: string }
 
-/** TLS 1.2 or later. Where it is not demanded, a weak or foreign certificate still beats cleartext, which is what would be used instead. */
+/**
+ * Contexts for TLS 1.2 or later. Where TLS is not demanded, a weak or foreign certificate is still better than
+ * cleartext, which would be used instead.
+ */
 export function createTlsContexts() {
   const minVersion = 'TLSv1.2'
   return {
@@ -28,31 +31,31 @@ export function createTlsContexts() {
   }
 }
 
-/** The site when nothing may be sent to it but over verified TLS. It shares no connections with what is sent without that demand. */
+/** The site with the demand for verified TLS. It shares no connections with the site without that demand. */
 export function demandTls(site: Site, by: TlsDemand): Site {
   return site.tlsDemandedBy ? site : { ...site, key: `${site.key} for ${by}`, tlsDemandedBy: by }
 }
 
 interface Handshake {
-  /** The exchanger's, for SNI and for the look at its certificate. */
+  /** The exchanger's name, for SNI and for the check of its certificate. */
   name: string
   secureContext: SecureContext
   untilMs: number
   signal?: AbortSignal
 }
 
-/** The handshake of STARTTLS (RFC 3207) on a connected socket nobody else listens to, which is closed if it fails. */
-export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<Upgraded> {
+/** The handshake of STARTTLS (RFC 3207) on a connected socket without other listeners; a failure closes the socket. */
+export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsUpgrade> {
   const { name, secureContext, untilMs, signal } = handshake
   return new Promise((resolve) => {
     const servername = isIP(name) === 0 ? name : undefined
-    const secured = connect({ socket, host: name, servername, secureContext, rejectUnauthorized: false })
-    // Never too early, as a bare timer is: whose time was over is asked afterwards.
+    const tlsSocket = connect({ socket, host: name, servername, secureContext, rejectUnauthorized: false })
+    // A bare timer may fire early; the caller then decides whose time is over, and must find it over.
     const alarm = createAlarm(() => fail('no handshake in time'))
     alarm.set(untilMs)
     const fail = (detail: string) => {
       end()
-      secured.destroy()
+      tlsSocket.destroy()
       resolve({ kind: 'failed', detail: cleanText(detail) })
     }
     const onError = (error: NodeJS.ErrnoException) => fail(error.code ?? error.message)
@@ -61,24 +64,24 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<Upgr
     const end = () => {
       alarm.stop()
       signal?.removeEventListener('abort', onAbort)
-      secured
+      tlsSocket
         .off('error', onError)
         .off('close', onClose)
         .on('error', () => {})
     }
     socket.on('error', () => {})
-    secured.on('error', onError).on('close', onClose)
+    tlsSocket.on('error', onError).on('close', onClose)
     signal?.addEventListener('abort', onAbort)
-    secured.once('secureConnect', () => {
+    tlsSocket.once('secureConnect', () => {
       end()
-      const tls = { version: secured.getProtocol() ?? 'unknown', verified: secured.authorized }
-      const flaw = secured.authorized ? undefined : cleanText(String(secured.authorizationError))
-      resolve({ kind: 'upgraded', socket: secured, tls, flaw })
+      const tls = { version: tlsSocket.getProtocol() ?? 'unknown', verified: tlsSocket.authorized }
+      const flaw = tlsSocket.authorized ? undefined : cleanText(String(tlsSocket.authorizationError))
+      resolve({ kind: 'upgraded', socket: tlsSocket, tls, flaw })
     })
   })
 }
 
-/** Hosts whose TLS is broken: not asked for it again for a while. Bounded; the oldest is forgotten first. */
+/** Hosts whose TLS is broken and is not tried for a while. At most `max` of them: the oldest leaves first. */
 export function createCleartextHosts(rememberMs: number, max = 1_000) {
   const untilMs = new Map<string, number>()
   return {

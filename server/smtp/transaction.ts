@@ -2,34 +2,34 @@ import type { Verdict } from './attempt.ts'
 import { acceptedOf, type Envelope, type Mail, sendEnvelope, verdictOf } from './envelope.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { Session } from './session.ts'
-import type { Broken } from './wire.ts'
+import type { BrokenWire } from './wire.ts'
 
-export interface Result {
-  /** One per recipient; those without one are the ones `failure` is about. */
+export interface TransactionResult {
+  /** One per recipient; absent for the recipients that `failure` is about. */
   verdicts: (Verdict | undefined)[]
   failure?: Failure
-  /** The session can take another message. If not it is closed, unless the reply to the dot may still come. */
+  /** The session can take another message. Otherwise it is closed, unless the reply to the dot may still come. */
   reusable: boolean
   replyMayCome?: boolean
 }
 
-/** MAIL to dot, for one message over one session: the only place that ever sends a final dot. */
-export async function transact(session: Session, mail: Mail): Promise<Result> {
+/** MAIL to dot, for one message over one session. No other code sends a final dot. */
+export async function transact(session: Session, mail: Mail): Promise<TransactionResult> {
   const tooLarge = tooLargeFor(session, mail)
   if (tooLarge) return { verdicts: mail.recipients.map(() => tooLarge), reusable: true }
   const { wire } = session
   session.messages++
-  mail.signal?.addEventListener('abort', wire.leave)
-  if (mail.signal?.aborted) wire.leave()
+  mail.signal?.addEventListener('abort', wire.abandon)
+  if (mail.signal?.aborted) wire.abandon()
   const envelope = await sendEnvelope(session, mail)
-  mail.signal?.removeEventListener('abort', wire.leave)
-  const result: Result = envelope.ready ? await sendContent(session, mail, envelope) : envelope
-  // No QUIT: a server that is in the middle of the content would take it for a part of it.
+  mail.signal?.removeEventListener('abort', wire.abandon)
+  const result: TransactionResult = envelope.isReady ? await sendContent(session, mail, envelope) : envelope
+  // No QUIT: a server in the middle of the content would take QUIT for a part of the content.
   if (!result.reusable && !result.replyMayCome) wire.destroy()
   return result
 }
 
-/** The limit the server announced is its word; it is kept without sending the message first. */
+/** The verdict on a message over the limit that the server announced; nothing is sent first. */
 function tooLargeFor({ extensions: { maxSize }, host }: Session, { content }: Mail): Verdict | undefined {
   if (maxSize === undefined || content.size <= maxSize) return undefined
   const detail = `${host.name} takes ${maxSize} bytes, the message has ${content.size}`
@@ -37,58 +37,67 @@ function tooLargeFor({ extensions: { maxSize }, host }: Session, { content }: Ma
   return { phase: 'ehlo', outcome: { kind: 'bounced', reason: 'policy_block', retryable: false }, reply, detail }
 }
 
-/** The content, and the caller's leave to send the dot while it is on its way. */
-async function sendContent(session: Session, mail: Mail, { verdicts }: Envelope): Promise<Result> {
+/** Sends the content, and meanwhile asks the caller for permission to send the dot. */
+async function sendContent(session: Session, mail: Mail, { verdicts }: Envelope): Promise<TransactionResult> {
   const { wire } = session
   const { dotMs } = mail.deadlines
-  const fail = (trouble: Broken): Result => ({ verdicts, failure: failureOf('data', trouble), reusable: false })
-  const before = wire.trouble()
-  if (before) return fail(before)
-  let leave: boolean | undefined
-  let isPoured = false
-  const poured = wire.pour(mail.content.pieces).then(() => {
-    isPoured = true
+  const fail = (trouble: BrokenWire): TransactionResult => ({
+    verdicts,
+    failure: failureOf('data', trouble),
+    reusable: false,
   })
-  const asked = askLeave(mail, acceptedOf(verdicts)).then((answer) => {
-    leave = answer
+  const troubleBefore = wire.trouble()
+  if (troubleBefore) return fail(troubleBefore)
+  let isPermitted: boolean | undefined
+  let isContentSent = false
+  const content = wire.sendContent(mail.content.pieces).then(() => {
+    isContentSent = true
   })
-  const all = await wire.during(Promise.all([poured, asked]), dotMs)
-  // Two questions of one delivery must never overlap, so a broken wire waits for the answer too.
-  if ('how' in all) await settled(asked, dotMs)
+  const permission = askPermission(mail, acceptedOf(verdicts)).then((answer) => {
+    isPermitted = answer
+  })
+  const both = await wire.during(Promise.all([content, permission]), dotMs)
+  // Two requests for permission of one delivery must never overlap, so a broken wire waits for the answer too.
+  if ('how' in both) await endOf(permission, dotMs)
 
-  if (leave === false || (leave === undefined && isPoured)) return forbid(verdicts, leave)
-  if ('how' in all) return fail(all)
-  // Time stands still for no one: a process that was stopped meanwhile must not send what is no longer its own.
+  if (isPermitted === false || (isPermitted === undefined && isContentSent)) return withoutDot(verdicts, isPermitted)
+  if ('how' in both) return fail(both)
+  // A process may have been stopped meanwhile: it must not send a message that is no longer its own.
   if (performance.now() >= dotMs) return fail({ kind: 'broken', how: 'timeout', detail: 'out of time before the dot' })
-  const behind = wire.trouble()
-  if (behind) return fail(behind)
+  const troubleAfter = wire.trouble()
+  if (troubleAfter) return fail(troubleAfter)
   return sendDot(session, mail, verdicts)
 }
 
-/** From here on nothing may be tried again. */
-async function sendDot(session: Session, mail: Mail, verdicts: Result['verdicts']): Promise<Result> {
+/** From here on no recipient of this transaction may be tried again. */
+async function sendDot(
+  session: Session,
+  mail: Mail,
+  verdicts: TransactionResult['verdicts'],
+): Promise<TransactionResult> {
   const { wire } = session
-  wire.say('.\r\n', 1)
-  const heard = await wire.hear(mail.deadlines.endMs)
+  wire.send('.\r\n', 1)
+  const reply = await wire.nextReply(mail.deadlines.endMs)
   const verdict: Verdict =
-    heard.kind === 'reply'
-      ? verdictOf(session, 'dot', heard)
-      : { phase: 'after_dot', outcome: { kind: 'in_doubt' }, detail: heard.detail }
-  // Neither yes nor no, such as 354.
+    reply.kind === 'reply'
+      ? verdictOf(session, 'dot', reply)
+      : { phase: 'after_dot', outcome: { kind: 'in_doubt' }, detail: reply.detail }
+  // A reply such as 354 neither accepts nor refuses.
   if (verdict.outcome.kind === 'in_doubt') verdict.phase = 'after_dot'
   for (const i of acceptedOf(verdicts)) verdicts[i] = verdict
   session.needsReset = false
   const reusable = verdict.outcome.kind !== 'in_doubt' && verdict.reply?.code !== 421 && wire.isQuiet()
-  return { verdicts, reusable, replyMayCome: heard.kind === 'broken' && heard.how === 'timeout' }
+  return { verdicts, reusable, replyMayCome: reply.kind === 'broken' && reply.how === 'timeout' }
 }
 
-function forbid(verdicts: Result['verdicts'], leave: false | undefined): Result {
-  const detail = leave === false ? 'no leave for the dot' : 'no leave for the dot in time'
+/** Every accepted recipient bounces: the caller refused permission for the dot, or did not give it in time. */
+function withoutDot(verdicts: TransactionResult['verdicts'], isPermitted: false | undefined): TransactionResult {
+  const detail = isPermitted === false ? 'no leave for the dot' : 'no leave for the dot in time'
   const outcome = { kind: 'bounced', reason: 'temporary_failure', retryable: true } as const
   return { verdicts: verdicts.map((verdict) => verdict ?? { phase: 'data', outcome, detail }), reusable: false }
 }
 
-async function askLeave(mail: Mail, accepted: number[]): Promise<boolean> {
+async function askPermission(mail: Mail, accepted: number[]): Promise<boolean> {
   try {
     return (await mail.beforeDot(accepted)) === true
   } catch {
@@ -96,7 +105,8 @@ async function askLeave(mail: Mail, accepted: number[]): Promise<boolean> {
   }
 }
 
-async function settled(work: Promise<unknown>, untilMs: number): Promise<void> {
+/** Resolves when `work` (which never rejects) has ended, or at the deadline. */
+async function endOf(work: Promise<unknown>, untilMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, Math.max(0, untilMs - performance.now()))
   work.then(() => resolve())

@@ -3,97 +3,66 @@ import { createAlarm } from './alarm.ts'
 import { createReplyParser, type RawReply } from './reply.ts'
 
 /** Why a conversation cannot go on. */
-export interface Broken {
+export interface BrokenWire {
   kind: 'broken'
   how:
     | 'closed'
-    /** Nothing came in time; the connection itself is still there. */
+    /** Nothing came in time; the connection itself is still open. */
     | 'timeout'
-    /** Not SMTP, or a reply nobody asked for. */
+    /** The server sent something that is not SMTP, or a reply without a command. */
     | 'garbage'
     /** Our caller gave up. */
     | 'left'
   detail: string
-  /** The reply nobody asked for. */
+  /** The reply without a command. */
   reply?: RawReply
 }
 
-export type Heard = RawReply | Broken
-
-/** A connection that speaks lines and hears replies, with one deadline at a time. Nothing here throws. */
+/** A connection that sends command lines and reads replies, with one deadline at a time. No method throws. */
 export interface Wire {
-  /** Sends commands that will be answered by so many replies; nothing once the wire is broken. */
-  say(commands: string, replies: number): void
-  /** The next reply asked for; on a timeout the wire stays open. */
-  hear(untilMs: number): Promise<Heard>
-  /** Sends content; ends when the kernel has taken all of it, or never if the wire breaks. */
-  pour(pieces: readonly Buffer[]): Promise<void>
-  /** What `work` (which never rejects) gives, unless the wire breaks or the time is over first. */
-  during<T>(work: Promise<T>, untilMs: number): Promise<T | Broken>
-  /** Between two transactions: `onEnd` is told once of a close, of an unasked word or of the end of the time. */
+  /** Sends commands to which the server owes this number of replies; sends nothing once the wire is broken. */
+  send(commands: string, replies: number): void
+  /** The next reply that the server owes; on a timeout the wire stays open. */
+  nextReply(untilMs: number): Promise<RawReply | BrokenWire>
+  /** Sends content; resolves when the kernel has taken all of it, or never if the wire breaks. */
+  sendContent(pieces: readonly Buffer[]): Promise<void>
+  /** The result of `work` (which never rejects), unless the wire breaks or the deadline passes first. */
+  during<T>(work: Promise<T>, untilMs: number): Promise<T | BrokenWire>
+  /** Watches the wire between two transactions: calls `onEnd` once on a close, unexpected input or the deadline. */
   rest(untilMs: number, onEnd: () => void): void
+  /** Ends `rest` without a call of `onEnd`. */
   wake(): void
-  /** Why nothing more may be said: the wire is broken, or there are words that nobody asked for. */
-  trouble(): Broken | undefined
-  /** No trouble, and no reply is owed. */
+  /** Why nothing more may be sent: the wire is broken, or holds input that answers no command. */
+  trouble(): BrokenWire | undefined
+  /** True while there is no trouble and the server owes no reply. */
   isQuiet(): boolean
   /** Ends all waiting with `left` and closes at once. */
-  leave(): void
-  /** Stops listening and hands the socket on, for TLS. */
+  abandon(): void
+  /** Stops reading and hands the socket over, for TLS. */
   detach(): Socket
   destroy(): void
-  /** Says QUIT if the conversation is intact, and closes. */
+  /** Sends QUIT if the conversation is intact, and closes. */
   quit(): void
 }
 
-const QUIT_PATIENCE_MS = 1_000
+/** How long the server has to take QUIT before the socket is destroyed. */
+const QUIT_MS = 1_000
 
-/** `due`: the replies the server owes from the start, such as its greeting. */
-export function createWire(socket: Socket, due: number): Wire {
-  const parser = createReplyParser()
-  const heard: RawReply[] = []
-  let broken: Broken | undefined
-  let settle: ((broken?: Broken) => void) | undefined
-  const alarm = createAlarm(() => end({ kind: 'broken', how: 'timeout', detail: 'out of time' }))
+/** `owedReplies`: the replies the server owes from the start, such as its greeting. */
+export function createWire(socket: Socket, owedReplies: number): Wire {
+  const inbox = createInbox(owedReplies)
+  const wait = createWait()
+  let broken: BrokenWire | undefined
 
-  function end(reason?: Broken): void {
-    alarm.clear()
-    const waiting = settle
-    settle = undefined
-    waiting?.(reason)
-  }
-
-  function breakWith(how: Broken['how'], detail: string, reply?: RawReply): void {
+  function breakWith(how: BrokenWire['how'], detail: string, reply?: RawReply): void {
     broken ??= { kind: 'broken', how, detail, reply }
-    end(broken)
-  }
-
-  function wait(untilMs: number, done: (broken?: Broken) => void): void {
-    settle = done
-    alarm.set(untilMs)
+    wait.end(broken)
   }
 
   function onData(chunk: Buffer): void {
-    for (const parsed of parser.push(chunk)) {
-      if (parsed.kind === 'malformed') {
-        breakWith('garbage', parsed.detail)
-      } else if (due === 0) {
-        breakWith('garbage', 'a reply nobody asked for', parsed)
-      } else {
-        due--
-        heard.push(parsed)
-      }
-    }
-    if (heard.length > 0) end()
-  }
-
-  function write(pieces: Buffer[]): Promise<void> {
-    return new Promise((resolve) => {
-      socket.cork()
-      for (const piece of pieces.slice(0, -1)) socket.write(piece)
-      socket.write(pieces.at(-1)!, (error) => error ?? resolve())
-      socket.uncork()
-    })
+    const fault = inbox.add(chunk)
+    if (fault) breakWith('garbage', fault.detail, fault.reply)
+    else if (!inbox.isEmpty()) wait.end()
   }
 
   const onError = (error: NodeJS.ErrnoException) => breakWith('closed', error.code ?? error.message)
@@ -101,46 +70,43 @@ export function createWire(socket: Socket, due: number): Wire {
   socket.on('data', onData).on('error', onError).on('end', onClose).on('close', onClose)
 
   const wire: Wire = {
-    say(commands, replies) {
+    send(commands, replies) {
       if (wire.trouble()) return
-      due += replies
+      inbox.expect(replies)
       socket.write(commands, 'latin1')
     },
-    hear(untilMs) {
-      const next = heard.shift() ?? broken
+    nextReply(untilMs) {
+      const next = inbox.take() ?? broken
       if (next) return Promise.resolve(next)
-      return new Promise((resolve) => wait(untilMs, (reason) => resolve(heard.shift() ?? reason!)))
+      return new Promise((resolve) => wait.start(untilMs, (reason) => resolve(inbox.take() ?? reason!)))
     },
-    async pour(pieces) {
-      for (const batch of batchesOf(pieces)) await write(batch)
+    async sendContent(pieces) {
+      for (const batch of batchesOf(pieces)) await write(socket, batch)
     },
     during(work, untilMs) {
       if (broken) return Promise.resolve(broken)
       return new Promise((resolve) => {
-        const interrupt = (reason?: Broken) => resolve(reason!)
-        wait(untilMs, interrupt)
-        work.then((value) => {
-          if (settle === interrupt) wire.wake()
-          resolve(value)
+        const interrupt = (reason?: BrokenWire) => resolve(reason!)
+        wait.start(untilMs, interrupt)
+        work.then((result) => {
+          if (wait.isFor(interrupt)) wait.cancel()
+          resolve(result)
         })
       })
     },
-    rest: (untilMs, onEnd) => (broken ? onEnd() : wait(untilMs, onEnd)),
-    wake() {
-      settle = undefined
-      alarm.clear()
-    },
+    rest: (untilMs, onEnd) => (broken ? onEnd() : wait.start(untilMs, onEnd)),
+    wake: wait.cancel,
     trouble() {
-      if (due === 0 && parser.midway()) breakWith('garbage', 'words nobody asked for')
+      if (inbox.hasUnexpectedInput()) breakWith('garbage', 'words nobody asked for')
       return broken
     },
-    isQuiet: () => due === 0 && heard.length === 0 && wire.trouble() === undefined,
-    leave() {
+    isQuiet: () => inbox.isSettled() && wire.trouble() === undefined,
+    abandon() {
       breakWith('left', 'the caller left')
       wire.destroy()
     },
     detach() {
-      alarm.stop()
+      wait.stop()
       socket.off('data', onData).off('error', onError).off('end', onClose).off('close', onClose)
       return socket
     },
@@ -154,13 +120,85 @@ export function createWire(socket: Socket, due: number): Wire {
       wire.detach().on('error', () => {})
       socket.end('QUIT\r\n')
       socket.resume()
-      setTimeout(() => socket.destroy(), QUIT_PATIENCE_MS).unref()
+      setTimeout(() => socket.destroy(), QUIT_MS).unref()
     },
   }
   return wire
 }
 
-/** So that TLS never holds more than this of a message in its own copy. */
+/** The replies that have come and wait to be taken, and how many the server still owes. */
+function createInbox(owedReplies: number) {
+  const parser = createReplyParser()
+  const replies: RawReply[] = []
+  let owed = owedReplies
+
+  /** Parses what the server sent; returns the first fault in it. */
+  function add(chunk: Buffer): { detail: string; reply?: RawReply } | undefined {
+    let fault: { detail: string; reply?: RawReply } | undefined
+    for (const parsed of parser.push(chunk)) {
+      if (parsed.kind === 'malformed') {
+        fault ??= { detail: parsed.detail }
+      } else if (owed === 0) {
+        fault ??= { detail: 'a reply nobody asked for', reply: parsed }
+      } else {
+        owed--
+        replies.push(parsed)
+      }
+    }
+    return fault
+  }
+
+  return {
+    add,
+    expect(more: number): void {
+      owed += more
+    },
+    take: () => replies.shift(),
+    isEmpty: () => replies.length === 0,
+    /** The server owes nothing, and everything it sent was taken. */
+    isSettled: () => owed === 0 && replies.length === 0,
+    /** Part of a reply has come although the server owes none. */
+    hasUnexpectedInput: () => owed === 0 && parser.midway(),
+  }
+}
+
+type Continuation = (reason?: BrokenWire) => void
+
+/** One wait at a time: `end` resumes its caller, and so does its deadline, as a timeout. */
+function createWait() {
+  let resume: Continuation | undefined
+  const alarm = createAlarm(() => end({ kind: 'broken', how: 'timeout', detail: 'out of time' }))
+
+  function start(untilMs: number, continuation: Continuation): void {
+    resume = continuation
+    alarm.set(untilMs)
+  }
+
+  function end(reason?: BrokenWire): void {
+    const continuation = resume
+    cancel()
+    continuation?.(reason)
+  }
+
+  /** Ends the wait without resuming its caller. */
+  function cancel(): void {
+    resume = undefined
+    alarm.clear()
+  }
+
+  return { start, end, cancel, stop: alarm.stop, isFor: (continuation: Continuation) => resume === continuation }
+}
+
+function write(socket: Socket, pieces: Buffer[]): Promise<void> {
+  return new Promise((resolve) => {
+    socket.cork()
+    for (const piece of pieces.slice(0, -1)) socket.write(piece)
+    socket.write(pieces.at(-1)!, (error) => error ?? resolve())
+    socket.uncork()
+  })
+}
+
+/** TLS copies what it is given to write; this bounds the copy, however large the message is. */
 const BATCH_BYTES = 262_144
 
 function batchesOf(pieces: readonly Buffer[]): Buffer[][] {

@@ -4,7 +4,7 @@ import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { cleanJson, cleanText } from '../../server/clean-text.ts'
 import { readId } from '../../server/db/ids.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
-import type { Attempt, Engine } from '../../server/smtp/attempt.ts'
+import type { Engine, SmtpAttempt } from '../../server/smtp/attempt.ts'
 import type { Verb } from '../harness/exchanger.ts'
 import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
 import { message, script, startWorld, type World } from './world.ts'
@@ -92,7 +92,7 @@ const bigintless = (_: string, value: unknown) => (typeof value === 'bigint' ? S
 
 /** An engine that lets through what no edge of ours does. */
 function engineSaying(words: string): Engine {
-  const attempt = (outcome: Attempt['outcome']): Attempt => {
+  const attempt = (outcome: SmtpAttempt['outcome']): SmtpAttempt => {
     const reply = { code: outcome.kind === 'delivered' ? 250 : 550, text: words }
     return { phase: 'dot', outcome, reply, mx: words, detail: words, tls: null, durationMs: 1 }
   }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Address, parseAddress } from '../../server/address.ts'
 import { createResolver } from '../../server/dns/resolver.ts'
 import { createSimulator, type Simulator } from '../../server/simulator/simulator.ts'
-import type { Attempt, Site } from '../../server/smtp/attempt.ts'
+import type { Site, SmtpAttempt } from '../../server/smtp/attempt.ts'
 import { createEngine } from '../../server/smtp/engine.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
@@ -31,7 +31,7 @@ afterAll(async () => {
 const address = (text: string): Address => parseAddress(text)!
 const content = [Buffer.from('From: a@example.test\r\n\r\n.dots and words\r\n')]
 
-async function deliver(...to: string[]): Promise<Attempt[]> {
+async function deliver(...to: string[]): Promise<SmtpAttempt[]> {
   const recipients = to.map((text) => {
     const route = simulator.route(address(text))!.route
     return { address: text, site: (route as { site: Site }).site }

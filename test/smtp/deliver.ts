@@ -1,6 +1,6 @@
 import { afterAll, vi } from 'vitest'
 import type { Resolver } from '../../server/dns/resolver.ts'
-import type { Attempt, Delivery, Engine, Host, Site } from '../../server/smtp/attempt.ts'
+import type { Delivery, Engine, Host, Site, SmtpAttempt } from '../../server/smtp/attempt.ts'
 import { createEngine, type EngineOptions } from '../../server/smtp/engine.ts'
 import { type Exchanger, type Script, startExchanger } from '../harness/exchanger.ts'
 
@@ -68,13 +68,13 @@ export function deliveryTo(site: Site, more: Partial<Delivery> = {}): Delivery {
 }
 
 /** One message to one recipient of the site. */
-export async function send(engine: Engine, site: Site, more: Partial<Delivery> = {}): Promise<Attempt> {
+export async function send(engine: Engine, site: Site, more: Partial<Delivery> = {}): Promise<SmtpAttempt> {
   const [attempt] = await engine.deliver(deliveryTo(site, more))
   return attempt!
 }
 
 /** `delivered`, `mailbox_full`, `in_doubt`, `our_fault`. */
-export function word({ outcome }: Attempt): string {
+export function word({ outcome }: SmtpAttempt): string {
   return outcome.kind === 'bounced' ? outcome.reason : outcome.kind
 }
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { Attempt } from '../../server/smtp/attempt.ts'
+import type { SmtpAttempt } from '../../server/smtp/attempt.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { deliveryTo, engineWith, eventually, exchangerWith, send, siteOf, sleep, word } from './deliver.ts'
 
@@ -206,9 +206,9 @@ test.concurrent.each([
   ['550 5.7.1 no', 'policy_block'],
 ])('a reply %s after the limit: in doubt for the caller, told later for the record', async (reply, expected) => {
   const exchanger = await exchangerWith({ dot: { after: 3_000, act: reply } })
-  const late: Attempt[] = []
+  const late: SmtpAttempt[] = []
   const references: (string | undefined)[] = []
-  const onLateReply = (attempt: Attempt, reference?: string) => late.push(attempt) && references.push(reference)
+  const onLateReply = (attempt: SmtpAttempt, reference?: string) => late.push(attempt) && references.push(reference)
   const engine = engineWith({ onLateReply })
   const attempt = await send(engine, siteOf(exchanger), { budgetMs: 2_000, reference: 'message 17' })
   expect(attempt).toMatchObject({ phase: 'after_dot', outcome: { kind: 'in_doubt' }, tls: null })
@@ -228,8 +228,8 @@ test.concurrent.each([
 
 test.concurrent('a late reply is waited for only so long, and only so many are', async () => {
   const exchanger = await exchangerWith({ dot: 'stall' })
-  const late: Attempt[] = []
-  const onLateReply = (attempt: Attempt) => late.push(attempt)
+  const late: SmtpAttempt[] = []
+  const onLateReply = (attempt: SmtpAttempt) => late.push(attempt)
   const engine = engineWith({ onLateReply, limits: { lateReplyMs: 1_500, lateReplies: 2 } })
   const site = siteOf(exchanger)
   await Promise.all([1, 2, 3].map(() => send(engine, site, { budgetMs: 2_000 })))

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { createResolver } from '../../server/dns/resolver.ts'
-import type { Attempt } from '../../server/smtp/attempt.ts'
+import type { SmtpAttempt } from '../../server/smtp/attempt.ts'
 import { a, mx, startDns } from '../harness/dns.ts'
 import type { Exchanger } from '../harness/exchanger.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
@@ -467,7 +467,7 @@ test('a message of 10 MB arrives byte for byte', async () => {
   const exchanger = await exchangerWith()
   const lines = Buffer.from(`.${'x'.repeat(75)}\r\n`.repeat(130_000))
   const content = [...CONTENT, lines.subarray(0, 77), lines.subarray(77)]
-  const attempt: Attempt = await send(engineWith(), siteOf(exchanger), { content, budgetMs: 20_000 })
+  const attempt: SmtpAttempt = await send(engineWith(), siteOf(exchanger), { content, budgetMs: 20_000 })
   expect(word(attempt)).toBe('delivered')
   expect(exchanger.messages[0]!.content.length).toBe(Buffer.concat(content).length)
   expect(exchanger.messages[0]!.content === Buffer.concat(content).toString('latin1')).toBe(true)

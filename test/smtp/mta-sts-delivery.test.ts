@@ -4,7 +4,7 @@ import { createResolver } from '../../server/dns/resolver.ts'
 import { createGuard } from '../../server/egress/guard.ts'
 import { createHttpsGet } from '../../server/egress/https-get.ts'
 import { lookupWith } from '../../server/egress/lookup.ts'
-import type { Lookup } from '../../server/smtp/attempt.ts'
+import type { MxLookup } from '../../server/smtp/attempt.ts'
 import { createStsPolicies } from '../../server/smtp/sts-policies.ts'
 import {
   AUTHORITY,
@@ -74,7 +74,7 @@ async function world({
   return { mx1, mx2, host, dns, clock, newEngine, deliver }
 }
 
-function siteOf(lookup: Lookup) {
+function siteOf(lookup: MxLookup) {
   if (lookup.kind !== 'site') throw new Error(JSON.stringify(lookup))
   return lookup.site
 }

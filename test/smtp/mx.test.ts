@@ -1,7 +1,7 @@
 import { decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
 import { afterAll, expect, test, vi } from 'vitest'
 import { createResolver } from '../../server/dns/resolver.ts'
-import type { Lookup, Site } from '../../server/smtp/attempt.ts'
+import type { MxLookup, Site } from '../../server/smtp/attempt.ts'
 import type { Policy } from '../../server/smtp/mta-sts.ts'
 import { createMxLookUp, type Route } from '../../server/smtp/mx.ts'
 import { a, aaaa, type DnsAct, type DnsServerForTests, mx, startDns } from '../harness/dns.ts'
@@ -41,7 +41,7 @@ async function world(zone: DnsServerForTests['zone'], { routes = [], random = Ma
   return { dns, lookUp, asked }
 }
 
-function siteOf(lookup: Lookup): Site {
+function siteOf(lookup: MxLookup): Site {
   if (lookup.kind !== 'site') throw new Error(JSON.stringify(lookup))
   return lookup.site
 }
@@ -68,7 +68,7 @@ function cutOffMx(query: Buffer): Buffer {
   return reply
 }
 
-const CASES: [string, Record<string, DnsAct>, Lookup['kind']][] = [
+const CASES: [string, Record<string, DnsAct>, MxLookup['kind']][] = [
   ['a domain that does not exist', { [`MX ${D}`]: 'nxdomain' }, 'no_mx_record'],
   ['no MX and no address', { [`* ${D}`]: 'nodata' }, 'no_mx_record'],
   ['exchangers that do not exist', { [`MX ${D}`]: [mx(D, 10, 'gone1.test'), mx(D, 20, 'gone2.test')] }, 'no_mx_record'],

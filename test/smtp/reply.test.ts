@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createReplyParser, type Parsed, toReply } from '../../server/smtp/reply.ts'
+import { createReplyParser, type ParsedReply, toReply } from '../../server/smtp/reply.ts'
 import { cpuStopwatch } from '../harness/stopwatch.ts'
 
-function parse(text: string | Buffer, size = Number.POSITIVE_INFINITY): Parsed[] {
+function parse(text: string | Buffer, size = Number.POSITIVE_INFINITY): ParsedReply[] {
   const parser = createReplyParser()
   const bytes = Buffer.from(text)
-  const parsed: Parsed[] = []
+  const parsed: ParsedReply[] = []
   for (let i = 0; i < bytes.length; i += size) parsed.push(...parser.push(bytes.subarray(i, i + size)))
   return parsed
 }
@@ -67,7 +67,7 @@ test.each([
 
 test('1 MB of reply is malformed after 16 KB, and nothing of it is kept', () => {
   const parser = createReplyParser()
-  const parsed: Parsed[] = []
+  const parsed: ParsedReply[] = []
   for (let i = 0; i < 1_000; i++) parsed.push(...parser.push(Buffer.alloc(1_024, '250-'.padEnd(64, 'x'))))
   expect(parsed).toEqual([{ kind: 'malformed', detail: 'too long' }])
   expect(parser.midway()).toBe(false)
