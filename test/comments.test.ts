@@ -28,7 +28,6 @@ const NOT_YET: string[] = [
   'server/webhooks',
   'test/db',
   'test/dev',
-  'test/docs',
   'test/domains',
   'test/e2e',
   'test/faults',

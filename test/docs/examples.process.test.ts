@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningProcess, said, startProgram } from '../harness/process.ts'
 
-// What a reader of the reference does at a fresh `npm start`: presses "Try it out" and sends the example as it stands.
+// A reader of the reference presses "Try it out" and sends the unchanged example to a fresh `npm start`.
 
 let dataDir: string
 let program: RunningProcess
@@ -44,7 +44,7 @@ async function call(method: string, path: string, body?: object): Promise<{ stat
   return { status: response.status, json: await response.json() }
 }
 
-/** An operation as the reference fills it in; an id in the path is one that exists, as a reader puts it there. */
+/** Calls an operation with its example. `ids` replaces the ids in the path by ones that exist, as a reader does. */
 async function tryOut(path: string, verb: string, operation: Operation, ids: Record<string, string>) {
   const parameters = (operation.parameters ?? []).filter(({ example }) => example !== undefined)
   const place = (where: string) => parameters.filter((parameter) => parameter.in === where)
@@ -57,7 +57,7 @@ async function tryOut(path: string, verb: string, operation: Operation, ids: Rec
   return call(verb.toUpperCase(), `${filled}?${query}`.replace(/\?$/, ''), body)
 }
 
-test('every example of the document is answered with 200 by a fresh instance', async () => {
+test('a fresh instance responds with 200 to every example of the document', async () => {
   const { json: document } = await call('GET', '/api/v1/openapi.json')
   const answers: Record<string, number> = {}
   const ids: Record<string, string> = {}
@@ -66,7 +66,7 @@ test('every example of the document is answered with 200 by a fresh instance', a
   )
   const removals = operations.filter(({ verb }) => verb === 'delete')
   for (const { path, verb, operation } of [...operations.filter(({ verb }) => verb !== 'delete'), ...removals]) {
-    // Its endpoint is set by an operation that stands after it.
+    // The operation that sets its endpoint comes later in the document.
     if (path.endsWith('/replay')) await call('PUT', '/api/v1/webhook', { url: 'https://hooks.example.com/email' })
     if (path === '/api/v1/emails/{id}') ids.id = ids.message_id!
     if (path.startsWith('/api/v1/domains/{id}')) ids.id = ids.domain_id!

@@ -6,7 +6,7 @@ import { freePort } from '../../dev/ports.ts'
 import { type RunningProcess, said, startProgram } from '../harness/process.ts'
 import { snippets } from './snippets.ts'
 
-/** One after the other: the guides go on where the README ends. */
+/** In this order: the guides continue where the README ends. */
 const DOCUMENTS = ['README.md', 'docs/suppression.md', 'docs/limits.md', 'docs/webhooks.md', 'docs/going-live.md']
 const SNIPPETS = await Promise.all(
   DOCUMENTS.map(async (name) => {
@@ -15,14 +15,14 @@ const SNIPPETS = await Promise.all(
   }),
 ).then((found) => found.flat())
 
-/** Of the machine in the guides. */
+/** The host name of the machine in the guides. */
 const SMTP_HELO_NAME = 'mail.verdict.example'
 
 let dataDir: string
 let program: RunningProcess
 let answers: string[]
 
-/** All snippets in one shell, one after the other, as a reader pastes them. Between their outputs stands this line. */
+/** One shell runs all snippets in turn, as a reader pastes them. This line separates their outputs. */
 const MARK = '--- next snippet ---'
 
 beforeAll(async () => {
@@ -49,7 +49,7 @@ afterAll(async () => {
 })
 
 test.for(SNIPPETS.map((snippet, i) => ({ ...snippet, i })))(
-  'the command in line $line of $name does what stands below it',
+  'the command in line $line of $name prints the response shown below it',
   ({ answer, i }) => {
     const said = answers[i]!.trim()
     expect(said).not.toBe('')
@@ -61,7 +61,7 @@ test.for(DOCUMENTS)('%s has commands to run', (document) => {
   expect(SNIPPETS.filter(({ name }) => name === document).length).toBeGreaterThan(1)
 })
 
-/** `...` in a text stands for anything, a duration or a timestamp for any, and what is not shown may be there. */
+/** `...` in a string matches any text, a duration or timestamp matches any number, and other fields may be present. */
 function asShown(shown: unknown, name = ''): unknown {
   if (Array.isArray(shown)) return expect.arrayContaining(shown.map((item) => asShown(item)))
   if (typeof shown === 'number' && (name.endsWith('_ms') || name === 'timestamp')) return expect.any(Number)

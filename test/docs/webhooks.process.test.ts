@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { newSecret, signedHeaders } from '../../server/webhooks/signature.ts'
 
-// The verifiers that the guide shows, against requests as they are sent.
+// The verifiers in the guide, tested with requests as the service sends them.
 
 const ROOT = join(import.meta.dirname, '../..')
 const GUIDE = await readFile(join(ROOT, 'docs/webhooks.md'), 'utf8')
@@ -12,7 +12,7 @@ const VERIFIERS = [...GUIDE.matchAll(/^```js verify\n(.*?)^```/gms)].map(([, cod
 
 type Check = (body: Buffer, headers: Record<string, string>, secret: string) => number
 
-/** In a folder from which the packages of this repository are found. */
+/** Imports the code from a folder where the packages of this repository resolve. */
 async function checkOf(code: string): Promise<Check> {
   const folder = await mkdtemp(join(ROOT, 'node_modules/.verify-'))
   onTestFinished(() => rm(folder, { recursive: true }))
@@ -27,18 +27,18 @@ function request(secret: string, more: { ageSeconds?: number; previousSecret?: s
   const timestamp = Math.floor(Date.now() / 1_000) - (more.ageSeconds ?? 0)
   const ids = { eventId: 'evt_01h455vb4pex5vsknk084sn02q', dispatchId: 'dsp_01h455vb4pex5vsknk084sn02r', attempt: 1 }
   const headers = signedHeaders({ ...ids, body: BODY, timestamp, secret, previousSecret: more.previousSecret })
-  // As Node gives them to a server.
+  // Node gives a server lower-case header names.
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-test('the guide shows two verifiers, the first of them the one of the receiver', async () => {
+test('the guide shows two verifiers, and the receiver contains the first', async () => {
   expect(VERIFIERS).toHaveLength(2)
   const receiver = await readFile(join(ROOT, 'docs/webhook-receiver.mjs'), 'utf8')
   for (const part of VERIFIERS[0]!.split('\n\n')) expect(receiver).toContain(part.trim())
 })
 
 test.for(VERIFIERS.map((code, i) => ({ code, i })))(
-  'verifier $i takes what is signed and nothing else',
+  'verifier $i accepts a signed request and nothing else',
   async ({ code }) => {
     const check = await checkOf(code)
     const [secret, other] = [newSecret(), newSecret()]
@@ -46,10 +46,10 @@ test.for(VERIFIERS.map((code, i) => ({ code, i })))(
     expect(check(Buffer.from(`${BODY} `), request(secret), secret)).toBe(401)
     expect(check(BODY, request(other), secret)).toBe(401)
     expect(check(BODY, {}, secret)).toBe(401)
-    // In the hours after a rotation.
+    // During the 24 hours after a rotation.
     expect(check(BODY, request(other, { previousSecret: secret }), secret)).toBe(200)
     expect(check(BODY, request(secret, { previousSecret: other }), secret)).toBe(200)
-    // Sent again by somebody who heard it.
+    // An attacker replays a recorded request.
     expect(check(BODY, request(secret, { ageSeconds: 290 }), secret)).toBe(200)
     for (const ageSeconds of [310, -310]) {
       expect([400, 401]).toContain(check(BODY, request(secret, { ageSeconds }), secret))
