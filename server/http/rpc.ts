@@ -71,7 +71,7 @@ function admitFirst(
     await admit(call)
     refuseCompressed(call)
     refuseLarge(Number(headers['content-length'] ?? 0), limits)
-    simplifyTarget(call)
+    replaceHost(call)
   }
 }
 
@@ -87,11 +87,8 @@ function refuseCompressed({ protocol, raw: { headers } }: Call): void {
   throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
 }
 
-const ORIGIN = /^https?:\/\/[^/]*/
-
-/** The plugin builds a URL from Host and the request target, and fails when they form none. Only path and query count. */
-function simplifyTarget({ raw }: Call): void {
+/** The plugin builds a URL with the host of the request, and fails when it is not valid. Nothing reads the host. */
+function replaceHost({ raw }: Call): void {
   raw.headers.host = 'localhost'
   if ('stream' in raw) raw.headers[':authority'] = 'localhost'
-  if (!raw.url!.startsWith('/')) raw.url = raw.url!.replace(ORIGIN, '')
 }

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
+import { text as textOf } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { anyCharacter } from '../harness/text.ts'
 import {
@@ -274,4 +275,65 @@ test('whatever bytes come on the wire, the server stays up and answers in its ow
     { numRuns: 200 },
   )
   expect((await send(gateway.url, MAIL)).status).toBe(200)
+})
+
+const SEND_RPC = '/verdict.v1.EmailService/Send'
+const RPC_HEAD = `${KEY_LINE}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`
+
+test.each([
+  ['a Host that is not a host', `POST ${SEND_RPC} HTTP/1.1\r\nHost: [\r\n${RPC_HEAD}`],
+  ['an empty Host', `POST ${SEND_RPC} HTTP/1.1\r\nHost:\r\n${RPC_HEAD}`],
+  ['no Host on HTTP/1.0', `POST ${SEND_RPC} HTTP/1.0\r\n${RPC_HEAD}`],
+  ['a URL of another host as its target', `POST http://other.test${SEND_RPC} HTTP/1.1\r\nHost: x\r\n${RPC_HEAD}`],
+])('an RPC with %s is served', async (_, bytes) => {
+  const heard = await talk(gateway.port, bytes, 1_000)
+  expect(heard.slice(0, 15)).toMatch(/^HTTP\/1\.1 200/)
+  expect(heard).toContain('DELIVERY_STATUS_DELIVERED')
+})
+
+test('an RPC with an :authority that is not a host is served', async () => {
+  const session = http2.connect(gateway.url)
+  const headers = { ':method': 'POST', ':path': SEND_RPC, 'content-type': 'application/json' }
+  const stream = session.request({ ...headers, ':authority': '[', authorization: `Bearer ${KEY}` })
+  stream.end('{}').resume()
+  const [response] = await once(stream, 'response')
+  expect(response[':status']).toBe(200)
+  session.close()
+})
+
+test.each([
+  ['an RPC', SEND_RPC],
+  ['a path that does not exist', '/nope'],
+  ['a path without GET', '/api/v1/emails/send'],
+])('HEAD of %s on HTTP/2 is an error without a body', async (_, path) => {
+  const session = http2.connect(gateway.url)
+  const stream = session.request({ ':method': 'HEAD', ':path': path, authorization: `Bearer ${KEY}` })
+  const [[response], text] = await Promise.all([once(stream, 'response'), textOf(stream)])
+  expect([404, 405]).toContain(response[':status'])
+  expect([Number(response['content-length']) > 0, text, stream.rstCode]).toEqual([true, '', 0])
+  session.close()
+})
+
+test('a caller that leaves an RPC gets no response, and the process prints nothing', async () => {
+  const printed = vi.spyOn(console, 'error')
+  await using own = await startEndless()
+  const session = http2.connect(own.url)
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': SEND_RPC,
+    'content-type': 'application/grpc',
+    authorization: `Bearer ${KEY}`,
+  })
+  stream.end(Buffer.alloc(5))
+  await expect.poll(() => own.sent.length).toBe(1)
+  stream.close(http2.constants.NGHTTP2_CANCEL)
+  const socket = await open(own.port)
+  socket.write(`POST ${SEND_RPC} HTTP/1.1\r\nHost: x\r\n${RPC_HEAD}`)
+  await expect.poll(() => own.sent.length).toBe(2)
+  socket.destroy()
+  await expect.poll(() => own.lines.filter(({ msg }) => msg === 'request').length).toBe(2)
+  expect(own.lines.filter(({ level }) => level === 50)).toEqual([])
+  expect(printed).not.toHaveBeenCalled()
+  printed.mockRestore()
+  session.close()
 })
