@@ -24,7 +24,6 @@ const NOT_YET: string[] = [
   'server/sending',
   'server/services',
   'server/simulator',
-  'server/smtp',
   'server/webhooks',
   'test/db',
   'test/dev',
