@@ -14,6 +14,8 @@ const patience = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: {
 /** The files of a worker share the modules they import: to load them again for each took a third of the time. */
 const sharing = {
   isolate: false,
+  // Node loads TypeScript itself, as it does in production: Vite's transformation of every file takes seconds.
+  experimental: { viteModuleRunner: false, nodeLoader: false },
   globalSetup: ['test/harness/global-rsa-keys.ts'],
   setupFiles: ['test/harness/rsa-keys.ts'],
   ...patience,

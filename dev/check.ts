@@ -1,15 +1,17 @@
 import { spawn } from 'node:child_process'
 
-// `npm run check`: the fast loop. Everything runs, one after the other, because the tests alone use every processor: their time limits
-// are those of a machine that is not overloaded. What fails is shown whole, and the exit code says so.
+// `npm run check`: the fast loop. The checks of the source run side by side. The tests follow alone, because they use every
+// processor and their time limits assume a machine that is not overloaded. What fails is shown whole, and the exit code says so.
 
-const CHECKS: [name: string, command: string][] = [
+type Check = [name: string, command: string]
+
+const OF_THE_SOURCE: Check[] = [
   ['generated code is clean', 'node dev/gen.ts --check'],
   ['contract: lint and format', 'buf lint && buf format --diff --exit-code --path proto/verdict'],
   ['format and lint', 'biome ci --colors=off --error-on-warnings .'],
   ['types', 'tsc --noEmit'],
-  ['tests', 'vitest run --project unit'],
 ]
+const TESTS: Check = ['tests', 'vitest run --project unit']
 
 function run(command: string): Promise<{ ok: boolean; output: string }> {
   return new Promise((resolve) => {
@@ -25,13 +27,14 @@ function run(command: string): Promise<{ ok: boolean; output: string }> {
   })
 }
 
-const results: { ok: boolean; name: string; command: string; output: string }[] = []
-for (const [name, command] of CHECKS) {
+async function report([name, command]: Check) {
   const startedAt = performance.now()
   const { ok, output } = await run(command)
   console.log(`${ok ? 'ok  ' : 'FAIL'} ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`)
-  results.push({ ok, name, command, output })
+  return { ok, name, command, output }
 }
+
+const results = [...(await Promise.all(OF_THE_SOURCE.map(report))), await report(TESTS)]
 for (const { name, command, output } of results.filter((result) => !result.ok)) {
   console.log(`\n--- ${name}: ${command}\n${output}`)
 }

@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import postgres from 'postgres'
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../../dev/postgres/server.ts'
 import { makeTemplate } from './template.ts'
@@ -27,6 +28,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
+/** Without `fsync`: the run discards the files, and creating and dropping databases waits for the disk most of the time. */
 async function startEmbedded() {
-  return startPostgres({ dataDir: await mkdtemp(join(tmpdir(), 'verdict-suite-')), temporary: true })
+  const server = await startPostgres({ dataDir: await mkdtemp(join(tmpdir(), 'verdict-suite-')), temporary: true })
+  const admin = postgres(server.url, { max: 1 })
+  for (const setting of ['fsync', 'full_page_writes']) await admin.unsafe(`alter system set ${setting} = off`)
+  await admin`select pg_reload_conf()`
+  await admin.end()
+  return server
 }
