@@ -6,7 +6,6 @@ import { LimitsService } from '../gen/verdict/v1/limits_pb.ts'
 import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
-import type { Temporal } from '../workflows/temporal.ts'
 import { createGate } from './access/gate.ts'
 import { createOpenCalls } from './access/open-calls.ts'
 import { matchingFormOf } from './address.ts'
@@ -33,6 +32,7 @@ import { statsService } from './services/stats.ts'
 import { suppressionService } from './services/suppression.ts'
 import { webhookService } from './services/webhooks.ts'
 import type { createPost } from './webhooks/post.ts'
+import type { Workflows } from './webhooks/workflows.ts'
 
 export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCalls' | 'limits'> {
   db: Database
@@ -46,7 +46,9 @@ export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCall
   hosts: SendingHosts
   verifier: Verifier
   webhooks: Pick<ReturnType<typeof createPost>, 'post' | 'urls'>
-  temporal: Pick<Temporal, 'workflows' | 'workflowUrl'>
+  workflows: Workflows
+  /** Where Temporal's UI shows a workflow; undefined when that is not configured. */
+  workflowUrl(workflowId: string): string | undefined
 }
 
 export interface Api {
@@ -57,8 +59,8 @@ export interface Api {
 
 /** The API: its services, the gate before them, and the app that serves both over HTTP. */
 export async function createApi(parts: ApiParts): Promise<Api> {
-  const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks, temporal } = parts
-  const { workflows, workflowUrl } = temporal
+  const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks } = parts
+  const { workflows, workflowUrl } = parts
   const sendLeaseMs = leaseOf(sendBudgetMs)
   const idempotency = createIdempotency(db, sendLeaseMs)
   const batchKeys = createBatchKeys(db, sendLeaseMs)

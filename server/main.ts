@@ -70,7 +70,8 @@ async function start(program: Program): Promise<void> {
     hosts,
     verifier: createVerifier({ servers: config.dnsServers, mayDial, hosts }),
     webhooks,
-    temporal,
+    workflows: temporal.workflows,
+    workflowUrl: temporal.workflowUrl,
     checks: async () => {
       const [checks, health] = await Promise.all([databaseState(), temporal.health()])
       return { ...checks, temporal: health }

@@ -44,7 +44,8 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
     hosts: HOSTS,
     verifier: dns,
     webhooks,
-    temporal: { workflows, workflowUrl: (id) => `http://temporal.test/workflows/${id}` },
+    workflows,
+    workflowUrl: (id) => `http://temporal.test/workflows/${id}`,
     checks: async () => ({ database: 'ok' }),
     about: { version: 'test', region: 'eu' },
   })
