@@ -5,8 +5,9 @@ import type { DescEnum } from '@bufbuild/protobuf'
 const short = (schema: DescEnum, name: string) => name.slice((schema.sharedPrefix ?? '').length).toLowerCase()
 
 /** The short names of an enum, without the zero value. */
-export function shortNames(schema: DescEnum): string[] {
-  return schema.values.filter((value) => value.number !== 0).map((value) => short(schema, value.name))
+export function shortNames(schema: DescEnum): [string, ...string[]] {
+  const names = schema.values.filter((value) => value.number !== 0).map((value) => short(schema, value.name))
+  return names as [string, ...string[]]
 }
 
 export interface EnumNames<E extends number> {

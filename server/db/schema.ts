@@ -1,3 +1,5 @@
+import type { JsonValue } from '@bufbuild/protobuf'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import { AttemptOutcomeSchema, DispatchKindSchema, DispatchStateSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { DeliveryStatusSchema, ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { shortNames } from '../enum-names.ts'
@@ -6,6 +8,8 @@ import {
   check,
   customType,
   date,
+  getTableColumns,
+  getTableName,
   index,
   integer,
   json,
@@ -18,24 +22,33 @@ import {
   uniqueIndex,
   uuid,
 } from './drizzle.ts'
+import type { AttemptPhases, RecordCheck, StoredRequest } from './json-columns.ts'
 import { LATENCY_COLUMNS } from './latency-buckets.ts'
 
-const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
+const bytea = customType<{ data: Buffer; driverData: Buffer | string }>({
+  dataType: () => 'bytea',
+  // A relational query (`db.query`) reads rows as JSON, where bytes are `\\x` and hexadecimal digits.
+  fromDriver: (bytes) => (typeof bytes === 'string' ? Buffer.from(bytes.slice(2), 'hex') : bytes),
+})
 const at = (name: string) => timestamp(name, { withTimezone: true, precision: 3 })
-const oneOf = (column: string, words: readonly string[]) =>
-  sql.raw(`${column} in (${words.map((w) => `'${w}'`).join(', ')})`)
-
 const count = (name: string) => integer(name).notNull().default(0)
+
+/** The check that a column declared with `enum` holds one of those values. Its name is `<table>_<column>`. */
+function oneOf({ table, name }: PgColumn) {
+  const { enumValues } = Object.values(getTableColumns(table)).find((column) => column.name === name)!
+  const values = enumValues!.map((value) => `'${value}'`)
+  return check(`${getTableName(table)}_${name}`, sql.raw(`${name} in (${values.join(', ')})`))
+}
 
 const STATUSES = shortNames(DeliveryStatusSchema)
 const REASONS = shortNames(ReasonSchema)
 
 const DISPATCH_KINDS = shortNames(DispatchKindSchema)
-/** What a dispatch of the history can be: it does not wait any more. */
-const DISPATCH_ENDS = shortNames(DispatchStateSchema).filter((word) => word !== 'waiting')
+/** The states of a dispatch in history, where none is waiting. */
+const ENDED_DISPATCH_STATES = shortNames(DispatchStateSchema).filter((state) => state !== 'waiting') as [string]
 const ATTEMPT_OUTCOMES = shortNames(AttemptOutcomeSchema)
 
-// Who may call, and from which domains.
+// Accounts, their keys and their domains.
 
 export const accounts = pgTable('accounts', {
   id: uuid().primaryKey(),
@@ -53,9 +66,9 @@ export const apiKeys = pgTable(
       .notNull()
       .references(() => accounts.id),
     name: text().notNull(),
-    /** The first characters, to recognise a key by. */
+    /** The key's first characters, by which a person recognises it. */
     hint: text().notNull(),
-    /** SHA-256 of the whole key; the key itself is kept nowhere. */
+    /** SHA-256 of the whole key. The key itself is not stored. */
     hash: bytea().notNull(),
     test: boolean().notNull(),
     scopes: text().array().notNull(),
@@ -74,7 +87,7 @@ export const domains = pgTable(
     accountId: uuid('account_id')
       .notNull()
       .references(() => accounts.id),
-    /** Lower case, A-labels, no last dot. */
+    /** Lower case, A-labels, no dot at the end. */
     name: text().notNull(),
     status: text({ enum: ['pending', 'verified', 'failed', 'lapsed'] }).notNull(),
     createdAt: at('created_at').notNull().defaultNow(),
@@ -83,20 +96,20 @@ export const domains = pgTable(
     warmsUp: boolean('warms_up').notNull().default(true),
     /** Whether its mail may only leave over TLS with a valid certificate. */
     requiresTls: boolean('requires_tls').notNull().default(false),
-    /** What DNS had at the last check, by record: see verify.ts. */
-    checks: json(),
+    /** What DNS had at the last check, by the `check` of a DnsRecord; null before the first check. */
+    checks: json().$type<Record<string, RecordCheck>>(),
     checkedAt: at('checked_at'),
-    /** When DNS is asked again; null when an operator vouches for the domain. */
+    /** When DNS is checked again; null when an operator vouches for the domain. */
     nextCheckAt: at('next_check_at'),
-    /** The first of the checks that fail since the last one that passed. */
+    /** The time of the first failed check after the last passed one. */
     failingSince: at('failing_since'),
   },
   (t) => [
     uniqueIndex('domains_account_name').on(t.accountId, t.name),
-    // A name that is verified belongs to one account.
+    // A verified name belongs to one account.
     uniqueIndex('domains_verified_name').on(t.name).where(sql`status = 'verified'`),
     index('domains_next_check').on(t.nextCheckAt).where(sql`next_check_at is not null`),
-    check('domains_status', oneOf('status', ['pending', 'verified', 'failed', 'lapsed'])),
+    oneOf(t.status),
   ],
 )
 
@@ -113,40 +126,35 @@ export const dkimKeys = pgTable(
     privateKey: bytea('private_key').notNull(),
     /** SPKI DER. */
     publicKey: bytea('public_key').notNull(),
-    /** `next`: shown, and not signed with until its record is seen. `retired`: not signed with any more, and still published. */
+    /** `next`: shown, signs nothing until DNS has its record. `retired`: signs nothing, its record stays published. */
     state: text({ enum: ['next', 'active', 'retired'] })
       .notNull()
       .default('active'),
-    /** Of a retired key: when its record may go, and the key does. */
+    /** When a retired key is deleted; its record may go then. */
     retiresAt: at('retires_at'),
     createdAt: at('created_at').notNull().defaultNow(),
   },
-  (t) => [
-    uniqueIndex('dkim_keys_selector').on(t.domainId, t.selector),
-    check('dkim_keys_algorithm', oneOf('algorithm', ['rsa', 'ed25519'])),
-    check('dkim_keys_state', oneOf('state', ['next', 'active', 'retired'])),
-  ],
+  (t) => [uniqueIndex('dkim_keys_selector').on(t.domainId, t.selector), oneOf(t.algorithm), oneOf(t.state)],
 )
 
-// Sends that are running. Small, and empty when nothing runs; only the sweeper looks for old rows here.
+// Running sends. These tables are small, and empty when nothing runs. Only the sweeper looks for old rows in them.
 
 export const openMessages = pgTable('open_messages', {
   id: uuid().primaryKey(),
   accountId: uuid('account_id').notNull(),
-  /** Whose send this is: the process that claimed it, or the sweeper that took it over. */
+  /** Identifies the owner of the send: the process that claimed it, or the sweeper that took it over. */
   claim: uuid().notNull(),
   leaseUntil: at('lease_until').notNull(),
   createdAt: at('created_at').notNull(),
   tenantId: text('tenant_id'),
   region: text().notNull(),
-  /** What Get email shows of the request. */
-  request: json().notNull(),
+  request: json().$type<StoredRequest>().notNull(),
   /** The sending domain, for statistics and warm-up. */
   domain: text().notNull().default(''),
-  /** The idempotency key this send has taken: it goes when the message goes without a trace. */
+  /** The idempotency key that this send has taken. It is freed when the message is deleted without a trace. */
   keyScope: text('key_scope'),
   key: text(),
-  /** How many emails of which day this send has taken of the warm-up: they are given back with the key. */
+  /** The emails that this send has taken from the warm-up of a day. They are given back when the key is freed. */
   warmUpDay: date('warm_up_day'),
   warmUpEmails: integer('warm_up_emails'),
 })
@@ -158,7 +166,7 @@ export const openRecipients = pgTable(
     position: smallint().notNull(),
     eventId: uuid('event_id').notNull(),
     email: text().notNull(),
-    // Repeated from the message: the marker's condition must stand on the very row it updates.
+    // Repeated from the message: the marker's condition must be on the very row that it updates.
     claim: uuid().notNull(),
     leaseUntil: at('lease_until').notNull(),
     /** Set just before the final dot: from then on the message may have arrived. */
@@ -167,26 +175,26 @@ export const openRecipients = pgTable(
   (t) => [primaryKey({ columns: [t.messageId, t.position] })],
 )
 
-// History: inserted once, never changed, dropped by the day after 90 days. Partitioned by the time in the id.
+// History: rows are inserted once and never changed. Partitioned by the time in the id; a day is dropped after 90 days.
 
 export const messages = pgTable(
   'messages',
   {
     id: uuid().primaryKey(),
     accountId: uuid('account_id').notNull(),
-    status: text().notNull(),
-    reason: text(),
+    status: text({ enum: STATUSES }).notNull(),
+    reason: text({ enum: REASONS }),
     sandbox: boolean().notNull(),
     tenantId: text('tenant_id'),
     region: text().notNull(),
     sizeBytes: integer('size_bytes').notNull(),
     createdAt: at('created_at').notNull(),
     completedAt: at('completed_at').notNull(),
-    request: json().notNull(),
-    /** Of a dry run: what was checked, as JSON of a list of `verdict.v1.Check`. */
-    checks: json(),
+    request: json().$type<StoredRequest>().notNull(),
+    /** The checks of a dry run, as JSON of a list of `verdict.v1.Check`. */
+    checks: json().$type<JsonValue[]>(),
   },
-  () => [check('messages_status', oneOf('status', STATUSES)), check('messages_reason', oneOf('reason', REASONS))],
+  (t) => [oneOf(t.status), oneOf(t.reason)],
 )
 
 export const recipients = pgTable(
@@ -196,20 +204,16 @@ export const recipients = pgTable(
     position: smallint().notNull(),
     eventId: uuid('event_id').notNull(),
     email: text().notNull(),
-    status: text().notNull(),
-    reason: text(),
+    status: text({ enum: STATUSES }).notNull(),
+    reason: text({ enum: REASONS }),
     retryable: boolean().notNull(),
     inDoubt: boolean('in_doubt').notNull(),
     /** The evidence, as JSON of `verdict.v1.SmtpEvidence`. */
-    smtp: json(),
-    /** The entry that stood against it, as JSON of `verdict.v1.Suppression`. */
-    suppression: json(),
+    smtp: json().$type<JsonValue>(),
+    /** The entry that suppressed the recipient, as JSON of `verdict.v1.Suppression`. */
+    suppression: json().$type<JsonValue>(),
   },
-  (t) => [
-    primaryKey({ columns: [t.messageId, t.position] }),
-    check('recipients_status', oneOf('status', STATUSES)),
-    check('recipients_reason', oneOf('reason', REASONS)),
-  ],
+  (t) => [primaryKey({ columns: [t.messageId, t.position] }), oneOf(t.status), oneOf(t.reason)],
 )
 
 export const events = pgTable(
@@ -218,8 +222,8 @@ export const events = pgTable(
     id: uuid().primaryKey(),
     messageId: uuid('message_id').notNull(),
     accountId: uuid('account_id').notNull(),
-    status: text().notNull(),
-    reason: text(),
+    status: text({ enum: STATUSES }).notNull(),
+    reason: text({ enum: REASONS }),
     recipient: text().notNull(),
     tenantId: text('tenant_id'),
     sandbox: boolean().notNull(),
@@ -230,12 +234,12 @@ export const events = pgTable(
     index('events_recipient').on(t.accountId, sql`lower(recipient)`, t.id),
     index('events_failed').on(t.accountId, t.status, t.reason, t.id).where(sql`status <> 'delivered'`),
     index('events_tenant').on(t.accountId, t.tenantId, t.id).where(sql`tenant_id is not null`),
-    check('events_status', oneOf('status', STATUSES)),
-    check('events_reason', oneOf('reason', REASONS)),
+    oneOf(t.status),
+    oneOf(t.reason),
   ],
 )
 
-/** A run of the retry schedule that is over. The id of an event's original dispatch is the event's own. */
+/** Ended runs of the retry schedule. An event's original dispatch has the event's id. */
 export const dispatches = pgTable(
   'dispatches',
   {
@@ -243,44 +247,36 @@ export const dispatches = pgTable(
     eventId: uuid('event_id').notNull(),
     messageId: uuid('message_id').notNull(),
     accountId: uuid('account_id').notNull(),
-    kind: text().notNull(),
-    state: text().notNull(),
+    kind: text({ enum: DISPATCH_KINDS }).notNull(),
+    state: text({ enum: ENDED_DISPATCH_STATES }).notNull(),
     workflowId: text('workflow_id'),
     createdAt: at('created_at').notNull(),
     endedAt: at('ended_at').notNull(),
   },
-  (t) => [
-    index('dispatches_replays').on(t.eventId).where(sql`kind = 'replay'`),
-    check('dispatches_kind', oneOf('kind', DISPATCH_KINDS)),
-    check('dispatches_state', oneOf('state', DISPATCH_ENDS)),
-  ],
+  (t) => [index('dispatches_replays').on(t.eventId).where(sql`kind = 'replay'`), oneOf(t.kind), oneOf(t.state)],
 )
 
-/** A POST of an event that is over. One number may have several rows: those of which nobody knows the end, and the last one. */
+/** Ended POSTs of events. One number may have several rows: attempts with an unknown end, and the last attempt. */
 export const attempts = pgTable(
   'attempts',
   {
     dispatchId: uuid('dispatch_id').notNull(),
     number: smallint().notNull(),
     startedAt: at('started_at').notNull(),
-    /** null when nobody knows: outcome `unknown`. */
+    /** null for the outcome `unknown`. */
     finishedAt: at('finished_at'),
-    outcome: text().notNull(),
+    outcome: text({ enum: ATTEMPT_OUTCOMES }).notNull(),
     statusCode: smallint('status_code'),
-    /** Milliseconds by phase, as JSON: dns, connect, tls, head, body. */
-    phases: json(),
-    /** The first 1,024 octets of the answer, read as UTF-8. */
+    phases: json().$type<AttemptPhases>(),
+    /** The first 1,024 octets of the response, decoded as UTF-8. */
     excerpt: text(),
     excerptCut: boolean('excerpt_cut').notNull().default(false),
     nextAttemptAt: at('next_attempt_at'),
   },
-  (t) => [
-    primaryKey({ columns: [t.dispatchId, t.number, t.startedAt] }),
-    check('attempts_outcome', oneOf('outcome', ATTEMPT_OUTCOMES)),
-  ],
+  (t) => [primaryKey({ columns: [t.dispatchId, t.number, t.startedAt] }), oneOf(t.outcome)],
 )
 
-/** The history tables, each with the column whose time decides the partition. */
+/** The history tables, each with the column whose time determines the partition. */
 export const HISTORY = {
   messages: 'id',
   recipients: 'message_id',
@@ -289,23 +285,23 @@ export const HISTORY = {
   attempts: 'dispatch_id',
 } as const
 
-// Webhooks: where events go, and the runs of the retry schedule that are not over.
+// Webhooks: the endpoints, and the runs of the retry schedule that have not ended.
 
 export const webhookEndpoints = pgTable('webhook_endpoints', {
   accountId: uuid('account_id')
     .primaryKey()
     .references(() => accounts.id),
   url: text().notNull(),
-  /** The whole shown secret, `whsec_...`, sealed: see encryption.ts. */
+  /** The whole secret as it is shown, `whsec_...`, sealed: see encryption.ts. */
   secret: bytea().notNull(),
-  /** The one before the last rotation, sealed; also signed with until `previous_until`. */
+  /** The secret before the last rotation, sealed. It also signs until `previous_until`. */
   previousSecret: bytea('previous_secret'),
   previousUntil: at('previous_until'),
   createdAt: at('created_at').notNull().defaultNow(),
   updatedAt: at('updated_at').notNull().defaultNow(),
 })
 
-/** How an endpoint does, by the hour: POSTs that were acknowledged, and that were not. */
+/** An endpoint's health by the hour: how many POSTs it acknowledged, and how many it did not. */
 export const webhookHours = pgTable(
   'webhook_hours',
   {
@@ -321,7 +317,7 @@ export const webhookHours = pgTable(
   (t) => [primaryKey({ columns: [t.accountId, t.hour] })],
 )
 
-/** Dispatches that wait: small, and empty when every event is acknowledged at once. */
+/** Waiting dispatches. The table is small, and empty when every event is acknowledged at once. */
 export const openDispatches = pgTable(
   'open_dispatches',
   {
@@ -329,25 +325,26 @@ export const openDispatches = pgTable(
     eventId: uuid('event_id').notNull(),
     messageId: uuid('message_id').notNull(),
     accountId: uuid('account_id').notNull(),
-    kind: text().notNull(),
+    kind: text({ enum: DISPATCH_KINDS }).notNull(),
     createdAt: at('created_at').notNull(),
-    /** The number of the next attempt, or of the one that is being made. */
+    /** The number of the running attempt, or of the next one. */
     attempt: smallint().notNull().default(1),
     dueAt: at('due_at').notNull(),
-    /** No attempt begins after it. */
+    /** No attempt starts after this time. */
     deadlineAt: at('deadline_at').notNull(),
-    /** While it runs, the first attempt is made by the process that recorded the event. */
+    /** Until this time the process that recorded the event makes the first attempt. */
     leaseUntil: at('lease_until'),
-    /** When the attempt that is being made by a workflow began; null between attempts. */
+    /** When the running attempt of a workflow started; null between attempts. */
     startedAt: at('started_at'),
-    /** The workflow that makes the further attempts, and since when it is known to be started. */
+    /** The workflow that makes the further attempts. */
     workflowId: text('workflow_id'),
+    /** Since when the workflow is known to be started. */
     handedOverAt: at('handed_over_at'),
-    /** When its workflow was last looked for, because the attempt is overdue. */
+    /** When its workflow was last looked up because an attempt was overdue. */
     lookedAt: at('looked_at'),
   },
   (t) => [
-    // A row that is acknowledged at its first attempt, as most are, never enters one of these.
+    // Most rows are acknowledged at their first attempt. Such a row never enters one of these indexes.
     index('open_dispatches_replays').on(t.eventId).where(sql`kind = 'replay'`),
     index('open_dispatches_unassigned')
       .on(t.accountId, t.attempt, t.dueAt)
@@ -355,11 +352,11 @@ export const openDispatches = pgTable(
     index('open_dispatches_workflow').on(t.workflowId).where(sql`workflow_id is not null`),
     index('open_dispatches_unstarted').on(t.workflowId).where(sql`workflow_id is not null and handed_over_at is null`),
     index('open_dispatches_due').on(t.dueAt).where(sql`workflow_id is not null`),
-    check('open_dispatches_kind', oneOf('kind', DISPATCH_KINDS)),
+    oneOf(t.kind),
   ],
 )
 
-// Idempotency: which message, or which batch, a key stands for. Gone after 24 hours.
+// Idempotency: the message or batch that a key stands for. Rows expire after 24 hours.
 
 export const idempotencyKeys = pgTable(
   'idempotency_keys',
@@ -383,19 +380,19 @@ export const batchKeys = pgTable(
     scope: text().notNull(),
     key: text().notNull(),
     requestHash: bytea('request_hash').notNull(),
-    /** Whose batch this is while it runs. */
+    /** Identifies the owner of the batch while it runs. */
     claim: uuid().notNull(),
     leaseUntil: at('lease_until').notNull(),
-    /** The whole answer, `verdict.v1.SendBatchResponse` in binary; null while the batch runs or may run again. */
+    /** The whole response, `verdict.v1.SendBatchResponse` in binary; null while the batch runs or may run again. */
     answer: bytea(),
     expiresAt: at('expires_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.accountId, t.scope, t.key] }), index('batch_keys_expiry').on(t.expiresAt)],
 )
 
-// Reputation: who is not mailed, and how much.
+// Reputation: suppression, feedback, warm-up, circuit breakers and statistics.
 
-/** The account of entries that hold for everybody. */
+/** The account id of entries that apply to all accounts. */
 export const EVERYBODY = '00000000-0000-0000-0000-000000000000'
 
 export const suppressions = pgTable(
@@ -404,23 +401,23 @@ export const suppressions = pgTable(
     id: uuid().primaryKey(),
     /** `EVERYBODY` for a global entry. */
     accountId: uuid('account_id').notNull(),
-    /** Empty for an entry of the whole account. */
+    /** Empty for an entry that applies to the whole account. */
     tenantId: text('tenant_id').notNull(),
-    /** As addresses are matched: lower case, A-labels. */
+    /** The address in its matching form: lower case, A-labels. */
     email: text().notNull(),
     reason: text({ enum: ['bounce', 'complaint', 'import', 'manual'] }).notNull(),
-    /** The message whose bounce or complaint made the entry. */
+    /** The message whose bounce or complaint created the entry. */
     messageId: uuid('message_id'),
     detail: text(),
     createdAt: at('created_at').notNull().defaultNow(),
-    /** null for an entry that stays. */
+    /** null for an entry that does not expire. */
     expiresAt: at('expires_at'),
   },
   (t) => [
     uniqueIndex('suppressions_email').on(t.accountId, t.email, t.tenantId),
     index('suppressions_account').on(t.accountId, t.id),
     index('suppressions_expiry').on(t.expiresAt).where(sql`expires_at is not null`),
-    check('suppressions_reason', oneOf('reason', ['bounce', 'complaint', 'import', 'manual'])),
+    oneOf(t.reason),
   ],
 )
 
@@ -438,36 +435,36 @@ export const suppressionStrikes = pgTable(
   (t) => [
     index('suppression_strikes_email').on(t.accountId, t.email),
     index('suppression_strikes_created').on(t.createdAt),
-    check('suppression_strikes_kind', oneOf('kind', ['mailbox', 'full'])),
+    oneOf(t.kind),
   ],
 )
 
-/** What came back later: it never changes the state of a message. Kept for 90 days. */
+/** Late bounces and complaints. They never change the state of a message. Kept for 90 days. */
 export const feedback = pgTable(
   'feedback',
   {
     id: uuid().primaryKey(),
     messageId: uuid('message_id').notNull(),
     accountId: uuid('account_id').notNull(),
-    /** As the message has it. */
+    /** The address as the message has it. */
     recipient: text().notNull(),
     kind: text({ enum: ['bounce', 'complaint'] }).notNull(),
-    /** Of a bounce. */
-    reason: text(),
-    /** What the report says in words. */
+    /** The reason of a bounce; null for a complaint. */
+    reason: text({ enum: REASONS }),
+    /** The text of the report. */
     detail: text(),
     reportedAt: at('reported_at').notNull().defaultNow(),
   },
   (t) => [
-    // A report that comes twice is one.
+    // A report that arrives twice is stored once.
     uniqueIndex('feedback_report').on(t.messageId, sql`lower(recipient)`, t.kind),
     index('feedback_reported').on(t.reportedAt),
-    check('feedback_kind', oneOf('kind', ['bounce', 'complaint'])),
-    check('feedback_reason', oneOf('reason', REASONS)),
+    oneOf(t.kind),
+    oneOf(t.reason),
   ],
 )
 
-/** Emails of a domain that warms up, by the UTC day. */
+/** The emails of a domain that warms up, by the UTC day. */
 export const warmUps = pgTable(
   'warm_ups',
   {
@@ -479,7 +476,7 @@ export const warmUps = pgTable(
   (t) => [primaryKey({ columns: [t.accountId, t.domain, t.day] })],
 )
 
-/** A breaker that has ever opened; a domain without a row is closed. See breaker.ts. */
+/** Breakers that have ever opened. A domain without a row has a closed breaker. See breaker.ts. */
 export const breakers = pgTable(
   'breakers',
   {
@@ -488,19 +485,15 @@ export const breakers = pgTable(
     state: text({ enum: ['open', 'half_open', 'closed'] }).notNull(),
     cause: text({ enum: ['bounces', 'complaints'] }).notNull(),
     changedAt: at('changed_at').notNull(),
-    /** What the hour of the last change had counted before it: left out of the rates from then on. */
+    /** What the hour of the last change had counted before it. The rates leave it out from then on. */
     baseEmails: integer('base_emails').notNull(),
     baseBounces: integer('base_bounces').notNull(),
     baseComplaints: integer('base_complaints').notNull(),
-    /** The running minute while half open, and what was let through in it. */
+    /** The current minute while half open, and the emails that were admitted in it. */
     minute: at('minute'),
     admitted: integer().notNull().default(0),
   },
-  (t) => [
-    primaryKey({ columns: [t.accountId, t.domain] }),
-    check('breakers_state', oneOf('state', ['open', 'half_open', 'closed'])),
-    check('breakers_cause', oneOf('cause', ['bounces', 'complaints'])),
-  ],
+  (t) => [primaryKey({ columns: [t.accountId, t.domain] }), oneOf(t.state), oneOf(t.cause)],
 )
 
 export const STATS_COUNTS: readonly string[] = [
@@ -512,10 +505,11 @@ export const STATS_COUNTS: readonly string[] = [
 ]
 
 /**
- * Statistics by the hour, kept in the commit of the outcome: one row for all of a domain (empty tenant) and one for each tenant.
- * What is not delivered is counted by its reason. The buckets of latency-buckets.ts hold delivered and bounced emails.
- * Commits that run at the same time count in different shards, so that none waits for another's; what an hour's shards hold is
- * added up in shard 0 when the hour is over. Then only the busiest tenants of an account keep rows of their own: see merge-statistics.ts.
+ * Statistics by the hour, counted in the commit of the outcome: one row for a whole domain (empty tenant) and one for
+ * each tenant. What is not delivered is counted by its reason. The buckets of latency-buckets.ts count delivered and
+ * bounced emails. Commits that run at the same time count in different shards, so that none waits for another. When the
+ * hour is over, its shards are added up in shard 0. From then on only the busiest tenants of an account keep rows of
+ * their own: see merge-statistics.ts.
  */
 export const hourlyStats = pgTable(
   'hourly_stats',
@@ -533,14 +527,14 @@ export const hourlyStats = pgTable(
   ],
 )
 
-/** Requests in the running window of a caller, an account. May be forgotten by a crash of Postgres. */
+/** The requests in the current window of a caller, which is an account. A crash of PostgreSQL may lose them. */
 export const rateWindows = pgTable('rate_windows', {
   caller: text().primaryKey(),
   startedAt: at('started_at').notNull(),
   used: integer().notNull(),
 })
 
-/** Written by every readiness check: one row, the proof that the database takes writes. */
+/** One row that every readiness check writes: the proof that the database takes writes. */
 export const heartbeat = pgTable('heartbeat', {
   id: smallint().primaryKey(),
   beatAt: at('beat_at').notNull(),

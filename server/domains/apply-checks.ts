@@ -1,8 +1,9 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, isNull } from '../db/drizzle.ts'
+import type { RecordCheck } from '../db/json-columns.ts'
 import { domains } from '../db/schema.ts'
-import { type Check, type DkimKey, type Domain, findDomainById } from './domains.ts'
+import { type DkimKey, type Domain, findDomainById } from './domains.ts'
 import { recordsOf, type SendingHosts } from './records.ts'
 import { activateNext } from './rotation.ts'
 import { afterCheck, nextAwaited, type Outcome, type Standing } from './verification-schedule.ts'
@@ -14,7 +15,7 @@ export interface ApplyParts {
   hosts: SendingHosts
 }
 
-type Checks = Record<string, Check>
+type Checks = Record<string, RecordCheck>
 
 /**
  * Writes down what a check of a domain found, and what follows from it: mail is signed with the next key whose record was seen, the
@@ -86,12 +87,12 @@ function standingAfter(domain: Domain, checks: Checks, { hosts, now, isTaken }: 
   return afterCheck(domain, isTaken ? 'failed' : outcomeOf(statuses), now)
 }
 
-function outcomeOf(statuses: Check['status'][]): Outcome {
+function outcomeOf(statuses: RecordCheck['status'][]): Outcome {
   if (statuses.includes('failed')) return 'failed'
   return statuses.every((status) => status === 'verified') ? 'passed' : 'unanswered'
 }
 
-function refused(check: Check, { name }: Domain): Check {
+function refused(check: RecordCheck, { name }: Domain): RecordCheck {
   const error = `The record is right, but another account has verified ${name}, and a name belongs to one account at a time. It has to be removed there.`
   return { ...check, status: 'pending', error }
 }

@@ -9,23 +9,8 @@ import { makeDkimKey } from './dkim-key.ts'
 
 export type DkimKey = typeof dkimKeys.$inferSelect
 
-/** What DNS had at the last check of a record. */
-export interface Check {
-  /** `pending`: nobody knows, because its servers did not answer. */
-  status: 'pending' | 'verified' | 'failed'
-  observed: string[]
-  /** What is wrong, and what to do about it, for the owner of the domain. */
-  error?: string
-  /** ISO 8601. */
-  checked_at: string
-}
-
-export type Domain = Omit<typeof domains.$inferSelect, 'checks'> & {
-  /** By `check` of a DnsRecord; null before the first check. */
-  checks: Record<string, Check> | null
-  /** The oldest first. */
-  dkimKeys: DkimKey[]
-}
+/** A domain with its DKIM keys, the oldest key first. */
+export type Domain = typeof domains.$inferSelect & { dkimKeys: DkimKey[] }
 
 export interface DomainParts {
   db: Database
@@ -116,21 +101,12 @@ export async function findDomainById(db: Database, id: string): Promise<Domain |
   return domain
 }
 
-/** Each domain comes as one row for each of its keys. */
-async function readDomains(db: Database, where: SQL): Promise<Domain[]> {
-  const rows = await db
-    .select({ domain: domains, key: dkimKeys })
-    .from(domains)
-    .leftJoin(dkimKeys, eq(dkimKeys.domainId, domains.id))
-    .where(where)
-    .orderBy(asc(domains.name), asc(dkimKeys.id))
-  const found = new Map<string, Domain>()
-  for (const { domain, key } of rows) {
-    const known = found.get(domain.id) ?? { ...domain, checks: domain.checks as Domain['checks'], dkimKeys: [] }
-    if (key) known.dkimKeys.push(key)
-    found.set(domain.id, known)
-  }
-  return [...found.values()]
+function readDomains(db: Database, where: SQL): Promise<Domain[]> {
+  return db.query.domains.findMany({
+    where,
+    orderBy: asc(domains.name),
+    with: { dkimKeys: { orderBy: asc(dkimKeys.id) } },
+  })
 }
 
 export async function setRequiresTls(db: Database, id: string, requiresTls: boolean): Promise<void> {

@@ -1,11 +1,11 @@
 import { cleanText } from '../clean-text.ts'
+import type { RecordCheck } from '../db/json-columns.ts'
 import { escapeOctets } from '../dns/message.ts'
 import type { DomainDns, Found } from './authoritative.ts'
-import type { Check } from './domains.ts'
 import type { DnsRecord } from './records.ts'
 
 /** What a check of one record found. */
-export type Finding = Omit<Check, 'checked_at'>
+export type Finding = Omit<RecordCheck, 'checked_at'>
 
 type Missing = Extract<Found, { kind: 'missing' }>
 type Unanswered = Extract<Found, { kind: 'unanswered' }>

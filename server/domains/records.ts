@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import type { Check, DkimKey, Domain } from './domains.ts'
+import type { RecordCheck } from '../db/json-columns.ts'
+import type { DkimKey, Domain } from './domains.ts'
 import { readDomainName } from './name.ts'
 import { detectSources } from './source-addresses.ts'
 
@@ -65,7 +66,7 @@ export function recordsOf({ name, dkimKeys }: Pick<Domain, 'name' | 'dkimKeys'>,
 
 /** A record beside what the last check found in its place. */
 export interface CheckedRecord extends DnsRecord {
-  status: Check['status']
+  status: RecordCheck['status']
   observed: string[]
   error?: string
   checkedAt?: Date

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { showId } from '../db/ids.ts'
+import type { StoredRequest } from '../db/json-columns.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import { attachmentType, buildMessage } from '../mime/builder.ts'
 import { signMessage } from '../mime/dkim.ts'
@@ -39,18 +40,6 @@ export async function compose(message: Message, domain: SenderDomain, claim: Cla
 
 function sizeOf({ html = '', text = '', attachments }: Message): number {
   return attachments.reduce((sum, { content }) => sum + content.length, html.length + text.length)
-}
-
-/** What is kept of a request, in the shape of Get email. Bodies only where the operator stores content. */
-export interface StoredRequest {
-  from: string
-  to: string[]
-  reply_to?: string
-  subject: string
-  headers: [name: string, value: string][]
-  attachments: { filename: string; content_type: string; size_bytes: number }[]
-  html?: string
-  text?: string
 }
 
 export function storedRequest(message: Message, storeContent: boolean): StoredRequest {

@@ -65,8 +65,8 @@ export function outcomeOfRow(row: Outcome): RecipientOutcome {
     email: row.email,
     status: statusNames.value(row.status),
     reason: row.reason === null ? undefined : reasonNames.value(row.reason),
-    smtp: row.smtp === null ? undefined : fromJson(SmtpEvidenceSchema, row.smtp as JsonValue),
-    suppression: row.suppression === null ? undefined : fromJson(SuppressionSchema, row.suppression as JsonValue),
+    smtp: row.smtp === null ? undefined : fromJson(SmtpEvidenceSchema, row.smtp),
+    suppression: row.suppression === null ? undefined : fromJson(SuppressionSchema, row.suppression),
     retryable: row.retryable || undefined,
     inDoubt: row.inDoubt || undefined,
   })

@@ -20,7 +20,6 @@ import { isExpired, RETENTION_MS } from '../db/retention.ts'
 import { feedback, messages, recipients } from '../db/schema.ts'
 import { enumNames } from '../enum-names.ts'
 import { fail } from '../errors.ts'
-import type { StoredRequest } from '../sending/compose.ts'
 import type { Idempotency } from '../sending/idempotency.ts'
 import { type IdempotencyKey, NEVER } from '../sending/key.ts'
 import { type Message, readMessage } from '../sending/message.ts'
@@ -110,7 +109,7 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     db.select().from(feedback).where(eq(feedback.messageId, id)).orderBy(asc(feedback.id)),
   ])
   const outcomes = rows.map((row) => explained(outcomeOfRow(row)))
-  const request = message.request as StoredRequest
+  const { request } = message
   const createdAtMs = timeOfId(id)
   return create(GetEmailResponseSchema, {
     messageId: showId('msg', id),

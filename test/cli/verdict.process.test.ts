@@ -13,6 +13,7 @@ import { databaseClock } from '../../server/db/clock.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, showId } from '../../server/db/ids.ts'
+import type { RecordCheck } from '../../server/db/json-columns.ts'
 import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { HOSTILE } from '../harness/hostile.ts'
@@ -190,7 +191,7 @@ test('a missing variable ends with 78', async () => {
 test('records that a domain owner publishes cannot control the terminal of the operator', async () => {
   await verdict(['accounts', 'create', 'Hostile'])
   await verdict(['domains', 'add', 'hostile.example', '--account', 'Hostile'])
-  const check = {
+  const check: RecordCheck = {
     status: 'failed',
     observed: [],
     error: 'It is \x1b]0;x\x07\x9b31m\u202e.',

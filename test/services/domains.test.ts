@@ -4,8 +4,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { DkimKeyState, DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, readId, showId } from '../../server/db/ids.ts'
+import type { RecordCheck } from '../../server/db/json-columns.ts'
 import { domains } from '../../server/db/schema.ts'
-import { type Check, type Domain, findDomainById } from '../../server/domains/domains.ts'
+import { type Domain, findDomainById } from '../../server/domains/domains.ts'
 import type { Findings } from '../../server/domains/verify.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -177,7 +178,7 @@ test('a deleted domain is gone', async () => {
   expect(again.domain_id).not.toBe(domain_id)
 })
 
-const found = (status: Check['status'], observed: string[] = [], error?: string): Findings[string] => {
+const found = (status: RecordCheck['status'], observed: string[] = [], error?: string): Findings[string] => {
   return { status, observed, ...(error ? { error } : {}) }
 }
 /** What DNS says when all is right. */
