@@ -1,23 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import { SocketAddress } from 'node:net'
 
-// Messages of DNS (RFC 1035 4), as far as a client needs them. Every octet of a response is the work of strangers: lengths are believed
-// only where they agree with each other, and a name never holds anything but printable ASCII.
+// Messages of DNS (RFC 1035 4), as far as a client needs them. Strangers write every octet of a response: lengths count
+// only where they agree with each other, and a name contains nothing but printable ASCII.
 
 export type RecordType = 'A' | 'NS' | 'CNAME' | 'PTR' | 'MX' | 'TXT' | 'AAAA'
 
-/** Names are in lower case, without the last dot, empty for the root, as a zone file writes them (RFC 1035 5.1): see `escapeOctets`. */
+/**
+ * Names are in lower case, without the last dot and empty for the root, as a zone file writes them (RFC 1035 5.1): see
+ * `escapeOctets`.
+ */
 export type DnsRecord = { name: string; ttlS: number } & (
   | { type: 'A' | 'AAAA'; address: string }
   | { type: 'NS' | 'CNAME' | 'PTR'; target: string }
   | { type: 'MX'; preference: number; exchange: string }
-  /** Its strings joined; an octet is a character (latin1). */
+  /** The strings of the record, joined; each octet is a character (latin1). */
   | { type: 'TXT'; text: string }
 )
 
 export interface DnsResponse {
   rcode: number
-  /** No answers are read then: they are not all there. */
+  /** `answers` is empty then, because some of them are missing from the message. */
   isTruncated: boolean
   isAuthoritative: boolean
   offersRecursion: boolean
@@ -30,9 +33,9 @@ export interface DnsQuery {
 }
 
 interface QueryOptions {
-  /** Asks the server to look further than into its own zones. */
+  /** Asks the server to look beyond its own zones. */
   recursion: boolean
-  /** Says that answers of up to 1,232 octets may come over UDP (RFC 6891), instead of 512. */
+  /** Allows answers of up to 1,232 octets over UDP (RFC 6891) instead of 512. */
   edns: boolean
 }
 
@@ -40,14 +43,14 @@ const TYPES = { A: 1, NS: 2, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } sati
 const TYPE_NAMES = new Map<number, RecordType>(Object.entries(TYPES).map(([name, type]) => [type, name as RecordType]))
 const CLASS_IN = 1
 const HEADER_OCTETS = 12
-/** Fits into one packet on every network path (DNS flag day 2020). */
+/** This size fits into one packet on every network path (DNS flag day 2020). */
 const UDP_OCTETS = 1_232
-/** RFC 6891 6.1.2: the root, type 41, the size in the place of the class, and nothing more. */
+/** RFC 6891 6.1.2: the root, type 41, the size in place of the class, and nothing more. */
 const OPT = Buffer.from([0, 0, 41, UDP_OCTETS >> 8, UDP_OCTETS & 0xff, 0, 0, 0, 0, 0, 0])
 const MAX_NAME_OCTETS = 255
-/** More than a name can have labels. Without a bound a short message could take seconds to read. */
+/** More than the labels of any name. Without a bound, a short message could take seconds to read. */
 const MAX_POINTERS = 127
-/** RFC 1035 4.1.1: the server could not read the question, or has no such thing. */
+/** RFC 1035 4.1.1: the server could not read the question, or does not know its format. */
 const FORMERR = 1
 
 const RESPONSE = 0x8000
@@ -56,7 +59,10 @@ const TRUNCATED = 0x0200
 const RECURSION_DESIRED = 0x0100
 const RECURSION_AVAILABLE = 0x0080
 
-/** A question about one name, in random case, which a true answer repeats: a few more bits that an attacker off the path has to guess. */
+/**
+ * A query for one name, in random case. A true answer repeats the case, so an attacker off the path must guess a few
+ * more bits.
+ */
 export function createQuery(name: string, type: RecordType, { recursion, edns }: QueryOptions): DnsQuery {
   const random = randomBytes(2 + name.length)
   const mixed = [...name].map((c, i) => (random[i + 2]! & 1 ? c.toUpperCase() : c.toLowerCase())).join('')
@@ -70,18 +76,21 @@ export function createQuery(name: string, type: RecordType, { recursion, edns }:
   return { bytes: Buffer.concat([header, ...question, ...(edns ? [OPT] : [])]), hasEdns: edns }
 }
 
-/** Where the alias (CNAME) among these records leads. */
+/** The target of the alias (CNAME) among these records. */
 export function aliasIn(records: readonly DnsRecord[]): { target: string; ttlS: number } | undefined {
   for (const record of records) if (record.type === 'CNAME') return record
   return undefined
 }
 
-/** The response to this very query: undefined for every other message, `malformed` when its answers cannot be read. */
+/**
+ * The response to this query. Returns undefined for every other message, and `malformed` when its answers are
+ * unreadable.
+ */
 export function readResponse(message: Buffer, query: DnsQuery): DnsResponse | 'malformed' | undefined {
   if (message.length < HEADER_OCTETS || message.readUInt16BE(0) !== query.bytes.readUInt16BE(0)) return undefined
   const flags = message.readUInt16BE(2)
   const rcode = flags & 0xf
-  if (!(flags & RESPONSE) || !(repeatsQuestion(message, query) || isUnreadQuestion(message, rcode, query)))
+  if (!(flags & RESPONSE) || !(repeatsQuestion(message, query) || hasUnreadQuestion(message, rcode, query)))
     return undefined
   const isTruncated = (flags & TRUNCATED) !== 0
   const answers = isTruncated || rcode === FORMERR ? [] : readAnswers(message, questionEnd(query))
@@ -102,12 +111,15 @@ function repeatsQuestion(message: Buffer, query: DnsQuery): boolean {
   return message.readUInt16BE(4) === 1 && question.equals(message.subarray(HEADER_OCTETS, questionEnd(query)))
 }
 
-/** A server from before EDNS may give the bare header back (RFC 6891 7). It decides nothing: the question is asked again without. */
-function isUnreadQuestion(message: Buffer, rcode: number, { hasEdns }: DnsQuery): boolean {
+/**
+ * A server from before EDNS may return the bare header (RFC 6891 7). That proves nothing: the query is repeated without
+ * EDNS.
+ */
+function hasUnreadQuestion(message: Buffer, rcode: number, { hasEdns }: DnsQuery): boolean {
   return hasEdns && rcode === FORMERR && message.readUInt16BE(4) === 0
 }
 
-/** undefined when the octets are not what they say they are. Types and classes that are never asked for are passed over. */
+/** Returns undefined when lengths do not agree. Skips types and classes that we never ask for. */
 function readAnswers(message: Buffer, start: number): DnsRecord[] | undefined {
   const records: DnsRecord[] = []
   let at = start
@@ -128,7 +140,7 @@ function readAnswers(message: Buffer, start: number): DnsRecord[] | undefined {
   return records
 }
 
-/** What stands from `start` to `end`, all of it: data that is too short or too long is no data. */
+/** The data from `start` to `end`. Returns undefined for data that is too short or too long for its type. */
 function readData(message: Buffer, type: RecordType, start: number, end: number) {
   switch (type) {
     case 'A':
@@ -168,11 +180,11 @@ function readStrings(message: Buffer, start: number, end: number): string | unde
 }
 
 function wholeName(message: Buffer, start: number, end: number): string | undefined {
-  const read = readName(message, start, end)
-  return read?.end === end ? read.name : undefined
+  const owner = readName(message, start, end)
+  return owner?.end === end ? owner.name : undefined
 }
 
-/** A name (RFC 1035 4.1.4), whose own octets lie before `limit`: those it points to are always earlier ones. */
+/** A name (RFC 1035 4.1.4). Its own octets lie before `limit`; its pointers lead to earlier octets only. */
 function readName(message: Buffer, start: number, limit: number): { name: string; end: number } | undefined {
   const labels: string[] = []
   let octets = 1
@@ -200,13 +212,19 @@ function readName(message: Buffer, start: number, limit: number): { name: string
 
 const PLAIN_LABEL = /^[a-z0-9_-]+$/
 
-/** A dot or a space within a label and a backslash are escaped too: no name can be taken for another one, or for several. */
+/**
+ * Also escapes a dot or space within a label and a backslash: no name can be mistaken for another, or for several
+ * names.
+ */
 function labelText(label: string): string {
   const lower = label.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
   return PLAIN_LABEL.test(lower) ? lower : escapeOctets(lower.replace(/[.\\]/g, '\\$&')).replaceAll(' ', '\\032')
 }
 
-/** Octets as characters (latin1), those that are no printable ASCII as zone files show them (RFC 1035 5.1): `\000` for NUL. */
+/**
+ * Takes octets as characters (latin1), and writes all but printable ASCII as zone files do (RFC 1035 5.1): `\000` for
+ * NUL.
+ */
 export function escapeOctets(octets: string): string {
   return octets.replace(/[^\x20-\x7e]/g, (octet) => `\\${String(octet.charCodeAt(0)).padStart(3, '0')}`)
 }

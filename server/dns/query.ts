@@ -11,14 +11,15 @@ export interface DnsFailure {
   failure: string
 }
 
-/** RFC 1035 4.1.1: what servers from before EDNS answer to a question with it (RFC 6891 7). */
+/** RFC 1035 4.1.1: the RCODEs of servers from before EDNS for a query with EDNS (RFC 6891 7). */
 const WITHOUT_EDNS: readonly number[] = [1, 4]
 const MALFORMED: DnsFailure = { failure: 'malformed answer' }
 
 /**
- * One question to one server: over UDP with room for 1,232 octets (EDNS, RFC 6891), once more without that when the server does not
- * know it, over TCP when the answer was truncated. What does not answer this very question (id, name with its case, type) is ignored,
- * so garbage ends like silence: `timeout` after `timeoutMs` in all. `recursion` asks the server to look further than into its own zones.
+ * Asks one server one question: over UDP with room for 1,232 octets (EDNS, RFC 6891), again without EDNS when the
+ * server does not know it, and over TCP when the answer was truncated. Messages that do not answer this question (id,
+ * name with its case, type) are ignored, so garbage ends like silence: `timeout` after `timeoutMs` in all. `recursion`
+ * asks the server to look beyond its own zones.
  */
 export async function queryDns(
   server: DnsServer,
@@ -40,7 +41,7 @@ export async function queryDns(
 function overUdp(server: DnsServer, query: DnsQuery, deadline: AbortSignal): Promise<DnsResponse | DnsFailure> {
   return new Promise((resolve) => {
     if (deadline.aborted) return resolve({ failure: 'timeout' })
-    // Connected, so that the kernel drops what comes from elsewhere and a closed port is an error at once.
+    // The socket is connected: the kernel then drops packets from elsewhere, and reports a closed port at once.
     const socket = createSocket(isIPv6(server.address) ? 'udp6' : 'udp4')
     const end = (result: DnsResponse | DnsFailure) => {
       deadline.removeEventListener('abort', expire)
@@ -82,13 +83,13 @@ function overTcp(server: DnsServer, query: DnsQuery, deadline: AbortSignal): Pro
       if (received.length < 2 + length) return
       const response = readResponse(received.subarray(2, 2 + length), query)
       if (response === 'malformed') end(MALFORMED)
-      // Nothing is longer than what TCP carries.
+      // TCP carries answers of any length, so a truncated one is garbage.
       else end(response && !response.isTruncated ? response : { failure: 'garbage over TCP' })
     })
   })
 }
 
-/** RFC 1035 4.2.2. */
+/** RFC 1035 4.2.2: over TCP, two octets of length precede the message. */
 function withLength(message: Buffer): Buffer {
   const length = Buffer.alloc(2)
   length.writeUInt16BE(message.length)

@@ -5,7 +5,7 @@ import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './me
 import { type DnsServer, queryDns } from './query.ts'
 
 export interface Exchange {
-  /** As in `DnsRecord`: empty for the root, as in a null MX. */
+  /** As in `DnsRecord`; empty for the root, as in a null MX. */
   name: string
   preference: number
 }
@@ -15,7 +15,10 @@ export type Answer<T> =
   | { kind: 'nxdomain' }
   /** The name exists and has no record of that type. */
   | { kind: 'nodata' }
-  /** SERVFAIL, REFUSED, silence, garbage: says nothing about the name. `notAsked`: nor about its servers, for want of a place. */
+  /**
+   * SERVFAIL, REFUSED, silence or garbage, which prove nothing about the name. With `notAsked` no server was asked,
+   * because no place became free, so it proves nothing about the servers either.
+   */
   | { kind: 'failure'; cause: string; notAsked?: true }
 
 /** The turn that a look-up belongs to, and how long it may wait for its place. */
@@ -23,20 +26,20 @@ export interface LookUpPatience extends Patience {
   turn?: string
 }
 
-/** What is known is answered at once; only so many questions are asked at a time, and others wait: see `Places`. */
+/** Answers from its cache at once. Only a number of questions are asked at a time, and others wait: see `Places`. */
 export interface Resolver {
   mx(name: string, patience?: LookUpPatience): Promise<Answer<Exchange>>
   a(name: string, patience?: LookUpPatience): Promise<Answer<string>>
   aaaa(name: string, patience?: LookUpPatience): Promise<Answer<string>>
-  /** Each record with its strings joined; an octet is a character (latin1). */
+  /** The strings of each record, joined; each octet is a character (latin1). */
   txt(name: string, patience?: LookUpPatience): Promise<Answer<string>>
 }
 
 interface ResolverOptions {
-  /** `ip` or `ip:port`, asked in turn; the system's when left out. */
+  /** `ip` or `ip:port`, asked in turn; the system's servers when absent. */
   servers?: readonly string[]
   tryTimeoutMs?: number
-  /** Questions that are asked at the same time; each has a socket. */
+  /** The most questions that are asked at the same time; each one has a socket. */
   questions?: number
   /** Milliseconds on any steady clock. */
   now?: () => number
@@ -50,20 +53,25 @@ const TRY_TIMEOUT_MS = 1_000
 const MAX_TTL_S = 3_600
 const NEGATIVE_TTL_S = 60
 const MAX_CACHED = 10_000
-/** Of a longer answer only the first are kept (of exchangers: the most preferred), so that no domain can fill the memory. */
+/**
+ * A longer answer is cut to its first records (the most preferred exchangers), so that no domain can fill the memory.
+ */
 const MAX_RECORDS = 50
 const MAX_CNAMES = 8
-/** Texts that are longer in all are asked for each time, for the same reason. */
+/** An answer with more text than this is not cached, for the same reason. */
 const MAX_CACHED_TEXT = 8_192
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
 
-/** Node's own resolver tells no TTL of an MX and waits 25 s for a silent server. Caches by TTL; failures are never cached. */
+/**
+ * A resolver that caches by TTL and never caches failures. Node's own resolver does not report the TTL of an MX record,
+ * and waits 25 s for a silent server.
+ */
 export function createResolver(options: ResolverOptions = {}): Resolver {
   const servers = (options.servers ?? getServers()).map(parseServer)
   const { tryTimeoutMs = TRY_TIMEOUT_MS, questions = QUESTIONS, now = () => performance.now() } = options
   const places = createPlaces({ places: questions, perTurn: ofOneTurn(questions) })
-  const cached = new Map<string, { answer: Answer<unknown>; untilMs: number }>()
+  const cache = new Map<string, { answer: Answer<unknown>; untilMs: number }>()
   const inFlight = new Map<string, Promise<Answer<unknown>>>()
 
   async function resolve<T>(
@@ -74,18 +82,21 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     const host = name.toLowerCase().replace(/\.$/, '')
     if (!HOST_NAME.test(host)) return { kind: 'nxdomain' }
     const key = `${type} ${host}`
-    const known = knownOf(key)
-    if (known) return known as Answer<T> | Promise<Answer<T>>
+    const current = currentAnswer(key)
+    if (current) return current as Answer<T> | Promise<Answer<T>>
     const free = places.takeNow(turn) ?? (await places.take(turn, wait))
     if (!free) return { ...failure(host, type, BUSY), notAsked: true }
-    // Somebody else may have asked meanwhile. Before that nobody is joined: a question in the line of another turn could wait long.
-    const found = knownOf(key)
-    if (found) free()
-    return (found ?? launch(key, ask(host, type).finally(free))) as Promise<Answer<T>>
+    // Another caller may have asked meanwhile. A question that still waits in the line of another turn is not shared:
+    // it
+    // could wait long.
+    const newer = currentAnswer(key)
+    if (newer) free()
+    return (newer ?? launch(key, ask(host, type).finally(free))) as Promise<Answer<T>>
   }
 
-  function knownOf(key: string): Answer<unknown> | Promise<Answer<unknown>> | undefined {
-    const hit = cached.get(key)
+  /** The cached answer, or the answer of a question in flight. */
+  function currentAnswer(key: string): Answer<unknown> | Promise<Answer<unknown>> | undefined {
+    const hit = cache.get(key)
     return hit && hit.untilMs > now() ? hit.answer : inFlight.get(key)
   }
 
@@ -100,18 +111,18 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
   }
 
   function keep(key: string, answer: Answer<unknown>): void {
-    cached.delete(key)
+    cache.delete(key)
     const ttlS = answer.kind === 'records' ? answer.ttlS : answer.kind === 'failure' ? 0 : NEGATIVE_TTL_S
     if (ttlS === 0 || textLengthOf(answer) > MAX_CACHED_TEXT) return
-    if (cached.size >= MAX_CACHED) cached.delete(cached.keys().next().value!)
-    cached.set(key, { answer, untilMs: now() + ttlS * 1_000 })
+    if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value!)
+    cache.set(key, { answer, untilMs: now() + ttlS * 1_000 })
   }
 
   async function ask(name: string, type: RecordType): Promise<Answer<unknown>> {
     let answer: Answer<unknown> = { kind: 'failure', cause: 'no DNS server is configured' }
     for (let attempt = 0; attempt < TRIES && answer.kind === 'failure' && servers.length > 0; attempt++) {
       const response = await queryDns(servers[attempt % servers.length]!, name, type, tryTimeoutMs)
-      answer = 'failure' in response ? failure(name, type, response.failure) : read(response, name, type)
+      answer = 'failure' in response ? failure(name, type, response.failure) : answerIn(response, name, type)
     }
     return answer
   }
@@ -128,24 +139,24 @@ function failure(name: string, type: RecordType, cause: string) {
   return { kind: 'failure' as const, cause: `DNS ${type} ${name}: ${cause}` }
 }
 
-/** RFC 1035 4.1.1, those that say nothing about a name. */
+/** RFC 1035 4.1.1: the RCODEs that prove nothing about a name. */
 export const RCODES: Record<number, string> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' }
 
-function read(
+function answerIn(
   { rcode, answers, isAuthoritative, offersRecursion }: DnsResponse,
   name: string,
   type: RecordType,
 ): Answer<unknown> {
   if (rcode !== 0 && rcode !== 3) return failure(name, type, RCODES[rcode] ?? `RCODE ${rcode}`)
-  const found = rcode === 0 ? follow(answers, name, type) : undefined
-  if (found) return found
-  // A server that is neither in charge of the name nor looks it up for others has only referred us elsewhere.
+  const records = rcode === 0 ? followAliases(answers, name, type) : undefined
+  if (records) return records
+  // A server that has no authority over the name and offers no recursion has only referred us elsewhere.
   if (!isAuthoritative && !offersRecursion) return failure(name, type, 'no recursion')
   return { kind: rcode === 3 ? 'nxdomain' : 'nodata' }
 }
 
 /** The records of `name`, or of the alias it leads to within the answer (RFC 1034 3.6.2). */
-function follow(answers: DnsRecord[], name: string, type: RecordType) {
+function followAliases(answers: DnsRecord[], name: string, type: RecordType) {
   let owner = name
   let ttlS = MAX_TTL_S
   for (let hop = 0; hop <= MAX_CNAMES; hop++) {
@@ -177,12 +188,12 @@ function textLengthOf(answer: Answer<unknown>): number {
   return answer.records.reduce<number>((sum, record) => sum + (typeof record === 'string' ? record.length : 0), 0)
 }
 
-/** RFC 2181 8: with the highest bit set it is zero. */
+/** RFC 2181 8: a TTL with its highest bit set counts as zero. */
 function ttlOf({ ttlS }: { ttlS: number }): number {
   return ttlS > 0x7fffffff ? 0 : ttlS
 }
 
-/** Of `ip` or `ip:port`. Throws on anything else. */
+/** Reads `ip` or `ip:port`. Throws on anything else. */
 export function parseServer(server: string): DnsServer {
   if (isIP(server) !== 0) return { address: server, port: 53 }
   const [, address = '', port = ''] = /^\[?([^[\]]+)\]?:(\d{1,5})$/.exec(server) ?? []

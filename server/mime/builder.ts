@@ -6,7 +6,7 @@ import { addressField, customField, field, parameter, textField } from './fields
 import { safeFilename } from './filename.ts'
 
 export interface Attachment {
-  /** As the caller gave it; see `safeFilename`. */
+  /** The caller's own text; see `safeFilename`. */
   filename: string
   content: Uint8Array
 }
@@ -22,16 +22,16 @@ export interface Message {
   /** At least one of html and text. */
   html?: string
   text?: string
-  /** Each passed `headerFault`. */
+  /** `headerFault` found no fault in any of them. */
   headers: readonly (readonly [name: string, value: string])[]
   attachments: readonly Attachment[]
-  /** Gives the boundaries, so that equal arguments give equal bytes. */
+  /** The boundaries derive from it, so that equal arguments make equal bytes. */
   boundarySeed: string
 }
 
 /**
- * The message in pieces that are not joined, because attachments are large: ASCII, CRLF line ends only, no line over 998
- * characters, ends with CRLF. The first piece holds the whole header. Equal arguments give equal bytes.
+ * The message in pieces, because attachments are too large to copy: ASCII, CRLF line ends only, no line over 998
+ * characters, ends with CRLF. The first piece contains the whole header. Equal arguments make equal bytes.
  */
 export function buildMessage(message: Message): Buffer[] {
   const { fields, body } = entity(message)
@@ -39,7 +39,7 @@ export function buildMessage(message: Message): Buffer[] {
   return joinSmall(head, endsLine(body.at(-1)!) ? body : [...body, CRLF])
 }
 
-/** The order of RFC 5322 3.6, so that the transport can put its fields in front. */
+/** The fields in the order of RFC 5322 3.6; the transport puts its own fields in front. */
 function header(message: Message): string {
   return [
     field('Date', message.date.toUTCString().replace('GMT', '+0000')),
@@ -53,7 +53,7 @@ function header(message: Message): string {
   ].join('')
 }
 
-/** text, html, both as alternatives (the last is the best, RFC 2046 5.1.4), and attachments after them. */
+/** The text, the html, or both as alternatives (the last is the best, RFC 2046 5.1.4), then the attachments. */
 function entity({ text, html, attachments, boundarySeed }: Message): Entity {
   const bodies: Entity[] = []
   if (text !== undefined) bodies.push(textPart('plain', text))
@@ -80,8 +80,8 @@ function attachmentPart({ filename, content }: Attachment): Entity {
 }
 
 /**
- * By the extension. Readers unpack messages inside messages, past filters that look only at the outer one: those travel
- * as plain octets.
+ * The media type by the extension. A message or multipart travels as plain octets: readers would unpack it, and filters
+ * that look only at the outer message would miss it.
  */
 export function attachmentType(filename: string): string {
   const type = lookup(safeFilename(filename))
@@ -90,7 +90,8 @@ export function attachmentType(filename: string): string {
 
 function multipart(subtype: 'alternative' | 'mixed', parts: readonly Entity[], seed: string): Entity {
   const boundary = BOUNDARY_START + createHash('sha256').update(`${subtype} ${seed}`).digest('hex').slice(0, 40)
-  // The line end in front of a boundary belongs to it (RFC 2046 5.1.1); the first one has the empty line after the fields.
+  // The line end before a boundary belongs to it (RFC 2046 5.1.1). The first boundary follows the empty line after the
+  // fields.
   const pieces = parts.flatMap(({ fields, body }, index) => [
     Buffer.from(`${index === 0 ? '' : '\r\n'}--${boundary}\r\n${fields}\r\n`, 'latin1'),
     ...body,
@@ -107,7 +108,7 @@ function endsLine(piece: Buffer): boolean {
   return piece.length >= 2 && piece.subarray(-2).equals(CRLF)
 }
 
-/** Octets. A larger piece stays as it is; a smaller one costs less to copy than to write on its own. */
+/** Octets. A piece of this size stays as it is; a smaller one costs less to copy than to write separately. */
 const LARGE = 64 * 1024
 
 function joinSmall(head: Buffer, pieces: readonly Buffer[]): Buffer[] {

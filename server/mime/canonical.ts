@@ -1,5 +1,6 @@
-// Relaxed canonicalisation (RFC 6376 3.4.2 and 3.4.4): what a signature covers once runs of spaces and empty lines at the
-// end no longer count.
+// Relaxed canonicalisation (RFC 6376 3.4.2 and 3.4.4): the form that a signature covers, in which runs of spaces and
+// empty
+// lines at the end do not count.
 
 import { createHash } from 'node:crypto'
 
@@ -13,11 +14,11 @@ const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 
-/** Read, but not hashed yet: it counts only when something else follows, on the same line or on a later one. */
+/** Octets that were read and not hashed yet. They count only when others follow, on the same line or on a later one. */
 interface Pending {
   lineEnds: number
   space: boolean
-  /** Of a line end that a piece was cut in; anywhere else it is an octet like others. */
+  /** The first half of a line end that was cut into two pieces; anywhere else it is an octet like others. */
   carriageReturn: boolean
 }
 
@@ -38,7 +39,7 @@ export function relaxedBodyHash(pieces: Iterable<Buffer>): Buffer {
   return (isEmpty ? hash : hash.update('\r\n')).digest()
 }
 
-/** Most octets of a large message, its attachments, are such: nothing but the line ends after them can change. */
+/** True for attachments, most octets of a large message: only the line ends after such a piece can change. */
 function hasNoSpaces(piece: Buffer): boolean {
   return !piece.includes(SPACE) && !piece.includes(TAB) && piece.at(-1) !== CR
 }
@@ -46,9 +47,9 @@ function hasNoSpaces(piece: Buffer): boolean {
 function trim(piece: Buffer, pending: Pending): Buffer[] {
   let end = piece.length
   while (end >= 2 && piece[end - 1] === LF && piece[end - 2] === CR) end -= 2
-  const released = end > 0 ? [release(pending), piece.subarray(0, end)] : []
+  const hashable = end > 0 ? [release(pending), piece.subarray(0, end)] : []
   pending.lineEnds += (piece.length - end) / 2
-  return released
+  return hashable
 }
 
 function release(pending: Pending): Buffer {
@@ -57,7 +58,7 @@ function release(pending: Pending): Buffer {
   return Buffer.from(`${'\r\n'.repeat(lineEnds)}${space ? ' ' : ''}${carriageReturn ? '\r' : ''}`)
 }
 
-/** Octet by octet: hence the local variables, and the usual octet first. */
+/** Runs octet by octet, so it works on local variables and handles the usual octet first. */
 function relax(piece: Buffer, pending: Pending): Buffer {
   let { lineEnds, space, carriageReturn } = pending
   const out = Buffer.allocUnsafe(piece.length + lineEnds * 2 + 2)

@@ -7,7 +7,7 @@ export const MAX_HEADER_VALUE = 998
 /** Printable ASCII without space and colon (RFC 5322 2.2); 76 leaves room for a value on the first line. */
 const NAME = /^[!-9;-~]{1,76}$/
 
-/** Header fields the message has once, written by us, or that only a mail system may write. Lower case. */
+/** Header fields that the message has once and we write, or that only a mail system may write. In lower case. */
 const REFUSED = new Set([
   'from',
   'to',
@@ -22,18 +22,21 @@ const REFUSED = new Set([
   'received',
   'dkim-signature',
   'mime-version',
-  // Results of checks that filters believe when they stand in a message.
+  // Results of checks: filters believe them when a message contains them.
   'authentication-results',
   'received-spf',
   'domainkey-signature',
-  // Mail systems take a message that carries it for one that runs in a loop, and bounce it.
+  // Mail systems take a message with this field for one in a loop, and bounce it.
   'delivered-to',
 ])
 
 /** Resent-* would name other senders and recipients (RFC 5322 3.6.6); ARC-* is a seal of forwarders (RFC 8617). */
 const REFUSED_PREFIX = /^(?:content|resent|arc)-/i
 
-/** What is wrong with a header of the caller, as the rest of a sentence that begins with its name; undefined when it can be sent as it is. */
+/**
+ * The fault in a header of the caller, as the end of a sentence that begins with its name; undefined when there is
+ * none.
+ */
 export function headerFault(name: string, value: string): string | undefined {
   if (!NAME.test(name)) return 'must have a name of 1 to 76 printable ASCII characters without space and colon'
   if (REFUSED.has(name.toLowerCase()) || REFUSED_PREFIX.test(name)) return 'cannot be set by a custom header'

@@ -15,9 +15,11 @@ export interface Signer {
   date: Date
 }
 
-/** Signed once more often than they are there, absent ones too: nobody can add one without breaking the signature. */
+/**
+ * Each name is signed once more often than it occurs, even an absent one, so adding such a field breaks the signature.
+ */
 const ALWAYS_SIGNED = ['from', 'to', 'subject', 'date', 'message-id', 'reply-to', 'mime-version', 'content-type']
-/** Likewise, when they are there. RFC 8058 4 wants the first two covered. */
+/** Signed in the same way when they occur. RFC 8058 4 requires a signature over the first two. */
 const SIGNED_IF_PRESENT = [
   'list-unsubscribe',
   'list-unsubscribe-post',
@@ -28,8 +30,8 @@ const SIGNED_IF_PRESENT = [
 
 /**
  * The DKIM-Signature fields (RFC 6376, relaxed/relaxed) to put in front of the message, the RSA one first.
- * @param pieces of the message, CRLF line ends only; the first one holds the whole header
- * @throws when there is no RSA key or a key cannot sign: no mail leaves unsigned
+ * @param pieces of the message, CRLF line ends only; the first one contains the whole header
+ * @throws when there is no RSA key or a key cannot sign, so that no mail leaves unsigned
  */
 export async function signMessage(pieces: readonly Buffer[], { domain, keys, date }: Signer): Promise<Buffer> {
   const { fields, body } = split(pieces)
@@ -66,7 +68,7 @@ function signedNames(fields: readonly Field[]): string[] {
   return names.flatMap((name) => Array<string>(count(name) + 1).fill(name))
 }
 
-/** In the order of `names`; a name that comes again stands for the field above (RFC 6376 5.4.2), then for none. */
+/** The fields in the order of `names`. A repeated name covers the field above (RFC 6376 5.4.2), then an absent one. */
 function coveredFields(fields: readonly Field[], names: readonly string[]): string {
   const upwards = fields.toReversed()
   return [...new Set(names)]
@@ -87,7 +89,7 @@ function algorithm({ asymmetricKeyType }: KeyObject): string {
   throw new Error(`A ${asymmetricKeyType} key cannot make a DKIM signature`)
 }
 
-/** In libuv's pool, so that the event loop and another core go on. */
+/** Signs in libuv's thread pool, so that the event loop goes on and another core is used. */
 function signData(data: string, key: KeyObject): Promise<Buffer> {
   const octets = Buffer.from(data, 'latin1')
   return new Promise((resolve, reject) => {

@@ -1,7 +1,8 @@
-// Content-transfer-encodings (RFC 2045 6). What comes out is ASCII without NUL, has CRLF line ends only and no line
-// longer than 78 characters, whatever comes in. The last line is not ended.
+// Content-transfer-encodings (RFC 2045 6). For any input, the output is ASCII without NUL and has CRLF line ends only,
+// no
+// line longer than 78 characters and no line end after the last line.
 
-/** A MIME entity (RFC 2045 2.4): its fields, each with its CRLF, and after an empty line its body. */
+/** A MIME entity (RFC 2045 2.4): its fields, each with its CRLF, and its body, which follows after an empty line. */
 export interface Entity {
   fields: string
   body: Buffer[]
@@ -12,10 +13,10 @@ export interface EncodedText {
   content: Buffer
 }
 
-/** Every boundary begins with this; in no encoded text does a line begin with it after `--`, so no text can end its part. */
+/** The start of every boundary. No line of encoded text begins with `--` and this, so no text can end its part. */
 export const BOUNDARY_START = '=_'
 
-/** A body in the plainest encoding that survives the journey. Line ends of every kind become CRLF: a body is content. */
+/** Encodes a body in the plainest way that survives the journey. Line ends of every kind become CRLF. */
 export function encodeText(text: string): EncodedText {
   const lines = text.replace(/\r\n?|\n/g, '\r\n')
   if (isSafe(lines)) return { encoding: '7bit', content: Buffer.from(lines, 'latin1') }
@@ -28,7 +29,10 @@ export function encodeText(text: string): EncodedText {
     : { encoding: 'quoted-printable', content: encodeQuotedPrintable(octets) }
 }
 
-/** Nothing that a mail system on the way breaks, strips or marks: long lines, spaces at their ends, dots, `From ` (RFC 2049 3). */
+/**
+ * True without anything that mail systems break, strip or mark: long lines, spaces at their ends, dots, `From ` (RFC
+ * 2049 3).
+ */
 function isSafe(lines: string): boolean {
   return (
     /^[\t\r\n -~]*$/.test(lines) &&
@@ -50,10 +54,10 @@ function hasLongLine(lines: string): boolean {
 }
 
 const OCTETS_PER_LINE = 57
-/** Encoded as one string, then cut: one call per line costs three times as much. */
+/** A chunk is encoded as one string and then cut: one call per line costs three times as much. */
 const OCTETS_PER_CHUNK = OCTETS_PER_LINE * 1024
 
-/** Lines of 76 characters with CRLF between them. About 14 ms for 10 MiB, with no memory but the result's. */
+/** Lines of 76 characters with CRLF between them. Takes about 14 ms for 10 MiB, and no memory but the result's. */
 export function encodeBase64(content: Uint8Array): Buffer {
   const octets = Buffer.from(content.buffer, content.byteOffset, content.length)
   const lineEnds = Math.max(Math.ceil(octets.length / OCTETS_PER_LINE) - 1, 0)
@@ -79,7 +83,7 @@ const SPACE = 0x20
 const DOT = 0x2e
 const EQUALS = 0x3d
 const HEX = Buffer.from('0123456789ABCDEF')
-/** Of a line, without the `=` that breaks it. */
+/** The longest line, without the `=` that breaks it. */
 const QP_LINE = 75
 
 /** @param octets with CRLF line ends only */
@@ -120,13 +124,16 @@ function isPlain(octet: number): boolean {
   return (octet >= SPACE && octet <= 126 && octet !== EQUALS) || octet === TAB
 }
 
-/** A space or tab that nothing follows on its line: relays strip those. */
+/** True for a space or tab at the end of its line, which relays strip. */
 function endsLine(octets: Buffer, at: number): boolean {
   const octet = octets[at]
   return (octet === SPACE || octet === TAB) && (at + 1 === octets.length || octets[at + 1] === CR)
 }
 
-/** What must not begin a line: `.` (SMTP's end of data) and `From ` (mailbox files put a `>` before it, and break signatures). */
+/**
+ * True where a line must not begin so: `.` (SMTP's end of data) and `From ` (mailbox files add a `>`, which breaks
+ * signatures).
+ */
 function isMarked(octets: Buffer, at: number): boolean {
   return octets[at] === DOT || (octets[at] === 0x46 && octets.toString('latin1', at, at + 5) === 'From ')
 }

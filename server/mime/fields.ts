@@ -1,16 +1,16 @@
 // Header fields as bytes on the wire: folding (RFC 5322 2.2.3), encoded words (RFC 2047), parameters (RFC 2231).
-// Whatever comes in, no control character comes out: what is not printable ASCII is encoded.
+// No control character gets through for any input: everything but printable ASCII is encoded.
 
 import { type Mailbox, quote } from '../address.ts'
 
-/** Characters without CRLF; RFC 5322 2.1.1 asks for 78, RFC 2047 2 for 76 where there are encoded words. */
+/** Characters without CRLF: RFC 5322 2.1.1 asks for 78, RFC 2047 2 for 76 in lines with encoded words. */
 const LINE = 76
 /** An encoded word is at most 75 characters (RFC 2047 2), of which `=?UTF-8?B?` and `?=` take 12. */
 const ENCODED_WORD = 75
 const ENCODED_WORD_FRAME = 12
 
 /**
- * `Name: body`, folded before spaces, with its CRLF. No line is blank, and unfolding gives the body back.
+ * `Name: body`, folded before spaces, with its CRLF. No line is blank, and unfolding restores the body.
  * @param body printable ASCII without spaces at its ends
  */
 export function field(name: string, body: string): string {
@@ -29,18 +29,18 @@ export function field(name: string, body: string): string {
   return `${lines.join('\r\n')}\r\n`
 }
 
-/** A field whose value is text for people: what a reader sees is exactly `value`, even when it looks like an encoded word. */
+/** A field of text for people: the reader sees exactly `value`, even when it looks like an encoded word. */
 export function textField(name: string, value: string): string {
   return field(name, isPlain(value) && !value.includes('=?') ? value : encodedWords(value, name.length + 2))
 }
 
-/** A field of the caller, whose ASCII is left as it is because it may have a grammar of its own. */
+/** A field of the caller. Its ASCII stays unchanged because it may have a grammar of its own. */
 export function customField(name: string, value: string): string {
   const trimmed = value.trim()
   return field(name, isPlain(trimmed) ? trimmed : encodedWords(trimmed, name.length + 2))
 }
 
-/** From, To and Reply-To. */
+/** A field such as From, To and Reply-To. */
 export function addressField(name: string, mailboxes: readonly Mailbox[]): string {
   return field(name, mailboxes.map((mailbox) => formatMailbox(mailbox, name.length + 2)).join(', '))
 }
@@ -55,16 +55,18 @@ function formatName(name: string, column: number): string {
   return /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(?: [A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/.test(name) ? name : quote(name)
 }
 
-/** Can stand in a field as it is. Folding happens at spaces and no line may pass 998, so long runs cannot. */
+/**
+ * True for text that needs no encoding. Folding needs spaces and no line may exceed 998 characters, so long runs do.
+ */
 function isPlain(text: string): boolean {
   if (!/^(?:[!-~](?:[ -~]*[!-~])?)?$/.test(text) || text.includes(' '.repeat(60))) return false
   return text.split(' ').every((run) => run.length < 900)
 }
 
 /**
- * RFC 2047 encoded words, separated by spaces that disappear again when they are read. Q or B, whichever is shorter;
- * a character is never split. Q keeps to what is allowed inside a display name.
- * @param column where the first word begins
+ * RFC 2047 encoded words, separated by spaces that readers remove. The encoding is Q or B, whichever is shorter; no
+ * character is split. Q uses only the characters that are allowed inside a display name.
+ * @param column of the first word
  */
 function encodedWords(text: string, column: number): string {
   const chars = [...text.toWellFormed()]
@@ -73,7 +75,7 @@ function encodedWords(text: string, column: number): string {
   const isQ = sum(q) <= (sum(bytes) / 3) * 4
   const costs = isQ ? q : bytes
   const capacity = (columns: number) => (isQ ? columns : Math.floor(columns / 4) * 3)
-  // A very long field name leaves no room on its line: the first word then makes that line longer than it should be.
+  // A very long field name leaves no room on its line: the first word then makes the line longer than recommended.
   let room = capacity(Math.max(LINE - ENCODED_WORD_FRAME - column, 16))
   const words = ['']
   for (const [index, char] of chars.entries()) {
@@ -102,21 +104,21 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-/** `=E2` or `%E2`, of a character that stands for a byte. */
+/** Writes a character that stands for a byte as `=E2` or `%E2`. */
 function escapeWith(sign: string): (char: string) => string {
   return (char) => sign + char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')
 }
 
 /**
- * `; name="value"` on a line of its own. A value beyond ASCII has the form of RFC 2231, in pieces when it is long. It has no plain form
- * beside that: Python's `email` and other readers would show the plain one.
+ * `; name="value"` on a line of its own. A value beyond ASCII has the form of RFC 2231, in pieces when it is long.
+ * There is no plain form beside it, because Python's `email` and other readers would show the plain one.
  */
 export function parameter(name: string, value: string): string {
   if (/^[ -~]*$/.test(value)) return `;\r\n ${name}=${quote(value)}`
   const encoded = Buffer.from(value)
     .toString('latin1')
     .replace(/[^A-Za-z0-9!#$&+\-.^_`|~]/g, escapeWith('%'))
-  // Never cut within `%E2`.
+  // A cut never splits `%E2`.
   const pieces = `UTF-8''${encoded}`.match(/.{1,56}(?<!%.?)/g) ?? []
   if (pieces.length === 1) return `;\r\n ${name}*=${pieces[0]}`
   return pieces.map((piece, index) => `;\r\n ${name}*${index}*=${piece}`).join('')

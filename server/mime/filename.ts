@@ -1,12 +1,15 @@
-/** Octets, as most file systems allow. */
+/** Octets; most file systems allow no more. */
 const MAX_FILENAME = 255
-/** Reorder what follows, so that `gpj.exe` looks like `exe.jpg`. */
+/** These characters reorder the text after them, so that `gpj.exe` looks like `exe.jpg`. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** Base name only, without controls and bidirectional overrides, at most 255 octets of UTF-8 with its extension kept. */
+/**
+ * The base name without control characters and bidirectional overrides, at most 255 octets of UTF-8; its extension
+ * stays.
+ */
 export function safeFilename(filename: string): string {
   const base = filename.toWellFormed().split(/[/\\]/).at(-1)!
-  // Dots and spaces at the end are dropped by some systems, and would hide the extension from the checks of others.
+  // Some systems drop dots and spaces at the end, which would hide the extension from the checks of other systems.
   const name = trimEnd(
     base
       .replace(/\p{Cc}/gu, '')

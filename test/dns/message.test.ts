@@ -9,7 +9,7 @@ const NAME = 'example.test'
 
 const query = (type: 'MX' | 'A' = 'MX') => createQuery(NAME, type, { recursion: true, edns: false })
 
-/** A response to the query with this many answers, whose octets follow as they are. */
+/** A response to the query that announces this many answers; their octets follow unchanged. */
 function response({ bytes }: DnsQuery, count: number, answers: Buffer): Buffer {
   const message = Buffer.concat([bytes, answers])
   message.writeUInt16BE(0x8180, 2)
@@ -17,7 +17,7 @@ function response({ bytes }: DnsQuery, count: number, answers: Buffer): Buffer {
   return message
 }
 
-/** A record of `example.test` whose data is what it is, and as long as it says or not. */
+/** A record of `example.test` with any data, whose announced length may be wrong. */
 function record(type: number, data: Buffer, length = data.length): Buffer {
   const head = Buffer.from([0xc0, HEADER_OCTETS, 0, type, 0, 1, 0, 0, 0, 60, length >> 8, length & 0xff])
   return Buffer.concat([head, data])
@@ -34,7 +34,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.tuple(name, fc.array(fc.string({ maxLength: 60 }))).map(([owner, strings]) => txt(owner, strings)),
 )
 
-test('what another implementation writes is read as it was meant', () => {
+test('the messages of another implementation are read correctly', () => {
   fc.assert(
     fc.property(fc.array(answer, { maxLength: 8 }), (answers) => {
       const asked = query()
@@ -101,7 +101,7 @@ test.each(MALFORMED)('%s is malformed', (_, octets) => {
   expect(readResponse(response(asked, 1, octets), asked)).toBe('malformed')
 })
 
-test('a name of pointers to pointers is malformed, however long its way', () => {
+test('a name of pointers to pointers is malformed, however long the chain is', () => {
   const asked = query()
   const pointers = Buffer.alloc(10_000)
   const start = asked.bytes.length + 12
@@ -112,7 +112,7 @@ test('a name of pointers to pointers is malformed, however long its way', () => 
   expect(readResponse(message, asked)).toBe('malformed')
 })
 
-test('the octets of a name that are no letters, digits or hyphens never come through as they are', () => {
+test('octets of a name other than letters, digits and hyphens are escaped', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 60 }), (label) => {
       const asked = query()
@@ -126,7 +126,7 @@ test('the octets of a name that are no letters, digits or hyphens never come thr
   )
 })
 
-test('any octets are a response, none, or malformed, and never an exception', () => {
+test('any octets are a response, no response or malformed, and never throw', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 400 }), fc.nat(20), (octets, count) => {
       const asked = query()

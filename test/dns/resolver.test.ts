@@ -13,7 +13,7 @@ afterAll(async () => {
   for (const dns of open.splice(0)) await dns.close()
 })
 
-/** Patient, but where a silence is to be met. */
+/** A patient resolver, except in tests of silence. */
 async function dnsWith(zone: DnsServerForTests['zone'], { tryTimeoutMs = 5_000 } = {}) {
   const dns = await startDns(zone)
   open.push(dns)
@@ -69,7 +69,7 @@ test.concurrent('short texts are cached, long ones are not', async () => {
   expect([dns.count('TXT short.test'), dns.count('tcp TXT long.test')]).toEqual([1, 2])
 })
 
-test.concurrent('a name that does not exist is not the same as one without such a record', async () => {
+test.concurrent('a name that does not exist differs from a name without such a record', async () => {
   const { resolver } = await dnsWith({ 'MX gone.test': 'nxdomain', 'MX plain.test': 'nodata' })
   expect(await resolver.mx('gone.test')).toEqual({ kind: 'nxdomain' })
   expect(await resolver.mx('plain.test')).toEqual({ kind: 'nodata' })
@@ -101,7 +101,7 @@ test.concurrent('a closed port is a failure at once', async () => {
   expect(watch.ms()).toBeLessThan(4_000)
 })
 
-test.concurrent('silent domains of one caller leave questions for others, and wait for their turn only in their time', async () => {
+test.concurrent('silent domains of one caller leave questions for others, and wait for their turn until their deadline', async () => {
   const { dns } = await dnsWith({ '*': 'silence', 'A good.test': [a('good.test', '192.0.2.1')] })
   const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 3_000, questions: 10 })
   const untilMs = performance.now() + 500
@@ -114,7 +114,7 @@ test.concurrent('silent domains of one caller leave questions for others, and wa
   expect(dns.queries.filter((query) => query.includes('silent'))).toHaveLength(8)
 })
 
-test.concurrent('a question waits neither for a caller who left nor behind those of another who asked the same', async () => {
+test.concurrent('a question waits neither for a caller that gave up nor behind the questions of another caller with the same one', async () => {
   const { dns } = await dnsWith({ '*': 'silence', 'A good.test': [a('good.test', '192.0.2.1')] })
   const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 2_000, questions: 5 })
   const caller = new AbortController()
@@ -125,7 +125,7 @@ test.concurrent('a question waits neither for a caller who left nor behind those
   expect(await all.at(-1)).toMatchObject({ kind: 'failure', notAsked: true })
 })
 
-test.concurrent('no server at all is a failure', async () => {
+test.concurrent('a resolver without a server fails', async () => {
   expect(await createResolver({ servers: [] }).mx('example.test')).toMatchObject({ kind: 'failure' })
 })
 
@@ -137,7 +137,7 @@ test.concurrent('the second try goes to the second server', async () => {
   expect([bad.dns.queries.length, good.dns.queries.length]).toEqual([1, 1])
 })
 
-test.concurrent('a first try that fails is forgotten when the second is answered', async () => {
+test.concurrent('a failed first try does not matter when the second is answered', async () => {
   const zone: DnsServerForTests['zone'] = {
     'A example.test': (times) => (times === 0 ? 'silence' : [a('example.test', '192.0.2.1')]),
   }
@@ -176,7 +176,7 @@ test.concurrent.each([0, 0x80000000, 0xffffffff])('a TTL of %i is not cached', a
   expect(dns.count('A example.test')).toBe(2)
 })
 
-test.concurrent('a hundred questions at once are asked once', async () => {
+test.concurrent('a hundred concurrent equal questions are asked once', async () => {
   const { dns, resolver } = await dnsWith({
     'MX example.test': { after: 30, act: [mx('example.test', 10, 'mx.test', 0)] },
   })
@@ -215,7 +215,7 @@ test.concurrent('an alias is followed as far as the answer goes', async () => {
   expect(await resolver.a('stray.test')).toEqual({ kind: 'nodata' })
 })
 
-test.concurrent('a truncated answer is asked for again over TCP', async () => {
+test.concurrent('a truncated answer is requested again over TCP', async () => {
   const many = Array.from({ length: 1_000 }, (_, i) => mx('big.test', i, `mx${i}.big.test`))
   const { dns, resolver } = await dnsWith({ 'MX big.test': { overTcp: many } })
   const answer = await resolver.mx('big.test')
@@ -225,7 +225,7 @@ test.concurrent('a truncated answer is asked for again over TCP', async () => {
   expect(records.map(({ preference }) => preference)).toEqual(Array.from({ length: 50 }, (_, i) => i))
 })
 
-test.concurrent.each(['silence', 'close'] as const)('%s over TCP is a failure in time', async (fault) => {
+test.concurrent.each(['silence', 'close'] as const)('%s over TCP fails in time', async (fault) => {
   const { resolver } = await dnsWith({ 'MX big.test': { overTcp: fault } }, { tryTimeoutMs: 300 })
   const watch = stopwatch()
   expect(await resolver.mx('big.test')).toMatchObject({ kind: 'failure' })
@@ -243,7 +243,7 @@ test.concurrent('answers of up to 1,232 octets come over UDP (EDNS)', async () =
   expect(dns.queries).toEqual(['MX wide.test'])
 })
 
-/** The octets of UDP that a query says it takes. */
+/** The octets over UDP that a query announces to accept. */
 function sizeOf({ additionals = [] }: Packet): number {
   const [opt] = additionals
   return opt?.type === 'OPT' ? (opt.udpPayloadSize ?? 0) : 512
@@ -266,7 +266,7 @@ test.concurrent.each([
   expect(dns.queries).toEqual(['A old.test', 'A old.test'])
 })
 
-test.concurrent('what does not answer the question asked is ignored, and the true answer still counts', async () => {
+test.concurrent('a message that does not answer the question is ignored, and the true answer still counts', async () => {
   const { resolver } = await dnsWith({
     'A example.test': {
       forge: (reply) => {
@@ -289,7 +289,7 @@ test.concurrent('what does not answer the question asked is ignored, and the tru
   expect(await resolver.a('example.test')).toMatchObject({ kind: 'records', records: ['192.0.2.1'] })
 })
 
-test.concurrent('the case of the question is by chance, and so is its id', async () => {
+test.concurrent('the case of the question is random, and so is its id', async () => {
   const seen = { ids: new Set<number>(), names: new Set<string>() }
   const { resolver } = await dnsWith({
     '*': {
@@ -323,13 +323,13 @@ test.concurrent.each([
   'ü.test',
   'a\0.test',
   'a/b.test',
-])('%j can be no name: it does not exist, and nobody is asked', async (name) => {
+])('%j cannot be a name: it does not exist, and no server is asked', async (name) => {
   const { dns, resolver } = await dnsWith({})
   expect(await resolver.mx(name)).toEqual({ kind: 'nxdomain' })
   expect(dns.queries).toEqual([])
 })
 
-test.concurrent('an answer with any of its bytes changed gives addresses or none, never an exception', async () => {
+test.concurrent('an answer with any of its bytes changed gives addresses or none, and never throws', async () => {
   const { dns, options } = await dnsWith({})
   const resolver = createResolver({ servers: [dns.address], ...options, tryTimeoutMs: 20 })
   const change = fc.tuple(fc.nat(), fc.nat(255))

@@ -27,7 +27,7 @@ function parse(raw: Buffer) {
   return PostalMime.parse(raw)
 }
 
-/** As readers see it: which line end was used, and how many there are after the last word, does not show. */
+/** The text as readers see it: the kind of its line ends, and their number after the last word, do not show. */
 function seen(text: string | undefined): string | undefined {
   return text?.replace(/\r\n?/g, '\n').replace(/\n+$/, '')
 }
@@ -37,7 +37,7 @@ function headerNames(raw: Buffer): string[] {
   return head.split(/\r\n(?![ \t])/).map((line) => line.slice(0, line.indexOf(':')))
 }
 
-/** What a mail system may rely on, whatever the content is. */
+/** What every mail system may rely on, for any content. */
 function expectTransportable(raw: Buffer): void {
   const text = raw.toString('latin1')
   expect(text).toMatch(/^[\t\r\n -~]*$/)
@@ -45,7 +45,7 @@ function expectTransportable(raw: Buffer): void {
   expect(text.endsWith('\r\n')).toBe(true)
   const lines = text.split('\r\n')
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(998)
-  // A blank line that is not empty ends the header for some readers only.
+  // A line of only spaces ends the header for some readers.
   expect(lines.filter((line) => /^[ \t]+$/.test(line))).toEqual([])
 }
 
@@ -60,7 +60,7 @@ const NAMES = [
   'Content-Transfer-Encoding',
 ]
 
-test('a message of one text has its fields in the usual order and its body as it is', () => {
+test('a message of one text has its fields in the usual order and its body unchanged', () => {
   expect(build().toString()).toBe(
     [
       'Date: Fri, 02 Jan 2026 03:04:05 +0000',
@@ -78,7 +78,7 @@ test('a message of one text has its fields in the usual order and its body as it
   )
 })
 
-test('text and html are alternatives, the html last; attachments follow them in one mixed message', async () => {
+test('text and html are alternatives with the html last, and attachments follow them in a mixed message', async () => {
   const raw = build({
     html: '<p>Thank you.</p>',
     attachments: [
@@ -103,13 +103,13 @@ test('text and html are alternatives, the html last; attachments follow them in 
   expect(mail.attachments.map(({ content }) => Buffer.from(content as ArrayBuffer).toString())).toEqual(['%PDF', ''])
 })
 
-test('a message of html alone has no text part', async () => {
+test('a message with only html has no text part', async () => {
   const raw = build({ text: undefined, html: '<p>Thank you.</p>' })
   expect(raw.toString()).toContain('Content-Type: text/html; charset=utf-8\r\n')
   expect(seen((await parse(raw)).html)).toBe('<p>Thank you.</p>')
 })
 
-test('equal arguments give equal bytes, another seed other boundaries', () => {
+test('equal arguments make equal bytes, and another seed makes other boundaries', () => {
   const attachments = [{ filename: 'a.bin', content: Buffer.from('x') }]
   expect(build({ attachments })).toEqual(build({ attachments }))
   expect(build({ attachments, boundarySeed: 'msg_2' })).not.toEqual(build({ attachments }))
@@ -164,7 +164,7 @@ test.each([
   expect(seen((await parse(raw)).text) ?? '').toBe(seen(text))
 })
 
-test('a body that holds the boundaries of its own message does not end its part', async () => {
+test('a body that contains the boundaries of its own message does not end its part', async () => {
   const once = build({ html: 'x', attachments: [{ filename: 'a', content: Buffer.from('a') }] }).toString()
   const boundaries = [...once.matchAll(/boundary="([^"]+)"/g)].map((match) => match[1]!)
   expect(boundaries).toHaveLength(2)
@@ -189,7 +189,7 @@ test('a large attachment is a piece of its own, encoded in lines of 76 character
   expect(Buffer.from(mail.attachments[0]!.content as ArrayBuffer).equals(content)).toBe(true)
 })
 
-test('the first piece holds the whole header, however large', () => {
+test('the first piece contains the whole header, however large', () => {
   const headers = Array.from({ length: 50 }, (_, index): [string, string] => [`X-${index}`, '語'.repeat(998)])
   const [first] = buildMessage({ ...basic, headers })
   expect(first!.length).toBeGreaterThan(100_000)
@@ -225,7 +225,7 @@ test.each([
 })
 
 test.each(['über ümlaut.txt', `${'語'.repeat(80)}.pdf`, '👩‍💻 *report* "x".txt'])(
-  'the name %j travels in the form of RFC 2231 alone, which leaves readers nothing else to show',
+  'the name %j travels only in the form of RFC 2231, so that no reader shows another one',
   async (filename) => {
     const raw = build({ attachments: [{ filename, content: Buffer.from('x') }] })
     const parameters = /^Content-Disposition: attachment;((?:\r\n [^\r]*)+)/m
@@ -268,7 +268,7 @@ test.each([
   '=?utf-8?B?SGk=?=',
   'a =?utf-8?Q?b?= c',
   'Re: ümlaut and = and ? and _',
-])('the subject %j arrives as it is', async (subject) => {
+])('the subject %j arrives unchanged', async (subject) => {
   const raw = build({ subject })
   expectTransportable(raw)
   expect((await parse(raw)).subject ?? '').toBe(subject)
@@ -296,7 +296,7 @@ function unquoted(address: string | undefined): string {
   return address?.replaceAll('"', '') ?? ''
 }
 
-test('what is built is read back as it was given, in bytes every mail system can carry', async () => {
+test('readers see exactly the message that was built, in bytes that every mail system can carry', async () => {
   const message = fc.record({
     from: mailbox,
     replyTo: fc.option(mailbox, { nil: undefined }),
@@ -354,7 +354,7 @@ test('no value can add a header, end the header or break a line', () => {
   )
 })
 
-test('a header that passed the check arrives under its name with its value', async () => {
+test('a header without a fault arrives under its name with its value', async () => {
   const name = fc.string({ unit: fc.constantFrom('X', '-', 'a', '!', '~'), minLength: 1, maxLength: 76 })
   await fc.assert(
     fc.asyncProperty(
@@ -373,7 +373,7 @@ test('a header that passed the check arrives under its name with its value', asy
   )
 })
 
-test('a header name that never passed the check is a fault of ours', () => {
+test('a header name that was never checked throws', () => {
   expect(() => build({ headers: [['X\r\nBcc', 'x']] })).toThrow()
   expect(() => build({ messageId: 'a\r\nBcc: x' })).toThrow()
 })

@@ -62,7 +62,7 @@ test.each(['a\r\nBcc: x@example.com', 'a\nb', 'a\rb', '\r\n', 'a\r\n b', 'a\r\n\
   },
 )
 
-test.each(['\0', 'a\tb', 'a\x1bb', 'a\x7f', 'a\u0085b', 'a\ud800'])('%j holds a control character', (value) => {
+test.each(['\0', 'a\tb', 'a\x1bb', 'a\x7f', 'a\u0085b', 'a\ud800'])('%j contains a control character', (value) => {
   expect(headerFault('X-A', value)).toMatch(/control character/)
 })
 

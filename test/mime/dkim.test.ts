@@ -16,7 +16,7 @@ const keys = [
 ]
 const signer = { domain: 'shop.example', keys, date: new Date() }
 
-/** The DNS as the operator would have published it. */
+/** The DNS records as the operator would publish them. */
 async function resolver(name: string): Promise<string[][]> {
   const records: Record<string, string> = {
     'rsa1._domainkey.shop.example': `v=DKIM1; k=rsa; p=${der(rsa.publicKey).toString('base64')}`,
@@ -38,7 +38,7 @@ async function verify(raw: Buffer): Promise<string[]> {
 
 const PASS = ['rsa-sha256 pass', 'ed25519-sha256 pass']
 const FAIL = ['rsa-sha256 fail', 'ed25519-sha256 fail']
-/** mailauth's word when the body hash differs. */
+/** mailauth's comment when the body hash differs. */
 const BODY_FAIL = ['rsa-sha256 neutral', 'ed25519-sha256 neutral']
 
 const basic: Message = {
@@ -79,7 +79,7 @@ test('the signature fields are folded, in lines of at most 78 characters', async
   for (const line of signature.split('\r\n')) expect(line.length).toBeLessThanOrEqual(78)
 })
 
-test('From, To, Subject, Date, Message-ID, Reply-To, MIME-Version and Content-Type are signed once more than they are there', async () => {
+test('From, To, Subject, Date, Message-ID, Reply-To, MIME-Version and Content-Type are signed once more often than they occur', async () => {
   const signature = (await signMessage(buildMessage(basic), signer)).toString()
   const names = /\r\n h=([^;]+);/.exec(signature)![1]!.replace(/\s/g, '').split(':')
   const count = (name: string) => names.filter((other) => other === name).length
@@ -92,7 +92,7 @@ test('From, To, Subject, Date, Message-ID, Reply-To, MIME-Version and Content-Ty
   expect(count('x-order')).toBe(0)
 })
 
-test('a signature survives what relays may do: folding, case of names, spaces, empty lines at the end, fields in front', async () => {
+test('a signature survives the changes that relays may make: folding, case of names, spaces, empty lines at the end, fields in front', async () => {
   const raw = (await signed(buildMessage(basic))).toString()
   const mangled = `Received: from a by b; Fri, 02 Jan 2026 03:04:06 +0000\r\n${raw
     .replace('Subject: Your order', 'SUBJECT :   Your\r\n\torder')
@@ -148,7 +148,7 @@ test('an empty body, and one of empty lines only, have the hash of nothing (RFC 
     expect(relaxedBodyHash([Buffer.from(body)]).toString('base64')).toBe('47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=')
 })
 
-/** RFC 6376 3.4.4 word for word, on a body in one string. */
+/** RFC 6376 3.4.4, word for word, on a body in one string. */
 function plainBodyHash(body: string): Buffer {
   const relaxed = body
     .split('\r\n')
@@ -181,7 +181,7 @@ test('a carriage return that ends no line counts like any other octet', () => {
     )
 })
 
-test('whatever is sent, others verify it', async () => {
+test('every signed message is verified by other implementations', async () => {
   const text = fc.oneof(
     fc.string({ unit: anyCharacter, maxLength: 500 }),
     fc.array(fc.constantFrom('a', ' ', '\t', '\n', '\r\n', '.')).map((parts) => parts.join('')),
@@ -209,7 +209,7 @@ test('whatever is sent, others verify it', async () => {
   )
 })
 
-test('a message with a large attachment, in several pieces, is verified by others', async () => {
+test('a message with a large attachment, in several pieces, is verified by other implementations', async () => {
   const content = Buffer.alloc(2_000_000, 'attachment ')
   const pieces = buildMessage({ ...basic, attachments: [{ filename: 'a.bin', content }] })
   expect(pieces.length).toBeGreaterThan(2)

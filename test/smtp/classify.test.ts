@@ -22,7 +22,7 @@ const BARRACUDA = 'd1.ess.barracudanetworks.com'
 const QQ = 'mx3.qq.com'
 const NETEASE = '163mx01.mxmail.netease.com'
 
-/** As the client reads it. */
+/** The reply as the client reads it. */
 function reply(line: string): Reply {
   return toReply({ kind: 'reply', code: Number(line.slice(0, 3)), lines: [line.slice(4)] })
 }
@@ -65,7 +65,7 @@ const RCPT: Row[] = [
   ['550 4.2.2 no space', 'mailbox_full'],
   ['552 5.1.1 5.2.2 sorry, final recipient mailbox is full (chkuser)', 'mailbox_full'],
   ['422 4.2.2 Quota limit exceeded (Speicherplatz des Kontos ueberschritten)', 'mailbox_full'],
-  // Full, by words or the bare code
+  // Full, by text or the bare code
   ['552 Requested mail action aborted: exceeded storage allocation Quota exceeded', 'mailbox_full', GMX],
   ['552 Mailbox for user@example.com is full', 'mailbox_full'],
   ['552 that cannot be', 'mailbox_full'],
@@ -106,7 +106,7 @@ const RCPT: Row[] = [
   ['554 Sorry, no mailbox here by that name. (#5.1.1)', 'mailbox_does_not_exist'],
   ['511 5.1.1 unknown address', 'mailbox_does_not_exist'],
   ['550 5.7.1 No such user! 1700000000-abcdef', 'mailbox_does_not_exist', YANDEX],
-  // Unknown, by words or the bare code
+  // Unknown, by text or the bare code
   ['550 5.4.1 Recipient address rejected: Access denied.', 'mailbox_does_not_exist', OUTLOOK],
   ['550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302)', 'mailbox_does_not_exist', HOTMAIL],
   ['550 Requested action not taken: mailbox unavailable', 'mailbox_does_not_exist', GMX],
@@ -273,7 +273,7 @@ test('every rule decides at least one of the replies above', () => {
   expect(RULES.filter((rule) => !used.has(rule))).toEqual([])
 })
 
-test('a positive reply to the dot is delivered, and to nothing else', () => {
+test('a positive reply means delivered to the dot, and to no other command', () => {
   for (const code of [250, 251, 200, 299]) {
     expect(classify({ phase: 'dot', reply: { code, text: 'OK' }, mx: MX })).toEqual({ kind: 'delivered' })
     for (const phase of ['greeting', 'ehlo', 'mail', 'rcpt', 'data'] as const)
@@ -281,13 +281,13 @@ test('a positive reply to the dot is delivered, and to nothing else', () => {
   }
 })
 
-test('after the dot, what is neither yes nor no leaves the message in doubt', () => {
+test('after the dot, a reply that neither accepts nor refuses leaves the message in doubt', () => {
   for (const code of [0, 150, 354, 600, 999])
     expect(classify({ phase: 'dot', reply: { code, text: '' }, mx: MX })).toEqual({ kind: 'in_doubt' })
   expect(classify({ phase: 'after_dot', reply: { code: 550, text: '' }, mx: MX })).toEqual({ kind: 'in_doubt' })
 })
 
-test('a provider is known by the end of the exchanger name, at a label border', () => {
+test('a provider is recognised by the end of the exchanger name, at a label border', () => {
   const line = reply('550 5.7.1 No such user!')
   const reasonAt = (mx: string) => {
     const outcome = classify({ phase: 'rcpt', reply: line, mx })
@@ -307,14 +307,14 @@ test('an address or a version is not taken for a status', () => {
   expect(said('(5.1.1)')).toBeDefined()
 })
 
-test('no reply of any phase and code is without an outcome', () => {
+test('every reply of every phase and code has an outcome', () => {
   const phases: Phase[] = ['dns', 'connect', 'greeting', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'dot', 'after_dot']
   for (const phase of phases)
     for (let code = 0; code < 1000; code++)
       expect(classify({ phase, reply: { code, text: '' }, mx: '' }).kind).toBeTypeOf('string')
 })
 
-/** Each literal run of the pattern, alone and all together, repeated: what makes a backtracking matcher work hardest. */
+/** Each literal run of the pattern, alone and all together, repeated: a backtracking matcher works hardest on these. */
 function hostileTexts(pattern: RegExp, length: number): string[] {
   const words = pattern.source.split(/\\.|[()[\]{}?*+|^$:<!=]/).filter((word) => word.length > 1)
   return [...words, ` ${words.join(' ')} `, 'a', '1.', 'exceed size ', 'mailbox '].map((word) =>
@@ -326,7 +326,7 @@ test('every pattern takes linear time on hostile text', () => {
   const patterns = RULES.flatMap((rule) => [rule.text, rule.status, rule.code]).filter(
     (pattern) => pattern !== undefined,
   )
-  // 300 times what a reply may hold: a quadratic pattern would need a minute.
+  // 300 times the longest reply: a quadratic pattern would need a minute.
   for (const pattern of new Set(patterns))
     for (const text of hostileTexts(pattern, 300_000)) {
       const watch = cpuStopwatch()

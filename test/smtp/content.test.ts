@@ -43,12 +43,12 @@ test.each([
   expect(() => stuff(...pieces)).toThrow(TypeError)
 })
 
-test('what needs no dot is not copied', () => {
+test('content that needs no doubled dot is not copied', () => {
   const piece = Buffer.from('a\r\nb\r\n')
   expect(stuffDots([piece]).pieces[0]!.buffer).toBe(piece.buffer)
 })
 
-test('whatever the content and its pieces, a server reads back exactly that, and no end before the end', () => {
+test('a server reads back exactly the content that was sent, however it was cut, and sees no end before its end', () => {
   const word = fc.constantFrom('.', '..', '\r\n', 'a', ' ', '.\r\n', '\r\n.', '\r\n.\r\n', '\t')
   fc.assert(
     fc.property(fc.array(fc.array(word).map((words) => words.join(''))), (parts) => {

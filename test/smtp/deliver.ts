@@ -12,7 +12,7 @@ afterAll(async () => {
   await Promise.all(exchangers.splice(0).map((exchanger) => exchanger.close()))
 })
 
-/** Nobody is asked: the sites of these tests are made by hand. */
+/** A resolver that asks no server: these tests build their sites themselves. */
 const NO_DNS: Resolver = {
   mx: async () => ({ kind: 'nxdomain' }),
   a: async () => ({ kind: 'nxdomain' }),
@@ -20,7 +20,7 @@ const NO_DNS: Resolver = {
   txt: async () => ({ kind: 'nxdomain' }),
 }
 
-/** The patience of a test. */
+/** Short deadlines, for tests. */
 export const QUICK = { dotAtLeastMs: 0, connectMs: 2_000, raceMs: 50, commandMs: 1_000, idleMs: 3_000 }
 
 export function engineWith({ limits, ...options }: Partial<EngineOptions> = {}): Engine {
@@ -73,19 +73,19 @@ export async function send(engine: Engine, site: Site, more: Partial<Delivery> =
   return attempt!
 }
 
-/** `delivered`, `mailbox_full`, `in_doubt`, `our_fault`. */
+/** The outcome in one word: `delivered`, `mailbox_full`, `in_doubt`, `our_fault`. */
 export function word({ outcome }: SmtpAttempt): string {
   return outcome.kind === 'bounced' ? outcome.reason : outcome.kind
 }
 
-/** A port of loopback where nobody listens. */
+/** A port of loopback without a listener. */
 export async function closedPort(): Promise<{ host: string; port: number }> {
   const exchanger = await startExchanger()
   await exchanger.close()
   return { host: '127.0.0.1', port: exchanger.port }
 }
 
-/** What the other side sees a moment later. */
+/** Waits for what the other side sees a moment later. */
 export function eventually<T>(check: () => T): Promise<T> {
   return vi.waitFor(check, { timeout: 10_000, interval: 10 })
 }

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => silent.close())
 
-test('an address that is silent is given up after its time, and the next host is tried', async () => {
+test('a silent address is given up after its timeout, and the next host is tried', async () => {
   const engine = engineWith({ limits: { connectMs: 1_000 } })
   const startedAt = performance.now()
   const watch = stopwatch()
@@ -25,7 +25,7 @@ test('an address that is silent is given up after its time, and the next host is
   })
 })
 
-test('a silent address ends with the time before the dot, too', async () => {
+test('a silent address is given up at the deadline of the dot, too', async () => {
   const startedAt = performance.now()
   const watch = stopwatch()
   const attempt = await send(engineWith({ limits: { connectMs: 10_000 } }), siteOf(silent, silent), { budgetMs: 2_000 })
@@ -43,13 +43,13 @@ test('two addresses are raced: the silent one costs the other its head start, no
   const attempt = await send(engine, { key: 'race', hosts: [host] }, { budgetMs: 20_000 })
   expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, ip: '127.0.0.2' })
   const connectedMs = watch.ms()
-  // The one that keeps the silent port silent.
+  // This connection keeps the silent port silent.
   await eventually(() => expect(dialling()).toBe(1))
   expect(attempt.durationMs).toBeGreaterThan(95)
   expect(connectedMs).toBeLessThan(2_000)
 })
 
-test('once an address has answered, the other is left alone', async () => {
+test('once an address has answered, the other one is not dialled', async () => {
   const first = await exchangerWith({ dot: { after: 800, act: '250 2.0.0 ok' } })
   const second = await exchangerWith({}, { port: first.port }, '127.0.0.2')
   const host = { ...hostOf(first), addresses: ['127.0.0.1', '127.0.0.2'] }
@@ -58,7 +58,7 @@ test('once an address has answered, the other is left alone', async () => {
   expect(second.sessions).toEqual([])
 })
 
-test('an address that refuses costs the other nothing', async () => {
+test('an address that refuses costs the other one no time', async () => {
   const exchanger = await exchangerWith({}, { port: (await closedPort()).port }, '127.0.0.2')
   const host = { ...hostOf(exchanger), addresses: ['127.0.0.1', '127.0.0.2'] }
   const engine = engineWith({ limits: { raceMs: 5_000 } })
@@ -82,7 +82,7 @@ test('a third address is not tried', async () => {
   expect(exchanger.sessions).toEqual([])
 })
 
-test('a caller who leaves while a silent address is dialled: our fault, at once', async () => {
+test('when the caller gives up while a silent address is dialled, the send ends at once as our fault', async () => {
   const caller = new AbortController()
   const engine = engineWith({ limits: { connectMs: 5_000 } })
   const running = send(engine, siteOf(silent, silent), { signal: caller.signal, budgetMs: 20_000 })
@@ -91,7 +91,7 @@ test('a caller who leaves while a silent address is dialled: our fault, at once'
   expect(await running).toMatchObject({ outcome: { kind: 'our_fault', cause: 'the caller left' } })
 })
 
-test('mail leaves from the address that is configured, and is pooled by it', async () => {
+test('mail leaves from the configured address, and each address has its own pool', async () => {
   const exchanger = await exchangerWith()
   let dice = 0
   const engine = engineWith({ sourceAddresses: ['127.0.0.5', '127.0.0.6', '::1'], random: () => dice })
@@ -104,7 +104,7 @@ test('mail leaves from the address that is configured, and is pooled by it', asy
   expect(exchanger.sessions.map(({ from }) => from)).toEqual(['127.0.0.5', '127.0.0.6'])
 })
 
-test('a host without an address of our family is unreachable, though the system could reach it', async () => {
+test('a host without an address of our family is unreachable, although the system could reach it', async () => {
   const exchanger = await exchangerWith({}, {}, '::1')
   const attempt = await send(engineWith({ sourceAddresses: ['127.0.0.1'] }), siteOf(exchanger))
   expect(attempt).toMatchObject({ phase: 'connect', outcome: { reason: 'connection_timeout' } })

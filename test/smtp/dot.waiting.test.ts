@@ -5,9 +5,9 @@ import { deliveryTo, engineWith, eventually, exchangerWith, send, siteOf, sleep,
 
 vi.setConfig({ maxConcurrency: 16 })
 
-// The final dot: who may allow it, what forbids it, and what its reply is waited for.
+// The final dot: what permits it, what forbids it, and how long its reply is waited for.
 
-/** For what must succeed, however busy the machine is. */
+/** An engine for sends that must succeed, however busy the machine is. */
 const patient = () => engineWith({ limits: { connectMs: 10_000, commandMs: 10_000 } })
 
 test.concurrent.each([
@@ -22,21 +22,24 @@ test.concurrent.each([
   ['says something else', async () => 'yes' as unknown as boolean],
   ['says yes too late', () => sleep(2_500).then(() => true)],
   ['never answers', () => new Promise<boolean>(() => {})],
-])('a caller who %s: no dot on the wire, a temporary failure, and nobody else is tried', async (_, beforeDot) => {
-  const [first, second] = [await exchangerWith(), await exchangerWith()]
-  const attempt = await send(patient(), siteOf(first, second), { beforeDot, budgetMs: 4_000 })
-  expect(attempt).toMatchObject({
-    phase: 'data',
-    outcome: { kind: 'bounced', reason: 'temporary_failure', retryable: true },
-    detail: expect.stringContaining('no leave for the dot'),
-  })
-  const session = first.sessions[0]!
-  await eventually(() => expect(session.closed).toBe(true))
-  expect(session.segments.join('')).toMatch(/Hello\.\r\n$/)
-  expect([first.messages.length, second.sessions.length]).toEqual([0, 0])
-})
+])(
+  'when the caller %s, no dot is sent, the attempt is a temporary failure and no other host is tried',
+  async (_, beforeDot) => {
+    const [first, second] = [await exchangerWith(), await exchangerWith()]
+    const attempt = await send(patient(), siteOf(first, second), { beforeDot, budgetMs: 4_000 })
+    expect(attempt).toMatchObject({
+      phase: 'data',
+      outcome: { kind: 'bounced', reason: 'temporary_failure', retryable: true },
+      detail: expect.stringContaining('no leave for the dot'),
+    })
+    const session = first.sessions[0]!
+    await eventually(() => expect(session.closed).toBe(true))
+    expect(session.segments.join('')).toMatch(/Hello\.\r\n$/)
+    expect([first.messages.length, second.sessions.length]).toEqual([0, 0])
+  },
+)
 
-test.concurrent('the caller is asked while the content is on its way, and the dot waits for him', async () => {
+test.concurrent('the caller is asked for permission while the content is on its way, and the dot waits for the answer', async () => {
   const exchanger = await exchangerWith()
   let arrived = ''
   const attempt = await send(patient(), siteOf(exchanger), {
@@ -54,7 +57,7 @@ test.concurrent('the caller is asked while the content is on its way, and the do
   expect(word(attempt)).toBe('delivered')
 })
 
-test.concurrent('who is told more than the go-ahead for the content asks nobody for leave', async () => {
+test.concurrent('a server that sends more than the go-ahead for the content ends the attempt before the caller is asked', async () => {
   const exchanger = await exchangerWith({ data: { raw: '354 go\r\n250 2.0.0 queued\r\n' } })
   let isAsked = false
   const beforeDot = async () => {
@@ -65,7 +68,7 @@ test.concurrent('who is told more than the go-ahead for the content asks nobody 
   expect([word(attempt), isAsked]).toEqual(['temporary_failure', false])
 })
 
-test.concurrent('a server that goes while the content is on its way: the next host, after the leave was given anew', async () => {
+test.concurrent('when the server closes while the content is on its way, the next host is tried with a new permission', async () => {
   for (const fault of ['close', 'reset'] as const) {
     const [first, second] = [await exchangerWith({ content: fault }), await exchangerWith()]
     let running = 0
@@ -73,7 +76,7 @@ test.concurrent('a server that goes while the content is on its way: the next ho
     const attempt = await send(engineWith(), siteOf(first, second), {
       beforeDot: async () => {
         expect(++running).toBe(1)
-        // The server goes before the leave is given, also on a busy machine.
+        // The server closes before the permission is given, also on a busy machine.
         await sleep(500)
         running--
         return ++asked > 0
@@ -84,17 +87,17 @@ test.concurrent('a server that goes while the content is on its way: the next ho
   }
 })
 
-test.concurrent('a server that goes while the caller says no: nobody else is tried', async () => {
+test.concurrent('when the server closes while the caller refuses permission, no other host is tried', async () => {
   const [first, second] = [await exchangerWith({ content: 'close' }), await exchangerWith()]
   const attempt = await send(engineWith(), siteOf(first, second), { beforeDot: () => sleep(50).then(() => false) })
   expect(word(attempt)).toBe('temporary_failure')
   expect(second.sessions).toEqual([])
 })
 
-// The caller who leaves
+// A caller that gives up
 
 test.concurrent.each(['greeting', 'ehlo', 'mail', 'rcpt', 'data'] as const)(
-  'a caller who leaves while %s is waited for: our fault, at once, and nothing is sent',
+  'when the caller gives up while the reply to %s is awaited, the send ends at once as our fault and nothing is sent',
   async (verb) => {
     const [first, second] = [await exchangerWith({ [verb]: 'stall' }), await exchangerWith()]
     const caller = new AbortController()
@@ -110,14 +113,14 @@ test.concurrent.each(['greeting', 'ehlo', 'mail', 'rcpt', 'data'] as const)(
   },
 )
 
-test.concurrent('a caller who has left already is not even dialled for', async () => {
+test.concurrent('when the caller gave up before the send, no host is dialled', async () => {
   const exchanger = await exchangerWith()
   const attempt = await send(engineWith(), siteOf(exchanger), { signal: AbortSignal.abort() })
   expect(attempt).toMatchObject({ outcome: { kind: 'our_fault', cause: 'the caller left' } })
   expect(exchanger.sessions).toEqual([])
 })
 
-test.concurrent('from the question on the caller may leave as he likes: the send goes on', async () => {
+test.concurrent('once the caller was asked for permission, its giving up does not stop the send', async () => {
   const exchanger = await exchangerWith({ dot: { after: 80, act: '250 2.0.0 ok' } })
   for (const when of [0, 20, 60]) {
     const caller = new AbortController()
@@ -133,7 +136,7 @@ test.concurrent('from the question on the caller may leave as he likes: the send
   }
 })
 
-test.concurrent('a caller who leaves after the question does not stop the next host either', async () => {
+test.concurrent('a caller that gives up after it was asked does not stop the next host either', async () => {
   const [first, second] = [await exchangerWith({ content: 'close' }), await exchangerWith()]
   const caller = new AbortController()
   const attempt = await send(patient(), siteOf(first, second), {
@@ -146,7 +149,7 @@ test.concurrent('a caller who leaves after the question does not stop the next h
   expect(word(attempt)).toBe('delivered')
 })
 
-test.concurrent('a caller who leaves one site stops only what was not asked for yet', async () => {
+test.concurrent('a caller that gives up stops only the sites that it was not asked about yet', async () => {
   const [quick, slow] = [
     await exchangerWith({ dot: { after: 80, act: '250 ok' } }),
     await exchangerWith({ rcpt: 'stall' }),
@@ -168,7 +171,7 @@ test.concurrent('a caller who leaves one site stops only what was not asked for 
 
 // Time
 
-test.concurrent('each command has its own limit, and all before the dot share one', async () => {
+test.concurrent('each command has its own timeout, and all commands before the dot share a deadline', async () => {
   const slow = { after: 150, act: '250 ok' } as const
   const exchanger = await exchangerWith({ ehlo: slow, mail: slow, rcpt: slow })
   const startedAt = performance.now()
@@ -179,7 +182,7 @@ test.concurrent('each command has its own limit, and all before the dot share on
   expect(watch.ms()).toBeLessThan(690)
 })
 
-test.concurrent('a site may have a command limit of its own', async () => {
+test.concurrent('a site may have a command timeout of its own', async () => {
   const exchanger = await exchangerWith({ rcpt: 'stall' })
   const watch = stopwatch()
   const attempt = await send(patient(), { ...siteOf(exchanger), commandTimeoutMs: 1_000 })
@@ -187,12 +190,12 @@ test.concurrent('a site may have a command limit of its own', async () => {
   expect(watch.ms()).toBeLessThan(5_000)
 })
 
-test.concurrent('the reply to the dot may take what is left of the budget', async () => {
+test.concurrent('the reply to the dot may take all of the remaining budget', async () => {
   const exchanger = await exchangerWith({ dot: { after: 2_000, act: '250 2.0.0 ok' } })
   expect(word(await send(patient(), siteOf(exchanger), { budgetMs: 3_600 }))).toBe('delivered')
 })
 
-test.concurrent('no host is dialled when the time before the dot is over', async () => {
+test.concurrent('no host is dialled after the deadline of the dot', async () => {
   const exchanger = await exchangerWith()
   const startedAtMs = performance.now() - 1_500
   expect(word(await send(engineWith(), siteOf(exchanger), { startedAtMs, budgetMs: 2_000 }))).toBe('our_fault')
@@ -204,7 +207,7 @@ test.concurrent('no host is dialled when the time before the dot is over', async
 test.concurrent.each([
   ['250 2.0.0 queued', 'delivered'],
   ['550 5.7.1 no', 'policy_block'],
-])('a reply %s after the limit: in doubt for the caller, told later for the record', async (reply, expected) => {
+])('a reply %s after the deadline: in doubt for the caller, reported later for the record', async (reply, expected) => {
   const exchanger = await exchangerWith({ dot: { after: 3_000, act: reply } })
   const late: SmtpAttempt[] = []
   const references: (string | undefined)[] = []
@@ -226,7 +229,7 @@ test.concurrent.each([
   await eventually(() => expect(exchanger.sessions[0]!.commands.at(-1)).toBe('QUIT'))
 })
 
-test.concurrent('a late reply is waited for only so long, and only so many are', async () => {
+test.concurrent('late replies are waited for until a timeout, and only up to a number of them', async () => {
   const exchanger = await exchangerWith({ dot: 'stall' })
   const late: SmtpAttempt[] = []
   const onLateReply = (attempt: SmtpAttempt) => late.push(attempt)
@@ -238,7 +241,7 @@ test.concurrent('a late reply is waited for only so long, and only so many are',
   expect(late).toEqual([])
 })
 
-test.concurrent('closing the engine ends the waiting for late replies, also of a send that runs on', async () => {
+test.concurrent('closing the engine ends the wait for late replies, also that of a send still running', async () => {
   for (const closes of ['while it runs', 'after it'] as const) {
     const exchanger = await exchangerWith({ dot: 'stall' })
     const engine = engineWith()
@@ -252,7 +255,7 @@ test.concurrent('closing the engine ends the waiting for late replies, also of a
   }
 })
 
-// Alone: to prepare so much content takes the time of the other tests.
+// This test runs alone: preparing so much content would delay the other tests.
 test('a server that stops reading meets the deadline, and gets no dot', async () => {
   const content = [Buffer.from(`${'x'.repeat(76)}\r\n`.repeat(400_000))]
   const [first, second] = [await exchangerWith({ content: 'deaf' }), await exchangerWith()]

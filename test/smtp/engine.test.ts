@@ -24,7 +24,7 @@ function linesOf({ sessions }: Exchanger): string[] {
   return sessions.flatMap(({ commands }) => commands)
 }
 
-test('a message that the server takes is delivered, with all the evidence', async () => {
+test('a message that the server accepts is delivered, with all the evidence', async () => {
   const exchanger = await exchangerWith()
   const attempt = await send(engineWith(), siteOf(exchanger))
   expect(attempt).toEqual({
@@ -42,7 +42,7 @@ test('a message that the server takes is delivered, with all the evidence', asyn
   ])
 })
 
-test('look-up and delivery together: from the name of a domain to its exchanger', async () => {
+test('look-up and delivery together lead from the name of a domain to its exchanger', async () => {
   const exchanger = await exchangerWith()
   const dns = await startDns({
     'MX example.test': [mx('example.test', 10, 'mx.example.test')],
@@ -50,12 +50,12 @@ test('look-up and delivery together: from the name of a domain to its exchanger'
     'AAAA mx.example.test': 'nodata',
   })
   const engine = engineWith({ resolver: createResolver({ servers: [dns.address] }), smtpPort: exchanger.port })
-  const found = await engine.lookUp('example.test')
-  expect(found.kind === 'site' && word(await send(engine, found.site))).toBe('delivered')
+  const lookup = await engine.lookUp('example.test')
+  expect(lookup.kind === 'site' && word(await send(engine, lookup.site))).toBe('delivered')
   await dns.close()
 })
 
-test('a caller who leaves does not wait for the resolver, and the others get their answer', async () => {
+test('a caller that gives up does not wait for the resolver, and the other callers get their answer', async () => {
   const dns = await startDns({ '*': { after: 100, act: 'nxdomain' } })
   const engine = engineWith({ resolver: createResolver({ servers: [dns.address] }) })
   const caller = new AbortController()
@@ -75,7 +75,7 @@ test('the null sender is written as <>', async () => {
 })
 
 test.each(['a\r\nDATA', 'a@b\n', 'a@b> SIZE=1', '<a@b', 'ü@example.test', 'a b@example.test', '"a\r\n"@b', 'a@'])(
-  'the address %j is our own mistake and never a command',
+  'the address %j throws and never becomes a command',
   async (address) => {
     const exchanger = await exchangerWith()
     const site = siteOf(exchanger)
@@ -95,14 +95,14 @@ test.each(['"a b"@example.test', '"a>b\\"<"@example.test', "o'brien+x@example.te
   },
 )
 
-test('content with a bare LF or CR, NUL or a high byte is our own mistake, and nothing is sent', async () => {
+test('content with a bare LF or CR, NUL or a high byte throws, and nothing is sent', async () => {
   const exchanger = await exchangerWith()
   for (const text of ['a\n.\r\n', 'a\r.\r\n', 'a\n.\n', 'a\r\n\0.\r\n', 'ü\r\n'])
     await expect(send(engineWith(), siteOf(exchanger), { content: [Buffer.from(text)] })).rejects.toThrow(TypeError)
   expect(exchanger.sessions).toEqual([])
 })
 
-test('lines that begin with a dot arrive as they were', async () => {
+test('lines that begin with a dot arrive unchanged', async () => {
   const exchanger = await exchangerWith()
   const text = '.\r\n..\r\n.hidden\r\nx.\r\n\r\n.\r\n'
   await send(engineWith(), siteOf(exchanger), { content: [...text].map((char) => Buffer.from(char)) })
@@ -132,7 +132,7 @@ test('with 50 ms to a round trip a reused connection takes 2.0 to 2.2 of them', 
   await send(engine, site)
   const durations: number[] = []
   for (let i = 0; i < 8; i++) durations.push((await send(engine, site)).durationMs)
-  // The quickest: what a busy machine adds is no round trip.
+  // The quickest counts: a busy machine adds time, not round trips.
   expect(Math.min(...durations) / 50).toBeGreaterThanOrEqual(1.99)
   expect(Math.min(...durations) / 50).toBeLessThan(2.2)
 })
@@ -148,7 +148,7 @@ test('fifty recipients are still two round trips', async () => {
   expect(exchanger.messages[1]!.to).toHaveLength(50)
 })
 
-test('without PIPELINING each command waits for its answer', async () => {
+test('without PIPELINING each command waits for the reply to the one before', async () => {
   const exchanger = await exchangerWith(NO_PIPELINING)
   expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
   const { segments } = exchanger.sessions[0]!
@@ -169,12 +169,12 @@ test.each([500, 502])('a server that answers EHLO with %i is greeted with HELO',
   ])
 })
 
-test('a HELO that is refused too is a refusal', async () => {
+test('a server that refuses HELO too refuses the message', async () => {
   const exchanger = await exchangerWith({ ehlo: '500 what?', helo: '550 5.7.1 no' })
   expect(await send(engineWith(), siteOf(exchanger))).toMatchObject({ phase: 'ehlo', reply: { code: 550 } })
 })
 
-test('greeting and answers of several lines are understood', async () => {
+test('greetings and replies of several lines are understood', async () => {
   const exchanger = await exchangerWith({
     greeting: '220-mx.test\r\n220-No spam\r\n220 ready',
     mail: '250-2.1.0 fine\r\n250 2.1.0 go on',
@@ -184,7 +184,7 @@ test('greeting and answers of several lines are understood', async () => {
   expect(attempt.reply).toEqual({ code: 250, enhanced: '2.0.0', text: 'thanks as 4711' })
 })
 
-test('a server that understands it is asked to send bounces back with the headers alone', async () => {
+test('a server that offers DSN is asked to send bounces with the headers only', async () => {
   const exchanger = await exchangerWith({ ehlo: '250-mx.test\r\n250-PIPELINING\r\n250-DSN\r\n250 SIZE 60' })
   expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
   expect(linesOf(exchanger)).toContain('MAIL FROM:<sender@sender.test> SIZE=26 RET=HDRS')
@@ -192,7 +192,7 @@ test('a server that understands it is asked to send bounces back with the header
 
 // SIZE
 
-test('a size the server announces is declared, and a message over it is a policy block that is never sent', async () => {
+test('the message size is declared to a server that announces a limit, and a message over the limit is a policy block that is never sent', async () => {
   const exchanger = await exchangerWith({ ehlo: '250-mx.test\r\n250-PIPELINING\r\n250 SIZE 60' })
   const [engine, site] = [engineWith(), siteOf(exchanger)]
   expect(word(await send(engine, site))).toBe('delivered')
@@ -219,7 +219,7 @@ test.each(['SIZE', 'SIZE 0', 'SIZE unlimited', 'SIZE -5', 'size 1000', 'SIZE 999
 
 // Recipients
 
-test('each recipient has an outcome of its own, in the order asked', async () => {
+test('each recipient has its own outcome, in the order of the recipients', async () => {
   const rcpt = (line: string) =>
     line.includes('nobody') ? '550 5.1.1 unknown' : line.includes('full') ? '452 4.2.2 full' : undefined
   for (const script of [{ rcpt }, { rcpt, ...NO_PIPELINING }]) {
@@ -239,7 +239,7 @@ test('each recipient has an outcome of its own, in the order asked', async () =>
   }
 })
 
-test('sites are worked side by side, each with its own transaction and its own leave', async () => {
+test('sites are served side by side, each with its own transaction and its own permission', async () => {
   const slow = { dot: { after: 1_000, act: '250 ok' } }
   const exchangers = [
     await exchangerWith(slow),
@@ -264,7 +264,7 @@ test('sites are worked side by side, each with its own transaction and its own l
   expect(exchangers.map(({ messages }) => messages.length)).toEqual([1, 1, 0])
 })
 
-test('if every recipient is refused, neither content nor dot leaves', async () => {
+test('if every recipient is refused, neither content nor dot is sent', async () => {
   for (const script of [{}, NO_PIPELINING]) {
     const exchanger = await exchangerWith({ rcpt: '550 5.1.1 no', ...script })
     let asked = false
@@ -278,7 +278,7 @@ test.each([
   ['every recipient', { rcpt: '550 5.1.1 no' }, 'mailbox_does_not_exist'],
   ['the sender', { mail: '550 5.7.1 no' }, 'policy_block'],
 ])(
-  'a server that refuses %s and asks for the content all the same is left without a word',
+  'a server that refuses %s and then asks for the content gets nothing more, and the connection is closed',
   async (_, script, expected) => {
     const exchanger = await exchangerWith({ ...script, data: '354 give it to me' })
     const [engine, site] = [engineWith(), siteOf(exchanger)]
@@ -293,15 +293,18 @@ test.each([
   ['closes', 'close'],
   ['talks garbage', { raw: 'oops\r\n' }],
   ['is silent', 'stall'],
-] as const)('a server that refuses every recipient and then %s is not asked again, nor is another', async (_, data) => {
-  const [first, second] = [await exchangerWith({ rcpt: '550 5.1.1 no', data }), await exchangerWith()]
-  expect(word(await send(engineWith(), siteOf(first, second)))).toBe('mailbox_does_not_exist')
-  await eventually(() => expect(first.sessions[0]!.closed).toBe(true))
-  await sleep(20)
-  expect([first.sessions.length, second.sessions.length]).toEqual([1, 0])
-})
+] as const)(
+  'a server that refuses every recipient and then %s is not tried again, nor is another one',
+  async (_, data) => {
+    const [first, second] = [await exchangerWith({ rcpt: '550 5.1.1 no', data }), await exchangerWith()]
+    expect(word(await send(engineWith(), siteOf(first, second)))).toBe('mailbox_does_not_exist')
+    await eventually(() => expect(first.sessions[0]!.closed).toBe(true))
+    await sleep(20)
+    expect([first.sessions.length, second.sessions.length]).toEqual([1, 0])
+  },
+)
 
-test('a server that refuses the sender and then falls silent is waited for once, not once for each recipient', async () => {
+test('a server that refuses the sender and then falls silent costs one timeout, not one for each recipient', async () => {
   const exchanger = await exchangerWith({ mail: '550 5.7.1 no', rcpt: 'stall' })
   const site = siteOf(exchanger)
   const recipients = [1, 2, 3, 4].map((i) => ({ address: `user${i}@example.test`, site }))
@@ -316,7 +319,7 @@ test('a server that refuses the sender and then falls silent is waited for once,
 test.each([
   ['pipelined', {}],
   ['step by step', NO_PIPELINING],
-])('%s, a transaction left open is reset before the next one, and only then', async (_, script) => {
+])('%s, an open transaction is reset before the next one, and only then', async (_, script) => {
   const exchanger = await exchangerWith({
     ...script,
     rcpt: (line) => (line.includes('no') ? '550 5.1.1 no' : undefined),
@@ -340,7 +343,7 @@ test('a refused sender needs no reset', async () => {
   expect(exchanger.sessions).toHaveLength(1)
 })
 
-test('a refusal while the content is on its way is the answer, and no dot follows', async () => {
+test('a refusal while the content is on its way is the outcome, and no dot follows', async () => {
   const exchanger = await exchangerWith({ content: '552 5.3.4 too big' })
   const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(500).then(() => true) })
   expect(attempt).toMatchObject({ phase: 'data', reply: { code: 552 }, outcome: { reason: 'policy_block' } })
@@ -348,7 +351,7 @@ test('a refusal while the content is on its way is the answer, and no dot follow
 })
 
 test.each([
-  ['with the answer to DATA', { data: { raw: '354 go\r\n250 2.0.0 queued\r\n' } }],
+  ['with the reply to DATA', { data: { raw: '354 go\r\n250 2.0.0 queued\r\n' } }],
   ['while the content is on its way', { content: '250 2.0.0 queued' }],
   ['in part', { content: { raw: '250 2.0' } }],
 ])('an acceptance %s, before the dot, is no acceptance', async (_, script) => {
@@ -361,7 +364,7 @@ test.each([
 
 // Hosts
 
-test('refused on all hosts is a connection timeout, with the last one as evidence', async () => {
+test('when all hosts refuse the connection, the attempt is a connection timeout with the last host as evidence', async () => {
   const [first, second] = [await closedPort(), await closedPort()]
   expect(await send(engineWith(), siteOf(first, second))).toMatchObject({
     phase: 'connect',
@@ -388,7 +391,7 @@ test('a first host that is dead costs only the attempt at it', async () => {
   })
 })
 
-test('the words of the first host count for more than the silence of the second', async () => {
+test('the reply of the first host counts more than the silence of the second', async () => {
   const first = await exchangerWith({ greeting: '554 5.7.1 go away' })
   expect(await send(engineWith(), siteOf(first, await closedPort()))).toMatchObject({
     phase: 'greeting',
@@ -397,7 +400,7 @@ test('the words of the first host count for more than the silence of the second'
   })
 })
 
-test('what the first host refused stays refused, the second gets the others only', async () => {
+test('a recipient that the first host refused stays refused; the second host gets only the others', async () => {
   const first = await exchangerWith({
     rcpt: (line) => (line.includes('no') ? '550 5.1.1 no' : undefined),
     data: 'close',
@@ -413,7 +416,7 @@ test('what the first host refused stays refused, the second gets the others only
 
 // Our own faults
 
-test('no more sockets is our fault; once the caller was asked for leave it is a temporary failure', () => {
+test('a lack of sockets is our fault; once the caller was asked for permission, it is a temporary failure', () => {
   const script = new URL('without-sockets.ts', import.meta.url).pathname
   const output = execFileSync('sh', ['-c', 'ulimit -n 200; exec "$0" "$1"', process.execPath, script], {
     encoding: 'utf8',
@@ -425,7 +428,7 @@ test('no more sockets is our fault; once the caller was asked for leave it is a 
   })
 })
 
-test('an engine that was closed takes nothing more: draining', async () => {
+test('a closed engine accepts no more sends', async () => {
   const exchanger = await exchangerWith()
   const [engine, site] = [engineWith(), siteOf(exchanger)]
   await send(engine, site)
@@ -435,7 +438,7 @@ test('an engine that was closed takes nothing more: draining', async () => {
   expect(linesOf(exchanger).at(-1)).toBe('QUIT')
 })
 
-test('a send that is running when the engine is closed comes to its end', async () => {
+test('a send that is running when the engine is closed completes', async () => {
   const exchanger = await exchangerWith({ dot: { after: 80, act: '250 2.0.0 ok' } })
   const engine = engineWith()
   const running = send(engine, siteOf(exchanger))
@@ -445,14 +448,14 @@ test('a send that is running when the engine is closed comes to its end', async 
   await eventually(() => expect(linesOf(exchanger).at(-1)).toBe('QUIT'))
 })
 
-test('a process that stood still past the time before the dot does not send it, leave or no leave', async () => {
+test('a process that was stopped past the deadline of the dot does not send it, even with permission', async () => {
   const exchanger = await exchangerWith()
   const attempt = await send(engineWith(), siteOf(exchanger), {
     budgetMs: 4_000,
     beforeDot: async () => {
       const startedAt = performance.now()
       while (performance.now() - startedAt < 2_020) {
-        // Standing still.
+        // The process stands still.
       }
       return true
     },

@@ -2,13 +2,13 @@ import { expect, test, vi } from 'vitest'
 import type { Act, Verb } from '../harness/exchanger.ts'
 import { engineWith, exchangerWith, send, siteOf, sleep, word } from './deliver.ts'
 
-// Every fault at every verb, against one exchanger that has it each time and against one that has it the first time only.
+// Every fault at every verb, against an exchanger that has it each time and one that has it the first time only.
 
 vi.setConfig({ maxConcurrency: 16 })
 
 const BEFORE_DOT: Verb[] = ['greeting', 'ehlo', 'mail', 'rcpt', 'data', 'content']
 
-/** A fault, and what it is called when it comes before the dot each time: garbage is what a fresh connection is tried for. */
+/** A fault, and the outcome when it comes before the dot each time. After garbage, a fresh connection is tried. */
 const FAULTS: [name: string, act: Act, expected: string][] = [
   ['silence', 'stall', 'connection_timeout'],
   ['silence without reading', 'deaf', 'connection_timeout'],
@@ -17,7 +17,7 @@ const FAULTS: [name: string, act: Act, expected: string][] = [
   ['one byte at a time', { drip: '250 ok very slowly indeed\r\n', everyMs: 300 }, 'connection_timeout'],
   ['half a line, then silence', { raw: '250 o', act: 'stall' }, 'connection_timeout'],
   ['an open reply, then silence', { raw: '250-o\r\n', act: 'stall' }, 'connection_timeout'],
-  ['words that are no reply', { raw: 'hello, what can I do for you?\r\n' }, 'temporary_failure'],
+  ['text that is no reply', { raw: 'hello, what can I do for you?\r\n' }, 'temporary_failure'],
   ['binary garbage', { raw: Buffer.from([0, 255, 13, 10, 254, 10, 0]) }, 'temporary_failure'],
   ['LF only', { raw: '250 ok\n' }, 'temporary_failure'],
   ['a bare CR', { raw: '250 o\rk\r\n' }, 'temporary_failure'],
@@ -27,7 +27,7 @@ const FAULTS: [name: string, act: Act, expected: string][] = [
   ['an unknown code', { raw: '650 what\r\n' }, 'temporary_failure'],
 ]
 
-/** While the content is on its way nothing is to be said: any word is garbage, and silence no fault. */
+/** While the content is on its way the server has nothing to send: any input is garbage, and silence is no fault. */
 const AT_CONTENT: Record<string, string> = {
   silence: 'in_doubt',
   'silence without reading': 'in_doubt',
@@ -50,7 +50,7 @@ test.concurrent.each(CASES)('$name at $verb: $expected', async ({ verb, act, exp
   let asked = 0
   const beforeDot = async () => {
     asked++
-    // The fault comes before the dot does, also on a busy machine.
+    // The fault must come before the dot, also on a busy machine.
     await sleep(verb === 'content' ? 1_000 : 0)
     return true
   }
@@ -64,7 +64,7 @@ test.concurrent.each(CASES)('$name at $verb: $expected', async ({ verb, act, exp
     sessions: isGarbage ? 2 : 1,
     phase: verb === 'content' ? 'data' : verb,
   })
-  // Garbage at the content may come just before we ask for the dot or just after.
+  // Garbage at the content may come just before we ask for permission, or just after.
   if (verb !== 'content') expect(asked).toBe(0)
   expect(exchanger.messages).toEqual([])
   expect(exchanger.sessions.map(({ segments }) => segments.join('')).join('')).not.toMatch(/\r\n\.\r\n/)
@@ -74,7 +74,7 @@ const ONCE = FAULTS.filter(([, , expected]) => expected === 'temporary_failure')
   BEFORE_DOT.map((verb) => ({ name, verb, act })),
 )
 
-test.concurrent.each(ONCE)('$name at $verb once: a fresh connection delivers', async ({ verb, act }) => {
+test.concurrent.each(ONCE)('$name at $verb once: a fresh connection delivers the message', async ({ verb, act }) => {
   const exchanger = await exchangerWith({ [verb]: (_line: string, times: number) => (times === 0 ? act : undefined) })
   const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(500).then(() => true) })
   expect(word(attempt)).toBe('delivered')
@@ -87,21 +87,24 @@ test.concurrent.each([
   ['mail', '354 go'],
   ['rcpt', '354 go'],
   ['data', '250 ok'],
-])('a reply out of its place, %s answered by %s: one fresh connection, no content', async (verb, reply) => {
-  for (const offers of [{}, { ehlo: '250 mx.test' }]) {
-    const [first, second] = [await exchangerWith({ ...offers, [verb]: reply }), await exchangerWith()]
-    const attempt = await send(engineWith(), siteOf(first, second))
-    expect([word(attempt), attempt.phase]).toEqual(['temporary_failure', verb])
-    expect([first.sessions.length, second.sessions.length]).toEqual([2, 0])
-    expect(first.sessions.map(({ segments }) => segments.join('')).join('')).not.toContain('Hello.')
-  }
-})
+])(
+  'a reply out of place, %s answered by %s: one fresh connection is tried and no content is sent',
+  async (verb, reply) => {
+    for (const offers of [{}, { ehlo: '250 mx.test' }]) {
+      const [first, second] = [await exchangerWith({ ...offers, [verb]: reply }), await exchangerWith()]
+      const attempt = await send(engineWith(), siteOf(first, second))
+      expect([word(attempt), attempt.phase]).toEqual(['temporary_failure', verb])
+      expect([first.sessions.length, second.sessions.length]).toEqual([2, 0])
+      expect(first.sessions.map(({ segments }) => segments.join('')).join('')).not.toContain('Hello.')
+    }
+  },
+)
 
 const LOST = FAULTS.filter(([, , expected]) => expected === 'connection_timeout').flatMap(([name, act]) =>
   BEFORE_DOT.filter((verb) => verb !== 'content').map((verb) => ({ name, verb, act })),
 )
 
-test.concurrent.each(LOST)('$name at $verb: the second host delivers', async ({ verb, act }) => {
+test.concurrent.each(LOST)('$name at $verb: the second host gets the message', async ({ verb, act }) => {
   const [bad, good] = [await exchangerWith({ [verb]: act }), await exchangerWith()]
   const attempt = await send(engineWith(), siteOf(bad, good))
   expect(word(attempt)).toBe('delivered')
@@ -114,12 +117,15 @@ const AFTER_DOT: [string, Act][] = [
   ['a question back', '354 more?'],
 ]
 
-test.concurrent.each(AFTER_DOT)('%s after the dot: in doubt, and nothing is ever tried again', async (_, act) => {
-  const [first, second] = [await exchangerWith({ dot: act }), await exchangerWith()]
-  const attempt = await send(engineWith(), siteOf(first, second), { budgetMs: 4_000 })
-  expect(attempt).toMatchObject({ phase: 'after_dot', outcome: { kind: 'in_doubt' }, mx: 'mx1.example.test' })
-  expect([first.sessions.length, first.messages.length, second.sessions.length]).toEqual([1, 1, 0])
-})
+test.concurrent.each(AFTER_DOT)(
+  '%s after the dot: the outcome is in doubt, and nothing is tried again',
+  async (_, act) => {
+    const [first, second] = [await exchangerWith({ dot: act }), await exchangerWith()]
+    const attempt = await send(engineWith(), siteOf(first, second), { budgetMs: 4_000 })
+    expect(attempt).toMatchObject({ phase: 'after_dot', outcome: { kind: 'in_doubt' }, mx: 'mx1.example.test' })
+    expect([first.sessions.length, first.messages.length, second.sessions.length]).toEqual([1, 1, 0])
+  },
+)
 
 const REFUSALS: [verb: Verb, reply: string, expected: string, phase: string, hosts: number][] = [
   ['greeting', '421 4.3.2 busy', 'temporary_failure', 'greeting', 2],

@@ -8,7 +8,7 @@ test.each([
   [40_000, 20_000],
   [60_000, 30_000],
 ])(
-  'of %i ms the reply to the dot gets half and at least 15 s, but never more than three quarters',
+  'the reply to the dot gets half of %i ms and at least 15 s, but never more than three quarters',
   (budgetMs, beforeDotMs) => {
     const { dotMs, endMs, slotMs } = deadlinesOf(1_000, budgetMs, LIMITS)
     expect(endMs).toBe(1_000 + budgetMs)
@@ -18,7 +18,7 @@ test.each([
   },
 )
 
-test('providers have limits of their own, by the end of the exchanger name', () => {
+test('a provider has its own limits, by the end of the exchanger name', () => {
   const usual = siteLimitsOf('mx.example.com')
   expect(usual).toEqual({ connections: 25, messages: 100 })
   expect(siteLimitsOf('mta5.am0.yahoodns.net').messages).toBe(20)

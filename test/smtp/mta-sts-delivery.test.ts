@@ -67,7 +67,7 @@ async function world({
   const mayDial = createGuard({ allowSubnets: ['127.0.0.0/8'] })
   const httpsGet = createHttpsGet({ lookup: lookupWith(resolver), mayDial, port: host.port })
   const policyOf = createStsPolicies({ resolver, httpsGet, now })
-  /** A process without connections, that knows the policies. */
+  /** An engine without connections that shares the stored policies. */
   const newEngine = () => engineWith({ resolver, mayDial, smtpPort: mx1.port, policyOf })
   const engine = newEngine()
   const deliver = async (over = engine) => send(over, siteOf(await over.lookUp(D)))
@@ -101,7 +101,7 @@ test('a second send to the domain asks no DNS server and no policy host, and ope
 test.each<[string, World['first']]>([
   ['no TLS', 'clear'],
   ['a certificate that has expired', EXPIRED_CERTIFICATE],
-])('an exchanger with %s is passed over for one that is as the policy demands', async (_, first) => {
+])('an exchanger with %s is passed over for one that meets the policy', async (_, first) => {
   const { deliver, mx1 } = await world({ first })
   expect(await deliver()).toMatchObject({
     outcome: { kind: 'delivered' },
@@ -111,7 +111,7 @@ test.each<[string, World['first']]>([
   expect(mx1.messages).toEqual([])
 })
 
-test('where no exchanger is as the policy demands, nothing is sent', async () => {
+test('when no exchanger meets the policy, nothing is sent', async () => {
   const { deliver, mx1, mx2 } = await world({ first: EXPIRED_CERTIFICATE, second: 'clear' })
   expect(await deliver()).toMatchObject({
     outcome: { kind: 'bounced', reason: 'policy_block' },
@@ -138,7 +138,7 @@ test('a policy in mode testing stops nothing', async () => {
   })
 })
 
-test('whoever cuts the domain off from its policy, and its exchangers from TLS, does not get its mail', async () => {
+test('an attacker that cuts the domain off from its policy, and its exchangers from TLS, does not get its mail', async () => {
   const { deliver, newEngine, dns, host, clock, mx1, mx2 } = await world()
   await deliver()
   dns.zone[`TXT _mta-sts.${D}`] = 'nxdomain'
@@ -154,7 +154,7 @@ test('whoever cuts the domain off from its policy, and its exchangers from TLS, 
   expect(mx1.messages.map(({ tls }) => tls)).toEqual([true, false])
 })
 
-test('a policy that cannot be had at all: as without one', async () => {
+test('a domain whose policy cannot be fetched is treated as one without a policy', async () => {
   const { deliver, host } = await world({ first: 'clear' })
   host.script = { status: 301, headers: { location: '/elsewhere' } }
   expect(await deliver()).toMatchObject({ outcome: { kind: 'delivered' }, mx: 'mx1.example.test', tls: null })

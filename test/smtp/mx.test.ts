@@ -60,7 +60,9 @@ const records: Record<string, DnsAct> = {
   'AAAA broken.test': 'servfail',
 }
 
-/** Its data ends after the preference, and the next octet of the message is 0: the root, for who believes no length. */
+/**
+ * An MX record that ends after its preference. The next octet is 0: a reader that ignores lengths sees the root's name.
+ */
 function cutOffMx(query: Buffer): Buffer {
   const { id, questions } = decode(query)
   const reply = encode({ type: 'response', id, flags: RECURSION_AVAILABLE, questions, answers: [mx(D, 0, '.')] })
@@ -138,7 +140,7 @@ test.concurrent.each(CASES)('%s', async (_, zone, kind) => {
 
 const enforce = (...mx: string[]): Policy => ({ mode: 'enforce', mx, maxAgeS: 60 })
 
-test.concurrent('under an enforced MTA-STS policy only the exchangers it permits are a site, and that demands TLS', async () => {
+test.concurrent('under an enforced MTA-STS policy only the permitted exchangers are the site, and the site demands TLS', async () => {
   const [policy, MX] = [enforce('mx2.test', '*.example.test'), [mx(D, 1, 'mx1.test'), mx(D, 2, 'mx2.test')]]
   const { lookUp, asked } = await world({ ...records, 'MX example.test': MX }, { policy })
   expect(siteOf(await lookUp('Example.TEST'))).toMatchObject({
@@ -148,7 +150,7 @@ test.concurrent('under an enforced MTA-STS policy only the exchangers it permits
   expect(asked).toEqual([D])
 })
 
-test.concurrent('without a place to ask for the policy it is not known where mail may go: our fault, nothing is sent', async () => {
+test.concurrent('when the policy cannot be asked for, for want of a place, the look-up is our fault and nothing is sent', async () => {
   const zone = { ...records, 'MX example.test': [mx(D, 1, 'mx1.test')] }
   const { lookUp } = await world(zone, { policy: 'not_asked' })
   expect(await lookUp(D)).toMatchObject({ kind: 'our_fault', cause: expect.stringContaining('too many') })
@@ -171,7 +173,7 @@ test.concurrent('a policy that permits none of the exchangers leaves no place to
   })
 })
 
-test.concurrent('a domain that is its own exchanger has to be in its policy too', async () => {
+test.concurrent('a domain that is its own exchanger must be in its policy too', async () => {
   const zone: Record<string, DnsAct> = {
     [`MX ${D}`]: 'nodata',
     [`A ${D}`]: [a(D, '192.0.2.9')],
@@ -183,7 +185,7 @@ test.concurrent('a domain that is its own exchanger has to be in its policy too'
   expect((await forbidden.lookUp(D)).kind).toBe('no_permitted_mx')
 })
 
-test.concurrent('an exchanger that is permitted and has no address is no exchanger', async () => {
+test.concurrent('a permitted exchanger without an address is no exchanger', async () => {
   const zone = { ...records, 'MX example.test': [mx(D, 10, 'gone.test'), mx(D, 20, 'mx1.test')] }
   const { lookUp } = await world(zone, { policy: enforce('gone.test') })
   expect(await lookUp(D)).toEqual({ kind: 'no_mx_record', detail: expect.stringContaining('MTA-STS') })
@@ -202,7 +204,7 @@ test.concurrent('with the same exchangers, sites under a policy and without one 
   expect(siteOf(await under.lookUp(D)).key).not.toBe(siteOf(await without.lookUp(D)).key)
 })
 
-test.concurrent('hosts come by preference, two at most, with the port that is configured', async () => {
+test.concurrent('hosts are in order of preference, two at most, with the configured port', async () => {
   const { lookUp } = await world({
     ...records,
     'MX example.test': [mx(D, 30, 'half.test'), mx(D, 20, 'mx2.test'), mx(D, 10, 'mx1.test')],
@@ -213,7 +215,7 @@ test.concurrent('hosts come by preference, two at most, with the port that is co
   ])
 })
 
-test.concurrent('hosts of equal preference are shuffled anew for each send', async () => {
+test.concurrent('hosts of equal preference are shuffled for each send', async () => {
   const { lookUp } = await world({ ...records, 'MX example.test': [mx(D, 10, 'mx1.test'), mx(D, 10, 'mx2.test')] })
   const first = new Map<string, number>()
   for (let i = 0; i < 200; i++) {
@@ -224,7 +226,7 @@ test.concurrent('hosts of equal preference are shuffled anew for each send', asy
   expect(first.get('mx2.test')).toBeGreaterThan(60)
 })
 
-test.concurrent('both families are listed in turn, two addresses of each at most, private ones left out', async () => {
+test.concurrent('both families are listed in turn, at most two addresses of each and no private ones', async () => {
   const { lookUp } = await world({
     'MX example.test': [mx(D, 10, 'many.test')],
     'A many.test': ['10.0.0.1', '192.0.2.1', '192.0.2.2', '192.0.2.3'].map((ip) => a('many.test', ip)),
@@ -255,21 +257,21 @@ test.concurrent('an exchanger listed twice is tried once', async () => {
   expect(siteOf(await lookUp(D)).hosts).toHaveLength(1)
 })
 
-test.concurrent('a thousand exchangers cost at most eight hosts to look at', async () => {
+test.concurrent('of a thousand exchangers at most eight are looked up', async () => {
   const many = Array.from({ length: 1_000 }, (_, i) => mx(D, i, `mx${i}.${D}`))
   const { dns, lookUp } = await world({ 'MX example.test': { overTcp: many } })
   expect((await lookUp(D)).kind).toBe('no_mx_record')
   expect(dns.queries.length).toBeLessThanOrEqual(2 + 8 * 2)
 })
 
-test.concurrent('where the first two can be used, the others are not asked for', async () => {
+test.concurrent('when the first two exchangers can be used, the others are not looked up', async () => {
   const zone = { ...records, 'MX example.test': [mx(D, 10, 'mx1.test'), mx(D, 20, 'mx2.test'), mx(D, 30, 'half.test')] }
   const { dns, lookUp } = await world(zone)
   await lookUp(D)
   expect(dns.count('A half.test')).toBe(0)
 })
 
-test.concurrent('a hundred look-ups of a domain at once ask each question once', async () => {
+test.concurrent('a hundred concurrent look-ups of a domain ask each question once', async () => {
   const { dns, lookUp } = await world({ ...records, 'MX example.test': { after: 20, act: [mx(D, 10, 'mx1.test')] } })
   await Promise.all(Array.from({ length: 100 }, () => lookUp(D)))
   expect([...dns.queries].sort()).toEqual(['A mx1.test', 'AAAA mx1.test', 'MX example.test'])

@@ -15,7 +15,7 @@ function many<T>(count: number, make: (i: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => make(i)))
 }
 
-test.concurrent('a site gets at most 20 connections for one caller, its other messages wait for one of them', async () => {
+test.concurrent('a site gets at most 20 connections for one caller, and its other messages wait for one of them', async () => {
   const exchanger = await exchangerWith(SLOW)
   const [engine, site] = [patientEngine(), siteOf(exchanger)]
   const attempts = await many(50, () => send(engine, site))
@@ -23,7 +23,7 @@ test.concurrent('a site gets at most 20 connections for one caller, its other me
   expect(exchanger.sessions).toHaveLength(20)
 })
 
-/** For what is about turns and not about time. */
+/** An engine for tests of turns, not of time. */
 const patientEngine = () => engineWith({ limits: { commandMs: 10_000 } })
 
 test.concurrent('a site gets at most 25 connections for all callers', async () => {
@@ -53,7 +53,7 @@ test.concurrent('a caller whose messages all hang leaves connections for others'
   await hanging
 })
 
-test.concurrent('callers who wait are served in turns, however many messages each has', async () => {
+test.concurrent('waiting callers are served in turns, however many messages each has', async () => {
   const exchanger = await exchangerWith({ dot: { after: 15, act: '250 2.0.0 ok' } })
   const site = { key: 'orange', hosts: [hostOf(exchanger, 'smtp-in.orange.fr')] }
   const engine = patientEngine()
@@ -61,12 +61,12 @@ test.concurrent('callers who wait are served in turns, however many messages eac
   await many(turns.length, (i) =>
     send(engine, site, { turn: turns[i], sender: `${turns[i]}@x.test`, budgetMs: 20_000 }),
   )
-  // Three connections were taken before anybody waited.
+  // Three connections were taken before the first wait.
   const served = exchanger.messages.map(({ from }) => from[0]).slice(3, 12)
   expect(served.filter((turn) => turn !== 'a').toSorted()).toEqual(['b', 'b', 'c'])
 })
 
-test.concurrent('a provider gets what its row says', async () => {
+test.concurrent('a provider gets the connections of its row', async () => {
   const exchanger = await exchangerWith(SLOW)
   const site = { key: 'orange', hosts: [hostOf(exchanger, 'smtp-in.orange.fr')] }
   const engine = engineWith()
@@ -74,7 +74,7 @@ test.concurrent('a provider gets what its row says', async () => {
   expect(exchanger.sessions).toHaveLength(3)
 })
 
-test.concurrent('who waits is served in the order of coming', async () => {
+test.concurrent('waiting sends of one caller are served in their order', async () => {
   const exchanger = await exchangerWith({ dot: { after: 15, act: '250 2.0.0 ok' } })
   const site = { key: 'orange', hosts: [hostOf(exchanger, 'smtp-in.orange.fr')] }
   const engine = engineWith()
@@ -85,7 +85,7 @@ test.concurrent('who waits is served in the order of coming', async () => {
   ])
 })
 
-test.concurrent('who finds no slot in time is told that it is our fault, while there is time left for nothing else', async () => {
+test.concurrent('a send that gets no slot in time is our fault, and ends while there is time left', async () => {
   const exchanger = await exchangerWith({ dot: 'stall' })
   const [engine, site] = [engineWith(), siteOf(exchanger)]
   const busy = many(20, () => send(engine, site))
@@ -103,7 +103,7 @@ test.concurrent('who finds no slot in time is told that it is our fault, while t
   await busy
 })
 
-test.concurrent('who waits for a slot may leave, and the slot goes to the next', async () => {
+test.concurrent('a caller may give up while it waits for a slot, and the slot goes to the next one', async () => {
   const exchanger = await exchangerWith(SLOW)
   const [engine, site] = [patientEngine(), siteOf(exchanger)]
   const busy = many(20, () => send(engine, site))
@@ -118,7 +118,7 @@ test.concurrent('who waits for a slot may leave, and the slot goes to the next',
   expect(exchanger.messages).toHaveLength(21)
 })
 
-test.concurrent('who waits for a slot when the engine is closed is told so', async () => {
+test.concurrent('a send that waits for a slot when the engine is closed ends as draining', async () => {
   const exchanger = await exchangerWith(SLOW)
   const [engine, site] = [patientEngine(), siteOf(exchanger)]
   const busy = many(20, () => send(engine, site))
@@ -129,7 +129,7 @@ test.concurrent('who waits for a slot when the engine is closed is told so', asy
   expect((await busy).map(word)).toEqual(Array(20).fill('delivered'))
 })
 
-test.concurrent('a slot comes back whatever happened on it', async () => {
+test.concurrent('a slot is freed whatever happened on it', async () => {
   const faults = ['close', 'reset', '421 4.3.2 bye', { raw: 'oops\r\n' }, '550 5.1.1 no', undefined] as const
   const exchanger = await exchangerWith({ rcpt: (_, times) => faults[times % faults.length] })
   const [engine, site] = [engineWith({ limits: { commandMs: 400 } }), siteOf(exchanger)]
@@ -158,7 +158,7 @@ test.concurrent('a connection carries 100 messages, then says QUIT and another i
   expect(exchanger.sessions[0]!.closed).toBe(true)
 })
 
-test.concurrent('an idle connection ends with QUIT when its time is over', async () => {
+test.concurrent('an idle connection ends with QUIT after its timeout', async () => {
   const exchanger = await exchangerWith()
   await send(engineWith({ limits: { idleMs: 2_000 } }), siteOf(exchanger))
   expect(open(exchanger)).toBe(1)
@@ -191,7 +191,7 @@ test.concurrent.each([
   ['says garbage', { raw: 'oops\r\n' }],
   ['is silent', 'stall'],
 ] as const)(
-  'a reused connection that %s instead of an answer to MAIL is replaced once, at the same host',
+  'a reused connection that %s instead of answering MAIL is replaced once, at the same host',
   async (_, act) => {
     const exchanger = await exchangerWith({ mail: (_line, times) => (times === 1 ? act : undefined) })
     const [engine, site] = [engineWith(), siteOf(exchanger)]

@@ -16,7 +16,7 @@ function read(text: string | Buffer) {
   return parsed?.kind === 'reply' ? toReply(parsed) : parsed
 }
 
-test('a reply of one line is read, with and without words', () => {
+test('a reply of one line is read, with and without text', () => {
   expect(parse('250 ok\r\n')).toEqual([{ kind: 'reply', code: 250, lines: ['ok'] }])
   expect(parse('250\r\n')).toEqual([{ kind: 'reply', code: 250, lines: [''] }])
   expect(parse('250 \r\n')).toEqual([{ kind: 'reply', code: 250, lines: [''] }])
@@ -34,7 +34,7 @@ test('a reply is the same in whatever pieces it comes', () => {
   for (let size = 1; size <= text.length; size++) expect(parse(text, size)).toEqual(parse(text))
 })
 
-test('half a reply is waited for, and known to be half', () => {
+test('half a reply is awaited, and reported as half', () => {
   const parser = createReplyParser()
   expect(parser.push(Buffer.from('250-mx\r\n25'))).toEqual([])
   expect(parser.midway()).toBe(true)
@@ -65,7 +65,7 @@ test.each([
     expect(parse(text, size)).toEqual([{ kind: 'malformed', detail: expect.any(String) }])
 })
 
-test('1 MB of reply is malformed after 16 KB, and nothing of it is kept', () => {
+test('a reply of 1 MB is malformed after 16 KB, and nothing of it is kept', () => {
   const parser = createReplyParser()
   const parsed: ParsedReply[] = []
   for (let i = 0; i < 1_000; i++) parsed.push(...parser.push(Buffer.alloc(1_024, '250-'.padEnd(64, 'x'))))
@@ -98,7 +98,7 @@ test.each([
   expect(read(`${text}\r\n`)).toEqual(reply)
 })
 
-test('controls and characters that reorder text are taken out', () => {
+test('control characters and characters that reorder text are removed', () => {
   const reply = read('550 5.1.1 a\u0000b\u001b[31mc\td\u007f\u0085e\u202ef\u2066g\u200bh\r\n')
   expect(reply).toEqual({ code: 550, enhanced: '5.1.1', text: 'a b [31mc d e f g h' })
 })
@@ -110,7 +110,7 @@ test('the text has at most 1,024 bytes and ends with a whole character', () => {
   expect('é€😀'.repeat(400).startsWith(text)).toBe(true)
 })
 
-test('any bytes at all end as replies or as malformed', () => {
+test('any bytes are replies or malformed', () => {
   const line = fc.oneof(
     fc.constant('250 ok\r\n'),
     fc.constant('250-'),

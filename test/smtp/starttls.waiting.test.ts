@@ -38,7 +38,7 @@ function wordsOf({ sessions }: Exchanger): string[] {
   return sessions.map(({ commands }) => commands.map((line) => line.split(/[ :]/)[0]).join(' '))
 }
 
-test('STARTTLS is used where it is offered, and EHLO said again behind it', async () => {
+test('STARTTLS is used where it is offered, and EHLO is sent again after it', async () => {
   const exchanger = await offering()
   const attempt = await send(engineWith(), siteOf(exchanger))
   expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, tls: { version: 'TLSv1.3', verified: true } })
@@ -46,7 +46,7 @@ test('STARTTLS is used where it is offered, and EHLO said again behind it', asyn
   expect(exchanger.messages[0]!.tls).toBe(true)
 })
 
-test('a reused connection is still two round trips and still says what TLS it has', async () => {
+test('a send on a reused connection is still two round trips, and reports its TLS', async () => {
   const exchanger = await offering()
   const [engine, site] = [engineWith(), siteOf(exchanger)]
   await send(engine, site)
@@ -55,7 +55,7 @@ test('a reused connection is still two round trips and still says what TLS it ha
   expect(exchanger.sessions[0]!.turns - turns).toBe(2)
 })
 
-test('the name of the exchanger is what is asked for (SNI)', async () => {
+test('the handshake asks for the name of the exchanger (SNI)', async () => {
   const names: (string | undefined)[] = []
   const SNICallback = (name: string, done: (error: null) => void) => {
     names.push(name)
@@ -82,7 +82,7 @@ test('a large message arrives whole over TLS', async () => {
   expect(exchanger.messages[0]!.content === content.toString()).toBe(true)
 })
 
-test('TLS that is weaker than anybody would like is still better than none', async () => {
+test('weak TLS is still better than none', async () => {
   const ciphers = 'DHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0'
   const weak = { ...WEAK_CERTIFICATE, maxVersion: 'TLSv1.2' as const, ciphers, dhparam: WEAK_DH }
   expect(await send(engineWith(), siteOf(await offering({}, weak)))).toMatchObject({ tls: { version: 'TLSv1.2' } })
@@ -123,7 +123,7 @@ test.each<[string, Script, object?]>([
   expect(wordsOf(exchanger).filter((words) => words.includes('STARTTLS'))).toHaveLength(1)
 })
 
-test('that a host has broken TLS is forgotten after a while', async () => {
+test('the broken TLS of a host is forgotten after a while', async () => {
   const exchanger = await offering({ starttls: (_line, times) => (times === 0 ? '454 4.7.0 later' : undefined) })
   const engine = engineWith({ limits: { cleartextMs: 1_000 } })
   expect(await send(engine, { ...siteOf(exchanger), key: '1' })).toMatchObject({ tls: null })
@@ -131,7 +131,7 @@ test('that a host has broken TLS is forgotten after a while', async () => {
   expect(await send(engine, { ...siteOf(exchanger), key: '2' })).toMatchObject({ tls: { version: 'TLSv1.3' } })
 })
 
-test('of the hosts with broken TLS only so many are remembered, the latest', () => {
+test('only a number of hosts with broken TLS are remembered, the latest ones', () => {
   const hosts = createCleartextHosts(60_000, 2)
   for (const host of ['a', 'b', 'a', 'c']) hosts.add(host)
   expect(['a', 'b', 'c'].map((host) => hosts.has(host))).toEqual([true, false, true])
@@ -140,16 +140,19 @@ test('of the hosts with broken TLS only so many are remembered, the latest', () 
 test.each([
   ['a whole reply', '220 go ahead\r\n250-injected\r\n250 STARTTLS\r\n'],
   ['part of a line', '220 go ahead\r\n250 inj'],
-])('%s behind the reply to STARTTLS is an injection: closed, and never a reason to go on in clear', async (_, raw) => {
-  const exchanger = await offering({ starttls: { raw }, handshake: 'stall' })
-  const attempt = await send(engineWith(), siteOf(exchanger))
-  expect(attempt).toMatchObject({ phase: 'starttls', outcome: { reason: 'temporary_failure' } })
-  await eventually(() => expect(exchanger.sessions.every(({ closed }) => closed)).toBe(true))
-  expect(wordsOf(exchanger)).toEqual(['EHLO STARTTLS', 'EHLO STARTTLS'])
-  expect(exchanger.messages).toEqual([])
-})
+])(
+  '%s after the reply to STARTTLS is an injection: the connection is closed and nothing is sent in clear',
+  async (_, raw) => {
+    const exchanger = await offering({ starttls: { raw }, handshake: 'stall' })
+    const attempt = await send(engineWith(), siteOf(exchanger))
+    expect(attempt).toMatchObject({ phase: 'starttls', outcome: { reason: 'temporary_failure' } })
+    await eventually(() => expect(exchanger.sessions.every(({ closed }) => closed)).toBe(true))
+    expect(wordsOf(exchanger)).toEqual(['EHLO STARTTLS', 'EHLO STARTTLS'])
+    expect(exchanger.messages).toEqual([])
+  },
+)
 
-test('an injection once: a fresh connection, with TLS', async () => {
+test('after one injection a fresh connection is tried, with TLS', async () => {
   const exchanger = await offering({
     starttls: (_line, times) => (times === 0 ? { raw: '220 go\r\n250 x\r\n' } : undefined),
     handshake: (_line, times) => (times === 0 ? 'stall' : undefined),
@@ -166,14 +169,14 @@ test.each(['close', 'reset', 'stall'] as const)('a %s at the second EHLO leads t
   })
 })
 
-test('what is offered before TLS counts for nothing behind it', async () => {
+test('extensions offered before TLS count for nothing after it', async () => {
   const before = '250-mx.test\r\n250-PIPELINING\r\n250-SIZE 1\r\n250 STARTTLS'
   const exchanger = await offering({ ehlo: (_line, times) => (times === 0 ? before : '250 mx.test') })
   expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
   expect(exchanger.sessions[0]!.segments).toContain('MAIL FROM:<sender@sender.test>\r\n')
 })
 
-test('a caller who leaves in the handshake: our fault, and TLS is not given up for it', async () => {
+test('when the caller gives up in the handshake, it is our fault and the host keeps its TLS', async () => {
   const exchanger = await offering({ handshake: (_line, times) => (times === 0 ? 'stall' : undefined) })
   const engine = engineWith()
   const caller = new AbortController()
@@ -184,14 +187,14 @@ test('a caller who leaves in the handshake: our fault, and TLS is not given up f
   expect(await send(engine, siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.3' } })
 })
 
-test('a handshake that our own time did not suffice for says nothing of the server: TLS is not given up for it', async () => {
+test('a handshake that our own deadline cut short proves nothing about the server, which keeps its TLS', async () => {
   const exchanger = await offering({ handshake: (_line, times) => (times === 0 ? 'stall' : undefined) })
   const engine = engineWith({ limits: { commandMs: 10_000 } })
   expect(word(await send(engine, siteOf(exchanger), { budgetMs: 3_000 }))).toBe('connection_timeout')
   expect(await send(engine, siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.3' } })
 })
 
-test('a failed handshake and then nobody there: connection timeout', async () => {
+test('a failed handshake and then a closed port is a connection timeout', async () => {
   const exchanger = await offering({
     starttls: (_line) => 'close',
     greeting: (_line, times) => (times > 0 ? 'close' : undefined),
@@ -202,7 +205,7 @@ test('a failed handshake and then nobody there: connection timeout', async () =>
 
 const demanding = (site: Site) => demandTls(site, 'MTA-STS')
 
-test('where TLS is demanded, a host with a certificate that is trusted and names it is used', async () => {
+test('where TLS is demanded, a host with a trusted certificate that names it is used', async () => {
   const exchanger = await offering()
   const attempt = await send(engineWith(), demanding(siteOf(exchanger)))
   expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, tls: { version: 'TLSv1.3', verified: true } })
@@ -228,9 +231,9 @@ test.each<[string, Script, object | undefined, { tls: object | null; detail: Reg
   ['has no certificate', {}, {}, { tls: null, detail: /: ERR_SSL/ }],
   ['has a certificate of another name', {}, SECOND_CERTIFICATE, { tls: UNVERIFIED, detail: /ALTNAME_INVALID$/ }],
   ['has a certificate that has expired', {}, EXPIRED_CERTIFICATE, { tls: UNVERIFIED, detail: /CERT_HAS_EXPIRED$/ }],
-  ['has a certificate nobody trusts', {}, RECEIVER_CERTIFICATE, { tls: UNVERIFIED, detail: /VERIFY_LEAF_SIGNATURE$/ }],
+  ['has an untrusted certificate', {}, RECEIVER_CERTIFICATE, { tls: UNVERIFIED, detail: /VERIFY_LEAF_SIGNATURE$/ }],
   ['has a certificate that is weak', {}, WEAK, { tls: UNVERIFIED, detail: /: UNSPECIFIED$/ }],
-])('where TLS is demanded, a host that %s is not used, and nothing is said to it of the message', async (...row) => {
+])('where TLS is demanded, a host that %s is not used and learns nothing of the message', async (...row) => {
   const [, script, tls, expected] = row
   const exchanger = await offering(script, tls)
   const attempt = await send(engineWith(), demanding(siteOf(exchanger)), { budgetMs: 3_000 })
@@ -250,7 +253,7 @@ test.each<[string, Script, object | undefined, { tls: object | null; detail: Reg
   expect(exchanger.sessions).toHaveLength(1)
 })
 
-test('an older TLS is none', async () => {
+test('an older TLS version counts as none', async () => {
   const old = { ...CERTIFICATE, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' }
   expect(await send(engineWith(), demanding(siteOf(await offering({}, old))))).toMatchObject({
     outcome: { reason: 'policy_block' },
@@ -258,18 +261,18 @@ test('an older TLS is none', async () => {
   })
 })
 
-test('where TLS is demanded and the first host has none that is good enough, the second is used', async () => {
+test('where TLS is demanded and that of the first host is not good enough, the second host is used', async () => {
   const [first, second] = [await offering({}, EXPIRED_CERTIFICATE), await offering({}, SECOND_CERTIFICATE)]
   const attempt = await send(engineWith(), demanding(siteOf(first, second)))
   expect(attempt).toMatchObject({ outcome: { kind: 'delivered' }, mx: 'mx2.example.test', tls: { verified: true } })
 })
 
-test('that the first host has no good TLS says more than that the second is not there', async () => {
+test('the bad TLS of the first host is better evidence than the closed port of the second', async () => {
   const site = demanding(siteOf(await offering({}, EXPIRED_CERTIFICATE), await closedPort()))
   expect(await send(engineWith(), site)).toMatchObject({ mx: 'mx1.example.test', tls: UNVERIFIED, detail: /MTA-STS/ })
 })
 
-test('that a host has broken TLS, and was sent to in clear, is no reason to do so where TLS is demanded', async () => {
+test('a host with broken TLS that got mail in clear does not get it in clear where TLS is demanded', async () => {
   const exchanger = await offering({ starttls: (_line, times) => (times === 0 ? '454 4.7.0 later' : undefined) })
   const engine = engineWith()
   expect(await send(engine, siteOf(exchanger))).toMatchObject({ outcome: { kind: 'delivered' }, tls: null })
@@ -277,7 +280,7 @@ test('that a host has broken TLS, and was sent to in clear, is no reason to do s
   expect(exchanger.sessions).toHaveLength(3)
 })
 
-test('an open connection in clear, or with a certificate that was not verified, is not used where TLS is demanded', async () => {
+test('an open connection in clear, or with an unverified certificate, is not reused where TLS is demanded', async () => {
   for (const exchanger of [await exchangerWith(), await offering({}, EXPIRED_CERTIFICATE)]) {
     const engine = engineWith()
     expect(word(await send(engine, siteOf(exchanger)))).toBe('delivered')
@@ -286,7 +289,7 @@ test('an open connection in clear, or with a certificate that was not verified, 
   }
 })
 
-test('in one delivery, recipients whose domain demands TLS get it and the others are sent to as ever', async () => {
+test('in one delivery, the demand for TLS holds for the recipients of its domain and not for the others', async () => {
   const exchanger = await exchangerWith()
   const site = siteOf(exchanger)
   const attempts = await engineWith().deliver({
@@ -305,13 +308,13 @@ test('a second demand changes nothing', () => {
   expect(demandTls(site, 'the sending domain')).toBe(site)
 })
 
-test('an injection behind STARTTLS stays one where TLS is demanded', async () => {
+test('an injection after STARTTLS is also one where TLS is demanded', async () => {
   const exchanger = await offering({ starttls: { raw: '220 go\r\n250 x\r\n' }, handshake: 'stall' })
   expect(word(await send(engineWith(), demanding(siteOf(exchanger))))).toBe('temporary_failure')
   expect(exchanger.messages).toEqual([])
 })
 
-test('a caller who leaves in a handshake that is demanded: our fault', async () => {
+test('when the caller gives up in a demanded handshake, it is our fault', async () => {
   const exchanger = await offering({ handshake: 'stall' })
   const caller = new AbortController()
   const sending = send(engineWith(), demanding(siteOf(exchanger)), { signal: caller.signal })

@@ -54,21 +54,21 @@ async function world(more: Partial<StsPoliciesOptions> = {}) {
   return { dns, host, clock, troubles, policyOf }
 }
 
-test('a policy that is announced is fetched from its host over HTTPS', async () => {
+test('an announced policy is fetched from its host over HTTPS', async () => {
   const { host, policyOf, troubles } = await world()
   expect(await policyOf(D)).toEqual({ mode: 'enforce', mx: ['mx1.example.test'], maxAgeS: 604_800 })
   expect(host.requests).toMatchObject([{ method: 'GET', path: '/.well-known/mta-sts.txt' }])
   expect(troubles).toEqual([])
 })
 
-test('for a domain without a policy one question is asked, and a second look asks nothing', async () => {
+test('a domain without a policy costs one DNS question, and a second look-up asks none', async () => {
   const { dns, host, policyOf } = await world()
   expect([await policyOf('plain.test'), await policyOf('plain.test')]).toEqual([undefined, undefined])
   expect(dns.queries).toEqual(['TXT _mta-sts.plain.test'])
   expect(host.connections).toBe(0)
 })
 
-test('a second look at a domain with a policy asks nothing and fetches nothing', async () => {
+test('a second look-up of a domain with a policy asks nothing and fetches nothing', async () => {
   const { dns, host, policyOf } = await world()
   const first = await policyOf(D)
   const { queries } = dns
@@ -78,14 +78,14 @@ test('a second look at a domain with a policy asks nothing and fetches nothing',
   expect(host.requests).toHaveLength(1)
 })
 
-test('many who ask at once fetch once', async () => {
+test('many concurrent look-ups fetch once', async () => {
   const { dns, host, policyOf } = await world()
-  const found = await Promise.all(Array.from({ length: 50 }, () => policyOf(D)))
-  expect(new Set(found.map((policy) => (policy as Policy).mode))).toEqual(new Set(['enforce']))
+  const policies = await Promise.all(Array.from({ length: 50 }, () => policyOf(D)))
+  expect(new Set(policies.map((policy) => (policy as Policy).mode))).toEqual(new Set(['enforce']))
   expect([host.requests.length, dns.count(RECORD)]).toEqual([1, 1])
 })
 
-test('hosts of policies that hang leave places for others, and what waits in vain is not taken for no policy', async () => {
+test('policy hosts that hang leave places for others, and a look-up that waits in vain does not count as no policy', async () => {
   const hung: string[] = []
   const httpsGet: StsPoliciesOptions['httpsGet'] = async (host, _, signal) => {
     if (host.includes('good')) return { kind: 'got', text: policy().body }
@@ -103,7 +103,7 @@ test('hosts of policies that hang leave places for others, and what waits in vai
   expect(await Promise.all(all.slice(0, 80))).toEqual(Array(80).fill(undefined))
 })
 
-test('another id in the TXT record has the policy fetched anew, the same id has not', async () => {
+test('a new id in the TXT record makes us fetch the policy again, the same id does not', async () => {
   const { dns, host, clock, policyOf } = await world()
   await policyOf(D)
   clock.ms += 400_000
@@ -117,12 +117,12 @@ test('another id in the TXT record has the policy fetched anew, the same id has 
 })
 
 test.each<[string, DnsAct]>([
-  ['is gone', 'nxdomain'],
+  ['is missing', 'nxdomain'],
   ['is broken', [txt(`_mta-sts.${D}`, 'v=STSv1; what')]],
   ['is there twice', [txt(`_mta-sts.${D}`, 'v=STSv1; id=1'), txt(`_mta-sts.${D}`, 'v=STSv1; id=2')]],
   ['cannot be asked for', 'servfail'],
   ['is not answered', 'silence'],
-])('a policy holds for its max_age although its TXT record %s, and no longer', async (_, act) => {
+])('a policy is valid for its max_age although its TXT record %s, and no longer', async (_, act) => {
   const { dns, host, clock, policyOf } = await world()
   await policyOf(D)
   dns.zone[RECORD] = act
@@ -135,7 +135,7 @@ test.each<[string, DnsAct]>([
   expect(await policyOf(D)).toBeUndefined()
 })
 
-test('a policy holds although the next one cannot be fetched', async () => {
+test('a policy stays valid although the next one cannot be fetched', async () => {
   const { dns, host, clock, policyOf, troubles } = await world()
   await policyOf(D)
   dns.zone[RECORD] = announced('2')
@@ -145,7 +145,7 @@ test('a policy holds although the next one cannot be fetched', async () => {
   expect(troubles).toEqual([expect.stringMatching(/^example\.test: .*status 500$/)])
 })
 
-test('a policy that was used is renewed after a day, behind the back of the send, whatever the TXT record says', async () => {
+test('a policy in use is renewed after a day, in the background of the send, whatever the TXT record says', async () => {
   const { dns, host, clock, policyOf } = await world()
   await policyOf(D)
   dns.zone[RECORD] = 'nodata'
@@ -158,9 +158,9 @@ test('a policy that was used is renewed after a day, behind the back of the send
 })
 
 test.each<[string, Answer, string]>([
-  ['a host that has none', { status: 404 }, 'status 404'],
-  ['a text that is none', policy({ mode: 'whatever' }), 'no policy'],
-])('%s is no policy, told once, and left alone for five minutes', async (_, answer, cause) => {
+  ['a host without one', { status: 404 }, 'status 404'],
+  ['a text that is not one', policy({ mode: 'whatever' }), 'no policy'],
+])('%s counts as no policy, is reported once, and is not fetched for five minutes', async (_, answer, cause) => {
   const { host, clock, policyOf, troubles } = await world()
   host.script = answer
   expect([await policyOf(D), await policyOf(D)]).toEqual([undefined, undefined])
@@ -171,7 +171,7 @@ test.each<[string, Answer, string]>([
   expect(await policyOf(D)).toMatchObject({ mode: 'enforce' })
 })
 
-test('a TXT record that cannot be asked for is no policy, and not asked for again for five minutes', async () => {
+test('a TXT record that cannot be looked up counts as no policy, and is not asked for again for five minutes', async () => {
   const { dns, clock, policyOf, troubles } = await world()
   dns.zone[RECORD] = 'servfail'
   await policyOf(D)
@@ -182,7 +182,7 @@ test('a TXT record that cannot be asked for is no policy, and not asked for agai
   expect(await policyOf(D)).toMatchObject({ mode: 'enforce' })
 })
 
-test('a host that hangs keeps a send waiting for three seconds at most, and once', async () => {
+test('a host that hangs delays a send by three seconds at most, and once', async () => {
   const { host, policyOf } = await world()
   host.script = { fault: 'hang' }
   const watch = stopwatch()
@@ -192,7 +192,7 @@ test('a host that hangs keeps a send waiting for three seconds at most, and once
   expect(watch.ms()).toBeLessThan(3_500)
 })
 
-test('a policy that takes itself back is fetched, kept and not missed', async () => {
+test('a policy of mode none is fetched and kept, and its end is not reported', async () => {
   const { dns, host, clock, policyOf, troubles } = await world()
   await policyOf(D)
   dns.zone[RECORD] = announced('2')
@@ -206,7 +206,7 @@ test('a policy that takes itself back is fetched, kept and not missed', async ()
   expect(troubles).toEqual([])
 })
 
-test('a policy of no age at all holds for the send that fetched it', async () => {
+test('a policy with a max_age of 0 is valid for the send that fetched it', async () => {
   const { host, policyOf } = await world()
   host.script = policy({ maxAgeS: 0 })
   expect(await policyOf(D)).toMatchObject({ mode: 'enforce' })
@@ -214,7 +214,7 @@ test('a policy of no age at all holds for the send that fetched it', async () =>
   expect(await policyOf(D)).toBeUndefined()
 })
 
-test('the policy of a parent domain is not that of its children', async () => {
+test('the policy of a parent domain does not apply to its children', async () => {
   const { dns, policyOf } = await world()
   expect(await policyOf(`mail.${D}`)).toBeUndefined()
   expect(dns.queries).toEqual([`TXT _mta-sts.mail.${D}`])

@@ -1,4 +1,4 @@
-// Run as a process of its own: uses up all of its file descriptors, then goes on sending. Prints the outcomes.
+// A process of its own: it uses up all of its file descriptors, goes on sending, and prints the outcomes.
 import { closeSync, openSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { createResolver } from '../../server/dns/resolver.ts'
