@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 
-// `npm run check`: the fast loop. The checks of the source run side by side. The tests follow alone, because they use every
-// processor and their time limits assume a machine that is not overloaded. What fails is shown whole, and the exit code says so.
+// `npm run check`: the fast loop. The checks of the source run side by side. The tests follow alone, because they use
+// every processor and their time limits assume a machine that is not overloaded. Every check runs; a failure prints its
+// whole output, and the exit code is then 1.
 
 type Check = [name: string, command: string]
 

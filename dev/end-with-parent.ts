@@ -1,2 +1,2 @@
-// Loaded before a program of ours: it drains as on SIGTERM when the process that started it is gone.
+// Preloaded into the API and the worker: they drain, as on SIGTERM, when the process that started them ends.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))

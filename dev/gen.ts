@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-// `npm run gen` writes what is generated from the contract; with `--check` it only says what is not as it would write it.
+// `npm run gen` generates code and documents from the contract. With `--check` it only reports files that are stale.
 
 const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname

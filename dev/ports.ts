@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 
-/** The port of the loopback interface that is wanted, or any when that is taken. */
-export async function freePort(wanted = 0): Promise<number> {
-  const server = createServer().listen(wanted, '127.0.0.1')
+/** Returns a free port of the loopback interface: `preferred` when it is free, otherwise any. */
+export async function freePort(preferred = 0): Promise<number> {
+  const server = createServer().listen(preferred, '127.0.0.1')
   try {
     await once(server, 'listening')
   } catch {
@@ -14,27 +14,27 @@ export async function freePort(wanted = 0): Promise<number> {
   return port
 }
 
-/** What a PostgreSQL answers by one octet (protocol 3.0, 53.2.10 SSL Session Encryption). */
+/** A PostgreSQL server replies to this message with one octet (protocol 3.0, 53.2.10 SSL Session Encryption). */
 const SSL_REQUEST = Buffer.from('00000008 04d2162f'.replaceAll(' ', ''), 'hex')
 
-/** Whether a PostgreSQL answers on this port of the loopback interface, within a second. */
+/** Whether a PostgreSQL server replies on this port of the loopback interface within a second. */
 export async function isPostgres(port: number): Promise<boolean> {
   const socket = connect({ host: '127.0.0.1', port })
   socket.write(SSL_REQUEST)
   const signal = AbortSignal.timeout(1_000)
-  const answer = once(socket, 'data', { signal }).then(
+  const reply = once(socket, 'data', { signal }).then(
     () => true,
     () => false,
   )
-  return answer.finally(() => socket.destroy())
+  return reply.finally(() => socket.destroy())
 }
 
-/** Whether something listens on this port of the loopback interface. */
+/** Whether a program listens on this port of the loopback interface. */
 export function listens(port: number): Promise<boolean> {
   const socket = connect({ host: '127.0.0.1', port })
-  const answer = once(socket, 'connect').then(
+  const connected = once(socket, 'connect').then(
     () => true,
     () => false,
   )
-  return answer.finally(() => socket.destroy())
+  return connected.finally(() => socket.destroy())
 }

@@ -1,13 +1,13 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 
-/** Only its owner can read it, and nobody ever sees half of it. */
+/** Writes a file that only its owner can read. Readers see the old text or the new one, never a part. */
 export async function writePrivately(path: string, text: string): Promise<void> {
   const unfinished = `${path}.${process.pid}.tmp`
   await writeFile(unfinished, text, { mode: 0o600 })
   await rename(unfinished, path)
 }
 
-/** undefined when there is no such file. */
+/** Reads a file; undefined when it does not exist. */
 export async function readIfThere(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch((error) => {
     if (error.code === 'ENOENT') return undefined
@@ -15,11 +15,11 @@ export async function readIfThere(path: string): Promise<string | undefined> {
   })
 }
 
-/** What is in the file, made once. */
-export async function keep(path: string, make: () => string): Promise<string> {
-  const kept = await readIfThere(path)
-  if (kept !== undefined) return kept
-  const made = make()
-  await writePrivately(path, made)
-  return made
+/** Returns the file's text. The first call creates it with `create`. */
+export async function readOrCreate(path: string, create: () => string): Promise<string> {
+  const stored = await readIfThere(path)
+  if (stored !== undefined) return stored
+  const text = create()
+  await writePrivately(path, text)
+  return text
 }

@@ -1,2 +1,2 @@
-/** Something the person at the terminal can put right: its message is all they need, and is printed without a stack. */
+/** A failure that the user can fix. Its message says how, and is printed without a stack trace. */
 export class Problem extends Error {}

@@ -5,35 +5,35 @@ import { fileURLToPath } from 'node:url'
 import { lastLines } from './last-lines.ts'
 
 export interface Program {
-  /** For a person: `The API`. */
+  /** Used in messages, such as `The API`. */
   name: string
-  /** In this repository. */
+  /** Its path in this repository. */
   file: string
   logFile: string
 }
 
 export interface Process<Ready> {
-  /** What it says when it serves; undefined when it ended before it did. */
+  /** The message that it sends when it is ready; undefined when it ends before that. */
   ready: Promise<Ready | undefined>
-  /** Resolves when it is gone: to nothing after a good end, else to words for a person. */
+  /** Resolves when it has ended: to undefined after success, otherwise to a message for the user. */
   gone: Promise<string | undefined>
-  /** Lets it finish what it has accepted. */
+  /** Ends it after it has finished what it accepted. */
   drain(): void
-  /** Lets it finish nothing. */
+  /** Ends it at once. */
   kill(): void
 }
 
 const pathTo = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 
 /**
- * A program of ours as a process of its own, in a process group of its own: Ctrl-C on the terminal reaches it through `drain` alone.
- * Its log goes to a file; what it has to say when it cannot start (standard error), to the terminal.
+ * Starts a program of this repository in its own process group, so that Ctrl-C on the terminal reaches it only through
+ * `drain`. Its log goes to a file; its standard error, which says why it cannot start, goes to the terminal.
  */
 export async function startProcess<Ready>(program: Program, env: NodeJS.ProcessEnv): Promise<Process<Ready>> {
   const { name, file, logFile } = program
   const log = await open(logFile, 'w', 0o600)
-  const words = ['--import', pathTo('end-with-parent.ts'), pathTo(`../${file}`)]
-  const child = spawn(process.execPath, words, { env, detached: true, stdio: ['ignore', log.fd, 'inherit', 'ipc'] })
+  const args = ['--import', pathTo('end-with-parent.ts'), pathTo(`../${file}`)]
+  const child = spawn(process.execPath, args, { env, detached: true, stdio: ['ignore', log.fd, 'inherit', 'ipc'] })
   await log.close()
   const gone = once(child, 'exit').then(async ([code, signal]) =>
     code === 0 ? undefined : `${name} ended (${code ?? signal}). ${await lastLines(logFile)}`,
@@ -42,7 +42,7 @@ export async function startProcess<Ready>(program: Program, env: NodeJS.ProcessE
   const ready = Promise.race([message, gone.then(() => undefined)])
   const drain = () => {
     child.kill('SIGTERM')
-    // Its channel is closed as well: when this process dies later, that is not a second signal, which would end the drain.
+    // Without the channel, a later end of this process does not send a second signal, which would end the drain.
     if (child.connected) child.disconnect()
   }
   return { ready, gone, drain, kill: () => child.kill('SIGKILL') }

@@ -19,7 +19,7 @@ export interface Keys {
   test: string
 }
 
-/** One account with one verified domain and two keys, each made when it is not there. The keys are kept in `keysFile`. */
+/** Creates an account, a verified domain and two keys, unless they exist. `keysFile` stores the keys. */
 export async function seed(options: { databaseUrl: string; encryptionKeys: string; keysFile: string }): Promise<Keys> {
   const db = connect(options.databaseUrl, { connections: 1 })
   const clock = await databaseClock(db)
@@ -33,26 +33,26 @@ export async function seed(options: { databaseUrl: string; encryptionKeys: strin
         { accountId: account.id, name: DOMAIN, status: 'verified', warmsUp: false },
       )
     }
-    return (await keptKeys(db, options.keysFile)) ?? (await makeKeys(db, clock, account.id, options.keysFile))
+    return (await storedKeys(db, options.keysFile)) ?? (await createKeys(db, clock, account.id, options.keysFile))
   } finally {
     clock.stop()
     await db.$client.end()
   }
 }
 
-/** undefined when they are gone, or are keys of another database or revoked. */
-async function keptKeys(db: Database, keysFile: string): Promise<Keys | undefined> {
+/** Reads the keys of an earlier start; undefined when there are none, or they are revoked or of another database. */
+async function storedKeys(db: Database, keysFile: string): Promise<Keys | undefined> {
   const text = await readIfThere(keysFile)
   if (text === undefined) return undefined
   const { live, test } = JSON.parse(text) as Keys
-  const known = and(inArray(apiKeys.hash, [live, test].map(hashKey)), isNull(apiKeys.revokedAt))
-  return (await db.$count(apiKeys, known)) === 2 ? { live, test } : undefined
+  const areValid = and(inArray(apiKeys.hash, [live, test].map(hashKey)), isNull(apiKeys.revokedAt))
+  return (await db.$count(apiKeys, areValid)) === 2 ? { live, test } : undefined
 }
 
-async function makeKeys(db: Database, clock: DatabaseClock, accountId: string, keysFile: string): Promise<Keys> {
-  const make = (kind: keyof Keys) =>
+async function createKeys(db: Database, clock: DatabaseClock, accountId: string, keysFile: string): Promise<Keys> {
+  const create = (kind: keyof Keys) =>
     createKey(db, clock, { accountId, name: `npm start, ${kind}`, kind, scopes: SCOPES_OF[kind] })
-  const keys = { live: (await make('live')).key, test: (await make('test')).key }
+  const keys = { live: (await create('live')).key, test: (await create('test')).key }
   await writePrivately(keysFile, JSON.stringify(keys))
   return keys
 }

@@ -1,11 +1,14 @@
 import { startProcess } from './process.ts'
 
 export interface Services {
-  /** Where the API serves; undefined when it ended before it did. */
+  /** The URLs of the API; undefined when it ends before it is ready. */
   ready: Promise<{ url: string; grpcUrl: string } | undefined>
-  /** Resolves when one of them is gone: to nothing after a good end, else to words for a person. */
+  /** Resolves when one of them has ended: to undefined after success, otherwise to a message for the user. */
   ended: Promise<string | undefined>
-  /** Lets them finish what they have accepted, but no longer than until one of `hurry` resolves. Resolves when all are gone. */
+  /**
+   * Ends them after they have finished what they accepted, or as soon as one of `hurry` resolves. Resolves when they
+   * have ended.
+   */
   drain(hurry: Promise<unknown>[]): Promise<void>
 }
 

@@ -1,18 +1,18 @@
 export interface Facts {
   url: string
   keys: { live: string; test: string }
-  /** In words. */
+  /** A description for the user. */
   database: string
   temporalUiUrl: string | undefined
-  /** Of WEBHOOK_ALLOW_SUBNETS. */
+  /** The value of WEBHOOK_ALLOW_SUBNETS. */
   webhookSubnets: string
-  /** Files. */
+  /** Paths of files. */
   logs: { api: string; worker: string }
 }
 
-/** What a newcomer reads when everything runs. */
+/** Printed when everything runs: where things are, and a first request to try. */
 export function welcome({ url, keys, database, temporalUiUrl, webhookSubnets, logs }: Facts): string {
-  return `Verdict runs.
+  return `Verdict is running.
 
   REST, Connect, gRPC   ${url}
   Reference             ${url}/docs
@@ -20,16 +20,16 @@ export function welcome({ url, keys, database, temporalUiUrl, webhookSubnets, lo
   Test key              ${keys.test}  (every send is a dry run)
   Sends from            example.test
   Database              ${database}
-  Temporal              ${temporalUiUrl ?? 'that of TEMPORAL_ADDRESS'}  (a webhook that is retried or replayed is a workflow there)
-  Webhooks may go to    https${webhookSubnets && `, and whatever listens in ${webhookSubnets}`}
+  Temporal              ${temporalUiUrl ?? 'at TEMPORAL_ADDRESS'}  (each retry or replay of a webhook is a workflow there)
+  Webhooks may go to    https endpoints${webhookSubnets && `, and any endpoint in ${webhookSubnets}`}
   Logs                  ${logs.api}, ${logs.worker}
 
 Send a first email. It goes to a simulated mailbox; nothing leaves this machine:
 
 ${firstSend(url, keys.live)}
 
-The answer is {"status":"delivered","message_id":"msg_...", ...}. README.md shows the other mailboxes and the next steps.
-Ctrl-C stops.
+The response is {"status":"delivered","message_id":"msg_...", ...}. README.md shows the other mailboxes and the next steps.
+Press Ctrl-C to stop.
 `
 }
 

@@ -2,19 +2,19 @@ import { startPostgres } from './server.ts'
 
 export interface OpenDatabase {
   url: string
-  /** In words for a person. */
+  /** A description for the user. */
   where: string
-  /** Resolves to words when it is gone although nobody stopped it. */
+  /** Resolves to a message for the user when the database ends before `stop` is called. */
   lost: Promise<string>
   stop(): Promise<void>
 }
 
-/** The database of `givenUrl`, which is none of ours to stop, or the embedded one in `dataDir`. */
-export async function openDatabase(givenUrl: string | undefined, dataDir: string): Promise<OpenDatabase> {
-  if (givenUrl) {
-    const { hostname, pathname } = new URL(givenUrl)
+/** Opens the database at `externalUrl`, which `stop` leaves running, or else the embedded one in `dataDir`. */
+export async function openDatabase(externalUrl: string | undefined, dataDir: string): Promise<OpenDatabase> {
+  if (externalUrl) {
+    const { hostname, pathname } = new URL(externalUrl)
     return {
-      url: givenUrl,
+      url: externalUrl,
       where: `${pathname.slice(1)} on ${hostname}`,
       lost: new Promise(() => {}),
       stop: async () => {},
@@ -22,7 +22,7 @@ export async function openDatabase(givenUrl: string | undefined, dataDir: string
   }
   const postgres = await startPostgres({ dataDir })
   const lost = postgres.gone.then(
-    () => `The embedded PostgreSQL ended. Its last words are in ${dataDir}/postgres.log; npm start starts it again.`,
+    () => `The embedded PostgreSQL ended. ${dataDir}/postgres.log says why; npm start starts it again.`,
   )
   return { url: postgres.url, where: `embedded PostgreSQL in ${dataDir}`, lost, stop: postgres.stop }
 }

@@ -11,21 +11,22 @@ import { prepareCluster, USER } from './cluster.ts'
 import { postgresUser } from './user.ts'
 
 export interface Postgres {
-  /** Connects as the owner of the server. */
+  /** Connects as the server's superuser. */
   url: string
-  /** Resolves when the server is gone, for whatever reason. */
+  /** Resolves when the server has ended, for any reason. */
   gone: Promise<void>
-  /** Ends all sessions and resolves when the server is gone. */
+  /** Ends all sessions. Resolves when the server has ended. */
   stop(): Promise<void>
 }
 
 const OTHER_STOPS_WITHIN_MS = 1500
-/** On a busy machine. */
+/** Long enough for a busy machine. */
 const STOPS_WITHIN_MS = 20_000
 
 /**
- * Starts the embedded PostgreSQL on a free port of the loopback interface. Its cluster is `dataDir/postgres`, made when it is not
- * there; `temporary` makes `dataDir` vanish with the server. Throws a Problem for what a person has to settle.
+ * Starts the embedded PostgreSQL on a free port of the loopback interface. Its cluster is `dataDir/postgres`, which
+ * the first start creates. With `temporary`, `dataDir` is deleted when the server ends. Throws a Problem when it
+ * cannot start.
  */
 export async function startPostgres(options: { dataDir: string; temporary?: boolean }): Promise<Postgres> {
   const dataDir = resolve(options.dataDir)
@@ -35,7 +36,7 @@ export async function startPostgres(options: { dataDir: string; temporary?: bool
   const binaries = await postgresBinaries()
   const user = postgresUser(cluster, [binaries.postgres, ...(options.temporary ? [] : [dataDir])])
   if (options.temporary && user.owner) await chown(dataDir, user.owner.uid, user.owner.gid)
-  await otherServerEnds(cluster)
+  await waitForOtherServer(cluster)
   await prepareCluster(binaries, user, cluster, passwordFile)
 
   const ending = options.temporary ? { signal: 'QUIT', remove: dataDir } : { signal: 'INT' }
@@ -59,14 +60,14 @@ export async function startPostgres(options: { dataDir: string; temporary?: bool
       return { url, gone, stop: () => stopKept(keeper, STOPS_WITHIN_MS) }
     }
     const log = await readFile(join(dataDir, 'postgres.log'), 'utf8')
-    // Somebody else took the port between our asking and the server's binding.
+    // Another program took the port before the server could listen on it.
     if (tries > 1 && log.includes('Address already in use')) continue
-    // The children of a server that was killed end a moment after it.
+    // After SIGKILL of a server its child processes end a moment later.
     if (Date.now() < giveUpAt && log.includes('shared memory block')) {
       await sleep(200)
       continue
     }
-    throw new Problem(`PostgreSQL did not start. Its last words, in ${dataDir}/postgres.log:\n${log.slice(-2000)}`)
+    throw new Problem(`PostgreSQL did not start. The end of ${dataDir}/postgres.log:\n${log.slice(-2000)}`)
   }
 }
 
@@ -76,13 +77,14 @@ function settings(port: number): string[] {
 }
 
 /**
- * The keeper of a run that was killed may be about to stop its server; a server that still answers is in use. The children of a server
- * that was killed hold its port until they notice, and answer nothing.
+ * Waits until no other server uses the cluster. The keeper of a killed run may be about to stop its server. The
+ * children of a killed server hold its port for a while and do not reply. A server that goes on replying is in use: a
+ * Problem.
  */
-async function otherServerEnds(cluster: string): Promise<void> {
+async function waitForOtherServer(cluster: string): Promise<void> {
   for (const startedAt = Date.now(); ; await sleep(50)) {
     const { pid, port, status } = await pidFile(cluster)
-    // After a crash of the machine the number may be another process's by now.
+    // After a crash of the machine the number may belong to another process.
     if (!pid || !isAlive(pid) || !(await listens(port!))) return
     const withinMs = (await isPostgres(port!)) ? OTHER_STOPS_WITHIN_MS : STOPS_WITHIN_MS
     if (status === 'stopping' || Date.now() < startedAt + withinMs) continue
@@ -93,21 +95,21 @@ async function otherServerEnds(cluster: string): Promise<void> {
   }
 }
 
-/** False when the server ended instead. */
+/** Resolves to true when the server is ready, to false when it ends before. */
 async function becomesReady(cluster: string, port: number, gone: Promise<void>): Promise<boolean> {
   let ended = false
   gone.then(() => {
     ended = true
   })
   for (; !ended; await sleep(20)) {
-    const found = await pidFile(cluster)
-    // The file may be the one of a server that was killed: port and process tell them apart.
-    if (found.port === port && found.status === 'ready' && isAlive(found.pid!)) return true
+    const file = await pidFile(cluster)
+    // A killed server may have left this file: its port and process differ.
+    if (file.port === port && file.status === 'ready' && isAlive(file.pid!)) return true
   }
   return false
 }
 
-/** `postmaster.pid`: process, data directory, start time, port, socket directory, address, shared memory, status; a line each. */
+/** Lines of `postmaster.pid`: process, data directory, start time, port, socket folder, address, memory, status. */
 async function pidFile(cluster: string): Promise<{ pid?: number; port?: number; status?: string }> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')
   const lines = text.split('\n').map((line) => line.trim())

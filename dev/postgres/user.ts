@@ -2,17 +2,18 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { Problem } from '../problem.ts'
 
-/** Who runs PostgreSQL, which refuses to run as root. */
+/** The operating system's user that runs PostgreSQL, which refuses to run as root. */
 export interface PostgresUser {
-  /** Absent: whoever we are. */
+  /** Absent for the user of this process. */
   owner?: { uid: number; gid: number }
-  /** The command, with what has to stand before it for this user, and the options to spawn it with. */
-  command(words: string[]): { file: string; args: string[]; options: { uid?: number; gid?: number; cwd: string } }
+  /** The program, arguments and options that spawn this command line as this user. */
+  command(commandLine: string[]): { file: string; args: string[]; options: { uid?: number; gid?: number; cwd: string } }
 }
 
 /**
- * For root, the owner of the cluster, at first `nobody`: no user has to be made. Where `nobody` may not go (a checkout in /root,
- * say) it keeps the one capability to pass by file permissions, so that nobody's modes have to be changed.
+ * Returns the user of this process. For root, returns the owner of the cluster, or `nobody` for a new cluster, so
+ * that no user has to be created. Where that user lacks access, as in a checkout in /root, it keeps the capability to
+ * ignore file permissions, so that no permissions have to be changed. Throws a Problem when that does not help.
  */
 export function postgresUser(cluster: string, mustReach: string[]): PostgresUser {
   if (process.getuid?.() !== 0) return { command: ([file, ...args]) => ({ file: file!, args, options: { cwd: '/' } }) }
@@ -24,20 +25,24 @@ export function postgresUser(cluster: string, mustReach: string[]): PostgresUser
   }
   const capable: PostgresUser = {
     owner,
-    command: (words) => ({ file: 'setpriv', args: [...keepAccess(owner), ...words], options: { cwd: '/' } }),
+    command: (commandLine) => ({
+      file: 'setpriv',
+      args: [...keepAccess(owner), ...commandLine],
+      options: { cwd: '/' },
+    }),
   }
   const user = [plain, capable].find((user) => mustReach.every((path) => reaches(user, path)))
   if (user) return user
   throw new Problem(
     `PostgreSQL cannot run as root, and user ${uid} cannot enter ${mustReach.join(' and ')}.\n` +
-      'Start as an ordinary user, move the checkout to a folder open to everybody (such as /opt), or set DATABASE_URL.',
+      'Start as an ordinary user, move the checkout to a folder that every user can enter (such as /opt), or set DATABASE_URL.',
   )
 }
 
-/** Without the last word access(2), by which PostgreSQL looks for its own program, would not count the capability. */
+/** PostgreSQL finds its own program by access(2), which ignores the capability without the last argument. */
 function keepAccess({ uid, gid }: { uid: number; gid: number }): string[] {
-  const who = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
-  return [...who, '--inh-caps=+dac_override', '--ambient-caps=+dac_override', '--securebits=+no_setuid_fixup']
+  const ids = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
+  return [...ids, '--inh-caps=+dac_override', '--ambient-caps=+dac_override', '--securebits=+no_setuid_fixup']
 }
 
 function reaches(user: PostgresUser, path: string): boolean {

@@ -2,15 +2,15 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 
 export interface BringUp {
-  /** Says to a person how far it is. */
-  tell(words: string): void
-  /** Ends what is under way. */
+  /** Reports progress to the user. */
+  tell(message: string): void
+  /** Ends the download or build. */
   signal: AbortSignal
-  /** Where what was brought is kept, and found again by the next who asks. */
+  /** The folder that stores Temporal's program for later starts. */
   cacheDir: string
 }
 
-/** Of this user, for all checkouts (XDG Base Directory Specification: a relative path does not count). */
+/** The user's cache for all checkouts. The XDG Base Directory Specification ignores relative paths. */
 export function cacheFolder({ XDG_CACHE_HOME = '' }: NodeJS.ProcessEnv): string {
   return join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(homedir(), '.cache'), 'verdict')
 }

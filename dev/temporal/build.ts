@@ -9,11 +9,11 @@ import { TEMPORAL_VERSION } from './version.ts'
 
 const MODULE = fileURLToPath(new URL('.', import.meta.url))
 const VERSION_OF = 'github.com/temporalio/cli/internal/temporalcli.Version'
-const TOLD_EVERY_MS = 60_000
+const REPORT_EVERY_MS = 60_000
 
 /**
- * Builds the program of dev/temporal/go.mod to `target`, all of its sources fixed by go.sum. Needs no C compiler. Throws a Problem with
- * the last words of Go when that fails.
+ * Builds the program in dev/temporal/go.mod to `target`; go.sum fixes all of its sources. Needs no C compiler. Throws a
+ * Problem with the end of Go's output when the build fails.
  */
 export async function buildTemporal(target: string, bringUp: BringUp): Promise<void> {
   const { tell, signal } = bringUp
@@ -21,27 +21,27 @@ export async function buildTemporal(target: string, bringUp: BringUp): Promise<v
   const go = await goToolchain(bringUp)
   const work = await mkdtemp(join(bringUp.cacheDir, 'build-'))
   const unfinished = `${target}.${process.pid}.new`
-  const said: string[] = []
+  const output: string[] = []
   const startedAt = performance.now()
-  const telling = setInterval(() => {
+  const progress = setInterval(() => {
     const minutes = Math.round((performance.now() - startedAt) / 60_000)
-    const packages = said.filter((line) => !line.startsWith('go: ')).length
+    const packages = output.filter((line) => !line.startsWith('go: ')).length
     tell(`Temporal is being built: ${packages} packages after ${minutes} min.`)
-  }, TOLD_EVERY_MS)
-  const built = await runKept(['nice', '-n', '10', go.program, ...build(unfinished)], {
+  }, REPORT_EVERY_MS)
+  const succeeded = await runKept(['nice', '-n', '10', go.program, ...buildArguments(unfinished)], {
     signal,
     remove: work,
     cwd: MODULE,
     env: { ...process.env, ...go.env, GOTMPDIR: work, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOWORK: 'off' },
-    heard: (text) => said.push(...text.trimEnd().split('\n')),
-  }).finally(() => clearInterval(telling))
-  if (!built) throw new Problem(`Temporal cannot be built with Go:\n${said.slice(-10).join('\n')}`)
+    onStderr: (text) => output.push(...text.trimEnd().split('\n')),
+  }).finally(() => clearInterval(progress))
+  if (!succeeded) throw new Problem(`Temporal cannot be built with Go:\n${output.slice(-10).join('\n')}`)
   await rename(unfinished, target)
   if (go.folder) await rm(go.folder, { recursive: true, force: true })
 }
 
-/** `-v` names each package as it is compiled. */
-function build(target: string): string[] {
+/** With `-v`, Go names each package as it compiles it. */
+function buildArguments(target: string): string[] {
   const flags = ['-v', '-trimpath', '-ldflags', `-s -w -X ${VERSION_OF}=${TEMPORAL_VERSION}`]
   return ['build', ...flags, '-o', target, 'github.com/temporalio/cli/cmd/temporal']
 }

@@ -5,12 +5,12 @@ import { runKept } from '../keeper.ts'
 import type { BringUp } from './bring-up.ts'
 import { TEMPORAL_VERSION } from './version.ts'
 
-/** So long without a byte means that there is no way to the internet: nobody is to wait for it. */
+/** After this long without a byte we assume that there is no Internet access. */
 const STALLED_MS = 6000
 
 const PROGRAM = fileURLToPath(new URL('sdk-download.ts', import.meta.url))
 
-/** Has Temporal's SDK download its development server to `target`. False when that does not work, at once or after a few seconds. */
+/** Lets Temporal's SDK download its development server to `target`. Resolves to whether that worked, within seconds. */
 export async function downloadTemporal(target: string, { tell, signal, cacheDir }: BringUp): Promise<boolean> {
   tell(`Temporal ${TEMPORAL_VERSION} is being downloaded (once).`)
   const folder = await mkdtemp(join(cacheDir, 'download-'))

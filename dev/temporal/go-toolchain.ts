@@ -12,7 +12,7 @@ import type { BringUp } from './bring-up.ts'
 export interface Go {
   program: string
   env: NodeJS.ProcessEnv
-  /** Set for a toolchain that was downloaded for one build: the folder to delete after it, with all that Go wrote there. */
+  /** Set for a toolchain downloaded for one build: the folder to delete afterwards, with all that Go wrote. */
   folder?: string
 }
 
@@ -32,7 +32,7 @@ const OTHER_WAYS =
   'Do one of these: install Go 1.26.4 or later (https://go.dev/dl), install the program `temporal` ' +
   '(https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to the address of a running Temporal.'
 
-/** Returns the Go on PATH when it is new enough, otherwise one from the module proxy. Throws a Problem when there is neither. */
+/** Returns the Go on PATH when it is new enough, otherwise one from the module proxy. Throws a Problem without both. */
 export async function goToolchain({ tell, signal, cacheDir }: BringUp): Promise<Go> {
   if (await onPathIsNewEnough()) return { program: 'go', env: {} }
   const folder = join(cacheDir, `go-${VERSION}`)
@@ -67,7 +67,7 @@ async function onPathIsNewEnough(): Promise<boolean> {
   )
 }
 
-/** Unpacks the toolchain beside `root` and then renames it, so that an interrupted download leaves no half toolchain. */
+/** Unpacks the toolchain beside `root` and renames it, so that an interruption leaves no half toolchain. */
 async function install(root: string, signal: AbortSignal): Promise<void> {
   const toolchain = TOOLCHAINS[`${process.platform}-${process.arch}`]
   if (!toolchain) throw new Problem(`Temporal is not installed, and there is no Go to build it. ${OTHER_WAYS}`)
@@ -82,7 +82,7 @@ async function install(root: string, signal: AbortSignal): Promise<void> {
   await rename(unfinished, root).catch(() => rm(unfinished, { recursive: true }))
 }
 
-/** Unpacks the files under `prefix` into `folder`. A module archive stores no modes: programs become executable here. */
+/** Unpacks the files under `prefix` into `folder`. Module archives store no modes, so programs get theirs here. */
 async function unpack(zip: Buffer, prefix: string, folder: string): Promise<void> {
   const archive = await fromBufferPromise(zip)
   for await (const entry of archive.eachEntry()) {

@@ -2,9 +2,9 @@ import { Problem } from '../problem.ts'
 import { cacheFolder } from './bring-up.ts'
 import { temporalProgram } from './program.ts'
 
-// `node dev/temporal/install.ts`: brings the program `temporal` now and says where it is, instead of when it is first needed.
+// `node dev/temporal/install.ts`: installs the program `temporal` before it is first needed, and prints its path.
 
-const tell = (words: string) => console.error(words)
+const tell = (message: string) => console.error(message)
 try {
   console.log(await temporalProgram({ tell, signal: new AbortController().signal, cacheDir: cacheFolder(process.env) }))
 } catch (error) {

@@ -9,23 +9,23 @@ import { temporalProgram } from './program.ts'
 import { startTemporalServer, type TemporalServerOptions } from './server.ts'
 
 export interface Temporal {
-  /** `host:port`. Nothing may answer there yet. */
+  /** `host:port`. It may not accept connections yet. */
   address: string
-  /** For the processes that use it. */
+  /** The environment of the processes that use it. */
   env: NodeJS.ProcessEnv
   uiUrl: string | undefined
-  /** Resolves when it is gone, or is not brought any more. */
+  /** Ends Temporal, or its download or build. Resolves when that has ended. */
   stop(): Promise<void>
 }
 
 export interface TemporalOptions {
-  /** With an address, one that runs: none of ours to bring or to stop. */
-  given: Pick<Config, 'temporal' | 'temporalUiUrl'>
+  /** With an address, that Temporal is used, and neither started nor stopped here. */
+  config: Pick<Config, 'temporal' | 'temporalUiUrl'>
   dataDir: string
-  /** On ports that nobody else uses, instead of the usual ones. */
+  /** Use any free ports instead of the usual ones. */
   anyPorts: boolean
-  /** Says to a person how far it is. */
-  tell(words: string): void
+  /** Reports progress to the user. */
+  tell(message: string): void
 }
 
 const USUAL_PORT = 7233
@@ -33,12 +33,12 @@ const USUAL_UI_PORT = 8233
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000]
 
 /**
- * Temporal's address at once, and Temporal itself as soon as it can be had, in the background: what depends on it waits for it by
- * itself. Its workflows are kept in `dataDir/temporal.db`. It ends with the process that started it.
+ * Returns Temporal's address at once, and starts Temporal in the background when its program is installed: its clients
+ * wait for it. Its workflows are stored in `dataDir/temporal.db`. It ends with the process that started it.
  */
-export async function openTemporal({ given, dataDir, anyPorts, tell }: TemporalOptions): Promise<Temporal> {
-  if (given.temporal)
-    return { address: given.temporal.address, env: {}, uiUrl: given.temporalUiUrl, stop: async () => {} }
+export async function openTemporal({ config, dataDir, anyPorts, tell }: TemporalOptions): Promise<Temporal> {
+  if (config.temporal)
+    return { address: config.temporal.address, env: {}, uiUrl: config.temporalUiUrl, stop: async () => {} }
   const port = await freePort(anyPorts ? 0 : USUAL_PORT)
   const uiPort = await freePort(anyPorts ? 0 : USUAL_UI_PORT)
   const stopping = new AbortController()
@@ -47,7 +47,7 @@ export async function openTemporal({ given, dataDir, anyPorts, tell }: TemporalO
   const uiUrl = `http://127.0.0.1:${uiPort}`
   return {
     address,
-    env: { ...withoutOthers(), TEMPORAL_ADDRESS: address, TEMPORAL_UI_URL: uiUrl },
+    env: { ...clearedVariables(), TEMPORAL_ADDRESS: address, TEMPORAL_UI_URL: uiUrl },
     uiUrl,
     stop: () => {
       stopping.abort()
@@ -56,8 +56,8 @@ export async function openTemporal({ given, dataDir, anyPorts, tell }: TemporalO
   }
 }
 
-/** Temporal's own tools share these names: what they are told of another Temporal is not true of ours. */
-function withoutOthers(): NodeJS.ProcessEnv {
+/** Clears variables that configure Temporal's own tools for another Temporal: they share our prefix. */
+function clearedVariables(): NodeJS.ProcessEnv {
   const names = Object.keys(process.env).filter((name) => name.startsWith('TEMPORAL_'))
   return Object.fromEntries(names.map((name) => [name, '']))
 }
@@ -66,11 +66,11 @@ interface Running {
   dataDir: string
   port: number
   uiPort: number
-  tell(words: string): void
+  tell(message: string): void
   signal: AbortSignal
 }
 
-/** Never throws: without Temporal, only what waits for it waits. */
+/** Never throws: without Temporal only retries and replays wait. */
 async function keepRunning({ dataDir, port, uiPort, tell, signal }: Running): Promise<void> {
   const logFile = join(dataDir, 'temporal.log')
   try {
@@ -78,13 +78,13 @@ async function keepRunning({ dataDir, port, uiPort, tell, signal }: Running): Pr
     const options = { program, port, uiPort, dbFile: join(dataDir, 'temporal.db'), logFile }
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       await runUntilItEnds(options, signal)
-      tell(`Temporal ended. It is started again in ${pauseMs / 1000} s. ${await lastLines(logFile)}`)
+      tell(`Temporal ended. It starts again in ${pauseMs / 1000} s. ${await lastLines(logFile)}`)
       await sleep(pauseMs, undefined, { signal })
     }
   } catch (error) {
     if (signal.aborted) return
-    const why = error instanceof Problem ? error.message : String(error)
-    tell(`${why}\nWithout Temporal, retries and replays of webhooks wait. Sends and first attempts work.`)
+    const reason = error instanceof Problem ? error.message : String(error)
+    tell(`${reason}\nWithout Temporal, webhook retries and replays wait. Sends and first attempts work.`)
   }
 }
 

@@ -9,18 +9,18 @@ import { downloadTemporal } from './download.ts'
 import { TEMPORAL_VERSION } from './version.ts'
 
 /**
- * The program `temporal`: the one on PATH, the one in the cache, the one that Temporal's SDK downloads, or one that is built with Go
- * from its sources, which takes minutes. Throws a Problem when it cannot be had.
+ * Returns the path of the program `temporal`: on PATH, in the cache, downloaded by Temporal's SDK, or built from source
+ * with Go, which takes minutes. Throws a Problem when none of these works.
  */
 export async function temporalProgram(bringUp: BringUp): Promise<string> {
   if (await servesOurNeeds('temporal')) return 'temporal'
   const cached = join(bringUp.cacheDir, `temporal-${TEMPORAL_VERSION}-${process.platform}-${process.arch}`)
   if (await isExecutable(cached)) return cached
   await mkdir(bringUp.cacheDir, { recursive: true }).catch((cause) => {
-    throw new Problem(`There is no folder for Temporal: ${bringUp.cacheDir} cannot be made (${cause.code}).`, { cause })
+    throw new Problem(`Temporal cannot be stored: ${bringUp.cacheDir} cannot be created (${cause.code}).`, { cause })
   })
   if (!(await downloadTemporal(cached, bringUp))) await buildTemporalOnce(cached, bringUp)
-  bringUp.tell(`Temporal ${TEMPORAL_VERSION} is here, kept in ${cached}.`)
+  bringUp.tell(`Temporal ${TEMPORAL_VERSION} is installed in ${cached}.`)
   return cached
 }
 
@@ -28,12 +28,12 @@ async function buildTemporalOnce(target: string, bringUp: BringUp): Promise<void
   try {
     await buildTemporal(target, bringUp)
   } catch (error) {
-    // Another process may have been faster, and have taken away what both built from.
+    // Another process may have finished first and deleted the toolchain that both used.
     if (!(await isExecutable(target))) throw error
   }
 }
 
-/** An older one knows no search attributes; another program of that name knows nothing of all this. */
+/** An older version has no search attributes, and another program of that name has no such command. */
 async function servesOurNeeds(program: string): Promise<boolean> {
   const help = promisify(execFile)(program, ['server', 'start-dev', '--help'], { timeout: 5000 })
   return help.then(

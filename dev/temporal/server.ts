@@ -13,9 +13,9 @@ export interface TemporalServer {
   uiUrl: string
   /** The process group of the server. */
   group: number
-  /** True when its gRPC serves (its UI takes a second more), false when it ended before. */
+  /** True when its gRPC accepts connections (its UI takes a second more), false when it ends before that. */
   ready: Promise<boolean>
-  /** Resolves when it is gone, for whatever reason. */
+  /** Resolves when it has ended, for any reason. */
   gone: Promise<void>
   stop(): Promise<void>
 }
@@ -25,14 +25,14 @@ export interface TemporalServerOptions {
   program: string
   port: number
   uiPort: number
-  /** Where it keeps its workflows; without one they are gone with it. */
+  /** Stores its workflows; without it they are lost when it ends. */
   dbFile?: string
   logFile: string
 }
 
 const STOPS_WITHIN_MS = 10_000
 
-/** One machine's worth of workflows meets no limit that was set for a cluster of many tenants. It calls nobody's home. */
+/** Raises limits that are meant for clusters of many tenants, and switches off the call to Temporal's makers. */
 const DYNAMIC_CONFIG = {
   'frontend.rps': 100_000,
   'frontend.namespaceRPS': 100_000,
@@ -44,11 +44,11 @@ const DYNAMIC_CONFIG = {
 
 /** Starts Temporal's development server on the loopback interface. It ends with the process that started it. */
 export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
-  // To end in good order takes it a second, and changes nothing: what it has stored survives this as well.
-  const [word, ...words] = keeping([options.program, ...serverArguments(options)], { signal: 'KILL' })
+  // An orderly end takes a second and has no advantage: what Temporal has stored survives a kill too.
+  const [file, ...args] = keeping([options.program, ...serverArguments(options)], { signal: 'KILL' })
   if (options.dbFile) await chmod(options.dbFile, 0o600).catch(ignoreMissing)
   const log = await open(options.logFile, 'w', 0o600)
-  const keeper = spawn(word!, words, { detached: true, stdio: ['pipe', log.fd, log.fd] })
+  const keeper = spawn(file!, args, { detached: true, stdio: ['pipe', log.fd, log.fd] })
   await log.close()
   const gone = once(keeper, 'exit').then(() => {})
   return {
@@ -61,7 +61,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   }
 }
 
-/** A database that an earlier version left readable for everybody becomes private; the first start has none yet. */
+/** Earlier versions left the database readable for all users, so it is made private. The first start has none yet. */
 function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
 }

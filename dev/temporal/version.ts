@@ -1,2 +1,2 @@
-/** Of the command line `temporal`, which brings server and UI. That of dev/temporal/go.mod. */
+/** The version of the program `temporal`, which includes server and UI; the same as in dev/temporal/go.mod. */
 export const TEMPORAL_VERSION = '1.8.2'

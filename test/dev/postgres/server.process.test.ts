@@ -117,7 +117,7 @@ test('a cluster of another major version is refused with the way out', async () 
   await (await startPostgres({ dataDir })).stop()
   await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n')
   const refused = startPostgres({ dataDir })
-  await expect(refused).rejects.toThrow(/made by PostgreSQL 17.*brings PostgreSQL 18.*\n.*DATA_DIR/)
+  await expect(refused).rejects.toThrow(/created by PostgreSQL 17.*includes PostgreSQL 18.*\n.*DATA_DIR/)
   await expect(refused).rejects.toBeInstanceOf(Problem)
 })
 

@@ -70,7 +70,7 @@ test('one on PATH that is too old is passed over for the one in the cache', asyn
 test('without a way to the internet it is built with Go, which is told, once', async () => {
   const built = await outcome(await bring({ go: build('echo "#!/bin/sh"') }))
   expect(built).toMatchObject({ exit: 0, path: join(cache, NAME) })
-  expect(built.told).toMatch(/is being downloaded.*is being built with Go.*5 minutes.*is here/s)
+  expect(built.told).toMatch(/is being downloaded.*is being built with Go.*5 minutes.*is installed in/s)
   expect(await readFile(built.path, 'utf8')).toBe('#!/bin/sh\n')
   expect(await outcome(await bring({}))).toEqual({ exit: 0, path: built.path, told: '' })
   expect(await readdir(cache)).toEqual([NAME])
@@ -132,7 +132,7 @@ test('a build does not outlive the process that wanted it', async () => {
 test('a cache that cannot be made is told', async () => {
   await writeFile(join(folder, 'cache'), 'a file')
   const failed = await outcome(await bring({}))
-  expect(failed).toMatchObject({ exit: 1, path: '', told: expect.stringContaining(`${cache} cannot be made`) })
+  expect(failed).toMatchObject({ exit: 1, path: '', told: expect.stringContaining(`${cache} cannot be created`) })
 })
 
 async function listening(server: Server): Promise<{ url: string } & AsyncDisposable> {
