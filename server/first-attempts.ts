@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Config } from './config/config.ts'
-import type { DeliveryEvent } from './events/payload.ts'
+import type { DeliveryEvent } from './db/delivery-event.ts'
 import type { Told } from './first-attempts-thread.ts'
 import { type Dispatcher, LEASE_MS } from './webhooks/dispatcher.ts'
 

@@ -3,7 +3,7 @@ import { keepPartitions, makePartitions } from './db/partitions.ts'
 import { every } from './every.ts'
 import type { Program } from './program.ts'
 import { mergeStatistics } from './reputation/merge-statistics.ts'
-import { keepSweeping } from './sending/sweep.ts'
+import { keepSweeping } from './history/sweep.ts'
 
 const UPKEEP_EVERY_MS = 60_000
 

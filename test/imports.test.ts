@@ -19,7 +19,6 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/mime\//, /^server\/(mime\/|address\.ts$)/],
   [/^server\/egress\//, /^server\/(egress\/|(clean-text|remember)\.ts$)/],
   [/^server\/smtp\//, /^server\/((smtp|dns)\/|(clean-text|slots)\.ts$)/],
-  [/^server\/events\//, /^(gen|server\/(db|events))\//],
   // The limits of tiers, warm-up and breaker are one table of data, for every room that applies or shows a limit.
   [
     /^server\/access\//,
@@ -31,21 +30,23 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/webhooks\//,
-    /^(gen|server\/(webhooks|db|egress|events))\/|^server\/(clean-text|errors|every|remember|slots)\.ts$/,
+    /^(gen|server\/(webhooks|db|egress))\/|^server\/(clean-text|errors|every|remember|slots)\.ts$/,
   ],
   [/^server\/domains\//, /^(gen|server\/(domains|db|dns|egress))\/|^server\/(clean-text|errors|recent|slots)\.ts$/],
+  [/^server\/history\//, /^(gen|server\/(history|db|egress|reputation))\/|^server\/(errors|every|in-time)\.ts$/],
+  // A late bounce or a complaint counts and suppresses by the same SQL as the end of a send.
   [
     /^server\/inbound\//,
-    /^(gen|server\/(inbound|db|egress|smtp|reputation))\/|^server\/(address|errors|in-time|domains\/return-path)\.ts$/,
+    /^(gen|server\/(inbound|db|egress|smtp|history|reputation))\/|^server\/(address|errors|in-time|domains\/return-path)\.ts$/,
   ],
   [
     /^server\/sending\//,
-    /^(gen|server\/(sending|db|smtp|mime|domains|events|reputation))\/|^server\/(address|enum-names|errors|every|in-time|turns|config\/limits)\.ts$/,
+    /^(gen|server\/(sending|db|smtp|mime|domains|history|reputation))\/|^server\/(address|enum-names|errors|in-time|turns|config\/limits)\.ts$/,
   ],
   [/^server\/simulator\//, /^server\/((simulator|smtp)\/|address\.ts$)/],
   [
     /^server\/services\//,
-    /^(gen|server\/(services|db|sending|domains|events|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
+    /^(gen|server\/(services|db|sending|domains|history|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
   ],
   [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/],
   // What runs inside Temporal's sandbox, and what the activities are given: see also workflows/border.process.test.ts.
@@ -61,7 +62,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^workflows\//, /^workflows\//],
   // The operator's command line composes what it runs.
   [/^server\/cli\//, everything],
-  [/^server\/first-attempts\.ts$/, /^server\/((events|webhooks)\/|(first-attempts-thread|config\/config)\.ts$)/],
+  [/^server\/first-attempts\.ts$/, /^server\/((db|webhooks)\/|(first-attempts-thread|config\/config)\.ts$)/],
   [/^server\/(main|api|program|outbound|bounces|upkeep|deliveries|first-attempts-thread)\.ts$/, everything],
   [/^dev\//, everything],
 ]

@@ -6,11 +6,11 @@ import { newId, showId } from '../../server/db/ids.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
 import { createResolver } from '../../server/dns/resolver.ts'
 import { lookupWith } from '../../server/egress/lookup.ts'
+import type { Claim } from '../../server/history/claim.ts'
 import { inTime } from '../../server/in-time.ts'
 import { createLogger } from '../../server/log.ts'
-import type { Claim } from '../../server/sending/claim.ts'
 import { rejected } from '../../server/sending/outcome.ts'
-import { settleStep } from '../../server/sending/record.ts'
+import { settleUntil } from '../../server/sending/record.ts'
 import { attemptLog } from '../../server/webhooks/attempt-log.ts'
 import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
 import { createDispatcher } from '../../server/webhooks/dispatcher.ts'
@@ -75,7 +75,7 @@ async function serve({ nextDelayMs, ...storage }: Options): Promise<void> {
   })
   /** The event id of each message. */
   const eventIds = new Map<string, string>()
-  const settle = settleStep(db, {
+  const settle = settleUntil(db, {
     ...dispatcher,
     offer(event) {
       eventIds.set(event.messageId, event.id)
@@ -120,7 +120,7 @@ function newClaim(accountId: string, createdAtMs: number): Claim {
   return {
     messageId: newId(createdAtMs),
     accountId,
-    claim: randomUUID(),
+    claimId: randomUUID(),
     leaseMs: 40_000,
     createdAtMs,
     region: 'eu',

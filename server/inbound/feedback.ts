@@ -3,9 +3,10 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import { isExpired } from '../db/retention.ts'
+import { hourlyStatistics, SUPPRESSIONS } from '../history/tail.ts'
 import { inTime } from '../in-time.ts'
-import { LATE_INTO_STATISTICS } from '../reputation/roll-up.ts'
-import { INTO_SUPPRESSIONS, strikeOfBounce } from '../reputation/strikes.ts'
+import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
+import { strikeOfBounce } from '../reputation/strikes.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'
 import type { Failure } from './diagnosis.ts'
 import type { Report } from './report.ts'
@@ -58,8 +59,13 @@ const KEEP = `
   outcome as (
     select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, strike, strike_email from late
   ),
-  ${LATE_INTO_STATISTICS},
-  ${INTO_SUPPRESSIONS}
+  ${hourlyStatistics({
+    from: 'late',
+    where: REPORT_COUNTS.map(({ condition }) => condition).join(' or '),
+    shard: String(REPORT_SHARD),
+    counts: REPORT_COUNTS,
+  })},
+  ${SUPPRESSIONS}
   select id from late`
 
 const STATEMENT_MS = 5_000

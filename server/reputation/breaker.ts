@@ -1,10 +1,10 @@
 import type { BreakerLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { recent } from '../recent.ts'
-import { type Judged, turnOf, warns } from './breaker-rules.ts'
-import { changeState, readStates, takeOfMinute } from './breaker-state.ts'
+import { type BreakerReading, isNearOpening, transitionOf } from './breaker-rules.ts'
+import { admitHalfOpen, changeState, readStates } from './breaker-state.ts'
 
-/** `paused` by an open breaker; `throttled` by a half-open one, or near to being paused; otherwise `active`. */
+/** `paused` by an open breaker; `throttled` by a half-open one, or when near to being paused; otherwise `active`. */
 export type SendingState = 'active' | 'throttled' | 'paused'
 
 export interface Refusal {
@@ -15,8 +15,8 @@ export interface Refusal {
 
 export interface Breaker {
   /**
-   * Whether a message of so many emails may be sent from this domain: undefined when it may. A half-open breaker counts them in its
-   * minute. The domain is given as it is stored: lower case, A-labels.
+   * Decides whether a message of so many emails may be sent from this domain: undefined when it may. A half-open breaker
+   * counts the emails in its minute. The domain is as stored: lower case, A-labels.
    */
   admit(accountId: string, domain: string, emails: number): Promise<Refusal | undefined>
   /** For dry runs: counts nothing. `retryAfterSeconds` is absent while an email may be sent. */
@@ -25,60 +25,61 @@ export interface Breaker {
   states(accountId: string, domains: readonly string[]): Promise<Map<string, SendingState>>
 }
 
-/** How long a process goes by what it has read: within this time it notices what another process has changed. */
+/** How long a process trusts its last reading. Within this time it notices what another process has changed. */
 const KEEP_MS = 1_000
 const MAX_DOMAINS = 10_000
 
-/** The circuit breaker of every sending domain. A domain that sends a lot costs one query a second, not one for each send. */
+/** The circuit breaker of every sending domain. A domain that sends a lot costs one query a second, not one per send. */
 export function createBreaker({ db, thresholds }: { db: Database; thresholds: BreakerLimits }): Breaker {
   const { openMinutes } = thresholds
 
-  async function judge(accountId: string, domain: string) {
-    const where = { accountId, domain, openMinutes }
+  /** Reads the state, changed first when a change is due. `waitUntil` is a time of `performance.now()`. */
+  async function readState(accountId: string, domain: string) {
     const read = async () => (await readStates(db, { accountId, domains: [domain], openMinutes }))[0]!
-    const seen = await read()
-    const turn = turnOf(seen, thresholds)
-    if (turn) await changeState(db, where, seen, turn)
-    const judged = turn ? await read() : seen
-    return { ...judged, waitUntil: performance.now() + judged.waitSeconds * 1_000 }
+    const reading = await read()
+    const transition = transitionOf(reading, thresholds)
+    if (transition) await changeState(db, { accountId, domain, openMinutes }, reading, transition)
+    const current = transition ? await read() : reading
+    return { ...current, waitUntil: performance.now() + current.waitSeconds * 1_000 }
   }
-  const recently = recent({
-    read: (key) => judge(...(key.split(' ') as [string, string])),
+  const recentState = recent({
+    read: (key) => readState(...(key.split(' ') as [string, string])),
     keepMs: KEEP_MS,
     missingMs: KEEP_MS,
     maxEntries: MAX_DOMAINS,
   })
-  // Neither an id nor a domain holds a space.
-  const known = async (accountId: string, domain: string) => (await recently(`${accountId} ${domain}`))!
+  // Neither an id nor a domain has a space.
+  const stateOf = async (accountId: string, domain: string) => (await recentState(`${accountId} ${domain}`))!
 
-  const shown = (judged: Judged): SendingState => {
-    const state = turnOf(judged, thresholds)?.state ?? judged.state
-    if (state === 'closed') return warns(judged, thresholds) ? 'throttled' : 'active'
+  const sendingState = (reading: BreakerReading): SendingState => {
+    const state = transitionOf(reading, thresholds)?.state ?? reading.state
+    if (state === 'closed') return isNearOpening(reading, thresholds) ? 'throttled' : 'active'
     return state === 'open' ? 'paused' : 'throttled'
   }
 
   return {
     async admit(accountId, domain, emails) {
-      const judged = await known(accountId, domain)
-      if (judged.state === 'closed') return undefined
-      if (judged.state === 'open') return { state: 'paused', retryAfterSeconds: secondsUntil(judged.waitUntil) }
-      const refused = await takeOfMinute(db, { accountId, domain, openMinutes }, emails)
-      if (!refused) return undefined
-      const state = refused.state === 'open' ? 'paused' : 'throttled'
-      return { state, retryAfterSeconds: wholeSeconds(refused.waitSeconds) }
+      const { state, waitUntil } = await stateOf(accountId, domain)
+      if (state === 'closed') return undefined
+      if (state === 'open') return { state: 'paused', retryAfterSeconds: secondsUntil(waitUntil) }
+      const refusal = await admitHalfOpen(db, { accountId, domain, openMinutes }, emails)
+      if (!refusal) return undefined
+      return {
+        state: refusal.state === 'open' ? 'paused' : 'throttled',
+        retryAfterSeconds: wholeSeconds(refusal.waitSeconds),
+      }
     },
 
     async peek(accountId, domain) {
-      const judged = await known(accountId, domain)
-      if (judged.state === 'open' || judged.waitUntil > performance.now()) {
-        return { state: shown(judged), retryAfterSeconds: secondsUntil(judged.waitUntil) }
-      }
-      return { state: shown(judged) }
+      const reading = await stateOf(accountId, domain)
+      const state = sendingState(reading)
+      const mustWait = reading.state === 'open' || reading.waitUntil > performance.now()
+      return mustWait ? { state, retryAfterSeconds: secondsUntil(reading.waitUntil) } : { state }
     },
 
     async states(accountId, domains) {
-      const judged = await readStates(db, { accountId, domains, openMinutes })
-      return new Map(judged.map((each) => [each.domain, shown(each)]))
+      const readings = await readStates(db, { accountId, domains, openMinutes })
+      return new Map(readings.map((reading) => [reading.domain, sendingState(reading)]))
     },
   }
 }

@@ -1,18 +1,58 @@
 import { ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { LATENCY_COLUMNS } from '../db/latency-buckets.ts'
 import { shortNames } from '../enum-names.ts'
+
+// What the columns of `hourly_stats` count.
 
 /** Why an email was refused before anything was sent. Every other reason is a bounce. */
 const REJECTIONS = ['suppression_list', 'invalid_address', 'domain_not_verified']
 
 export const REASONS: readonly string[] = shortNames(ReasonSchema)
 
-// Sums of columns of `hourly_stats`, as SQL. A bounce had reached DNS or SMTP, so sent = delivered + bounced.
+export interface Count {
+  column: string
+  /** SQL: which rows the column counts. */
+  condition: string
+}
+
+/** What the record of a send counts. The conditions mention an email's status, reason and bucket of latency. */
+export const SEND_COUNTS: readonly Count[] = [
+  { column: 'delivered', condition: `status = 'delivered'` },
+  ...REASONS.map((reason) => ({ column: reason, condition: `reason = '${reason}'` })),
+  ...LATENCY_COLUMNS.map((column, bucket) => ({
+    column,
+    condition: `status <> 'rejected' and bucket = ${bucket}`,
+  })),
+]
+
+/**
+ * What reports about sent messages count, in the hour of the report: complaints, and mailboxes that turned out not to
+ * exist. The conditions mention the kind and the reason of a report.
+ */
+export const REPORT_COUNTS: readonly Count[] = [
+  { column: 'complaints', condition: `kind = 'complaint'` },
+  { column: 'late_bounces', condition: `reason = 'mailbox_does_not_exist'` },
+]
+
+/** SQL: adds the counts of a new row to those of the row `kept`. */
+export const addCounts = (columns: readonly string[]): string =>
+  columns.map((column) => `${column} = kept.${column} + excluded.${column}`).join(',\n      ')
+
+/** Shard of the hours that are over: see merge-statistics.ts. */
+export const MERGED_SHARD = 0
+/** Reports count in a shard apart from those of sends. */
+export const REPORT_SHARD = -1
+
+/**
+ * Stands for the tenants that have no row of their own: see merge-statistics.ts. No tenant's name has a control
+ * character.
+ */
+export const OTHER_TENANTS = '\t'
+
+// Sums of columns, as SQL. A bounce had reached DNS or SMTP, so sent = delivered + bounced.
 
 export const REJECTED = REJECTIONS.join(' + ')
 export const BOUNCED = REASONS.filter((reason) => !REJECTIONS.includes(reason)).join(' + ')
-/** In place of a tenant, the sums of those that have no row of their own: see merge-statistics.ts. No tenant's name holds a control character. */
-export const OTHER_TENANTS = '\t'
-
 export const SENT = `delivered + ${BOUNCED}`
 /** Mailboxes that do not exist, whether their server said so at once or later. */
 export const HARD_BOUNCES = 'mailbox_does_not_exist + late_bounces'

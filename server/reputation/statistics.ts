@@ -1,14 +1,15 @@
 import type { Database } from '../db/connect.ts'
 import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../db/latency-buckets.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
+import { run } from '../db/statement.ts'
 import { BOUNCED, OTHER_TENANTS, REASONS, REJECTED } from './counts.ts'
 
-export interface StatisticsQuestion {
+export interface StatisticsQuery {
   accountId: string
   /** Unix milliseconds, whole hours; `from` included, `to` excluded. */
   from: number
   to: number
-  /** The length of a period of the series, which divides the time. */
+  /** The length of a period of the series, which divides the time between `from` and `to`. */
   stepMs: number
   domain?: string
   tenantId?: string
@@ -23,46 +24,51 @@ export interface Counts {
 export interface Statistics extends Counts {
   complaints: number
   lateBounces: number
-  /** By the reason's word, zeros included. */
+  /** By the reason's name, zeros included. */
   reasons: Record<string, number>
   /** Emails in each bucket of latency-buckets.ts. */
   latencies: number[]
   /** One for each period, in order. */
   series: Counts[]
-  /** Of one tenant: in some hour it may be counted together with others. See merge-statistics.ts. */
+  /** For one tenant: in some hour it may be counted together with others. See merge-statistics.ts. */
   isIncomplete: boolean
 }
 
-/** Lists by the column, of the periods that have counts: less to write and to read than a list for each period. */
+/** One list per column, of the periods that have counts: less to write and to read than a list per period. */
 type Columns = Record<'seconds' | 'delivered' | 'bounced' | 'rejected', number[]>
 type Row = Record<string, number> & { series: Columns } & { isIncomplete: boolean }
 
-const SUMS = STATS_COUNTS.map((column) => `sum(${column})::float8 as ${column}`).join(', ')
+const hoursOf = (tenant: string) => `hourly_stats where account_id = $1 and tenant_id = ${tenant}
+    and hour >= to_timestamp($3::int8) and hour < to_timestamp($4::int8)`
 
-/**
- * Adds up the hours of an account, each time over one range of the primary key. One statement, so that the totals are the sums of the
- * series whatever is recorded meanwhile. Two scans are faster than one that keeps every count of every period.
- */
-export async function readStatistics(db: Database, question: StatisticsQuestion): Promise<Statistics> {
-  const { accountId, from, to, stepMs, domain, tenantId = '' } = question
-  const sql = db.$client
-  const hoursOf = (tenantId: string) => sql`hourly_stats where account_id = ${accountId} and tenant_id = ${tenantId}
-    and hour >= to_timestamp(${from / 1_000}::int8) and hour < to_timestamp(${to / 1_000}::int8)`
-  const counted = sql`${hoursOf(tenantId)}
-    ${domain === undefined ? sql`` : sql`and domain = ${domain}`}`
-  const [row] = await sql<[Row]>`
-    with totals as (select ${sql.unsafe(SUMS)} from ${counted}),
-    periods as (
-      select date_bin(${stepMs} * interval '1 millisecond', hour, to_timestamp(${from / 1_000}::int8)) as period,
-        sum(delivered) as delivered, sum(${sql.unsafe(BOUNCED)}) as bounced, sum(${sql.unsafe(REJECTED)}) as rejected
-      from ${counted} group by 1
-    )
-    select *, ${tenantId !== ''} and exists (select from ${hoursOf(OTHER_TENANTS)}) as "isIncomplete", (
-      select json_build_object('seconds', coalesce(json_agg(extract(epoch from period)::int8), '[]'), 'delivered', json_agg(delivered),
-        'bounced', json_agg(bounced), 'rejected', json_agg(rejected))
-      from periods
-    ) as series
-    from totals`
+// One statement, so that the totals are the sums of the series whatever is recorded meanwhile. Each scan reads one range of
+// the primary key. Two scans are faster than one that keeps every count of every period.
+const statisticsOf = (hours: string) => `
+  with totals as (select ${STATS_COUNTS.map((column) => `sum(${column})::float8 as ${column}`).join(', ')} from ${hours}),
+  periods as (
+    select date_bin($5 * interval '1 millisecond', hour, to_timestamp($3::int8)) as period,
+      sum(delivered) as delivered, sum(${BOUNCED}) as bounced, sum(${REJECTED}) as rejected
+    from ${hours} group by 1
+  )
+  select *, $2 <> '' and exists (select from ${hoursOf(`'${OTHER_TENANTS}'`)}) as "isIncomplete", (
+    select json_build_object('seconds', coalesce(json_agg(extract(epoch from period)::int8), '[]'),
+      'delivered', json_agg(delivered), 'bounced', json_agg(bounced), 'rejected', json_agg(rejected))
+    from periods
+  ) as series
+  from totals`
+
+const STATISTICS = statisticsOf(hoursOf('$2'))
+const STATISTICS_OF_DOMAIN = statisticsOf(`${hoursOf('$2')} and domain = $6`)
+
+/** Adds up the hours of an account. */
+export async function readStatistics(db: Database, query: StatisticsQuery): Promise<Statistics> {
+  const { accountId, from, to, stepMs, domain, tenantId = '' } = query
+  const parameters = [accountId, tenantId, from / 1_000, to / 1_000, stepMs]
+  const rows =
+    domain === undefined
+      ? await run<Row>(db, STATISTICS, parameters)
+      : await run<Row>(db, STATISTICS_OF_DOMAIN, [...parameters, domain])
+  const row = rows[0]!
   const count = (column: string) => row[column] ?? 0
   const series = Array.from({ length: (to - from) / stepMs }, () => ({ delivered: 0, bounced: 0, rejected: 0 }))
   const { seconds, delivered, bounced, rejected } = row.series
@@ -87,8 +93,9 @@ export async function readStatistics(db: Database, question: StatisticsQuestion)
 }
 
 /**
- * The latency that `share` of the emails did not exceed, in milliseconds: between the bounds of its bucket as far as the emails of the
- * bucket that did not exceed it. Above the last bound nothing more is known than that bound. undefined of no emails.
+ * Returns the latency that `share` of the emails did not exceed, in milliseconds; undefined when there are no emails. Within
+ * its bucket the latency is interpolated between the bounds. Above the last bound it is that bound, because no more is
+ * known.
  */
 export function latencyPercentile(latencies: number[], share: number): number | undefined {
   let rank = share * latencies.reduce((sum, count) => sum + count, 0)

@@ -8,13 +8,13 @@ import { run } from '../db/statement.ts'
 
 export type SuppressionRow = typeof suppressions.$inferSelect
 
-/** One list: that of an account, or with a tenant that of the tenant. `EVERYBODY` has the global one. */
+/** One list: an account's, or with `tenantId` that tenant's. The account `EVERYBODY` has the global one. */
 export interface SuppressionList {
   accountId: string
   tenantId?: string
 }
 
-// In one order of addresses, so that two imports never wait for each other.
+// The addresses are sorted, so two imports never wait for each other.
 const ADD = `
   insert into suppressions as s (id, account_id, tenant_id, email, reason)
   select i.id, $2, $3, i.email, $4 from json_to_recordset($1::json) as i(id uuid, email text) order by i.email
@@ -24,9 +24,9 @@ const ADD = `
     where s.expires_at is not null`
 
 /**
- * Puts addresses on a list, in one commit. An entry that stays is kept as it is; one that expires, or has, is replaced.
+ * Adds addresses to a list, in one commit. A permanent entry is kept as it is; one that expires, or has expired, is replaced.
  *
- * @param emails as addresses are matched, no two alike
+ * @param emails in lower case with A-labels, no two alike
  * @returns how many entries are new or replaced
  */
 export async function addSuppressions(
@@ -41,15 +41,15 @@ export async function addSuppressions(
 }
 
 export interface SuppressionFilters {
-  /** As addresses are matched. */
+  /** In lower case with A-labels. */
   email?: string
   reason?: SuppressionRow['reason']
   tenantId?: string
-  /** Entries that come after this id of the page before. */
+  /** The last id of the page before. */
   after?: string
 }
 
-/** Entries of an account and its tenants that hold, newest first; of one address the global one too. */
+/** Lists the entries in force of an account and its tenants, newest first. With `email` the global entry too. */
 export async function listSuppressions(
   db: Database,
   accountId: string,
@@ -62,7 +62,7 @@ export async function listSuppressions(
     .where(
       and(
         inArray(suppressions.accountId, email === undefined ? [accountId] : [accountId, EVERYBODY]),
-        holds(),
+        isInForce(),
         email === undefined ? undefined : eq(suppressions.email, email),
         reason && eq(suppressions.reason, reason),
         tenantId === undefined ? undefined : eq(suppressions.tenantId, tenantId),
@@ -73,7 +73,7 @@ export async function listSuppressions(
     .limit(limit)
 }
 
-/** The entry of an address on one list, if it holds. */
+/** Finds the entry of an address on one list, if it is in force. */
 export async function findSuppression(
   db: Database,
   list: SuppressionList,
@@ -82,15 +82,15 @@ export async function findSuppression(
   const [row] = await db
     .select()
     .from(suppressions)
-    .where(and(isOn(list, email), holds()))
+    .where(and(isOn(list, email), isInForce()))
   return row
 }
 
-/** Takes an address off a list. False when it was not on it. */
+/** Removes an address from a list. Returns false when it was not on it. */
 export async function removeSuppression(db: Database, list: SuppressionList, email: string): Promise<boolean> {
   const removed = await db
     .delete(suppressions)
-    .where(and(isOn(list, email), holds()))
+    .where(and(isOn(list, email), isInForce()))
     .returning({ id: suppressions.id })
   return removed.length > 0
 }
@@ -99,6 +99,6 @@ function isOn({ accountId, tenantId = '' }: SuppressionList, email: string): SQL
   return and(eq(suppressions.accountId, accountId), eq(suppressions.email, email), eq(suppressions.tenantId, tenantId))
 }
 
-function holds(): SQL | undefined {
+function isInForce(): SQL | undefined {
   return or(isNull(suppressions.expiresAt), gt(suppressions.expiresAt, sql`now()`))
 }

@@ -10,22 +10,23 @@ import {
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { EVERYBODY } from '../db/schema.ts'
+import { run } from '../db/statement.ts'
 import { enumNames } from '../enum-names.ts'
 import { inTime } from '../in-time.ts'
 
 export const suppressionReasonNames = enumNames<SuppressionReason>(SuppressionReasonSchema)
 
-/** Whom a look-up asks for. */
-export interface SuppressionQuestion {
+/** The addresses that a send looks up. */
+export interface SuppressionQuery {
   accountId: string
-  /** Of the send: without one, entries of tenants do not hold. */
+  /** The tenant of the send. Without one, entries of tenants do not apply. */
   tenantId?: string
-  /** As addresses are matched: lower case, A-labels. */
+  /** In lower case with A-labels. */
   emails: string[]
 }
 
-// The widest entry is the one that is told: while it stands, taking away a narrower one would not help.
-const LOOK_UP = `
+// The widest entry is reported: while it stands, removing a narrower one would not help.
+export const FIND_SUPPRESSIONS = `
   select q.n::int, a.email, e.account_id, e.tenant_id, e.reason, e.since_ms
   from rows from (json_to_recordset($1::json) as (account_id uuid, tenant_id text, emails json))
     with ordinality as q(account_id, tenant_id, emails, n)
@@ -39,19 +40,29 @@ const LOOK_UP = `
     limit 1
   ) as e`
 
-/** More would be taken from the time of the recipient's server. */
+/** A longer wait would be taken from the time of the recipient's server. */
 const LOOK_UP_MS = 5_000
 
+interface EntryRow {
+  /** The number of the query, from 1. */
+  n: number
+  email: string
+  account_id: string
+  tenant_id: string
+  reason: string
+  since_ms: number
+}
+
 /**
- * Which of these addresses must not be mailed, and the widest entry that says so: global before account before tenant. One
- * statement answers all sends that ask at the same moment. Expiry is by the database's clock. A throw means that nobody knows:
- * nothing may be sent.
+ * Finds which of these addresses must not be mailed, each with its widest entry: global before account before tenant. One
+ * statement serves all sends that look up at the same moment. Expiry is by the database's clock. When it throws, the result
+ * is unknown, and nothing may be sent.
  */
-export function suppressionLookup(db: Database): (question: SuppressionQuestion) => Promise<Map<string, Suppression>> {
-  const find = collector<{ json: string }, Map<string, Suppression>>(async (questions) => {
-    const answers = questions.map(() => new Map<string, Suppression>())
-    for (const row of await db.$client.unsafe(LOOK_UP, [jsonArray(questions)], { prepare: true })) {
-      answers[row.n - 1]!.set(
+export function suppressionLookup(db: Database): (query: SuppressionQuery) => Promise<Map<string, Suppression>> {
+  const find = collector<{ json: string }, Map<string, Suppression>>(async (queries) => {
+    const entriesOf = queries.map(() => new Map<string, Suppression>())
+    for (const row of await run<EntryRow>(db, FIND_SUPPRESSIONS, [jsonArray(queries)])) {
+      entriesOf[row.n - 1]!.set(
         row.email,
         create(SuppressionSchema, {
           scope: suppressionScopeOf(row.account_id, row.tenant_id),
@@ -60,7 +71,7 @@ export function suppressionLookup(db: Database): (question: SuppressionQuestion)
         }),
       )
     }
-    return answers
+    return entriesOf
   })
   return ({ accountId, tenantId, emails }) =>
     inTime(find({ json: JSON.stringify({ account_id: accountId, tenant_id: tenantId ?? '', emails }) }), LOOK_UP_MS)

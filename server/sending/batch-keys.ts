@@ -3,10 +3,11 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf'
 import { type SendBatchResponse, SendBatchResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { CALL_TIMES, REQUEST_LIMITS } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
+import { run } from '../db/statement.ts'
 import { inTime } from '../in-time.ts'
 import { type BatchRun, derivedKey } from './batch.ts'
 import type { IdempotencyKey } from './key.ts'
-import { type Answered, createSharing, type First, pauses } from './sharing.ts'
+import { createSharing, type FirstResponse, pauses, type SharedResponse } from './sharing.ts'
 
 export interface BatchKey extends IdempotencyKey {
   sandbox: boolean
@@ -14,23 +15,23 @@ export interface BatchKey extends IdempotencyKey {
 
 export interface BatchKeys {
   /**
-   * The answer of the first batch with the key: it is stored, or it is waited for, or `run` makes it. One in which a message may
-   * still be sent is not kept: the next batch with the key runs, and its messages find what they had. Throws `transient_failure`
-   * when the first has not ended in time, and what `run` throws.
+   * Returns the response of the first batch with the key: a stored one, that of a running batch, or that of `send`. A
+   * response in which a message may still be sent is not kept: the next batch with the key runs, and its messages find the
+   * responses they had. Throws `transient_failure` when the first batch has not ended in time, and what `send` throws.
    */
-  once(key: BatchKey, run: () => Promise<BatchRun>): Promise<Answered<SendBatchResponse>>
-  /** When no batch with a key is running: they go on when their callers leave. */
+  once(key: BatchKey, send: () => Promise<BatchRun>): Promise<SharedResponse<SendBatchResponse>>
+  /** Resolves when no batch with a key is running: they go on when their callers leave. */
   idle(): Promise<void>
 }
 
-const FIND = `
-  select encode(request_hash, 'hex') as request_hash, answer, lease_until > clock_timestamp() as running
+export const FIND_BATCH = `
+  select encode(request_hash, 'hex') as "requestHash", answer, lease_until > clock_timestamp() as "isRunning"
   from batch_keys where account_id = $1 and scope = $2 and key = $3 and expires_at > now()`
 
-// A batch that died or has something left to send is taken over with the hash and the 24 hours of its first request. In a new life
-// of the key nothing is left of the one before: the keys of its messages may be younger than it was.
-const TAKE = `
-  with taken as (
+// A batch that died or has something left to send is taken over with the hash and the 24 hours of its first request. When
+// an expired key starts anew, the keys of its old messages are deleted: they may be younger than the key was.
+export const TAKE_BATCH = `
+  with batch as (
     insert into batch_keys as kept (account_id, scope, key, request_hash, claim, lease_until, expires_at)
     values ($1, $2, $3, decode($4, 'hex'), $5, clock_timestamp() + $6 * interval '1 millisecond', now() + interval '24 hours')
     on conflict (account_id, scope, key) do update set
@@ -40,70 +41,90 @@ const TAKE = `
     where kept.expires_at <= now() or (kept.answer is null and kept.lease_until <= clock_timestamp())
     returning request_hash, expires_at = (now() + interval '24 hours')::timestamptz(3) as is_new
   ),
-  forgotten as (
-    delete from idempotency_keys k using taken
+  deleted_key as (
+    delete from idempotency_keys k using batch
     where is_new and k.account_id = $1 and (k.scope, k.key) in (
       select scope, key from json_to_recordset($7::json) as r(scope text, key text))
   )
-  select encode(request_hash, 'hex') as request_hash from taken`
+  select encode(request_hash, 'hex') as "requestHash" from batch`
 
-const KEEP = `
+export const KEEP_BATCH_RESPONSE = `
   update batch_keys set answer = $5
   where account_id = $1 and scope = $2 and key = $3 and claim = $4`
 
-const LET_GO = `
+export const LET_BATCH_GO = `
   update batch_keys set lease_until = clock_timestamp() - interval '1 second'
   where account_id = $1 and scope = $2 and key = $3 and claim = $4`
 
+interface BatchRow {
+  requestHash: string
+  /** The whole response; null while the batch runs or may run again. */
+  answer: Uint8Array | null
+  isRunning: boolean
+}
+
 const STATEMENT_MS = 5_000
 
-/** `sendLeaseMs` is the lease of a send. Nobody holds a connection of the database while waiting. */
+/** `sendLeaseMs` is the lease of a send. A batch that waits holds no connection of the database. */
 export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
   const leaseMs = CALL_TIMES.batchStart + sendLeaseMs
   const { share, idle } = createSharing<SendBatchResponse>()
-  const ask = (statement: string, parameters: (string | number | Uint8Array)[]) =>
-    inTime(db.$client.unsafe(statement, parameters, { prepare: true }), STATEMENT_MS)
+  const runInTime = <Row extends object>(statement: string, parameters: (string | number | Uint8Array)[]) =>
+    inTime(run<Row>(db, statement, parameters), STATEMENT_MS)
 
-  /** The first with this key in this process. Others may have it in other processes. */
-  async function answerFirst(
+  /** Serves the first batch with this key in this process. Other processes may serve one with it too. */
+  async function respondFirst(
     key: BatchKey,
-    run: () => Promise<BatchRun>,
+    send: () => Promise<BatchRun>,
     untilMs: number,
-  ): Promise<First<SendBatchResponse>> {
-    const name = [key.accountId, key.scope, key.key]
+  ): Promise<FirstResponse<SendBatchResponse>> {
     for (const pause = pauses(untilMs); ; await pause()) {
-      const [found] = await ask(FIND, name)
-      if (found?.answer) {
-        const response = fromBinary(SendBatchResponseSchema, found.answer)
-        return { response, replayed: true, requestHash: found.request_hash }
+      const [batch] = await runInTime<BatchRow>(FIND_BATCH, nameOf(key))
+      if (batch?.answer) {
+        const response = fromBinary(SendBatchResponseSchema, batch.answer)
+        return { response, replayed: true, requestHash: batch.requestHash }
       }
-      if (found?.running) continue
-      const claim = randomUUID()
-      // When it is lost, the lease ends by itself.
-      const letGo = () => ask(LET_GO, [...name, claim]).catch(() => {})
-      const lettingGo = async (error: unknown) => {
-        await letGo()
-        throw error
-      }
-      const taking = ask(TAKE, [...name, key.requestHash, claim, leaseMs, keysOfItems(key)])
-      const [taken] = await taking.catch(lettingGo)
-      if (!taken) continue
-      const { response, isFinal } = await run().catch(lettingGo)
-      // When either is lost, the messages keep their answers: what is answered here stays true.
-      if (!isFinal) await letGo()
-      else await ask(KEEP, [...name, claim, toBinary(SendBatchResponseSchema, response)]).catch(letGo)
-      return { response, replayed: false, requestHash: taken.request_hash }
+      if (batch?.isRunning) continue
+      const first = await takeAndSend(key, send)
+      if (first) return first
     }
   }
 
+  /** Returns undefined when another process has just taken the key. */
+  async function takeAndSend(
+    key: BatchKey,
+    send: () => Promise<BatchRun>,
+  ): Promise<FirstResponse<SendBatchResponse> | undefined> {
+    const claimId = randomUUID()
+    // When this statement is lost, the lease ends by itself.
+    const letGo = () => runInTime(LET_BATCH_GO, [...nameOf(key), claimId]).catch(() => {})
+    const letGoAndThrow = async (error: unknown) => {
+      await letGo()
+      throw error
+    }
+    const row = [...nameOf(key), key.requestHash, claimId, leaseMs, keysOfItems(key)]
+    const [batch] = await runInTime<Pick<BatchRow, 'requestHash'>>(TAKE_BATCH, row).catch(letGoAndThrow)
+    if (!batch) return undefined
+    const { response, isFinal } = await send().catch(letGoAndThrow)
+    // When either statement is lost, the messages keep their responses: this response stays true.
+    if (!isFinal) await letGo()
+    else {
+      const answer = toBinary(SendBatchResponseSchema, response)
+      await runInTime(KEEP_BATCH_RESPONSE, [...nameOf(key), claimId, answer]).catch(letGo)
+    }
+    return { response, replayed: false, requestHash: batch.requestHash }
+  }
+
   return {
-    once(key, run) {
+    once(key, send) {
       const untilMs = performance.now() + leaseMs + CALL_TIMES.repeat
-      return share(key, untilMs, () => answerFirst(key, run, untilMs))
+      return share(key, untilMs, () => respondFirst(key, send, untilMs))
     },
     idle,
   }
 }
+
+const nameOf = ({ accountId, scope, key }: BatchKey) => [accountId, scope, key]
 
 const keysOfItems = ({ key, sandbox }: BatchKey) =>
   JSON.stringify(Array.from({ length: REQUEST_LIMITS.batchEmails }, (_, index) => derivedKey(key, index, sandbox)))

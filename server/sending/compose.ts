@@ -2,10 +2,10 @@ import { setImmediate } from 'node:timers/promises'
 import { showId } from '../db/ids.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import type { SenderDomain } from '../domains/sender.ts'
+import type { Claim } from '../history/claim.ts'
 import { attachmentType, buildMessage } from '../mime/builder.ts'
 import { signMessage } from '../mime/dkim.ts'
 import { createTurns } from '../turns.ts'
-import type { Claim } from './claim.ts'
 import type { Message } from './message.ts'
 
 export interface Composed {

@@ -3,30 +3,30 @@ import type { Delivery, Engine } from '../smtp/attempt.ts'
 import type { Recipient } from './checks.ts'
 import { outcomeOf } from './outcome.ts'
 
-export interface Delivered {
-  /** One for each recipient, those that the checks had decided included. */
+export interface DeliveryResult {
+  /** One for each recipient, including those that the checks had decided. */
   outcomes: RecipientOutcome[]
-  /** Whether a marker was asked for: from then on no answer may say that nothing was sent. */
-  marked: boolean
-  /** The first fault of our own, in words. */
+  /** Whether a marker was attempted: from then on no response may say that nothing was sent. */
+  isMarked: boolean
+  /** The first fault of our own, as text. */
   fault?: string
 }
 
-/** One attempt at everyone who is still undecided. `mark` is asked with positions among all recipients. */
+/** One attempt at all recipients that are still undecided. `mark` is called with positions among all recipients. */
 export async function deliver(
   engine: Engine,
   recipients: Recipient[],
   mark: (positions: number[]) => Promise<boolean>,
   delivery: Omit<Delivery, 'recipients' | 'beforeDot'>,
-): Promise<Delivered> {
-  let marked = false
+): Promise<DeliveryResult> {
+  let isMarked = false
   const positions = recipients.flatMap(({ outcome }, position) => (outcome ? [] : [position]))
   const attempts = await engine.deliver({
     ...delivery,
     recipients: positions.map((p) => ({ address: recipients[p]!.address.address, site: recipients[p]!.site! })),
     beforeDot: (accepted) => {
-      // Before it is known: a marker whose answer is lost may be there.
-      marked = true
+      // Set before the marker's result is known: a marker whose result is lost may be stored.
+      isMarked = true
       return mark(accepted.map((i) => positions[i]!))
     },
   })
@@ -34,5 +34,5 @@ export async function deliver(
     ({ outcome, address }, position) => outcome ?? outcomeOf(address.address, attempts[positions.indexOf(position)]!),
   )
   const faults = attempts.flatMap(({ outcome }) => (outcome.kind === 'our_fault' ? [outcome.cause] : []))
-  return { outcomes, marked, fault: faults[0] }
+  return { outcomes, isMarked, fault: faults[0] }
 }

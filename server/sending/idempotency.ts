@@ -2,61 +2,64 @@ import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { CALL_TIMES } from '../config/limits.ts'
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import { run } from '../db/statement.ts'
 import { reasonOf } from '../errors.ts'
+import { sweepMessage } from '../history/sweep.ts'
 import { inTime } from '../in-time.ts'
 import type { IdempotencyKey } from './key.ts'
-import { type Answered, createSharing, type First, pauses } from './sharing.ts'
-import { storedAnswers } from './stored.ts'
-import { sweepMessage } from './sweep.ts'
+import { createSharing, type FirstResponse, pauses, type SharedResponse } from './sharing.ts'
+import { storedResponses } from './stored.ts'
 
 export interface Idempotency {
   /**
-   * The answer of the first request with the key: it is stored, or it is waited for, or `run` makes it (undefined: somebody else
-   * has just taken the key). Errors of `run` leave the key free. Throws `transient_failure` when the first has not ended in time.
+   * Returns the response of the first request with the key: a stored one, that of a running request, or that of `send`.
+   * `send` returns undefined when another request has just taken the key; its errors leave the key free. Throws
+   * `transient_failure` when the first request has not ended in time.
    */
-  once(key: IdempotencyKey, run: () => Promise<SendResponse | undefined>): Promise<Answered<SendResponse>>
-  /** When no request with a key is running: they go on when their callers leave. */
+  once(key: IdempotencyKey, send: () => Promise<SendResponse | undefined>): Promise<SharedResponse<SendResponse>>
+  /** Resolves when no request with a key is running: they go on when their callers leave. */
   idle(): Promise<void>
 }
 
-interface Found {
+/** The send that has a key. */
+interface KeyHolder {
   messageId: string
   requestHash: string
-  /** Of a send that runs: what is left of its lease. null when it is in history. */
+  /** What is left of the lease of a running send. null when the send is in history. */
   leaseLeftMs: number | null
 }
 
-const LOOK_UP = `
-  select q.n::int, k.message_id, encode(k.request_hash, 'hex') as request_hash,
-    (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as lease_left_ms
+export const FIND_KEYS = `
+  select q.n::int, k.message_id as "messageId", encode(k.request_hash, 'hex') as "requestHash",
+    (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseLeftMs"
   from rows from (json_to_recordset($1::json) as (account_id uuid, scope text, key text))
     with ordinality as q(account_id, scope, key, n)
   join idempotency_keys k on k.account_id = q.account_id and k.scope = q.scope and k.key = q.key and k.expires_at > now()
   left join open_messages o on o.id = k.message_id`
 
-const LOOK_UP_MS = 5_000
+const FIND_MS = 5_000
 
-/** `leaseMs` is the lease of a send. Nobody holds a connection of the database while waiting. */
+/** `leaseMs` is the lease of a send. A request that waits holds no connection of the database. */
 export function createIdempotency(db: Database, leaseMs: number): Idempotency {
-  const find = keyLookup(db)
-  const storedAnswer = storedAnswers(db)
+  const findHolder = keyLookup(db)
+  const storedResponse = storedResponses(db)
   const { share, idle } = createSharing<SendResponse>()
 
-  /** The first with this key in this process. Others may have it in other processes. */
-  async function answerFirst(
+  /** Serves the first request with this key in this process. Other processes may serve one with it too. */
+  async function respondFirst(
     key: IdempotencyKey,
-    run: () => Promise<SendResponse | undefined>,
+    send: () => Promise<SendResponse | undefined>,
     untilMs: number,
-  ): Promise<First<SendResponse>> {
+  ): Promise<FirstResponse<SendResponse>> {
     for (const pause = pauses(untilMs); ; await pause()) {
-      const found = await find(key)
-      if (!found) {
-        const response = await run().catch((error) => unlessTaken(key, error))
+      const holder = await findHolder(key)
+      if (!holder) {
+        const response = await send().catch((error) => unlessTaken(key, error))
         if (response) return { response, replayed: false, requestHash: key.requestHash }
         continue
       }
-      const { messageId, requestHash, leaseLeftMs } = found
-      const response = leaseLeftMs === null ? await storedAnswer(messageId) : undefined
+      const { messageId, requestHash, leaseLeftMs } = holder
+      const response = leaseLeftMs === null ? await storedResponse(messageId) : undefined
       if (response) return { response, replayed: true, requestHash }
       if (leaseLeftMs !== null && leaseLeftMs <= 0) await sweepMessage(db, messageId)
     }
@@ -64,31 +67,26 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
 
   /** A limit that is used up may have been used up by this key's own send. */
   async function unlessTaken(key: IdempotencyKey, error: unknown): Promise<undefined> {
-    if (reasonOf(error) === 'rate_limit_exceeded' && (await find(key))) return undefined
+    if (reasonOf(error) === 'rate_limit_exceeded' && (await findHolder(key))) return undefined
     throw error
   }
 
   return {
-    once(key, run) {
+    once(key, send) {
       const untilMs = performance.now() + leaseMs + CALL_TIMES.repeat
-      return share(key, untilMs, () => answerFirst(key, run, untilMs))
+      return share(key, untilMs, () => respondFirst(key, send, untilMs))
     },
     idle,
   }
 }
 
-/** Who has a key. One statement serves all who ask at the same moment. */
-function keyLookup(db: Database): (key: IdempotencyKey) => Promise<Found | undefined> {
-  const find = collector<{ json: string }, Found | undefined>(async (keys) => {
-    const rows = await db.$client.unsafe(LOOK_UP, [jsonArray(keys)], { prepare: true })
-    const found = new Map(
-      rows.map((row) => [
-        row.n as number,
-        { messageId: row.message_id, requestHash: row.request_hash, leaseLeftMs: row.lease_left_ms },
-      ]),
-    )
-    return keys.map((_, i) => found.get(i + 1))
+/** Finds the holder of a key. One statement serves all requests that look up at the same moment. */
+function keyLookup(db: Database): (key: IdempotencyKey) => Promise<KeyHolder | undefined> {
+  const find = collector<{ json: string }, KeyHolder | undefined>(async (keys) => {
+    const rows = await run<KeyHolder & { n: number }>(db, FIND_KEYS, [jsonArray(keys)])
+    const holders = new Map(rows.map(({ n, ...holder }) => [n, holder]))
+    return keys.map((_, i) => holders.get(i + 1))
   })
   return ({ accountId, scope, key }) =>
-    inTime(find({ json: JSON.stringify({ account_id: accountId, scope, key }) }), LOOK_UP_MS)
+    inTime(find({ json: JSON.stringify({ account_id: accountId, scope, key }) }), FIND_MS)
 }

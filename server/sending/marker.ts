@@ -1,18 +1,23 @@
 import { collector, jsonArray } from '../db/collector.ts'
+import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
+import { run } from '../db/statement.ts'
 
-interface Row {
+interface Marker {
   json: string
   messageId: string
   positions: number[]
 }
 
-// The condition stands on the row that is updated: after a wait for a lock only that row is looked at again, so a row that the
-// sweeper has just taken over cannot be marked.
-const MARK = `
+/** `positions` is a list of numbers. */
+const MARKER_ROW = { message_id: 'uuid', claim: 'uuid', positions: 'json' } as const satisfies Columns
+
+// The condition is on the row that is updated: after a wait for a lock PostgreSQL looks again at that row alone, so a row
+// that the sweeper has just taken over cannot be marked.
+export const MARK = `
   with input as materialized (
     select i.message_id, i.claim, p.value::smallint as position
-    from json_to_recordset($1::json) as i(message_id uuid, claim uuid, positions json), json_array_elements_text(i.positions) as p
+    from json_to_recordset($1::json) as i(${recordset(MARKER_ROW)}), json_array_elements_text(i.positions) as p
   )
   update open_recipients o set marked_at = clock_timestamp()
   from input i
@@ -20,15 +25,22 @@ const MARK = `
   returning o.message_id, o.position`
 
 /**
- * Marker: says, just before the final dot, that these recipients may have the message from now on. False when the claim or its
- * lease is no longer ours for any of them; a throw means that nobody knows. Only after true may the dot be sent.
+ * Marker: says, just before the final dot, that these recipients may have the message from now on. Returns false when the
+ * claim or its lease is no longer ours for any of them. When it throws, the result is unknown. The dot may be sent only
+ * after true.
  */
-export function markerStep(db: Database): (messageId: string, claim: string, positions: number[]) => Promise<boolean> {
-  const commit = collector<Row, boolean>(async (rows) => {
-    const updated = await db.$client.unsafe(MARK, [jsonArray(rows)], { prepare: true })
-    const marked = new Set(updated.map(({ message_id, position }) => `${message_id}/${position}`))
-    return rows.map((row) => row.positions.every((position) => marked.has(`${row.messageId}/${position}`)))
+export function markerStep(
+  db: Database,
+): (messageId: string, claimId: string, positions: number[]) => Promise<boolean> {
+  const commit = collector<Marker, boolean>(async (markers) => {
+    const rows = await run<{ message_id: string; position: number }>(db, MARK, [jsonArray(markers)])
+    const markedRecipients = new Set(rows.map(({ message_id, position }) => `${message_id}/${position}`))
+    return markers.map(({ messageId, positions }) =>
+      positions.every((position) => markedRecipients.has(`${messageId}/${position}`)),
+    )
   })
-  return (messageId, claim, positions) =>
-    commit({ json: JSON.stringify({ message_id: messageId, claim, positions }), messageId, positions })
+  return (messageId, claimId, positions) => {
+    const row: RowOf<typeof MARKER_ROW> = { message_id: messageId, claim: claimId, positions }
+    return commit({ json: JSON.stringify(row), messageId, positions })
+  }
 }

@@ -12,6 +12,7 @@ import {
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { enumNames } from '../enum-names.ts'
+import type { EndingRow, OutcomeRow } from '../history/rows.ts'
 import { type Strike, strikeOfBounce } from '../reputation/strikes.ts'
 import type { SmtpAttempt } from '../smtp/attempt.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'
@@ -82,10 +83,10 @@ function evidenceOf(attempt: SmtpAttempt): Evidence {
 }
 
 /**
- * The outcome without the words of others: what is left of its evidence when the database refuses them. What counts stays: the status,
- * the reason, the code and the phase.
+ * The outcome without text from outside: what is left of its evidence when the database refuses that text. The status, the
+ * reason, the code and the phase stay.
  */
-export function withoutWords(outcome: RecipientOutcome): RecipientOutcome {
+export function withoutText(outcome: RecipientOutcome): RecipientOutcome {
   if (!outcome.smtp) return outcome
   const { ip, code, phase, tls, durationMs } = outcome.smtp
   const smtp = create(SmtpEvidenceSchema, { ip, code, phase, tls, durationMs, detail: 'its words could not be stored' })
@@ -94,40 +95,45 @@ export function withoutWords(outcome: RecipientOutcome): RecipientOutcome {
 
 const WORST_FIRST = [DeliveryStatus.BOUNCED, DeliveryStatus.REJECTED, DeliveryStatus.DELIVERED]
 
-/** What the message says of itself: the worst status among its recipients, with the reason of the first recipient that has it. */
+/** A message's status: the worst among its recipients, with the reason of the first recipient that has it. */
 export function summarise(outcomes: RecipientOutcome[]): { status: DeliveryStatus; reason?: Reason; inDoubt?: true } {
   const status = WORST_FIRST.find((status) => outcomes.some((outcome) => outcome.status === status))!
   const reason = outcomes.find((outcome) => outcome.status === status)?.reason
   return { status, reason, inDoubt: outcomes.some((outcome) => outcome.inDoubt) ? true : undefined }
 }
 
-/** Whether the address is one of the simulator's, which stand for an outcome each. */
+/** Whether the address is one of the simulator's. Each of them stands for an outcome. */
 export const isSimulated = (email: string) => email.endsWith('@simulator.test')
 
-/** What an outcome says against its address. Nothing is said by the simulator's addresses, and by what is in doubt. */
+/** The strike of an outcome against its address. The simulator's addresses and outcomes in doubt have none. */
 function strikeOf({ email, status, reason, smtp, inDoubt }: RecipientOutcome): Strike | null {
   if (status !== DeliveryStatus.BOUNCED || !reason || inDoubt || isSimulated(email)) return null
   const { enhanced, reply = '' } = smtp ?? {}
   return strikeOfBounce(reasonNames.name(reason), { enhanced, saysUserUnknown: saysUserUnknown(reply) })
 }
 
-/** One recipient's outcome as the row that history keeps, and what is to be counted against the address. */
-export function outcomeRow(outcome: RecipientOutcome, position: number) {
+/** One recipient's outcome as its row in history, with its strike against the address. */
+export function outcomeRow(outcome: RecipientOutcome, position: number): OutcomeRow {
   return {
-    strike: strikeOf(outcome),
-    strike_email: outcome.email.toLowerCase(),
-    suppression: outcome.suppression ? toJson(SuppressionSchema, outcome.suppression) : null,
     position,
     status: statusNames.name(outcome.status),
     reason: outcome.reason === undefined ? null : reasonNames.name(outcome.reason),
     retryable: outcome.retryable ?? false,
     in_doubt: outcome.inDoubt ?? false,
     smtp: outcome.smtp ? toJson(SmtpEvidenceSchema, outcome.smtp) : null,
+    suppression: outcome.suppression ? toJson(SuppressionSchema, outcome.suppression) : null,
+    strike: strikeOf(outcome),
+    strike_email: outcome.email.toLowerCase(),
   }
 }
 
-/** The status and reason of a message as the words of its row. */
-export function summaryRow(outcomes: RecipientOutcome[]) {
+/** The outcomes of a whole message, as the row that ends it. */
+export function endingRow(outcomes: RecipientOutcome[], sizeBytes: number): EndingRow {
   const { status, reason } = summarise(outcomes)
-  return { status: statusNames.name(status), reason: reason === undefined ? null : reasonNames.name(reason) }
+  return {
+    status: statusNames.name(status),
+    reason: reason === undefined ? null : reasonNames.name(reason),
+    size_bytes: sizeBytes,
+    outcomes: outcomes.map(outcomeRow),
+  }
 }

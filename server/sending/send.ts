@@ -6,9 +6,10 @@ import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
 import { fail, NoAnswer } from '../errors.ts'
-import type { FirstAttempts } from '../events/dispatches.ts'
+import type { Claim, KeyToTake } from '../history/claim.ts'
+import type { FirstAttempts } from '../history/first-attempts.ts'
+import { release } from '../history/release.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
-import { answer, type DryRunCheck } from './answer.ts'
 import {
   addressCanBeMailed,
   addressIsNotSuppressed,
@@ -23,15 +24,15 @@ import {
   type SimulatorRoute,
   warmUpAllows,
 } from './checks.ts'
-import { type Claim, claimStep, type KeyToTake } from './claim.ts'
+import { claimStep } from './claim.ts'
 import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
 import { markerStep } from './marker.ts'
 import type { Message } from './message.ts'
 import { delivered, simulatedOutcome } from './outcome.ts'
 import { recordUntil } from './record.ts'
-import { release } from './release.ts'
-import { endWithoutSmtp, PAYLOAD_IS_GOOD, rejectedForDomain } from './without-smtp.ts'
+import { type DryRunCheck, sendResponse } from './response.ts'
+import { endWithoutSmtp, PAYLOAD_IS_VALID, rejectedForDomain } from './without-smtp.ts'
 
 export type Send = (message: Message, options: SendOptions) => Promise<SendResponse | undefined>
 
@@ -39,20 +40,20 @@ export interface SendOptions {
   accountId: string
   /** A dry run: everything is checked, nothing is sent. */
   sandbox: boolean
-  /** In a batch a From domain that is not the account's is a rejection like any other. */
+  /** In a batch a From domain that is not the account's rejects the message like any other check. */
   inBatch?: boolean
   /** The idempotency key this send takes with its claim. */
   key?: KeyToTake
-  /** Aborts when the caller gave up. Honoured until the marker. */
+  /** Aborts when the caller has given up. Honoured until the marker. */
   signal: AbortSignal
 }
 
 export interface SendParts extends Rules {
   db: Database
   senderDomains: SenderDomains
-  /** Takes the events of a send over as they are stored. */
+  /** Makes the first attempts of a send's events. */
   firstAttempts: FirstAttempts
-  /** Emails a day of a domain that warms up, from its first day on. */
+  /** Daily limits of a domain that warms up, from its first day on. */
   warmUpSteps: readonly number[]
   /** The envelope sender of a message. */
   returnPath(messageId: string, domain: SenderDomain): string
@@ -61,7 +62,7 @@ export interface SendParts extends Rules {
   storeContent: boolean
 }
 
-/** In the order they are made; the first that refuses a recipient decides it. */
+/** In their order. The first that refuses a recipient decides its outcome. */
 const CHECKS = [
   { name: 'domain', check: domainIsVerified },
   { name: 'warm_up', check: warmUpAllows },
@@ -72,13 +73,14 @@ const CHECKS = [
 ]
 
 /**
- * The way of one send: checks -> claim -> SMTP, with the marker just before the final dot -> record. Each of the three is one
- * commit; no connection of the database is held in between. Throws `domain_not_verified` when the From domain is not the
- * account's, `transient_failure` for faults of our own before any marker, and NoAnswer when the outcome cannot be recorded.
+ * The steps of one send: checks -> claim -> SMTP, with the marker just before the final dot -> record. Claim, marker and
+ * record are one commit each; no connection of the database is held in between. Throws `domain_not_verified` when the From
+ * domain is not the account's, `transient_failure` for faults of our own before any marker, and NoAnswer when the outcome
+ * cannot be recorded.
  */
 export function createSend(parts: SendParts): Send {
   const { db, engine } = parts
-  const claim = claimStep(db)
+  const claimSend = claimStep(db)
   const mark = markerStep(db)
   const record = recordUntil(db, parts.firstAttempts)
   const withoutSmtp = endWithoutSmtp(db, parts.firstAttempts)
@@ -92,7 +94,7 @@ export function createSend(parts: SendParts): Send {
 
     const recipients: Recipient[] = message.to.map((address) => ({ address }))
     const { tenantId } = message
-    const checks = await makeChecks(recipients, {
+    const checks = await runChecks(recipients, {
       ...parts,
       accountId,
       tenantId,
@@ -102,68 +104,69 @@ export function createSend(parts: SendParts): Send {
       startedAtMs,
       signal,
     })
-    const claimed = newClaim(parts, message, accountId, key)
+    const claim = newClaim(parts, message, accountId, key)
 
     if (sandbox || recipients.every((recipient) => recipient.outcome)) {
       const outcomes = recipients.map((recipient) => recipient.outcome ?? withoutSending(recipient, parts.simulated))
-      return withoutSmtp(claimed, { outcomes, checks }, sandbox)
+      return withoutSmtp(claim, { outcomes, checks }, sandbox)
     }
 
     const emails = countedEmails(recipients, parts)
-    if (warmUp && emails > 0) claimed.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, emails }
-    const leaseUntilMs = performance.now() + claimed.leaseMs
-    const [claiming, composing] = await Promise.allSettled([claim(claimed), compose(message, domain, claimed)])
+    if (warmUp && emails > 0) claim.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, emails }
+    const leaseUntilMs = performance.now() + claim.leaseMs
+    const [claiming, composing] = await Promise.allSettled([claimSend(claim), compose(message, domain, claim)])
     if (claiming.status === 'rejected') throw claiming.reason
     if (claiming.value === 'key_taken') return undefined
     if (claiming.value === 'over_warm_up') throw overWarmUp(domain.name, warmUp!, parts.clock)
     if (composing.status === 'rejected') {
-      await undo(claimed)
+      await undo(claim)
       throw composing.reason
     }
     const composed = composing.value
 
-    const markOurs = (positions: number[]) => mark(claimed.messageId, claimed.claim, positions)
-    const { marked, outcomes, fault } = await deliver(engine, recipients, markOurs, {
-      sender: parts.returnPath(claimed.messageId, domain),
+    const markSend = (positions: number[]) => mark(claim.messageId, claim.claimId, positions)
+    const { isMarked, outcomes, fault } = await deliver(engine, recipients, markSend, {
+      sender: parts.returnPath(claim.messageId, domain),
       content: composed.content,
       turn: accountId,
       startedAtMs,
       budgetMs: parts.sendBudgetMs,
-      reference: claimed.messageId,
+      reference: claim.messageId,
       signal,
-    }).catch((cause) => giveUp(claimed, cause))
-    if (fault && !marked) {
-      await undo(claimed)
+    }).catch((cause) => giveUp(claim, cause))
+    if (fault && !isMarked) {
+      await undo(claim)
       throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
     }
-    return answer(claimed.messageId, await record({ claimed, sizeBytes: composed.sizeBytes, outcomes }, leaseUntilMs))
+    const recorded = await record({ claim, sizeBytes: composed.sizeBytes, outcomes }, leaseUntilMs)
+    return sendResponse(claim.messageId, recorded)
   }
 
-  /** After a fault that nobody expected: what cannot be released may have been sent, and the sweeper will say so. */
-  async function giveUp(claimed: Claim, cause: unknown): Promise<never> {
-    throw (await undo(claimed)) ? cause : new NoAnswer({ cause })
+  /** After an unexpected fault: a claim that cannot be released may have been sent, and the sweeper will settle it. */
+  async function giveUp(claim: Claim, cause: unknown): Promise<never> {
+    throw (await undo(claim)) ? cause : new NoAnswer({ cause })
   }
 
-  /** A release that fails leaves the claim to the sweeper; what the caller is told stays the same. */
-  function undo({ messageId, claim }: Claim): Promise<boolean> {
-    return release(db, messageId, claim).catch(() => false)
+  /** A release that fails leaves the claim to the sweeper; the caller's response stays the same. */
+  function undo({ messageId, claimId }: Claim): Promise<boolean> {
+    return release(db, messageId, claimId).catch(() => false)
   }
 }
 
-/** Walks the checks until every recipient is decided or none is left. */
-async function makeChecks(recipients: Recipient[], context: CheckContext): Promise<DryRunCheck[]> {
-  const made = [PAYLOAD_IS_GOOD]
+/** Runs the checks in order until every recipient has an outcome. */
+async function runChecks(recipients: Recipient[], context: CheckContext): Promise<DryRunCheck[]> {
+  const results = [PAYLOAD_IS_VALID]
   for (const { name, check } of CHECKS) {
-    const open = recipients.filter((recipient) => !recipient.outcome)
-    if (open.length === 0) break
-    const refusals = await check(open, context)
-    open.forEach((recipient, i) => {
+    const undecided = recipients.filter((recipient) => !recipient.outcome)
+    if (undecided.length === 0) break
+    const refusals = await check(undecided, context)
+    undecided.forEach((recipient, i) => {
       recipient.outcome = refusals[i]?.outcome
     })
     const refusal = refusals.find((refusal) => refusal)
-    made.push({ name, passed: !refusal, detail: refusal?.detail })
+    results.push({ name, passed: !refusal, detail: refusal?.detail })
   }
-  return made
+  return results
 }
 
 function newClaim(
@@ -176,7 +179,7 @@ function newClaim(
   return {
     messageId: newId(createdAtMs),
     accountId,
-    claim: randomUUID(),
+    claimId: randomUUID(),
     leaseMs: leaseOf(sendBudgetMs),
     createdAtMs,
     tenantId: message.tenantId,
@@ -188,7 +191,7 @@ function newClaim(
   }
 }
 
-/** What a dry run says of a recipient that nothing stood against. */
+/** The outcome that a dry run shows for a recipient that passed all checks. */
 function withoutSending({ address }: Recipient, simulated: SimulatorRoute): RecipientOutcome {
   const outcome = simulated(address)?.outcome
   return outcome ? simulatedOutcome(address.address, outcome) : delivered(address.address)

@@ -3,38 +3,38 @@ import { fail } from '../errors.ts'
 import { inTime } from '../in-time.ts'
 import type { IdempotencyKey } from './key.ts'
 
-export interface Answered<Response> {
+export interface SharedResponse<Response> {
   response: Response
-  /** An earlier request had this key: nothing was done. */
+  /** An earlier request had this key: this one did nothing. */
   replayed: boolean
-  /** The earlier request was another one. */
+  /** The earlier request had another body. */
   mismatch: boolean
 }
 
-/** The answer of a key, and the hash of the request it belongs to. */
-export interface First<Response> {
+/** The response of a key, and the hash of the request that it belongs to. */
+export interface FirstResponse<Response> {
   response: Response
   replayed: boolean
   requestHash: string
 }
 
-/** How often another process's work is asked for. */
+/** The pauses between two looks at another process's work. */
 const POLL_MS = { first: 20, most: 250 }
 
 /**
- * Requests of this process with the same key share the answer of the first of them, and all of its waiting. When it fails, those
- * that are the same request fail with it; another request tries for itself.
+ * Requests of this process with the same key share the response of the first of them, and all of its waiting. When it
+ * fails, equal requests fail with it; a request with another body tries for itself.
  */
 export function createSharing<Response>() {
-  const running = new Map<string, { requestHash: string; first: Promise<First<Response>> }>()
+  const running = new Map<string, { requestHash: string; first: Promise<FirstResponse<Response>> }>()
 
   return {
     /** Throws `transient_failure` when the first is not done by `untilMs`, a time of `performance.now()`. */
     async share(
       key: IdempotencyKey,
       untilMs: number,
-      answerFirst: () => Promise<First<Response>>,
-    ): Promise<Answered<Response>> {
+      respondFirst: () => Promise<FirstResponse<Response>>,
+    ): Promise<SharedResponse<Response>> {
       const name = JSON.stringify([key.accountId, key.scope, key.key])
       for (;;) {
         const other = running.get(name)
@@ -43,24 +43,24 @@ export function createSharing<Response>() {
           const { response, requestHash } = await inTime(other.first, untilMs - performance.now(), tooLong)
           return { response, replayed: true, mismatch: requestHash !== key.requestHash }
         } catch (error) {
-          // What was wrong with another request says nothing of this one.
+          // The error of a request with another body says nothing about this one.
           if (other.requestHash === key.requestHash || performance.now() >= untilMs) throw error
         }
       }
-      const first = answerFirst().finally(() => running.delete(name))
+      const first = respondFirst().finally(() => running.delete(name))
       running.set(name, { requestHash: key.requestHash, first })
       const { response, replayed, requestHash } = await first
       return { response, replayed, mismatch: requestHash !== key.requestHash }
     },
 
-    /** When no request with a key is running: they go on when their callers leave. */
+    /** Resolves when no request with a key is running: they go on when their callers leave. */
     async idle(): Promise<void> {
       await Promise.allSettled([...running.values()].map(({ first }) => first))
     },
   }
 }
 
-/** The pauses of one that asks again and again, each longer than the last. Throws `transient_failure` when its time is over. */
+/** Returns a function that pauses, each time longer than the last. It throws `transient_failure` after `untilMs`. */
 export function pauses(untilMs: number): () => Promise<void> {
   let waitMs = POLL_MS.first
   return async () => {

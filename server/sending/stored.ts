@@ -10,13 +10,14 @@ import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { recipients } from '../db/schema.ts'
+import { run, uuidArray } from '../db/statement.ts'
 import { inTime } from '../in-time.ts'
-import { answer } from './answer.ts'
 import { reasonNames, statusNames } from './outcome.ts'
+import { sendResponse } from './response.ts'
 
 const READ_MS = 5_000
 
-/** The outcomes of a message in history, in the order of its recipients; none while it runs, or when there is no such message. */
+/** Reads the outcomes of a message from history, in the order of its recipients; none while the send runs, or when there is no such message. */
 export async function storedOutcomes(db: Database, messageId: string): Promise<RecipientOutcome[]> {
   const rows = await db
     .select()
@@ -26,32 +27,41 @@ export async function storedOutcomes(db: Database, messageId: string): Promise<R
   return rows.map(outcomeOfRow)
 }
 
-// The bounds are what keeps the look-up to the days that can hold the ids, and only a plan made for them looks at no other day: these
-// are not prepared.
+// The bounds keep the look-up to the days that can have the ids. Only a plan made for these bounds leaves out all other
+// days, so these statements are not prepared.
 const IDS = 'between $2 and $3'
-const SENDS = `select id, sandbox, checks from messages where id = any($1) and id ${IDS}`
-const OUTCOMES = `
+export const STORED_SENDS = `select id, sandbox, checks from messages where id = any($1) and id ${IDS}`
+export const STORED_OUTCOMES = `
   select message_id as "messageId", email, status, reason, retryable, in_doubt as "inDoubt", smtp, suppression
   from recipients where message_id = any($1) and message_id ${IDS} order by message_id, position`
 
-/** The answer of a send as history has it, undefined while it runs. Two statements serve all who ask at the same moment. */
-export function storedAnswers(db: Database): (messageId: string) => Promise<SendResponse | undefined> {
-  const read = collector<{ json: string }, SendResponse | undefined>(async (asked) => {
-    const ids = asked.map(({ json }) => json)
-    const sorted = ids.toSorted()
-    const parameters = [`{${sorted}}`, sorted[0]!, sorted.at(-1)!]
+interface SendRow {
+  id: string
+  sandbox: boolean
+  checks: unknown
+}
+
+/**
+ * Reads the response of a send from history, undefined while the send runs. Two statements serve all requests that ask at
+ * the same moment.
+ */
+export function storedResponses(db: Database): (messageId: string) => Promise<SendResponse | undefined> {
+  const read = collector<{ json: string }, SendResponse | undefined>(async (requests) => {
+    const ids = requests.map(({ json }) => json)
+    const sortedIds = ids.toSorted()
+    const parameters = [uuidArray(sortedIds), sortedIds[0]!, sortedIds.at(-1)!]
     const [sends, outcomes] = await Promise.all([
-      db.$client.unsafe(SENDS, parameters),
-      db.$client.unsafe<(Outcome & { messageId: string })[]>(OUTCOMES, parameters),
+      run<SendRow>(db, STORED_SENDS, parameters, { prepare: false }),
+      run<Outcome & { messageId: string }>(db, STORED_OUTCOMES, parameters, { prepare: false }),
     ])
-    const byMessage = Map.groupBy(outcomes, (row) => row.messageId)
-    const answers = new Map(
+    const outcomesByMessage = Map.groupBy(outcomes, (row) => row.messageId)
+    const responses = new Map(
       sends.map(({ id, sandbox, checks }) => [
         id,
-        answer(id, byMessage.get(id)!.map(outcomeOfRow), sandbox ? readChecks(checks) : undefined),
+        sendResponse(id, outcomesByMessage.get(id)!.map(outcomeOfRow), sandbox ? readChecks(checks) : undefined),
       ]),
     )
-    return ids.map((id) => answers.get(id))
+    return ids.map((id) => responses.get(id))
   })
   return (messageId) => inTime(read({ json: messageId }), READ_MS)
 }

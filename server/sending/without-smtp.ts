@@ -2,39 +2,42 @@ import { create, toJson } from '@bufbuild/protobuf'
 import { CheckSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { Reason, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
-import type { FirstAttempts } from '../events/dispatches.ts'
-import { answer, type DryRunCheck } from './answer.ts'
-import type { Claim } from './claim.ts'
+import type { Claim } from '../history/claim.ts'
+import type { FirstAttempts } from '../history/first-attempts.ts'
 import type { Message } from './message.ts'
 import { rejected } from './outcome.ts'
-import { settleStep } from './record.ts'
+import { settleUntil } from './record.ts'
+import { type DryRunCheck, sendResponse } from './response.ts'
 
-/** What the checks say of a send that ends without SMTP. */
-export interface Decided {
+/** How the checks decided a send that ends without SMTP. */
+export interface Decision {
   outcomes: RecipientOutcome[]
   checks: DryRunCheck[]
 }
 
-/** What is read as a message has passed it. */
-export const PAYLOAD_IS_GOOD: DryRunCheck = { name: 'payload', passed: true }
+/** A message that was read has passed this check. */
+export const PAYLOAD_IS_VALID: DryRunCheck = { name: 'payload', passed: true }
 
 const checkJson = (check: DryRunCheck) => toJson(CheckSchema, create(CheckSchema, check)) as object
 
-/** Stores such a send and gives its answer, undefined when its key is another send's. Only a dry run tells its checks. */
+/**
+ * Stores a send that ends without SMTP and returns its response, undefined when its key belongs to another send. Only a dry
+ * run stores and shows its checks.
+ */
 export function endWithoutSmtp(
   db: Database,
   firstAttempts: FirstAttempts,
-): (claim: Claim, decided: Decided, sandbox: boolean) => Promise<SendResponse | undefined> {
-  const settle = settleStep(db, firstAttempts)
+): (claim: Claim, decision: Decision, sandbox: boolean) => Promise<SendResponse | undefined> {
+  const settle = settleUntil(db, firstAttempts)
   return async (claim, { outcomes, checks }, sandbox) => {
-    const settled = await settle(claim, { outcomes, sandbox, checks: sandbox ? checks.map(checkJson) : undefined })
-    return settled === 'claimed' ? answer(claim.messageId, outcomes, sandbox ? checks : undefined) : undefined
+    const result = await settle(claim, { outcomes, sandbox, checks: sandbox ? checks.map(checkJson) : undefined })
+    return result === 'claimed' ? sendResponse(claim.messageId, outcomes, sandbox ? checks : undefined) : undefined
   }
 }
 
-/** In a batch, where no message is an error that can be an answer. */
-export function rejectedForDomain({ to, from: { domain } }: Message): Decided {
+/** The decision in a batch, where a domain that is not the account's rejects the message instead of failing the request. */
+export function rejectedForDomain({ to, from: { domain } }: Message): Decision {
   const outcomes = to.map(({ address }) => rejected(address, Reason.DOMAIN_NOT_VERIFIED))
   const detail = `${domain} is not a domain of this account. Add and verify it, or send from another`
-  return { outcomes, checks: [PAYLOAD_IS_GOOD, { name: 'domain', passed: false, detail }] }
+  return { outcomes, checks: [PAYLOAD_IS_VALID, { name: 'domain', passed: false, detail }] }
 }

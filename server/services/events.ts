@@ -125,7 +125,7 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
     recipient === undefined ? undefined : sql`lower(${events.recipient}) = ${recipient}`,
     tenantId === undefined ? undefined : eq(events.tenantId, tenantId),
     sandbox === undefined ? undefined : eq(events.sandbox, sandbox),
-    // An event carries its timestamp in its id: see events/history.ts.
+    // An event carries its timestamp in its id: see history/event-ids.ts.
     from && gte(events.id, firstIdAt(from.getTime())),
     to && lt(events.id, firstIdAt(to.getTime())),
   ].filter((filter) => filter !== undefined)

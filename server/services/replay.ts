@@ -3,7 +3,7 @@ import type { Database } from '../db/connect.ts'
 import { newId, showId } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
-import { WINDOW_HOURS } from '../events/dispatches.ts'
+import { WINDOW_HOURS } from '../history/tail.ts'
 import { handedOver } from '../webhooks/hand-over.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 

@@ -3,7 +3,7 @@ import type { HandlerContext } from '@connectrpc/connect'
 import { callerKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope } from '../sending/key.ts'
-import type { Answered } from '../sending/sharing.ts'
+import type { SharedResponse } from '../sending/sharing.ts'
 
 // The headers of every call that sends: what the caller asks with them, and what the answer says.
 
@@ -38,7 +38,7 @@ export function readKey<Desc extends DescMessage>(
 /** The answer, its headers set. */
 export function replayHeaders<Response>(
   { responseHeader }: HandlerContext,
-  { response, replayed, mismatch }: Answered<Response>,
+  { response, replayed, mismatch }: SharedResponse<Response>,
 ): Response {
   if (replayed) responseHeader.set('Idempotent-Replayed', 'true')
   if (mismatch) responseHeader.set('Idempotency-Mismatch', 'body')

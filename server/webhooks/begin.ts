@@ -1,7 +1,7 @@
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { TARGET_COLUMNS, type TargetRow } from '../events/dispatches.ts'
-import type { DeliveryEvent } from '../events/payload.ts'
+import type { DeliveryEvent } from '../db/delivery-event.ts'
+import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
 /** The time of a POST with its wait for a place, and a moment to store its outcome. */
 const POST_AND_RECORD = `interval '14 seconds'`

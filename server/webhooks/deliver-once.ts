@@ -1,15 +1,16 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import type { DeliveryEvent } from '../db/delivery-event.ts'
 import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { showId } from '../db/ids.ts'
 import { dispatches } from '../db/schema.ts'
-import type { TargetRow } from '../events/dispatches.ts'
-import { type DeliveryEvent, payloadOf } from '../events/payload.ts'
 import { beginFirst, beginNext, type Found, giveBack, readEvents } from './begin.ts'
 import { endStep, finishDispatches } from './end.ts'
+import { payloadOf } from './payload.ts'
 import type { Post, Posted, PostOutcome } from './post.ts'
 import { signedHeaders } from './signature.ts'
+import type { TargetRow } from './target.ts'
 import { targets } from './target.ts'
 
 export interface Attempt {

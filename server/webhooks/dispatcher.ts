@@ -1,8 +1,7 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import type { FirstAttempts } from '../events/dispatches.ts'
-import type { DeliveryEvent } from '../events/payload.ts'
+import type { DeliveryEvent } from '../db/delivery-event.ts'
 import type { createDeliveries } from './deliver-once.ts'
 import { keepTrying } from './end.ts'
 
@@ -26,7 +25,11 @@ interface Lane {
   limit: number
 }
 
-export interface Dispatcher extends FirstAttempts {
+export interface Dispatcher {
+  /** How long the first attempt of an event belongs to this process. */
+  leaseMs: number
+  /** Takes over an event that was stored with its dispatch a moment ago. Never waits, never throws. */
+  offer(event: DeliveryEvent): void
   /** Takes no more, leaves what is queued to Temporal, and resolves when what was begun is written down. */
   drain(): Promise<void>
 }

@@ -2,9 +2,9 @@ import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { webhookEndpoints } from '../db/schema.ts'
-import { TARGET_COLUMNS, type TargetRow } from '../events/dispatches.ts'
 import { ENDED_NOW, intoDispatchHistory } from './end.ts'
 import { newSecret } from './signature.ts'
+import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
 export interface Endpoint {
   url: string

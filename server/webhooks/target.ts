@@ -1,6 +1,20 @@
 import type { Sealer } from '../db/encryption.ts'
-import type { TargetRow } from '../events/dispatches.ts'
 import { remember } from '../remember.ts'
+
+/** Where an attempt goes, as the row of the endpoint has it at that moment. */
+export interface TargetRow {
+  accountId: string
+  url: string
+  /** Sealed, in base64. */
+  secret: string
+  /** Likewise; null when its time is over, or there is none. */
+  previousSecret: string | null
+}
+
+/** SQL of the columns of a TargetRow; `w` is the row of webhook_endpoints. */
+export const TARGET_COLUMNS = `
+  w.account_id as "accountId", w.url, encode(w.secret, 'base64') as secret,
+  case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"`
 
 export interface Target {
   url: string

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { newId } from '../../server/db/ids.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { LEFT_TO_TEMPORAL } from '../../server/events/dispatches.ts'
+import type { Claim } from '../../server/history/claim.ts'
+import { LEFT_TO_TEMPORAL } from '../../server/history/first-attempts.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
-import { type Claim, claimStep } from '../../server/sending/claim.ts'
+import { claimStep } from '../../server/sending/claim.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
 import { recordUntil } from '../../server/sending/record.ts'
 import { message, script, startWorld, type World } from './world.ts'
@@ -146,7 +147,7 @@ function newClaim(email: string): Claim {
   return {
     messageId: newId(createdAtMs),
     accountId: world.account.id,
-    claim: randomUUID(),
+    claimId: randomUUID(),
     leaseMs: 40_000,
     createdAtMs,
     region: 'eu',
@@ -158,12 +159,12 @@ function newClaim(email: string): Claim {
 
 test('strikes of one commit count one after the other', async () => {
   const claims = [1, 2, 3].map(() => newClaim('ann@example.net'))
-  const claim = claimStep(world.db)
-  for (const each of claims) await claim(each)
+  const claimSend = claimStep(world.db)
+  for (const claim of claims) await claimSend(claim)
   const record = recordUntil(world.db, LEFT_TO_TEMPORAL)
   const outcomes = [bounced('ann@example.net', Reason.MAILBOX_DOES_NOT_EXIST, { code: 550, reply: 'no' })]
   // The first goes alone, and what waits for it goes together.
-  await Promise.all(claims.map((claimed) => record({ claimed, sizeBytes: 0, outcomes }, performance.now() + 10_000)))
+  await Promise.all(claims.map((claim) => record({ claim, sizeBytes: 0, outcomes }, performance.now() + 10_000)))
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
 })
 

@@ -2,28 +2,29 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { newId, timeOfId } from '../../server/db/ids.ts'
-import { LEFT_TO_TEMPORAL } from '../../server/events/dispatches.ts'
-import { type Claim, claimStep } from '../../server/sending/claim.ts'
+import type { Claim } from '../../server/history/claim.ts'
+import { LEFT_TO_TEMPORAL } from '../../server/history/first-attempts.ts'
+import { release } from '../../server/history/release.ts'
+import { sweep } from '../../server/history/sweep.ts'
+import { claimStep } from '../../server/sending/claim.ts'
 import { markerStep } from '../../server/sending/marker.ts'
 import { bounced, delivered, rejected } from '../../server/sending/outcome.ts'
-import { recordUntil, settleStep } from '../../server/sending/record.ts'
-import { release } from '../../server/sending/release.ts'
+import { recordUntil, settleUntil } from '../../server/sending/record.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
-import { sweep } from '../../server/sending/sweep.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 let database: TestDatabase
 let claim: ReturnType<typeof claimStep>
 let mark: ReturnType<typeof markerStep>
 let record: ReturnType<typeof recordUntil>
-let settle: ReturnType<typeof settleStep>
+let settle: ReturnType<typeof settleUntil>
 
 beforeAll(async () => {
   database = await testDatabase()
   claim = claimStep(database.db)
   mark = markerStep(database.db)
   record = recordUntil(database.db, LEFT_TO_TEMPORAL)
-  settle = settleStep(database.db, LEFT_TO_TEMPORAL)
+  settle = settleUntil(database.db, LEFT_TO_TEMPORAL)
 })
 afterAll(() => database.drop())
 
@@ -31,7 +32,7 @@ function newClaim(emails = ['ann@example.net'], leaseMs = 40_000, createdAtMs = 
   return {
     messageId: newId(createdAtMs),
     accountId: newId(createdAtMs),
-    claim: randomUUID(),
+    claimId: randomUUID(),
     leaseMs,
     createdAtMs,
     region: 'eu',
@@ -66,9 +67,9 @@ test('claim, marker and record leave one message with one event for each recipie
   const c = newClaim(['ann@example.net', 'bob@example.net'])
   await claim(c)
   expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 2 })
-  expect(await mark(c.messageId, c.claim, [0, 1])).toBe(true)
+  expect(await mark(c.messageId, c.claimId, [0, 1])).toBe(true)
   const outcomes = [delivered('ann@example.net'), bounced('bob@example.net', Reason.MAILBOX_FULL)]
-  const verdicts = { claimed: c, sizeBytes: 7, outcomes }
+  const verdicts = { claim: c, sizeBytes: 7, outcomes }
   expect(await record(verdicts, soon())).toBe(outcomes)
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 2, events: 2 })
   const [message] = await database.db
@@ -90,7 +91,7 @@ test.each<[string, (c: Claim) => Promise<unknown>]>([
     'recorded',
     async (c) => {
       await claim(c)
-      await record({ claimed: c, sizeBytes: 0, outcomes: c.recipients.map(({ email }) => delivered(email)) }, soon())
+      await record({ claim: c, sizeBytes: 0, outcomes: c.recipients.map(({ email }) => delivered(email)) }, soon())
     },
   ],
   [
@@ -105,7 +106,7 @@ test.each<[string, (c: Claim) => Promise<unknown>]>([
     'settled by the sweeper',
     async (c) => {
       await claim(c)
-      await mark(c.messageId, c.claim, [0])
+      await mark(c.messageId, c.claimId, [0])
       await leaseOver(c)
       await sweep(database.db)
     },
@@ -129,7 +130,7 @@ test('the first attempt is offered the event under the id that history has', asy
   const offered: string[] = []
   const offering = recordUntil(database.db, { leaseMs: 30_000, offer: ({ id }) => void offered.push(id) })
   await claim(c)
-  await offering({ claimed: c, sizeBytes: 0, outcomes: c.recipients.map(({ email }) => delivered(email)) }, soon())
+  await offering({ claim: c, sizeBytes: 0, outcomes: c.recipients.map(({ email }) => delivered(email)) }, soon())
   expect(offered.toSorted()).toEqual((await eventTimes(c)).map(({ id }) => id).toSorted())
   const dispatches = await sql`select id from open_dispatches where message_id = ${c.messageId} order by id`
   expect(dispatches.map(({ id }) => id)).toEqual(offered.toSorted())
@@ -138,7 +139,7 @@ test('the first attempt is offered the event under the id that history has', asy
 test('a message that is recorded twice keeps its first outcome', async () => {
   const c = newClaim()
   await claim(c)
-  const first = { claimed: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  const first = { claim: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
   await record(first, soon())
   const second = { ...first, outcomes: [bounced('ann@example.net', Reason.SPAM_BLOCKED)] }
   const answered = await record(second, soon())
@@ -189,7 +190,7 @@ test('a settlement that Postgres refuses fails at once and stores nothing', asyn
 test('a record that comes after its lease answers what is stored all the same', async () => {
   const c = newClaim()
   await claim(c)
-  const verdicts = { claimed: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  const verdicts = { claim: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
   expect(await record(verdicts, performance.now() - 1)).toBe(verdicts.outcomes)
 })
 
@@ -203,13 +204,13 @@ test('a process that was paused past its lease sets no marker', async () => {
   const c = newClaim()
   await claim(c)
   await leaseOver(c)
-  expect(await mark(c.messageId, c.claim, [0])).toBe(false)
+  expect(await mark(c.messageId, c.claimId, [0])).toBe(false)
 })
 
 test('a marker that does not cover all its recipients is refused', async () => {
   const c = newClaim(['ann@example.net'])
   await claim(c)
-  expect(await mark(c.messageId, c.claim, [0, 1])).toBe(false)
+  expect(await mark(c.messageId, c.claimId, [0, 1])).toBe(false)
 })
 
 test('two transactions of one message marked together each hear of their own recipients', async () => {
@@ -218,9 +219,9 @@ test('two transactions of one message marked together each hear of their own rec
   const others = Array.from({ length: 20 }, () => newClaim())
   await Promise.all(others.map((other) => claim(other)))
   const marks = [
-    ...others.map((o) => mark(o.messageId, o.claim, [0])),
-    mark(c.messageId, c.claim, [0]),
-    mark(c.messageId, c.claim, [1]),
+    ...others.map((o) => mark(o.messageId, o.claimId, [0])),
+    mark(c.messageId, c.claimId, [0]),
+    mark(c.messageId, c.claimId, [1]),
   ]
   expect(await Promise.all(marks)).toEqual(marks.map(() => true))
 })
@@ -228,7 +229,7 @@ test('two transactions of one message marked together each hear of their own rec
 test('release leaves no trace', async () => {
   const c = newClaim(['ann@example.net', 'bob@example.net'])
   await claim(c)
-  expect(await release(database.db, c.messageId, c.claim)).toBe(true)
+  expect(await release(database.db, c.messageId, c.claimId)).toBe(true)
   expect(await traces(c)).toEqual(GONE)
 })
 
@@ -236,8 +237,8 @@ test('nothing is released once a marker is set, or by somebody else', async () =
   const c = newClaim(['ann@example.net', 'bob@example.net'])
   await claim(c)
   expect(await release(database.db, c.messageId, randomUUID())).toBe(false)
-  await mark(c.messageId, c.claim, [1])
-  expect(await release(database.db, c.messageId, c.claim)).toBe(false)
+  await mark(c.messageId, c.claimId, [1])
+  expect(await release(database.db, c.messageId, c.claimId)).toBe(false)
   expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 2 })
 })
 
@@ -254,7 +255,7 @@ test('what a crash left without a marker is gone after its lease, as if the requ
 test('what a crash left with a marker is in doubt, and its other recipients are temporary failures', async () => {
   const c = newClaim(['ann@example.net', 'bob@example.net'])
   await claim(c)
-  await mark(c.messageId, c.claim, [1])
+  await mark(c.messageId, c.claimId, [1])
   await leaseOver(c)
   await sweep(database.db)
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 2, events: 2 })
@@ -282,10 +283,10 @@ test('a marker that is set while the sweeper already waits for its row is seen',
 test('a record that comes after the sweeper answers with what was settled', async () => {
   const c = newClaim()
   await claim(c)
-  await mark(c.messageId, c.claim, [0])
+  await mark(c.messageId, c.claimId, [0])
   await leaseOver(c)
   await sweep(database.db)
-  const late = { claimed: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  const late = { claim: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
   const answered = await record(late, soon())
   expect(answered[0]!.inDoubt).toBe(true)
 })
@@ -296,7 +297,7 @@ test('a record that comes after the sweeper removed an unmarked send says that n
   await leaseOver(c)
   await sweep(database.db)
   const late = {
-    claimed: c,
+    claim: c,
     sizeBytes: 0,
     outcomes: [bounced('ann@example.net', Reason.POLICY_BLOCK)],
   }
@@ -320,7 +321,7 @@ test('markers and the sweeper race: a marker that passed is never lost', async (
   const marks = await Promise.all(
     claims.map(async (c) => {
       await new Promise((done) => setTimeout(done, Math.random() * 1_000))
-      return mark(c.messageId, c.claim, [0, 1])
+      return mark(c.messageId, c.claimId, [0, 1])
     }),
   )
   await swept

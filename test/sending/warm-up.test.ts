@@ -4,10 +4,11 @@ import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { connect } from '../../server/db/connect.ts'
 import { newId } from '../../server/db/ids.ts'
 import { reasonOf } from '../../server/errors.ts'
+import type { Claim } from '../../server/history/claim.ts'
+import { sweep } from '../../server/history/sweep.ts'
 import { dailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
-import { type Claim, claimStep } from '../../server/sending/claim.ts'
+import { claimStep } from '../../server/sending/claim.ts'
 import { statusNames } from '../../server/sending/outcome.ts'
-import { sweep } from '../../server/sending/sweep.ts'
 import { message, script, startWorld, type World } from './world.ts'
 
 let world: World
@@ -97,7 +98,7 @@ function claimOf(emails: number, i: number, key?: string): Claim {
   return {
     messageId,
     accountId,
-    claim: messageId,
+    claimId: messageId,
     leaseMs: 0,
     createdAtMs,
     region: 'eu',

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId, showId } from '../../server/db/ids.ts'
-import { LEFT_TO_TEMPORAL } from '../../server/events/dispatches.ts'
-import { type Claim, claimStep } from '../../server/sending/claim.ts'
+import type { Claim } from '../../server/history/claim.ts'
+import { LEFT_TO_TEMPORAL } from '../../server/history/first-attempts.ts'
+import { sweep } from '../../server/history/sweep.ts'
+import { claimStep } from '../../server/sending/claim.ts'
 import { markerStep } from '../../server/sending/marker.ts'
 import { delivered } from '../../server/sending/outcome.ts'
 import { recordUntil } from '../../server/sending/record.ts'
-import { sweep } from '../../server/sending/sweep.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -90,7 +91,7 @@ async function claimed(email: string, agoMs = 0): Promise<Claim> {
   const claim: Claim = {
     messageId: newId(createdAtMs),
     accountId: api.world.account.id,
-    claim: randomUUID(),
+    claimId: randomUUID(),
     leaseMs: 40_000,
     createdAtMs,
     tenantId: 'slow',
@@ -103,9 +104,9 @@ async function claimed(email: string, agoMs = 0): Promise<Claim> {
   return claim
 }
 
-const record = (claimed: Claim) =>
+const record = (claim: Claim) =>
   recordUntil(api.world.db, LEFT_TO_TEMPORAL)(
-    { claimed, sizeBytes: 0, outcomes: claimed.recipients.map(({ email }) => delivered(email)) },
+    { claim, sizeBytes: 0, outcomes: claim.recipients.map(({ email }) => delivered(email)) },
     performance.now() + 5_000,
   )
 
@@ -125,8 +126,8 @@ test('events are ordered by their timestamp, whichever send was accepted first, 
 })
 
 test('an event that the sweeper settles days after its send is listed first and found by from', async () => {
-  const { messageId, claim } = await claimed('late@example.net', 86_400_000)
-  await markerStep(api.world.db)(messageId, claim, [0])
+  const { messageId, claimId } = await claimed('late@example.net', 86_400_000)
+  await markerStep(api.world.db)(messageId, claimId, [0])
   const from = new Date().toISOString()
   for (const table of [
     'open_messages set lease_until = now() where id',

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
 import { newId } from '../../server/db/ids.ts'
-import type { DeliveryEvent } from '../../server/events/payload.ts'
 import { createDispatcher, type DispatcherParts } from '../../server/webhooks/dispatcher.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'

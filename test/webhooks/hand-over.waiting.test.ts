@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
 import { newId, showId } from '../../server/db/ids.ts'
-import type { DeliveryEvent } from '../../server/events/payload.ts'
 import { type HandedOver, keepHandingOver } from '../../server/webhooks/hand-over.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { eventually } from '../harness/eventually.ts'

@@ -1,5 +1,5 @@
+import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
 import { newId } from '../../server/db/ids.ts'
-import type { DeliveryEvent } from '../../server/events/payload.ts'
 import type { TestDatabase } from '../harness/postgres.ts'
 
 // Rows of events and their dispatches, as the commit of an outcome leaves them.

@@ -7,8 +7,8 @@ import { explained } from './rejection.ts'
 
 export type DryRunCheck = MessageInitShape<typeof CheckSchema>
 
-/** The answer of a send, the same whether it has just ended or is read back for a repeat. `checks` are there for a dry run. */
-export function answer(messageId: string, outcomes: RecipientOutcome[], checks?: DryRunCheck[]): SendResponse {
+/** The response of a send, the same whether it has just ended or is read back for a repeat. Only a dry run has `checks`. */
+export function sendResponse(messageId: string, outcomes: RecipientOutcome[], checks?: DryRunCheck[]): SendResponse {
   outcomes.forEach(explained)
   const only = outcomes.length === 1 ? outcomes[0]! : undefined
   return create(SendResponseSchema, {

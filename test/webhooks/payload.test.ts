@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type DeliveryEvent, payloadOf } from '../../server/events/payload.ts'
+import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
+import { payloadOf } from '../../server/webhooks/payload.ts'
 
 const event: DeliveryEvent = {
   id: '01a1fdad-841e-72ac-928b-11eba8284d67',

@@ -1,0 +1,59 @@
+import { randomInt } from 'node:crypto'
+import { collector, jsonArray, LANES } from '../db/collector.ts'
+import type { Database } from '../db/connect.ts'
+import type { DeliveryEvent } from '../db/delivery-event.ts'
+import { idAt } from '../db/ids.ts'
+import { run } from '../db/statement.ts'
+import type { Claim } from './claim.ts'
+import type { FirstAttempts } from './first-attempts.ts'
+import type { OutcomeRow } from './rows.ts'
+
+/** Shards of the statistics, from 1: 0 has the hours that are over. Processes seldom share a shard, and then only wait for each other. */
+const FIRST_SHARD = 1 + LANES * randomInt(16)
+const shardOf = (lane: number) => FIRST_SHARD + lane
+
+/** Parameters of RECORD and SETTLE after their rows, as the tail takes them. */
+export const TAIL_PARAMETERS = { shard: '$2::smallint', leaseMs: '$3::int' }
+
+/** A send that ends: its row of the statement, and what its events say. */
+export interface EndingSend {
+  json: string
+  claim: Claim
+  outcomes: OutcomeRow[]
+  sandbox: boolean
+}
+
+interface EndedRow {
+  id: string
+  eventsAtMs: number
+  isDispatched: boolean
+}
+
+/**
+ * Runs RECORD or SETTLE for all sends that end at the same moment. Returns true when the send's rows were stored; its events
+ * have been offered for their first attempts then.
+ */
+export function endSends(
+  db: Database,
+  statement: string,
+  { leaseMs, offer }: FirstAttempts,
+): (send: EndingSend) => Promise<boolean> {
+  return collector<EndingSend, boolean>(async (sends, lane) => {
+    const rows = await run<EndedRow>(db, statement, [jsonArray(sends), shardOf(lane), leaseMs])
+    const rowById = new Map(rows.map((row) => [row.id, row]))
+    return sends.map((send) => {
+      const row = rowById.get(send.claim.messageId)
+      if (row?.isDispatched) for (const event of eventsOf(send, row.eventsAtMs)) offer(event)
+      return row !== undefined
+    })
+  })
+}
+
+function eventsOf({ claim, outcomes, sandbox }: EndingSend, createdAtMs: number): DeliveryEvent[] {
+  const { messageId, accountId } = claim
+  return claim.recipients.map(({ eventId, email }, i) => {
+    const { status, reason = null } = outcomes[i]!
+    const id = idAt(eventId, createdAtMs)
+    return { id, messageId, accountId, status, reason, recipient: email, sandbox, createdAtMs }
+  })
+}

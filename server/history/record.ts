@@ -1,0 +1,47 @@
+import { type RowOf, recordset } from '../db/columns.ts'
+import type { Database } from '../db/connect.ts'
+import type { Claim } from './claim.ts'
+import { endSends, TAIL_PARAMETERS } from './end-sends.ts'
+import { eventIdOf } from './event-ids.ts'
+import type { FirstAttempts } from './first-attempts.ts'
+import { ENDING, type EndingRow, inputOf, OUTCOME } from './rows.ts'
+import { tail } from './tail.ts'
+
+const RECORD_ROW = { message_id: 'uuid', claim: 'uuid', ...ENDING } as const
+
+// The message row goes first and carries everything else: locks are taken in the order message, recipient everywhere.
+export const RECORD = `
+  with ${inputOf(RECORD_ROW)},
+  message as (
+    delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
+    returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain,
+      false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.outcomes
+  ),
+  recipient as (
+    delete from open_recipients o using message m where o.message_id = m.id
+    returning o.message_id, o.position, o.event_id, o.email
+  ),
+  outcome as (
+    select r.message_id, ${eventIdOf('r.event_id')} as event_id, r.email, o.*
+    from message m
+    cross join lateral json_to_recordset(m.outcomes) as o(
+      ${recordset(OUTCOME)})
+    join recipient r on r.message_id = m.id and r.position = o.position
+  ),
+  ${tail(TAIL_PARAMETERS)}`
+
+/**
+ * Record: the outcomes of a claimed send and their events, in one commit. Returns false when the claim is no longer ours:
+ * the sweeper has settled the message, or an earlier try of ours was committed. When it throws, the result is unknown, and
+ * it may run again.
+ */
+export function recordStep(
+  db: Database,
+  firstAttempts: FirstAttempts,
+): (claim: Claim, ending: EndingRow) => Promise<boolean> {
+  const end = endSends(db, RECORD, firstAttempts)
+  return (claim, ending) => {
+    const row = { message_id: claim.messageId, claim: claim.claimId, ...ending } satisfies RowOf<typeof RECORD_ROW>
+    return end({ json: JSON.stringify(row), claim, outcomes: ending.outcomes, sandbox: false })
+  }
+}

@@ -1,0 +1,31 @@
+import type { Database } from '../db/connect.ts'
+import { run } from '../db/statement.ts'
+import { GIVE_BACK } from './keys.ts'
+
+// One statement: no lock is held while PostgreSQL waits for this process.
+export const RELEASE = `
+  with message as (
+    select id from open_messages where id = $1 and claim = $2 for update
+  ),
+  recipient as (
+    select marked_at from open_recipients where message_id in (select id from message) for update
+  ),
+  released as (
+    delete from open_messages where id in (select id from message)
+      and not exists (select from recipient where marked_at is not null)
+    returning *
+  ),
+  released_recipient as (
+    delete from open_recipients where message_id in (select id from released)
+  ),
+  ${GIVE_BACK}
+  select id from released`
+
+/**
+ * Release, for a fault of ours after the claim and before any marker: deletes the message as if the request had never come,
+ * and with it its key and its share of a warm-up. Returns false, and changes nothing, when a marker is set or the claim is
+ * no longer ours.
+ */
+export async function release(db: Database, messageId: string, claimId: string): Promise<boolean> {
+  return (await run(db, RELEASE, [messageId, claimId])).length > 0
+}

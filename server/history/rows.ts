@@ -1,0 +1,58 @@
+import { type Columns, type RowOf, recordset } from '../db/columns.ts'
+
+// The rows that statements of a send read as JSON. See db/columns.ts.
+
+/** A recipient as it is claimed. The random part of `event_id` stays; its time becomes that of the outcome. */
+export const RECIPIENT = {
+  position: 'smallint',
+  event_id: 'uuid',
+  email: 'text',
+} as const satisfies Columns
+
+/** A send as its claim stores it. `recipients` is a list of RECIPIENT. */
+export const SEND = {
+  id: 'uuid',
+  account_id: 'uuid',
+  created_at: 'timestamptz',
+  tenant_id: 'text null',
+  region: 'text',
+  domain: 'text',
+  request: 'json',
+  recipients: 'json',
+  key_scope: 'text null',
+  key: 'text null',
+  request_hash: 'text null',
+} as const satisfies Columns
+
+/** The outcome of one recipient. `strike` is what it counts against the address `strike_email`: see strikes.ts. */
+export const OUTCOME = {
+  position: 'smallint',
+  status: 'text',
+  reason: 'text null',
+  retryable: 'boolean',
+  in_doubt: 'boolean',
+  smtp: 'json null',
+  suppression: 'json null',
+  strike: 'text null',
+  strike_email: 'text',
+} as const satisfies Columns
+
+/** How a whole message ends. `outcomes` is a list of OUTCOME. */
+export const ENDING = {
+  status: 'text',
+  reason: 'text null',
+  size_bytes: 'int',
+  outcomes: 'json',
+} as const satisfies Columns
+
+export type RecipientRow = RowOf<typeof RECIPIENT>
+export type SendRow = RowOf<typeof SEND> & { recipients: RecipientRow[] }
+export type OutcomeRow = RowOf<typeof OUTCOME>
+export type EndingRow = RowOf<typeof ENDING> & { outcomes: OutcomeRow[] }
+
+/** SQL: the rows of parameter 1 as the first CTE of a statement. */
+export const inputOf = (columns: Columns): string => `
+  input as materialized (
+    select * from json_to_recordset($1::json) as r(
+      ${recordset(columns)})
+  )`

@@ -1,0 +1,141 @@
+import { LATENCY_BOUNDS_MS } from '../db/latency-buckets.ts'
+import { addCounts, type Count, SEND_COUNTS } from '../reputation/counts.ts'
+import { REPEATED_STRIKES, STRIKES, type Strike } from '../reputation/strikes.ts'
+import { EVENT_AT } from './event-ids.ts'
+
+// What every statement does that ends sends, in reading order: history, dispatches, statistics, suppressions. Each part is
+// CTEs over two that come before it, the head of the statement:
+//   message(id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason, size_bytes)
+//   outcome(message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression, strike, strike_email)
+
+/** No attempt begins later than this after its dispatch was created. */
+export const WINDOW_HOURS = 24
+
+export interface TailParts {
+  /** SQL: the shard of the statistics. Commits with different shards do not wait for each other. */
+  shard: string
+  /** SQL: how long this process makes the first attempts; null leaves them to Temporal. */
+  leaseMs: string
+}
+
+/** The tail. The statement returns each message's id, the time of its events, and whether they have dispatches. */
+export const tail = ({ shard, leaseMs }: TailParts): string => `
+  ${HISTORY},
+  ${dispatches(leaseMs)},
+  ${statistics(shard)},
+  ${SUPPRESSIONS}
+  select m.id, (extract(epoch from ${EVENT_AT}) * 1000)::float8 as "eventsAtMs",
+    m.id in (select message_id from dispatch) as "isDispatched"
+  from message m`
+
+// One event for each recipient, in the same commit as the outcome.
+const HISTORY = `
+  kept_message as (
+    insert into messages (
+      id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, completed_at, request, checks)
+    select id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, ${EVENT_AT},
+      request, checks
+    from message m
+  ),
+  kept_recipient as (
+    insert into recipients (message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression)
+    select message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression from outcome
+  ),
+  event as (
+    insert into events (id, message_id, account_id, status, reason, recipient, tenant_id, sandbox, created_at)
+    select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, m.tenant_id, m.sandbox, ${EVENT_AT}
+    from outcome o join message m on m.id = o.message_id
+  )`
+
+// A dispatch is one run of the retry schedule for one event. The original one is created in the commit of the event, with the
+// event's own id, when the account has an endpoint at that moment. A dry run has none.
+const dispatches = (leaseMs: string) => `
+  dispatch as (
+    insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
+    select o.event_id, o.event_id, m.id, m.account_id, 'original', now(), now(), now() + interval '${WINDOW_HOURS} hours',
+      now() + ${leaseMs} * interval '1 millisecond'
+    from outcome o
+    join message m on m.id = o.message_id
+    join webhook_endpoints w on w.account_id = m.account_id
+    where not m.sandbox
+    returning message_id
+  )`
+
+// Dry runs and the simulator count nowhere.
+const statistics = (shard: string) => `
+  counted_email as (
+    select m.account_id, m.tenant_id, m.domain, o.status, o.reason,
+      width_bucket(
+        (extract(epoch from now() - m.created_at) * 1000)::float8,
+        array[${LATENCY_BOUNDS_MS.join(', ')}]::float8[]
+      ) as bucket
+    from outcome o join message m on m.id = o.message_id
+    where not m.sandbox and o.email not like '%@simulator.test'
+  ),
+  ${hourlyStatistics({ from: 'counted_email', shard, counts: SEND_COUNTS })}`
+
+interface HourlyStatistics {
+  /** A CTE with account_id, tenant_id and domain, and what the conditions of the counts mention. */
+  from: string
+  where?: string
+  /** SQL. */
+  shard: string
+  counts: readonly Count[]
+}
+
+/** The CTE that counts the rows of `from`: one row of the running hour for the sending domain, and one for the tenant. */
+export const hourlyStatistics = ({ from, where, shard, counts }: HourlyStatistics): string => `
+  hourly_count as (
+    insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard,
+      ${counts.map(({ column }) => column).join(', ')})
+    select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain, ${shard},
+      ${counts.map(({ condition }) => `count(*) filter (where ${condition})`).join(',\n      ')}
+    from ${from} cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
+    ${where ? `where ${where}\n    ` : ''}group by account_id, tenant.id, domain order by account_id, tenant.id, domain
+    on conflict (account_id, tenant_id, hour, domain, shard) do update set
+      ${addCounts(counts.map(({ column }) => column))}
+  )`
+
+/**
+ * The CTEs that add addresses to suppression lists when strikes against them are due, in the commit that keeps what the
+ * strikes come from. They read of `message` the id, account_id and tenant_id, and of `outcome` the message_id, event_id,
+ * reason, smtp, strike and strike_email. A message strikes an address once, even when it was sent to several spellings.
+ */
+export const SUPPRESSIONS = `
+  new_strike as (
+    select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth
+    from (
+      select distinct on (o.message_id, o.strike_email, o.strike)
+        o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
+        coalesce(o.smtp ->> 'reply', o.reason) as detail
+      from outcome o join message m on m.id = o.message_id where o.strike is not null
+      order by o.message_id, o.strike_email, o.strike, o.event_id
+    ) as once
+  ),
+  repeated_strike as (
+    insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
+    select event_id, account_id, tenant_id, email, strike from new_strike
+    where strike in (${REPEATED_STRIKES.map((strike) => `'${strike}'`).join(', ')})
+  ),
+  suppression as (
+    insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
+    select distinct on (s.account_id, s.email, s.tenant_id)
+      s.event_id, s.account_id, s.tenant_id, s.email, rule.reason, s.message_id, s.detail, now() + rule.lasts
+    from new_strike s
+    join (values
+      ${Object.keys(STRIKES).map(ruleRow).join(',\n      ')}
+    ) as rule(strike, at, lasts, reason) on rule.strike = s.strike
+    where rule.at <= s.nth + (
+      select count(*) from suppression_strikes k
+      where k.account_id = s.account_id and k.email = s.email and k.tenant_id = s.tenant_id and k.kind = s.strike
+        and k.created_at > now() - interval '7 days')
+    order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
+    on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
+      message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at
+    where kept.expires_at is not null
+  )`
+
+function ruleRow(strike: string): string {
+  const { at, days, reason } = STRIKES[strike as Strike]
+  return `('${strike}', ${at}, ${days === null ? 'null' : `interval '${days} days'`}, '${reason}')`
+}
