@@ -3,13 +3,16 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { printStatements } from './sql/print.ts'
 
-// `npm run gen` generates code and documents from the contract. With `--check` it only reports files that are stale.
+// `npm run gen` generates code and documents from the contract, and prints the SQL statements into docs/sql. With
+// `--check` it only reports files that are stale.
 
 const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
 const GEN = join(ROOT, 'gen')
 const OPENAPI = join(ROOT, 'docs/openapi.json')
+const SQL = join(ROOT, 'docs/sql')
 
 const scratch = await mkdtemp(join(tmpdir(), 'verdict-gen-'))
 try {
@@ -21,16 +24,19 @@ try {
 async function generate(): Promise<number> {
   await run('buf', ['generate'], { cwd: ROOT })
   await writeFile(OPENAPI, await openApi())
+  await printStatements(SQL)
   return 0
 }
 
 async function check(): Promise<number> {
   await run('buf', ['generate', '--output', scratch], { cwd: ROOT })
+  await printStatements(join(scratch, 'sql'))
   const stale = [
     ...(await differences(join(scratch, 'gen'), GEN)),
+    ...(await differences(join(scratch, 'sql'), SQL)),
     ...((await readFile(OPENAPI, 'utf8').catch(() => '')) === (await openApi()) ? [] : [OPENAPI]),
   ]
-  for (const file of stale) console.error(`${file} is not what the contract says: run "npm run gen"`)
+  for (const file of stale) console.error(`${file} is stale: run "npm run gen"`)
   return stale.length === 0 ? 0 : 1
 }
 

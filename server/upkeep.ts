@@ -1,9 +1,9 @@
 import { removeExpired } from './db/expiry.ts'
 import { keepPartitions, makePartitions } from './db/partitions.ts'
 import { every } from './every.ts'
+import { keepSweeping } from './history/sweep.ts'
 import type { Program } from './program.ts'
 import { mergeStatistics } from './reputation/merge-statistics.ts'
-import { keepSweeping } from './history/sweep.ts'
 
 const UPKEEP_EVERY_MS = 60_000
 

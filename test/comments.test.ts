@@ -12,7 +12,6 @@ const NOT_YET: string[] = [
   'server/db',
   'server/domains',
   'server/egress',
-  'server/events',
   'server/http',
   'server/inbound',
   'server/reputation',

@@ -8,7 +8,10 @@ import type { Claim } from './claim.ts'
 import type { FirstAttempts } from './first-attempts.ts'
 import type { OutcomeRow } from './rows.ts'
 
-/** Shards of the statistics, from 1: 0 has the hours that are over. Processes seldom share a shard, and then only wait for each other. */
+/**
+ * Shards of the statistics, from 1: 0 has the hours that are over. Processes seldom share a shard, and then only wait
+ * for each other.
+ */
 const FIRST_SHARD = 1 + LANES * randomInt(16)
 const shardOf = (lane: number) => FIRST_SHARD + lane
 
@@ -30,8 +33,8 @@ interface EndedRow {
 }
 
 /**
- * Runs RECORD or SETTLE for all sends that end at the same moment. Returns true when the send's rows were stored; its events
- * have been offered for their first attempts then.
+ * Runs RECORD or SETTLE for all sends that end at the same moment. Returns true when the send's rows were stored; its
+ * events have been offered for their first attempts then.
  */
 export function endSends(
   db: Database,

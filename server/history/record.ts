@@ -22,7 +22,8 @@ export const RECORD = `
     returning o.message_id, o.position, o.event_id, o.email
   ),
   outcome as (
-    select r.message_id, ${eventIdOf('r.event_id')} as event_id, r.email, o.*
+    select r.message_id, r.email, o.*,
+      ${eventIdOf('r.event_id')} as event_id
     from message m
     cross join lateral json_to_recordset(m.outcomes) as o(
       ${recordset(OUTCOME)})
@@ -31,9 +32,9 @@ export const RECORD = `
   ${tail(TAIL_PARAMETERS)}`
 
 /**
- * Record: the outcomes of a claimed send and their events, in one commit. Returns false when the claim is no longer ours:
- * the sweeper has settled the message, or an earlier try of ours was committed. When it throws, the result is unknown, and
- * it may run again.
+ * Record: the outcomes of a claimed send and their events, in one commit. Returns false when the claim is no longer
+ * ours: the sweeper has settled the message, or an earlier try of ours was committed. When it throws, the result is
+ * unknown, and it may run again.
  */
 export function recordStep(
   db: Database,

@@ -22,9 +22,9 @@ export const RELEASE = `
   select id from released`
 
 /**
- * Release, for a fault of ours after the claim and before any marker: deletes the message as if the request had never come,
- * and with it its key and its share of a warm-up. Returns false, and changes nothing, when a marker is set or the claim is
- * no longer ours.
+ * Release, for a fault of ours after the claim and before any marker: deletes the message as if the request had never
+ * come, and with it its key and its share of a warm-up. Returns false, and changes nothing, when a marker is set or the
+ * claim is no longer ours.
  */
 export async function release(db: Database, messageId: string, claimId: string): Promise<boolean> {
   return (await run(db, RELEASE, [messageId, claimId])).length > 0

@@ -11,8 +11,9 @@ const MESSAGES_PER_ROUND = 100
 /** A round that never hears from the database does not keep the next one from running. */
 const ROUND_MS = 60_000
 
-// One statement: no lock waits for a process that may be paused in its turn. The rows of the recipients are deleted before
-// they are looked at: only what the delete returns shows a marker that was set a moment ago, and none can be set any more.
+// One statement: no lock waits for a process that may be paused in its turn. The rows of the recipients are deleted
+// before they are looked at: only what the delete returns shows a marker that was set a moment ago, and none can be set
+// any more.
 const sweepOf = (which: string) => `
   with due as materialized (
     select id from open_messages where lease_until < clock_timestamp() and ${which} order by id limit ${MESSAGES_PER_ROUND}
@@ -27,10 +28,11 @@ const sweepOf = (which: string) => `
     returning o.message_id, o.position, o.event_id, o.email, o.marked_at is not null as marked
   ),
   outcome as (
-    select o.message_id, o.position, ${eventIdOf('o.event_id')} as event_id, o.email, 'bounced' as status,
+    select o.message_id, o.position, o.email, 'bounced' as status,
       case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
       not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression,
-      null as strike, null as strike_email
+      null as strike, null as strike_email,
+      ${eventIdOf('o.event_id')} as event_id
     from recipient o join due_message m on m.id = o.message_id
     where o.message_id in (select message_id from recipient where marked)
   ),
@@ -69,8 +71,8 @@ export async function sweepMessage(db: Database, messageId: string): Promise<voi
 }
 
 /**
- * Sweeps every five seconds until stopped. `report` is called with the result of a round that found messages, and with the
- * error of a round that failed; the next round tries again.
+ * Sweeps every five seconds until stopped. `report` is called with the result of a round that found messages, and with
+ * the error of a round that failed; the next round tries again.
  */
 export function keepSweeping(
   db: Database,

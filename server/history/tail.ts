@@ -3,10 +3,10 @@ import { addCounts, type Count, SEND_COUNTS } from '../reputation/counts.ts'
 import { REPEATED_STRIKES, STRIKES, type Strike } from '../reputation/strikes.ts'
 import { EVENT_AT } from './event-ids.ts'
 
-// What every statement does that ends sends, in reading order: history, dispatches, statistics, suppressions. Each part is
-// CTEs over two that come before it, the head of the statement:
-//   message(id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason, size_bytes)
-//   outcome(message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression, strike, strike_email)
+// The tail of every statement that ends sends, in reading order: history, dispatches, statistics, suppressions. Its parts
+// are CTEs that read two others, which the head of the statement defines:
+//   message: id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason, size_bytes
+//   outcome: message_id, event_id, email, and the columns of OUTCOME (rows.ts)
 
 /** No attempt begins later than this after its dispatch was created. */
 export const WINDOW_HOURS = 24
@@ -33,7 +33,8 @@ const HISTORY = `
   kept_message as (
     insert into messages (
       id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, completed_at, request, checks)
-    select id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, ${EVENT_AT},
+    select id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at,
+      ${EVENT_AT},
       request, checks
     from message m
   ),
@@ -43,12 +44,13 @@ const HISTORY = `
   ),
   event as (
     insert into events (id, message_id, account_id, status, reason, recipient, tenant_id, sandbox, created_at)
-    select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, m.tenant_id, m.sandbox, ${EVENT_AT}
+    select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, m.tenant_id, m.sandbox,
+      ${EVENT_AT}
     from outcome o join message m on m.id = o.message_id
   )`
 
-// A dispatch is one run of the retry schedule for one event. The original one is created in the commit of the event, with the
-// event's own id, when the account has an endpoint at that moment. A dry run has none.
+// A dispatch is one run of the retry schedule for one event. The original one is created in the commit of the event,
+// with the event's own id, when the account has an endpoint at that moment. A dry run has none.
 const dispatches = (leaseMs: string) => `
   dispatch as (
     insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
@@ -83,7 +85,9 @@ interface HourlyStatistics {
   counts: readonly Count[]
 }
 
-/** The CTE that counts the rows of `from`: one row of the running hour for the sending domain, and one for the tenant. */
+/**
+ * The CTE that counts the rows of `from`: one row of the running hour for the sending domain, and one for the tenant.
+ */
 export const hourlyStatistics = ({ from, where, shard, counts }: HourlyStatistics): string => `
   hourly_count as (
     insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard,
@@ -98,8 +102,9 @@ export const hourlyStatistics = ({ from, where, shard, counts }: HourlyStatistic
 
 /**
  * The CTEs that add addresses to suppression lists when strikes against them are due, in the commit that keeps what the
- * strikes come from. They read of `message` the id, account_id and tenant_id, and of `outcome` the message_id, event_id,
- * reason, smtp, strike and strike_email. A message strikes an address once, even when it was sent to several spellings.
+ * strikes come from. They read of `message` the id, account_id and tenant_id, and of `outcome` the message_id,
+ * event_id, reason, smtp, strike and strike_email. A message strikes an address once, even when it was sent to several
+ * spellings.
  */
 export const SUPPRESSIONS = `
   new_strike as (

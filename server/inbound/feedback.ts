@@ -35,7 +35,7 @@ interface Message {
 }
 
 // Both places in one statement: between two, a message could go from one to the other.
-const MESSAGE = `
+export const MESSAGE = `
   select exists (select from open_messages where id = $1) as "isRunning", account_id as "accountId", tenant_id as "tenantId", sandbox,
     request ->> 'from' as "from", (
       select coalesce(json_agg(email order by position), '[]') from recipients
@@ -44,7 +44,7 @@ const MESSAGE = `
   from (values (1)) as asked left join messages on id = $1`
 
 // Beside the message, once for each recipient and kind; what it means for the address and for the domain is in the same commit.
-const KEEP = `
+export const KEEP = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(id uuid, message_id uuid, account_id uuid, tenant_id text, domain text,
       recipient text, kind text, reason text, detail text, strike text, strike_email text)

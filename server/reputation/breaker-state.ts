@@ -3,8 +3,8 @@ import { run } from '../db/statement.ts'
 import type { BreakerReading, State, Transition } from './breaker-rules.ts'
 import { HARD_BOUNCES, SENT } from './counts.ts'
 
-// The state of a breaker is one row, which only conditional statements change, by the database's clock: several processes
-// agree without talking to each other. A domain without a row is closed.
+// The state of a breaker is one row, which only conditional statements change, by the database's clock: several
+// processes agree without talking to each other. A domain without a row is closed.
 
 /** Emails that a half-open breaker admits in a minute, over all processes. */
 const HALF_OPEN_PER_MINUTE = 10
@@ -15,8 +15,8 @@ export interface BreakerOf {
   openMinutes: number
 }
 
-// Every hour is a look-up of the primary key, however many other domains the account has: `offset 0` keeps the planner from
-// reading all hours of the domain instead.
+// Every hour is a look-up of the primary key, however many other domains the account has: `offset 0` keeps the planner
+// from reading all hours of the domain instead.
 export const BREAKER_STATES = `
   select asked.domain, coalesce(state, 'closed') as state, changed_at as "changedAt", cause, emails, bounces, complaints,
     coalesce(extract(epoch from case
@@ -48,9 +48,9 @@ export const BREAKER_STATES = `
   ) as sums`
 
 /**
- * Reads the state of each domain and the counts that decide it: the running hour and the 23 before it, so nothing over 24
- * hours old counts against a domain. A change of state starts anew: what came before it does not count. While half open
- * nothing is too old, because a domain may send little in a day.
+ * Reads the state of each domain and the counts that decide it: the running hour and the 23 before it, so nothing over
+ * 24 hours old counts against a domain. A change of state starts anew: what came before it does not count. While half
+ * open nothing is too old, because a domain may send little in a day.
  */
 export function readStates(
   db: Database,
@@ -59,7 +59,8 @@ export function readStates(
   return run(db, BREAKER_STATES, [accountId, JSON.stringify(domains), openMinutes])
 }
 
-// The time is cut to milliseconds, as the column stores it. Rounded up, it could be in the next hour, and the base in this one.
+// The time is cut to milliseconds, as the column stores it. Rounded up, it could be in the next hour, and the base in
+// this one.
 export const CHANGE_BREAKER = `
   insert into breakers as kept (account_id, domain, state, cause, changed_at, base_emails, base_bounces, base_complaints)
   select $1, $2, $3, $4, date_trunc('milliseconds', now()),
@@ -103,9 +104,9 @@ export const ADMIT_HALF_OPEN = `
   from breakers cross join this where account_id = $1 and domain = $2`
 
 /**
- * Counts emails in a half-open breaker's minute. Returns undefined when the message may be sent, otherwise the state and
- * the seconds to wait. A message of more than ten emails takes the following minutes too and has to be the first of its
- * minute: it could never be sent otherwise.
+ * Counts emails in a half-open breaker's minute. Returns undefined when the message may be sent, otherwise the state
+ * and the seconds to wait. A message of more than ten emails takes the following minutes too and has to be the first of
+ * its minute: it could never be sent otherwise.
  */
 export async function admitHalfOpen(
   db: Database,

@@ -15,8 +15,8 @@ export interface Refusal {
 
 export interface Breaker {
   /**
-   * Decides whether a message of so many emails may be sent from this domain: undefined when it may. A half-open breaker
-   * counts the emails in its minute. The domain is as stored: lower case, A-labels.
+   * Decides whether a message of so many emails may be sent from this domain: undefined when it may. A half-open
+   * breaker counts the emails in its minute. The domain is as stored: lower case, A-labels.
    */
   admit(accountId: string, domain: string, emails: number): Promise<Refusal | undefined>
   /** For dry runs: counts nothing. `retryAfterSeconds` is absent while an email may be sent. */
@@ -29,7 +29,9 @@ export interface Breaker {
 const KEEP_MS = 1_000
 const MAX_DOMAINS = 10_000
 
-/** The circuit breaker of every sending domain. A domain that sends a lot costs one query a second, not one per send. */
+/**
+ * The circuit breaker of every sending domain. A domain that sends a lot costs one query a second, not one per send.
+ */
 export function createBreaker({ db, thresholds }: { db: Database; thresholds: BreakerLimits }): Breaker {
   const { openMinutes } = thresholds
 

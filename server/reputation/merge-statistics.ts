@@ -3,8 +3,8 @@ import { STATS_COUNTS } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { addCounts, MERGED_SHARD, OTHER_TENANTS, REJECTED, SENT } from './counts.ts'
 
-// Once an hour is over its shards are added up in shard 0, so a year of hours is that many rows. The names of tenants are
-// free text: only the busiest of an account keep a row of their own.
+// Once an hour is over its shards are added up in shard 0, so a year of hours is that many rows. The names of tenants
+// are free text: only the busiest of an account keep a row of their own.
 
 /** Per account and hour. */
 const TENANTS_KEPT = 1_000

@@ -41,8 +41,8 @@ type Row = Record<string, number> & { series: Columns } & { isIncomplete: boolea
 const hoursOf = (tenant: string) => `hourly_stats where account_id = $1 and tenant_id = ${tenant}
     and hour >= to_timestamp($3::int8) and hour < to_timestamp($4::int8)`
 
-// One statement, so that the totals are the sums of the series whatever is recorded meanwhile. Each scan reads one range of
-// the primary key. Two scans are faster than one that keeps every count of every period.
+// One statement, so that the totals are the sums of the series whatever is recorded meanwhile. Each scan reads one
+// range of the primary key. Two scans are faster than one that keeps every count of every period.
 const statisticsOf = (hours: string) => `
   with totals as (select ${STATS_COUNTS.map((column) => `sum(${column})::float8 as ${column}`).join(', ')} from ${hours}),
   periods as (
@@ -93,9 +93,9 @@ export async function readStatistics(db: Database, query: StatisticsQuery): Prom
 }
 
 /**
- * Returns the latency that `share` of the emails did not exceed, in milliseconds; undefined when there are no emails. Within
- * its bucket the latency is interpolated between the bounds. Above the last bound it is that bound, because no more is
- * known.
+ * Returns the latency that `share` of the emails did not exceed, in milliseconds; undefined when there are no emails.
+ * Within its bucket the latency is interpolated between the bounds. Above the last bound it is that bound, because no
+ * more is known.
  */
 export function latencyPercentile(latencies: number[], share: number): number | undefined {
   let rank = share * latencies.reduce((sum, count) => sum + count, 0)

@@ -24,7 +24,8 @@ const ADD = `
     where s.expires_at is not null`
 
 /**
- * Adds addresses to a list, in one commit. A permanent entry is kept as it is; one that expires, or has expired, is replaced.
+ * Adds addresses to a list, in one commit. A permanent entry is kept as it is; one that expires, or has expired, is
+ * replaced.
  *
  * @param emails in lower case with A-labels, no two alike
  * @returns how many entries are new or replaced

@@ -54,9 +54,9 @@ interface EntryRow {
 }
 
 /**
- * Finds which of these addresses must not be mailed, each with its widest entry: global before account before tenant. One
- * statement serves all sends that look up at the same moment. Expiry is by the database's clock. When it throws, the result
- * is unknown, and nothing may be sent.
+ * Finds which of these addresses must not be mailed, each with its widest entry: global before account before tenant.
+ * One statement serves all sends that look up at the same moment. Expiry is by the database's clock. When it throws,
+ * the result is unknown, and nothing may be sent.
  */
 export function suppressionLookup(db: Database): (query: SuppressionQuery) => Promise<Map<string, Suppression>> {
   const find = collector<{ json: string }, Map<string, Suppression>>(async (queries) => {

@@ -16,8 +16,9 @@ export interface BatchKey extends IdempotencyKey {
 export interface BatchKeys {
   /**
    * Returns the response of the first batch with the key: a stored one, that of a running batch, or that of `send`. A
-   * response in which a message may still be sent is not kept: the next batch with the key runs, and its messages find the
-   * responses they had. Throws `transient_failure` when the first batch has not ended in time, and what `send` throws.
+   * response in which a message may still be sent is not kept: the next batch with the key runs, and its messages find
+   * the responses they had. Throws `transient_failure` when the first batch has not ended in time, and what `send`
+   * throws.
    */
   once(key: BatchKey, send: () => Promise<BatchRun>): Promise<SharedResponse<SendBatchResponse>>
   /** Resolves when no batch with a key is running: they go on when their callers leave. */
@@ -28,8 +29,8 @@ export const FIND_BATCH = `
   select encode(request_hash, 'hex') as "requestHash", answer, lease_until > clock_timestamp() as "isRunning"
   from batch_keys where account_id = $1 and scope = $2 and key = $3 and expires_at > now()`
 
-// A batch that died or has something left to send is taken over with the hash and the 24 hours of its first request. When
-// an expired key starts anew, the keys of its old messages are deleted: they may be younger than the key was.
+// A batch that died or has something left to send is taken over with the hash and the 24 hours of its first request.
+// When an expired key starts anew, the keys of its old messages are deleted: they may be younger than the key was.
 export const TAKE_BATCH = `
   with batch as (
     insert into batch_keys as kept (account_id, scope, key, request_hash, claim, lease_until, expires_at)

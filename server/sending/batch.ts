@@ -21,81 +21,88 @@ import { readMessage } from './message.ts'
 import type { Send } from './send.ts'
 
 /**
- * Messages of one batch that are sent at the same time. The last of 100 is begun in time even when every server is silent (15 s
- * before the dot); more would only wait for the few connections that one site gets, and fail for want of one.
+ * Messages of one batch that are sent at the same time. The last of 100 starts in time even when every server is silent
+ * (15 s before the dot). More would only wait for the few connections that one site gets, and fail for lack of one.
  */
-const SIDE_BY_SIDE = 25
+const CONCURRENT_MESSAGES = 25
 
 export interface BatchOptions {
   accountId: string
-  /** A dry run of all of them. */
+  /** A dry run of all messages. */
   sandbox: boolean
-  /** What is wrong with single ones already, by their index. */
+  /** Faults that were found in messages before, by their index. */
   faults: ReadonlyMap<number, FieldFault[]>
-  /** The key of the batch: what has no key of its own has one derived from it. */
+  /** The key of the batch: a message without its own key gets one derived from it. */
   batchKey?: string
-  /** Aborts when the caller left: what has no key is given up, and nothing more is begun. */
+  /** Aborts when the caller has left: messages without a key are given up, and no further message starts. */
   signal: AbortSignal
 }
 
 export interface BatchRun {
   response: SendBatchResponse
-  /** A repeat would send nothing more: no message failed for a reason that may pass. */
+  /** A repeat would send nothing more: no message failed for a temporary reason. */
   isFinal: boolean
-  /** A message was answered with the answer of another one that had its key before. */
+  /** A message got the response of another one that had used its key before. */
   mismatch: boolean
-  /** What nobody expected, for the log. */
+  /** The first unexpected error, for the log. */
   cause?: unknown
 }
 
 export type SendBatch = (emails: BatchItem[], options: BatchOptions) => Promise<BatchRun>
 
-interface Ended {
+interface MessageResult {
   result: MessageInitShape<typeof BatchResultSchema>
   mismatch?: boolean
   cause?: unknown
 }
 
 const errorNames = enumNames<ErrorReason>(ErrorReasonSchema)
-const MAY_PASS: readonly (ErrorReason | undefined)[] = [ErrorReason.RATE_LIMIT_EXCEEDED, ErrorReason.TRANSIENT_FAILURE]
+const TEMPORARY_ERRORS: readonly (ErrorReason | undefined)[] = [
+  ErrorReason.RATE_LIMIT_EXCEEDED,
+  ErrorReason.TRANSIENT_FAILURE,
+]
 
 export interface BatchParts {
   send: Send
   idempotency: Idempotency
-  /** Aborts when the server shuts down: nothing more is begun. */
+  /** Aborts when the server shuts down: no further message starts. */
   stopping: AbortSignal
   startMs?: number
 }
 
 /**
- * Sends messages side by side; each ends with an answer or an error of its own. Throws NoAnswer when one of them does: whatever
- * stood in its place would be taken for its end, and an error would say that it is safe to retry.
+ * Sends messages concurrently; each ends with its own response or error. Throws NoAnswer when one of them does:
+ * anything in its place would be taken for its outcome, and an error would say that it is safe to retry.
  */
 export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.batchStart }: BatchParts): SendBatch {
   return async function sendBatch(emails, options) {
     const untilMs = performance.now() + startMs
-    const ended: (Ended | NoAnswer)[] = []
+    const outcomes: (MessageResult | NoAnswer)[] = []
     const queue = emails.entries()
     async function lane(): Promise<void> {
       for (const [index, email] of queue) {
-        ended[index] = await sendOne(email, index, { ...options, untilMs }).catch((error) => failed(index, error))
+        outcomes[index] = await sendOne(email, index, { ...options, untilMs }).catch((error) => failureOf(index, error))
       }
     }
-    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane))
+    await Promise.all(Array.from({ length: CONCURRENT_MESSAGES }, lane))
 
-    const unanswered = ended.find((one) => one instanceof NoAnswer)
-    if (unanswered) throw unanswered
-    const all = ended as Ended[]
+    const noAnswer = outcomes.find((outcome) => outcome instanceof NoAnswer)
+    if (noAnswer) throw noAnswer
+    const all = outcomes as MessageResult[]
     const results = all.map(({ result }) => create(BatchResultSchema, result))
     return {
       response: create(SendBatchResponseSchema, { results, summary: summaryOf(results) }),
-      isFinal: !results.some(({ error }) => error !== undefined && MAY_PASS.includes(error)),
+      isFinal: !results.some(({ error }) => error !== undefined && TEMPORARY_ERRORS.includes(error)),
       mismatch: all.some(({ mismatch }) => mismatch),
       cause: all.find(({ cause }) => cause !== undefined)?.cause,
     }
   }
 
-  async function sendOne(email: BatchItem, index: number, options: BatchOptions & { untilMs: number }): Promise<Ended> {
+  async function sendOne(
+    email: BatchItem,
+    index: number,
+    options: BatchOptions & { untilMs: number },
+  ): Promise<MessageResult> {
     const faults = options.faults.get(index)
     if (faults) throw failFields('invalid_payload', faults)
     const { $typeName: _, ...fields } = email
@@ -103,59 +110,62 @@ export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.
     const key = keyOf(email, request, index, options)
 
     const { accountId, sandbox, signal, untilMs } = options
-    if (stopping.aborted) throw notBegun('this server is shutting down')
-    if (signal.aborted) throw notBegun('the caller left')
-    if (performance.now() >= untilMs) throw notBegun(`the ${startMs / 1_000} s of its batch were over`)
+    if (stopping.aborted) throw notStarted('this server is shutting down')
+    if (signal.aborted) throw notStarted('the caller left')
+    if (performance.now() >= untilMs) throw notStarted(`the ${startMs / 1_000} s of its batch were over`)
 
-    const run = async (until: AbortSignal) =>
+    const sendUntil = async (until: AbortSignal) =>
       send(readMessage(request), { accountId, sandbox, inBatch: true, key, signal: until })
-    if (!key) return answered(index, (await run(signal))!)
-    const { response, mismatch } = await idempotency.once(key, () => run(NEVER))
-    return { ...answered(index, response), mismatch }
+    if (!key) return resultOf(index, (await sendUntil(signal))!)
+    const { response, mismatch } = await idempotency.once(key, () => sendUntil(NEVER))
+    return { ...resultOf(index, response), mismatch }
   }
 }
 
-/** The key that the message at `index` has from its batch. In a scope of its own it meets nobody's, and may be longer than theirs. */
+/**
+ * The key that the message at `index` derives from its batch. Its scope is separate, so it never equals a caller's key,
+ * and may be longer than one.
+ */
 export const derivedKey = (batchKey: string, index: number, sandbox: boolean) => ({
   scope: keyScope('batchItem', sandbox),
   key: `${batchKey}#${index}`,
 })
 
 function keyOf(
-  { idempotencyKey: own }: BatchItem,
+  { idempotencyKey: ownKey }: BatchItem,
   request: SendRequest,
   index: number,
   { accountId, sandbox, batchKey }: BatchOptions,
 ): IdempotencyKey | undefined {
-  if (own === undefined && batchKey === undefined) return undefined
-  const fault = own === undefined ? undefined : keyFault(own)
+  if (ownKey === undefined && batchKey === undefined) return undefined
+  const fault = ownKey === undefined ? undefined : keyFault(ownKey)
   if (fault) throw failFields('invalid_payload', [{ field: 'idempotency_key', message: fault }])
   const name =
-    own === undefined ? derivedKey(batchKey!, index, sandbox) : { scope: keyScope('send', sandbox), key: own }
+    ownKey === undefined ? derivedKey(batchKey!, index, sandbox) : { scope: keyScope('send', sandbox), key: ownKey }
   return { accountId, ...name, requestHash: hashOf(SendRequestSchema, request) }
 }
 
-function answered(index: number, { $typeName: _, ...answer }: SendResponse): Ended {
-  return { result: { index, ...answer } }
+function resultOf(index: number, { $typeName: _, ...response }: SendResponse): MessageResult {
+  return { result: { index, ...response } }
 }
 
-function failed(index: number, error: unknown): Ended | NoAnswer {
+function failureOf(index: number, error: unknown): MessageResult | NoAnswer {
   if (error instanceof NoAnswer) return error
-  const seen = hideUnexpected(error)
-  const { reason, message, retryAfterSeconds: retryAfter, fields: details } = wordsOfError(seen)
-  return { result: { index, error: errorNames.value(reason), message, retryAfter, details }, cause: seen.cause }
+  const shown = hideUnexpected(error)
+  const { reason, message, retryAfterSeconds: retryAfter, fields: details } = wordsOfError(shown)
+  return { result: { index, error: errorNames.value(reason), message, retryAfter, details }, cause: shown.cause }
 }
 
 function summaryOf(results: BatchResult[]) {
-  const having = (status: DeliveryStatus | undefined) => results.filter((result) => result.status === status).length
+  const countOf = (status: DeliveryStatus | undefined) => results.filter((result) => result.status === status).length
   return create(BatchSummarySchema, {
     total: results.length,
-    delivered: having(DeliveryStatus.DELIVERED),
-    bounced: having(DeliveryStatus.BOUNCED),
-    rejected: having(DeliveryStatus.REJECTED),
-    failed: having(undefined),
+    delivered: countOf(DeliveryStatus.DELIVERED),
+    bounced: countOf(DeliveryStatus.BOUNCED),
+    rejected: countOf(DeliveryStatus.REJECTED),
+    failed: countOf(undefined),
   })
 }
 
-const notBegun = (why: string) =>
-  fail('transient_failure', `This message was not begun: ${why}. Nothing was sent; it is safe to retry.`)
+const notStarted = (why: string) =>
+  fail('transient_failure', `This message was not started: ${why}. Nothing was sent; it is safe to retry.`)

@@ -19,20 +19,20 @@ import { bounced, rejected } from './outcome.ts'
 
 const DAY_MS = 86_400_000
 
-/** One recipient on its way through the checks: it gets an outcome from the one that refuses it, a site once its server is known. */
+/** A recipient in the checks. The check that refuses it sets its outcome; the MX look-up sets its site. */
 export interface Recipient {
   address: Address
   outcome?: RecipientOutcome
   site?: Site
 }
 
-/** What an address of the simulator stands for; undefined for every other address. */
+/** Returns what a simulator address stands for; undefined for every other address. */
 export type SimulatorRoute = (address: Address) => Simulated | undefined
 
 export interface Simulated {
-  /** What a dry run answers. */
+  /** The outcome that a dry run shows. */
   outcome: { status: 'delivered' | 'bounced' | 'rejected'; reason?: string }
-  /** How a real send gets there: refused by a check, or with a place to send to. */
+  /** How a real send gets that outcome: a check refuses it, or it is sent to a server of the simulator. */
   route: { kind: 'suppression_list' } | MxLookup
 }
 
@@ -49,7 +49,7 @@ export interface CheckContext extends Rules {
   signal: AbortSignal
 }
 
-/** What the checks ask. */
+/** What the checks look up. */
 export interface Rules {
   engine: Engine
   clock: DatabaseClock
@@ -62,28 +62,31 @@ export interface Rules {
   suppressed: ReturnType<typeof suppressionLookup>
 }
 
-/** Why a check stands against a recipient: its outcome, and words for a dry run. */
+/** Why a check refuses a recipient: its outcome, and a sentence for a dry run. */
 export interface Refusal {
   outcome: RecipientOutcome
   detail: string
 }
 
-/** One check of the recipients that are still undecided: a refusal for each that it stands against. Throws what refuses the whole message. */
-export type Check = (open: Recipient[], context: CheckContext) => Promise<(Refusal | undefined)[]>
+/**
+ * One check of the recipients that are still undecided. Returns a refusal for each that it refuses, and throws an error
+ * when it refuses the whole message.
+ */
+export type Check = (recipients: Recipient[], context: CheckContext) => Promise<(Refusal | undefined)[]>
 
-/** The sending domain belongs to the account; it must be verified too. */
-export const domainIsVerified: Check = async (open, { domain }) =>
+/** The sending domain, which belongs to the account, must be verified. */
+export const domainIsVerified: Check = async (recipients, { domain }) =>
   domain.status === 'verified'
     ? []
-    : open.map(({ address }) => ({
+    : recipients.map(({ address }) => ({
         outcome: rejected(address.address, Reason.DOMAIN_NOT_VERIFIED),
         detail: `${domain.name} is ${domain.status}. Publish its DNS records and verify it`,
       }))
 
-/** A message that goes over the day's volume of a domain that warms up is refused as a whole. The claim has the last word. */
-export const warmUpAllows: Check = async (open, context) => {
+/** Refuses a message that would exceed the daily limit of a domain that warms up. The claim makes the limit exact. */
+export const warmUpAllows: Check = async (recipients, context) => {
   const { accountId, domain, warmUp, clock, dailyVolume } = context
-  const emails = countedEmails(open, context)
+  const emails = countedEmails(recipients, context)
   if (!warmUp || emails === 0) return []
   const sent = await dailyVolume(accountId, domain.name, warmUp.date)
   if (sent + emails > warmUp.dailyLimit) throw overWarmUp(domain.name, warmUp, clock)
@@ -93,15 +96,15 @@ export const warmUpAllows: Check = async (open, context) => {
 export function overWarmUp(domain: string, { day, dailyLimit }: WarmUpDay, clock: DatabaseClock) {
   return fail(
     'rate_limit_exceeded',
-    `${domain} is on day ${day} of its warm-up: ${dailyLimit} emails a day, and this message would go over it. Nothing was sent.`,
+    `${domain} is on day ${day} of its warm-up: ${dailyLimit} emails a day, and this message would exceed that. Nothing was sent.`,
     { retryAfterSeconds: Math.ceil((DAY_MS - (clock.now() % DAY_MS)) / 1_000) },
   )
 }
 
-/** While too many emails of a domain bounce or are complained about, its circuit breaker lets none or few through. */
-export const breakerAllows: Check = async (open, context) => {
+/** While too many emails of a domain bounce or cause complaints, its circuit breaker admits none or few. */
+export const breakerAllows: Check = async (recipients, context) => {
   const { accountId, domain, sandbox, breaker } = context
-  const emails = countedEmails(open, context)
+  const emails = countedEmails(recipients, context)
   if (emails === 0) return []
   const refusal = sandbox
     ? await breaker.peek(accountId, domain.name)
@@ -119,19 +122,19 @@ export const countedEmails = (recipients: Recipient[], { simulated }: Pick<Rules
   recipients.filter(({ address, outcome }) => !outcome && !simulated(address)).length
 
 /** Nothing under a special-use top-level domain (RFC 6761) can ever be mailed. */
-export const addressCanBeMailed: Check = async (open, { simulated, hasStaticRoute }) =>
-  open.map(({ address }) => {
+export const addressCanBeMailed: Check = async (recipients, { simulated, hasStaticRoute }) =>
+  recipients.map(({ address }) => {
     const simulatedKind = simulated(address)?.route.kind
     if (simulatedKind === 'invalid_address') return neverMailed(address, 'this simulator address is never mailed')
     if (simulatedKind || hasStaticRoute(address.domain) || !isSpecialUse(address.domain)) return undefined
     return neverMailed(address, `${address.domain} is under a special-use top-level domain`)
   })
 
-/** No suppression entry holds for the address: global, of the account, or of the tenant. When that cannot be known nothing is sent. */
-export const addressIsNotSuppressed: Check = async (open, { accountId, tenantId, suppressed, simulated }) => {
-  const emails = open.filter(({ address }) => !simulated(address)).map(({ address }) => matchingForm(address))
+/** No suppression entry applies to the address: global, account or tenant. When the look-up fails, nothing is sent. */
+export const addressIsNotSuppressed: Check = async (recipients, { accountId, tenantId, suppressed, simulated }) => {
+  const emails = recipients.filter(({ address }) => !simulated(address)).map(({ address }) => matchingForm(address))
   const entries = emails.length > 0 ? await suppressed({ accountId, tenantId, emails }) : new Map<string, Suppression>()
-  return open.map(({ address }) => {
+  return recipients.map(({ address }) => {
     if (simulated(address)?.route.kind === 'suppression_list') {
       return suppressedAddress(address, 'this simulator address is suppressed')
     }
@@ -147,30 +150,34 @@ function suppressedAddress({ address }: Address, detail: string, entry?: Suppres
 }
 
 /** The recipient's domain has a server that may be dialled. */
-export const exchangerIsKnown: Check = async (open, { signal, ...context }) => {
-  const asking = new AbortController()
-  // Reasons of our own: the usual one is an error with a stack, for every send.
-  const leave = () => asking.abort(LEFT)
+export const exchangerIsKnown: Check = async (recipients, { signal, ...context }) => {
+  const lookUps = new AbortController()
+  // Abort reasons are strings: the default reason is an error with a stack, for every send.
+  const leave = () => lookUps.abort(LEFT)
   signal.addEventListener('abort', leave)
   if (signal.aborted) leave()
   const refusals: (Refusal | undefined)[] = []
-  const queue = open.entries()
+  const queue = recipients.entries()
   async function lane(): Promise<void> {
-    for (const [i, one] of queue) refusals[i] = await findExchanger(one, { ...context, signal: asking.signal })
+    for (const [i, recipient] of queue)
+      refusals[i] = await findExchanger(recipient, { ...context, signal: lookUps.signal })
   }
   try {
-    await Promise.all(Array.from({ length: Math.min(open.length, LOOK_UPS_AT_ONCE) }, lane))
+    await Promise.all(Array.from({ length: Math.min(recipients.length, LOOK_UPS_AT_ONCE) }, lane))
     return refusals
   } catch (error) {
-    // When one cannot be known nothing is sent: the others need not be asked any more.
-    asking.abort(NEEDLESS)
+    // When one look-up fails, nothing is sent: the others are not needed any more.
+    lookUps.abort(NEEDLESS)
     throw error
   } finally {
     signal.removeEventListener('abort', leave)
   }
 }
 
-/** Of one message: fifty silent domains are found out by the first few. What is known already takes no time at all. */
+/**
+ * Look-ups of one message at a time. With fifty silent domains the first few fail the message. Cached answers take no
+ * time.
+ */
 const LOOK_UPS_AT_ONCE = 16
 
 const LEFT = 'the caller left'
@@ -187,11 +194,11 @@ async function findExchanger(
     return { phase: SmtpPhase.DNS, durationMs: Math.round(performance.now() - startedAt), detail }
   }
   const route = simulated(address)?.route
-  const asker = { turn: accountId, startedAtMs, budgetMs: sendBudgetMs, signal }
-  const lookup = route && route.kind !== 'suppression_list' ? route : await engine.lookUp(address.domain, asker)
+  const options = { turn: accountId, startedAtMs, budgetMs: sendBudgetMs, signal }
+  const lookup = route && route.kind !== 'suppression_list' ? route : await engine.lookUp(address.domain, options)
   switch (lookup.kind) {
     case 'site':
-      // The simulator's mail server is this very process.
+      // The simulator's mail server runs in this process.
       recipient.site = domain.requiresTls && !route ? demandTls(lookup.site, 'the sending domain') : lookup.site
       return undefined
     case 'no_mx_record':
@@ -209,7 +216,7 @@ async function findExchanger(
       if (signal.reason === NEEDLESS) return undefined
       throw fail(
         'transient_failure',
-        `The DNS of ${address.domain} could not be asked: ${lookup.cause}. Nothing was sent; it is safe to retry.`,
+        `The DNS look-up of ${address.domain} failed: ${lookup.cause}. Nothing was sent; it is safe to retry.`,
       )
   }
 }

@@ -19,8 +19,8 @@ const CLAIM_ROW = {
   emails: 'int null',
 } as const
 
-// Locks are taken in this order everywhere: warm-up, keys, each sorted. A release locks its messages before them, which are
-// new here. The rows of the warm-up are locked before they are read, so no two statements admit the same email. The
+// Locks are taken in this order everywhere: warm-up, keys, each sorted. A release locks its messages before them, which
+// are new here. The rows of the warm-up are locked before they are read, so no two statements admit the same email. The
 // smallest messages are admitted first: once one does not fit, no message after it does.
 export const CLAIM = `
   with ${inputOf(CLAIM_ROW)},
@@ -51,8 +51,8 @@ export const CLAIM = `
   message as (
     insert into open_messages (id, account_id, claim, lease_until, created_at, tenant_id, region, domain, request,
       key_scope, key, warm_up_day, warm_up_emails)
-    select id, account_id, claim, now() + lease_ms * interval '1 millisecond', created_at, tenant_id, region, domain, request,
-      key_scope, key, day, emails
+    select id, account_id, claim, now() + lease_ms * interval '1 millisecond', created_at, tenant_id, region,
+      domain, request, key_scope, key, day, emails
     from winner
   ),
   recipient as (
@@ -72,7 +72,9 @@ export const CLAIM = `
     end as result
   from input i left join admitted a on a.id = i.id left join winner w on w.id = i.id`
 
-/** The statement's result for a row. `place_left`: a message admitted before this one lost its key, so a place is left. */
+/**
+ * The statement's result for a row. `place_left`: a message admitted before this one lost its key, so a place is left.
+ */
 type RowResult = ClaimResult | 'place_left'
 
 /** A longer wait would be taken from the time of the recipient's server, and blamed on it. */

@@ -8,8 +8,8 @@ import { signMessage } from '../mime/dkim.ts'
 import { createTurns } from '../turns.ts'
 import type { Message } from './message.ts'
 
-export interface Composed {
-  /** The signed message in pieces, as it goes over the wire but for dot-stuffing. */
+export interface ComposedMessage {
+  /** The signed message in pieces, as sent but without dot-stuffing. */
   content: Buffer[]
   sizeBytes: number
 }
@@ -18,13 +18,16 @@ export interface Composed {
 const LARGE = 256 * 1024
 
 /**
- * Building a large message is work of tens of milliseconds. Those of a batch become due at the same moment, and the event loop looks at
- * all other calls between two of them.
+ * Building a large message takes tens of milliseconds. The large messages of a batch become due at the same moment; the
+ * event loop serves all other calls between two of them.
  */
 const nextTurn = createTurns(() => setImmediate())
 
-/** Builds and signs a message. Date and boundaries come from the claim, so that its bytes are reproducible. Throws when a key cannot sign. */
-export async function compose(message: Message, domain: SenderDomain, claim: Claim): Promise<Composed> {
+/**
+ * Builds and signs a message. Date and boundaries come from the claim, so its bytes are reproducible. Throws when a key
+ * cannot sign.
+ */
+export async function compose(message: Message, domain: SenderDomain, claim: Claim): Promise<ComposedMessage> {
   if (sizeOf(message) > LARGE) await nextTurn()
   const date = new Date(claim.createdAtMs)
   const pieces = buildMessage({

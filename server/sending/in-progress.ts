@@ -6,16 +6,16 @@ export interface SendsInProgress {
   idle(): Promise<void>
 }
 
-/** Keeps count of sends, so that a shutdown waits for every one of them. */
+/** Tracks running sends, so that a shutdown waits for all of them. */
 export function sendsInProgress(send: Send): SendsInProgress {
   const running = new Set<Promise<unknown>>()
   return {
     send(message, options) {
-      const sending = send(message, options)
-      running.add(sending)
-      const ended = () => void running.delete(sending)
-      sending.then(ended, ended)
-      return sending
+      const response = send(message, options)
+      running.add(response)
+      const remove = () => void running.delete(response)
+      response.then(remove, remove)
+      return response
     },
     async idle() {
       while (running.size > 0) await Promise.allSettled(running)

@@ -12,8 +12,8 @@ interface Marker {
 /** `positions` is a list of numbers. */
 const MARKER_ROW = { message_id: 'uuid', claim: 'uuid', positions: 'json' } as const satisfies Columns
 
-// The condition is on the row that is updated: after a wait for a lock PostgreSQL looks again at that row alone, so a row
-// that the sweeper has just taken over cannot be marked.
+// The condition is on the row that is updated: after a wait for a lock PostgreSQL looks again at that row alone, so a
+// row that the sweeper has just taken over cannot be marked.
 export const MARK = `
   with input as materialized (
     select i.message_id, i.claim, p.value::smallint as position
@@ -25,9 +25,9 @@ export const MARK = `
   returning o.message_id, o.position`
 
 /**
- * Marker: says, just before the final dot, that these recipients may have the message from now on. Returns false when the
- * claim or its lease is no longer ours for any of them. When it throws, the result is unknown. The dot may be sent only
- * after true.
+ * Marker: says, just before the final dot, that these recipients may have the message from now on. Returns false when
+ * the claim or its lease is no longer ours for any of them. When it throws, the result is unknown. The dot may be sent
+ * only after true.
  */
 export function markerStep(
   db: Database,

@@ -3,7 +3,7 @@ import { type Address, hasControls, type Mailbox, parseAddress, parseMailbox } f
 import { type FieldFault, failFields } from '../errors.ts'
 import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../mime/custom-headers.ts'
 
-/** What one message may hold; the request as a whole is bounded by the gateway. */
+/** Limits of one message. The gateway limits the request as a whole. */
 export const LIMITS = {
   recipients: 50,
   attachments: 10,
@@ -37,27 +37,27 @@ const NAME_HINT = 'must be the address alone, without the display name: '
 const MAILBOX_HINT = 'is not an email address. Expected ann@example.com or Ann Lee <ann@example.com>'
 
 /**
- * Checks every field of a send and returns the message. Fails with all faults at once: `invalid_address` when only addresses are
- * at fault, `invalid_payload` otherwise.
+ * Checks every field of a send and returns the message. Throws all faults at once: `invalid_address` when only
+ * addresses have faults, `invalid_payload` otherwise.
  */
 export function readMessage(request: SendRequest): Message {
-  const payload: FieldFault[] = []
-  const addresses: FieldFault[] = []
-  const refuse = (field: string, message: string) => void payload.push({ field, message })
+  const payloadFaults: FieldFault[] = []
+  const addressFaults: FieldFault[] = []
+  const refuse = (field: string, message: string) => void payloadFaults.push({ field, message })
 
-  const to = readRecipients(request.to, refuse, addresses)
-  const from = readMailbox('from', request.from, refuse, addresses)
+  const to = readRecipients(request.to, refuse, addressFaults)
+  const from = readMailbox('from', request.from, refuse, addressFaults)
   const replyTo =
-    request.replyTo === undefined ? undefined : readMailbox('reply_to', request.replyTo, refuse, addresses)
+    request.replyTo === undefined ? undefined : readMailbox('reply_to', request.replyTo, refuse, addressFaults)
   checkSubject(request.subject, refuse)
   checkBodies(request, refuse)
   checkAttachments(request.attachments, refuse)
   checkHeaders(request.headers, refuse)
   checkTenant(request.tenantId, refuse)
 
-  const fields = [...payload, ...addresses]
+  const fields = [...payloadFaults, ...addressFaults]
   if (fields.length > 0) {
-    throw failFields(payload.length > 0 ? 'invalid_payload' : 'invalid_address', fields)
+    throw failFields(payloadFaults.length > 0 ? 'invalid_payload' : 'invalid_address', fields)
   }
   return {
     to,
@@ -75,7 +75,7 @@ export function readMessage(request: SendRequest): Message {
 
 type Refuse = (field: string, message: string) => void
 
-function readRecipients(texts: string[], refuse: Refuse, addresses: FieldFault[]): Address[] {
+function readRecipients(texts: string[], refuse: Refuse, addressFaults: FieldFault[]): Address[] {
   if (texts.length === 0) refuse('to', 'is required: one recipient address or a list of them')
   if (texts.length > LIMITS.recipients) {
     refuse('to', `holds ${texts.length} addresses; a message has at most ${LIMITS.recipients}`)
@@ -84,22 +84,22 @@ function readRecipients(texts: string[], refuse: Refuse, addresses: FieldFault[]
   const distinct = new Map<string, Address>()
   texts.forEach((text, i) => {
     const address = parseAddress(text)
-    if (!address) addresses.push({ field: texts.length === 1 ? 'to' : `to[${i}]`, message: faultOf(text) })
+    if (!address) addressFaults.push({ field: texts.length === 1 ? 'to' : `to[${i}]`, message: faultOf(text) })
     else if (!distinct.has(address.address)) distinct.set(address.address, address)
   })
   return [...distinct.values()]
 }
 
-/** What is wrong with a text that is no address alone. */
+/** Describes the fault of a text that is not an address alone. */
 function faultOf(text: string): string {
-  const named = parseMailbox(text)
-  return named ? `${NAME_HINT}${named.address}` : ADDRESS_HINT
+  const mailbox = parseMailbox(text)
+  return mailbox ? `${NAME_HINT}${mailbox.address}` : ADDRESS_HINT
 }
 
-function readMailbox(field: string, text: string, refuse: Refuse, addresses: FieldFault[]): Mailbox | undefined {
+function readMailbox(field: string, text: string, refuse: Refuse, addressFaults: FieldFault[]): Mailbox | undefined {
   if (text === '') return void refuse(field, field === 'from' ? 'is required' : 'is empty; leave it out instead')
   const mailbox = parseMailbox(text)
-  if (!mailbox) addresses.push({ field, message: MAILBOX_HINT })
+  if (!mailbox) addressFaults.push({ field, message: MAILBOX_HINT })
   return mailbox
 }
 
@@ -152,11 +152,11 @@ function checkHeaders(headers: Record<string, string>, refuse: Refuse): void {
     refuse('headers', `holds ${names.length} headers; a message has at most ${LIMITS.headers}`)
     return
   }
-  const seen = new Set<string>()
+  const earlierNames = new Set<string>()
   for (const name of names) {
-    const fault = seen.has(name.toLowerCase()) ? 'is given twice' : headerFault(name, headers[name]!)
+    const fault = earlierNames.has(name.toLowerCase()) ? 'is given twice' : headerFault(name, headers[name]!)
     if (fault) refuse(`headers[${JSON.stringify(name.slice(0, 80))}]`, fault)
-    seen.add(name.toLowerCase())
+    earlierNames.add(name.toLowerCase())
   }
 }
 
@@ -166,7 +166,7 @@ function checkTenant(tenantId: string | undefined, refuse: Refuse): void {
   if (fault) refuse('tenant_id', fault)
 }
 
-/** What is wrong with the name of a tenant, in words. */
+/** Describes the fault of a tenant id; undefined when it has none. */
 export function tenantFault(tenantId: string): string | undefined {
   const { tenantIdCharacters: most } = LIMITS
   if (tenantId !== '' && tenantId.length <= most && !hasControls(tenantId)) return undefined

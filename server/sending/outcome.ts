@@ -36,14 +36,16 @@ export function delivered(email: string, smtp?: Evidence): RecipientOutcome {
   return create(RecipientOutcomeSchema, { email, status: DeliveryStatus.DELIVERED, smtp })
 }
 
-/** Nobody knows whether it arrived: shown as `connection_timeout`, and said so. */
+/** It is unknown whether the message arrived: shown as `connection_timeout` with `in_doubt`. */
 export function inDoubt(email: string, smtp?: Evidence): RecipientOutcome {
   const outcome = bounced(email, Reason.CONNECTION_TIMEOUT, smtp)
   outcome.inDoubt = true
   return outcome
 }
 
-/** The outcome that one attempt of the engine means, once the message has had a marker or none of its attempts was our fault. */
+/**
+ * The outcome of one attempt of the engine, once the message has a marker or none of its attempts failed by our fault.
+ */
 export function outcomeOf(email: string, attempt: SmtpAttempt): RecipientOutcome {
   const smtp = evidenceOf(attempt)
   switch (attempt.outcome.kind) {
@@ -83,8 +85,8 @@ function evidenceOf(attempt: SmtpAttempt): Evidence {
 }
 
 /**
- * The outcome without text from outside: what is left of its evidence when the database refuses that text. The status, the
- * reason, the code and the phase stay.
+ * The outcome without text from outside: what is left of its evidence when the database refuses that text. The status,
+ * the reason, the code and the phase stay.
  */
 export function withoutText(outcome: RecipientOutcome): RecipientOutcome {
   if (!outcome.smtp) return outcome

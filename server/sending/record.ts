@@ -22,9 +22,9 @@ export interface RecordedSend {
 }
 
 /**
- * Records a send in one commit, until the end of its lease. Returns the stored outcomes: ours, or those of the sweeper when
- * it was there first. Throws `transient_failure` when the sweeper removed the message because no marker was set, and
- * NoAnswer when the result is still unknown at the end of the lease: the sweeper will settle it.
+ * Records a send in one commit, until the end of its lease. Returns the stored outcomes: ours, or those of the sweeper
+ * when it was there first. Throws `transient_failure` when the sweeper removed the message because no marker was set,
+ * and NoAnswer when the result is still unknown at the end of the lease: the sweeper will settle it.
  */
 export function recordUntil(
   db: Database,
@@ -37,7 +37,8 @@ export function recordUntil(
       try {
         if (await record(claim, endingRow(outcomes, sizeBytes))) return outcomes
       } catch (error) {
-        // PostgreSQL would refuse the text every time, and recipients who have the message would be left without an outcome.
+        // PostgreSQL would refuse the text every time, and recipients who have the message would be left without an
+        // outcome.
         if (isRowFault(error)) outcomes = complete.map(withoutText)
         throw error
       }
@@ -59,8 +60,8 @@ export interface SettledSend {
 const UNIQUE_VIOLATION = '23505'
 
 /**
- * Settles a send that never reaches SMTP: claim and record in one commit. Stores nothing when its key belongs to another
- * send. Throws NoAnswer when the result is unknown for the time of a lease.
+ * Settles a send that never reaches SMTP: claim and record in one commit. Stores nothing when its key belongs to
+ * another send. Throws NoAnswer when the result is unknown for the time of a lease.
  */
 export function settleUntil(
   db: Database,
@@ -91,8 +92,8 @@ export function settleUntil(
 const LATE_MS = 5_000
 
 /**
- * Repeats `work` until it returns, and so the stored result is known. An error made by `fail` ends the repeats; after any
- * other error the result is unknown. Throws NoAnswer when the time is over.
+ * Repeats `work` until it returns, and so the stored result is known. An error made by `fail` ends the repeats; after
+ * any other error the result is unknown. Throws NoAnswer when the time is over.
  */
 async function tryUntil<T>(leaseUntilMs: number, work: () => Promise<T>): Promise<T> {
   const untilMs = Math.max(leaseUntilMs, performance.now() + LATE_MS)

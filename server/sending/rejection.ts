@@ -4,10 +4,10 @@ import { isSpecialUse } from '../address.ts'
 import { isSimulated } from './outcome.ts'
 
 /**
- * The outcome with `detail`: why the recipient was rejected and what to do, in words. The words are made of what history stores, so
- * a repeat and Get email show the same. Other outcomes stay as they are: their evidence says why.
+ * Adds `detail` to a rejection: why the recipient was rejected, and what to do. The text comes from stored data alone,
+ * so a repeat and Get email show the same. Other outcomes stay as they are: their evidence says why.
  */
-export function explained(outcome: RecipientOutcome): RecipientOutcome {
+export function explain(outcome: RecipientOutcome): RecipientOutcome {
   if (outcome.status === DeliveryStatus.REJECTED) outcome.detail = DETAILS[outcome.reason!]?.(outcome)
   return outcome
 }

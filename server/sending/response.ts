@@ -3,13 +3,15 @@ import { type CheckSchema, type SendResponse, SendResponseSchema } from '../../g
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { showId } from '../db/ids.ts'
 import { summarise } from './outcome.ts'
-import { explained } from './rejection.ts'
+import { explain } from './rejection.ts'
 
 export type DryRunCheck = MessageInitShape<typeof CheckSchema>
 
-/** The response of a send, the same whether it has just ended or is read back for a repeat. Only a dry run has `checks`. */
+/**
+ * The response of a send, the same whether it has just ended or is read back for a repeat. Only a dry run has `checks`.
+ */
 export function sendResponse(messageId: string, outcomes: RecipientOutcome[], checks?: DryRunCheck[]): SendResponse {
-  outcomes.forEach(explained)
+  outcomes.forEach(explain)
   const only = outcomes.length === 1 ? outcomes[0]! : undefined
   return create(SendResponseSchema, {
     messageId: showId('msg', messageId),

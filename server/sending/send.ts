@@ -73,10 +73,10 @@ const CHECKS = [
 ]
 
 /**
- * The steps of one send: checks -> claim -> SMTP, with the marker just before the final dot -> record. Claim, marker and
- * record are one commit each; no connection of the database is held in between. Throws `domain_not_verified` when the From
- * domain is not the account's, `transient_failure` for faults of our own before any marker, and NoAnswer when the outcome
- * cannot be recorded.
+ * The steps of one send: checks -> claim -> SMTP, with the marker just before the final dot -> record. Claim, marker
+ * and record are one commit each; no connection of the database is held in between. Throws `domain_not_verified` when
+ * the From domain is not the account's, `transient_failure` for faults of our own before any marker, and NoAnswer when
+ * the outcome cannot be recorded.
  */
 export function createSend(parts: SendParts): Send {
   const { db, engine } = parts

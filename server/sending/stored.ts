@@ -17,7 +17,10 @@ import { sendResponse } from './response.ts'
 
 const READ_MS = 5_000
 
-/** Reads the outcomes of a message from history, in the order of its recipients; none while the send runs, or when there is no such message. */
+/**
+ * Reads the outcomes of a message from history, in the order of its recipients; none while the send runs, or when there
+ * is no such message.
+ */
 export async function storedOutcomes(db: Database, messageId: string): Promise<RecipientOutcome[]> {
   const rows = await db
     .select()
@@ -42,8 +45,8 @@ interface SendRow {
 }
 
 /**
- * Reads the response of a send from history, undefined while the send runs. Two statements serve all requests that ask at
- * the same moment.
+ * Reads the response of a send from history, undefined while the send runs. Two statements serve all requests that ask
+ * at the same moment.
  */
 export function storedResponses(db: Database): (messageId: string) => Promise<SendResponse | undefined> {
   const read = collector<{ json: string }, SendResponse | undefined>(async (requests) => {

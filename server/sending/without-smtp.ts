@@ -21,8 +21,8 @@ export const PAYLOAD_IS_VALID: DryRunCheck = { name: 'payload', passed: true }
 const checkJson = (check: DryRunCheck) => toJson(CheckSchema, create(CheckSchema, check)) as object
 
 /**
- * Stores a send that ends without SMTP and returns its response, undefined when its key belongs to another send. Only a dry
- * run stores and shows its checks.
+ * Stores a send that ends without SMTP and returns its response, undefined when its key belongs to another send. Only a
+ * dry run stores and shows its checks.
  */
 export function endWithoutSmtp(
   db: Database,
@@ -35,7 +35,9 @@ export function endWithoutSmtp(
   }
 }
 
-/** The decision in a batch, where a domain that is not the account's rejects the message instead of failing the request. */
+/**
+ * The decision in a batch, where a domain that is not the account's rejects the message instead of failing the request.
+ */
 export function rejectedForDomain({ to, from: { domain } }: Message): Decision {
   const outcomes = to.map(({ address }) => rejected(address, Reason.DOMAIN_NOT_VERIFIED))
   const detail = `${domain} is not a domain of this account. Add and verify it, or send from another`

@@ -24,7 +24,7 @@ import type { Idempotency } from '../sending/idempotency.ts'
 import { type IdempotencyKey, NEVER } from '../sending/key.ts'
 import { type Message, readMessage } from '../sending/message.ts'
 import { reasonNames, statusNames, summarise } from '../sending/outcome.ts'
-import { explained } from '../sending/rejection.ts'
+import { explain } from '../sending/rejection.ts'
 import type { Send } from '../sending/send.ts'
 import { outcomeOfRow } from '../sending/stored.ts'
 import { type BatchMethodParts, batchMethod } from './batch.ts'
@@ -108,7 +108,7 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     db.select().from(recipients).where(eq(recipients.messageId, id)).orderBy(recipients.position),
     db.select().from(feedback).where(eq(feedback.messageId, id)).orderBy(asc(feedback.id)),
   ])
-  const outcomes = rows.map((row) => explained(outcomeOfRow(row)))
+  const outcomes = rows.map((row) => explain(outcomeOfRow(row)))
   const { request } = message
   const createdAtMs = timeOfId(id)
   return create(GetEmailResponseSchema, {

@@ -28,7 +28,7 @@ export type Replay = (accountId: string, events: { id: string; messageId: string
 
 const WINDOW_MS = WINDOW_HOURS * 3_600_000
 
-const OPEN = `
+export const OPEN = `
   with endpoint as (
     select account_id, url from webhook_endpoints where account_id = $2
   ),
@@ -41,7 +41,7 @@ const OPEN = `
   select url, (select (extract(epoch from max(created_at)) * 1000)::float8 from opened) as "atMs" from endpoint`
 
 // Unless an attempt of any of them has begun, or is over: then the workflow runs, whatever we heard of its start.
-const WITHDRAW = `
+export const WITHDRAW = `
   with rows as materialized (
     select id, attempt > 1 or started_at is not null or handed_over_at is not null as is_touched
     from open_dispatches where workflow_id = $1 order by id for update

@@ -12,7 +12,7 @@ const LINGER_MS = 1
 export type Found = TargetRow | { url: null }
 
 // The first attempt of an event belongs to the process that stored it, for the time of a lease, and needs no word that it begins.
-const FIRST = `
+export const FIRST = `
   select d.id, ${TARGET_COLUMNS}
   from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id
   where d.id = any($1::uuid[]) and d.lease_until > clock_timestamp() + ${POST_AND_RECORD}`
@@ -49,7 +49,7 @@ export type Begun = Found & {
 }
 
 // A row that had begun already is one whose process died: nobody knows what became of that POST.
-const BEGIN = `
+export const BEGIN = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(id uuid, number smallint, early boolean)
   ),
@@ -85,7 +85,7 @@ export function beginNext(db: Database): (asked: Asked) => Promise<Begun | undef
     begin({ id: dispatchId, json: JSON.stringify({ id: dispatchId, number, early }) })
 }
 
-const GIVE_BACK = `update open_dispatches set started_at = null where id = $1 and attempt = $2`
+export const GIVE_BACK = `update open_dispatches set started_at = null where id = $1 and attempt = $2`
 
 /** Undoes `beginNext` for an attempt that was not made after all: its number is still to be used. */
 export async function giveBack(db: Database, { dispatchId, number }: Asked): Promise<void> {
@@ -93,7 +93,7 @@ export async function giveBack(db: Database, { dispatchId, number }: Asked): Pro
 }
 
 // Not prepared: only a plan made for these bounds looks at the days alone that can hold the ids.
-const EVENTS = `
+export const EVENTS = `
   select id, message_id as "messageId", account_id as "accountId", status, reason, recipient, sandbox,
     (extract(epoch from created_at) * 1000)::float8 as "createdAtMs"
   from events where id = any($1::uuid[]) and id between $2 and $3`

@@ -158,7 +158,7 @@ function nextLimit(limit: number, isAcknowledged: boolean, heldMs: number): numb
   return Math.max(limit >> 1, FIRST_LIMIT)
 }
 
-const GIVE_UP = `update open_dispatches set lease_until = null where id = any($1::uuid[]) and attempt = 1 and workflow_id is null`
+export const GIVE_UP = `update open_dispatches set lease_until = null where id = any($1::uuid[]) and attempt = 1 and workflow_id is null`
 
 function giveUpStep(db: Database): (id: string) => Promise<boolean> {
   const give = collector<{ json: string }, boolean>(async (rows) => {

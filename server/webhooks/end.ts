@@ -21,7 +21,7 @@ export const intoDispatchHistory = (ended: string, state: string, endedAt: strin
 
 // Acknowledged: the dispatch is over. Failed: the next attempt is due, unless another process has gone on with the row in the meantime.
 // An acknowledgement that comes after the end of its dispatch is not kept: the attempt stays `unknown`, as that end has it.
-const END = `
+export const END = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
       id uuid, number smallint, started_ms float8, finished_ms float8, outcome text, status_code smallint, phases json,
@@ -118,7 +118,7 @@ function endedRow({ dispatchId, number, startedAtMs, durationMs, ...posted }: En
 /** Not before it was born, whatever the clocks. */
 export const ENDED_NOW = 'greatest(created_at, clock_timestamp())'
 
-const FINISH = `
+export const FINISH = `
   with over as (
     delete from open_dispatches where id = any($1::uuid[])
     returning *

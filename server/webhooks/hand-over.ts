@@ -48,7 +48,7 @@ export function keepHandingOver(parts: HandOverParts): { stop(): void } {
 }
 
 // Where the lease of a first attempt is over, the process that held it is gone, and nobody knows whether it had posted.
-const GIVE_UP_LOST = `
+export const GIVE_UP_LOST = `
   with lost as (
     update open_dispatches set lease_until = null where lease_until < clock_timestamp() and workflow_id is null
     returning id, created_at
@@ -57,7 +57,7 @@ const GIVE_UP_LOST = `
   on conflict do nothing`
 
 // Their endpoint was deleted during their first attempt, which failed or was left to a workflow.
-const CANCEL_ORPHANS = `
+export const CANCEL_ORPHANS = `
   with orphan as materialized (
     select id from open_dispatches d
     where workflow_id is null and lease_until is null
@@ -72,7 +72,7 @@ const CANCEL_ORPHANS = `
 const TIMES = `
   (extract(epoch from due_at) * 1000)::float8 as "dueMs", (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs"`
 
-const UNASSIGNED = `
+export const UNASSIGNED = `
   select id, account_id as "accountId", attempt, ${TIMES},
     (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"
   from open_dispatches
@@ -80,7 +80,7 @@ const UNASSIGNED = `
   order by account_id, attempt, due_at limit ${ROWS_A_ROUND}
   for update skip locked`
 
-const ASSIGN = `
+export const ASSIGN = `
   with input as (select * from json_to_recordset($1::json) as r(id uuid, workflow_id text))
   update open_dispatches d set workflow_id = i.workflow_id from input i where d.id = i.id`
 
@@ -99,7 +99,7 @@ async function assign(db: Database, scheduleMs: readonly number[]): Promise<void
 }
 
 // A replay is started by the call that asked for it; when that has not come about in ten seconds, the call is gone.
-const ASSIGNED = `
+export const ASSIGNED = `
   with unstarted as materialized (
     select distinct workflow_id from open_dispatches
     where workflow_id is not null and handed_over_at is null
@@ -177,7 +177,7 @@ function groupOf(rows: AssignedRow[]): Group {
   }
 }
 
-const HANDED_OVER = `
+export const HANDED_OVER = `
   update open_dispatches set handed_over_at = clock_timestamp() where workflow_id = any($1::text[]) and handed_over_at is null`
 
 /** Writes down that these workflows are started. */
@@ -185,7 +185,7 @@ export async function handedOver(db: Database, workflowIds: string[]): Promise<v
   if (workflowIds.length > 0) await db.$client.unsafe(HANDED_OVER, [`{${workflowIds}}`], { prepare: true })
 }
 
-const LOOK = `
+export const LOOK = `
   with overdue as materialized (
     select distinct workflow_id from open_dispatches
     where workflow_id is not null and handed_over_at is not null and due_at < clock_timestamp() - $1 * interval '1 millisecond'
@@ -196,7 +196,7 @@ const LOOK = `
   returning d.workflow_id as id`
 
 // The new id is another one, which Temporal does not know, and the same in all processes that look at the same moment.
-const REVIVE = `
+export const REVIVE = `
   update open_dispatches set workflow_id = workflow_id || '-r', handed_over_at = null, looked_at = null
   where workflow_id = any($1::text[])`
 

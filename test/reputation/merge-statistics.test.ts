@@ -13,8 +13,8 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 /**
- * Counts an hour of an account as commits do: in shards, for the account and for each tenant. Returns when the hour began. Hours are merged
- * five minutes after their end, so the last one may still be left alone.
+ * Counts an hour of an account as commits do: in shards, for the account and for each tenant. Returns when the hour
+ * began. Hours are merged five minutes after their end, so the last one may still be left alone.
  */
 async function countHour(
   accountId: string,

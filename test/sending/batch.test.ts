@@ -57,7 +57,7 @@ function batchOf(
   return { run, begun: () => begun, most: () => most }
 }
 
-const NOT_BEGUN = { error: ErrorReason.TRANSIENT_FAILURE, message: expect.stringContaining('not begun') }
+const NOT_STARTED = { error: ErrorReason.TRANSIENT_FAILURE, message: expect.stringContaining('not started') }
 
 test('25 messages of a batch are sent at a time, and no more', async () => {
   const { run, most } = batchOf(() => sleep(5))
@@ -70,7 +70,7 @@ test('what is not begun within the time of its batch is transient_failure and ma
   const { response, isFinal } = await run(40)
   expect([begun(), isFinal]).toEqual([25, false])
   expect(response.summary).toMatchObject({ total: 40, delivered: 25, failed: 15 })
-  expect(response.results[25]).toMatchObject({ index: 25, ...NOT_BEGUN })
+  expect(response.results[25]).toMatchObject({ index: 25, ...NOT_STARTED })
 })
 
 test('nothing more is begun when the caller has left or the server shuts down; what runs ends', async () => {
@@ -81,7 +81,7 @@ test('nothing more is begun when the caller has left or the server shuts down; w
     const { response } = await run(40, who === 'caller' ? { signal: leaving.signal } : {})
     expect(begun()).toBe(1)
     expect(response.results[0]!.status).toBe(DeliveryStatus.DELIVERED)
-    expect(response.results.slice(1)).toMatchObject(Array(39).fill(NOT_BEGUN))
+    expect(response.results.slice(1)).toMatchObject(Array(39).fill(NOT_STARTED))
   }
 })
 

@@ -9,7 +9,8 @@ import type { Verb } from '../harness/exchanger.ts'
 import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
 import { message, script, startWorld, type World } from './world.ts'
 
-// Servers and zones of recipients say what they like. Whatever it is: every outcome is stored, and nothing of it harms who reads it.
+// Servers and zones of recipients say what they like. Whatever it is: every outcome is stored, and nothing of it harms
+// who reads it.
 
 let world: World
 beforeAll(async () => {

@@ -91,7 +91,10 @@ test('warm-up: a message that would go over it is 429 as a whole, with retry_aft
   expect(await sentToday()).toBe(500)
 })
 
-/** A claim of so many emails out of 500 a day. Claims with a larger `i` are admitted later, among those of as many emails. */
+/**
+ * A claim of so many emails out of 500 a day. Claims with a larger `i` are admitted later, among those of as many
+ * emails.
+ */
 function claimOf(emails: number, i: number, key?: string): Claim {
   const createdAtMs = world.clock.now() + i
   const [messageId, accountId] = [newId(createdAtMs), world.account.id]
@@ -127,7 +130,8 @@ test('warm-up: a message that loses its key to another takes no place from those
   await used(496)
   const claim = claimStep(world.db)
   expect(await claim(claimOf(1, 0, 'taken'))).toBe('claimed')
-  // The first goes alone, and what waits for it goes together: a key that is taken, two that are equal, and one without.
+  // The first goes alone, and what waits for it goes together: a key that is taken, two that are equal, and one
+  // without.
   const together = [
     claimOf(1, 0),
     claimOf(1, 1, 'taken'),
@@ -154,11 +158,12 @@ test('warm-up: what never reaches SMTP, dry runs and the simulator count nothing
 })
 
 test('warm-up: given back only in the commit that deletes a claim', async () => {
-  script(world, { data: { after: 150, act: '354 go ahead' } })
+  script(world, { data: { after: 600, act: '354 go ahead' } })
   const leaving = new AbortController()
-  setTimeout(() => leaving.abort(new Error('left')), 50)
   const send = world.sendAlone()
   const [left, stayed] = [send(message(), { ...options(), signal: leaving.signal }), send(message(), options())]
+  await expect.poll(sentToday, { interval: 10 }).toBe(2)
+  leaving.abort(new Error('left'))
   expect(await wordOf(left)).toBe('transient_failure')
   expect(await sentToday()).toBe(1)
   expect(await wordOf(stayed)).toBe('delivered')

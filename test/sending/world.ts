@@ -25,8 +25,8 @@ import { startExchanger } from '../harness/exchanger.ts'
 export type World = Awaited<ReturnType<typeof startWorld>>
 
 /**
- * A send with everything real around it: Postgres, an account with the verified domain `example.test`, the engine, a DNS server in
- * which `example.net` has the exchanger as its MX, and the simulator.
+ * A send with everything real around it: Postgres, an account with the verified domain `example.test`, the engine, a
+ * DNS server in which `example.net` has the exchanger as its MX, and the simulator.
  */
 export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
   const database = await testAccount()

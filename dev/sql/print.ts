@@ -1,0 +1,41 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { STATEMENTS } from './statements.ts'
+
+const WIDTH = 120
+
+/**
+ * Writes every statement whole into a file of its own. A fragment that several statements share shows in each of them.
+ */
+export async function printStatements(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  for (const { name, does, sql } of STATEMENTS) {
+    await writeFile(join(folder, `${name}.sql`), `-- ${does}\n${layOut(sql)}\n`)
+  }
+}
+
+/** The statement without blank lines and common indentation, no line longer than WIDTH where a comma allows it. */
+function layOut(sql: string): string {
+  const lines = sql
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== '')
+  const margin = Math.min(...lines.map(indentationOf))
+  return lines.flatMap((line) => fold(line.slice(margin))).join('\n')
+}
+
+function fold(line: string): string[] {
+  const folded: string[] = []
+  const margin = ' '.repeat(indentationOf(line) + 2)
+  let rest = line
+  while (rest.length > WIDTH) {
+    const comma = rest.lastIndexOf(', ', WIDTH - 1)
+    if (comma < margin.length) break
+    folded.push(rest.slice(0, comma + 1))
+    rest = margin + rest.slice(comma + 2)
+  }
+  return [...folded, rest]
+}
+
+const indentationOf = (line: string): number => line.length - line.trimStart().length

@@ -1,0 +1,82 @@
+import { RECORD } from '../../server/history/record.ts'
+import { RELEASE } from '../../server/history/release.ts'
+import { SETTLE } from '../../server/history/settle.ts'
+import { SWEEP } from '../../server/history/sweep.ts'
+import * as feedback from '../../server/inbound/feedback.ts'
+import { ADMIT_HALF_OPEN, BREAKER_STATES, CHANGE_BREAKER } from '../../server/reputation/breaker-state.ts'
+import { FIND_SUPPRESSIONS } from '../../server/reputation/suppression.ts'
+import { DAILY_VOLUME } from '../../server/reputation/warm-up.ts'
+import { FIND_BATCH, KEEP_BATCH_RESPONSE, LET_BATCH_GO, TAKE_BATCH } from '../../server/sending/batch-keys.ts'
+import { CLAIM } from '../../server/sending/claim.ts'
+import { FIND_KEYS } from '../../server/sending/idempotency.ts'
+import { MARK } from '../../server/sending/marker.ts'
+import { STORED_OUTCOMES, STORED_SENDS } from '../../server/sending/stored.ts'
+import * as replay from '../../server/services/replay.ts'
+import * as begin from '../../server/webhooks/begin.ts'
+import { GIVE_UP } from '../../server/webhooks/dispatcher.ts'
+import * as end from '../../server/webhooks/end.ts'
+import * as handOver from '../../server/webhooks/hand-over.ts'
+
+/** A statement that a send or an event runs, in docs/sql/<name>.sql. */
+interface Statement {
+  name: string
+  /** One sentence, at most 117 characters. */
+  does: string
+  sql: string
+}
+
+const SENDING: Statement[] = [
+  { name: 'find-keys', does: 'Finds the sends that have these idempotency keys.', sql: FIND_KEYS },
+  { name: 'daily-volume', does: 'Reads how many emails a warming-up domain has sent today.', sql: DAILY_VOLUME },
+  { name: 'breaker-states', does: "Reads the circuit breakers of an account's domains.", sql: BREAKER_STATES },
+  {
+    name: 'change-breaker',
+    does: 'Changes the state of a circuit breaker that is as it was read.',
+    sql: CHANGE_BREAKER,
+  },
+  { name: 'admit-half-open', does: "Counts emails in a half-open breaker's minute.", sql: ADMIT_HALF_OPEN },
+  { name: 'find-suppressions', does: 'Finds the widest suppression entry of each address.', sql: FIND_SUPPRESSIONS },
+  { name: 'claim', does: 'Claims sends: message, recipients, idempotency key, warm-up and lease.', sql: CLAIM },
+  { name: 'marker', does: 'Says, just before the final dot, that recipients may have the message.', sql: MARK },
+  { name: 'record', does: 'Ends claimed sends with the outcomes of their recipients.', sql: RECORD },
+  { name: 'settle', does: 'Claims and records sends that never reach SMTP.', sql: SETTLE },
+  { name: 'release', does: 'Deletes a claim without a marker, as if the request had never come.', sql: RELEASE },
+  { name: 'sweep', does: 'Settles or releases the sends whose lease is over.', sql: SWEEP },
+  { name: 'stored-sends', does: 'Reads sends from history, for repeats with their keys.', sql: STORED_SENDS },
+  { name: 'stored-outcomes', does: 'Reads the outcomes of sends, for repeats with their keys.', sql: STORED_OUTCOMES },
+  { name: 'find-batch', does: 'Finds the batch that has this idempotency key.', sql: FIND_BATCH },
+  { name: 'take-batch', does: 'Takes the idempotency key of a batch, with a lease.', sql: TAKE_BATCH },
+  { name: 'keep-batch-response', does: 'Stores the response of a batch under its key.', sql: KEEP_BATCH_RESPONSE },
+  { name: 'let-batch-go', does: 'Ends the lease of a batch that may run again.', sql: LET_BATCH_GO },
+]
+
+const WEBHOOKS: Statement[] = [
+  { name: 'begin-first-attempts', does: 'Reads where the first attempts of new dispatches go.', sql: begin.FIRST },
+  { name: 'begin-attempts', does: 'Begins later attempts of dispatches, made by workflows.', sql: begin.BEGIN },
+  { name: 'give-attempt-back', does: 'Undoes the beginning of an attempt that was not made.', sql: begin.GIVE_BACK },
+  { name: 'read-events', does: 'Reads events from history, to post them.', sql: begin.EVENTS },
+  { name: 'end-attempts', does: 'Stores the outcomes of attempts and ends acknowledged dispatches.', sql: end.END },
+  { name: 'finish-dispatches', does: 'Ends dispatches that are exhausted or cancelled.', sql: end.FINISH },
+  { name: 'give-up-leases', does: 'Leaves first attempts that were not made to Temporal.', sql: GIVE_UP },
+  { name: 'give-up-lost', does: 'Leaves dispatches to Temporal whose lease is over.', sql: handOver.GIVE_UP_LOST },
+  { name: 'cancel-orphans', does: 'Cancels dispatches whose endpoint was deleted.', sql: handOver.CANCEL_ORPHANS },
+  { name: 'unassigned-dispatches', does: 'Reads dispatches that have no workflow yet.', sql: handOver.UNASSIGNED },
+  { name: 'assign-dispatches', does: 'Stores which workflows take dispatches on.', sql: handOver.ASSIGN },
+  { name: 'assigned-dispatches', does: 'Reads dispatches whose workflow may not be started.', sql: handOver.ASSIGNED },
+  { name: 'handed-over', does: 'Stores that workflows are started.', sql: handOver.HANDED_OVER },
+  { name: 'overdue-workflows', does: 'Finds workflows whose dispatches are overdue.', sql: handOver.LOOK },
+  { name: 'revive-dispatches', does: 'Assigns the dispatches of closed workflows anew.', sql: handOver.REVIVE },
+  { name: 'open-replay', does: 'Creates the dispatches of a replay.', sql: replay.OPEN },
+  { name: 'withdraw-replay', does: 'Deletes the dispatches of a replay that was not started.', sql: replay.WITHDRAW },
+]
+
+const REPORTS: Statement[] = [
+  {
+    name: 'find-reported',
+    does: 'Finds the message that a late bounce or a complaint is about.',
+    sql: feedback.MESSAGE,
+  },
+  { name: 'keep-feedback', does: 'Stores a late bounce or a complaint, and what follows from it.', sql: feedback.KEEP },
+]
+
+export const STATEMENTS: readonly Statement[] = [...SENDING, ...WEBHOOKS, ...REPORTS]

@@ -1,0 +1,13 @@
+-- Ends dispatches that are exhausted or cancelled.
+with over as (
+  delete from open_dispatches where id = any($1::uuid[])
+  returning *
+),
+lost as (
+  insert into attempts (dispatch_id, number, started_at, outcome)
+  select id, attempt, started_at, 'unknown' from over where started_at is not null
+  on conflict do nothing
+)
+  insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
+  select id, event_id, message_id, account_id, kind, $2, workflow_id, created_at, greatest(created_at,
+    clock_timestamp()) from over

@@ -1,0 +1,64 @@
+-- Stores a late bounce or a complaint, and what follows from it.
+with input as materialized (
+  select * from json_to_recordset($1::json) as r(id uuid, message_id uuid, account_id uuid, tenant_id text, domain text,
+    recipient text, kind text, reason text, detail text, strike text, strike_email text)
+),
+kept_feedback as (
+  insert into feedback (id, message_id, account_id, recipient, kind, reason, detail)
+  select id, message_id, account_id, recipient, kind, reason, detail from input order by message_id, lower(recipient)
+  on conflict (message_id, lower(recipient), kind) do nothing returning id
+),
+late as (select * from input where id in (select id from kept_feedback)),
+message as (select distinct message_id as id, account_id, tenant_id from late),
+outcome as (
+  select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, strike, strike_email from late
+),
+hourly_count as (
+  insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard,
+    complaints, late_bounces)
+  select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain, -1,
+    count(*) filter (where kind = 'complaint'),
+    count(*) filter (where reason = 'mailbox_does_not_exist')
+  from late cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
+  where kind = 'complaint' or reason = 'mailbox_does_not_exist'
+  group by account_id, tenant.id, domain order by account_id, tenant.id, domain
+  on conflict (account_id, tenant_id, hour, domain, shard) do update set
+    complaints = kept.complaints + excluded.complaints,
+    late_bounces = kept.late_bounces + excluded.late_bounces
+),
+new_strike as (
+  select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth
+  from (
+    select distinct on (o.message_id, o.strike_email, o.strike)
+      o.event_id, o.message_id, m.account_id, coalesce(m.tenant_id, '') as tenant_id, o.strike_email as email, o.strike,
+      coalesce(o.smtp ->> 'reply', o.reason) as detail
+    from outcome o join message m on m.id = o.message_id where o.strike is not null
+    order by o.message_id, o.strike_email, o.strike, o.event_id
+  ) as once
+),
+repeated_strike as (
+  insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
+  select event_id, account_id, tenant_id, email, strike from new_strike
+  where strike in ('mailbox', 'full')
+),
+suppression as (
+  insert into suppressions as kept (id, account_id, tenant_id, email, reason, message_id, detail, expires_at)
+  select distinct on (s.account_id, s.email, s.tenant_id)
+    s.event_id, s.account_id, s.tenant_id, s.email, rule.reason, s.message_id, s.detail, now() + rule.lasts
+  from new_strike s
+  join (values
+    ('hard', 1, null, 'bounce'),
+    ('mailbox', 2, null, 'bounce'),
+    ('full', 3, interval '7 days', 'bounce'),
+    ('complaint', 1, null, 'complaint')
+  ) as rule(strike, at, lasts, reason) on rule.strike = s.strike
+  where rule.at <= s.nth + (
+    select count(*) from suppression_strikes k
+    where k.account_id = s.account_id and k.email = s.email and k.tenant_id = s.tenant_id and k.kind = s.strike
+      and k.created_at > now() - interval '7 days')
+  order by s.account_id, s.email, s.tenant_id, rule.lasts nulls first
+  on conflict (account_id, email, tenant_id) do update set id = excluded.id, reason = excluded.reason,
+    message_id = excluded.message_id, detail = excluded.detail, created_at = now(), expires_at = excluded.expires_at
+  where kept.expires_at is not null
+)
+select id from late
