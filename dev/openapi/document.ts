@@ -3,7 +3,7 @@ import { ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
 import { ERRORS } from '../../server/errors.ts'
 import { bindingsOf } from '../../server/http/bindings.ts'
 import { OPENAPI_PATH } from '../../server/http/docs-page.ts'
-import { wordOf } from '../../server/http/json-shape.ts'
+import { enumName } from '../../server/http/json-shape.ts'
 import type { Comments } from './comments.ts'
 import { errorResponse, json, operationOf, RATE_HEADERS, REQUEST_ID_HEADER, tagOf } from './operations.ts'
 import type { Schema } from './schema.ts'
@@ -123,9 +123,9 @@ const OWN_SCHEMAS: Record<string, Schema> = {
 }
 
 function errorSchema(comments: Comments): Schema {
-  const served = ErrorReasonSchema.values.filter((value) => wordOf(value) in ERRORS)
+  const served = ErrorReasonSchema.values.filter((value) => enumName(value) in ERRORS)
   const meanings = served.map(
-    (value) => `- \`${wordOf(value)}\`: ${comments.get(`verdict.v1.ErrorReason.${value.name}`)}`,
+    (value) => `- \`${enumName(value)}\`: ${comments.get(`verdict.v1.ErrorReason.${value.name}`)}`,
   )
   const fault = {
     type: 'object',
@@ -136,7 +136,7 @@ function errorSchema(comments: Comments): Schema {
     description: 'The body of every error.',
     type: 'object',
     properties: {
-      error: { description: meanings.join('\n'), type: 'string', enum: served.map(wordOf) },
+      error: { description: meanings.join('\n'), type: 'string', enum: served.map(enumName) },
       message: { description: 'What is wrong, in words.', type: 'string' },
       retry_after: { description: 'Seconds to wait before you try again.', type: 'integer', minimum: 0 },
       request_id: { description: 'The id in the header `X-Request-Id`.', type: 'string' },

@@ -1,5 +1,5 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
-import { shapeOf, TIMESTAMP, wordOf, wordsOf } from '../../server/http/json-shape.ts'
+import { enumName, enumNames, shapeOf, TIMESTAMP } from '../../server/http/json-shape.ts'
 import { boundsOf } from './bounds.ts'
 import type { Comments } from './comments.ts'
 import type { Schema } from './schema.ts'
@@ -45,14 +45,16 @@ export function createSchemas(comments: Comments) {
     refer(desc.name, () => ({
       description: `${comments.get(desc.typeName)}\n\n${meanings(desc)}`,
       type: 'string',
-      enum: [...wordsOf(desc).keys()],
+      enum: [...enumNames(desc).keys()],
       // Go has no names inside a type: without the contract's prefix, words that two enums share would collide.
       'x-enum-varnames': desc.values.filter(({ number }) => number !== 0).map(({ name }) => name),
     }))
 
   function meanings(desc: DescEnum): string {
     const named = desc.values.filter((value) => value.number !== 0)
-    return named.map((value) => `- \`${wordOf(value)}\`: ${comments.get(`${desc.typeName}.${value.name}`)}`).join('\n')
+    return named
+      .map((value) => `- \`${enumName(value)}\`: ${comments.get(`${desc.typeName}.${value.name}`)}`)
+      .join('\n')
   }
 
   function field(desc: DescField, side: Side): Schema {

@@ -22,13 +22,15 @@ export interface AppParts {
   gate: Gate
   openCalls: OpenCalls
   log: Logger
-  /** The state of each thing the server depends on: `ok`, `degraded` or what is wrong. Resolves within a few seconds. */
+  /**
+   * The state of each thing the server depends on: `ok`, `degraded` or what is wrong. Resolves within a few seconds.
+   */
   checks(): Promise<Checks>
   /** Shown by `/healthz`. */
   about: { version: string; region: string }
   /**
-   * Where callers reach this server, without the last slash; called once it listens. By default the origin of the document
-   * itself.
+   * Where callers reach this server, without the last slash; called once it listens. By default the origin of the
+   * document itself.
    */
   publicUrl?(): string
   /** Addresses and ranges of proxies whose X-Forwarded-For counts. */

@@ -3,7 +3,7 @@ import type { Call, RawRequest } from './call.ts'
 
 export interface Pace {
   bytesPerSecond: number
-  /** No pace is asked for before. */
+  /** The pace counts from this time on. */
   afterMs: number
 }
 
@@ -11,8 +11,9 @@ export interface Pace {
 const PACE_EVERY_MS = 250
 
 /**
- * The chunks of a body until it ends, its time is up, its caller leaves or `until` is aborted, which counts as its end. Not the
- * stream's own iterator, which would close the connection when reading stops half-way: the answer travels on it.
+ * Yields the chunks of a body until it ends or `until` is aborted, which counts as its end. Throws when its time is up
+ * or its caller leaves. The stream's own iterator would close the connection when reading stops half-way, and with it
+ * the response.
  */
 export async function* arriving(
   { raw, response }: Call,
@@ -21,10 +22,10 @@ export async function* arriving(
   const ends = new AbortController()
   let arrivedBytes = 0
   let pacedMs = 0
-  // Counted in ticks and not by the clock: a process that stood still read nothing, and its callers were not slow.
-  const measure = (asked: Pace) => {
+  // Counts ticks instead of the clock's time: a process that stood still read nothing, and its callers were not slow.
+  const measure = (required: Pace) => {
     if (isPaced?.()) pacedMs += PACE_EVERY_MS
-    if (arrivedBytes < ((pacedMs - asked.afterMs) / 1_000) * asked.bytesPerSecond) ends.abort(tooSlow(asked))
+    if (arrivedBytes < ((pacedMs - required.afterMs) / 1_000) * required.bytesPerSecond) ends.abort(tooSlow(required))
   }
   const ticks = pace && setInterval(measure, PACE_EVERY_MS, pace)
   const stop = () => ends.abort(ENDED)
@@ -58,7 +59,7 @@ export async function* arriving(
 interface Arrival {
   timeoutMs?: number
   pace?: Pace
-  /** Whether the pace counts now. */
+  /** Whether the pace counts at this moment. */
   isPaced?: () => boolean
   until?: AbortSignal
 }
@@ -87,7 +88,7 @@ function readable(raw: RawRequest, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Of a body that did not come in time. */
+/** The error for a body that did not arrive in time. */
 export const late = (timeoutMs: number) =>
   fail('invalid_payload', `The body did not arrive within ${Math.ceil(timeoutMs / 1000)} s.`)
 

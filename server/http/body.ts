@@ -9,33 +9,33 @@ export interface BodyLimits {
   maxBytes: number
   /** Time for a body to arrive. */
   timeoutMs: number
-  /** A body that holds a share of the budget arrives at least at this pace, measured from this time after its begin. */
+  /** The least pace of a body that holds a share of the budget. */
   pace?: Pace
   budget: ByteBudget
-  /** Streams of requests are taken as ended from then on. */
+  /** When it is aborted, streams of requests count as ended. */
   draining: AbortSignal
 }
 
-/** Bodies up to here need no share of the budget. */
+/** Bodies up to this size need no share of the budget. */
 export const FREE_BYTES = 64 * 1024
 
 /**
- * A body costs more than its bytes: it is there as bytes, text, parsed text, decoded content and the message built from it, though
- * not all at once. Measured with 200 sends of 10 MB at the same time; see docs/adr/0012-byte-budget.md.
+ * A body costs more than its bytes: it exists as bytes, text, parsed text, decoded content and the message built from
+ * it, though never all at once. Measured with 200 sends of 10 MB at the same time; see docs/adr/0012-byte-budget.md.
  */
 export const SHARE_FACTOR = 3
 
 const EMPTY = Buffer.alloc(0)
 
 /**
- * A whole body; `sizeFrom` as in `bodyChunks`. Throws `payload_too_large`, `transient_failure` when memory is short, and
- * `invalid_payload` when it does not arrive in time.
+ * Reads a whole body; `sizeFrom` as in `bodyChunks`. Throws `payload_too_large`, `transient_failure` when memory is
+ * short, and `invalid_payload` when the body does not arrive in time.
  */
 export async function readBody(call: Call, limits: BodyLimits, sizeFrom?: SizeFrom): Promise<Buffer> {
   const length = contentLength(call)
   if (length !== undefined && length <= FREE_BYTES) return readSmall(call, length, limits.timeoutMs)
   const chunks: Buffer[] = []
-  // One piece from the start where the size is known: joining pieces takes their size twice.
+  // Where the size is known, one buffer takes all chunks: joining them would take their size twice.
   let whole: Buffer | undefined
   let filled = 0
   for await (const chunk of bodyChunks(call, limits, { sizeFrom })) {
@@ -48,15 +48,15 @@ export async function readBody(call: Call, limits: BodyLimits, sizeFrom?: SizeFr
   return whole ? whole.subarray(0, filled) : Buffer.concat(chunks)
 }
 
-/** Finds the size of a body in its first chunk, where a protocol writes it there. */
+/** Finds the size of a body in its first chunk, for protocols that write it there. */
 type SizeFrom = (first: Buffer) => number | undefined
 
-/** What most requests need, for a tenth of what going through a generator costs. */
+/** Enough for most requests, at a tenth of the cost of a generator. */
 function readSmall(call: Call, length: number, timeoutMs: number): Promise<Buffer> {
   const { raw, response } = call
   if (length === 0) return Promise.resolve(EMPTY)
   if (raw.readableLength === length) return Promise.resolve(takeArrived(raw))
-  letGoOn(call)
+  allowBody(call)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let missing = length
@@ -78,12 +78,12 @@ function readSmall(call: Call, length: number, timeoutMs: number): Promise<Buffe
       reject(late(timeoutMs))
     }, timeoutMs)
     raw.on('data', take)
-    // The caller left: nobody waits for this promise any more.
+    // The caller has left: this promise stays pending, and nothing waits for it.
     response.once('close', settle)
   })
 }
 
-/** A small body mostly comes with its head, and was parsed while the gate was asked. */
+/** A small body mostly arrives with its head, and was parsed while the gate worked. */
 function takeArrived(raw: RawRequest): Buffer {
   const body: Buffer = raw.read()
   raw.resume()
@@ -91,8 +91,9 @@ function takeArrived(raw: RawRequest): Buffer {
 }
 
 /**
- * The chunks of a body as they arrive. A body of known size takes its share of the budget before its first byte is read. `sizeFrom`
- * finds the size in the first chunk where a protocol writes it there. A stream of requests passes `endless`: it has no deadline.
+ * Yields the chunks of a body as they arrive. A body of known size takes its share of the budget before its first byte
+ * is read. `sizeFrom` finds the size in the first chunk, for protocols that write it there. `endless` is for a stream
+ * of requests, which has no deadline.
  */
 export async function* bodyChunks(
   call: Call,
@@ -102,7 +103,7 @@ export async function* bodyChunks(
   const length = contentLength(call)
   refuseLarge(length, limits)
   if (length !== undefined && length > FREE_BYTES) await takeShare(call, length, limits)
-  letGoOn(call)
+  allowBody(call)
 
   let total = 0
   let size = length
@@ -121,8 +122,8 @@ export async function* bodyChunks(
   }
 }
 
-/** For a caller that waits with its body until it may send it. */
-function letGoOn({ raw, response }: Call): void {
+/** Tells a caller that waits with its body to send it. */
+function allowBody({ raw, response }: Call): void {
   if (raw.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
 }
 
@@ -133,15 +134,15 @@ function contentLength({ raw }: Call): number | undefined {
 
 export function refuseLarge(bytes: number | undefined, { maxBytes }: BodyLimits): void {
   if (bytes === undefined || bytes <= maxBytes) return
-  throw fail('payload_too_large', `The request is larger than ${sizeInWords(maxBytes)}.`)
+  throw fail('payload_too_large', `The request is larger than ${readableSize(maxBytes)}.`)
 }
 
-const sizeInWords = (bytes: number) => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`)
+const readableSize = (bytes: number) => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`)
 
 async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Promise<void> {
   const holder = call.values.get(callerKey)?.accountId ?? call.remoteAddress
   const release = await budget.take(bytes * SHARE_FACTOR, holder, call.signal)
-  // The caller may have left in the moment the share was given.
+  // The caller may have left while the share was given.
   if (call.closed) {
     release()
     throw call.closed

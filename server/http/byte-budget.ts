@@ -3,11 +3,11 @@ import { createTally } from '../tally.ts'
 
 export interface ByteBudget {
   /**
-   * Takes `bytes` of the budget for a holder, waiting in line for them; never more than there are in all. Returns the function that
-   * gives them back. Throws `transient_failure` after the wait, and the signal's reason when the caller leaves.
+   * Takes `bytes` of the budget for a holder, at most all of it, and waits in line for them. Returns the function that
+   * returns them. Throws `transient_failure` after the wait, and the signal's reason when the caller leaves.
    */
   take(bytes: number, holder: string, signal: AbortSignal): Promise<() => void>
-  /** Bytes given out now. */
+  /** Bytes that are taken. */
   inUse(): number
 }
 
@@ -17,17 +17,17 @@ interface Waiter {
   go(): void
 }
 
-/** How much one holder may have, as a multiple of what it leaves free for all others. */
+/** How much one holder may take, as a multiple of what it leaves free for all others. */
 const PART = 2
 
 /**
- * Memory that bodies in flight share. First come, first served: a large body is not overtaken by small ones for ever. A holder takes
- * at most two thirds of the budget when it is alone, and less the more others take, so that there is always some left for the next
- * one; its further shares wait and let the others pass. Its first share needs only room.
+ * Memory that bodies in flight share. First come, first served: small bodies do not overtake a large one for ever. A
+ * holder takes at most two thirds of the budget when it is alone, and less the more others take, so that the next one
+ * always finds some. Its further shares wait and let others pass. Its first share needs only room.
  */
 export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; waitMs: number }): ByteBudget {
   const line: Waiter[] = []
-  const held = createTally()
+  const heldBytes = createTally()
   let free = totalBytes
 
   function serve(): void {
@@ -43,13 +43,13 @@ export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; w
   }
 
   function isFair({ bytes, holder }: Waiter): boolean {
-    const own = held.of(holder)
+    const own = heldBytes.of(holder)
     return own === 0 || own + bytes <= PART * (free - bytes)
   }
 
   function hold(holder: string, bytes: number): void {
     free -= bytes
-    held.add(holder, bytes)
+    heldBytes.add(holder, bytes)
   }
 
   function share(holder: string, bytes: number): () => void {

@@ -51,7 +51,10 @@ export class Call {
   path: string | undefined
   /** For the log: the error code, `ok` without an error. */
   code = 'ok'
-  /** Returns the body's share of the byte budget; may be called twice. Work goes on when the caller leaves, with its share. */
+  /**
+   * Returns the body's share of the byte budget; may be called twice. Work goes on when the caller leaves, with its
+   * share.
+   */
   release: (() => void) | undefined
   /** Set when the response is finished or the caller has left before. */
   closed: ConnectError | undefined
@@ -117,8 +120,8 @@ function requestIdOf(raw: RawRequest): string {
 }
 
 /**
- * Reads on for a while after a response, so that a caller that is still writing can read it. On HTTP/2 the caller reads it
- * in any case: closing the stream only tells the caller to stop.
+ * Reads on for a while after a response, so that a caller that is still writing can read it. On HTTP/2 the caller reads
+ * it in any case: closing the stream only tells the caller to stop.
  */
 function linger(raw: RawRequest): void {
   raw.resume()
@@ -133,7 +136,7 @@ function linger(raw: RawRequest): void {
  */
 export function shown(error: unknown, call: Call): ConnectError {
   if (error instanceof NoAnswer) {
-    call.log.error({ request_id: call.id, err: error }, 'closed without an answer')
+    call.log.error({ request_id: call.id, err: error }, 'closed without a response')
     call.hangUp()
     return UNANSWERED
   }

@@ -3,18 +3,18 @@ import { networkOf } from '../egress/network.ts'
 import { createTally } from '../tally.ts'
 
 export interface Door {
-  /** Connections that are open. */
+  /** Open connections. */
   inside: ReadonlySet<Socket>
-  /** Counts a new connection until it closes, or closes it at once when there are too many. */
+  /** Counts a new connection until it closes, or closes it at once when too many are open. */
   enter(socket: Socket): void
 }
 
 export interface DoorOptions {
   /** Connections at the same time. */
   most: number
-  /** Those from one IPv4 address or one /64 of IPv6. */
+  /** Connections from one IPv4 address or one /64 of IPv6. */
   mostOfOne: number
-  /** Addresses and ranges, in CIDR notation, that stand for many callers. */
+  /** Addresses and ranges, in CIDR notation, of proxies: the second bound does not hold for them. */
   proxies: readonly string[]
 }
 

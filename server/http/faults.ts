@@ -3,11 +3,13 @@ import { type FieldFault, fail, MAX_FAULTS } from '../errors.ts'
 
 /** What is wrong with a request. */
 export interface Faults {
-  /** The first of them, as many as an error lists. */
+  /** The first faults, as many as an error lists. */
   fields: FieldFault[]
-  /** How many there are beside those. */
+  /** How many further faults there are. */
   unlisted: number
-  /** By index, and apart from all others: what is wrong with single elements of the list whose elements stand alone. */
+  /**
+   * The faults of single elements of a list whose elements are independent, by index. The others do not contain them.
+   */
   items: Map<number, FieldFault[]>
 }
 
@@ -19,10 +21,10 @@ export function blame(faults: Faults, field: string, message: string): undefined
   return undefined
 }
 
-/** Nothing more is listed: what is found needs no words. */
+/** Whether further faults are only counted, so that they need no message. */
 export const isFull = ({ fields }: Faults) => fields.length >= MAX_FAULTS
 
-/** The error for a request with faults of its own: the first in a sentence, those listed as details, the others as a number. */
+/** The error for a request with faults: the first in a sentence, all listed ones as details, the others as a number. */
 export function refusal({ fields, unlisted }: Pick<Faults, 'fields' | 'unlisted'>): ConnectError {
   const { field, message } = fields[0]!
   const sentence = `The field ${field} ${message}${message.endsWith('?') ? '' : '.'}`
@@ -30,7 +32,10 @@ export function refusal({ fields, unlisted }: Pick<Faults, 'fields' | 'unlisted'
   return fail('invalid_payload', `${sentence}${more}`, { fields })
 }
 
-/** Puts aside what is wrong within one element, if anything is: its paths begin there, and the element itself has none. */
+/**
+ * Stores the faults of one element, if there are any, and returns whether there were. Their paths begin within the
+ * element, and the element itself has an empty path.
+ */
 export function putAside(faults: Faults, list: string, index: number, { fields }: Faults): boolean {
   if (fields.length === 0) return false
   const named = fields.map(({ field, message }) => ({ field: field || `${list}[${index}]`, message }))

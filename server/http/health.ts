@@ -5,21 +5,21 @@ import type { SharedReadiness } from './readiness.ts'
 
 /** `grpc.health.v1`: every service is as ready as the server. The empty name is the server's own. */
 export function healthService({ read, follow }: SharedReadiness, names: string[]): ServiceImplSpec {
-  const known = new Set(['', ...names])
+  const serviceNames = new Set(['', ...names])
   const serverStatus = async () => statusOf((await read()).status === 'ready')
 
   return createServiceImplSpec<typeof Health>(Health, {
     async check({ service }) {
-      if (!known.has(service)) throw fail('not_found', `There is no service "${service.slice(0, 64)}".`)
+      if (!serviceNames.has(service)) throw fail('not_found', `There is no service "${service.slice(0, 64)}".`)
       return { status: await serverStatus() }
     },
     async list() {
       const now = { status: await serverStatus() }
-      return { statuses: Object.fromEntries([...known].map((name) => [name, now])) }
+      return { statuses: Object.fromEntries([...serviceNames].map((name) => [name, now])) }
     },
-    // A stream about an unknown service says so and waits, as the protocol asks. The drain ends every stream.
+    // As the protocol demands, a stream about an unknown service says so and waits. The drain ends every stream.
     async *watch({ service }, { signal }) {
-      const isKnown = known.has(service)
+      const isKnown = serviceNames.has(service)
       if (!isKnown) yield { status: Status.SERVICE_UNKNOWN }
       for await (const ready of follow(signal)) {
         if (isKnown) yield { status: statusOf(ready) }

@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import { fail } from '../errors.ts'
 import type { Call } from './call.ts'
-import { answerRaw, parserMessage, refuseRequest } from './raw-response.ts'
+import { parserMessage, refuseRequest, respondRaw } from './raw-response.ts'
 
 export const MAX_HEADER_BYTES = 16 * 1024
 const KEEP_ALIVE_MS = 65_000
-/** The first 102 is answered with a reset when the caller is gone, and the next one finds that out. */
+/** When the caller is gone, its system answers the first 102 with a reset, and the next 102 detects it. */
 const PROBES_MS = [0, 100, 1_000]
-/** How long a caller with a broken request is read from after its answer. */
+/** How long we read from a caller with a broken request after its response. */
 const LINGER_MS = 5_000
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
@@ -19,18 +19,18 @@ interface Exchange {
   response: ServerResponse
 }
 
-/** HTTP/1.1 and 1.0 on connections it is given by its event `connection`. */
+/** Serves HTTP/1.1 and 1.0 on the connections that it receives by its event `connection`. */
 export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headersTimeoutMs: number): Server {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: headersTimeoutMs,
-    // Bodies have a time of their own, which is shorter and answers in order; this is the net below it.
+    // A last resort. Bodies have a shorter timeout of their own, whose response comes in order.
     requestTimeout: 180_000,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: 1_000,
     requireHostHeader: false,
   })
-  // Node does not document it: a caller that ends its side is not taken for one that left.
+  // Not documented by Node: a caller that ends its side does not count as gone.
   Object.assign(server, { httpAllowHalfOpen: true })
   const latest = new WeakMap<Socket, Exchange>()
   const refused = new WeakSet<Socket>()
@@ -41,24 +41,32 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
     else refuseRequest(response, 'The Host header is missing.')
   }
   server.on('request', onRequest)
-  // 100 Continue is sent when the body is about to be read: not before the key was checked.
+  // 100 Continue is sent just before the body is read, after the key was checked.
   server.on('checkContinue', onRequest)
   server.on('checkExpectation', onRequest)
-  server.on('connection', (socket: Socket) => socket.on('end', () => probe(socket)))
+  server.on('connection', (socket: Socket) =>
+    socket.on('end', () => {
+      const exchange = latest.get(socket)
+      if (exchange) probe(socket, exchange)
+    }),
+  )
   server.on('connect', async (_request, socket) => {
-    await answersBefore(socket as Socket)
-    answerRaw(socket, fail('method_not_allowed', 'This is no proxy.'))
+    await earlierResponses(socket as Socket)
+    respondRaw(socket, fail('method_not_allowed', 'This is no proxy.'))
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy()
     else void refuse(socket as Socket, error)
   })
-  // It is given its connections and never listens by itself, yet its time-outs begin with this event.
+  // This server never listens, but its timeouts start with this event.
   server.emit('listening')
 
-  /** Answers bytes that are not HTTP: in the place of their request's answer, or after the answers to those before them. */
+  /**
+   * Responds to bytes that are not HTTP: in the place of their request's response, or after the responses to earlier
+   * ones.
+   */
   async function refuse(socket: Socket, error: NodeJS.ErrnoException): Promise<void> {
-    // A broken parser reports every further chunk.
+    // A parser that has failed reports every further chunk.
     if (refused.has(socket)) return
     refused.add(socket)
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
@@ -66,37 +74,36 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
     const exchange = latest.get(socket)
     const inBody = exchange !== undefined && !exchange.request.complete
     if (!inBody) {
-      await answersBefore(socket)
-      return answerRaw(socket, fault)
+      await earlierResponses(socket)
+      return respondRaw(socket, fault)
     }
-    // The answer has begun or is out, whatever was wrong with the rest of the body.
+    // The response has started or is out, whatever was wrong with the rest of the body.
     if (exchange.response.headersSent) return
     const call = [...inFlight].find(({ raw }) => raw === exchange.request)
     if (call) {
-      // Its handler is not to answer any more.
+      // Keeps its handler from responding.
       call.closed = fault
       call.code = 'invalid_payload'
     }
-    answerRaw(socket, fault, call?.id)
+    respondRaw(socket, fault, call?.id)
   }
 
-  async function answersBefore(socket: Socket): Promise<void> {
+  async function earlierResponses(socket: Socket): Promise<void> {
     const response = latest.get(socket)?.response
     if (response && !response.writableFinished && !response.closed) await once(response, 'close')
   }
 
-  /**
-   * A caller that has ended its side may wait for its answer (RFC 9112 9.6) or be gone: both look the same. An interim response
-   * tells them apart, since the first ignores it and the system of the other resets the connection.
-   */
-  function probe(socket: Socket): void {
-    const exchange = latest.get(socket)
-    if (!exchange || exchange.response.writableEnded) return
-    const { request, response } = exchange
-    if (request.httpVersionMinor === 0) return void socket.destroy()
-    const timers = PROBES_MS.map((ms) => setTimeout(() => response.headersSent || response.writeProcessing(), ms))
-    response.once('close', () => timers.forEach(clearTimeout))
-  }
-
   return server
+}
+
+/**
+ * A caller that has ended its side may wait for its response (RFC 9112 9.6) or be gone: both look the same. An
+ * interim response tells them apart. A waiting caller ignores it; the system of a caller that is gone resets the
+ * connection.
+ */
+function probe(socket: Socket, { request, response }: Exchange): void {
+  if (response.writableEnded) return
+  if (request.httpVersionMinor === 0) return void socket.destroy()
+  const timers = PROBES_MS.map((ms) => setTimeout(() => response.headersSent || response.writeProcessing(), ms))
+  response.once('close', () => timers.forEach(clearTimeout))
 }

@@ -3,36 +3,36 @@ import type { Socket } from 'node:net'
 import { MAX_HEADER_BYTES } from './http1.ts'
 
 const IDLE_SESSION_MS = 300_000
-/** A caller that does not read never takes the GOAWAY of an idle session. */
+/** How long the caller of an idle session has to read its GOAWAY. */
 const GOAWAY_MS = 5_000
 
 export interface Http2 {
-  /** Sessions that are open, and their connections. */
+  /** Open sessions and their connections. */
   open: ReadonlyMap<Http2Session, Socket>
   /** Serves a connection. */
   take(socket: Socket): void
-  /** Closes the connection of a session that does not answer a PING in time: its caller reads nothing. */
+  /** Closes a session's connection when a PING gets no answer in time: its caller reads nothing. */
   closeUnlessRead(session: Http2Session, withinMs: number): void
-  /** Sends GOAWAY on every session, also on those to come. Each ends with its last answer. */
+  /** Sends GOAWAY on every session, also on future ones. Each ends with its last response. */
   close(): void
 }
 
-/** HTTP/2 on connections it is given. */
+/** Serves HTTP/2 on the connections that it receives. */
 export function createHttp2(handle: (request: Http2ServerRequest, response: Http2ServerResponse) => void): Http2 {
   const sessions = new Map<Http2Session, Socket>()
   let closing = false
-  let taken: Socket
+  let takenSocket: Socket
   const server = createServer({
     settings: { maxConcurrentStreams: 100, maxHeaderListSize: MAX_HEADER_BYTES },
-    // Against rapid reset: a connection may cancel so many requests at once, then so many a second.
+    // Against rapid reset: how many requests a connection may cancel at once, and then each second.
     streamResetBurst: 200,
     streamResetRate: 33,
   })
   server.on('request', handle)
   server.on('checkContinue', handle)
-  // Emitted while the connection is taken.
+  // Emitted within `take`.
   server.on('session', (session) => {
-    sessions.set(session, taken)
+    sessions.set(session, takenSocket)
     let streams = 0
     session.on('stream', (stream) => {
       streams++
@@ -49,16 +49,16 @@ export function createHttp2(handle: (request: Http2ServerRequest, response: Http
   server.on('sessionError', () => {})
 
   function take(socket: Socket): void {
-    // Only HTTP/1.1 knows callers that end their side and still want an answer. Here the session would never close.
+    // Only on HTTP/1.1 may a caller end its side and wait for a response. Here the session would never close.
     socket.allowHalfOpen = false
-    taken = socket
+    takenSocket = socket
     server.emit('connection', socket)
   }
 
   function closeUnlessRead(session: Http2Session, withinMs: number): void {
     const socket = sessions.get(session)
     if (!socket || session.destroyed) return
-    // A session that is destroyed waits for ever until what it has written is read.
+    // A destroyed session waits until its output is read, which may be never.
     const timer = setTimeout(() => socket.destroy(), withinMs).unref()
     session.ping((error) => error ?? clearTimeout(timer))
   }

@@ -8,7 +8,7 @@ type Invoke = (
   call: Call,
 ) => Promise<{ output: Message; headers: Record<string, string> | undefined }>
 
-/** Calls an implementation through its interceptors as the RPC protocols do, without a transport in between. */
+/** Calls an implementation through its interceptors, as the RPC protocols do, without a transport. */
 export function inProcess(spec: MethodImplSpec, interceptors: Interceptor[]): Invoke {
   if (spec.kind !== 'unary') throw new Error(`${spec.method.name} is a stream, which REST cannot serve`)
   const { method, impl } = spec
@@ -27,8 +27,8 @@ export function inProcess(spec: MethodImplSpec, interceptors: Interceptor[]): In
 }
 
 /**
- * What Connect's `createHandlerContext` makes, but headers and signal only when they are asked for: they would be a sixth of the
- * gateway's own work, and most calls look at none of them.
+ * The context that Connect's `createHandlerContext` creates, with headers and signal created at their first use. They
+ * would be a sixth of the gateway's own work, and most calls use none of them.
  */
 class RestContext implements HandlerContext {
   readonly protocolName = 'rest'
@@ -80,7 +80,7 @@ class RestContext implements HandlerContext {
     return undefined
   }
 
-  /** The headers that were set. */
+  /** The headers that the implementation has set. */
   responseHeaders(): Record<string, string> | undefined {
     return this.#responseHeader && Object.fromEntries(this.#responseHeader)
   }
@@ -126,7 +126,7 @@ class RestRequest {
   }
 }
 
-/** The headers of a request without the pseudo-headers of HTTP/2. */
+/** A request's headers without the pseudo-headers of HTTP/2. */
 export function headersOf(raw: RawRequest): Headers {
   const headers = new Headers()
   for (const [name, value] of Object.entries(raw.headers)) {

@@ -1,38 +1,38 @@
-/** A token that is no string: those can be longer than an expression can match. */
+/** A token other than a string. A string can be longer than a regular expression can match. */
 const TOKEN = /([{}[\],:])|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y
 
-/** What may stand where: a value, a name, what follows either, or nothing more. */
+/** What the grammar allows at a position: a value, a name, what follows either, or nothing more. */
 type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | ':' | ', or ]' | ', or }' | 'end'
 
-/** An object or a list that a step is in. */
+/** An object or a list that contains the current token. */
 interface Level {
   isList: boolean
-  /** Of an object, those before this step. */
+  /** The names of an object before the current token. */
   names: Set<string>
 }
 
-/** Hears of each name of a text that is JSON so far; true ends the walk. */
+/** Called with each name of a text that is JSON so far; true ends the walk. */
 type OnName = (name: string, at: number, level: Level) => boolean
 
 /**
- * Where a text stops being JSON, and what would belong there: `: line 3, column 14; a value is expected there`. The engine's own
- * messages have no position for most faults, and quote the text.
+ * Where a text stops being JSON, and what would belong there: `: line 3, column 14; a value is expected there`. The
+ * engine's own messages have no position for most faults, and quote the text.
  */
 export function positionOfFault(text: string): string {
   const { at, expected } = walk(text)
-  const found = at >= text.length ? 'it ends too early' : `${WANTED[expected]} is expected there`
-  return `: ${place(text, at)}; ${found}`
+  const fault = at >= text.length ? 'it ends too early' : `${WANTED[expected]} is expected there`
+  return `: ${place(text, at)}; ${fault}`
 }
 
-/** Which name a JSON text has twice in one object: `the name "to" twice (line 3, column 14)`. */
+/** The name that a JSON text has twice in one object: `the name "to" twice (line 3, column 14)`. */
 export function duplicateName(text: string): string {
-  let found = ''
+  let duplicate = ''
   walk(text, (name, at, { names }) => {
-    if (names.has(name)) found = `the name ${JSON.stringify(name.slice(0, 64))} twice (${place(text, at)})`
+    if (names.has(name)) duplicate = `the name ${JSON.stringify(name.slice(0, 64))} twice (${place(text, at)})`
     names.add(name)
-    return found !== ''
+    return duplicate !== ''
   })
-  return found || 'a name twice'
+  return duplicate || 'a name twice'
 }
 
 const WANTED: Record<Expected, string> = {
@@ -46,7 +46,7 @@ const WANTED: Record<Expected, string> = {
   end: 'nothing more',
 }
 
-/** Goes through a text token by token until it ends, stops being JSON or `onName` has heard enough. */
+/** Walks a text token by token until it ends, stops being JSON or `onName` returns true. */
 function walk(text: string, onName?: OnName): { at: number; expected: Expected } {
   const levels: Level[] = []
   let expected: Expected = 'value'
@@ -54,7 +54,7 @@ function walk(text: string, onName?: OnName): { at: number; expected: Expected }
     const token = tokenAt(text, at)
     const next: Expected | undefined = token && follow(expected, token, levels)
     if (!token || !next) return { at, expected }
-    // Names are read only where they are asked for.
+    // Names are parsed only for a caller that wants them.
     if (onName && next === ':' && onName(JSON.parse(text.slice(at, token.end)), at, levels.at(-1)!)) {
       return { at, expected }
     }
@@ -116,18 +116,18 @@ function stringAt(text: string, at: number): Token | undefined {
   return undefined
 }
 
-/** What an escape may have after its backslash, but for `u`. */
+/** The characters that may follow the backslash of an escape, other than `u`. */
 const ESCAPED = new Set(Array.from('"\\/bfnrt', (letter) => letter.charCodeAt(0)))
 const LETTER_U = 0x75
 
-/** The characters of an escape; 0 when it is none. */
+/** The length of an escape in characters; 0 when it is not valid. */
 function escapeLength(text: string, at: number): number {
   const letter = text.charCodeAt(at + 1)
   if (ESCAPED.has(letter)) return 2
   return letter === LETTER_U && /^[0-9a-fA-F]{4}$/.test(text.slice(at + 2, at + 6)) ? 6 : 0
 }
 
-/** What may come after a token; undefined when the token itself does not belong here. */
+/** What the grammar allows after a token; undefined when the token itself is not allowed here. */
 function follow(expected: Expected, { mark, isString }: Token, levels: Level[]): Expected | undefined {
   const after = (): Expected => (levels.length === 0 ? 'end' : levels.at(-1)!.isList ? ', or ]' : ', or }')
   const close = (isList: boolean) => {

@@ -1,15 +1,17 @@
 import { create, type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { blame, type Faults, isFull, noFaults, putAside } from './faults.ts'
-import { shapeOf, TIMESTAMP, unsupported, wordsOf } from './json-shape.ts'
+import { enumNames, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
 import { MAX_OBJECTS } from './request-bounds.ts'
 
-/** Turns a JSON value into the value of a field. What is wrong goes into `faults` under `path`; the result is then worthless. */
+/**
+ * Turns a JSON value into the value of a field. Adds faults to `faults` under `path`; the result is then not usable.
+ */
 type Reader = (json: unknown, path: string, faults: Faults) => unknown
 
 const MAX_NAME = 64
 
-/** Reads a message from JSON and says everything that is wrong with it, in words and by the path of the field. */
+/** Reads a message from JSON and returns all its faults, each with the path of its field. */
 export function readMessage(desc: DescMessage, json: unknown) {
   const faults = noFaults()
   const message = messageReader(desc)(json, '', faults) as Message
@@ -23,10 +25,12 @@ interface FieldReader {
 
 const messageReaders = new Map<DescMessage, Reader>()
 
-/** Made once for each message: reading then follows closures instead of descriptors. Throws for a field it cannot read. */
+/**
+ * Created once for each message: reading then runs closures instead of descriptors. Throws for a field it cannot read.
+ */
 export function messageReader(desc: DescMessage): Reader {
-  const made = messageReaders.get(desc)
-  if (made) return made
+  const existing = messageReaders.get(desc)
+  if (existing) return existing
   const fields = new Map<string, FieldReader>()
   const reader: Reader = (json, path, faults) => readFields(desc, fields, json, path, faults)
   messageReaders.set(desc, reader)
@@ -54,7 +58,7 @@ function blameUnknown(faults: Faults, fields: Map<string, FieldReader>, path: st
   if (isFull(faults)) return blame(faults, path, '')
   const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
   const short = name.slice(0, MAX_NAME)
-  const meant = [...fields.keys()].find((known) => plain(known) === plain(short))
+  const meant = [...fields.keys()].find((existing) => plain(existing) === plain(short))
   blame(faults, path ? `${path}.${short}` : short, `is not a known field${meant ? `; did you mean "${meant}"?` : ''}`)
 }
 
@@ -74,7 +78,7 @@ function listReader(read: Reader, oneOrList: boolean): Reader {
   }
 }
 
-/** An element that cannot be read is an empty message: the others keep their places. */
+/** An element that cannot be read becomes an empty message, so that the others keep their places. */
 function aloneReader(field: DescField, readOne: Reader): Reader {
   const { message: desc } = field
   if (!desc) throw unsupported(field, 'a list of plain values that stand alone')
@@ -94,7 +98,7 @@ function mapReader(field: DescField & { fieldKind: 'map' }): Reader {
   const read = valueReader(field, { ...field, fieldKind: field.mapKind } as unknown as Valued)
   return (json, path, faults) => {
     if (!isObject(json)) return blame(faults, path, 'must be an object')
-    // Without a prototype, so that the key "__proto__" is a key like any other.
+    // Without a prototype, the key "__proto__" is a key like any other.
     const map: Record<string, unknown> = Object.create(null)
     for (const name of Object.keys(json))
       map[name] = read(json[name], `${path}[${JSON.stringify(name.slice(0, MAX_NAME))}]`, faults)
@@ -109,8 +113,8 @@ interface Valued {
   message?: DescMessage
 }
 
-function valueReader(field: DescField, { fieldKind, scalar, enum: words, message }: Valued): Reader {
-  if (fieldKind === 'enum') return wordReader(wordsOf(words!))
+function valueReader(field: DescField, { fieldKind, scalar, enum: desc, message }: Valued): Reader {
+  if (fieldKind === 'enum') return enumReader(enumNames(desc!))
   if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? readTime : messageReader(message!)
   const read = SCALARS[scalar!]
   if (!read) throw unsupported(field, ScalarType[scalar!])
@@ -136,9 +140,9 @@ function wholeNumber(min: number, max: number): Reader {
       : blame(faults, path, `must be a whole number from ${min} to ${max}`)
 }
 
-function wordReader(words: Map<string, number>): Reader {
-  const message = `must be one of ${[...words.keys()].join(', ')}`
-  return (json, path, faults) => words.get(json as string) ?? blame(faults, path, message)
+function enumReader(numbers: Map<string, number>): Reader {
+  const message = `must be one of ${[...numbers.keys()].join(', ')}`
+  return (json, path, faults) => numbers.get(json as string) ?? blame(faults, path, message)
 }
 
 /** Standard or URL alphabet, padded or not (RFC 4648 4 and 5), no line breaks. */
@@ -147,7 +151,7 @@ function readBase64(json: unknown, path: string, faults: Faults) {
   const padding = json.endsWith('==') ? 2 : json.endsWith('=') ? 1 : 0
   const characters = json.length - padding
   const bytes = Buffer.from(json, 'base64')
-  // Buffer skips what is not base64: fewer bytes than characters promise, so nothing needs to look at each of them again.
+  // Buffer skips characters outside of base64. Fewer bytes than the characters promise reveal it without a second pass.
   const whole = characters % 4 !== 1 && bytes.length === Math.floor((characters * 3) / 4)
   const padded = padding === 0 || json.length % 4 === 0
   return whole && padded ? bytes : blame(faults, path, 'must be base64 without line breaks')
@@ -155,7 +159,7 @@ function readBase64(json: unknown, path: string, faults: Faults) {
 
 const TIME = /^\d{4}-\d\d-(\d\d)(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/
 
-/** RFC 3339, or a date alone, which is its first moment in UTC. */
+/** RFC 3339, or a date alone, which means its first moment in UTC. */
 function readTime(json: unknown, path: string, faults: Faults) {
   const match = typeof json === 'string' ? TIME.exec(json) : null
   const ms = match ? Date.parse(json as string) : Number.NaN

@@ -3,9 +3,9 @@ import { fail } from '../errors.ts'
 import { duplicateName, positionOfFault } from './json-position.ts'
 import { MAX_DEPTH, MAX_OBJECTS, MAX_VALUES, tooDeep, tooManyObjects, tooManyValues } from './request-bounds.ts'
 
-/** Characters of a text in which the place of a fault is looked for. */
+/** The longest text, in characters, whose fault gets a position. */
 const MAX_SEARCHED = 4 * 2 ** 20
-/** Bytes that are in no string: marks, numbers and white space. */
+/** Bytes outside of strings: punctuation, numbers and white space. */
 const MAX_BARE_BYTES = 4 * 2 ** 20
 
 const QUOTE = 0x22
@@ -17,14 +17,14 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** 1 for each byte that means something outside of strings. */
+/** 1 for each byte with a meaning outside of strings. */
 const MEANS = new Uint8Array(256)
 for (const byte of [QUOTE, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]) MEANS[byte] = 1
 
 /**
- * The value in a JSON text (RFC 8259), undefined for an empty one. What is not JSON, not UTF-8, nested too deep, has too many values
- * or a name twice in one object throws `invalid_payload`. Depth and values are counted before anything is built: 15 MiB of `[[[[`
- * would become 700 MB.
+ * The value of a JSON text (RFC 8259), undefined for an empty text. Throws `invalid_payload` for a text that is not
+ * JSON or not UTF-8, is nested too deep, has too many values, or has a name twice in one object. Counts depth and
+ * values before it creates anything: 15 MiB of `[[[[` would become 700 MB.
  */
 export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.length === 0) return undefined
@@ -35,7 +35,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   const text = whole.charCodeAt(0) === 0xfeff ? whole.slice(1) : whole
   const value = parse(text)
   if (namesIn(value) < names) {
-    // JSON.parse keeps the last of them, which may not be the one the caller meant.
+    // JSON.parse keeps the last of two equal names, and the caller may have meant the first.
     throw fail('invalid_payload', `The body has ${duplicateName(text)} in one object. Send each name once.`)
   }
   return value
@@ -50,7 +50,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** How many names a text writes, if it is JSON. Throws when there is too much of anything. */
+/** How many names a text contains, if it is JSON. Throws when the text exceeds a bound. */
 function countNames(bytes: Buffer): number {
   let depth = 0
   let values = 1
@@ -79,10 +79,10 @@ function countNames(bytes: Buffer): number {
       values++
       if (byte === OPEN_OBJECT) objects++
       if (depth > MAX_DEPTH) throw tooDeep()
-      // The outermost is the request itself.
+      // The outermost object is the request itself.
       if (objects > MAX_OBJECTS + 1) throw tooManyObjects()
     }
-    // A string is a name or a value, unless the text is no JSON.
+    // A string is a name or a value, unless the text is not JSON.
     if (values > MAX_VALUES || strings > MAX_VALUES) throw tooManyValues()
   }
   return names
@@ -91,7 +91,7 @@ function countNames(bytes: Buffer): number {
 const tooBare = () =>
   fail('invalid_payload', `The JSON has more than ${MAX_BARE_BYTES / 2 ** 20} MiB outside of strings.`)
 
-/** How many names a value has, in all of its objects. */
+/** How many names a value has, in all its objects. */
 function namesIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   let names = 0
@@ -107,7 +107,7 @@ function namesIn(value: unknown): number {
 function endOfString(bytes: Buffer, open: number): number {
   const quote = bytes.indexOf(QUOTE, open + 1)
   if (quote === -1) return bytes.length
-  // Most strings hold no quote. Where one does, more may follow closely: those are found byte by byte.
+  // Most strings contain no quote. After the first one more may follow closely, and a search byte by byte finds them.
   return bytes[quote - 1] === BACKSLASH ? endOfEscaped(bytes, open) : quote
 }
 

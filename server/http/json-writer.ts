@@ -1,11 +1,13 @@
 import { type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
-import { shapeOf, TIMESTAMP, unsupported, wordOf } from './json-shape.ts'
+import { enumName, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
 
 /** Turns the value of a field into what `JSON.stringify` writes. */
 type Writer = (value: never) => unknown
 
-/** A message as the JSON of `/api/v1`: fields in the order of the contract, so that equal messages give equal bytes. */
+/**
+ * A message as the JSON of `/api/v1`. Fields are in the order of the contract, so that equal messages give equal bytes.
+ */
 export function writeMessage(desc: DescMessage, message: Message): unknown {
   return messageWriter(desc)(message as never)
 }
@@ -14,18 +16,18 @@ interface FieldWriter {
   localName: string
   jsonName: string
   write: Writer
-  /** What is written for a field that is not there; undefined leaves it out. */
+  /** Written for an absent field; undefined leaves it out. */
   absent: null | undefined
-  /** For lists and maps: leave out an empty one. */
+  /** Whether an empty list or map is left out. */
   omitEmpty: boolean
 }
 
 const messageWriters = new Map<DescMessage, Writer>()
 
-/** Made once for each message. Throws for a field that has no place in the JSON. */
+/** Created once for each message. Throws for a field that the JSON cannot represent. */
 export function messageWriter(desc: DescMessage): Writer {
-  const made = messageWriters.get(desc)
-  if (made) return made
+  const existing = messageWriters.get(desc)
+  if (existing) return existing
   const fields: FieldWriter[] = []
   const writer = (message: Record<string, unknown>) => writeFields(fields, message)
   messageWriters.set(desc, writer)
@@ -74,8 +76,8 @@ interface Valued {
 
 const same: Writer = (value: unknown) => value
 
-function valueWriter(field: DescField, { fieldKind, scalar, enum: words, message }: Valued): Writer {
-  if (fieldKind === 'enum') return wordWriter(words!)
+function valueWriter(field: DescField, { fieldKind, scalar, enum: desc, message }: Valued): Writer {
+  if (fieldKind === 'enum') return enumWriter(desc!)
   if (fieldKind === 'message') return message!.typeName === TIMESTAMP ? writeTime : messageWriter(message!)
   const write = SCALARS[scalar!]
   if (!write) throw unsupported(field, ScalarType[scalar!])
@@ -92,12 +94,12 @@ const SCALARS: { [scalar in ScalarType]?: Writer } = {
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64'),
 }
 
-function wordWriter(desc: DescEnum): Writer {
-  const words = new Map(desc.values.map((value) => [value.number, wordOf(value)]))
-  return (number: number) => words.get(number)
+function enumWriter(desc: DescEnum): Writer {
+  const names = new Map(desc.values.map((value) => [value.number, enumName(value)]))
+  return (number: number) => names.get(number)
 }
 
-/** Always with milliseconds: Protobuf's own mapping leaves them out of a whole second. */
+/** Always with milliseconds, which Protobuf's own mapping omits from a whole second. */
 function writeTime(time: Timestamp): string {
   return new Date(timestampMs(time)).toISOString()
 }

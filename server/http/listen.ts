@@ -7,24 +7,25 @@ import { createDoor } from './door.ts'
 import { createHttp1 } from './http1.ts'
 import { createHttp2 } from './http2.ts'
 import { refuseRequest } from './raw-response.ts'
+import { repeatedHeader } from './repeated-header.ts'
 import { sniff } from './sniff.ts'
-import { cutStalledAnswers } from './stalled-responses.ts'
+import { cutStalledResponses } from './stalled-responses.ts'
 
 export interface ListenOptions {
   host: string
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   port: number
   /** PEM. */
   tls?: { cert: string | Buffer; key: string | Buffer }
-  /** A second listener, for callers that want gRPC on a port of its own. It serves the same. */
+  /** A second listener that serves the same, for callers that expect gRPC on a port of its own. */
   grpcPort?: number
   /** Time for the first bytes of a connection, and for a TLS handshake. */
   sniffTimeoutMs?: number
-  /** Time for the head of an HTTP/1.1 request. */
+  /** Time for the head of an HTTP/1.1 request to arrive. */
   headersTimeoutMs?: number
-  /** A caller that takes nothing of its answer for this long, or up to twice as long, loses it. */
-  stalledAnswerMs?: number
-  /** Connections at the same time: in all, and from one IPv4 address or one /64 of IPv6. */
+  /** A response of which the caller reads nothing for this long, or up to twice as long, is cut. */
+  stalledResponseMs?: number
+  /** Open connections: in all, and from one IPv4 address or one /64 of IPv6. */
   maxConnections?: number
   maxConnectionsOfOne?: number
   /** Addresses and ranges of proxies: the second bound does not hold for them. */
@@ -35,27 +36,27 @@ export interface Listener {
   url: string
   port: number
   grpcUrl: string | undefined
-  /** How many are open. */
+  /** How many connections are open. */
   connections(): number
   /**
-   * Stops accepting and answers what was accepted: GOAWAY on HTTP/2, `Connection: close` on HTTP/1.1. Kept connections are served
-   * until no more requests come on them, then idle ones are closed. What is not answered within the time is cut.
+   * Stops accepting and finishes what was accepted: GOAWAY on HTTP/2, `Connection: close` on HTTP/1.1. Kept connections
+   * are served until no more requests arrive on them, then idle ones are closed. Calls that outlast the time are cut.
    */
   close(options: { timeoutMs: number }): Promise<void>
 }
 
-/** No request for this long on any kept connection: their callers have nothing on its way any more. */
+/** After this long without a request on any kept connection, their callers have no more requests on the way. */
 const QUIET_MS = 500
-/** Kept connections are served for no longer than this once the listener is closed. */
+/** How long kept connections are served at most after the listener has closed. */
 const SETTLE_MS = 5_000
-/** What a turn of the event loop without any work may take. */
+/** The longest turn of the event loop that did no work. */
 const SHORT_TURN_MS = 0.5
 const SHORT_WITHIN_MS = 1_000
 const UNCHANGED_WITHIN_MS = 10_000
 
-/** Serves an app on one port: HTTP/1.1 and HTTP/2, with TLS or in clear. Rejects when a port cannot be had. */
+/** Serves an app on one port: HTTP/1.1 and HTTP/2, with or without TLS. Rejects when it cannot listen on a port. */
 export async function listen(app: App, options: ListenOptions): Promise<Listener> {
-  const { stalledAnswerMs = 30_000, sniffTimeoutMs = 10_000, headersTimeoutMs = 20_000, trustProxy = [] } = options
+  const { stalledResponseMs = 30_000, sniffTimeoutMs = 10_000, headersTimeoutMs = 20_000, trustProxy = [] } = options
   const { maxConnections = 10_000, maxConnectionsOfOne = 1_000 } = options
   const door = createDoor({ most: maxConnections, mostOfOne: maxConnectionsOfOne, proxies: trustProxy })
   let closing = false
@@ -65,14 +66,14 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
   const handle = (request: RawRequest, response: RawResponse) => {
     requests++
     if (closing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
-    const twice = repeatedHeader(request.rawHeaders)
-    if (twice === undefined) app.handle(request, response)
-    else refuseRequest(response, `The ${twice} header is given twice.`)
+    const repeated = repeatedHeader(request.rawHeaders)
+    if (repeated === undefined) app.handle(request, response)
+    else refuseRequest(response, `The ${repeated} header is given twice.`)
   }
   const http1 = createHttp1(handle, app.inFlight, headersTimeoutMs)
   const http2 = createHttp2(handle)
-  const stopCutting = cutStalledAnswers(app.inFlight, http2, stalledAnswerMs)
-  /** Those that HTTP/1.1 has, and those that have not said yet what they speak. */
+  const stopCutting = cutStalledResponses(app.inFlight, http2, stalledResponseMs)
+  /** Connections of HTTP/1.1, and connections whose protocol is not known yet. */
   const connections = new Set<Socket>()
   const protocols = {
     http1: (socket: Socket) => http1.emit('connection', socket),
@@ -100,7 +101,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
   async function close({ timeoutMs }: { timeoutMs: number }) {
     const deadlineMs = performance.now() + timeoutMs
     app.leave()
-    // The kernel resets what waits to be accepted when a listener closes, and each turn of the event loop accepts one.
+    // A closing listener makes the kernel reset connections that wait to be accepted. Each turn accepts one of them.
     await idleTurn(deadlineMs, () => accepted)
     closing = true
     const closed = fronts.map((front) => new Promise((resolve) => front.close(resolve)))
@@ -108,11 +109,11 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
       if (raw.httpVersionMajor === 1 && !response.headersSent) response.setHeader('connection', 'close')
     }
     http2.close()
-    await quiet(Math.min(deadlineMs, performance.now() + SETTLE_MS))
+    await quiet(Math.min(deadlineMs, performance.now() + SETTLE_MS), () => requests)
     app.drain()
     while (performance.now() < deadlineMs) {
       closeIdle()
-      // An HTTP/2 session closes when the last answer on it is written out.
+      // An HTTP/2 session closes when its last response is written out.
       if (app.inFlight.size + http2.open.size === 0) break
       await pass(20)
     }
@@ -120,13 +121,6 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
     for (const socket of door.inside) socket.destroy()
     http1.close()
     await Promise.all(closed)
-  }
-
-  async function quiet(untilMs: number): Promise<void> {
-    for (let before = -1; before !== requests && performance.now() < untilMs; ) {
-      before = requests
-      await pass(Math.min(QUIET_MS, untilMs - performance.now()))
-    }
   }
 
   function closeIdle(): void {
@@ -138,15 +132,23 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
   return { url: url!, port, grpcUrl, connections: () => door.inside.size, close }
 }
 
-/** Waits, and then until what has arrived meanwhile is read: on a busy machine a timer may be over before that. */
+/** Resolves when no request has arrived for `QUIET_MS`, or the time is up. */
+async function quiet(untilMs: number, requests: () => number): Promise<void> {
+  for (let before = -1; before !== requests() && performance.now() < untilMs; ) {
+    before = requests()
+    await pass(Math.min(QUIET_MS, untilMs - performance.now()))
+  }
+}
+
+/** Waits, and then until what has arrived meanwhile is read: on a busy machine the timer may fire before that. */
 async function pass(ms: number): Promise<void> {
   await delay(ms)
   await idleTurn()
 }
 
 /**
- * Resolves in a turn of the event loop that found nothing to do: it was short, and `count` stayed the same. A busy process has no
- * short turns; after a while one without a change is enough, and at last any.
+ * Resolves in a turn of the event loop that had nothing to do: it was short, and `count` stayed the same. A busy
+ * process has no short turns: after a while a turn without a change is enough, and in the end any turn.
  */
 async function idleTurn(deadlineMs = Number.POSITIVE_INFINITY, count = () => 0): Promise<void> {
   const startMs = performance.now()
@@ -158,26 +160,6 @@ async function idleTurn(deadlineMs = Number.POSITIVE_INFINITY, count = () => 0):
     const isShort = nowMs - turnStartMs < SHORT_TURN_MS || nowMs - startMs > SHORT_WITHIN_MS
     if ((isShort && count() === before) || nowMs > untilMs) return
   }
-}
-
-/** Fields that mean one thing. Of two, a proxy may have read the other one (RFC 9110 5.3, RFC 9112 3.2). */
-const SINGLE_HEADERS = ['host', 'authorization', 'content-type', 'content-length']
-
-/** The name of a field that stands there twice and must not. `rawHeaders` has names and values in turn. */
-function repeatedHeader(rawHeaders: string[]): string | undefined {
-  let seen = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const index = indexOfSingle(rawHeaders[i]!)
-    if (index === -1) continue
-    if (seen & (1 << index)) return rawHeaders[i]!
-    seen |= 1 << index
-  }
-  return undefined
-}
-
-/** Most names differ in length, and need no comparison. */
-function indexOfSingle(name: string): number {
-  return SINGLE_HEADERS.findIndex((single) => single.length === name.length && single === name.toLowerCase())
 }
 
 interface FrontOptions {
@@ -201,13 +183,13 @@ async function openFront({ port, host, tls: secure, sniffTimeoutMs, enter, route
     : net.createServer({ allowHalfOpen: true, noDelay: true })
   front.on(secure ? 'secureConnection' : 'connection', route)
   front.prependListener('connection', enter)
-  // A handshake that failed or took too long. Without this the connection stays open.
+  // After a handshake that failed or took too long the connection would stay open.
   front.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {
     front.once('error', reject)
     front.listen(port, host, () => {
       front.off('error', reject)
-      // An accept that fails concerns one connection.
+      // A failed accept concerns one connection only.
       front.on('error', () => {})
       resolve()
     })

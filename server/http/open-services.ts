@@ -26,7 +26,10 @@ export interface OpenServicesParts {
   draining: AbortSignal
 }
 
-/** The limits of one message to health or reflection, and of all messages of a call. Callers are unknown, and messages short. */
+/**
+ * The limits of one message to health or reflection, and of all messages of a call. Callers are unknown, and messages
+ * short.
+ */
 const OPEN_MESSAGE_BYTES = 4 * 1024
 const OPEN_BODY_BYTES = 64 * 1024
 const OPEN_BODY_TIMEOUT_MS = 10_000

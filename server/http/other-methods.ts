@@ -31,8 +31,8 @@ interface OtherMethodsOptions {
 }
 
 /**
- * Refuses the methods that a path does not have, and answers OPTIONS. Each of them gets a route, so that a literal path wins
- * over a parameter for all methods: GET /emails/send is not GET /emails/{id}.
+ * Refuses the methods that a path does not have, and answers OPTIONS. Each of them gets a route, so that a literal path
+ * wins over a parameter for all methods: GET /emails/send is not GET /emails/{id}.
  */
 export async function otherMethods(fastify: FastifyInstance, { paths, visit }: OtherMethodsOptions): Promise<void> {
   for (const path of paths) {

@@ -3,19 +3,19 @@ import { WireType } from '@bufbuild/protobuf/wire'
 import { fail } from '../errors.ts'
 import { MAX_DEPTH, MAX_OBJECTS, MAX_VALUES, tooDeep, tooManyObjects, tooManyValues } from './request-bounds.ts'
 
-/** How a known field is written. */
+/** How a field of the contract is written. */
 interface WireField {
   type: WireType
-  /** A list of numbers may also stand in one piece, where an element takes at least one byte. */
+  /** Whether a list of numbers may also be written in one piece, in which an element takes at least one byte. */
   isPackable: boolean
-  /** Of a message, or of an entry of a map. */
+  /** The fields of a message, or of an entry of a map. */
   fields?: WireFields
   isMapEntry?: boolean
 }
 
 type WireFields = Map<number, WireField>
 
-/** How far a message has been read. */
+/** The position in a message, and the counts so far. */
 interface Reading {
   bytes: Uint8Array
   at: number
@@ -24,10 +24,10 @@ interface Reading {
 }
 
 /**
- * Counts what a Protobuf message holds without making anything of it. Throws `invalid_payload` for more than a request may hold, and
- * for bytes that Protobuf does not allow or that two readers may understand differently: a known field of another wire type, a field
- * that ends after the message it is in, a group. What passes is left to the library, which reads the same fields in it.
- * Returns the counts.
+ * Counts the contents of a Protobuf message without creating anything, and returns the counts. Throws `invalid_payload`
+ * for more than a request may hold, and for bytes that Protobuf does not allow or that two readers may understand
+ * differently: a known field of another wire type, a field that ends after its message, a group. The library reads the
+ * same fields in what passes.
  */
 export function checkProtobuf(desc: DescMessage, bytes: Uint8Array): { values: number; objects: number } {
   const reading = { bytes, at: 0, values: 0, objects: 0 }
@@ -97,14 +97,14 @@ function readUint32(reading: Reading): number {
   throw notProtobuf()
 }
 
-const known = new Map<DescMessage, WireFields>()
+const wireFields = new Map<DescMessage, WireFields>()
 
-/** Made once for each message, and known before its fields are: a message may hold itself. */
+/** Created once for each message, and stored before its fields are complete: a message may contain itself. */
 function fieldsOf(desc: DescMessage): WireFields {
-  const made = known.get(desc)
-  if (made) return made
+  const existing = wireFields.get(desc)
+  if (existing) return existing
   const fields: WireFields = new Map()
-  known.set(desc, fields)
+  wireFields.set(desc, fields)
   for (const field of desc.fields) fields.set(field.number, wireFieldOf(field))
   return fields
 }
@@ -123,18 +123,18 @@ function wireFieldOf(field: DescField): WireField {
   return { ...value, isPackable: field.fieldKind === 'list' && value.type !== WireType.LengthDelimited }
 }
 
-/** One value: of the field itself, an element of its list, or a value of its map. */
+/** One value: the field's own, an element of its list, or a value of its map. */
 function wireValueOf({ message, scalar }: DescField): WireField {
   if (message) return { type: WireType.LengthDelimited, isPackable: false, fields: fieldsOf(message) }
   return { type: typeOf(scalar), isPackable: false }
 }
 
-/** Without a scalar it is an enum. */
+/** A field without a scalar type is an enum. */
 function typeOf(scalar: ScalarType | undefined): WireType {
   return (scalar && WIRE_TYPES[scalar]) ?? WireType.Varint
 }
 
-/** All others are varints. */
+/** All other types are varints. */
 const WIRE_TYPES: { [scalar in ScalarType]?: WireType } = {
   [ScalarType.STRING]: WireType.LengthDelimited,
   [ScalarType.BYTES]: WireType.LengthDelimited,

@@ -2,7 +2,10 @@ import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf
 import { type FieldFault, fail } from '../errors.ts'
 import { TIMESTAMP } from './json-shape.ts'
 
-/** The query string of a URL as the JSON tree of a request. Throws `invalid_payload` naming what is repeated, unknown or not percent-encoded. */
+/**
+ * The query string of a URL as the JSON tree of a request. Throws `invalid_payload` for parameters that are repeated,
+ * unknown or not percent-encoded.
+ */
 export function readQuery(fields: Map<string, DescField>, url: string): Record<string, unknown> {
   const tree: Record<string, unknown> = Object.create(null)
   const mark = url.indexOf('?')
@@ -22,7 +25,7 @@ export function readQuery(fields: Map<string, DescField>, url: string): Record<s
   return tree
 }
 
-/** The fields of a request that may stand in its query, by name: all that are not in its path. */
+/** The fields of a request that its query may contain, by name: all that are not in its path. */
 export function queryFields(desc: DescMessage, inPath: string[]): Map<string, DescField> {
   const fields = desc.fields.filter((field) => !inPath.includes(field.jsonName))
   for (const field of fields) {
@@ -48,7 +51,7 @@ function decode(text: string): string {
   }
 }
 
-/** The JSON value a text stands for. One that stands for none stays a text, and the reader says what is wrong with it. */
+/** The JSON value of a text. A text without one stays a text, and the reader reports its fault. */
 function jsonOf(field: DescField, text: string): unknown {
   if (field.scalar === ScalarType.BOOL) return text === 'true' ? true : text === 'false' ? false : text
   const isText = field.scalar === undefined || field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES

@@ -8,26 +8,30 @@ import { errorBody, JSON_TYPE } from './response.ts'
 
 const PHRASES: Record<number, string> = { 400: 'Bad Request', 405: 'Method Not Allowed' }
 
-/** Refuses a request before it becomes a call, with the body every error has, in its turn among those of its connection. */
+/**
+ * Refuses a request before it becomes a call, with the body of every error, in the order of its connection's requests.
+ */
 export function refuseRequest(response: RawResponse, message: string): void {
-  const { status, headers, text } = answerTo(fail('invalid_payload', message), randomUUID())
-  // Both kinds of response take these; their types agree on nothing.
+  const { status, headers, text } = errorParts(fail('invalid_payload', message), randomUUID())
+  // The responses of HTTP/1.1 and HTTP/2 both accept these, but their types have no common signature.
   ;(response as ServerResponse).writeHead(status, headers).end(text)
 }
 
-/** Answers on a connection whose bytes are not a request, with the body every error has, and closes it. */
-export function answerRaw(socket: Duplex, fault: ConnectError, id: string = randomUUID()): void {
+/**
+ * Writes an error response to a connection whose bytes are not a request, with the body of every error, and closes it.
+ */
+export function respondRaw(socket: Duplex, fault: ConnectError, id: string = randomUUID()): void {
   if (!socket.writable) return void socket.destroy()
-  const { status, headers, text } = answerTo(fault, id)
+  const { status, headers, text } = errorParts(fault, id)
   const fields = Object.entries({ ...headers, connection: 'close' }).map(([name, value]) => `${name}: ${value}`)
-  // Its other end may still be writing: what it writes is thrown away until it has read this.
+  // The caller may still be writing: its bytes are discarded until it has read the response.
   socket.on('error', () => socket.destroy())
   socket.resume()
   socket.end(`HTTP/1.1 ${status} ${PHRASES[status]}\r\n${fields.join('\r\n')}\r\n\r\n${text}`)
   setTimeout(() => socket.destroy(), 1_000).unref()
 }
 
-function answerTo(fault: ConnectError, id: string) {
+function errorParts(fault: ConnectError, id: string) {
   const { status, body } = errorBody(fault, id)
   const text = JSON.stringify(body)
   return {
@@ -46,7 +50,7 @@ const MESSAGES: Record<string, string> = {
   HPE_INVALID_EOF_STATE: 'The request ends before it is complete.',
 }
 
-/** What a parser's error is called in words. */
+/** The message for a parser's error code. */
 export function parserMessage(code: string | undefined): string {
   return MESSAGES[code ?? ''] ?? 'This is not a valid HTTP request.'
 }

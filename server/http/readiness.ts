@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** The parts a server depends on, each `ok`, `degraded` or what is wrong with it. */
+/** The things a server depends on, each `ok`, `degraded` or what is wrong with it. */
 export type Checks = Record<string, string>
 
 export interface Readiness {
@@ -14,9 +14,12 @@ export interface ReadinessParts {
 }
 
 export interface SharedReadiness {
-  /** The readiness now. Its checks are at most a second old; the drain shows at once. */
+  /** The current readiness. Its checks are at most a second old; the drain shows at once. */
   read(): Promise<Readiness>
-  /** Yields whether the server is ready, first as it is, then at each change. Ends with the signal, and after telling the drain. */
+  /**
+   * Yields whether the server is ready: now, and at each change. Ends with the signal, and after it has yielded the
+   * drain.
+   */
   follow(signal: AbortSignal): AsyncGenerator<boolean>
 }
 
@@ -25,8 +28,9 @@ const KEEP_MS = 1_000
 const POLL_MS = 500
 
 /**
- * One readiness for everybody who asks: the checks ask the database and Temporal, and anybody may ask us. A check begins at most
- * once a second and never beside another, so that a fault shows within a second and the time of one check.
+ * One readiness for all callers: the checks query the database and Temporal, and any caller may request it. A check
+ * starts at most once a second and never beside another, so that a fault shows within a second and the duration of one
+ * check.
  */
 export function shareReadiness({ check, draining }: ReadinessParts): SharedReadiness {
   const checks = atMostOnceIn(KEEP_MS, check)
@@ -35,10 +39,10 @@ export function shareReadiness({ check, draining }: ReadinessParts): SharedReadi
   let ready: boolean | undefined
 
   async function read(): Promise<Readiness> {
-    const found = await checks()
-    const works = Object.values(found).every((state) => READY.has(state))
+    const states = await checks()
+    const works = Object.values(states).every((state) => READY.has(state))
     const status = works && !draining.aborted ? 'ready' : 'not_ready'
-    return { status, checks: { ...found, draining: draining.aborted ? 'yes' : 'no' } }
+    return { status, checks: { ...states, draining: draining.aborted ? 'yes' : 'no' } }
   }
 
   async function refresh(): Promise<void> {
@@ -48,7 +52,7 @@ export function shareReadiness({ check, draining }: ReadinessParts): SharedReadi
     if (ready !== was) for (const { wake } of followers) wake()
   }
 
-  /** One question for all followers, as long as there are any. */
+  /** Reads once for all followers, while there are any. */
   async function poll(): Promise<void> {
     if (polling) return
     polling = true
@@ -62,10 +66,10 @@ export function shareReadiness({ check, draining }: ReadinessParts): SharedReadi
     void poll()
     try {
       await refresh()
-      for (let told: boolean | undefined; !signal.aborted; await follower.woken()) {
+      for (let last: boolean | undefined; !signal.aborted; await follower.woken()) {
         const now = ready === true && !draining.aborted
-        if (now !== told) yield now
-        told = now
+        if (now !== last) yield now
+        last = now
         if (draining.aborted) return
       }
     } finally {
@@ -79,7 +83,7 @@ export function shareReadiness({ check, draining }: ReadinessParts): SharedReadi
 
 type Follower = ReturnType<typeof createFollower>
 
-/** Sleeps until it is woken, or a signal is aborted. A wake while it is awake ends its next sleep at once. */
+/** Sleeps until it is woken or a signal is aborted. A wake while it is awake ends its next sleep at once. */
 function createFollower(signals: AbortSignal[]) {
   let next = Promise.withResolvers<void>()
   const wake = () => next.resolve()
@@ -96,17 +100,17 @@ function createFollower(signals: AbortSignal[]) {
   }
 }
 
-/** Shares an answer for `keepMs` from the moment its question began, and asks no second question before the first is answered. */
-function atMostOnceIn<Answer>(keepMs: number, ask: () => Promise<Answer>): () => Promise<Answer> {
-  let shared: { answer: Promise<Answer>; askedAt: number; pending: boolean } | undefined
+/** Shares a result for `keepMs` from the start of its query. Starts no second query before the first has ended. */
+function atMostOnceIn<Result>(keepMs: number, query: () => Promise<Result>): () => Promise<Result> {
+  let shared: { result: Promise<Result>; startedAt: number; pending: boolean } | undefined
   return () => {
-    if (shared && (shared.pending || performance.now() - shared.askedAt < keepMs)) return shared.answer
-    const question = { answer: ask(), askedAt: performance.now(), pending: true }
+    if (shared && (shared.pending || performance.now() - shared.startedAt < keepMs)) return shared.result
+    const current = { result: query(), startedAt: performance.now(), pending: true }
     const settle = () => {
-      question.pending = false
+      current.pending = false
     }
-    question.answer.then(settle, settle)
-    shared = question
-    return question.answer
+    current.result.then(settle, settle)
+    shared = current
+    return current.result
   }
 }

@@ -14,38 +14,40 @@ import { ServerReflection as V1Alpha } from '../../gen/grpc/reflection/v1alpha/r
 import { fail } from '../errors.ts'
 import { createTurns } from '../turns.ts'
 
-type Asked = ServerReflectionRequest['messageRequest']
+type Question = ServerReflectionRequest['messageRequest']
 
-/** Errors carry these inside of `Any`: no method names them, and who reads an error asks for them. */
+/** Errors carry these inside `Any`. No method names them, but a client that reads an error requests them. */
 const ERROR_DETAILS = [file_google_rpc_error_details]
 
-/** How long a stream may last, and how many bytes of files it is answered. All our files together are about 60 KB. */
+/** How long a stream may last, and how many bytes of files it may receive. All our files together are about 60 KB. */
 const STREAM_MS = 60_000
-const STREAM_ANSWER_BYTES = 2 ** 19
-/** Thousands of questions may arrive together, and each takes a third of a millisecond: all streams get one answer in this time. */
+const STREAM_FILE_BYTES = 2 ** 19
+/**
+ * All streams together get one response in this time: thousands of requests may arrive at once, and each takes 0.3 ms.
+ */
 const TURN_MS = 5
 
 /**
- * Server reflection in both of its versions, for the services given and for itself. `count` is asked before each answer and throws
- * when its caller may ask no more.
+ * Server reflection in both versions, for the given services and for itself. `count` is called before each response,
+ * and throws when the caller has used up its requests.
  */
 export function reflectionServices(services: DescService[], count: (values: ContextValues) => void): ServiceImplSpec[] {
-  const answersOf = answers([...services, V1, V1Alpha])
+  const createResponder = responders([...services, V1, V1Alpha])
   const nextTurn = createTurns(() => pause(TURN_MS))
   async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>, { values }: HandlerContext) {
-    const answer = answersOf()
+    const respond = createResponder()
     for await (const originalRequest of within(STREAM_MS, requests)) {
       count(values)
       await nextTurn()
-      const messageResponse = answer(originalRequest.messageRequest)
+      const messageResponse = respond(originalRequest.messageRequest)
       yield { validHost: originalRequest.host, originalRequest, messageResponse }
     }
   }
-  // The versions differ in nothing but their names, which are part of the types.
+  // The versions differ only in their names, which are part of the types.
   return [V1, V1Alpha].map((version) => createServiceImplSpec<typeof V1>(version, { serverReflectionInfo }))
 }
 
-/** The requests that come within a time, after which the stream counts as ended. */
+/** The requests that arrive within a time, after which the stream counts as ended. */
 async function* within<Request>(ms: number, requests: AsyncIterable<Request>): AsyncGenerator<Request> {
   const iterator = requests[Symbol.asyncIterator]()
   const { promise: over, resolve } = Promise.withResolvers<IteratorReturnResult<undefined>>()
@@ -61,7 +63,7 @@ async function* within<Request>(ms: number, requests: AsyncIterable<Request>): A
   }
 }
 
-function answers(services: DescService[]) {
+function responders(services: DescService[]) {
   const files = withDependencies([...services.map((service) => service.file), ...ERROR_DETAILS])
   const bytesOf = new Map(files.map((file) => [file, toBinary(FileDescriptorProtoSchema, file.proto)]))
   const byName = new Map(files.map((file) => [file.proto.name, file]))
@@ -74,60 +76,60 @@ function answers(services: DescService[]) {
     return type && 'file' in type ? type.file : undefined
   }
 
-  /** The answers of one stream. As the protocol allows, a file that others import is sent once. */
+  /** Responds to one stream. As the protocol allows, a file that others import is sent once. */
   return () => {
     const sent = new Set<DescFile>()
     let sentBytes = 0
 
-    function found(file: DescFile | undefined, asked: string) {
-      if (!file) return missing(asked)
+    function sendFile(file: DescFile | undefined, name: string) {
+      if (!file) return missing(name)
       const fresh = withDependencies([file]).filter((one) => one === file || !sent.has(one))
       const fileDescriptorProto = fresh.map((one) => bytesOf.get(one)!)
       for (const one of fresh) sent.add(one)
       for (const { length } of fileDescriptorProto) sentBytes += length
-      if (sentBytes > STREAM_ANSWER_BYTES) throw answeredEnough()
-      return said('fileDescriptorResponse', { fileDescriptorProto })
+      if (sentBytes > STREAM_FILE_BYTES) throw usedUp()
+      return response('fileDescriptorResponse', { fileDescriptorProto })
     }
 
-    return (asked: Asked) => {
-      switch (asked.case) {
+    return (question: Question) => {
+      switch (question.case) {
         case 'listServices':
-          return said('listServicesResponse', { service: services.map(({ typeName }) => ({ name: typeName })) })
+          return response('listServicesResponse', { service: services.map(({ typeName }) => ({ name: typeName })) })
         case 'fileByFilename':
-          return found(byName.get(asked.value), asked.value)
+          return sendFile(byName.get(question.value), question.value)
         case 'fileContainingSymbol':
-          return found(fileOfSymbol(asked.value), asked.value)
+          return sendFile(fileOfSymbol(question.value), question.value)
         case 'fileContainingExtension': {
-          const { containingType, extensionNumber } = asked.value
+          const { containingType, extensionNumber } = question.value
           const number = `${containingType} ${extensionNumber}`
-          return found(extensions.find((one) => `${one.extendee.typeName} ${one.number}` === number)?.file, number)
+          return sendFile(extensions.find((one) => `${one.extendee.typeName} ${one.number}` === number)?.file, number)
         }
         case 'allExtensionNumbersOfType': {
-          const of = extensions.filter((one) => one.extendee.typeName === asked.value)
-          const extensionNumber = of.map((one) => one.number)
-          if (!registry.getMessage(asked.value)) return missing(asked.value)
-          return said('allExtensionNumbersResponse', { baseTypeName: asked.value, extensionNumber })
+          const extending = extensions.filter((one) => one.extendee.typeName === question.value)
+          const extensionNumber = extending.map((one) => one.number)
+          if (!registry.getMessage(question.value)) return missing(question.value)
+          return response('allExtensionNumbersResponse', { baseTypeName: question.value, extensionNumber })
         }
         default:
-          return said('errorResponse', { errorCode: Code.InvalidArgument, errorMessage: 'nothing was asked' })
+          return response('errorResponse', { errorCode: Code.InvalidArgument, errorMessage: 'nothing was asked' })
       }
     }
   }
 }
 
-function said<Case extends string, Value>(name: Case, value: Value) {
+function response<Case extends string, Value>(name: Case, value: Value) {
   return { case: name, value }
 }
 
-const missing = (asked: string) =>
-  said('errorResponse', { errorCode: Code.NotFound, errorMessage: `there is no ${asked.slice(0, 200)}` })
+const missing = (name: string) =>
+  response('errorResponse', { errorCode: Code.NotFound, errorMessage: `there is no ${name.slice(0, 200)}` })
 
-const answeredEnough = () =>
-  fail('rate_limit_exceeded', `This stream has been answered ${STREAM_ANSWER_BYTES / 2 ** 10} KiB. Open another one.`, {
+const usedUp = () =>
+  fail('rate_limit_exceeded', `This stream has been answered ${STREAM_FILE_BYTES / 2 ** 10} KiB. Open another one.`, {
     retryAfterSeconds: 1,
   })
 
-/** Files and all they import, the importing one first. */
+/** Files and all their imports, each before the files it imports. */
 function withDependencies(files: readonly DescFile[]): DescFile[] {
   const all = new Set<DescFile>()
   const add = (file: DescFile) => {

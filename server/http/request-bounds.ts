@@ -1,11 +1,11 @@
 import { fail } from '../errors.ts'
 
-// What one request may hold, in every protocol. Readers check these bounds before they make anything of the bytes: an empty Protobuf
-// message takes 2 bytes on the wire and hundreds in memory.
+// What one request may hold, on every protocol. Readers check these bounds before they create anything from the bytes:
+// an empty Protobuf message takes 2 bytes on the wire and hundreds in memory.
 
-/** Names and values of JSON, fields of Protobuf. The largest batch has about 30,000. */
+/** Names and values of JSON, or fields of Protobuf. The largest batch has about 30,000. */
 export const MAX_VALUES = 50_000
-/** Objects of JSON, messages of Protobuf, the request itself not counted. The largest batch has 1,300. */
+/** Objects of JSON, or messages of Protobuf, without the request itself. The largest batch has 1,300. */
 export const MAX_OBJECTS = 2_000
 /** Levels of objects and lists. */
 export const MAX_DEPTH = 32

@@ -61,20 +61,20 @@ function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Inter
       if (headers) reply.headers(headers)
       return writeMessage(method.output, output)
     } finally {
-      // Its work has ended: nothing holds what it read, however slowly its caller takes the response.
+      // The work has ended: nothing holds what it read, however slowly its caller takes the response.
       call.release?.()
     }
   }
 }
 
-/** A function of its own, so that nothing of the JSON is left when the implementation waits for a mail server. */
+/** A function of its own, so that the JSON is free while the implementation waits for a mail server. */
 function requestReader(binding: Binding, limits: BodyLimits) {
   const { method, verb, inPath, hasBody } = binding
   const query = hasBody ? new Map() : queryFields(method.input, inPath)
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
-    const asked = readQuery(query, call.raw.url!)
+    const parameters = readQuery(query, call.raw.url!)
     if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
-    const { message, faults } = read(binding, hasBody ? await readJson(call, limits) : asked, params)
+    const { message, faults } = read(binding, hasBody ? await readJson(call, limits) : parameters, params)
     if (faults.fields.length > 0) throw refusal(faults)
     if (faults.items.size > 0) call.values.set(itemFaultsKey, faults.items)
     return message
@@ -83,7 +83,7 @@ function requestReader(binding: Binding, limits: BodyLimits) {
 
 const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?(utf-?8|us-ascii)"?\s*(;|$))/i
 
-/** The body as JSON; `{}` for an empty one, so that it fails for the fields that are missing. */
+/** The body as JSON; `{}` for an empty body, which then fails for its missing fields. */
 async function readJson(call: Call, limits: BodyLimits): Promise<unknown> {
   const type = call.raw.headers['content-type']
   const isJson = type === undefined || /^\s*application\/json\s*(;|$)/i.test(type)
@@ -100,7 +100,7 @@ async function readJson(call: Call, limits: BodyLimits): Promise<unknown> {
   return json === undefined ? {} : json
 }
 
-/** A body that nobody reads may be what the caller meant: a removal for one tenant would become one for all. */
+/** The caller may rely on a body that is not read: a removal for one tenant would become a removal for all. */
 async function refuseBody(call: Call, limits: BodyLimits): Promise<void> {
   const body = (await readBody(call, limits)).toString('latin1').trim()
   if (body === '' || body === '{}') return

@@ -6,8 +6,8 @@ import { checkProtobuf } from './protobuf-bounds.ts'
 const ENVELOPE_BYTES = 5
 
 /**
- * The body of an RPC, under the same limits as on REST. An error made by `fail` reaches the caller in its protocol. When a
- * call has a single message, it is checked before the library reads it.
+ * The body of an RPC, under the same limits as on REST. An error made by `fail` reaches the caller in its protocol.
+ * When a call has a single message, it is checked before the library reads it.
  */
 export async function* requestBody(call: Call, limits: BodyLimits): AsyncGenerator<Uint8Array> {
   const { methodKind } = call.method!

@@ -10,7 +10,10 @@ import { findTrailerError, setTrailerStatus } from '@connectrpc/connect/protocol
 import { type ErrorReason, fail } from '../errors.ts'
 import { type Call, shown } from './call.ts'
 
-/** Our error codes for what the protocol library refuses. Its other errors, such as a deadline, have a meaning of their own. */
+/**
+ * Our error codes for what the protocol library refuses. Its other errors, such as a deadline, have a meaning of their
+ * own.
+ */
 const REASONS: { [code in Code]?: ErrorReason } = {
   [Code.InvalidArgument]: 'invalid_payload',
   // A message that is not Protobuf.
@@ -69,8 +72,9 @@ export function showMessage(status: Headers): void {
 }
 
 /**
- * Escapes as the gRPC protocol over HTTP/2 defines Percent-Encoded: printable ASCII other than "%" stays as it is. The library
- * escapes as in a URL, and clients that decode by the protocol alone would show `%3A` and `%40` for ":" and "@".
+ * Escapes as the gRPC protocol over HTTP/2 defines Percent-Encoded: printable ASCII other than "%" stays as it is. The
+ * library escapes as in a URL, and clients that decode by the protocol alone would show `%3A` and `%40` for ":" and
+ * "@".
  */
 function percentEncoded(text: string): string {
   return text.replaceAll(/[^\x20-\x24\x26-\x7e]+/gu, encodeURIComponent)

@@ -13,7 +13,9 @@ import { nameFaults } from './rpc-faults.ts'
 /** The one error that connect-fastify takes in silence. It prints any other, and sends an empty 200 in its place. */
 const ABORTED = new ConnectError('The call was closed without a response.', Code.Aborted)
 
-/** Wraps a handler of the protocol library so that its errors carry our error codes, and that it throws `ABORTED` alone. */
+/**
+ * Wraps a handler of the protocol library so that its errors carry our error codes, and that it throws `ABORTED` alone.
+ */
 export function guardedHandler(handler: UniversalHandler): UniversalHandler {
   const guarded: UniversalHandlerFn = async (request) => {
     const call = request.contextValues!.get(callKey)!

@@ -14,8 +14,8 @@ import { sendError } from './response.ts'
 import { showMessage } from './rpc-faults.ts'
 
 /**
- * Refuses a call in the protocol of its caller, before the protocol library handles it: a refusal costs a tenth of a call. A
- * caller that speaks none of the protocols gets the body of REST.
+ * Refuses a call in the protocol of its caller, before the protocol library handles it: a refusal costs a tenth of a
+ * call. A caller that speaks none of the protocols gets the body of REST.
  */
 export function refuseRpc(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { call } = request

@@ -16,8 +16,8 @@ export interface RpcParts extends ProtocolParts {
 }
 
 /**
- * The routes of gRPC, gRPC-Web and Connect. Its hooks and its error handler hold for these routes only: each call is admitted
- * before a byte of its body is read, and each refusal speaks the protocol of its caller.
+ * The routes of gRPC, gRPC-Web and Connect. Its hooks and its error handler hold for these routes only: each call is
+ * admitted before a byte of its body is read, and each refusal speaks the protocol of its caller.
  */
 export async function rpcRoutes(fastify: FastifyInstance, parts: RpcParts): Promise<void> {
   const { services, interceptors, limits, messageBytes } = parts

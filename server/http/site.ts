@@ -24,11 +24,11 @@ export async function siteRoutes(
     request.call.path = request.routeOptions.url
     done()
   })
-  let served: string | undefined
+  let documentText: string | undefined
   fastify.get(OPENAPI_PATH, { onRequest: ({ call }) => visit(call) }, async (_, reply) => {
-    served ??= JSON.stringify({ ...document, servers: [{ url: publicUrl(), description: 'This server' }] })
+    documentText ??= JSON.stringify({ ...document, servers: [{ url: publicUrl(), description: 'This server' }] })
     reply.type('application/json')
-    return served
+    return documentText
   })
   fastify.get('/healthz', async () => ({ status: 'ok', ...about }))
   fastify.get('/readyz', async (_, reply) => {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 
-// What every HTTP/2 connection begins with (RFC 9113 3.4) and no HTTP/1.1 request does.
+// Every HTTP/2 connection begins with this (RFC 9113 3.4), and no HTTP/1.1 request does.
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
 export interface Protocols {
@@ -8,7 +8,10 @@ export interface Protocols {
   http2(socket: Socket): void
 }
 
-/** Hands a connection to its protocol by its first bytes, which stay unread. Closes one that says nothing within the time. */
+/**
+ * Passes a connection to its protocol by its first bytes, which stay unread. Closes one that sends nothing within the
+ * time.
+ */
 export function sniff(socket: Socket, { http1, http2 }: Protocols, timeoutMs: number): void {
   const timer = setTimeout(() => socket.destroy(), timeoutMs)
   const ignore = () => socket.destroy()
@@ -19,16 +22,16 @@ export function sniff(socket: Socket, { http1, http2 }: Protocols, timeoutMs: nu
     socket.off('close', stop)
     socket.off('end', ignore)
   }
-  let seen = Buffer.alloc(0)
+  let head = Buffer.alloc(0)
   const look = () => {
     const bytes: Buffer | null = socket.read()
     if (bytes === null) return
-    seen = Buffer.concat([seen, bytes])
-    const length = Math.min(seen.length, PREFACE.length)
-    const isPrefix = seen.subarray(0, length).equals(PREFACE.subarray(0, length))
+    head = Buffer.concat([head, bytes])
+    const length = Math.min(head.length, PREFACE.length)
+    const isPrefix = head.subarray(0, length).equals(PREFACE.subarray(0, length))
     if (isPrefix && length < PREFACE.length) return
     stop()
-    socket.unshift(seen)
+    socket.unshift(head)
     if (isPrefix) http2(socket)
     else http1(socket)
   }

@@ -3,18 +3,18 @@ import type { Call } from './call.ts'
 import type { Http2 } from './http2.ts'
 
 /**
- * Looks every `withinMs` for calls whose caller has taken nothing of the answer since the last look, and closes them: what they
- * hold of the answer is memory. Returns the function that stops it.
+ * Checks every `withinMs` for calls whose caller has read nothing of the response since the last check, and closes
+ * them, because the unread part takes memory. Returns the function that stops the checks.
  */
-export function cutStalledAnswers(inFlight: ReadonlySet<Call>, http2: Http2, withinMs: number): () => void {
+export function cutStalledResponses(inFlight: ReadonlySet<Call>, http2: Http2, withinMs: number): () => void {
   let before = new Map<Call, number>()
   function look(): void {
     const now = new Map<Call, number>()
     for (const call of inFlight) {
-      const waiting = call.response.writableLength
-      if (waiting === 0) continue
-      if (before.get(call) === waiting) cut(call)
-      else now.set(call, waiting)
+      const unreadBytes = call.response.writableLength
+      if (unreadBytes === 0) continue
+      if (before.get(call) === unreadBytes) cut(call)
+      else now.set(call, unreadBytes)
     }
     before = now
   }
@@ -24,7 +24,7 @@ export function cutStalledAnswers(inFlight: ReadonlySet<Call>, http2: Http2, wit
     const { session } = stream
     stream.close(constants.NGHTTP2_CANCEL)
     stream.destroy()
-    // Other streams may share the connection and be read.
+    // Other streams of the connection may still be read.
     if (session) http2.closeUnlessRead(session, withinMs)
   }
   const timer = setInterval(look, withinMs).unref()

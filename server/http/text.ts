@@ -4,13 +4,15 @@ import { shapeOf } from './json-shape.ts'
 
 type Check = (value: never, path: string, faults: Faults) => void
 
-/** More than any text has but the bodies of messages, which have a limit of their own: what reads a text need not fear its length. */
+/**
+ * No text is longer but a message's bodies, which have a limit of their own. So its readers need not limit its length.
+ */
 export const MAX_TEXT_CHARACTERS = 16 * 1024
 const BODIES: unknown[] = ['html', 'text']
 
 /**
- * Text that JSON and Protobuf let through and nothing after them can hold: NUL characters, halves of a surrogate pair, and far more
- * characters than any field has.
+ * The faults of text that JSON and Protobuf accept and nothing after them can hold: NUL characters, halves of a
+ * surrogate pair, and far more characters than any field has.
  */
 export function textFaults(desc: DescMessage, message: Message): Faults {
   const faults = noFaults()
@@ -21,8 +23,8 @@ export function textFaults(desc: DescMessage, message: Message): Faults {
 const messageChecks = new Map<DescMessage, Check>()
 
 function messageCheck(desc: DescMessage): Check {
-  const made = messageChecks.get(desc)
-  if (made) return made
+  const existing = messageChecks.get(desc)
+  if (existing) return existing
   const fields: { localName: string; jsonName: string; check: Check }[] = []
   const check: Check = (message: Record<string, never>, path, faults) => {
     for (const { localName, jsonName, check } of fields) {
@@ -71,7 +73,7 @@ function mapCheck(one: Check | undefined): Check {
   }
 }
 
-/** Elements of a list are addresses: those that are too long are faults of their own, each beside its index. */
+/** Elements of a list are addresses. Their own parser refuses those that are too long, each by its index. */
 function textCheck({ name, fieldKind }: DescField): Check {
   return BODIES.includes(name) || fieldKind === 'list' ? checkText : checkShortText
 }

@@ -73,7 +73,7 @@ test('TLS: a connection whose handshake breaks off, or does not come in time, is
 })
 
 test('HTTP/1.1: a caller that never reads its answer loses the connection', async () => {
-  await using gateway = await startLarge({ stalledAnswerMs: 200 })
+  await using gateway = await startLarge({ stalledResponseMs: 200 })
   const socket = await open(gateway.port)
   socket.pause()
   socket.write(SEND)
@@ -82,7 +82,7 @@ test('HTTP/1.1: a caller that never reads its answer loses the connection', asyn
 })
 
 test('HTTP/2: a stream that is never read is closed, and the other streams of its connection go on', async () => {
-  await using gateway = await startLarge({ stalledAnswerMs: 200 })
+  await using gateway = await startLarge({ stalledResponseMs: 200 })
   const session = http2.connect(gateway.url)
   const stalled = session.request({
     ':method': 'POST',
@@ -100,7 +100,7 @@ test('HTTP/2: a stream that is never read is closed, and the other streams of it
 })
 
 test('HTTP/2: a connection that is never read is closed', async () => {
-  await using gateway = await startLarge({ stalledAnswerMs: 200 })
+  await using gateway = await startLarge({ stalledResponseMs: 200 })
   const relay = await startRelay(gateway.port)
   const session = http2.connect(relay.url, { settings: { initialWindowSize: 2 ** 30 } })
   session.on('error', () => {})
@@ -119,7 +119,7 @@ test('HTTP/2: a connection that is never read is closed', async () => {
 
 test('a slow answer is no stalled one: a caller may wait for longer than it may leave an answer unread', async () => {
   await using gateway = await startGateway({
-    listen: { stalledAnswerMs: 50 },
+    listen: { stalledResponseMs: 50 },
     send: async () => {
       await delay(500)
       return delivered()

@@ -9,7 +9,7 @@ import { DeliveryStatusSchema, ReasonSchema, SmtpPhaseSchema } from '../../gen/v
 import { ERRORS } from '../../server/errors.ts'
 import { positionOfFault } from '../../server/http/json-position.ts'
 import { readMessage } from '../../server/http/json-reader.ts'
-import { TIMESTAMP, wordOf, wordsOf } from '../../server/http/json-shape.ts'
+import { enumName, enumNames, TIMESTAMP } from '../../server/http/json-shape.ts'
 import { parseJson } from '../../server/http/json-text.ts'
 import { writeMessage } from '../../server/http/json-writer.ts'
 
@@ -49,7 +49,7 @@ test.for<[DescEnum, DescMessage, string]>([
   [DeliveryStatusSchema, EventSchema, 'status'],
   [ReasonSchema, EventSchema, 'reason'],
 ])('every value of %s is read and written as its short word', ([desc, message, field]) => {
-  for (const [word, number] of wordsOf(desc)) {
+  for (const [word, number] of enumNames(desc)) {
     expect(word).toMatch(/^[a-z][a-z_]*$/)
     const read = readMessage(message, { [field]: word })
     expect([read.faults.fields, (read.message as Message & Record<string, unknown>)[field]]).toEqual([[], number])
@@ -59,21 +59,21 @@ test.for<[DescEnum, DescMessage, string]>([
 })
 
 test('the words are those of the specification', () => {
-  expect([...wordsOf(DeliveryStatusSchema).keys()]).toEqual(['delivered', 'bounced', 'rejected'])
-  expect([...wordsOf(ReasonSchema).keys()].slice(0, 4)).toEqual([
+  expect([...enumNames(DeliveryStatusSchema).keys()]).toEqual(['delivered', 'bounced', 'rejected'])
+  expect([...enumNames(ReasonSchema).keys()].slice(0, 4)).toEqual([
     'mailbox_full',
     'mailbox_does_not_exist',
     'no_mx_record',
     'connection_timeout',
   ])
-  expect(wordsOf(SmtpPhaseSchema).get('after_dot')).toBe(10)
+  expect(enumNames(SmtpPhaseSchema).get('after_dot')).toBe(10)
 })
 
 test('the contract and the error table have the same reasons', () => {
   expect(
     ErrorReasonSchema.values
       .filter(({ number }) => number > 0)
-      .map(wordOf)
+      .map(enumName)
       .sort(),
   ).toEqual(Object.keys(ERRORS).sort())
 })
