@@ -90,13 +90,13 @@ export async function chooseAccount(db: Database, idOrName: string | undefined):
       : accounts.filter(({ id, name }) => name === idOrName || showId('acc', id) === idOrName)
   if (matches.length === 1) return matches[0]!
   if (matches.length > 1)
-    throw new Failure('usage', `There are several accounts. Choose one with --account:\n${listed(matches)}`)
+    throw new Failure('usage', `There are several accounts. Choose one with --account:\n${linesOf(matches)}`)
   if (idOrName !== undefined)
     throw new Failure('not_found', `There is no account ${idOrName}. See: verdict accounts list`)
   throw new Failure('not_found', NO_ACCOUNT)
 }
 
-function listed(accounts: Account[]): string {
+function linesOf(accounts: Account[]): string {
   return accounts.map(({ id, name }) => `  ${showId('acc', id)}  ${name}`).join('\n')
 }
 

@@ -23,7 +23,7 @@ export function hosts(): SendingHosts {
 }
 
 /** What is printed of a domain, from the database or from the API. */
-export interface ShownDomain {
+export interface DomainFacts {
   name: string
   status: string
   verifiedAt?: Date | null
@@ -31,7 +31,7 @@ export interface ShownDomain {
   keys: { selector: string; state: string; retiresAt?: Date | null }[]
 }
 
-export function shown(domain: Domain): ShownDomain {
+export function factsOf(domain: Domain): DomainFacts {
   const { name, status, verifiedAt, dkimKeys: keys } = domain
   return { name, status, verifiedAt, records: recordsOf(domain), keys }
 }
@@ -41,7 +41,7 @@ function recordsOf(domain: Domain): CheckedRecord[] {
 }
 
 /** Printed after a domain is added: the records to publish and the next step. */
-export function instructions({ name, status, records }: ShownDomain, more: string[] = []): string {
+export function instructions({ name, status, records }: DomainFacts, more: string[] = []): string {
   const lines = records.filter(({ unknown }) => !unknown).map((record) => `  ${zoneLine(record)}\n`)
   const unknown = records.flatMap(({ unknown, record }) => (unknown ? [`${record}: ${unknown}\n`] : []))
   const next =
@@ -61,7 +61,7 @@ export function operatorRecords(): string[] {
 }
 
 /** Printed after a rotation: the record of the next key and the next step. */
-export function rotation({ name, records, keys }: ShownDomain): string {
+export function rotation({ name, records, keys }: DomainFacts): string {
   const { selector } = keys.find(({ state }) => state === 'next')!
   const record = records.find(({ host }) => host.startsWith(`${selector}._domainkey.`))!
   const next = `Leave the records of the other keys in place. Then: verdict domains verify ${name}`
@@ -69,15 +69,15 @@ export function rotation({ name, records, keys }: ShownDomain): string {
 }
 
 /** The records with what DNS had at the last check. */
-export function report({ name, status, records, keys: all }: ShownDomain): string {
+export function report({ name, status, records, keys: all }: DomainFacts): string {
   const keys = all.map(({ selector, state, retiresAt }) => {
     return `  ${selector} is ${state}${retiresAt ? `, remove its record after ${shortTime(retiresAt)}` : ''}`
   })
-  const parts = [`${name} is ${status}.`, ...records.map(described), `DKIM keys:\n${keys.join('\n')}`]
+  const parts = [`${name} is ${status}.`, ...records.map(describeRecord), `DKIM keys:\n${keys.join('\n')}`]
   return parts.join('\n\n')
 }
 
-function described(record: ShownDomain['records'][number]): string {
+function describeRecord(record: DomainFacts['records'][number]): string {
   const { status, required, observed, error, checkedAt } = record
   const lines = [
     `${record.record}: ${status}${required ? '' : ', not required'}`,
@@ -91,7 +91,7 @@ function described(record: ShownDomain['records'][number]): string {
 }
 
 /** One line for each domain. */
-export function listed(domains: ShownDomain[]): string {
+export function listText(domains: DomainFacts[]): string {
   const rows = domains.map(({ name, status, verifiedAt, keys }) => {
     const selectors = keys.map(({ selector, state }) => (state === 'active' ? selector : `${selector} (${state})`))
     return [name, status, shortTime(verifiedAt ?? null), selectors.join(', ')]

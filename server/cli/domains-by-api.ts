@@ -1,6 +1,6 @@
 import { readDomainName } from '../domains/name.ts'
 import { Failure, type Output } from './command.ts'
-import { instructions, listed, report, rotation, type ShownDomain } from './domain-text.ts'
+import { type DomainFacts, instructions, listText, report, rotation } from './domain-text.ts'
 import { callApi } from './service.ts'
 
 // The domains commands for users of the service: with an API key instead of the database.
@@ -12,7 +12,7 @@ interface Domain {
   domain_id: string
   domain: string
   status: string
-  records: (Omit<ShownDomain['records'][number], 'checkedAt'> & { last_checked_at?: string })[]
+  records: (Omit<DomainFacts['records'][number], 'checkedAt'> & { last_checked_at?: string })[]
   dkim: { keys: { selector: string; state: string; retires_at?: string }[] }
   verified_at?: string
 }
@@ -26,27 +26,27 @@ export function isMeant({ url, account }: { url: Url; account: string | undefine
 
 export async function add(url: Url, domain: string, require_tls: boolean | undefined): Promise<Output> {
   const added = await call(url, PATH, 'POST', { domain, require_tls })
-  return { json: added, text: instructions(shown(added)) }
+  return { json: added, text: instructions(factsOf(added)) }
 }
 
 export async function list(url: Url): Promise<Output> {
   const response = (await callApi({ url, path: PATH })) as unknown as { domains: Domain[] }
-  return { json: response, text: listed(response.domains.map(shown)) }
+  return { json: response, text: listText(response.domains.map(factsOf)) }
 }
 
 export async function show(url: Url, name: string): Promise<Output> {
   const domain = await find(url, name)
-  return { json: domain, text: report(shown(domain)) }
+  return { json: domain, text: report(factsOf(domain)) }
 }
 
 export async function verify(url: Url, name: string): Promise<Output> {
   const domain = await call(url, `${await pathOf(url, name)}/verify`, 'POST')
-  return { json: domain, text: report(shown(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
+  return { json: domain, text: report(factsOf(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
 }
 
 export async function rotate(url: Url, name: string): Promise<Output> {
   const domain = await call(url, `${await pathOf(url, name)}/dkim/rotate`, 'POST')
-  return { json: domain, text: rotation(shown(domain)) }
+  return { json: domain, text: rotation(factsOf(domain)) }
 }
 
 export async function remove(url: Url, name: string): Promise<Output> {
@@ -70,7 +70,7 @@ async function find(url: Url, text: string): Promise<Domain> {
   throw new Failure('not_found', `The account has no domain ${text}. See: verdict domains list`)
 }
 
-function shown({ domain: name, status, records, dkim, verified_at }: Domain): ShownDomain {
+function factsOf({ domain: name, status, records, dkim, verified_at }: Domain): DomainFacts {
   return {
     name,
     status,

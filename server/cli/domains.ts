@@ -11,7 +11,7 @@ import { createGuard } from '../egress/guard.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Output, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
-import { hosts, instructions, listed, operatorRecords, report, rotation, shown, view } from './domain-text.ts'
+import { factsOf, hosts, instructions, listText, operatorRecords, report, rotation, view } from './domain-text.ts'
 import * as byApi from './domains-by-api.ts'
 import { variables } from './environment.ts'
 import { urlOption } from './service.ts'
@@ -49,7 +49,7 @@ const add = (print: Print) =>
         const { id: accountId } = await chooseAccount(db, account)
         return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp, requiresTls })
       })
-      print({ json: view(domain), text: instructions(shown(domain), operatorRecords()) })
+      print({ json: view(domain), text: instructions(factsOf(domain), operatorRecords()) })
     })
 
 const list = (print: Print) =>
@@ -61,7 +61,7 @@ const list = (print: Print) =>
     .action(async ({ account, url }) => {
       if (byApi.isMeant({ url, account })) return print(await byApi.list(url))
       const domains = await withDatabase(async (db) => listDomains(db, (await chooseAccount(db, account)).id))
-      print({ json: { domains: domains.map(view) }, text: listed(domains.map(shown)) })
+      print({ json: { domains: domains.map(view) }, text: listText(domains.map(factsOf)) })
     })
 
 /** A command on one domain. */
@@ -74,7 +74,9 @@ const show = (print: Print) =>
     .addHelpText('after', examples('verdict domains show example.com'))
     .action(async (text, { account, url }) => {
       if (byApi.isMeant({ url, account })) return print(await byApi.show(url, text))
-      print(await withDomain(text, account, async (_, domain) => ({ json: view(domain), text: report(shown(domain)) })))
+      print(
+        await withDomain(text, account, async (_, domain) => ({ json: view(domain), text: report(factsOf(domain)) })),
+      )
     })
 
 const verify = (print: Print) =>
@@ -91,7 +93,7 @@ const verifyNow: OnDomain = async (db, { id }, clock) => {
   const verifier = createVerifier({ servers, mayDial: createGuard({ allowSubnets }), hosts: hosts() })
   await createVerification({ db, clock, hosts: hosts(), verifier }).verifyNow(id)
   const domain = (await findDomainById(db, id))!
-  return { json: view(domain), text: report(shown(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
+  return { json: view(domain), text: report(factsOf(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
 }
 
 const rotate = (print: Print) =>
@@ -108,7 +110,7 @@ const createNextKey: OnDomain = async (db, { id }, clock) => {
   const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
   await makeNextKey({ db, sealer, clock }, id)
   const domain = (await findDomainById(db, id))!
-  return { json: view(domain), text: rotation(shown(domain)) }
+  return { json: view(domain), text: rotation(factsOf(domain)) }
 }
 
 const remove = (print: Print) =>

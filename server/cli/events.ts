@@ -70,8 +70,8 @@ async function listEvents(filters: [string, string][], url: string | undefined):
     const { timestamp, status, reason = '-', recipient, message_id, event_id } = event
     return [timestamp, status, reason, recipient, acknowledgement(event), message_id, event_id]
   })
-  const listed = table(heading, rows, 'No event matches.')
-  return { json: page, text: page.has_more ? `${listed}\n\nMore: --cursor ${page.next_cursor}` : listed }
+  const list = table(heading, rows, 'No event matches.')
+  return { json: page, text: page.has_more ? `${list}\n\nMore: --cursor ${page.next_cursor}` : list }
 }
 
 /** Whether the event is acknowledged, and after how many attempts. */

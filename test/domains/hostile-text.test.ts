@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { report, shown, view } from '../../server/cli/domain-text.ts'
+import { factsOf, report, view } from '../../server/cli/domain-text.ts'
 import { applyChecks } from '../../server/domains/apply-checks.ts'
 import { findDomainById } from '../../server/domains/domains.ts'
 import type { DnsServerForTests } from '../harness/dns.ts'
@@ -74,6 +74,6 @@ test('what was stored before texts were cleaned cannot reach the terminal either
     checked_at: '2026-01-01T00:00:00Z',
   }
   const stored = { ...domain, checks: { SPF: old, RETURN_PATH: old, DMARC: old } }
-  expect(report(shown(stored)).replaceAll('\n', '')).not.toMatch(HOSTILE)
+  expect(report(factsOf(stored)).replaceAll('\n', '')).not.toMatch(HOSTILE)
   expect(view(stored).records).toHaveLength(4)
 })
