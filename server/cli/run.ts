@@ -74,11 +74,16 @@ function createProgram(writeHelp: (text: string) => void): CommandUnknownOpts {
     .addHelpText('after', AFTER_HELP)
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeOut: writeHelp, writeErr: writeHelp, outputError: () => {} })
-    .hook('preAction', (_, command) => {
-      // A script's unset variable, for example.
-      if (command.args.includes('')) command.error('error: an argument is empty')
-    })
+    .hook('preAction', (_, command) => refuseSlips(command))
   return setUp(program)
+}
+
+/** Refuses what commander accepts: an empty argument, such as a script's unset variable, and an option for a value. */
+function refuseSlips(command: CommandUnknownOpts): void {
+  if (command.args.includes('')) command.error('error: an argument is empty')
+  const values = Object.values(command.opts()).flat()
+  const option = command.options.find(({ long }) => values.includes(long))
+  if (option) command.error(`error: the value before ${option.long} is missing`)
 }
 
 /** Adds the command of that name. The help, and the suggestion for a wrong name, need all of them. */

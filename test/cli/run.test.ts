@@ -262,6 +262,11 @@ test.each<[why: string, args: string[], words: string]>([
   ['an empty argument', ['accounts', 'create', ''], 'verdict accounts create: an argument is empty'],
   ['an argument too many', ['accounts', 'list', 'all'], 'Expected 0 arguments but got 1'],
   ['missing options', ['send', '--to', 'a@b.example'], 'missing required options: --from, --subject'],
+  [
+    'an option in place of a value',
+    'send --from a@b.example --to c@d.example --subject Hi --text --sandbox'.split(' '),
+    'verdict send: the value before --sandbox is missing',
+  ],
   ['an unknown scope', ['keys', 'create', 'x', '--scopes', 'emails.send,all'], 'No such scope: all.'],
   ['a time in the past', ['keys', 'create', 'x', '--expires', '2020-01-01'], 'must be a time in the future'],
   ['a number without a unit', ['keys', 'create', 'x', '--expires', '90'], 'must be a time in the future'],
