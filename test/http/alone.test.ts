@@ -4,7 +4,7 @@ import { type SendBatchRequest, SendBatchRequestSchema } from '../../gen/verdict
 import { readMessage } from '../../server/http/json-reader.ts'
 import { textFaults } from '../../server/http/text.ts'
 
-// Lists whose elements stand alone.
+// Lists whose elements are independent.
 
 const GOOD = { to: 'ann@example.net', from: 'a@example.test', subject: 'Hello', text: 'Hi' }
 
@@ -13,7 +13,7 @@ function read(emails: unknown) {
   return { emails: (message as SendBatchRequest)?.emails, message, faults: faults.fields, itemFaults: faults.items }
 }
 
-test('whatever the elements are, each keeps its place, and a good one is read', () => {
+test('an element with faults keeps its place in the list, and the valid ones are read', () => {
   const element = fc.oneof(
     fc.jsonValue(),
     fc.constant(GOOD),
@@ -34,7 +34,7 @@ test('whatever the elements are, each keeps its place, and a good one is read', 
   )
 })
 
-test('paths begin within the element; one that is no object is named itself', () => {
+test('paths begin within the element; an element that is not an object is named itself', () => {
   const { itemFaults } = read([GOOD, { to: [1], headers: { a: 1 } }, 7])
   expect([...itemFaults].map(([index, faults]) => [index, faults.map(({ field }) => field)])).toEqual([
     [1, ['to[0]', 'headers["a"]']],
@@ -42,7 +42,7 @@ test('paths begin within the element; one that is no object is named itself', ()
   ])
 })
 
-test('text that nothing can hold is told element by element', () => {
+test('text that nothing can store is reported for each element', () => {
   const { message } = read([GOOD, { ...GOOD, subject: '\0' }, { ...GOOD, headers: { 'X-A': '\ud800' } }])
   const { fields, items } = textFaults(SendBatchRequestSchema, message)
   expect(fields).toEqual([])

@@ -10,14 +10,14 @@ import { reasonOf } from '../../server/errors.ts'
 import { SHARE_FACTOR } from '../../server/http/body.ts'
 import { createByteBudget } from '../../server/http/byte-budget.ts'
 import {
-  firstAnswer,
+  firstResponse,
   type Gateway,
-  hear,
   KEY,
   MAIL,
   open,
   type Parts,
   RATE,
+  receive,
   send,
   startGateway,
   startSlow,
@@ -25,7 +25,7 @@ import {
 
 const stays = () => new AbortController().signal
 
-test('shares are given in the order they were asked for, a large one before a later small one', async () => {
+test('shares are given in the order of the requests for them, a large one before a later small one', async () => {
   const { take, inUse } = createByteBudget({ totalBytes: 100, waitMs: 1_000 })
   const order: string[] = []
   const note = (name: string, bytes: number) =>
@@ -54,7 +54,7 @@ test('a share larger than the budget takes all of it', async () => {
   release()
 })
 
-test('who waits too long is told that it is overload, and lets the next one pass', async () => {
+test('a request that waits too long fails because of overload, and the next one passes', async () => {
   const { take } = createByteBudget({ totalBytes: 100, waitMs: 100 })
   await take(60, 'a', stays())
   const late = take(60, 'b', stays()).catch((error) => error)
@@ -64,7 +64,7 @@ test('who waits too long is told that it is overload, and lets the next one pass
   await small
 })
 
-test('who leaves while waiting takes nothing', async () => {
+test('a caller that leaves while it waits takes nothing', async () => {
   const { take, inUse } = createByteBudget({ totalBytes: 100, waitMs: 1_000 })
   const release = await take(100, 'a', stays())
   const leaver = new AbortController()
@@ -78,7 +78,7 @@ test('who leaves while waiting takes nothing', async () => {
   expect(inUse()).toBe(50)
 })
 
-test('whatever happens, no more is given than there is and all of it comes back', async () => {
+test('no more is given than the budget holds, and all of it is returned, in any order of events', async () => {
   const step = fc.record({
     holder: fc.constantFrom('a', 'b', 'c'),
     bytes: fc.integer({ min: 1, max: 150 }),
@@ -103,7 +103,7 @@ test('whatever happens, no more is given than there is and all of it comes back'
   )
 })
 
-/** A gateway in which one large body at a time has room, and sends last until they are let go. */
+/** A gateway with room for one large body at a time, whose sends last until `letGo`. */
 const startNarrow = (parts: Parts = {}) =>
   startSlow({ limits: { budgetBytes: 200_000 * SHARE_FACTOR, budgetWaitMs: 300 }, ...parts })
 
@@ -114,8 +114,8 @@ const SENDS: Record<string, (gateway: Gateway) => Promise<unknown>> = {
     const body = new Blob([JSON.stringify(LARGE)]).stream()
     const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
     const init = { method: 'POST', body, headers, duplex: 'half' }
-    return fetch(`${url}/api/v1/emails/send`, init as RequestInit).then(async (answer) =>
-      answer.ok ? 'ok' : ((await answer.json()) as { error: string }).error,
+    return fetch(`${url}/api/v1/emails/send`, init as RequestInit).then(async (response) =>
+      response.ok ? 'ok' : ((await response.json()) as { error: string }).error,
     )
   },
   Connect: ({ url }) => rpc(createConnectTransport({ baseUrl: url, httpVersion: '1.1' })),
@@ -127,7 +127,7 @@ const rpc = (transport: ReturnType<typeof createGrpcTransport>) =>
     .send({ ...LARGE, to: [LARGE.to] }, { headers: { authorization: `Bearer ${KEY}` } })
     .then(() => 'ok', reasonOf)
 
-test.for(Object.entries(SENDS))('%s: a body that finds no room in time is a transient_failure', async ([, post]) => {
+test.for(Object.entries(SENDS))('%s: a body that gets no share in time is a transient_failure', async ([, post]) => {
   await using gateway = await startNarrow()
   const first = post(gateway)
   await expect.poll(() => gateway.sent.length).toBe(1)
@@ -139,7 +139,7 @@ test.for(Object.entries(SENDS))('%s: a body that finds no room in time is a tran
   expect([await first, (await small).status, await post(gateway)]).toEqual(['ok', 200, 'ok'])
 })
 
-test('gRPC: what is larger than it said takes no share beside the one it said', async () => {
+test('gRPC: a body larger than its stated size takes no share beyond that size', async () => {
   await using gateway = await startNarrow()
   const session = http2.connect(gateway.url)
   const stream = session.request({
@@ -157,7 +157,7 @@ test('gRPC: what is larger than it said takes no share beside the one it said', 
   expect(trailers['grpc-message']).toBe('The request has more than one message.')
 })
 
-test('a share comes back when the answer is made, however slowly it is taken', async () => {
+test('a share is returned when the response is ready, however slowly the caller reads it', async () => {
   await using gateway = await startNarrow()
   gateway.letGo()
   const session = http2.connect(gateway.url, { settings: { initialWindowSize: 0 } })
@@ -170,7 +170,7 @@ test('a share comes back when the answer is made, however slowly it is taken', a
   session.destroy()
 })
 
-test('a share comes back from callers that leave, waiting or reading or answered', async () => {
+test('callers that leave return their shares, while they wait, send or read', async () => {
   await using gateway = await startNarrow({ limits: { budgetBytes: 200_000 * SHARE_FACTOR, budgetWaitMs: 5_000 } })
   const text = JSON.stringify(LARGE)
   const head = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Length: ${text.length}\r\n\r\n`
@@ -186,10 +186,10 @@ test('a share comes back from callers that leave, waiting or reading or answered
   await expect.poll(() => gateway.app.inFlight.size, { timeout: 5_000 }).toBe(0)
   const socket = await open(gateway.port)
   socket.write(head + text)
-  expect(firstAnswer(await hear(socket)).status).toBe(200)
+  expect(firstResponse(await receive(socket)).status).toBe(200)
 })
 
-test('a share is held until the work on the message ends, also when the caller left before', async () => {
+test('a share is held until the work on the message ends, even when the caller has left', async () => {
   await using gateway = await startNarrow()
   const text = JSON.stringify(LARGE)
   const head = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Length: ${text.length}\r\n\r\n`
@@ -203,7 +203,7 @@ test('a share is held until the work on the message ends, also when the caller l
   expect((await send(gateway.url, LARGE)).status).toBe(200)
 })
 
-test('one holder leaves a part for the next one, and its own waiting shares let others pass', async () => {
+test('one holder leaves a part for the next one, and others pass its waiting requests', async () => {
   const { take, inUse } = createByteBudget({ totalBytes: 256, waitMs: 10_000 })
   const leaver = new AbortController()
   const greedy = Array.from({ length: 20 }, () => take(30, 'greedy', leaver.signal))
@@ -211,7 +211,7 @@ test('one holder leaves a part for the next one, and its own waiting shares let 
   expect(inUse()).toBe(150)
   const others = await Promise.all([take(30, 'b', stays()), take(30, 'c', stays())])
   expect(inUse()).toBe(210)
-  // Its places come back to those that waited first.
+  // Its returned places go to the requests that have waited longest.
   const [release] = await Promise.all(greedy.slice(0, 5))
   release!()
   expect(inUse()).toBe(180)
@@ -251,7 +251,7 @@ test('with 20 slow uploads of one account running, a send of 1 MB of another acc
   const large = send(gateway.url, { ...MAIL, html: 'x'.repeat(1_000_000) })
   await expect.poll(() => gateway.sent.length, { timeout: 20_000, interval: 5 }).toBe(1)
   const startedMs = performance.now() - beganMs
-  // What a send of this size takes without them counts for the machine.
+  // The time of such a send without the slow uploads is the machine's own.
   const alone = performance.now()
   expect((await large).status).toBe(200)
   expect((await send(gateway.url, { ...MAIL, html: 'x'.repeat(1_000_000) })).status).toBe(200)
@@ -260,7 +260,7 @@ test('with 20 slow uploads of one account running, a send of 1 MB of another acc
   for (const socket of slow) socket.destroy()
 })
 
-test('a large body that arrives too slowly is refused, and its share comes back', async () => {
+test('a large body that arrives too slowly is refused, and its share is returned', async () => {
   const bodyPace = { bytesPerSecond: 64 * 1_024, afterMs: 500 }
   await using gateway = await startNarrow({
     limits: { budgetBytes: 200_000 * SHARE_FACTOR, budgetWaitMs: 5_000, bodyPace },
@@ -270,7 +270,7 @@ test('a large body that arrives too slowly is refused, and its share comes back'
   socket.write(`${BIG_HEAD(KEY)}{`)
   const drip = setInterval(() => socket.write(' '.repeat(100)), 100)
   const waiting = send(gateway.url, LARGE)
-  const { status, json } = firstAnswer(await hear(socket, 4_000))
+  const { status, json } = firstResponse(await receive(socket, 4_000))
   clearInterval(drip)
   expect([status, json.message]).toEqual([400, expect.stringContaining('too slowly')])
   expect((await waiting).status).toBe(200)
@@ -286,5 +286,5 @@ test('a large body that keeps the pace is read, however long it takes', async ()
     socket.write(text.slice(at, at + 20_000))
     await delay(20)
   }
-  expect(firstAnswer(await hear(socket, 4_000)).status).toBe(200)
+  expect(firstResponse(await receive(socket, 4_000)).status).toBe(200)
 })

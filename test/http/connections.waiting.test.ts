@@ -7,12 +7,12 @@ import { expect, test } from 'vitest'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import {
   delivered,
-  firstAnswer,
+  firstResponse,
   type Gateway,
-  hear,
   KEY,
   MAIL,
   open,
+  receive,
   send,
   startEndless,
   startGateway,
@@ -24,7 +24,7 @@ const BODY = JSON.stringify(MAIL)
 const HEAD = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n`
 const SEND = `${HEAD}Content-Length: ${BODY.length}\r\n\r\n${BODY}`
 const HEALTHZ = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
-/** An answer that fits in no socket buffer. */
+/** A response larger than any socket buffer. */
 const LARGE = 'x'.repeat(8 * 2 ** 20)
 
 const startLarge = (listen: object) =>
@@ -38,7 +38,7 @@ async function openHalf(port: number): Promise<Socket> {
   return socket
 }
 
-/** A way to a port on which the answers can be stopped. */
+/** A proxy to a port that can hold back the responses. */
 async function startRelay(port: number) {
   let stop = () => {}
   const server = createServer((near) => {
@@ -55,10 +55,10 @@ async function startRelay(port: number) {
   }
 }
 
-/** Connections that the server holds. */
+/** Connections that the server has open. */
 const openConnections = ({ listener }: Gateway) => listener.connections()
 
-test('TLS: a connection whose handshake breaks off, or does not come in time, is closed', async () => {
+test('TLS: a connection whose handshake breaks off, or does not finish in time, is closed', async () => {
   await using gateway = await startGateway({ listen: { tls: CERTIFICATE, sniffTimeoutMs: 300 } })
   const silent = await open(gateway.port)
   const halfWay = await open(gateway.port)
@@ -72,7 +72,7 @@ test('TLS: a connection whose handshake breaks off, or does not come in time, is
   await expect.poll(() => openConnections(gateway)).toBe(0)
 })
 
-test('HTTP/1.1: a caller that never reads its answer loses the connection', async () => {
+test('HTTP/1.1: a caller that never reads its response loses the connection', async () => {
   await using gateway = await startLarge({ stalledResponseMs: 200 })
   const socket = await open(gateway.port)
   socket.pause()
@@ -81,7 +81,7 @@ test('HTTP/1.1: a caller that never reads its answer loses the connection', asyn
   await expect.poll(() => [gateway.app.inFlight.size, openConnections(gateway)]).toEqual([0, 0])
 })
 
-test('HTTP/2: a stream that is never read is closed, and the other streams of its connection go on', async () => {
+test('HTTP/2: a stream that the caller never reads is closed, and the other streams of its connection continue', async () => {
   await using gateway = await startLarge({ stalledResponseMs: 200 })
   const session = http2.connect(gateway.url)
   const stalled = session.request({
@@ -99,7 +99,7 @@ test('HTTP/2: a stream that is never read is closed, and the other streams of it
   session.destroy()
 })
 
-test('HTTP/2: a connection that is never read is closed', async () => {
+test('HTTP/2: a connection that the caller never reads is closed', async () => {
   await using gateway = await startLarge({ stalledResponseMs: 200 })
   const relay = await startRelay(gateway.port)
   const session = http2.connect(relay.url, { settings: { initialWindowSize: 2 ** 30 } })
@@ -117,7 +117,7 @@ test('HTTP/2: a connection that is never read is closed', async () => {
   relay.close()
 })
 
-test('a slow answer is no stalled one: a caller may wait for longer than it may leave an answer unread', async () => {
+test('a slow response is not a stalled one: a caller may wait longer for a response than it may leave one unread', async () => {
   await using gateway = await startGateway({
     listen: { stalledResponseMs: 50 },
     send: async () => {
@@ -128,18 +128,18 @@ test('a slow answer is no stalled one: a caller may wait for longer than it may 
   expect((await send(gateway.url, MAIL)).status).toBe(200)
 })
 
-test('one address has a bounded number of connections; closing one lets the next one in', async () => {
+test('an address has a bounded number of connections; the next one is accepted when one closes', async () => {
   await using gateway = await startGateway({ listen: { maxConnectionsOfOne: 3 } })
   const sockets = await Promise.all([1, 2, 3].map(() => open(gateway.port)))
   await expect.poll(() => openConnections(gateway)).toBe(3)
   expect(await talk(gateway.port, HEALTHZ)).toBe('')
   sockets[0]!.destroy()
   await expect.poll(() => openConnections(gateway)).toBe(2)
-  expect(firstAnswer(await talk(gateway.port, HEALTHZ)).status).toBe(200)
+  expect(firstResponse(await talk(gateway.port, HEALTHZ)).status).toBe(200)
   for (const socket of sockets) socket.destroy()
 })
 
-test('there is a bounded number of connections in all, also over trusted proxies', async () => {
+test('the number of all connections is bounded, trusted proxies included', async () => {
   const bounds = { maxConnections: 3, maxConnectionsOfOne: 1, trustProxy: ['127.0.0.0/8'] }
   await using gateway = await startGateway({ listen: bounds })
   const sockets = await Promise.all([1, 2, 3].map(() => open(gateway.port)))
@@ -149,7 +149,7 @@ test('there is a bounded number of connections in all, also over trusted proxies
   await expect.poll(async () => (await talk(gateway.port, HEALTHZ)) !== '').toBe(true)
 })
 
-test('a caller that ends its side after the request gets its answer', async () => {
+test('a caller that ends its side after the request gets its response', async () => {
   const gateway = await startSlow()
   const socket = await openHalf(gateway.port)
   socket.end(SEND)
@@ -157,16 +157,16 @@ test('a caller that ends its side after the request gets its answer', async () =
   await delay(500)
   expect(gateway.app.inFlight.size).toBe(1)
   gateway.letGo()
-  const heard = await hear(socket, 20_000, (text) => / 200 OK/.test(text))
-  expect(heard.replaceAll('HTTP/1.1 102 Processing\r\n\r\n', '')).toMatch(/^HTTP\/1\.1 200 OK/)
+  const received = await receive(socket, 20_000, (text) => / 200 OK/.test(text))
+  expect(received.replaceAll('HTTP/1.1 102 Processing\r\n\r\n', '')).toMatch(/^HTTP\/1\.1 200 OK/)
   await gateway.close()
 })
 
-test('a caller that ends its side in the middle of a body is told so', async () => {
+test('a caller that ends its side in the middle of a body gets a 400 that says so', async () => {
   await using gateway = await startGateway()
   const socket = await openHalf(gateway.port)
   socket.end(`${HEAD}Content-Length: ${BODY.length}\r\n\r\n{"to"`)
-  const { status, json } = firstAnswer(await hear(socket))
+  const { status, json } = firstResponse(await receive(socket))
   expect([status, json.message]).toEqual([400, 'The request ends before it is complete.'])
   await expect.poll(() => gateway.app.inFlight.size).toBe(0)
 })
@@ -186,17 +186,17 @@ test.each([
 const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`
 
 test.each([
-  ['a chunk size that is no number', `${CHUNKED}5\r\n{"to"\r\n`, 'zz\r\n'],
-  ['a chunk longer than it says', `${CHUNKED}5\r\n{"to"\r\n`, '2\r\nabcdef\r\n'],
+  ['a chunk size that is not a number', `${CHUNKED}5\r\n{"to"\r\n`, 'zz\r\n'],
+  ['a chunk longer than its size', `${CHUNKED}5\r\n{"to"\r\n`, '2\r\nabcdef\r\n'],
   ['a chunk size over 64 bits', `${CHUNKED}5\r\n{"to"\r\n`, 'fffffffffffffffff\r\n'],
   ['a NUL in a trailer', `${CHUNKED}5\r\n{"to"\r\n`, '0\r\nA: \0\r\n\r\n'],
-])('%s, after the call has begun, is a 400 with the body every error has', async (_, start, broken) => {
+])('%s, after the call has started, is a 400 with the body of every error', async (_, start, broken) => {
   await using gateway = await startGateway()
   const socket = await open(gateway.port)
   socket.write(start)
   await expect.poll(() => gateway.app.inFlight.size).toBe(1)
   socket.write(broken)
-  const { status, json, head } = firstAnswer(await hear(socket))
+  const { status, json, head } = firstResponse(await receive(socket))
   expect([status, json.error]).toEqual([400, 'invalid_payload'])
   expect(head.toLowerCase()).toContain('connection: close')
   await expect.poll(() => gateway.app.inFlight.size).toBe(0)
@@ -208,18 +208,18 @@ test.each([
 })
 
 test.each([
-  ['bytes that are no HTTP', 'nonsense\r\n\r\n', 400],
+  ['bytes that are not HTTP', 'nonsense\r\n\r\n', 400],
   ['a request without a Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
   ['CONNECT', 'CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n', 405],
-])('%s behind a request that is not answered yet: both are answered, in order', async (_, second, status) => {
+])('%s behind a request without a response yet: both get their responses, in order', async (_, second, status) => {
   const gateway = await startSlow()
   const socket = await open(gateway.port)
   socket.write(SEND + second)
   await expect.poll(() => gateway.sent.length).toBe(1)
   await delay(100)
-  const heard = hear(socket, 20_000, (text) => (text.match(/^HTTP\/1\.1 /gm) ?? []).length === 2)
+  const received = receive(socket, 20_000, (text) => (text.match(/^HTTP\/1\.1 /gm) ?? []).length === 2)
   gateway.letGo()
-  expect((await heard).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', `HTTP/1.1 ${status}`])
+  expect((await received).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', `HTTP/1.1 ${status}`])
   await gateway.close()
 })
 
@@ -230,8 +230,8 @@ test.each([
   ['Content-Length', 'Content-Length: 6\r\n'],
 ])('HTTP/1.1: two headers %s are a 400, and the service sees nothing', async (_, line) => {
   await using gateway = await startGateway()
-  const heard = await talk(gateway.port, SEND.replace('\r\n\r\n', `\r\n${line}\r\n`))
-  const { status, json } = firstAnswer(heard)
+  const received = await talk(gateway.port, SEND.replace('\r\n\r\n', `\r\n${line}\r\n`))
+  const { status, json } = firstResponse(received)
   expect([status, json.error]).toEqual([400, 'invalid_payload'])
   expect(gateway.sent).toEqual([])
 })
@@ -255,11 +255,11 @@ test.each(['authorization', 'content-type', 'content-length'])('HTTP/2: two head
     name,
     name === 'content-length' ? '6' : 'b',
   ] as never)
-  const answer = await once(stream, 'response').then(
+  const response = await once(stream, 'response').then(
     ([headers]) => headers[':status'],
     () => 'reset',
   )
-  expect([400, 'reset']).toContain(answer)
+  expect([400, 'reset']).toContain(response)
   expect(gateway.sent).toEqual([])
   session.destroy()
 })

@@ -9,13 +9,13 @@ import { Health, HealthCheckResponse_ServingStatus } from '../../gen/grpc/health
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { delivered, firstAnswer, hear, KEY, MAIL, open, send, startGateway, startSlow, talk } from './gateway.ts'
+import { delivered, firstResponse, KEY, MAIL, open, receive, send, startGateway, startSlow, talk } from './gateway.ts'
 
 const body = JSON.stringify(MAIL)
 const REQUEST = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 const READYZ = 'GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n'
 
-/** A connection on which one request was answered. */
+/** A connection that has had one response. */
 async function kept(port: number) {
   const socket = await open(port)
   socket.write(READYZ)
@@ -33,7 +33,7 @@ async function accepts(port: number): Promise<boolean> {
   return accepted
 }
 
-test('what was accepted is answered on every protocol, then every connection is closed', async () => {
+test('accepted requests get their responses on every protocol, then every connection is closed', async () => {
   const gateway = await startSlow()
   const client = createClient(EmailService, createGrpcTransport({ baseUrl: gateway.url }))
   const grpc = client.send({ ...MAIL, to: [MAIL.to] }, { headers: { authorization: `Bearer ${KEY}` } })
@@ -45,10 +45,10 @@ test('what was accepted is answered on every protocol, then every connection is 
   const closing = gateway.listener.close({ timeoutMs: 10_000 })
   await delay(400)
   gateway.letGo()
-  const heard = hear(raw, undefined, () => false)
+  const received = receive(raw, undefined, () => false)
   expect((await rest).status).toBe(200)
   expect((await grpc).messageId).toMatch(/^msg_/)
-  expect((await heard).toLowerCase()).toContain('connection: close')
+  expect((await received).toLowerCase()).toContain('connection: close')
   await closing
   await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow('fetch failed')
 })
@@ -63,10 +63,10 @@ test('idle connections are served for a moment after the listener has closed, th
   const idleEnds = once(idle, 'end')
   while (await accepts(gateway.port)) await delay(10)
   used.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
-  const { status, head } = firstAnswer(await hear(used))
+  const { status, head } = firstResponse(await receive(used))
   expect(status).toBe(200)
   expect(head.toLowerCase()).toContain('connection: close')
-  // While the call before them is not answered.
+  // While the call before has no response yet.
   await idleEnds
   expect(gateway.app.inFlight.size).toBe(1)
   gateway.letGo()
@@ -74,24 +74,24 @@ test('idle connections are served for a moment after the listener has closed, th
   await closing
 })
 
-test('a call that has arrived while the server was too busy to read it is answered too', async () => {
+test('a call that arrives while the server is too busy to read it gets its response too', async () => {
   const gateway = await startGateway()
   const socket = await kept(gateway.port)
-  const heard = hear(socket)
+  const received = receive(socket)
   const closing = gateway.listener.close({ timeoutMs: 10_000 })
   setTimeout(() =>
-    // After this the timers come first, and only then what can be read.
+    // After this the event loop runs the timers first, and reads sockets after them.
     setImmediate(() => {
       socket.write(REQUEST)
       const until = performance.now() + 1_000
       while (performance.now() < until);
     }),
   )
-  expect(firstAnswer(await heard).status).toBe(200)
+  expect(firstResponse(await received).status).toBe(200)
   await closing
 })
 
-test('connections that wait until a busy process accepts them are accepted before the listener closes', async () => {
+test('connections that wait for a busy process are accepted before the listener closes', async () => {
   const gateway = await startGateway()
   // Each turn of the event loop accepts one connection.
   let busy = true
@@ -103,32 +103,32 @@ test('connections that wait until a busy process accepts them are accepted befor
   const sockets = Array.from({ length: 150 }, () => connect(gateway.port, '127.0.0.1').on('error', () => {}))
   for (const socket of sockets) socket.write(READYZ)
   setImmediate(longTurn)
-  const heard = Promise.all(sockets.map((socket) => hear(socket)))
+  const received = Promise.all(sockets.map((socket) => receive(socket)))
   const closing = gateway.listener.close({ timeoutMs: 60_000 })
-  const answered = (await heard).filter((text) => text.startsWith('HTTP/1.1 '))
+  const responses = (await received).filter((text) => text.startsWith('HTTP/1.1 '))
   busy = false
-  expect(answered).toHaveLength(150)
+  expect(responses).toHaveLength(150)
   await closing
 })
 
-test('after leave() readiness is false and calls are still taken, on new connections as well', async () => {
+test('after leave() readiness is false, and calls are still accepted, on new connections as well', async () => {
   const gateway = await startGateway()
   const watching = createClient(Health, createGrpcTransport({ baseUrl: gateway.url }))
     .watch({})
     [Symbol.asyncIterator]()
   expect((await watching.next()).value.status).toBe(HealthCheckResponse_ServingStatus.SERVING)
   gateway.app.leave()
-  const { status, json } = firstAnswer(await talk(gateway.port, READYZ))
+  const { status, json } = firstResponse(await talk(gateway.port, READYZ))
   expect([status, json]).toEqual([503, expect.objectContaining({ status: 'not_ready' })])
   expect((await watching.next()).value.status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING)
   expect((await watching.next()).done).toBe(true)
   expect((await send(gateway.url, MAIL)).status).toBe(200)
-  const { head } = firstAnswer(await talk(gateway.port, READYZ))
+  const { head } = firstResponse(await talk(gateway.port, READYZ))
   expect(head.toLowerCase()).not.toContain('connection: close')
   await gateway.close()
 })
 
-test('HTTP/2 is told to go away, and its open streams are answered', async () => {
+test('HTTP/2 sessions get GOAWAY, and their open streams get their responses', async () => {
   const gateway = await startSlow()
   const session = http2.connect(gateway.url)
   const stream = session.request({ ':method': 'POST', ':path': '/api/v1/emails/send', authorization: `Bearer ${KEY}` })
@@ -144,21 +144,21 @@ test('HTTP/2 is told to go away, and its open streams are answered', async () =>
   expect(session.destroyed || session.closed).toBe(true)
 })
 
-test('an open stream of reflection does not keep the server', async () => {
+test('an open reflection stream does not delay the shutdown', async () => {
   const gateway = await startGateway()
   const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: gateway.url }))
   async function* ask() {
     yield { messageRequest: { case: 'listServices' as const, value: '' } }
     await new Promise(() => {})
   }
-  const answers = client.serverReflectionInfo(ask())[Symbol.asyncIterator]()
-  expect((await answers.next()).value.messageResponse.case).toBe('listServicesResponse')
+  const responses = client.serverReflectionInfo(ask())[Symbol.asyncIterator]()
+  expect((await responses.next()).value.messageResponse.case).toBe('listServicesResponse')
   const watch = stopwatch()
   await gateway.listener.close({ timeoutMs: 10_000 })
   expect(watch.ms()).toBeLessThan(2_000)
 })
 
-test('what is not answered within the time is cut', async () => {
+test('calls that outlast the time are cut', async () => {
   const gateway = await startSlow()
   const cut = send(gateway.url, MAIL)
   await expect.poll(() => gateway.sent.length).toBe(1)
@@ -175,21 +175,21 @@ test('an idle server closes at once', async () => {
   expect(watch.ms()).toBeLessThan(1_000)
 })
 
-test('under load no request goes without an answer but those that could not connect', async () => {
+test('under load every request gets a response, other than those that cannot connect', async () => {
   const gateway = await startGateway({
     async send() {
       await delay(5)
       return delivered()
     },
   })
-  const counts = { answered: 0, refused: 0, cut: 0 }
+  const counts = { responded: 0, refused: 0, cut: 0 }
   const lane = async () => {
     for (;;) {
       const socket = await open(gateway.port)
       if (socket.destroyed || socket.connecting) return counts.refused++
       for (;;) {
         socket.write(REQUEST)
-        const heard = await new Promise<string>((resolve) => {
+        const received = await new Promise<string>((resolve) => {
           const done = (text: string) => {
             socket.off('data', onData)
             socket.off('close', onClose)
@@ -200,17 +200,17 @@ test('under load no request goes without an answer but those that could not conn
           socket.on('data', onData)
           socket.on('close', onClose)
         })
-        if (heard === '') {
+        if (received === '') {
           counts.cut++
           return
         }
-        counts.answered++
-        if (/connection: close/i.test(heard)) return
+        counts.responded++
+        if (/connection: close/i.test(received)) return
       }
     }
   }
   const lanes = Array.from({ length: 20 }, lane)
-  await expect.poll(() => counts.answered, { interval: 1 }).toBeGreaterThan(100)
+  await expect.poll(() => counts.responded, { interval: 1 }).toBeGreaterThan(100)
   await gateway.listener.close({ timeoutMs: 60_000 })
   await Promise.all(lanes)
   expect(counts.cut).toBe(0)

@@ -42,13 +42,13 @@ import { createApp, type Limits } from '../../server/http/app.ts'
 import { type ListenOptions, listen } from '../../server/http/listen.ts'
 import { describeError } from '../../server/log.ts'
 
-// The gateway over an implementation in memory: what lies below it is not what these tests are about.
+// The gateway over an implementation in memory: these tests are not about the services.
 
 export const KEY = 'svc_test_key'
 export const MESSAGE_ID = 'msg_01jx3c7w5fe9c8m0t1q2r3s4v5'
 const EVENT_ID = 'evt_01jx3c7w9kfxr8bq6v2m4n5p7t'
 export const RATE = { limit: 600, remaining: 588, resetAt: 1_769_860_860 }
-/** Of a caller without a key. */
+/** The rate of a caller without a key. */
 export const ADDRESS_RATE = { limit: 600, remaining: 599, resetAt: 1_769_860_861 }
 export const CALLER = { accountId: 'acc_1', keyId: 'key_1', test: true }
 
@@ -184,7 +184,7 @@ export async function startGateway(parts: Parts = {}) {
   return { ...listener, app, openCalls, lines, sent, listener, close, [Symbol.asyncDispose]: close }
 }
 
-/** A gateway whose sends are answered when they are let go. */
+/** A gateway whose sends last until `letGo`. */
 export async function startSlow(parts: Parts = {}) {
   const held = Promise.withResolvers<void>()
   const gateway = await startGateway({
@@ -311,7 +311,7 @@ const suppressed = () =>
 
 export const MAIL = { to: 'ada@recipient.test', from: 'shop@example.test', subject: 'Hello', text: 'Hello Ada' }
 
-export interface Answer {
+export interface ApiResponse {
   status: number
   headers: Headers
   // biome-ignore lint/suspicious/noExplicitAny: any JSON
@@ -319,12 +319,12 @@ export interface Answer {
   text: string
 }
 
-/** One request with the key; the answer's body must be what the OpenAPI document says of it. */
+/** Sends one request with the key. Throws when an error response lacks the documented body. */
 export async function ask(
   url: string,
   path: string,
   init: RequestInit & { key?: string | null } = {},
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const headers = new Headers(init.headers)
   const key = init.key === undefined ? KEY : init.key
   if (key !== null) headers.set('authorization', `Bearer ${key}`)
@@ -336,7 +336,7 @@ export async function ask(
   return { status: response.status, headers: response.headers, json, text }
 }
 
-export function send(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+export function send(url: string, body: unknown, headers: Record<string, string> = {}): Promise<ApiResponse> {
   const text = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
   const type = { 'content-type': 'application/json', ...headers }
   return ask(url, '/api/v1/emails/send', { method: 'POST', body: text as string, headers: type })
@@ -350,14 +350,14 @@ formats.default(ajv)
 ajv.addSchema(document, 'openapi')
 const validators = new Map<string, ReturnType<typeof ajv.compile>>()
 
-/** Why a value is not what a place in the OpenAPI document says; nothing when it is. */
+/** The differences between a value and a schema of the OpenAPI document; empty when the value matches. */
 export function faultsAgainst(pointer: string, value: unknown): unknown[] {
   const validate = validators.get(pointer) ?? ajv.compile({ $ref: `openapi#${pointer}` })
   validators.set(pointer, validate)
   return validate(value) ? [] : validate.errors!
 }
 
-/** Every error on every path has this body, and a documented status. */
+/** Throws unless an error has the body of every error, and a documented status. */
 export function expectErrorBody(status: number, json: unknown, requestId: string | null | undefined): void {
   const faults = faultsAgainst('/components/schemas/Error', json)
   const known = Object.keys(json as object).filter(
@@ -369,11 +369,11 @@ export function expectErrorBody(status: number, json: unknown, requestId: string
     throw new Error(`undocumented status ${status}`)
 }
 
-/** Writes bytes on a connection of its own and hears the answer. */
+/** Writes bytes on a new connection and returns the response. */
 export async function talk(port: number, bytes: string | Buffer, quietMs = 20_000, enough = isWhole): Promise<string> {
   const socket = await open(port)
   socket.write(bytes)
-  return hear(socket, quietMs, enough)
+  return receive(socket, quietMs, enough)
 }
 
 export async function open(port: number): Promise<Socket> {
@@ -383,8 +383,8 @@ export async function open(port: number): Promise<Socket> {
   return socket
 }
 
-/** Reads until it is enough, or the connection is closed or quiet. */
-export function hear(socket: Socket, quietMs = 20_000, enough = isWhole): Promise<string> {
+/** Reads until `enough`, or until the connection is closed or quiet. */
+export function receive(socket: Socket, quietMs = 20_000, enough = isWhole): Promise<string> {
   return new Promise((resolve) => {
     let text = ''
     const done = () => {
@@ -409,12 +409,12 @@ function isWhole(text: string): boolean {
   return end !== -1 && length !== undefined && text.length >= end + 4 + Number(length)
 }
 
-/** The first answer in what was heard, checked like every other. */
-export function firstAnswer(heard: string) {
-  const [head = '', rest = ''] = heard.split('\r\n\r\n', 2)
+/** The first response in the received text, checked like every other. */
+export function firstResponse(received: string) {
+  const [head = '', rest = ''] = received.split('\r\n\r\n', 2)
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1])
   const json = rest !== '' && /^content-type: application\/json/im.test(head) ? JSON.parse(rest) : undefined
-  // 503 is an answer of /readyz alone, not an error.
+  // 503 is a status of /readyz only, and not an error.
   if (status >= 400 && status !== 503) expectErrorBody(status, json, /x-request-id: (.*)/i.exec(head)?.[1])
   return { status, json, head }
 }

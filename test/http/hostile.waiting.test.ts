@@ -8,12 +8,12 @@ import { stopwatch } from '../harness/stopwatch.ts'
 import { anyCharacter } from '../harness/text.ts'
 import {
   ask,
-  firstAnswer,
+  firstResponse,
   type Gateway,
-  hear,
   KEY,
   MAIL,
   open,
+  receive,
   send,
   startEndless,
   startGateway,
@@ -34,11 +34,11 @@ const HEAD = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\n${KEY_LINE}`
 const BODY = JSON.stringify(MAIL)
 
 test.each([
-  ['no HTTP at all', 'hello\r\n\r\n'],
+  ['bytes that are not HTTP', 'hello\r\n\r\n'],
   ['TLS on a port without it', Buffer.from('16030100c8010000c40303', 'hex')],
   ['two Content-Lengths', `${HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}   `],
   ['a Content-Length beside chunks', `${HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
-  ['a Content-Length that is no number', `${HEAD}Content-Length: 5x\r\n\r\n{}`],
+  ['a Content-Length that is not a number', `${HEAD}Content-Length: 5x\r\n\r\n{}`],
   ['a negative Content-Length', `${HEAD}Content-Length: -5\r\n\r\n{}`],
   ['a huge Content-Length', `${HEAD}Content-Length: 99999999999999999999999\r\n\r\n{}`],
   ['a header line without a colon', 'GET / HTTP/1.1\r\nHost: x\r\nnope\r\n\r\n'],
@@ -49,42 +49,42 @@ test.each([
   ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n'],
   ['a method that does not exist', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n'],
   ['HTTP/3.0', 'GET / HTTP/3.0\r\nHost: x\r\n\r\n'],
-  ['a chunk that lies', `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`],
+  ['a chunk with a wrong size', `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`],
   ['a bare LF', 'GET / HTTP/1.1\nHost: x\n\n'],
-])('%s is a 400 with the body every error has, or a closed connection', async (_, bytes) => {
-  const heard = await talk(gateway.port, bytes)
-  if (heard !== '') expect(firstAnswer(heard).status).toBe(400)
+])('%s is a 400 with the body of every error, or a closed connection', async (_, bytes) => {
+  const received = await talk(gateway.port, bytes)
+  if (received !== '') expect(firstResponse(received).status).toBe(400)
   expect((await send(gateway.url, MAIL)).status).toBe(200)
 })
 
 test('CONNECT is a 405', async () => {
-  expect(firstAnswer(await talk(gateway.port, 'CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n')).status).toBe(405)
+  expect(firstResponse(await talk(gateway.port, 'CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n')).status).toBe(405)
 })
 
 test.each([
   ['Upgrade to WebSocket', 'Connection: upgrade\r\nUpgrade: websocket\r\n'],
   ['Upgrade to h2c', 'Connection: upgrade, http2-settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n'],
-  ['an expectation nobody knows', 'Expect: tea\r\n'],
+  ['an unknown expectation', 'Expect: tea\r\n'],
 ])('%s is ignored', async (_, header) => {
-  expect(firstAnswer(await talk(gateway.port, `GET /healthz HTTP/1.1\r\nHost: x\r\n${header}\r\n`)).status).toBe(200)
+  expect(firstResponse(await talk(gateway.port, `GET /healthz HTTP/1.1\r\nHost: x\r\n${header}\r\n`)).status).toBe(200)
 })
 
 test('HTTP/1.0 without Host is served', async () => {
-  expect(firstAnswer(await talk(gateway.port, 'GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200)
+  expect(firstResponse(await talk(gateway.port, 'GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200)
 })
 
-test('an absolute URL and a doubled slash lead nowhere, or to the path they name', async () => {
+test('an absolute URL and a doubled slash lead to the path they name, or to an error', async () => {
   for (const target of ['http://other.test/nope', '//nope', '/api/v1/../../etc/passwd', '*']) {
-    const { status } = firstAnswer(await talk(gateway.port, `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`))
+    const { status } = firstResponse(await talk(gateway.port, `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`))
     expect([302, 400, 404]).toContain(status)
   }
 })
 
-test('pipelined requests are answered in order', async () => {
+test('pipelined requests get their responses in order', async () => {
   const request = (id: number) => `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: n${id}\r\n\r\n`
   const isThird = (text: string) => (text.match(/x-request-id/gi) ?? []).length === 3
-  const heard = await talk(gateway.port, request(1) + request(2) + request(3), undefined, isThird)
-  expect([...heard.matchAll(/x-request-id: (n\d)/gi)].map(([, id]) => id)).toEqual(['n1', 'n2', 'n3'])
+  const received = await talk(gateway.port, request(1) + request(2) + request(3), undefined, isThird)
+  expect([...received.matchAll(/x-request-id: (n\d)/gi)].map(([, id]) => id)).toEqual(['n1', 'n2', 'n3'])
 })
 
 test('a body in chunks, split anywhere, is read', async () => {
@@ -92,21 +92,21 @@ test('a body in chunks, split anywhere, is read', async () => {
   socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
   for (const character of BODY) socket.write(`1\r\n${character}\r\n`)
   socket.write('0\r\n\r\n')
-  expect(firstAnswer(await hear(socket)).status).toBe(200)
+  expect(firstResponse(await receive(socket)).status).toBe(200)
 })
 
-test('100 Continue comes with a right key, and not with a wrong one', async () => {
+test('100 Continue is sent for a valid key, and not for a wrong one', async () => {
   const expecting = `Expect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`
   const socket = await open(gateway.port)
   socket.write(HEAD + expecting)
   const [first] = await once(socket, 'data')
   expect(first.toString()).toMatch(/^HTTP\/1\.1 100 Continue/)
   socket.write(BODY)
-  expect(firstAnswer(await hear(socket)).status).toBe(200)
-  expect(firstAnswer(await talk(gateway.port, HEAD.replace(KEY, 'wrong') + expecting)).status).toBe(401)
+  expect(firstResponse(await receive(socket)).status).toBe(200)
+  expect(firstResponse(await talk(gateway.port, HEAD.replace(KEY, 'wrong') + expecting)).status).toBe(401)
 })
 
-test('a connection that says nothing is closed', async () => {
+test('a connection that sends nothing is closed', async () => {
   const watch = stopwatch()
   for (const bytes of ['', 'PRI * HT']) expect(await talk(gateway.port, bytes, 2_000)).toBe('')
   expect(watch.ms()).toBeLessThan(1_500)
@@ -116,7 +116,7 @@ test('a head that never ends is cut off', async () => {
   const socket = await open(gateway.port)
   socket.write('GET / HTTP/1.1\r\n')
   const drip = setInterval(() => socket.write('A: b\r\n'), 100)
-  const { status } = firstAnswer(await hear(socket))
+  const { status } = firstResponse(await receive(socket))
   clearInterval(drip)
   expect(status).toBe(400)
 })
@@ -129,18 +129,18 @@ test.each([
   const socket = await open(gateway.port)
   socket.write(start)
   const drip = setInterval(() => socket.write(drop), 50)
-  const { status, json } = firstAnswer(await hear(socket))
+  const { status, json } = firstResponse(await receive(socket))
   clearInterval(drip)
   expect([status, json.message]).toEqual([400, 'The body did not arrive within 1 s.'])
 })
 
-test('a body that never ends on HTTP/2 is refused in time too', async () => {
+test('a body that never ends on HTTP/2 is refused in time, too', async () => {
   const session = http2.connect(gateway.url)
   const headers = { ':method': 'POST', ':path': '/api/v1/emails/send', authorization: `Bearer ${KEY}` }
   const stream = session.request(headers)
   stream.write('{')
-  const [answer] = await once(stream, 'response')
-  expect(answer[':status']).toBe(400)
+  const [response] = await once(stream, 'response')
+  expect(response[':status']).toBe(400)
   stream.destroy()
   session.destroy()
 })
@@ -150,10 +150,10 @@ test('chunks over 15 MiB are a 413 before they end', async () => {
   socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
   const chunk = Buffer.concat([Buffer.from('100000\r\n'), Buffer.alloc(2 ** 20, ' '), Buffer.from('\r\n')])
   for (let i = 0; i < 16; i++) socket.write(chunk)
-  expect(firstAnswer(await hear(socket)).status).toBe(413)
+  expect(firstResponse(await receive(socket)).status).toBe(413)
 })
 
-test('a caller that leaves aborts the call, and nothing is answered', async () => {
+test('a caller that leaves aborts the call, and gets no response', async () => {
   await using own = await startEndless()
   const socket = await open(own.port)
   socket.write(`${HEAD}Content-Length: ${BODY.length}\r\n\r\n${BODY}`)
@@ -200,7 +200,7 @@ test('rapid reset on HTTP/2: no cancelled request reaches the service, and the c
   expect((await send(gateway.url, MAIL)).status).toBe(200)
 })
 
-test('whatever JSON comes, the answer is a documented one', async () => {
+test('any JSON gets a documented response', async () => {
   const field = fc.constantFrom(...Object.keys(MAIL), 'reply_to', 'attachments', 'headers', 'tenant_id', '__proto__')
   const json = fc.oneof(fc.jsonValue(), fc.dictionary(field, fc.jsonValue({ maxDepth: 3 })))
   await fc.assert(
@@ -211,7 +211,7 @@ test('whatever JSON comes, the answer is a documented one', async () => {
   )
 })
 
-test('whatever bytes come as a body, the answer is a documented one', async () => {
+test('any bytes as a body get a documented response', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (body) => {
       expect([200, 400]).toContain((await send(gateway.url, body)).status)
@@ -220,7 +220,7 @@ test('whatever bytes come as a body, the answer is a documented one', async () =
   )
 })
 
-test('whatever bytes come as a message of Protobuf, the answer is a documented one', async () => {
+test('any bytes as a Protobuf message get a documented response', async () => {
   const piece = fc.oneof(
     fc.uint8Array({ maxLength: 40 }),
     fc.constantFrom(Buffer.from('3a020a00', 'hex'), Buffer.alloc(2_000, 0x0a)),
@@ -241,7 +241,7 @@ test('whatever bytes come as a message of Protobuf, the answer is a documented o
   )
 })
 
-test('whatever path and query come, the answer is a documented one', async () => {
+test('any path and query get a documented response', async () => {
   const names = fc.constantFrom('limit', 'status', 'from', 'sandbox', 'recipient', 'cursor', 'x')
   const query = fc.array(fc.tuple(names, fc.string({ unit: anyCharacter, maxLength: 20 })), { maxLength: 4 })
   await fc.assert(
@@ -254,7 +254,7 @@ test('whatever path and query come, the answer is a documented one', async () =>
   )
 })
 
-test('whatever bytes come on the wire, the server stays up and answers in its own words', async () => {
+test('any bytes on the wire leave the server up, and a response to them has the body of every error', async () => {
   const pieces = fc.oneof(
     fc.constantFrom(
       'GET ',
@@ -269,8 +269,8 @@ test('whatever bytes come on the wire, the server stays up and answers in its ow
   )
   await fc.assert(
     fc.asyncProperty(fc.array(pieces, { maxLength: 12 }), async (parts) => {
-      const heard = await talk(gateway.port, Buffer.from(parts.join(''), 'latin1'), 20)
-      if (heard.startsWith('HTTP/1.1')) firstAnswer(heard)
+      const received = await talk(gateway.port, Buffer.from(parts.join(''), 'latin1'), 20)
+      if (received.startsWith('HTTP/1.1')) firstResponse(received)
     }),
     { numRuns: 200 },
   )
@@ -286,9 +286,9 @@ test.each([
   ['no Host on HTTP/1.0', `POST ${SEND_RPC} HTTP/1.0\r\n${RPC_HEAD}`],
   ['a URL of another host as its target', `POST http://other.test${SEND_RPC} HTTP/1.1\r\nHost: x\r\n${RPC_HEAD}`],
 ])('an RPC with %s is served', async (_, bytes) => {
-  const heard = await talk(gateway.port, bytes, 1_000)
-  expect(heard.slice(0, 15)).toMatch(/^HTTP\/1\.1 200/)
-  expect(heard).toContain('DELIVERY_STATUS_DELIVERED')
+  const received = await talk(gateway.port, bytes, 1_000)
+  expect(received.slice(0, 15)).toMatch(/^HTTP\/1\.1 200/)
+  expect(received).toContain('DELIVERY_STATUS_DELIVERED')
 })
 
 test('an RPC with an :authority that is not a host is served', async () => {

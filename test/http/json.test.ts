@@ -24,7 +24,7 @@ function messagesOf(desc: DescMessage, seen = new Set<DescMessage>()): Set<DescM
 const methods = [EmailService, EventService].flatMap((service) => service.methods)
 const messages = [...new Set(methods.flatMap(({ input, output }) => [...messagesOf(input), ...messagesOf(output)]))]
 
-test('every field is snake_case in JSON, but the timestamps of a stored email', () => {
+test('every field is snake_case in JSON, other than the timestamps of a stored email', () => {
   const camel = messages.flatMap((desc) => desc.fields.filter((field) => /[A-Z]/.test(field.jsonName)))
   expect(camel.map((field) => `${field.parent.name}.${field.jsonName}`).sort()).toEqual([
     'GetEmailResponse.completedAt',
@@ -33,7 +33,7 @@ test('every field is snake_case in JSON, but the timestamps of a stored email', 
   ])
 })
 
-test('no field of REST is a 64-bit integer, which JSON could only show as text', () => {
+test('no field of REST is a 64-bit integer, which JSON can only write as text', () => {
   const long = new Set([
     ScalarType.INT64,
     ScalarType.UINT64,
@@ -48,7 +48,7 @@ test('no field of REST is a 64-bit integer, which JSON could only show as text',
 test.for<[DescEnum, DescMessage, string]>([
   [DeliveryStatusSchema, EventSchema, 'status'],
   [ReasonSchema, EventSchema, 'reason'],
-])('every value of %s is read and written as its short word', ([desc, message, field]) => {
+])('every value of %s is read and written by its short name', ([desc, message, field]) => {
   for (const [word, number] of enumNames(desc)) {
     expect(word).toMatch(/^[a-z][a-z_]*$/)
     const read = readMessage(message, { [field]: word })
@@ -58,7 +58,7 @@ test.for<[DescEnum, DescMessage, string]>([
   expect(readMessage(message, { [field]: 'unspecified' }).faults.fields).toHaveLength(1)
 })
 
-test('the words are those of the specification', () => {
+test('the enum names are those of the specification', () => {
   expect([...enumNames(DeliveryStatusSchema).keys()]).toEqual(['delivered', 'bounced', 'rejected'])
   expect([...enumNames(ReasonSchema).keys()].slice(0, 4)).toEqual([
     'mailbox_full',
@@ -78,7 +78,7 @@ test('the contract and the error table have the same reasons', () => {
   ).toEqual(Object.keys(ERRORS).sort())
 })
 
-test('what is absent is left out, null or written as empty, as the contract says', () => {
+test('an absent field is left out, null or empty, as the contract says', () => {
   expect(writeMessage(SendResponseSchema, create(SendResponseSchema, { status: 1, messageId: 'msg_1' }))).toEqual({
     status: 'delivered',
     message_id: 'msg_1',
@@ -119,13 +119,13 @@ test.each([
   0,
   true,
   {},
-])('%j is no time', (given) => {
+])('%j is not a time', (given) => {
   expect(readMessage(ListEventsRequestSchema, { from: given }).faults.fields).toEqual([
     { field: 'from', message: 'must be a time such as 2026-01-31T12:00:00.000Z, or a date' },
   ])
 })
 
-test('null is absence', () => {
+test('null means absent', () => {
   const { message, faults } = readMessage(SendRequestSchema, {
     to: 'a@b.test',
     html: null,
@@ -138,7 +138,7 @@ test('null is absence', () => {
   ])
 })
 
-test('base64 of any bytes is read back, in every form', () => {
+test('base64 of any bytes is read in every form', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 50 }), (bytes) => {
       const padded = Buffer.from(bytes).toString('base64')
@@ -168,7 +168,7 @@ test('text with a character that is not base64 is refused', () => {
   )
 })
 
-test('every fault has a path that leads to it', () => {
+test('every fault has the path of its field', () => {
   const { faults } = readMessage(SendRequestSchema, {
     to: [1],
     attachments: [{}, { filename: 2, content: [] }, 'x'],
@@ -199,7 +199,7 @@ test('any JSON is read without a throw', () => {
   )
 })
 
-test('JSON texts are parsed as JSON.parse does, large ones too', () => {
+test('JSON texts have the values that JSON.parse returns, large ones included', () => {
   fc.assert(
     fc.property(fc.json(), (text) => {
       const large = `${' '.repeat(20_000)}${text}`
@@ -208,7 +208,7 @@ test('JSON texts are parsed as JSON.parse does, large ones too', () => {
   )
 })
 
-test('the position of a fault is found wherever a text is broken', () => {
+test('a fault has its position, wherever the text is broken', () => {
   fc.assert(
     fc.property(fc.json(), fc.nat(), fc.constantFrom('', '}', '"', ',', '\\', '\u0001', 'x'), (text, at, bad) => {
       const place = at % text.length
@@ -223,11 +223,11 @@ test('the position of a fault is found wherever a text is broken', () => {
   expect(positionOfFault(`{"a":"${'x'.repeat(15_000_000)}`)).toMatch(/column 6/)
 })
 
-test('a byte order mark does not hide where JSON breaks', () => {
+test('a byte order mark does not hide the position of a fault', () => {
   expect(() => parseJson(Buffer.from('\ufeff{"a": 1,}'))).toThrow('line 1, column 9; a name in double quotes')
 })
 
-test('a name twice in one object is refused by its name, however it is written', () => {
+test('a name twice in one object is refused and named, however it is escaped', () => {
   for (const [text, name, column] of [
     ['{"to":1,"to":2}', 'to', 9],
     ['{"to":1,"\\u0074o":2}', 'to', 9],
@@ -250,11 +250,11 @@ test.each([
   ['names and values', '"'.repeat(200_000)],
   ['MiB outside of strings', '\n'.repeat(5 * 2 ** 20)],
   ['nested deeper', '['.repeat(33)],
-])('too many %s are refused before a value is made', (words, text) => {
+])('too many %s are refused before a value is created', (words, text) => {
   expect(() => parseJson(Buffer.from(text))).toThrow(words)
 })
 
-test('escaped quotes end no string, wherever they stand', () => {
+test('escaped quotes do not end a string, at any position', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom('"', '\\', 'a', '{', ','), { maxLength: 40 }), (parts) => {
       const value = { [parts.join('')]: parts.join('x'), list: parts }

@@ -8,7 +8,7 @@ import { ask, delivered, KEY, MAIL, send, startGateway } from './gateway.ts'
 
 const requests = (lines: Record<string, unknown>[]) => lines.filter((line) => line.msg === 'request')
 
-test('a request is one line, with who asked what, and how it went', async () => {
+test('a request is one line with its caller, its method and its result', async () => {
   await using gateway = await startGateway({
     async send(_, { values }) {
       Object.assign(values.get(logFieldsKey), { message_id: 'msg_1', recipients: [{ domain: 'recipient.test' }] })
@@ -37,7 +37,7 @@ test('a request is one line, with who asked what, and how it went', async () => 
   ])
 })
 
-test('gRPC has the same line, and errors their word', async () => {
+test('gRPC has the same line, and errors have their error code', async () => {
   await using gateway = await startGateway({
     async send() {
       throw fail('domain_not_verified', 'No.')
@@ -58,7 +58,7 @@ test('gRPC has the same line, and errors their word', async () => {
     ])
 })
 
-test('nothing a caller wrote is in the log', async () => {
+test('nothing that a caller wrote is in the log', async () => {
   const canary = 'canary'
   await using gateway = await startGateway({
     async send(request) {
@@ -83,7 +83,7 @@ test('nothing a caller wrote is in the log', async () => {
   expect(JSON.stringify(gateway.lines)).not.toContain(canary)
 })
 
-test('calls do not share the fields that they log', async () => {
+test('calls do not share their log fields', async () => {
   await using gateway = await startGateway({
     async send({ subject }, { values }) {
       Object.assign(values.get(logFieldsKey), subject === 'first' ? { first: true } : { second: true })

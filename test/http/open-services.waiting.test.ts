@@ -18,14 +18,14 @@ import { ServerReflection as V1Alpha } from '../../gen/grpc/reflection/v1alpha/r
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { reflectionServices } from '../../server/http/reflection.ts'
-import { type Gateway, hear, MAIL, open, send, startGateway } from './gateway.ts'
+import { type Gateway, MAIL, open, receive, send, startGateway } from './gateway.ts'
 
-// Health and reflection need no key. What a caller without one can ask for costs no account anything.
+// Health and reflection need no key. A caller without one must not use up what accounts need.
 
 const errorOf = (call: Promise<unknown>) => call.then(() => expect.fail('no error'), ConnectError.from)
 const grpc = (gateway: Gateway) => createGrpcTransport({ baseUrl: gateway.url, nodeOptions: { maxSessionMemory: 64 } })
 
-/** A field that nobody knows, of a length. */
+/** A field outside of the contract, with the given length. */
 function unknownField(bytes: number): Uint8Array {
   const message = create(HealthCheckRequestSchema)
   message.$unknown = [{ no: 99, wireType: 2, data: Buffer.concat([varint(bytes), Buffer.alloc(bytes)]) }]
@@ -46,20 +46,20 @@ function enveloped(message: Uint8Array): Buffer {
   return Buffer.concat([head, message])
 }
 
-/** One call over HTTP/2 with bytes of our own: the trailers of its answer. */
+/** Sends one call of raw bytes over HTTP/2 and returns the trailers of its response. */
 async function callRaw(url: string, path: string, bytes: Buffer): Promise<Record<string, string>> {
-  // Node's client drops an answer that comes while more than 10 MB of the request wait to be written.
+  // Node's client drops a response that arrives while more than 10 MB of the request wait to be written.
   const session = http2.connect(url, { maxSessionMemory: 64 })
   session.on('error', () => {})
   const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' })
   stream.on('error', () => {})
-  const answered = {}
-  stream.on('response', (headers) => Object.assign(answered, headers))
-  stream.on('trailers', (trailers) => Object.assign(answered, trailers))
+  const fields = {}
+  stream.on('response', (headers) => Object.assign(fields, headers))
+  stream.on('trailers', (trailers) => Object.assign(fields, trailers))
   stream.resume().end(bytes)
   await once(stream, 'close')
   session.destroy()
-  return answered
+  return fields
 }
 
 test.each([
@@ -78,7 +78,7 @@ test.each([
   if (!path.endsWith('Watch')) expect(await codeFor(4_000)).toBe('0')
 })
 
-test('a reflection stream may ask 64 KiB in all, however short its questions are', async () => {
+test('the requests of a reflection stream may have 64 KiB in all, however short they are', async () => {
   await using gateway = await startGateway()
   const question = enveloped(unknownField(4_000))
   const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
@@ -86,7 +86,7 @@ test('a reflection stream may ask 64 KiB in all, however short its questions are
   expect((await callRaw(gateway.url, path, flood))['grpc-status']).toBe(String(Code.ResourceExhausted))
 })
 
-test('a call without a key takes nothing of the memory for bodies of calls with a key', async () => {
+test('a call without a key takes no memory from the bodies of calls with a key', async () => {
   await using gateway = await startGateway({ limits: { budgetBytes: 2 ** 20, budgetWaitMs: 100 } })
   const sockets = await Promise.all(Array.from({ length: 5 }, () => open(gateway.port)))
   for (const type of ['application/json', 'application/grpc-web+proto', 'application/proto']) {
@@ -108,11 +108,11 @@ test('a large body to health is refused before a byte of it is read', async () =
   socket.write(
     'POST /grpc.health.v1.Health/Check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 15000000\r\n\r\n',
   )
-  const heard = await hear(socket)
-  expect(heard).toContain('The request is larger than 64 KiB.')
+  const received = await receive(socket)
+  expect(received).toContain('The request is larger than 64 KiB.')
 })
 
-test('calls without a key count by address, 600 a minute, and are told when to come again', async () => {
+test('calls without a key count by address, 600 a minute, and a refusal says when to retry', async () => {
   await using gateway = await startGateway()
   const client = createClient(Health, grpc(gateway))
   const ask = () => client.check({}).then(() => undefined, ConnectError.from)
@@ -120,18 +120,18 @@ test('calls without a key count by address, 600 a minute, and are told when to c
   expect(errors).toHaveLength(50)
   expect([errors[0]!.code, reasonOf(errors[0])]).toEqual([Code.ResourceExhausted, 'rate_limit_exceeded'])
   expect(Number(errors[0]!.metadata.get('retry-after'))).toBeGreaterThan(0)
-  // Neither calls with a key nor the probes over HTTP are held up by it.
+  // It delays neither calls with a key nor the probes over HTTP.
   expect((await send(gateway.url, MAIL)).status).toBe(200)
   expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200)
 })
 
-test('an address has 50 open streams, and each that ends makes a place', async () => {
+test('an address has 50 open streams, and each that ends makes room for another', async () => {
   await using gateway = await startGateway()
   const client = createClient(Health, grpc(gateway))
   const leaving = new AbortController()
   const watch = async () => {
-    const answers = client.watch({}, { signal: leaving.signal })[Symbol.asyncIterator]()
-    return (await answers.next()).value?.status
+    const responses = client.watch({}, { signal: leaving.signal })[Symbol.asyncIterator]()
+    return (await responses.next()).value?.status
   }
   expect(await Promise.all(Array.from({ length: 50 }, watch))).toEqual(Array(50).fill(Serving.SERVING))
   const refused = await errorOf(createClient(Health, grpc(gateway)).watch({})[Symbol.asyncIterator]().next())
@@ -148,7 +148,7 @@ test('an address has 50 open streams, and each that ends makes a place', async (
     .toMatchObject({ value: { status: Serving.SERVING } })
 })
 
-test('watchers ask the database and Temporal no more often than one of them would', async () => {
+test('many watchers query the database and Temporal no more often than one watcher', async () => {
   let asked = 0
   await using gateway = await startGateway({
     checks: async () => {
@@ -164,7 +164,7 @@ test('watchers ask the database and Temporal no more often than one of them woul
   expect(asked).toBeLessThanOrEqual((performance.now() - startedAt) / 1_000 + 1)
 })
 
-test('watching a service that nobody knows says so, and waits', async () => {
+test('watching an unknown service says so, and waits', async () => {
   await using gateway = await startGateway()
   const stream = createClient(Health, grpc(gateway)).watch({ service: 'nope' })[Symbol.asyncIterator]()
   expect((await stream.next()).value).toMatchObject({ status: Serving.SERVICE_UNKNOWN })
@@ -173,7 +173,7 @@ test('watching a service that nobody knows says so, and waits', async () => {
   expect((await next.catch(() => ({ done: true }))).done).toBe(true)
 })
 
-/** A question of reflection. */
+/** A request of reflection. */
 type Question = NonNullable<Parameters<typeof create<typeof ServerReflectionRequestSchema>>[1]>
 const fileOf = (name: string): Question => ({ messageRequest: { case: 'fileByFilename', value: name } })
 const symbol = (name: string): Question => ({ messageRequest: { case: 'fileContainingSymbol', value: name } })
@@ -185,27 +185,23 @@ async function* questions(list: Question[]) {
 test.each([
   ['v1', V1],
   ['v1alpha', V1Alpha],
-])(
-  'reflection %s sends an imported file once in a stream, and a file that is asked for each time',
-  async (_, version) => {
-    await using gateway = await startGateway()
-    const client = createClient(version as typeof V1, grpc(gateway))
-    const counts: number[] = []
-    const asked = [
-      fileOf('verdict/v1/emails.proto'),
-      fileOf('verdict/v1/events.proto'),
-      fileOf('verdict/v1/events.proto'),
-    ]
-    for await (const { messageResponse } of client.serverReflectionInfo(questions(asked))) {
-      if (messageResponse.case === 'fileDescriptorResponse')
-        counts.push(messageResponse.value.fileDescriptorProto.length)
-    }
-    expect(counts[0]).toBeGreaterThan(5)
-    expect(counts.slice(1)).toEqual([1, 1])
-  },
-)
+])('reflection %s sends an imported file once in a stream, and a requested file each time', async (_, version) => {
+  await using gateway = await startGateway()
+  const client = createClient(version as typeof V1, grpc(gateway))
+  const counts: number[] = []
+  const asked = [
+    fileOf('verdict/v1/emails.proto'),
+    fileOf('verdict/v1/events.proto'),
+    fileOf('verdict/v1/events.proto'),
+  ]
+  for await (const { messageResponse } of client.serverReflectionInfo(questions(asked))) {
+    if (messageResponse.case === 'fileDescriptorResponse') counts.push(messageResponse.value.fileDescriptorProto.length)
+  }
+  expect(counts[0]).toBeGreaterThan(5)
+  expect(counts.slice(1)).toEqual([1, 1])
+})
 
-test('a client that reads an error by reflection finds what its details are made of', async () => {
+test('reflection describes the details of an error', async () => {
   await using gateway = await startGateway()
   const client = createClient(V1, grpc(gateway))
   const names = ['google.rpc.ErrorInfo', 'google.rpc.BadRequest', 'google.rpc.RetryInfo', 'verdict.v1.ErrorReason']
@@ -216,22 +212,22 @@ test('a client that reads an error by reflection finds what its details are made
   expect(cases).toEqual(Array(names.length).fill('fileDescriptorResponse'))
 })
 
-test('a flood of questions gets 512 KiB of files at the most, and each question counts', async () => {
+test('a flood of requests gets 512 KiB of files at most, and each request counts', async () => {
   await using gateway = await startGateway()
   const client = createClient(V1, grpc(gateway))
-  let answered = 0
+  let sentBytes = 0
   const flood = Array.from({ length: 500 }, () => fileOf('google/protobuf/descriptor.proto'))
   const error = await errorOf(
     (async () => {
       for await (const { messageResponse } of client.serverReflectionInfo(questions(flood))) {
         if (messageResponse.case !== 'fileDescriptorResponse') continue
-        for (const { length } of messageResponse.value.fileDescriptorProto) answered += length
+        for (const { length } of messageResponse.value.fileDescriptorProto) sentBytes += length
       }
     })(),
   )
   expect([error.code, reasonOf(error)]).toEqual([Code.ResourceExhausted, 'rate_limit_exceeded'])
-  expect(answered).toBeGreaterThan(2 ** 19 - 20_000)
-  expect(answered).toBeLessThanOrEqual(2 ** 19)
+  expect(sentBytes).toBeGreaterThan(2 ** 19 - 20_000)
+  expect(sentBytes).toBeLessThanOrEqual(2 ** 19)
   for (let i = 0; i < 500; i++) gateway.openCalls.count('127.0.0.1')
   const lists = Array.from({ length: 100 }, (): Question => ({ messageRequest: { case: 'listServices', value: '' } }))
   const over = await errorOf(
@@ -242,24 +238,24 @@ test('a flood of questions gets 512 KiB of files at the most, and each question 
   expect(over.rawMessage).toMatch(/^The 600 calls per minute of health and reflection are used up\. /)
 })
 
-test('reflection gives at most 200 answers a second, however many streams ask', async () => {
+test('reflection sends at most 200 responses a second, on any number of streams', async () => {
   await using gateway = await startGateway()
   const client = createClient(V1, grpc(gateway))
   const lists = Array.from({ length: 20 }, (): Question => ({ messageRequest: { case: 'listServices', value: '' } }))
-  let answers = 0
+  let responses = 0
   const startedAt = performance.now()
   await Promise.all(
     Array.from({ length: 5 }, async () => {
-      for await (const _ of client.serverReflectionInfo(questions(lists))) answers++
+      for await (const _ of client.serverReflectionInfo(questions(lists))) responses++
     }),
   )
-  expect(answers).toBe(100)
+  expect(responses).toBe(100)
   expect(performance.now() - startedAt).toBeGreaterThan(400)
 })
 
 afterEach(() => void vi.useRealTimers())
 
-test('a reflection stream lasts a minute at the most', async () => {
+test('a reflection stream lasts a minute at most', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const [spec] = reflectionServices([EmailService], () => {})
   const { impl } = spec!.methods.serverReflectionInfo!
@@ -268,9 +264,9 @@ test('a reflection stream lasts a minute at the most', async () => {
     await new Promise(() => {})
   }
   // biome-ignore lint/suspicious/noExplicitAny: the specification of any kind of method
-  const answers = (impl as any)(silent(), {})[Symbol.asyncIterator]()
-  expect((await answers.next()).value.messageResponse.case).toBe('listServicesResponse')
-  const ended = answers.next()
+  const responses = (impl as any)(silent(), {})[Symbol.asyncIterator]()
+  expect((await responses.next()).value.messageResponse.case).toBe('listServicesResponse')
+  const ended = responses.next()
   await vi.advanceTimersByTimeAsync(60_000)
   expect(await ended).toEqual({ done: true, value: undefined })
 })

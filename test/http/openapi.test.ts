@@ -32,7 +32,7 @@ const operations = Object.entries(document.paths as Record<string, Record<string
 const ON_REPEATS = ['Idempotent-Replayed', 'Idempotency-Mismatch']
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
-test('every path of REST is in the document, and the document names no other', () => {
+test('every path of REST is in the document, and the document has no other', () => {
   const served = gateway.app.paths.filter(
     ({ path }) => path !== '/' && !path.startsWith('/docs') && !/^\/[\w.]+\.v1(alpha)?\./.test(path),
   )
@@ -40,7 +40,7 @@ test('every path of REST is in the document, and the document names no other', (
   expect(served.map(({ path, verbs }) => [path, verbs.map((verb) => verb.toLowerCase())])).toEqual(documented)
 })
 
-test.for(operations)('$verb $path: the examples are what the schemas say', ({ path, verb, operation }) => {
+test.for(operations)('$verb $path: the examples match the schemas', ({ path, verb, operation }) => {
   const place = `/paths/${escaped(path)}/${verb}`
   const { requestBody, responses, parameters } = operation
   const request = requestBody?.content['application/json'].example
@@ -58,16 +58,16 @@ test.for(operations)('$verb $path: the examples are what the schemas say', ({ pa
   }
 })
 
-test.for(operations)('$verb $path: the live answer is what the document says', async ({ path, verb, operation }) => {
+test.for(operations)('$verb $path: the live response matches the document', async ({ path, verb, operation }) => {
   const inPath = operation.parameters?.filter((parameter) => parameter.in === 'path') ?? []
   const url = inPath.reduce((url, { name, example }) => url.replace(`{${name}}`, String(example)), path)
   const body = operation.requestBody && JSON.stringify(operation.requestBody.content['application/json'].example)
   const headers = { 'content-type': 'application/json' }
-  const answer = await ask(gateway.url, url, { method: verb.toUpperCase(), body, headers })
-  const { status, json } = answer
+  const response = await ask(gateway.url, url, { method: verb.toUpperCase(), body, headers })
+  const { status, json } = response
   expect(status).toBe(200)
   for (const name of Object.keys(operation.responses['200']!.headers).filter((name) => !ON_REPEATS.includes(name))) {
-    expect(answer.headers.get(name), name).not.toBeNull()
+    expect(response.headers.get(name), name).not.toBeNull()
   }
   const schema = `/paths/${escaped(path)}/${verb}/responses/200/content/application~1json/schema`
   expect(faultsAgainst(schema, json)).toEqual([])
@@ -76,7 +76,7 @@ test.for(operations)('$verb $path: the live answer is what the document says', a
   expect(refused.status).toBe('401' in operation.responses ? 401 : 200)
 })
 
-/** Words no generated method may have as its name, in Go, Java, Python or TypeScript. */
+/** Words that no generated method may have as its name, in Go, Java, Python or TypeScript. */
 const KEYWORDS =
   'abstract and as assert async await boolean break byte case catch chan char class const continue debugger def default defer del ' +
   'delete do double elif else enum except export extends false final finally float for from func function global go goto if ' +
@@ -84,7 +84,7 @@ const KEYWORDS =
   'private protected public raise range return select self short static struct super switch synchronized this throw throws true try ' +
   'type typeof var void while with yield'
 
-test('every operation has an id of its own that names its resource and is a keyword of no language', () => {
+test('every operation has a unique id that names its resource and is not a keyword of any language', () => {
   const ids = operations.map(({ operation }) => operation.operationId)
   const posted = Object.values(document.webhooks as Record<string, { post: Operation }>).map(({ post }) => post)
   const all = [...ids, ...posted.map(({ operationId }) => operationId)]
@@ -92,7 +92,7 @@ test('every operation has an id of its own that names its resource and is a keyw
   expect(all.filter((id) => !/^[a-z]+([A-Z][a-zA-Z]+)+$/.test(id) || KEYWORDS.split(' ').includes(id))).toEqual([])
 })
 
-test('what the service posts has a tag of its own: generators make one class of each tag', () => {
+test('webhooks have a tag of their own: generators create one class for each tag', () => {
   const posted = Object.values(document.webhooks as Record<string, { post: Operation }>).flatMap(
     ({ post }) => post.tags,
   )
@@ -100,7 +100,7 @@ test('what the service posts has a tag of its own: generators make one class of 
   expect(posted.filter((tag) => called.has(tag))).toEqual([])
 })
 
-test('no two constants of enums have the same name', () => {
+test('no two enum constants have the same name', () => {
   const schemas = Object.values(document.components.schemas as Record<string, Record<string, string[]>>)
   const names = schemas.flatMap((schema) => {
     expect(schema['x-enum-varnames']?.length).toBe(schema['x-enum-varnames'] && schema.enum?.length)
@@ -110,31 +110,31 @@ test('no two constants of enums have the same name', () => {
   expect(new Set(names).size).toBe(names.length)
 })
 
-/** Headers that say something of the interface, in lower case. */
+/** Headers that belong to the interface, in lower case. */
 const TOLD = /^(x-ratelimit-|x-request-id|retry-after|idempoten|www-authenticate)/
 const FAULTS = {
   'no fault': {},
   'a wrong key': { key: 'wrong' },
-  'a body that is no JSON': { body: '{' },
+  'a body that is not JSON': { body: '{' },
   'a body of another type': { body: 'text', type: 'text/plain' },
   'an unknown parameter': { query: '?nonsense=1' },
 }
 
 test.for(operations.flatMap((one) => Object.entries(FAULTS).map(([name, fault]) => ({ ...one, name, fault }))))(
-  '$verb $path with $name: every header of the answer is in the document',
+  '$verb $path with $name: every header of the response is in the document',
   async ({ path, verb, operation, fault }) => {
     const { key, body, type = 'application/json', query = '' } = fault as Record<string, string>
     const inPath = operation.parameters?.filter((parameter) => parameter.in === 'path') ?? []
     const url = inPath.reduce((url, { name, example }) => url.replace(`{${name}}`, String(example)), path)
     const example = operation.requestBody && JSON.stringify(operation.requestBody.content['application/json'].example)
     const init = { method: verb.toUpperCase(), headers: { 'content-type': type }, key }
-    const answer = await ask(gateway.url, url + query, {
+    const response = await ask(gateway.url, url + query, {
       ...init,
       body: verb === 'get' ? undefined : (body ?? example),
     })
-    const documented = operation.responses[answer.status] ?? operation.responses[`${String(answer.status)[0]}XX`]
+    const documented = operation.responses[response.status] ?? operation.responses[`${String(response.status)[0]}XX`]
     const declared = Object.keys(documented!.headers).map((name) => name.toLowerCase())
-    expect(declared).toEqual(expect.arrayContaining([...answer.headers.keys()].filter((name) => TOLD.test(name))))
+    expect(declared).toEqual(expect.arrayContaining([...response.headers.keys()].filter((name) => TOLD.test(name))))
   },
 )
 
@@ -144,13 +144,13 @@ test('the document is served with and without a key, and a wrong key is a 401', 
     [null, 200],
     ['wrong', 401],
   ] as const) {
-    const answer = await ask(gateway.url, '/api/v1/openapi.json', { key })
-    expect(answer.status).toBe(status)
-    if (status === 200) expect(answer.json).toEqual({ ...document, servers: [expect.anything()] })
+    const response = await ask(gateway.url, '/api/v1/openapi.json', { key })
+    expect(response.status).toBe(status)
+    if (status === 200) expect(response.json).toEqual({ ...document, servers: [expect.anything()] })
   }
 })
 
-test('the reference page loads from this server alone', async () => {
+test('the reference page loads from this server only', async () => {
   const page = await fetch(`${gateway.url}/docs`)
   const html = await page.text()
   expect(page.headers.get('content-type')).toContain('text/html')
@@ -169,7 +169,7 @@ test('the address of the server leads to the reference', async () => {
   expect([page.status, page.url]).toEqual([200, `${gateway.url}/docs`])
 })
 
-test('the document names the public URL, and the reference tries calls where it was loaded from', async () => {
+test('the document names the public URL, and the reference sends its calls to where it was loaded from', async () => {
   await using behindProxy = await startGateway({ publicUrl: () => 'https://mail.example.com/verdict' })
   const { json } = await ask(behindProxy.url, '/api/v1/openapi.json')
   expect(json.servers).toEqual([{ url: 'https://mail.example.com/verdict', description: 'This server' }])

@@ -13,7 +13,7 @@ const REQUESTS = [EmailService, EventService, StatsService, SuppressionService].
   methods.map(({ input }) => input),
 )
 
-/** The counts, or the reason of the refusal; anything else is thrown on. */
+/** The counts, or the error code of the refusal. Rethrows anything else. */
 function checked(desc: DescMessage, bytes: Uint8Array) {
   try {
     const { values, objects } = checkProtobuf(desc, bytes)
@@ -25,7 +25,7 @@ function checked(desc: DescMessage, bytes: Uint8Array) {
   }
 }
 
-/** How many values and messages the library made, the message itself not counted. Entries of a map are values. */
+/** How many values and messages the library created, without the message itself. Map entries are values. */
 function madeOf(value: unknown): { values: number; objects: number } {
   const made = { values: 0, objects: 0 }
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return made
@@ -39,7 +39,7 @@ function madeOf(value: unknown): { values: number; objects: number } {
   return made
 }
 
-/** Tags, lengths and values that mean something here, and bytes that need not. */
+/** Tags, lengths and values with a meaning here, and arbitrary bytes. */
 const piece = fc.oneof(
   fc.uint8Array({ maxLength: 6 }),
   fc
@@ -56,7 +56,7 @@ function varint(value: number): number[] {
   return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)]
 }
 
-test('any bytes are parsed as before or refused as invalid_payload, and the library makes no more than was counted', () => {
+test('any bytes are refused as invalid_payload or parsed, and the library creates no more than was counted', () => {
   fc.assert(
     fc.property(fc.constantFrom(...REQUESTS), fc.array(piece, { maxLength: 12 }), (desc, pieces) => {
       const bytes = Buffer.concat(pieces)
@@ -69,7 +69,7 @@ test('any bytes are parsed as before or refused as invalid_payload, and the libr
       try {
         message = fromBinary(desc, bytes)
       } catch {
-        return // Refused as it was before: text that is not UTF-8.
+        return // The library refuses it: text that is not UTF-8.
       }
       const made = madeOf(message)
       expect(made.objects).toBeLessThanOrEqual(counted.objects)
@@ -90,7 +90,7 @@ const email = fc.record({
   headers: fc.dictionary(text, text, { maxKeys: 4 }),
 })
 
-test('every message that a client writes passes', () => {
+test('every message that a client can write passes', () => {
   fc.assert(
     fc.property(fc.array(email, { maxLength: 4 }), (emails) => {
       const message = create(SendBatchRequestSchema, { emails })

@@ -25,7 +25,7 @@ afterAll(() => gateway.close())
 const withKey = { headers: { authorization: `Bearer ${KEY}` } }
 const mail = { ...MAIL, to: [MAIL.to] }
 
-// Node's client drops an answer that comes while more than 10 MB of the request wait to be written.
+// Node's client drops a response that arrives while more than 10 MB of the request wait to be written.
 const nodeOptions = { maxSessionMemory: 64 }
 
 const TRANSPORTS: Record<string, (baseUrl: string) => Transport> = {
@@ -44,7 +44,7 @@ each('%s: the same send on the same port', async ([, transport]) => {
   expect(response).toMatchObject({ status: 1, messageId: MESSAGE_ID, smtp: { mx: 'mx.example.test', code: 250 } })
 })
 
-each('%s: an error carries its word and its fields', async ([, transport]) => {
+each('%s: an error carries its error code and its fields', async ([, transport]) => {
   await using own = await startGateway({
     async send() {
       throw fail('invalid_address', 'It does not parse.', { fields: [{ field: 'to[0]', message: 'is no address' }] })
@@ -61,7 +61,7 @@ each('%s: an error carries its word and its fields', async ([, transport]) => {
   ])
 })
 
-each('%s: what nobody expected shows nothing', async ([, transport]) => {
+each('%s: an unexpected error reveals nothing', async ([, transport]) => {
   await using own = await startGateway({
     async send() {
       throw new Error('a secret')
@@ -78,7 +78,7 @@ each('%s: a wrong key is refused before the body is read', async ([, transport])
 })
 
 each(
-  '%s: a refusal carries its word, when to come again, and what is left of the caller’s requests',
+  '%s: a refusal carries its error code, when to retry, and how many requests the caller has left',
   async ([, transport]) => {
     await using own = await startGateway({
       async gate({ tellRate }) {
@@ -106,7 +106,7 @@ each('%s: a stream that is refused says why', async ([, transport]) => {
   expect([error.code, reasonOf(error)]).toEqual([Code.ResourceExhausted, 'rate_limit_exceeded'])
 })
 
-test('a call in no protocol of ours is refused with the body of REST', async () => {
+test('a call in an unknown protocol is refused with the body of REST', async () => {
   const response = await fetch(`${gateway.url}/verdict.v1.EmailService/Send`, {
     method: 'POST',
     headers: { 'content-type': 'text/xml' },
@@ -115,7 +115,7 @@ test('a call in no protocol of ours is refused with the body of REST', async () 
   expect([response.status, await response.json()]).toMatchObject([401, { error: 'invalid_api_key' }])
 })
 
-each('%s: 15 MiB and not a byte more', async ([, transport]) => {
+each('%s: a body of 15 MiB is accepted, and not a byte more', async ([, transport]) => {
   const client = createClient(EmailService, transport(gateway.url))
   const html = (bytes: number) => ({ ...mail, html: 'x'.repeat(bytes) })
   expect((await client.send(html(15 * 2 ** 20 - 200), withKey)).messageId).toBe(MESSAGE_ID)
@@ -123,7 +123,7 @@ each('%s: 15 MiB and not a byte more', async ([, transport]) => {
   expect([error.code, reasonOf(error)]).toEqual([Code.ResourceExhausted, 'payload_too_large'])
 })
 
-each('%s: text that nothing can hold is refused by its field', async ([, transport]) => {
+each('%s: text that nothing can store is refused by its field', async ([, transport]) => {
   const error = await errorOf(
     createClient(EmailService, transport(gateway.url)).send({ ...mail, subject: 'a\0' }, withKey),
   )
@@ -132,7 +132,7 @@ each('%s: text that nothing can hold is refused by its field', async ([, transpo
 })
 
 each(
-  '%s: an answer says what is left of the caller’s requests, health does not, and no cache keeps either',
+  '%s: a response says how many requests the caller has left, health does not, and no cache keeps either',
   async ([, transport]) => {
     const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'cache-control']
     const seen: (string | null)[] = []
@@ -143,7 +143,7 @@ each(
   },
 )
 
-each('%s: X-Request-Id is on every answer', async ([, transport]) => {
+each('%s: X-Request-Id is on every response', async ([, transport]) => {
   let id: string | null = null
   const onHeader = (headers: Headers) => {
     id = headers.get('x-request-id')
@@ -175,7 +175,7 @@ each('%s: the caller’s deadline reaches the service and the caller', async ([,
   expect(await left[0]).toBeInstanceOf(ConnectError)
 })
 
-test('a deadline that runs out is told as such, whatever the work that it ended says', async () => {
+test('a deadline that passes is reported as such, whatever the work that it ended reports', async () => {
   await using own = await startGateway({
     async send(_, { signal }) {
       await once(signal, 'abort')
@@ -207,7 +207,7 @@ test('a deadline that runs out is told as such, whatever the work that it ended 
   ])
 })
 
-test('what is no message is named as such on Connect and gRPC', async () => {
+test('bytes that are not a message are invalid_payload on Connect and gRPC', async () => {
   const url = `${gateway.url}/verdict.v1.EmailService/Send`
   const post = (type: string, body: string) =>
     fetch(url, { method: 'POST', headers: { ...withKey.headers, 'content-type': type }, body })
@@ -257,7 +257,7 @@ test('a compressed message is refused with the documented error on Connect', asy
 test.each([
   ['connect-timeout-ms', 'application/json', '9999999999'],
   ['grpc-timeout', 'application/grpc', '99999999H'],
-])('%s: a deadline longer than any timer is none', async (name, type, deadline) => {
+])('%s: a deadline longer than any timer has no effect', async (name, type, deadline) => {
   const session = http2.connect(gateway.url)
   const stream = session.request({
     ':method': 'POST',
@@ -278,7 +278,7 @@ test.each([
 
 function grpcJs(port: number) {
   const loaded = loadSync('verdict/v1/emails.proto', { includeDirs: ['proto'], enums: String })
-  // biome-ignore lint/suspicious/noExplicitAny: made at run time
+  // biome-ignore lint/suspicious/noExplicitAny: created at run time
   const { verdict } = grpc.loadPackageDefinition(loaded) as any
   const client = new verdict.v1.EmailService(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
   const call = (metadata: grpc.Metadata) =>
@@ -288,7 +288,7 @@ function grpcJs(port: number) {
   return { call, [Symbol.dispose]: () => client.close() }
 }
 
-test('grpc-js sends on the same port and sees the word of an error', async () => {
+test('grpc-js sends on the same port and reads the error code of an error', async () => {
   using client = grpcJs(gateway.port)
   const { call } = client
   const metadata = new grpc.Metadata()
@@ -303,7 +303,7 @@ test('grpc-js sends on the same port and sees the word of an error', async () =>
   ])
 })
 
-test('grpc-js reads the words of an error as they were written', async () => {
+test('grpc-js reads the message of an error as it was written', async () => {
   const words = 'from: "a@b.c" is 100% no address; see <https://x.test/?a=1&b=2#c>, 日本 \u{1f4a9}\n+%41'
   await using own = await startGateway({
     async send() {
@@ -317,7 +317,7 @@ test('grpc-js reads the words of an error as they were written', async () => {
   expect(error!.details).toBe(words)
 })
 
-test('grpc-message escapes what the gRPC protocol says, and nothing more', async () => {
+test('grpc-message escapes the characters that the gRPC protocol names, and no others', async () => {
   await using own = await startGateway({
     async send() {
       throw fail('invalid_address', 'a@b.c: 5% ~"é"\n')
@@ -421,7 +421,7 @@ test('grpc.health.v1 is open: check, list and watch', async () => {
   await watching
 })
 
-test('/healthz and /readyz tell what the server is and whether it takes calls', async () => {
+test('/healthz says what the server is, and /readyz whether it accepts calls', async () => {
   let state = 'ok'
   await using own = await startGateway({ checks: async () => ({ database: state, temporal: 'degraded' }) })
   const get = async (path: string) => {
@@ -446,7 +446,7 @@ test('buf curl lists and calls through reflection, on gRPC and gRPC-Web', async 
   )
   const request = ['--header', `authorization: Bearer ${KEY}`, '--data', JSON.stringify(mail)]
   for (const protocol of ['grpc', 'grpcweb', 'connect']) {
-    const answer = await curl('--protocol', protocol, ...request, `${gateway.url}/verdict.v1.EmailService/Send`)
-    expect(JSON.parse(answer)).toMatchObject({ status: 'DELIVERY_STATUS_DELIVERED', message_id: MESSAGE_ID })
+    const response = await curl('--protocol', protocol, ...request, `${gateway.url}/verdict.v1.EmailService/Send`)
+    expect(JSON.parse(response)).toMatchObject({ status: 'DELIVERY_STATUS_DELIVERED', message_id: MESSAGE_ID })
   }
 })

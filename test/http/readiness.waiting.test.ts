@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type Checks, shareReadiness } from '../../server/http/readiness.ts'
 
-/** Checks that a test sets, with how often they were asked and how many questions ran at a time. */
+/** Checks that a test sets, with the number of their runs, and of runs at a time. */
 function scriptedChecks(checkMs = 0) {
   const asked = { times: 0, now: 0, atOnce: 0 }
   const script = { database: 'ok', asked, check }
@@ -21,7 +21,7 @@ function scriptedChecks(checkMs = 0) {
 const NO_DRAIN = new AbortController().signal
 const statusOf = async ({ read }: ReturnType<typeof shareReadiness>) => (await read()).status
 
-test('however many ask, the checks are asked once in a second', async () => {
+test('the checks run once a second, for any number of callers', async () => {
   const { check, asked } = scriptedChecks()
   const readiness = shareReadiness({ check, draining: NO_DRAIN })
   await Promise.all(Array.from({ length: 1_000 }, () => readiness.read()))
@@ -32,7 +32,7 @@ test('however many ask, the checks are asked once in a second', async () => {
   expect(asked.times).toBe(2)
 })
 
-test('a check that takes longer than a second is not asked twice at a time', async () => {
+test('a check that takes longer than a second never runs twice at a time', async () => {
   const { check, asked } = scriptedChecks(1_500)
   const readiness = shareReadiness({ check, draining: NO_DRAIN })
   const first = readiness.read()
@@ -41,7 +41,7 @@ test('a check that takes longer than a second is not asked twice at a time', asy
   expect(asked).toMatchObject({ times: 1, atOnce: 1 })
 })
 
-test('a fault and its end show within a second and the time of a check', async () => {
+test('a fault and its end show within a second and the duration of a check', async () => {
   const script = scriptedChecks()
   const readiness = shareReadiness({ check: script.check, draining: NO_DRAIN })
   expect(await statusOf(readiness)).toBe('ready')
@@ -63,17 +63,17 @@ test('the drain shows at once', async () => {
   expect(await readiness.read()).toEqual({ status: 'not_ready', checks: { database: 'ok', draining: 'yes' } })
 })
 
-test('five hundred followers share one question a second, and each hears every change once', async () => {
+test('five hundred followers share one check a second, and each gets every change once', async () => {
   const script = scriptedChecks()
   const draining = new AbortController()
   const { follow } = shareReadiness({ check: script.check, draining: draining.signal })
-  const heard = Array.from({ length: 500 }, (): boolean[] => [])
+  const received = Array.from({ length: 500 }, (): boolean[] => [])
   const startedAt = performance.now()
-  const following = heard.map(async (mine) => {
+  const following = received.map(async (mine) => {
     for await (const ready of follow(new AbortController().signal)) mine.push(ready)
   })
   const all = (expected: boolean[]) =>
-    expect.poll(() => heard.every((mine) => String(mine) === String(expected))).toBe(true)
+    expect.poll(() => received.every((mine) => String(mine) === String(expected))).toBe(true)
   await all([true])
   script.database = 'failing'
   await all([true, false])
@@ -81,12 +81,12 @@ test('five hundred followers share one question a second, and each hears every c
   await all([true, false, true])
   draining.abort()
   await Promise.all(following)
-  expect(heard[0]).toEqual([true, false, true, false])
+  expect(received[0]).toEqual([true, false, true, false])
   expect(script.asked.times).toBeLessThanOrEqual(Math.ceil((performance.now() - startedAt) / 1_000) + 1)
   expect(script.asked.atOnce).toBe(1)
 })
 
-test('nobody is asked for a follower who has left', async () => {
+test('no check runs for a follower that has left', async () => {
   const { check, asked } = scriptedChecks()
   const { follow } = shareReadiness({ check, draining: NO_DRAIN })
   const leaving = new AbortController()

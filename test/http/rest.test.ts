@@ -14,7 +14,7 @@ afterAll(() => gateway.close())
 
 const fieldsOf = ({ json }: { json: { details?: { field: string }[] } }) => json.details?.map(({ field }) => field)
 
-test('a send answers with the verdict in snake_case and lower-case words', async () => {
+test('a send returns the verdict in snake_case and lower-case names', async () => {
   const { status, json, headers } = await send(url, MAIL)
   expect(status).toBe(200)
   expect(json).toEqual({
@@ -73,23 +73,23 @@ test.each([
   ['a NUL character', { ...MAIL, subject: 'a\0b' }, ['subject']],
   ['a NUL character in a list', { ...MAIL, to: ['a@b.test', 'a\0'] }, ['to[1]']],
   ['a NUL character in a name', { ...MAIL, headers: { 'X\0': 'a' } }, ['headers']],
-  ['several at once', { to: 1, from: 2, subject: 3, nope: 4 }, ['to', 'from', 'subject', 'nope']],
+  ['several faults at once', { to: 1, from: 2, subject: 3, nope: 4 }, ['to', 'from', 'subject', 'nope']],
 ])('%s is a 400 that names the field', async (_, body, fields) => {
   const before = gateway.sent.length
-  const answer = await send(url, body)
-  expect([answer.status, answer.json.error, fieldsOf(answer)]).toEqual([400, 'invalid_payload', fields])
+  const response = await send(url, body)
+  expect([response.status, response.json.error, fieldsOf(response)]).toEqual([400, 'invalid_payload', fields])
   expect(gateway.sent.length).toBe(before)
 })
 
 test('half of a surrogate pair is a 400 that names the field', async () => {
-  const answer = await send(url, `{"to":"a@b.test","from":"c@d.test","text":"t","subject":"\\ud800"}`)
-  expect([answer.status, fieldsOf(answer)]).toEqual([400, ['subject']])
+  const response = await send(url, `{"to":"a@b.test","from":"c@d.test","text":"t","subject":"\\ud800"}`)
+  expect([response.status, fieldsOf(response)]).toEqual([400, ['subject']])
 })
 
 test.each([
   ['', 'no body at all'],
   ['{}', 'an empty object'],
-])('%j is left to the service, which knows what is required', async (body) => {
+])('%j reaches the service, which knows the required fields', async (body) => {
   expect((await send(url, body)).status).toBe(200)
   expect(gateway.sent.at(-1)?.to).toEqual([])
 })
@@ -106,13 +106,13 @@ test.each([
   ["{'to':1}", 'The body is not valid JSON: line 1, column 2; a name in double quotes or "}" is expected there.'],
   ['{"a":01}', 'The body is not valid JSON: line 1, column 6; a value is expected there.'],
 ])('malformed JSON %j is a 400 that says where', async (body, message) => {
-  const answer = await send(url, body)
-  expect([answer.status, answer.json.message]).toEqual([400, message])
+  const response = await send(url, body)
+  expect([response.status, response.json.message]).toEqual([400, message])
 })
 
 test('a body that is not UTF-8 is a 400', async () => {
-  const answer = await send(url, Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))
-  expect([answer.status, answer.json.message]).toEqual([400, 'The body is not UTF-8.'])
+  const response = await send(url, Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))
+  expect([response.status, response.json.message]).toEqual([400, 'The body is not UTF-8.'])
 })
 
 test.each([
@@ -144,9 +144,9 @@ test.each([
   expect((await send(url, MAIL, { 'content-type': type })).status).toBe(status)
 })
 
-test('a body without a type is read as JSON', async () => {
-  const answer = await ask(url, '/api/v1/emails/send', { method: 'POST', body: Buffer.from(JSON.stringify(MAIL)) })
-  expect(answer.status).toBe(200)
+test('a body without a Content-Type is read as JSON', async () => {
+  const response = await ask(url, '/api/v1/emails/send', { method: 'POST', body: Buffer.from(JSON.stringify(MAIL)) })
+  expect(response.status).toBe(200)
 })
 
 test('a compressed body is a 415', async () => {
@@ -195,8 +195,8 @@ test.each([
   ['__proto__=1', '__proto__'],
   ['recipient=%00', 'recipient'],
 ])('the query %s is a 400 that names the parameter', async (query, field) => {
-  const answer = await ask(url, `/api/v1/events?${query}`)
-  expect([answer.status, fieldsOf(answer)]).toEqual([400, [field]])
+  const response = await ask(url, `/api/v1/events?${query}`)
+  expect([response.status, fieldsOf(response)]).toEqual([400, [field]])
 })
 
 test('a query that is not percent-encoded UTF-8 is a 400', async () => {
@@ -204,8 +204,8 @@ test('a query that is not percent-encoded UTF-8 is a 400', async () => {
 })
 
 test('a query may not add to a body, nor a body to a path', async () => {
-  const answer = await ask(url, '/api/v1/emails/send?subject=x', { method: 'POST', body: JSON.stringify(MAIL) })
-  expect([answer.status, fieldsOf(answer)]).toEqual([400, ['subject']])
+  const response = await ask(url, '/api/v1/emails/send?subject=x', { method: 'POST', body: JSON.stringify(MAIL) })
+  expect([response.status, fieldsOf(response)]).toEqual([400, ['subject']])
   expect(fieldsOf(await ask(url, `/api/v1/emails/${MESSAGE_ID}?id=msg_2`))).toEqual(['id'])
 })
 
@@ -249,12 +249,12 @@ test.each([
   ['a path that does not exist', 'GET', '/api/v1/nope', 404],
   ['a method that the path does not have', 'DELETE', '/api/v1/events', 405],
   ['a method that the path does not have, of an RPC', 'GET', '/verdict.v1.EmailService/Send', 405],
-  ['an RPC in no protocol of ours', 'POST', '/verdict.v1.EmailService/Send', 415],
-  ['a path that is no valid encoding', 'GET', '/api/v1/%zz', 400],
+  ['an RPC in an unknown protocol', 'POST', '/verdict.v1.EmailService/Send', 415],
+  ['a path with an invalid encoding', 'GET', '/api/v1/%zz', 400],
   ['a part of a path that is too long', 'GET', `/api/v1/emails/${'x'.repeat(600)}`, 404],
-])('%s counts for its key, and says what is left', async (_, method, path, status) => {
-  const answer = await ask(url, path, { method })
-  expect([answer.status, rateOf(answer)]).toEqual([status, shown(RATE)])
+])('%s counts for its key, and says how many requests are left', async (_, method, path, status) => {
+  const response = await ask(url, path, { method })
+  expect([response.status, rateOf(response)]).toEqual([status, shown(RATE)])
 })
 
 test.each([
@@ -262,12 +262,15 @@ test.each([
   ['OPTIONS', 'OPTIONS', '/api/v1/events', 204],
   ['a path that does not exist', 'GET', '/nope', 404],
   ['a method that the path does not have', 'POST', '/api/v1/events', 405],
-])('%s counts for the address of a caller without a key, and says what is left', async (_, method, path, status) => {
-  const answer = await ask(url, path, { method, key: null })
-  expect([answer.status, rateOf(answer)]).toEqual([status, shown(ADDRESS_RATE)])
-})
+])(
+  '%s counts for the address of a caller without a key, and says how many requests are left',
+  async (_, method, path, status) => {
+    const response = await ask(url, path, { method, key: null })
+    expect([response.status, rateOf(response)]).toEqual([status, shown(ADDRESS_RATE)])
+  },
+)
 
-test('no cache keeps an answer of the API, with a secret or without; the files of the reference may be kept', async () => {
+test('no cache keeps a response of the API, with or without a secret; it may keep the files of the reference', async () => {
   const cacheControl = async (method: string, path: string, body?: object) =>
     (await ask(url, path, { method, body: body && JSON.stringify(body) })).headers.get('cache-control')
   expect(await cacheControl('PUT', '/api/v1/webhook', { url: 'https://shop.test/webhooks' })).toBe('no-store')
@@ -278,11 +281,11 @@ test('no cache keeps an answer of the API, with a secret or without; the files o
   expect((await fetch(`${url}/docs`)).headers.get('cache-control')).toBe('max-age=3600')
 })
 
-test.each(['/healthz', '/readyz', '/docs'])('%s counts for nobody', async (path) => {
+test.each(['/healthz', '/readyz', '/docs'])('%s does not count', async (path) => {
   expect(rateOf(await fetch(url + path))).toEqual([undefined, undefined, undefined])
 })
 
-test('over the limit every path answers 429, those that do not exist too', async () => {
+test('over the limit every path responds with 429, even one that does not exist', async () => {
   await using own = await startGateway({
     async gate({ tellRate }) {
       tellRate({ ...RATE, remaining: 0 })
@@ -298,24 +301,24 @@ test('over the limit every path answers 429, those that do not exist too', async
     ['GET', '/api/v1/%zz'],
     ['POST', '/verdict.v1.EmailService/Send'],
   ] as const) {
-    const answer = await ask(own.url, path, { method })
-    expect([answer.status, answer.json.error, answer.headers.get('retry-after')], `${method} ${path}`).toEqual([
+    const response = await ask(own.url, path, { method })
+    expect([response.status, response.json.error, response.headers.get('retry-after')], `${method} ${path}`).toEqual([
       429,
       'rate_limit_exceeded',
       '7',
     ])
-    expect(rateOf(answer)[1]).toBe('0')
+    expect(rateOf(response)[1]).toBe('0')
   }
 })
 
-test('OPTIONS says what is allowed, HEAD is GET without a body', async () => {
+test('OPTIONS lists the allowed methods, and HEAD is GET without a body', async () => {
   const options = await ask(url, '/api/v1/events', { method: 'OPTIONS', key: null })
   expect([options.status, options.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS'])
   const [get, head] = [await ask(url, '/api/v1/events'), await ask(url, '/api/v1/events', { method: 'HEAD' })]
   expect([head.status, head.text, head.headers.get('content-length')]).toEqual([200, '', String(get.text.length)])
 })
 
-test('X-Request-Id is the caller’s when it is sane, in the answer and for the service', async () => {
+test('a valid X-Request-Id of the caller is kept, in the response and for the service', async () => {
   let inside = ''
   await using own = await startGateway({
     async send(_, { values }) {
@@ -331,21 +334,21 @@ test('X-Request-Id is the caller’s when it is sane, in the answer and for the 
   }
 })
 
-test('every answer has an X-Request-Id, error or not', async () => {
+test('every response has an X-Request-Id, errors included', async () => {
   for (const path of ['/api/v1/events', '/nope', '/api/v1/%zz', '/healthz', '/api/v1/openapi.json']) {
     expect((await fetch(url + path)).headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
   }
 })
 
-test.each(Object.entries(ERRORS))('the error %s is shown with its word and status', async (reason, { status }) => {
+test.each(Object.entries(ERRORS))('the error %s has its error code and status', async (reason, { status }) => {
   await using own = await startGateway({
     async send() {
       const fields = [{ field: 'to[0]', message: 'is wrong' }]
       throw fail(reason as ErrorReason, 'What is wrong.', { fields, retryAfterSeconds: 7 })
     },
   })
-  const answer = await send(own.url, MAIL)
-  expect([answer.status, answer.json]).toEqual([
+  const response = await send(own.url, MAIL)
+  expect([response.status, response.json]).toEqual([
     status,
     {
       error: reason,
@@ -357,7 +360,7 @@ test.each(Object.entries(ERRORS))('the error %s is shown with its word and statu
   ])
 })
 
-test('what nobody expected is a 500 without detail outside, and all of it in the log', async () => {
+test('an unexpected error is a 500 without detail for the caller, with all detail in the log', async () => {
   await using own = await startGateway({
     async send() {
       throw new RangeError('a secret of the inside')
@@ -378,14 +381,14 @@ test('what nobody expected is a 500 without detail outside, and all of it in the
 test('the key is checked before the body is read: no body, no 413, no 415 for a wrong one', async () => {
   for (const headers of [{ 'content-type': 'text/plain' }, { 'content-type': 'application/json' }]) {
     const body = 'x'.repeat(16 * 2 ** 20)
-    const answer = await ask(url, '/api/v1/emails/send', { method: 'POST', key: 'wrong', headers, body })
-    expect([answer.status, answer.json.error]).toEqual([401, 'invalid_api_key'])
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer')
+    const response = await ask(url, '/api/v1/emails/send', { method: 'POST', key: 'wrong', headers, body })
+    expect([response.status, response.json.error]).toEqual([401, 'invalid_api_key'])
+    expect(response.headers.get('www-authenticate')).toBe('Bearer')
   }
   expect((await ask(url, '/api/v1/events', { key: null })).status).toBe(401)
 })
 
-test('the gate learns the method, the header and the address', async () => {
+test('the gate receives the method, the header and the address', async () => {
   const seen: unknown[] = []
   await using own = await startGateway({
     async gate({ method, authorization, remoteAddress }) {
@@ -418,7 +421,7 @@ test.each([
   expect(seen).toBe(address)
 })
 
-test('a header that the service sets is in the answer', async () => {
+test('a header that the service sets is in the response', async () => {
   await using own = await startGateway({
     async send(_, { responseHeader, requestHeader }) {
       responseHeader.set('x-echo', requestHeader.get('x-service-sandbox') ?? '')
@@ -428,14 +431,14 @@ test('a header that the service sets is in the answer', async () => {
   expect((await send(own.url, MAIL, { 'X-Service-Sandbox': 'true' })).headers.get('x-echo')).toBe('true')
 })
 
-test('15 MiB are read, a byte more is a 413', async () => {
+test('15 MiB are accepted, and a byte more is a 413', async () => {
   const fill = (bytes: number) => {
     const empty = JSON.stringify({ ...MAIL, html: '' }).length
     return JSON.stringify({ ...MAIL, html: 'x'.repeat(bytes - empty) })
   }
   expect((await send(url, fill(15 * 2 ** 20))).status).toBe(200)
-  const answer = await send(url, fill(15 * 2 ** 20 + 1))
-  expect([answer.status, answer.json.error]).toEqual([413, 'payload_too_large'])
+  const response = await send(url, fill(15 * 2 ** 20 + 1))
+  expect([response.status, response.json.error]).toEqual([413, 'payload_too_large'])
 })
 
 test('a JSON bomb is a 400 at once', async () => {

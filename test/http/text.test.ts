@@ -11,7 +11,7 @@ import { MAX_TEXT_CHARACTERS, textFaults } from '../../server/http/text.ts'
 const SERVICES = [DomainService, EmailService, EventService, StatsService, SuppressionService, WebhookService]
 const REQUESTS = [...new Set(SERVICES.flatMap(({ methods }) => methods.map(({ input }) => input)))]
 
-/** Requests as JSON of Protobuf in which one text alone is set. */
+/** Requests as Protobuf JSON with a single text set. */
 function* eachText(desc: DescMessage, text: string): Generator<{ field: DescField; json: JsonValue }> {
   for (const field of desc.fields) {
     const wrap = (value: JsonValue) => ({ [field.jsonName]: field.fieldKind === 'list' ? [value] : value })
@@ -25,10 +25,10 @@ function* eachText(desc: DescMessage, text: string): Generator<{ field: DescFiel
   }
 }
 
-/** What reads these checks their limits before anything else: bodies have one in bytes, addresses in lists one each. */
+/** The readers of these check a limit first: bodies have one in bytes, and each address in a list has one. */
 const isLonger = ({ name, fieldKind }: DescField) => name === 'html' || name === 'text' || fieldKind === 'list'
 
-test('every text of every method is refused unread when it is far too long', () => {
+test('every text of every method is refused before it is read when it is far too long', () => {
   const long = '/'.repeat(MAX_TEXT_CHARACTERS + 1)
   const read = REQUESTS.flatMap((desc) =>
     Array.from(eachText(desc, long), ({ field, json }) => {
@@ -44,7 +44,7 @@ test('every text of every method is refused unread when it is far too long', () 
   for (const { name, most, faults } of read) expect([name, faults]).toEqual([name, most])
 })
 
-test('a text of the most characters is read', () => {
+test('a text of the largest length is read', () => {
   const longest = 'a'.repeat(MAX_TEXT_CHARACTERS)
   expect(textFaults(SendRequestSchema, create(SendRequestSchema, { subject: longest })).fields).toEqual([])
 })

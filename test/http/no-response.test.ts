@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => listener.close({ timeoutMs: 500 }))
 
-test('REST: after a marker that cannot be recorded the connection is closed without an answer', async () => {
+test('REST: when the outcome cannot be stored after the marker, the connection is closed without a response', async () => {
   const send = fetch(`${listener.url}/api/v1/emails/send`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -36,7 +36,7 @@ test('REST: after a marker that cannot be recorded the connection is closed with
   await expect(send).rejects.toThrow('fetch failed')
 })
 
-test('gRPC: no answer says that it is safe to retry', async () => {
+test('gRPC: no error says that it is safe to retry', async () => {
   const client = createClient(EmailService, createGrpcTransport({ baseUrl: listener.url }))
   const error = ConnectError.from(await client.send({}).catch((error) => error))
   expect(error.code).not.toBe(Code.Unavailable)
