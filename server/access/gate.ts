@@ -10,7 +10,7 @@ import { createLimiter, usedUp } from './limiter.ts'
 import { mayCall, SCOPES_OF, scopeOf } from './scopes.ts'
 
 export interface Call extends Visitor {
-  /** undefined for what is served to every caller, such as a path that does not exist. */
+  /** undefined for paths that every caller may request, such as one that does not exist. */
   method: DescMethod | undefined
 }
 
@@ -21,9 +21,10 @@ interface Parts {
 }
 
 /**
- * The gate before every call: who calls, whether the key may, and how often. Undefined for a caller without a key, where none is needed. Throws `invalid_api_key`, `insufficient_scope` and
- * `rate_limit_exceeded`, and `transient_failure` when the database cannot be asked about a key or count its request. No query
- * stands in the way of a key in use but the count.
+ * The gate before every call: identifies the caller, checks the key's scope and counts the request. Returns undefined for
+ * a caller without a key where none is needed. Throws `invalid_api_key`, `insufficient_scope` and `rate_limit_exceeded`,
+ * and `transient_failure` when the database cannot look up a key or count its request. For a key in use the count is the
+ * only query.
  */
 export function createGate({ db, clock, limits }: Parts): (call: Call) => Promise<Caller | undefined> {
   const identify = createIdentify({ db, clock })
