@@ -3,8 +3,10 @@ with endpoint as (
   select account_id, url from webhook_endpoints where account_id = $2
 ),
 opened as (
-  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id)
-  select r.id, r.event_id, r.message_id, e.account_id, 'replay', now(), now(), now() + interval '24 hours', $3
+  insert into open_dispatches
+    (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id)
+  select r.id, r.event_id, r.message_id, e.account_id, 'replay', now(), now(),
+    now() + interval '24 hours', $3
   from endpoint e, json_to_recordset($1::json) as r(id uuid, event_id uuid, message_id uuid)
   returning created_at
 )

@@ -14,12 +14,12 @@ export async function createAccount(db: Database, clock: DatabaseClock, name: st
   return account!
 }
 
-/** The oldest first. */
+/** Lists all accounts, the oldest first. */
 export async function listAccounts(db: Database): Promise<Account[]> {
   return db.select().from(accounts).orderBy(asc(accounts.id))
 }
 
-/** Of an account that there is; null takes the default tier. */
+/** Sets the tier of an account that exists; null means the default tier. */
 export async function setTier(db: Database, accountId: string, tier: string | null): Promise<Account> {
   const [account] = await db.update(accounts).set({ tier }).where(eq(accounts.id, accountId)).returning()
   return account!

@@ -10,69 +10,70 @@ import { usedUp } from './limiter.ts'
 import { heldScopes } from './scopes.ts'
 import { createStrangers } from './strangers.ts'
 
-/** A revocation and a new tier bite within 5 s, a new key works at the latest after 1 s of having been tried too early. */
+/** A revocation and a new tier take effect within 5 s. A key that was tried before it existed works within 1 s. */
 const KEEP = { keepMs: 4_000, missingMs: 1_000, maxEntries: 10_000 }
 
-const MAX_SEEN = 10_000
+const MAX_VALID_HASHES = 10_000
 
-export interface KnownKey {
+export interface StoredKey {
   caller: Caller
   scopes: ReadonlySet<string>
-  /** Of the account; null for the default one. */
+  /** The account's tier; null for the default one. */
   tier: string | null
   revoked: boolean
-  /** Infinity without an expiry. */
+  /** Infinity for a key that does not expire. */
   expiresAtMs: number
   lastUsedAtMs: number
 }
 
-/** Who calls, as far as the call says. */
+/** What a call says about its caller. */
 export interface Visitor {
   /** The Authorization header. */
   authorization: string | null
   /** An IP address. */
   remoteAddress: string
-  /** The call is served without a key as well. A key that is sent must be valid all the same. */
+  /** Whether the call is also served without a key. A key that is sent must be valid anyway. */
   keyOptional?: boolean
-  /** Is told what is left of the caller's requests, also when the call is refused for it. */
+  /** Receives the caller's remaining requests, also when the call is refused for lack of them. */
   tellRate(rate: Rate): void
 }
 
 type Parts = { db: Database; clock: DatabaseClock }
 
 /**
- * Finds the valid key of a call; undefined for a call that has none and needs none. A call without a valid key is counted by its address; past the limit of an address only keys are looked
- * at that have been valid before, so that a flood of made-up keys costs no query each and keeps nobody else out.
+ * Finds the valid key of a call; undefined for a call that has none and needs none. A call without a valid key is
+ * counted against its address. An address over its limit can only use keys that have been valid before: a flood of
+ * invented keys costs no queries and locks out no other caller.
  */
-export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<KnownKey | undefined> {
+export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<StoredKey | undefined> {
   const find = recent({ read: (hash) => readKey(db, hash), ...KEEP })
   const visit = createStrangers()
-  const seen = new Set<string>()
-  const checking = new Set<string>()
+  const validHashes = new Set<string>()
+  const pendingHashes = new Set<string>()
 
-  async function findValid(hash: string): Promise<KnownKey | undefined> {
-    const found = await find(hash).catch((cause) => {
+  async function findValid(hash: string): Promise<StoredKey | undefined> {
+    const key = await find(hash).catch((cause) => {
       throw fail('transient_failure', 'The API key could not be checked. It is safe to retry.', { cause })
     })
-    return found && !found.revoked && found.expiresAtMs > clock.now() ? found : undefined
+    return key && !key.revoked && key.expiresAtMs > clock.now() ? key : undefined
   }
 
-  async function check(hash: string): Promise<KnownKey | undefined> {
-    checking.add(hash)
+  async function check(hash: string): Promise<StoredKey | undefined> {
+    pendingHashes.add(hash)
     try {
       return await findValid(hash)
     } finally {
-      checking.delete(hash)
+      pendingHashes.delete(hash)
     }
   }
 
   return async ({ authorization, remoteAddress, keyOptional, tellRate }) => {
     const hash = hashIn(authorization)
-    // One look at a key is shared by all who bring it at the same moment, and counted once.
-    if (hash !== undefined && (seen.has(hash) || checking.has(hash))) {
-      const found = await findValid(hash)
-      if (found) return found
-      seen.delete(hash)
+    // All calls that bring the same key at the same moment share one look-up, which is counted once.
+    if (hash !== undefined && (validHashes.has(hash) || pendingHashes.has(hash))) {
+      const key = await findValid(hash)
+      if (key) return key
+      validHashes.delete(hash)
     }
     const { over, limit, remaining, leftMs, forget } = visit(remoteAddress)
     const isOpen = keyOptional && authorization === null
@@ -82,29 +83,29 @@ export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise
     }
     if (isOpen) return undefined
     if (hash === undefined) throw noKey(authorization)
-    const found = await check(hash).catch((error) => {
+    const key = await check(hash).catch((error) => {
       forget()
       throw error
     })
-    if (!found) throw unknownKey()
+    if (!key) throw unknownKey()
     forget()
-    seen.add(hash)
-    if (seen.size > MAX_SEEN) seen.delete(seen.values().next().value!)
-    return found
+    validHashes.add(hash)
+    if (validHashes.size > MAX_VALID_HASHES) validHashes.delete(validHashes.values().next().value!)
+    return key
   }
 }
 
-/** By the hash alone, in an index: what its timing tells of SHA-256 of 256 random bits leads to no key. */
-async function readKey(db: Database, hash: string): Promise<KnownKey | undefined> {
+/** Finds a key by its hash in an index. Timing may reveal bits of the hash, SHA-256 of 256 random bits, and no key. */
+async function readKey(db: Database, hash: string): Promise<StoredKey | undefined> {
   const [row] = await db
     .select({ key: apiKeys, tier: accounts.tier })
     .from(apiKeys)
     .innerJoin(accounts, eq(accounts.id, apiKeys.accountId))
     .where(eq(apiKeys.hash, Buffer.from(hash, 'hex')))
-  return row && knownKey(row.key, row.tier)
+  return row && keyOfRow(row.key, row.tier)
 }
 
-function knownKey(row: typeof apiKeys.$inferSelect, tier: string | null): KnownKey {
+function keyOfRow(row: typeof apiKeys.$inferSelect, tier: string | null): StoredKey {
   return {
     caller: Object.freeze({ accountId: row.accountId, keyId: row.id, test: row.test }),
     scopes: new Set(heldScopes(row)),
@@ -117,13 +118,13 @@ function knownKey(row: typeof apiKeys.$inferSelect, tier: string | null): KnownK
 
 const BEARER = /^Bearer +(\S+)$/i
 
-/** The hash of the key in an Authorization header (RFC 6750 2.1); undefined when there is none that `makeKey` could have made. */
+/** The hash of the key in an Authorization header (RFC 6750 2.1); undefined for a text that is not an API key. */
 function hashIn(authorization: string | null): string | undefined {
   const [, key] = BEARER.exec(authorization ?? '') ?? []
   return key && kindOfKey(key) ? hashKey(key).toString('hex') : undefined
 }
 
-/** Why there is no key in an Authorization header. */
+/** The error for an Authorization header without an API key. */
 function noKey(authorization: string | null) {
   if (!authorization)
     return fail('invalid_api_key', 'The Authorization header is missing. Send "Authorization: Bearer <API key>".')

@@ -16,23 +16,25 @@ export function makeKey(kind: KeyKind): string {
   return withChecksum(`svc_${kind}_${body}`)
 }
 
-/** What kind of key a text is; undefined when it was not made by `makeKey`: mistyped, cut, or no key at all. */
+/**
+ * The kind of an API key; undefined for a text that `makeKey` cannot have made: mistyped, cut off, or no key at all.
+ */
 export function kindOfKey(text: string): KeyKind | undefined {
   const kind = SHAPE.exec(text)?.[1] as KeyKind | undefined
   return kind && withChecksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text ? kind : undefined
 }
 
-/** SHA-256: a key has 256 random bits, so that nothing slower is needed. */
+/** SHA-256. A key has 256 random bits, so it needs no slower hash. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()
 }
 
-/** The first characters, to recognise a key by. */
+/** The first characters of a key, by which a person recognises it. */
 export function hintOfKey(key: string): string {
   return key.slice(0, HINT_CHARACTERS)
 }
 
-/** CRC-32 finds every single wrong character and every two neighbours swapped. */
+/** Appends a CRC-32, which detects every single wrong character and every swap of two neighbours. */
 function withChecksum(text: string): string {
   return text + base62(BigInt(crc32(text)), CHECKSUM_CHARACTERS)
 }

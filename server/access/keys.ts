@@ -15,14 +15,14 @@ export interface NewKey {
   accountId: string
   name: string
   kind: KeyKind
-  /** Of those that its kind may have. */
+  /** Scopes that a key of this kind may have. */
   scopes: readonly string[]
   expiresAt?: Date
 }
 
 /**
- * Makes a key. Its text is in the answer and nowhere else: only its hash is stored. Throws `invalid_payload` for scopes that a key
- * of this kind cannot have.
+ * Creates a key. Only its hash is stored, so the returned text cannot be had again. Throws `invalid_payload` for scopes
+ * that a key of this kind cannot have.
  */
 export async function createKey(
   db: Database,
@@ -48,23 +48,24 @@ export async function createKey(
   return { key, apiKey: apiKey! }
 }
 
-/** Why a key of this kind cannot have these scopes; undefined when it can. */
+/** Says why a key of this kind cannot have these scopes; undefined when it can. */
 export function scopesRefused(kind: KeyKind, scopes: readonly string[]): string | undefined {
-  const may = SCOPES_OF[kind]
-  const refused = scopes.filter((scope) => !may.includes(scope))
+  const permitted = SCOPES_OF[kind]
+  const refused = scopes.filter((scope) => !permitted.includes(scope))
   if (refused.length === 0) return undefined
   const unknown = refused.filter((scope) => !SCOPES.includes(scope))
   if (unknown.length > 0) return `No such scope: ${unknown.join(', ')}. Scopes are ${SCOPES.join(', ')}.`
-  return `A test key cannot have ${refused.join(', ')}: it changes nothing that live mail depends on. It can have ${may.join(', ')}.`
+  const why = 'it changes nothing that live mail depends on'
+  return `A test key cannot have ${refused.join(', ')}: ${why}. It can have ${permitted.join(', ')}.`
 }
 
-/** The oldest first, revoked and expired ones too. */
+/** Lists the keys of an account, the oldest first, including revoked and expired keys. */
 export async function listKeys(db: Database, accountId: string): Promise<ApiKey[]> {
   const keys = await db.select(shown).from(apiKeys).where(eq(apiKeys.accountId, accountId)).orderBy(asc(apiKeys.id))
   return keys.map((key) => ({ ...key, scopes: heldScopes(key) }))
 }
 
-/** The key as it is now, with the time of its first revocation; undefined when the account has no such key. */
+/** Revokes a key and returns it with the time of its first revocation; undefined when the account has no such key. */
 export async function revokeKey(db: Database, accountId: string, keyId: string): Promise<ApiKey | undefined> {
   const [apiKey] = await db
     .update(apiKeys)

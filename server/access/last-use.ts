@@ -11,15 +11,15 @@ interface UsedKey {
 }
 
 /**
- * Notes when a key was last used, to the minute: gathered for a second, written in one statement, waited for by nobody. What a
- * crash or a failed write loses is noted at the next use.
+ * Stores when a key was last used, to the minute. Uses are gathered for a second and written in one statement, and no
+ * call waits for it. What a crash or a failed write loses is stored at the next use.
  */
 export function lastUses(db: Database): (key: UsedKey, nowMs: number) => void {
-  let used = new Set<string>()
+  let usedKeyIds = new Set<string>()
 
   async function write(nowMs: number): Promise<void> {
-    const ids = [...used]
-    used = new Set()
+    const ids = [...usedKeyIds]
+    usedKeyIds = new Set()
     const atMost = new Date(nowMs - AT_MOST_EVERY_MS)
     await db
       .update(apiKeys)
@@ -30,7 +30,7 @@ export function lastUses(db: Database): (key: UsedKey, nowMs: number) => void {
   return (key, nowMs) => {
     if (nowMs - key.lastUsedAtMs < AT_MOST_EVERY_MS) return
     key.lastUsedAtMs = nowMs
-    if (used.size === 0) setTimeout(() => write(nowMs).catch(() => {}), GATHER_MS).unref()
-    used.add(key.caller.keyId)
+    if (usedKeyIds.size === 0) setTimeout(() => write(nowMs).catch(() => {}), GATHER_MS).unref()
+    usedKeyIds.add(key.caller.keyId)
   }
 }

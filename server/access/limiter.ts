@@ -7,31 +7,35 @@ import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { inTime } from '../in-time.ts'
 
-/** A window begins with the first request after the one before has ended. */
+/** A window begins with the first request after the end of the previous window. */
 export const WINDOW_SECONDS = 60
 
-/** A process takes one place in so many of a window ahead, and never more than 100: below 20,000 requests a minute none. */
+/**
+ * A process takes places ahead: one for every 10,000 requests of a window, and never more than 100. With a limit below
+ * 20,000 requests a minute it takes none ahead.
+ */
 const PLACES_PER_PLACE_AHEAD = 10_000
 const MAX_AHEAD = 100
 
-/** Longer than a statement that is not stuck: a database that is silent must not hold a call for ever. */
+/** Longer than any statement that is not stuck: a silent database must not hold a call for ever. */
 const COUNT_TIMEOUT_MS = 5_000
 
-export interface Counted extends Rate {
+export interface RequestCount extends Rate {
   admitted: boolean
-  /** Whole seconds until the window ends, 1 at the least. */
+  /** Whole seconds until the window ends, at least 1. */
   secondsLeft: number
 }
 
-/** Places of a window that are this process's own, by the database's word. */
+/** Places in a window that the database has given to this process. */
 interface Places {
-  /** The next one to give out, and the last one. From 1 on. */
+  /** The next place to give out. Places count from 1. */
   next: number
   last: number
-  /** When the window ends, Unix seconds of the database. */
+  /** When the window ends, in Unix seconds of the database. */
   endsAt: number
-  /** Not later than that, and not earlier, by this process's monotonic clock. */
+  /** The earliest moment at which the window can end, by this process's monotonic clock in milliseconds. */
   validUntil: number
+  /** The latest moment at which it can end, by the same clock. */
   overBy: number
 }
 
@@ -42,38 +46,38 @@ interface Request {
 }
 
 /**
- * Counts one request of an account in its window of a minute and says whether it is within the limit. Exact over any number of
- * processes: each request has a place of its own in the window, given by one row of the database, by the database's clock. Requests
- * of the same moment share a statement; of a large window some places are taken ahead, so that most requests need none. Throws
- * `transient_failure` when the database does not count it within 5 s.
+ * Counts one request of an account in its window of a minute and says whether it is within the limit. The count is
+ * exact over any number of processes: one row of the database gives each request its own place in the window, by the
+ * database's clock. Requests of the same moment share a statement. Places of a large window are taken ahead, so that
+ * most requests need no statement. Throws `transient_failure` when the database does not count the request within 5 s.
  */
-export function createLimiter(db: Database): (accountId: string, perMinute: number) => Promise<Counted> {
-  const held = new Map<string, Places[]>()
+export function createLimiter(db: Database): (accountId: string, perMinute: number) => Promise<RequestCount> {
+  const placesAhead = new Map<string, Places[]>()
 
   const count = collector(async (requests: Request[]) => {
-    const places = await takePlaces(db, requests)
-    const given = requests.map(({ caller }) => give(places.get(caller)!))
-    for (const [caller, left] of places) if (left.next <= left.last) hold(caller, left)
-    return given
+    const taken = await takePlaces(db, requests)
+    const own = requests.map(({ caller }) => give(taken.get(caller)!))
+    for (const [caller, places] of taken) if (places.next <= places.last) keep(caller, places)
+    return own
   })
 
-  function hold(caller: string, places: Places): void {
-    const mine = held.get(caller)
-    if (mine) mine.push(places)
-    else held.set(caller, [places])
+  function keep(caller: string, places: Places): void {
+    const kept = placesAhead.get(caller)
+    if (kept) kept.push(places)
+    else placesAhead.set(caller, [places])
   }
 
-  function takeHeld(caller: string): Place | undefined {
-    const mine = held.get(caller) ?? []
-    while (mine[0] && (mine[0].next > mine[0].last || performance.now() >= mine[0].validUntil)) mine.shift()
-    if (mine.length === 0) held.delete(caller)
-    return mine[0] && give(mine[0])
+  function takePlaceAhead(caller: string): Place | undefined {
+    const kept = placesAhead.get(caller) ?? []
+    while (kept[0] && (kept[0].next > kept[0].last || performance.now() >= kept[0].validUntil)) kept.shift()
+    if (kept.length === 0) placesAhead.delete(caller)
+    return kept[0] && give(kept[0])
   }
 
   return async (accountId, perMinute) => {
     const ahead = Math.min(MAX_AHEAD, Math.max(1, Math.floor(perMinute / PLACES_PER_PLACE_AHEAD))) - 1
     const { place, endsAt, secondsLeft } =
-      takeHeld(accountId) ??
+      takePlaceAhead(accountId) ??
       (await inTime(count({ caller: accountId, ahead, json: '' }), COUNT_TIMEOUT_MS).catch((cause) => {
         throw fail('transient_failure', 'The request could not be counted. It is safe to retry.', { cause })
       }))
@@ -101,15 +105,15 @@ function give(places: Places): Place {
   return { place: places.next++, endsAt: places.endsAt, secondsLeft }
 }
 
-/** A place for each request, and for each caller those that one of his requests takes ahead. */
+/** Takes a place for each request, and for each caller also the places that one of its requests takes ahead. */
 async function takePlaces(db: Database, requests: Request[]): Promise<Map<string, Places>> {
-  const wanted = new Map<string, number>()
-  for (const { caller, ahead } of requests) wanted.set(caller, (wanted.get(caller) ?? ahead) + 1)
+  const counts = new Map<string, number>()
+  for (const { caller, ahead } of requests) counts.set(caller, (counts.get(caller) ?? ahead) + 1)
   const askedAt = performance.now()
-  const windows = await addUp(db, wanted)
+  const windows = await addUp(db, counts)
   return new Map(
     windows.map(({ caller, used, endsAt, leftMs }) => {
-      const next = used - wanted.get(caller)! + 1
+      const next = used - counts.get(caller)! + 1
       const overBy = performance.now() + leftMs
       return [caller, { next, last: used, endsAt, validUntil: askedAt + leftMs, overBy }]
     }),
@@ -118,7 +122,7 @@ async function takePlaces(db: Database, requests: Request[]): Promise<Map<string
 
 interface Window {
   caller: string
-  /** Places taken, those of this statement included. */
+  /** The places taken in the window, including those of this statement. */
   used: number
   /** Unix seconds. */
   endsAt: number
@@ -127,21 +131,22 @@ interface Window {
 
 const RUNS = `held.started_at > now() - interval '${WINDOW_SECONDS} s' and held.started_at <= now() + interval '1 s'`
 
-// One row for each caller, in one order everywhere: two statements cannot wait for each other. All of a statement happens at its
-// beginning, `now()`; one that had to wait for the lock of a window that is newer counts in it. A window that begins over a second
-// from now is one from before the database's clock was set back. The table is unlogged, so that the commit waits for no disk.
+// All statements take their rows in the same order, so two of them cannot wait for each other. A statement happens at
+// the time of its beginning, `now()`; if it waited for the lock of a newer window, it counts in that window. A window
+// that begins more than a second from now comes from before the database's clock was set back. The table is unlogged,
+// so that the commit waits for no disk.
 const ADD_UP = `
   insert into rate_windows as held (caller, started_at, used)
-  select wanted.caller, now(), wanted.places from unnest($1::text::text[], $2::text::integer[]) as wanted (caller, places)
-  order by wanted.caller
+  select caller, now(), places from unnest($1::text::text[], $2::text::integer[]) as taken (caller, places)
+  order by caller
   on conflict (caller) do update set
     started_at = case when ${RUNS} then held.started_at else now() end,
     used = case when ${RUNS} then held.used else 0 end + excluded.used
   returning caller, used, extract(epoch from started_at)::float8 + ${WINDOW_SECONDS} as "endsAt",
     (extract(epoch from started_at - now())::float8 + ${WINDOW_SECONDS}) * 1000 as "leftMs"`
 
-async function addUp(db: Database, wanted: Map<string, number>): Promise<Window[]> {
-  // Written as arrays by hand: ids and numbers need no quotes.
-  const [callers, places] = [`{${[...wanted.keys()]}}`, `{${[...wanted.values()]}}`]
-  return run<Window>(db, ADD_UP, [callers, places])
+/** Adds places to the window of each caller. */
+async function addUp(db: Database, counts: Map<string, number>): Promise<Window[]> {
+  // Array literals: ids and numbers need no quotes.
+  return run<Window>(db, ADD_UP, [`{${[...counts.keys()]}}`, `{${[...counts.values()]}}`])
 }

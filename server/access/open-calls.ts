@@ -4,19 +4,21 @@ import { createTally } from '../tally.ts'
 import { usedUp } from './limiter.ts'
 import { createStrangers } from './strangers.ts'
 
-/** Streams that are open at a time. A client that watches the health of its connections has one for each. */
+/** The most streams open at a time. A client that watches the health of its connections has one for each connection. */
 const STREAMS = { inAll: 250, byAddress: 50 }
 
 export interface OpenCalls {
-  /** Counts a call, or a question of a stream. Throws `rate_limit_exceeded` past the limit of the address. */
+  /** Counts a call or a message of a stream. Throws `rate_limit_exceeded` over the limit of the address. */
   count(remoteAddress: string): void
-  /** Takes a place for a stream. Returns the function that gives it back, to be called once. Throws `rate_limit_exceeded`. */
+  /**
+   * Takes a place for a stream. Returns the function that gives it back; call it once. Throws `rate_limit_exceeded`.
+   */
   openStream(remoteAddress: string): () => void
 }
 
 /**
- * Bounds what needs no key, health and reflection: 600 calls a minute by address, in windows of their own. A flood of wrong keys
- * leaves a load balancer's health checks alone, and the other way round.
+ * Limits health and reflection, the calls that need no key, to 600 a minute for each address. They are counted apart
+ * from calls with wrong keys, so a flood of wrong keys does not stop a load balancer's health checks, nor the reverse.
  */
 export function createOpenCalls(): OpenCalls {
   const visit = createStrangers()

@@ -21,37 +21,37 @@ const METHODS: readonly DescMethod[] = [
 
 const nameOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}`
 
-// Read once, since an option is parsed anew each time it is asked for; by name, since the gateway has descriptors of its own.
+// Read once, because an option is parsed anew at each access. By name, because the gateway has its own descriptors.
 const SCOPE_OF = new Map(METHODS.map((method) => [nameOf(method), getOption(method, scope)]))
 
-/** What a method asks for that every valid key may call. No key has it: it is not granted. */
+/** The scope of a method that every valid key may call. It is never granted, so no key has it. */
 const ANY = 'any'
 
-/** Every scope a key can have: those the methods of the contract ask for. */
+/** Every scope that a key can have: the scopes that the methods of the contract require. */
 export const SCOPES: readonly string[] = [...new Set(SCOPE_OF.values())].filter((scope) => scope !== ANY).sort()
 
 /**
- * What keys of a kind may have. A test key sends dry runs and reads: it changes nothing that live mail depends on, such as a domain,
- * the webhook endpoint or a suppression list.
+ * The scopes that keys of a kind may have. A test key sends dry runs and reads. It changes nothing that live mail
+ * depends on, such as a domain, the webhook endpoint or a suppression list.
  */
 export const SCOPES_OF: Readonly<Record<KeyKind, readonly string[]>> = {
   live: SCOPES,
   test: SCOPES.filter((scope) => scope === 'emails.send' || scope.endsWith('.read')),
 }
 
-/** The scopes of a stored key that count. Test keys made before this rule may be stored with more than they may have. */
+/** The effective scopes of a stored key. Test keys that are older than this rule may be stored with more scopes. */
 export function heldScopes({ test, scopes }: { test: boolean; scopes: readonly string[] }): string[] {
   return test ? scopes.filter((scope) => SCOPES_OF.test.includes(scope)) : [...scopes]
 }
 
 export function mayCall(scopes: ReadonlySet<string>, method: DescMethod): boolean {
-  const asked = scopeOf(method)
-  return asked === ANY || scopes.has(asked)
+  const required = scopeOf(method)
+  return required === ANY || scopes.has(required)
 }
 
-/** The scope a method asks for. Throws when it names none: such a method must not be served. */
+/** The scope that a method requires. Throws when it names none: such a method must not be served. */
 export function scopeOf(method: DescMethod): string {
-  const found = SCOPE_OF.get(nameOf(method))
-  if (!found) throw new Error(`${nameOf(method)} asks for no scope`)
-  return found
+  const required = SCOPE_OF.get(nameOf(method))
+  if (!required) throw new Error(`${nameOf(method)} requires no scope`)
+  return required
 }

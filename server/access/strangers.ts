@@ -3,33 +3,33 @@ import { networkOf } from '../egress/network.ts'
 
 const PER_MINUTE = 600
 const WINDOW_MS = 60_000
-/** Of addresses, in memory: a flood from more of them forgets the oldest windows. */
+/** The most addresses kept in memory. A flood from more addresses drops the oldest windows. */
 const MAX_WINDOWS = 50_000
 
 export interface Stranger {
   limit: number
   /** Requests that are left after this one. */
   remaining: number
-  /** The requests of the window are used up: this one is not to be looked at. */
+  /** Whether the requests of the window are used up: this one must be refused unread. */
   over: boolean
   /** Milliseconds until the window ends. */
   leftMs: number
-  /** The request had a valid key after all. */
+  /** Takes the request out of the count: it had a valid key after all. */
   forget(): void
 }
 
 /**
- * Counts requests without a valid key by their address, on this process alone and in its memory: a flood of made-up keys must cost
- * the database nothing. By the monotonic clock, so that a jump of the node's clock changes nothing.
+ * Counts requests without a valid key by their address. Each process counts for itself in memory: a flood of invented
+ * keys must not cost the database anything. The monotonic clock makes it independent of jumps of the node's clock.
  */
 export function createStrangers(now: () => number = () => performance.now()): (remoteAddress: string) => Stranger {
   const windows = new Map<string, { used: number; endsAt: number }>()
 
   function windowOf(network: string) {
-    const known = windows.get(network)
-    if (known && now() < known.endsAt) return known
+    const current = windows.get(network)
+    if (current && now() < current.endsAt) return current
     const window = { used: 0, endsAt: now() + WINDOW_MS }
-    // Set anew, so that the first of the map is the oldest.
+    // Deleted and set anew, so that the first entry of the map is the oldest.
     windows.delete(network)
     windows.set(network, window)
     if (windows.size > MAX_WINDOWS) windows.delete(windows.keys().next().value!)

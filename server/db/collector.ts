@@ -4,8 +4,8 @@ import { inTime } from '../in-time.ts'
 const MAX_ROWS = 100
 const MAX_BYTES = 4 * 1024 * 1024
 /**
- * The most statements of one collector that run at a time. While statements are quick only one runs: two would share the
- * same rows and cost twice the work.
+ * The most statements of one collector that run at a time. While statements are quick, only one runs: two would share
+ * the same rows and cost twice the work.
  */
 export const LANES = 3
 /** A statement that takes longer is slow, or its result was lost: pending rows go out in another lane. */
@@ -16,13 +16,14 @@ const MAX_RERUNS = 5
 const RUN_MS = 20_000
 
 /**
- * Shares one statement between the sends that need it at the same moment. Rows that arrive while it runs go out together
- * when it has ended; a row that arrives alone goes out at once. `runBatch` takes many rows and returns one result for
- * each, in their order. Its second argument is its lane, 0 to LANES - 1: one lane runs one statement at a time.
+ * Shares one statement between the sends that need it at the same moment. Rows that arrive while it runs go out
+ * together when it has ended; a row that arrives alone goes out at once. `runBatch` takes many rows and returns one
+ * result for each, in their order. Its second argument is its lane, 0 to LANES - 1: one lane runs one statement at a
+ * time.
  *
- * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx one row
- * is poisonous: the rows run one by one, and each gets its own result or error. Any other error reaches every row of the
- * batch; whether the batch was committed is then unknown.
+ * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx one
+ * row is poisonous: the rows run one by one, and each gets its own result or error. Any other error reaches every row
+ * of the batch; whether the batch was committed is then unknown.
  *
  * With `lingerMs` the first row waits that long for others. This saves statements where a delay does no harm.
  */

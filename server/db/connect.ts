@@ -13,8 +13,8 @@ interface Options {
 }
 
 /**
- * Opens Drizzle over one pool of postgres.js connections. Use the query builder, and `run` (statement.ts) for statements
- * that are SQL constants: both send them through this pool, `db.$client`. Close it with `db.$client.end()`.
+ * Opens Drizzle over one pool of postgres.js connections. Use the query builder, or `run` (statement.ts) for a SQL
+ * constant: both use this pool, which is `db.$client`. Close it with `db.$client.end()`.
  */
 export function connect(url: string, { connections = 10, statementMs = 15_000 }: Options = {}) {
   const client = postgres(url, {
@@ -35,8 +35,8 @@ export function connect(url: string, { connections = 10, statementMs = 15_000 }:
       enable_seqscan: 'off',
       enable_hashjoin: 'off',
       enable_mergejoin: 'off',
-      // Before PostgreSQL 18 "off" means "at a cost of 10,000,000,000". At that cost every plan would be compiled first,
-      // which takes a second or two.
+      // Before PostgreSQL 18 the "off" of the settings above means "at a cost of 10,000,000,000". At that cost every
+      // plan would be compiled first, which takes a second or two.
       jit: 'off',
       statement_timeout: statementMs,
       idle_in_transaction_session_timeout: statementMs,

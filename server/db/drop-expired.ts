@@ -14,7 +14,8 @@ const EXPIRED = `
   join pg_class c on c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
     and c.relname ~ ('^' || t.parent || '_[0-9]{8}$')
   left join pg_inherits i on i.inhrelid = c.oid
-  where right(c.relname, 8) < to_char((clock_timestamp() - $2 * interval '1 millisecond') at time zone 'utc', 'YYYYMMDD')
+  where right(c.relname, 8)
+    < to_char((clock_timestamp() - $2 * interval '1 millisecond') at time zone 'utc', 'YYYYMMDD')
   order by "isPending" desc, right(c.relname, 8), c.relname`
 
 interface ExpiredPartition {

@@ -21,7 +21,7 @@ export interface Place {
 
 export interface Sealer {
   seal(plaintext: Uint8Array, place: Place): Buffer
-  /** Throws when the value was changed, belongs to another place, or was sealed with a key that is no longer configured. */
+  /** Throws when the value was changed, belongs to another place, or its key is no longer configured. */
   open(sealed: Uint8Array, place: Place): Buffer
   /**
    * One 32-byte key per encryption key for another purpose (HKDF-SHA-256, RFC 5869): sign with the first, verify with

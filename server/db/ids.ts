@@ -59,7 +59,9 @@ export function timeOfId(uuid: string): number {
   return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
 }
 
-/** Replaces the time in an id by another one, in Unix milliseconds. `eventIdOf` (history/event-ids.ts) does the same in SQL. */
+/**
+ * Replaces the time in an id by another, in Unix milliseconds. `eventIdOf` (history/event-ids.ts) does the same in SQL.
+ */
 export function idAt(uuid: string, atMs: number): string {
   return firstIdAt(atMs).slice(0, 13) + uuid.slice(13)
 }

@@ -4,7 +4,7 @@ import { enumNames } from '../enum-names.ts'
 
 const outcomeNames = enumNames<AttemptOutcome>(AttemptOutcomeSchema)
 
-/** How an attempt ended, as it is stored and as a test hears it. Phases in milliseconds. */
+/** How an attempt ended: the columns of a stored attempt, and the result of a test POST. Phases in milliseconds. */
 export interface AttemptEnd {
   outcome: string
   statusCode?: number | null
@@ -13,7 +13,7 @@ export interface AttemptEnd {
   excerptCut?: boolean
 }
 
-/** The fields that every answer about an attempt has. */
+/** The fields that every response about an attempt has. */
 export function shownEnd({ outcome, statusCode, phases, excerpt, excerptCut }: AttemptEnd) {
   return {
     outcome: outcomeNames.value(outcome),

@@ -24,19 +24,19 @@ export function batchMethod({ sendBatch, batchKeys }: BatchMethodParts): Service
     const log = context.values.get(logFieldsKey)
     const key = readKey(context, sandbox, SendBatchRequestSchema, request)
     const faults = context.values.get(itemFaultsKey)
-    let anotherBody = false
+    let isOtherBody = false
     const run = async (signal: AbortSignal) => {
-      const ran = await sendBatch(emails, { accountId, sandbox, faults, batchKey: key?.key, signal })
-      anotherBody = ran.mismatch
-      if (ran.cause !== undefined) log.err = ran.cause
-      return ran
+      const result = await sendBatch(emails, { accountId, sandbox, faults, batchKey: key?.key, signal })
+      isOtherBody = result.mismatch
+      if (result.cause !== undefined) log.err = result.cause
+      return result
     }
 
-    const answered = key
+    const outcome = key
       ? await batchKeys.once({ ...key, sandbox }, () => run(NEVER))
       : { response: (await run(context.signal)).response, replayed: false, mismatch: false }
-    const { $typeName: _, ...counts } = answered.response.summary!
+    const { $typeName: _, ...counts } = outcome.response.summary!
     Object.assign(log, { sandbox, ...counts })
-    return replayHeaders(context, { ...answered, mismatch: answered.mismatch || anotherBody })
+    return replayHeaders(context, { ...outcome, mismatch: outcome.mismatch || isOtherBody })
   }
 }

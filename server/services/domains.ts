@@ -21,27 +21,27 @@ import { atOnce } from './at-once.ts'
 import { refuse } from './listing.ts'
 import { type ShownParts, showDomains } from './shown-domains.ts'
 
-/** Of one account: its list is one answer. */
+/** The most domains of an account: List domains returns all of them in one response. */
 const MAX_DOMAINS = 1_000
-/** Keys that are made and checks that run, for one account in this process. */
+/** The most key creations and DNS checks that run at a time for one account, in this process. */
 const AT_ONCE = 5
 const RETRY_SECONDS = 2
 
 export interface DomainServiceParts extends ShownParts {
   sealer: Sealer
-  /** Asks DNS about a domain and writes down what it says, unless another check of it began within 5 s. */
+  /** Checks a domain in DNS and stores the result, unless another check of it has started within the last 5 s. */
   verifyNow(domainId: string): Promise<void>
 }
 
 export function domainService(parts: DomainServiceParts): ServiceImpl<typeof DomainService> {
   const { db, verifyNow } = parts
   const show = showDomains(parts)
-  const slowly = atOnce(AT_ONCE, RETRY_SECONDS)
+  const limited = atOnce(AT_ONCE, RETRY_SECONDS)
 
   const shown = async (domain: Domain): Promise<Message> => (await show(domain.accountId, [domain]))[0]!
 
-  /** The domain of that id, of this account. */
-  async function owned(accountId: string, id: string): Promise<Domain> {
+  /** Reads the domain with this id. Throws `not_found` when the account has none. */
+  async function readOwn(accountId: string, id: string): Promise<Domain> {
     const uuid = readId('dom', id)
     const domain = uuid && (await findDomainById(db, uuid))
     if (domain && domain.accountId === accountId) return domain
@@ -54,7 +54,7 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
       throw refuse('domain', `is one too many: the account has ${MAX_DOMAINS}. Delete those that send nothing any more`)
     }
     const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls })
-    return isNew ? slowly(accountId, create) : create()
+    return isNew ? limited(accountId, create) : create()
   }
 
   return {
@@ -65,19 +65,19 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
 
     async createDomain({ domain, requireTls }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const read = readSendingDomain(domain)
-      if ('fault' in read) throw refuse('domain', read.fault)
-      return shown(await add(accountId, read.name, requireTls))
+      const parsed = readSendingDomain(domain)
+      if ('fault' in parsed) throw refuse('domain', parsed.fault)
+      return shown(await add(accountId, parsed.name, requireTls))
     },
 
     async getDomain({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      return shown(await owned(accountId, id))
+      return shown(await readOwn(accountId, id))
     },
 
     async updateDomain({ id, requireTls }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const domain = await owned(accountId, id)
+      const domain = await readOwn(accountId, id)
       if (requireTls === undefined) return shown(domain)
       await setRequiresTls(db, domain.id, requireTls)
       return shown({ ...domain, requiresTls: requireTls })
@@ -85,22 +85,22 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
 
     async deleteDomain({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      await deleteDomain(db, (await owned(accountId, id)).id)
+      await deleteDomain(db, (await readOwn(accountId, id)).id)
       return {}
     },
 
     async verifyDomain({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const domain = await owned(accountId, id)
-      await slowly(accountId, () => verifyNow(domain.id))
-      return shown(await owned(accountId, id))
+      const domain = await readOwn(accountId, id)
+      await limited(accountId, () => verifyNow(domain.id))
+      return shown(await readOwn(accountId, id))
     },
 
     async rotateDkim({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const domain = await owned(accountId, id)
-      await slowly(accountId, () => makeNextKey(parts, domain.id))
-      return shown(await owned(accountId, id))
+      const domain = await readOwn(accountId, id)
+      await limited(accountId, () => makeNextKey(parts, domain.id))
+      return shown(await readOwn(accountId, id))
     },
   }
 }

@@ -37,14 +37,14 @@ export interface EmailServiceParts extends BatchMethodParts {
   clock: DatabaseClock
   send: Send
   idempotency: Idempotency
-  /** Keyed hash of an address, for the log. */
+  /** Returns the keyed hash of an address, for the log. */
   hashAddress(address: string): string
 }
 
 export function emailService(parts: EmailServiceParts): ServiceImpl<typeof EmailService> {
   const { db, clock, send, idempotency, hashAddress } = parts
 
-  /** A send or, with `sandbox`, its dry run, under the key of its header. */
+  /** Runs a send, or its dry run with `sandbox`, under the idempotency key of its header. */
   async function sendOne(request: SendRequest, context: HandlerContext, sandbox: boolean): Promise<SendResponse> {
     const { accountId } = context.values.get(callerKey)!
     const log = context.values.get(logFieldsKey)

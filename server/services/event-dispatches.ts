@@ -20,10 +20,12 @@ import { type AttemptEnd, shownEnd } from './attempts.ts'
 const kindNames = enumNames<DispatchKind>(DispatchKindSchema)
 const stateNames = enumNames<DispatchState>(DispatchStateSchema)
 
-/** The original dispatch and this many replays. */
+/** The original dispatch and 100 replays. */
 const SHOWN_DISPATCHES = 101
 
-/** Ids of a replay carry the time of the process that accepted it, which may be a little behind that of the event's. */
+/**
+ * A replay's id carries the clock of the process that accepted it, which may be a little behind that of the event's.
+ */
 const SLACK_MS = 60_000
 const lowerBound = (eventId: string) => firstIdAt(timeOfId(eventId) - SLACK_MS)
 
@@ -50,25 +52,26 @@ export interface Summary {
   acknowledgedMs: number | null
 }
 
-const NOTHING: Summary = { attempts: 0, acknowledgedMs: null }
+const NO_ATTEMPTS: Summary = { attempts: 0, acknowledgedMs: null }
 
-/** How often each event of an account was posted, and when it was acknowledged first. The ids in any order. */
+/** Reads how often each event of an account was posted, and when it was first acknowledged. Takes ids in any order. */
 export async function summariesOf(
   db: Database,
   accountId: string,
   eventIds: string[],
 ): Promise<(eventId: string) => Summary> {
-  if (eventIds.length === 0) return () => NOTHING
+  if (eventIds.length === 0) return () => NO_ATTEMPTS
   const ids = eventIds.toSorted()
   const parameters = [uuidArray(ids), lowerBound(ids[0]!), ids.at(-1)!, accountId]
   const rows = await run<Summary & { eventId: string }>(db, SUMMARIES, parameters, { prepare: false })
   const byEvent = new Map(rows.map((row) => [row.eventId, row]))
-  return (eventId) => byEvent.get(eventId) ?? NOTHING
+  return (eventId) => byEvent.get(eventId) ?? NO_ATTEMPTS
 }
 
 const DISPATCHES = `
   with dispatched as (
-    select id, kind, state, workflow_id, created_at, ended_at, null::timestamptz as next_at from dispatches where id = $1
+    select id, kind, state, workflow_id, created_at, ended_at, null::timestamptz as next_at
+    from dispatches where id = $1
     union all
     select id, kind, state, workflow_id, created_at, ended_at, null from dispatches
     where kind = 'replay' and event_id = $1 and id >= $3
@@ -77,12 +80,13 @@ const DISPATCHES = `
       case when started_at is null and (lease_until is null or lease_until < clock_timestamp()) then due_at end
     from open_dispatches where account_id = $2 and (id = $1 or (kind = 'replay' and event_id = $1))
   )
-  select d.id, d.kind, d.state, d.workflow_id as "workflowId", ${ms('d.created_at')} as "createdMs", ${ms('d.ended_at')} as "endedMs",
-    ${ms('d.next_at')} as "nextMs",
+  select d.id, d.kind, d.state, d.workflow_id as "workflowId",
+    ${ms('d.created_at')} as "createdMs", ${ms('d.ended_at')} as "endedMs", ${ms('d.next_at')} as "nextMs",
     coalesce((
       select json_agg(json_build_object(
-        'number', a.number, 'startedMs', ${ms('a.started_at')}, 'finishedMs', ${ms('a.finished_at')}, 'outcome', a.outcome,
-        'statusCode', a.status_code, 'phases', a.phases, 'excerpt', a.excerpt, 'excerptCut', a.excerpt_cut)
+        'number', a.number, 'startedMs', ${ms('a.started_at')}, 'finishedMs', ${ms('a.finished_at')},
+        'outcome', a.outcome, 'statusCode', a.status_code, 'phases', a.phases,
+        'excerpt', a.excerpt, 'excerptCut', a.excerpt_cut)
         order by a.number, a.started_at)
       from attempts a where a.dispatch_id = d.id and a.dispatch_id >= $3), '[]') as attempts
   from dispatched d
@@ -105,7 +109,7 @@ interface AttemptRow extends AttemptEnd {
   finishedMs: number | null
 }
 
-/** The dispatches of one event of an account, the oldest first; of many replays the newest. */
+/** Reads the dispatches of an event, the oldest first. Of more than 100 replays it reads the newest. */
 export async function dispatchesOf(
   db: Database,
   accountId: string,
@@ -129,7 +133,7 @@ export async function dispatchesOf(
 }
 
 function attemptOf({ number, startedMs, finishedMs, ...end }: AttemptRow) {
-  const over =
+  const finish =
     finishedMs === null ? {} : { finishedAt: timestampFromMs(finishedMs), durationMs: finishedMs - startedMs }
-  return { number, startedAt: timestampFromMs(startedMs), ...over, ...shownEnd(end) }
+  return { number, startedAt: timestampFromMs(startedMs), ...finish, ...shownEnd(end) }
 }

@@ -21,7 +21,7 @@ import { fail } from '../errors.ts'
 import { reasonNames, statusNames } from '../sending/outcome.ts'
 import { dispatchesOf, type Summary, summariesOf } from './event-dispatches.ts'
 import { pageOf, readCursor, readEnum, readLimit, refuse } from './listing.ts'
-import type { Replay, Replayed } from './replay.ts'
+import type { Replay, ReplayReceipt } from './replay.ts'
 
 /** The last millisecond of the year 9999. */
 const MAX_TIME_MS = 253_402_300_799_999
@@ -29,17 +29,20 @@ const MAX_TIME_MS = 253_402_300_799_999
 export interface EventServiceParts {
   db: Database
   clock: DatabaseClock
-  /** An address as addresses are matched; undefined for a text that is none. */
+  /** Returns an address in its matching form; undefined for a text that is not an address. */
   matchingForm(text: string): string | undefined
   replay: Replay
-  /** Where the Temporal UI shows a workflow; undefined when nobody knows. */
+  /** Where the Temporal UI shows a workflow; undefined when its address is not configured. */
   workflowUrl(workflowId: string): string | undefined
 }
 
 export function eventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
   const { db, clock, matchingForm, replay, workflowUrl } = parts
 
-  /** The UUID in a shown id. Throws `event_expired` by the time that is in it, whoever asks, `not_found` when it is none. */
+  /**
+   * Returns the UUID in a shown id. Throws `event_expired` by the id's own time, for every caller, and `not_found` for
+   * a text that is not an id.
+   */
   function readKeptId(prefix: IdPrefix & keyof typeof NAMES, shown: string): string {
     const id = readId(prefix, shown)
     if (id === undefined) throw notFound(NAMES[prefix], shown)
@@ -97,23 +100,23 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
 
     async replayEvent({ eventId }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const [replayed] = await replay(accountId, [await readEvent(accountId, eventId)])
-      return replayedOf(replayed!)
+      const [receipt] = await replay(accountId, [await readEvent(accountId, eventId)])
+      return responseOf(receipt!)
     },
 
     async replayMessage({ messageId }, context) {
       const { accountId } = context.values.get(callerKey)!
       const rows = await eventsInOrder(db, accountId, readKeptId('msg', messageId))
       if (rows.length === 0) throw notFound(NAMES.msg, messageId)
-      const replayed = await replay(accountId, rows)
-      return { replayed: true, messageId, count: replayed.length, events: replayed.map(replayedOf) }
+      const receipts = await replay(accountId, rows)
+      return { replayed: true, messageId, count: receipts.length, events: receipts.map(responseOf) }
     },
   }
 }
 
 function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts['matchingForm']): SQL[] {
   const { tenantId, sandbox } = request
-  // A text that is no address is nobody's: the list is empty.
+  // A text that is not an address matches no recipient: the list is empty.
   const recipient = request.recipient === undefined ? undefined : (matchingForm(request.recipient) ?? '')
   const status = readEnum('status', request.status, statusNames)
   const reason = readEnum('reason', request.reason, reasonNames)
@@ -138,7 +141,7 @@ function readTime(field: string, time: Timestamp | undefined): Date | undefined 
   throw refuse(field, 'must be a time from 1970 to 9999')
 }
 
-/** The events of one message, by their ids, which are in the rows of its recipients. */
+/** The filter for the events of one message: their ids, which its recipients have. */
 async function eventsOfMessage(db: Database, shownId: string): Promise<SQL> {
   const messageId = readId('msg', shownId)
   if (!messageId) return sql`false`
@@ -151,7 +154,7 @@ async function eventsOfMessage(db: Database, shownId: string): Promise<SQL> {
 
 type EventRow = typeof events.$inferSelect
 
-/** The events of one message, in the order of its recipients. */
+/** Reads the events of one message, in the order of its recipients. */
 async function eventsInOrder(db: Database, accountId: string, messageId: string): Promise<EventRow[]> {
   const rows = await db
     .select({ id: recipients.eventId })
@@ -160,13 +163,13 @@ async function eventsInOrder(db: Database, accountId: string, messageId: string)
     .orderBy(asc(recipients.position))
   const ids = rows.map(({ id }) => id)
   if (ids.length === 0) return []
-  const found = await db
+  const unordered = await db
     .select()
     .from(events)
     .where(
       and(inArray(events.id, ids), gte(events.id, firstIdAt(timeOfId(messageId))), eq(events.accountId, accountId)),
     )
-  return found.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
+  return unordered.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
 }
 
 function eventOfRow(row: EventRow, summary: Summary): Event {
@@ -188,7 +191,7 @@ function fieldsOf(row: EventRow, { attempts, acknowledgedMs }: Summary) {
   }
 }
 
-function replayedOf({ eventId, messageId, dispatchId, dispatchedMs }: Replayed) {
+function responseOf({ eventId, messageId, dispatchId, dispatchedMs }: ReplayReceipt) {
   return create(ReplayEventResponseSchema, {
     replayed: true,
     eventId: showId('evt', eventId),

@@ -45,11 +45,11 @@ interface Volume {
   /** Unix milliseconds. */
   verifiedAt: number | null
   warmsUp: boolean
-  /** Let through today while the domain warms up. */
+  /** The emails admitted today while the domain warms up. */
   warmingUp: number
-  /** Recorded today. */
+  /** The emails recorded today. */
   recorded: number
-  /** The database's time, Unix milliseconds. */
+  /** The database's time, in Unix milliseconds. */
   now: number
 }
 
@@ -68,7 +68,7 @@ const VOLUMES = `
   where d.account_id = $1
   order by d.name`
 
-/** What each domain may send and has sent today: the UTC day by the database's clock. */
+/** Reads what each domain may send and has sent today, the UTC day by the database's clock. */
 async function volumes(db: Database, accountId: string, steps: readonly number[]) {
   const rows = await run<Volume>(db, VOLUMES, [accountId])
   return rows.map(({ now, ...row }) => {

@@ -4,7 +4,7 @@ import type { EnumNames } from '../enum-names.ts'
 import { failFields } from '../errors.ts'
 import { tenantFault } from '../sending/message.ts'
 
-// What every list of the API has: filters, pages of 1 to 100, and a cursor that leads from one page to the next.
+// What all lists of the API share: filters, pages of 1 to 100 rows, and a cursor that leads from one page to the next.
 
 const DEFAULT_LIMIT = 50
 export const MAX_LIMIT = 100
@@ -14,7 +14,7 @@ export function readLimit(limit: number = DEFAULT_LIMIT): number {
   throw refuse('limit', `must be 1 to ${MAX_LIMIT}`)
 }
 
-/** The short name of an enum value. A gRPC request may carry any number. */
+/** Returns the short name of an enum value. Throws for an unknown value: a gRPC request may carry any number. */
 export function readEnum<E extends number>(
   field: string,
   value: E | undefined,
@@ -31,8 +31,8 @@ export function readTenant(tenantId: string | undefined): string | undefined {
   return tenantId
 }
 
-// A cursor is the last id of its page and a digest that binds it to the filters, so that a page of another query is refused
-// instead of being answered with a gap.
+// A cursor is the last id of its page and a digest that binds it to the filters. A cursor of another query is refused,
+// because its page would have gaps.
 
 const DIGEST_BYTES = 8
 
@@ -41,7 +41,9 @@ interface Page {
   cursor?: string
 }
 
-/** A page of rows, of which one more than `limit` was asked for, and the cursor to the next. */
+/**
+ * Returns a page of rows and the cursor to the next one. `rows` must hold one row more than `limit` if there is one.
+ */
 export function pageOf<Row extends { id: string }, Desc extends DescMessage>(
   rows: Row[],
   limit: number,
@@ -58,7 +60,7 @@ function makeCursor<Desc extends DescMessage>(id: string, desc: Desc, request: M
   return Buffer.concat([bytes, cursorDigest(bytes, desc, request)]).toString('base64url')
 }
 
-/** The id after which the page begins, undefined on the first one. */
+/** The id after which the page begins; undefined for the first page. */
 export function readCursor<Desc extends DescMessage>(
   desc: Desc,
   request: MessageShape<Desc> & Page,
@@ -66,7 +68,7 @@ export function readCursor<Desc extends DescMessage>(
   if (request.cursor === undefined) return undefined
   const raw = Buffer.from(request.cursor, 'base64url')
   const bytes = raw.subarray(0, -DIGEST_BYTES)
-  // The decoder passes over what is not base64url: only what reads back the same was given out here.
+  // The decoder skips characters that are not base64url. Only a cursor that encodes back to itself is one of ours.
   const isOurs = raw.toString('base64url') === request.cursor
   if (!isOurs || bytes.length !== 16 || !raw.subarray(-DIGEST_BYTES).equals(cursorDigest(bytes, desc, request))) {
     throw refuse(

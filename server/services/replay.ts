@@ -11,20 +11,20 @@ export interface ReplayParts {
   db: Database
   clock: DatabaseClock
   workflows: Workflows
-  /** Hears of what went wrong and was made good. */
+  /** Is called with errors that did not fail the replay. */
   report(error: unknown): void
 }
 
-export interface Replayed {
+export interface ReplayReceipt {
   eventId: string
   messageId: string
   dispatchId: string
-  /** When the replay was accepted, Unix milliseconds. */
+  /** When the replay was accepted, in Unix milliseconds. */
   dispatchedMs: number
 }
 
-/** Replays events of one account, at least one and at most 50. */
-export type Replay = (accountId: string, events: { id: string; messageId: string }[]) => Promise<Replayed[]>
+/** Replays 1 to 50 events of one account. */
+export type Replay = (accountId: string, events: { id: string; messageId: string }[]) => Promise<ReplayReceipt[]>
 
 const WINDOW_MS = WINDOW_HOURS * 3_600_000
 
@@ -33,14 +33,17 @@ export const OPEN = `
     select account_id, url from webhook_endpoints where account_id = $2
   ),
   opened as (
-    insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id)
-    select r.id, r.event_id, r.message_id, e.account_id, 'replay', now(), now(), now() + interval '${WINDOW_HOURS} hours', $3
+    insert into open_dispatches
+      (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id)
+    select r.id, r.event_id, r.message_id, e.account_id, 'replay', now(), now(),
+      now() + interval '${WINDOW_HOURS} hours', $3
     from endpoint e, json_to_recordset($1::json) as r(id uuid, event_id uuid, message_id uuid)
     returning created_at
   )
   select url, (select (extract(epoch from max(created_at)) * 1000)::float8 from opened) as "atMs" from endpoint`
 
-// Unless an attempt of any of them has begun, or is over: then the workflow runs, whatever we heard of its start.
+// Deletes nothing when an attempt of any of the dispatches has started or ended: then the workflow runs, whatever the
+// result of its start was.
 export const WITHDRAW = `
   with rows as materialized (
     select id, attempt > 1 or started_at is not null or handed_over_at is not null as is_touched
@@ -51,14 +54,15 @@ export const WITHDRAW = `
   returning d.id`
 
 /**
- * All events of a replay go with one workflow. The dispatches are committed first, with the id of
- * that workflow: once they are there, the hand-over loop starts it if this process dies. So a replay that was answered is never lost;
- * one that was refused has left nothing, and after a crash one may be made of which nobody was told.
+ * Creates the function that replays events, all events of a call in one workflow. It commits the dispatches first, with
+ * the id of that workflow: from then on the hand-over loop starts the workflow if this process dies. So a replay that
+ * was accepted is never lost, a refused one leaves nothing behind, and after a crash a replay may happen without a
+ * response to its caller.
  *
  * Throws `webhook_not_configured`, and `transient_failure` when the workflow cannot be started.
  */
 export function createReplay({ db, clock, workflows, report }: ReplayParts): Replay {
-  /** Whether there is nothing left of the dispatches, as if nobody had asked. */
+  /** Deletes the dispatches. Returns false when they stay, because an attempt has started or ended. */
   async function withdraw(workflowId: string, count: number): Promise<boolean> {
     return (await run(db, WITHDRAW, [workflowId, count])).count === count
   }
@@ -97,7 +101,7 @@ export function createReplay({ db, clock, workflows, report }: ReplayParts): Rep
 
 export const NO_ENDPOINT = 'This account has no webhook endpoint. Set one: PUT /api/v1/webhook {"url": "https://..."}.'
 const REFUSED = 'The replay could not be started. Nothing was dispatched; it is safe to retry.'
-const UNKNOWN = 'It is not known whether the replay was accepted: it may be made all the same. Its event tells.'
+const UNKNOWN = 'It is not known whether the replay was accepted. Get the event: its dispatches show it.'
 
 async function open(
   db: Database,

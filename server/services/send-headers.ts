@@ -5,9 +5,9 @@ import { fail } from '../errors.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope } from '../sending/key.ts'
 import type { SharedResponse } from '../sending/sharing.ts'
 
-// The headers of every call that sends: what the caller asks with them, and what the answer says.
+// The headers of every call that sends, in its request and in its response.
 
-/** `X-Service-Sandbox`: `true` or `false` in any case. Anything else is refused: a typo must not send. */
+/** Reads `X-Service-Sandbox`: `true` or `false` in any case. Refuses anything else: a typo must not send. */
 export function readSandbox(headers: Headers): boolean {
   const value = headers.get('x-service-sandbox')
   if (value === null || /^false$/i.test(value)) return false
@@ -15,12 +15,12 @@ export function readSandbox(headers: Headers): boolean {
   throw refuseHeader('X-Service-Sandbox', 'must be true or false')
 }
 
-/** Whether nothing may be sent, for the header or for the key. */
+/** Whether nothing may be sent, because of the header or because of a test key. */
 export function isDryRun({ requestHeader, values }: HandlerContext): boolean {
   return readSandbox(requestHeader) || values.get(callerKey)!.test
 }
 
-/** `Idempotency-Key`, in the scope of the method called. */
+/** Reads `Idempotency-Key`, in the scope of the called method. */
 export function readKey<Desc extends DescMessage>(
   { requestHeader, method, values }: HandlerContext,
   sandbox: boolean,
@@ -35,7 +35,7 @@ export function readKey<Desc extends DescMessage>(
   return { accountId, scope: keyScope(method.localName, sandbox), key, requestHash: hashOf(desc, request) }
 }
 
-/** The answer, its headers set. */
+/** Sets the headers of a response and returns its body. */
 export function replayHeaders<Response>(
   { responseHeader }: HandlerContext,
   { response, replayed, mismatch }: SharedResponse<Response>,

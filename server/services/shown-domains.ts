@@ -36,11 +36,14 @@ export interface ShownParts {
   clock: DatabaseClock
   hosts: SendingHosts
   breaker: Breaker
-  /** Emails a day, from the day of the verification on. */
+  /** Emails a day, beginning with the day of the verification. */
   warmUpSteps: readonly number[]
 }
 
-/** Domains of one account as the contract has them, with what they may send and have sent today. */
+/**
+ * Creates the function that shows domains of one account: with their records and what they may send and have sent
+ * today.
+ */
 export function showDomains({ db, clock, hosts, breaker, warmUpSteps }: ShownParts) {
   return async (accountId: string, domains: readonly Domain[]): Promise<Message[]> => {
     const names = domains.map(({ name }) => name)
@@ -64,7 +67,7 @@ export function showDomains({ db, clock, hosts, breaker, warmUpSteps }: ShownPar
   }
 }
 
-/** By domain, what was let through on this UTC day while the domain warms up. */
+/** Reads, for each domain, the emails admitted on this UTC day while it warms up. */
 async function sentToday(db: Database, accountId: string): Promise<Map<string, number>> {
   const today = sql`(now() at time zone 'utc')::date`
   const rows = await db
@@ -98,7 +101,10 @@ function shownRecord({ record, type, host, value, required, status, observed, er
   })
 }
 
-/** A domain always has a key that signs; of two algorithms, every receiver knows RSA. */
+/**
+ * Shows the key that signs. A domain always has one; with two algorithms it is the RSA key, which every receiver
+ * supports.
+ */
 function shownKeys(keys: readonly DkimKey[]) {
   const active = keys.filter(({ state }) => state === 'active')
   const signing = active.find(({ algorithm }) => algorithm === 'rsa') ?? active[0]

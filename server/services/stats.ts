@@ -23,7 +23,7 @@ import { readEnum, readTenant, refuse } from './listing.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** When no `from` is given. */
+/** The time that is counted when `from` is missing. */
 const DEFAULT_DAYS = 7
 /** The hours of a leap year. */
 const MAX_PERIODS = 8_784
@@ -38,8 +38,8 @@ export interface StatsServiceParts {
 
 export function statsService({ db, clock, breaker }: StatsServiceParts): ServiceImpl<typeof StatsService> {
   async function sendingOf(accountId: string, domain: string | undefined) {
-    const asked = and(eq(domains.accountId, accountId), domain === undefined ? undefined : eq(domains.name, domain))
-    const rows = await db.select({ name: domains.name }).from(domains).where(asked).orderBy(asc(domains.name))
+    const filter = and(eq(domains.accountId, accountId), domain === undefined ? undefined : eq(domains.name, domain))
+    const rows = await db.select({ name: domains.name }).from(domains).where(filter).orderBy(asc(domains.name))
     const states = await breaker.states(
       accountId,
       rows.map(({ name }) => name),
@@ -99,14 +99,14 @@ function totalsOf({ delivered, bounced, rejected, complaints, lateBounces }: Sta
 }
 
 /**
- * The time that is counted, in whole periods: a client that asks for the 24 hours before this minute is answered with all hours it
- * touches, and `from` and `to` of the answer say so.
+ * Reads the time to count, widened to whole periods. A client that asks for the 24 hours before this minute gets all
+ * hours that they touch, and `from` and `to` of the response say so.
  */
 function readPeriods(request: GetStatsRequest, granularity: Granularity, clock: DatabaseClock) {
   const grainMs = granularity === Granularity.DAY ? DAY_MS : HOUR_MS
   const to = Math.ceil((readTime('to', request.to) ?? clock.now()) / grainMs) * grainMs
-  const given = readTime('from', request.from) ?? to - DEFAULT_DAYS * DAY_MS
-  const from = Math.floor(given / grainMs) * grainMs
+  const exactFrom = readTime('from', request.from) ?? to - DEFAULT_DAYS * DAY_MS
+  const from = Math.floor(exactFrom / grainMs) * grainMs
   if (from >= to) throw refuse('from', `is not before to, which is ${new Date(to).toISOString()}`)
   const stepMs = granularity === Granularity.TOTAL ? to - from : grainMs
   const periods = (to - from) / stepMs
@@ -117,14 +117,14 @@ function readPeriods(request: GetStatsRequest, granularity: Granularity, clock: 
   )
 }
 
-/** A date or a time of ISO 8601, in the years that every client and protocol can write. */
+/** A date or time of ISO 8601, in the years that every client and protocol can write. */
 const TIME = /^([12]\d{3}-\d\d-\d\d)(?:(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/
 
 function readTime(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const [, date, time = 'T00:00', offset = 'Z'] = TIME.exec(text) ?? []
   const ms = Date.parse(`${date}${time}${offset}`)
-  // The parser takes the 30th of February for a day in March.
+  // The parser reads the 30th of February as a day in March.
   const dayExists = date !== undefined && new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(-2))
   if (!Number.isNaN(ms) && dayExists) return ms
   throw refuse(

@@ -27,13 +27,13 @@ import {
 import { pageOf, readCursor, readEnum, readLimit, readTenant, refuse } from './listing.ts'
 
 const SLICE = 250
-/** Characters of a text that is no address: nobody needs 15 MiB of it back. */
+/** The characters that a response repeats of an invalid address, which may be 15 MiB long. */
 const SHOWN = 1_000
 
 export interface SuppressionServiceParts {
   db: Database
   clock: DatabaseClock
-  /** An address as addresses are matched; undefined for a text that is none. */
+  /** Returns an address in its matching form; undefined for a text that is not an address. */
   matchingForm(text: string): string | undefined
 }
 
@@ -48,7 +48,7 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
     throw failFields('invalid_address', [{ field: 'email', message }])
   }
 
-  /** In slices: 10,000 texts that are made to be slow to read would keep everybody else waiting for a second. */
+  /** Works in slices: 10,000 texts that were built to be slow to parse would delay all other calls by a second. */
   async function matchingForms(texts: string[]): Promise<(string | undefined)[]> {
     const forms: (string | undefined)[] = []
     while (forms.length < texts.length) {
@@ -65,12 +65,12 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
         throw refuse('emails', `holds ${emails.length} addresses; an import takes 1 to 10,000`)
       }
       const list = { accountId, tenantId: readTenant(tenantId) }
-      const word = readReason(reason)!
-      const matched = await matchingForms(emails)
-      const distinct = [...new Set(matched.filter((email) => email !== undefined))]
-      const imported = distinct.length === 0 ? 0 : await addSuppressions(parts, list, distinct, word)
+      const reasonName = readReason(reason)!
+      const forms = await matchingForms(emails)
+      const distinct = [...new Set(forms.filter((email) => email !== undefined))]
+      const imported = distinct.length === 0 ? 0 : await addSuppressions(parts, list, distinct, reasonName)
       const errors = emails.flatMap((email, index) =>
-        matched[index] === undefined ? [{ index, email: email.slice(0, SHOWN), error: 'invalid_address' }] : [],
+        forms[index] === undefined ? [{ index, email: email.slice(0, SHOWN), error: 'invalid_address' }] : [],
       )
       const invalid = errors.length
       return { imported, alreadySuppressed: emails.length - invalid - imported, invalid, total: emails.length, errors }
@@ -95,7 +95,7 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
       const list = { accountId, tenantId: readTenant(request.tenantId) }
       const email = readEmail(request.email)
       const reason = readReason(request.reason ?? SuppressionReason.MANUAL)!
-      // Round again only when somebody removed it between the two statements.
+      // Repeats only when another call has removed the entry between the two statements.
       for (;;) {
         await addSuppressions(parts, list, [email], reason)
         const entry = await findSuppression(db, list, email)
@@ -126,7 +126,7 @@ function entryOfRow(row: SuppressionRow): SuppressionEntry {
     scope: suppressionScopeOf(row.accountId, row.tenantId),
     tenantId: row.tenantId || undefined,
     reason: suppressionReasonNames.value(row.reason),
-    // What made a global entry may be the mail of another account.
+    // The message behind a global entry may belong to another account.
     messageId: row.messageId === null || row.accountId === EVERYBODY ? undefined : showId('msg', row.messageId),
     detail: row.detail === null || row.accountId === EVERYBODY ? undefined : row.detail,
     createdAt: timestampFromDate(row.createdAt),

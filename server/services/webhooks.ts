@@ -30,10 +30,10 @@ export interface WebhookServiceParts {
   clock: DatabaseClock
   sealer: Sealer
   post: Post
-  /** Why a URL may not be an endpoint, in words that follow "url"; undefined when it may. */
+  /** Says why a URL may not be an endpoint, as the rest of a sentence that begins with "url"; undefined when it may. */
   faultOf(url: string): string | undefined
   workflows: Pick<Workflows, 'cancel'>
-  /** Hears of workflows that could not be cancelled: they find out by themselves at their next attempt. */
+  /** Is called with errors of workflows that could not be cancelled: they notice the deletion at their next attempt. */
   report(error: unknown): void
 }
 
@@ -43,7 +43,7 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
   const { db, clock, sealer, post, faultOf, workflows, report } = parts
   const targetOf = targets(sealer)
 
-  const shown = async (accountId: string, found: WithSecret) => webhookOf(found, await healthOf(db, accountId))
+  const shown = async (accountId: string, webhook: WithSecret) => webhookOf(webhook, await healthOf(db, accountId))
 
   return {
     async getWebhook(_, context) {
@@ -64,7 +64,7 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
       const { accountId } = context.values.get(callerKey)!
       const workflowIds = await deleteEndpoint(db, accountId)
       if (!workflowIds) throw fail('not_found', NO_ENDPOINT)
-      // Nobody waits for it: nothing is posted any more, whether Temporal hears of it now or later.
+      // The call does not wait for the cancellations: nothing is posted any more, whether they succeed now or later.
       for (const id of workflowIds) workflows.cancel(id).catch(report)
       return {}
     },
@@ -79,18 +79,18 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
       const timestamp = Math.floor(atMs / 1_000)
       const body = Buffer.from(JSON.stringify({ event: 'webhook.test', event_id: ids.eventId, timestamp }))
       const headers = signedHeaders({ body, ...ids, attempt: 1, timestamp, ...secrets })
-      const began = performance.now()
-      const posted = await post(url, headers, body, { accountId, signal: context.signal })
-      if (posted === undefined) throw fail('transient_failure', TOO_MANY_TESTS)
-      const durationMs = Math.round(performance.now() - began)
-      return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(posted) }
+      const startedMs = performance.now()
+      const attempt = await post(url, headers, body, { accountId, signal: context.signal })
+      if (attempt === undefined) throw fail('transient_failure', TOO_MANY_TESTS)
+      const durationMs = Math.round(performance.now() - startedMs)
+      return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(attempt) }
     },
 
     async rotateSecret(_, context) {
       const { accountId } = context.values.get(callerKey)!
-      const rotated = await rotateSecret(parts, accountId)
-      if (!rotated) throw fail('not_found', NO_ENDPOINT)
-      return shown(accountId, rotated)
+      const webhook = await rotateSecret(parts, accountId)
+      if (!webhook) throw fail('not_found', NO_ENDPOINT)
+      return shown(accountId, webhook)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { type Counted, createLimiter } from '../../server/access/limiter.ts'
+import { createLimiter, type RequestCount } from '../../server/access/limiter.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { sql } from '../../server/db/drizzle.ts'
 import { reasonOf } from '../../server/errors.ts'
@@ -23,7 +23,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-const many = (requests: number, count: (i: number) => Promise<Counted>) =>
+const many = (requests: number, count: (i: number) => Promise<RequestCount>) =>
   Promise.all(Array.from({ length: requests }, (_, i) => count(i)))
 
 const moveStart = (caller: string, to: ReturnType<typeof sql>) =>
