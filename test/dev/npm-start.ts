@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { type RunningProcess, said, startProgram } from '../harness/process.ts'
+import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 
 export interface NpmStart {
   /** Where the test may keep more. */
@@ -48,7 +48,7 @@ export async function npmStart(): Promise<NpmStart> {
     start,
     async serving(env, command) {
       const program = start(env, command)
-      await said(program, /^ready .*\n/m)
+      await waitForOutput(program, /^ready .*\n/m)
       return { program, ready: JSON.parse(await readFile(readyFile, 'utf8')) }
     },
     async stop() {

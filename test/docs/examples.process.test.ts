@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type RunningProcess, said, startProgram } from '../harness/process.ts'
+import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 
 // A reader of the reference presses "Try it out" and sends the unchanged example to a fresh `npm start`.
 
@@ -14,7 +14,7 @@ let headers: Record<string, string>
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'verdict-examples-'))
   program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir })
-  await said(program, /^ready .*\n/m)
+  await waitForOutput(program, /^ready .*\n/m)
   url = program.stdout().match(/^ready (.*)$/m)![1]!
   const { live } = JSON.parse(await readFile(join(dataDir, 'keys.json'), 'utf8'))
   headers = { authorization: `Bearer ${live}`, 'content-type': 'application/json' }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
-import { type RunningProcess, said, startProgram } from '../harness/process.ts'
+import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { snippets } from './snippets.ts'
 
 /** In this order: the guides continue where the README ends. */
@@ -28,7 +28,7 @@ const MARK = '--- next snippet ---'
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'verdict-readme-'))
   program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir, SMTP_HELO_NAME })
-  await said(program, /^ready .*\n/m)
+  await waitForOutput(program, /^ready .*\n/m)
   const url = program.stdout().match(/^ready (.*)$/m)![1]!
   const receiverPort = String(await freePort())
   const script = SNIPPETS.map(({ shell }) =>

@@ -15,7 +15,7 @@ const EMAILS = JSON.stringify(
   })),
 )
 
-interface Answer {
+interface BatchResponse {
   results: { status?: string; error?: string; in_doubt?: boolean; message_id?: string }[]
   summary: { total: number; delivered: number; failed: number }
 }
@@ -31,12 +31,12 @@ async function startSlowly() {
   return { exchanger, instance, accepted }
 }
 
-test('SIGTERM: a batch is answered; what was not begun says so and is sent by the repeat to another process', async () => {
+test('a batch gets its response after SIGTERM, and a repeat to another process sends the messages that had not started', async () => {
   const { instance, accepted } = await startSlowly()
   const running = instance.post(PATH, EMAILS, HEADERS)
   await expect.poll(() => accepted().length).toBeGreaterThan(0)
   const ended = instance.api.kill('SIGTERM')
-  const first = (await (await running).json()) as Answer
+  const first = (await (await running).json()) as BatchResponse
   expect(await ended).toBe(0)
   expect(first.summary.failed).toBeGreaterThan(0)
   expect(first.summary.delivered + first.summary.failed).toBe(80)
@@ -48,7 +48,7 @@ test('SIGTERM: a batch is answered; what was not begun says so and is sent by th
   expect(new Set(accepted()).size).toBe(80)
 })
 
-test('killed half-way, the batch is taken over by another process: no recipient gets two', async () => {
+test('a batch whose process is killed half-way is taken over by another process, and no recipient gets two messages', async () => {
   const { instance, accepted } = await startSlowly()
   const running = instance.post(PATH, EMAILS, HEADERS).catch(() => 'cut')
   await expect.poll(() => accepted().length).toBeGreaterThan(20)
@@ -56,7 +56,7 @@ test('killed half-way, the batch is taken over by another process: no recipient 
   expect(await running).toBe('cut')
   await sleep(500)
   const sql = instance.database.db.$client
-  // The time of the leases passes.
+  // The leases expire.
   await sql`update batch_keys set lease_until = now()`
   await sql`update open_messages set lease_until = now()`
   await sql`update open_recipients set lease_until = now()`
@@ -70,8 +70,8 @@ test('killed half-way, the batch is taken over by another process: no recipient 
   expect(accepted().length).toBeGreaterThanOrEqual(summary.delivered)
 })
 
-/** The same request to a new process on the same database. */
-async function repeat(instance: Awaited<ReturnType<typeof startInstance>>): Promise<Answer> {
+/** Sends the same request to a new process on the same database. */
+async function repeat(instance: Awaited<ReturnType<typeof startInstance>>): Promise<BatchResponse> {
   const next = await startApiProcess(instance.environment)
   onTestFinished(async () => void (await next.kill('SIGKILL')))
   const response = await fetch(next.url + PATH, {
@@ -79,5 +79,5 @@ async function repeat(instance: Awaited<ReturnType<typeof startInstance>>): Prom
     headers: { authorization: `Bearer ${instance.key}`, 'content-type': 'application/json', ...HEADERS },
     body: EMAILS,
   })
-  return (await response.json()) as Answer
+  return (await response.json()) as BatchResponse
 }

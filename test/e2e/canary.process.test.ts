@@ -9,7 +9,7 @@ afterAll(() => instance.stop())
 
 const CANARY = 'kanarienvogel'
 
-test('no address, subject, key or secret is ever in the log', async () => {
+test('the log never contains an address, a subject, a key or a secret', async () => {
   const { send, post, get, api, key, environment } = instance
   const everything = {
     to: [`delivered+${CANARY}@simulator.test`, `${CANARY}@simulator.test`, `${CANARY}@nowhere.invalid`],
@@ -24,7 +24,7 @@ test('no address, subject, key or secret is ever in the log', async () => {
   }
   expect((await send(everything)).status).toBe(200)
   expect((await send(everything, { 'x-service-sandbox': 'true' })).status).toBe(200)
-  // What is refused is in no log either.
+  // A refused request is not in the log either.
   expect((await send({ subject: `${CANARY}\r\n` })).status).toBe(400)
   expect((await send({ to: `${CANARY}@` })).status).toBe(400)
   expect((await send({ [CANARY]: 1 })).status).toBe(400)
@@ -34,7 +34,7 @@ test('no address, subject, key or secret is ever in the log', async () => {
   expect((await send({}, { authorization: `Bearer svc_live_${CANARY}` })).status).toBe(401)
   expect((await get(`/api/v1/${CANARY}`)).status).toBe(404)
   expect((await get(`/api/v1/events?recipient=${CANARY}@simulator.test`)).status).toBe(200)
-  // Nor when the database refuses what it is given.
+  // The same holds when the database refuses a row.
   await instance.database.db.$client`alter table open_messages add constraint refuse check (tenant_id is null)`
   expect((await send(everything)).status).toBe(500)
 
@@ -46,18 +46,18 @@ test('no address, subject, key or secret is ever in the log', async () => {
   expect(log).not.toContain('@')
 })
 
-test("a request is one line with its outcome, the recipient's domain and a keyed hash", async () => {
+test("the log has one line for each request, with its outcome, the recipient's domain and a keyed hash", async () => {
   const { send, api } = instance
   await instance.database.db.$client`alter table open_messages drop constraint if exists refuse`
   const response = await send({ to: 'mailbox_full@simulator.test' }, { 'x-request-id': 'find-me' })
   const { message_id } = (await response.json()) as { message_id: string }
-  const linesOfIt = () =>
+  const requestLines = () =>
     api
       .stdout()
       .split('\n')
       .filter((line) => line.includes('find-me'))
-  await expect.poll(linesOfIt).toHaveLength(1)
-  expect(JSON.parse(linesOfIt()[0]!)).toMatchObject({
+  await expect.poll(requestLines).toHaveLength(1)
+  expect(JSON.parse(requestLines()[0]!)).toMatchObject({
     request_id: 'find-me',
     status: 200,
     message_id,

@@ -6,7 +6,7 @@ import { messages } from '../../server/db/schema.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 import { startInstance } from './instance.ts'
 
-/** An instance whose mail to `slow.test` is accepted `dotMs` after the final dot. */
+/** Starts an instance whose mail to `slow.test` is accepted `dotMs` after the final dot. */
 async function startSlow(dotMs: number, env: NodeJS.ProcessEnv = {}) {
   const exchanger = await startExchanger({ dot: { after: dotMs, act: '250 2.0.0 queued' } })
   const instance = await startInstance({ SMTP_ROUTES: `slow.test=127.0.0.1:${exchanger.port}`, ...env })
@@ -18,25 +18,25 @@ async function startSlow(dotMs: number, env: NodeJS.ProcessEnv = {}) {
 }
 
 const onNewConnection = async (url: string) => {
-  const [answer] = await once(get(url, { agent: false }), 'response')
-  answer.resume()
-  return answer.statusCode
+  const [response] = await once(get(url, { agent: false }), 'response')
+  response.resume()
+  return response.statusCode
 }
 
 const readiness = async (url: string) => (await fetch(`${url}/readyz`)).status
 
-test('SIGTERM: every accepted request is answered, nothing is cut after the dot, and the process ends by itself', async () => {
+test('after SIGTERM every accepted request gets its response, no message is cut after the dot, and the process exits', async () => {
   const { exchanger, instance } = await startSlow(1_000)
   const sends = Array.from({ length: 20 }, () => instance.send({ to: 'ann@slow.test' }))
   await sleep(500)
   const ended = instance.api.kill('SIGTERM')
-  const answers = await Promise.all(sends.map(async (send) => (await send).json()))
-  expect(answers.map((answer) => (answer as { status: string }).status)).toEqual(answers.map(() => 'delivered'))
+  const results = await Promise.all(sends.map(async (send) => (await send).json()))
+  expect(results.map((result) => (result as { status: string }).status)).toEqual(results.map(() => 'delivered'))
   expect(await ended).toBe(0)
   expect(exchanger.messages).toHaveLength(20)
 })
 
-test('SIGTERM: a send without a key whose caller left after the final dot is waited for and recorded', async () => {
+test('after SIGTERM the API finishes and stores a send without a key whose caller left after the final dot', async () => {
   const { exchanger, instance } = await startSlow(3_000)
   const caller = new AbortController()
   const send = instance.send({ to: 'ann@slow.test' }, {}, caller.signal).catch(() => 'left')
@@ -57,7 +57,7 @@ test('SIGHUP does not stop the API', async () => {
   expect(await instance.api.kill('SIGTERM')).toBe(0)
 })
 
-test('a second signal more than 500 ms after the first ends the API at once, an earlier one does not', async () => {
+test('a second signal ends the API at once, unless it comes within 500 ms of the first', async () => {
   const { exchanger, instance } = await startSlow(60_000)
   const send = instance.send({ to: 'ann@slow.test' }).catch(() => 'cut')
   await expect.poll(() => exchanger.messages.length, { timeout: 10_000 }).toBe(1)
@@ -70,7 +70,7 @@ test('a second signal more than 500 ms after the first ends the API at once, an 
   expect(await send).toBe('cut')
 })
 
-test('DRAIN_GRACE_MS: after SIGTERM readyz is 503 at once, and new connections are served until the time is over', async () => {
+test('after SIGTERM /readyz responds with 503 at once, and new connections are served for DRAIN_GRACE_MS', async () => {
   const instance = await startInstance({ DRAIN_GRACE_MS: '12000' })
   onTestFinished(() => instance.stop())
   const ended = instance.api.kill('SIGTERM')
@@ -81,7 +81,7 @@ test('DRAIN_GRACE_MS: after SIGTERM readyz is 503 at once, and new connections a
   await expect(instance.send()).rejects.toThrow('fetch failed')
 })
 
-test('readyz is false within 5 s of a fault of the database and true within 5 s of its end', async () => {
+test('/readyz reports a database fault within 5 s of its start, and recovery within 5 s of its end', async () => {
   const instance = await startInstance()
   onTestFinished(() => instance.stop())
   const { db } = instance.database
@@ -93,7 +93,7 @@ test('readyz is false within 5 s of a fault of the database and true within 5 s 
   await expect.poll(status).toBe(200)
 })
 
-test('revoking a key bites within 5 s', async () => {
+test('a revoked key is refused within 5 s', async () => {
   const instance = await startInstance()
   onTestFinished(() => instance.stop())
   expect((await instance.send()).status).toBe(200)

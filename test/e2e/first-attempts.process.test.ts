@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startReceiver } from '../harness/receiver.ts'
 import { startInstance } from './instance.ts'
 
-async function startBoth() {
+async function startWithReceiver() {
   const receiver = await startReceiver()
   const instance = await startInstance({ WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8' })
   onTestFinished(async () => {
@@ -11,28 +11,28 @@ async function startBoth() {
   })
   const put = await instance.put('/api/v1/webhook', JSON.stringify({ url: receiver.url }))
   expect(put.status).toBe(200)
-  const posted = () => new Set(receiver.requests.map(({ headers }) => headers['service-event-id'])).size
-  const open = () => instance.database.db.$client`
+  const postedEvents = () => new Set(receiver.requests.map(({ headers }) => headers['service-event-id'])).size
+  const openDispatches = () => instance.database.db.$client`
     select id, lease_until is null as is_left, (select count(*)::int from attempts where outcome = 'unknown') as unknown
     from open_dispatches`
-  return { receiver, instance, posted, open }
+  return { receiver, instance, postedEvents, openDispatches }
 }
 
-test('each event is posted right after its commit, by the process that stored it', async () => {
-  const { receiver, instance, posted, open } = await startBoth()
+test('the process that stores an event posts it right after the commit', async () => {
+  const { receiver, instance, postedEvents, openDispatches } = await startWithReceiver()
   await Promise.all(Array.from({ length: 100 }, () => instance.send()))
-  await expect.poll(posted).toBe(100)
+  await expect.poll(postedEvents).toBe(100)
   expect(receiver.requests).toHaveLength(100)
-  await expect.poll(open).toEqual([])
+  await expect.poll(openDispatches).toEqual([])
 })
 
-test('SIGTERM: what was begun is written down, and the rest is left to Temporal at once', async () => {
-  const { receiver, instance, posted, open } = await startBoth()
+test('after SIGTERM the outcomes of running attempts are stored, and all other attempts are left to Temporal at once', async () => {
+  const { receiver, instance, postedEvents, openDispatches } = await startWithReceiver()
   receiver.script = { delayMs: 500 }
   await Promise.all(Array.from({ length: 40 }, () => instance.send()))
   expect(await instance.api.kill('SIGTERM')).toBe(0)
-  const left = await open()
-  expect(posted()).toBeGreaterThanOrEqual(10)
-  expect(posted() + left.length).toBe(40)
-  expect(left.every(({ is_left, unknown }) => is_left && unknown === 0)).toBe(true)
+  const unfinished = await openDispatches()
+  expect(postedEvents()).toBeGreaterThanOrEqual(10)
+  expect(postedEvents() + unfinished.length).toBe(40)
+  expect(unfinished.every(({ is_left, unknown }) => is_left && unknown === 0)).toBe(true)
 })

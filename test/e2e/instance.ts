@@ -5,7 +5,10 @@ import { startApiProcess } from '../harness/process.ts'
 
 export type Instance = Awaited<ReturnType<typeof startInstance>>
 
-/** The API as a process of its own on a database of its own, with one account, its verified domain `example.test` and a live key. */
+/**
+ * Starts the API as a separate process with its own database, one account, its verified domain `example.test` and a
+ * live key.
+ */
 export async function startInstance(env: NodeJS.ProcessEnv = {}) {
   const database = await testDatabase()
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`

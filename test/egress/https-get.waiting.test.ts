@@ -3,7 +3,7 @@ import { afterEach, beforeAll, expect, test } from 'vitest'
 import { createGuard } from '../../server/egress/guard.ts'
 import { createHttpsGet } from '../../server/egress/https-get.ts'
 import { POLICY_AUTHORITY, POLICY_HOST_CERTIFICATE } from '../harness/certificates.ts'
-import { type Answer, type Receiver, startReceiver } from '../harness/receiver.ts'
+import { type Receiver, type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
 
 const HOST = 'mta-sts.example.test'
 const PATH = '/.well-known/mta-sts.txt'
@@ -15,7 +15,10 @@ afterEach(async () => {
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()))
 })
 
-async function serving(answer: Answer, tls: Parameters<typeof startReceiver>[0] = { tls: POLICY_HOST_CERTIFICATE }) {
+async function serving(
+  answer: ScriptedResponse,
+  tls: Parameters<typeof startReceiver>[0] = { tls: POLICY_HOST_CERTIFICATE },
+) {
   const receiver = await startReceiver(tls)
   receivers.push(receiver)
   receiver.script = { ...answer, headers: { 'content-type': 'text/plain', ...answer.headers } }
@@ -47,7 +50,7 @@ test('a short text comes back as it is, and only its host and path were told', a
   })
 })
 
-test.each<[string, Answer]>([
+test.each<[string, ScriptedResponse]>([
   ['text/plain;charset=utf-8', { headers: { 'content-type': 'text/plain;charset=utf-8' } }],
   ['Text/Plain ; x=y', { headers: { 'content-type': 'Text/Plain ; x=y' } }],
   ['an encoding that is none', { headers: { 'content-encoding': 'identity' } }],
@@ -57,7 +60,7 @@ test.each<[string, Answer]>([
   expect(await get(await serving(answer))).toMatchObject({ kind: 'got' })
 })
 
-test.each<[string, Answer, string]>([
+test.each<[string, ScriptedResponse, string]>([
   ['a redirect, which is not followed', { status: 301, headers: { location: '/' } }, 'status 301'],
   ['a status that is no text', { status: 404 }, 'status 404'],
   ['204', { status: 204 }, 'status 204'],

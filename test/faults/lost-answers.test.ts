@@ -1,7 +1,7 @@
 import { test } from 'vitest'
 import { hopelessLetters, letters } from './letters.ts'
 import { runLoad, tally } from './load.ts'
-import { answered, asked, CLAIM, MARKER, RECORD, RELEASE, SETTLE } from './points.ts'
+import { CLAIM, endOf, MARKER, RECORD, RELEASE, SETTLE, startOf } from './points.ts'
 import { diceFor } from './seed.ts'
 import { startWorld } from './world.ts'
 
@@ -43,7 +43,7 @@ test.concurrent.for(STEPS)(
     onTestFinished(world.stop)
     let losses = 0
     node.wire.onEvent = (event) => {
-      if (!answered(step.sql)(event) || !dice.chance(1 / 3)) return undefined
+      if (!endOf(step.sql)(event) || !dice.chance(1 / 3)) return undefined
       losses++
       return 'reset'
     }
@@ -62,7 +62,7 @@ test.concurrent.for(STEPS)(
     onTestFinished(world.stop)
     let silences = 0
     node.wire.onEvent = (event) => {
-      const isTime = dice.chance(0.5) ? asked(step.sql)(event) : answered(step.sql)(event)
+      const isTime = dice.chance(0.5) ? startOf(step.sql)(event) : endOf(step.sql)(event)
       if (!isTime || silences === 5) return undefined
       silences++
       return 'hang'

@@ -7,7 +7,7 @@ export async function startMailServer(log: MailLog, script: Script = {}, host?: 
     ...script,
     rcpt(line, times) {
       const [, address = ''] = /<(.*)>/.exec(line) ?? []
-      log.named.push(address)
+      log.rcptAddresses.push(address)
       return actOf(script.rcpt, line, times) ?? refusalOf(address)
     },
     dot(line, times) {

@@ -55,7 +55,7 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
   wire.http.target = { host: '127.0.0.1', port: Number(new URL(api.url).port) }
   const client = createClient({ node: name, url: `http://127.0.0.1:${wire.http.port}`, key }, logs.requests)
   note({ event: 'started' })
-  api.ended.then((how) => note({ event: 'ended', how, lastWords: api.stderr().slice(-2_000) }))
+  api.ended.then((how) => note({ event: 'ended', how, stderr: api.stderr().slice(-2_000) }))
 
   type Happening<E = ProcessEvent> = E extends ProcessEvent ? Omit<E, 'node' | 'atMs'> : never
   function note(event: Happening): void {

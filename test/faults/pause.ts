@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientEntry } from '../reliability/logs.ts'
-import { answered, asked, MARKER, type Point, said } from './points.ts'
+import { endOf, MARKER, messageOf, type Point, startOf } from './points.ts'
 import { endLeases, openRows } from './snapshot.ts'
 import type { World } from './world.ts'
 
 export const PAUSES = {
-  before: { name: 'before the marker', is: said('mail', 'down', /^354/m) },
-  between: { name: 'between marker and dot', is: answered(MARKER) },
-  after: { name: 'after the dot', is: said('mail', 'up', /(^|\r\n)\.\r\n$/) },
+  before: { name: 'before the marker', is: messageOf('mail', 'down', /^354/m) },
+  between: { name: 'between marker and dot', is: endOf(MARKER) },
+  after: { name: 'after the dot', is: messageOf('mail', 'up', /(^|\r\n)\.\r\n$/) },
 } satisfies Record<string, Point>
 
 export interface Paused {
@@ -31,7 +31,7 @@ export async function pauseAt(world: World, point: Point, { waits = false, alone
   let askedLate = false
   const paused = new Promise<void>((resolve) => {
     node.wire.onEvent = (event) => {
-      if (state === 'resumed') askedLate ||= asked(MARKER)(event)
+      if (state === 'resumed') askedLate ||= startOf(MARKER)(event)
       if (state !== 'running' || !point.is(event)) return undefined
       state = 'paused'
       node.pause()

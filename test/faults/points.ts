@@ -17,26 +17,28 @@ export interface Point {
   act?: Act
 }
 
-export const asked = (sql: string) => (event: WireEvent) => event.statements.asked.some((text) => text.includes(sql))
-export const answered = (sql: string) => (event: WireEvent) =>
-  event.statements.answered.some((text) => text.includes(sql))
-export const said = (place: WireEvent['place'] | 'mail', direction: WireEvent['direction'], words: RegExp) => {
+/** The message that starts a statement. */
+export const startOf = (sql: string) => (event: WireEvent) => event.statements.starts.some((text) => text.includes(sql))
+/** The message that reports the end of a statement. */
+export const endOf = (sql: string) => (event: WireEvent) => event.statements.ends.some((text) => text.includes(sql))
+/** A message whose text matches. */
+export const messageOf = (place: WireEvent['place'] | 'mail', direction: WireEvent['direction'], pattern: RegExp) => {
   return (event: WireEvent) =>
-    event.place.startsWith(place) && event.direction === direction && words.test(event.bytes.toString('latin1'))
+    event.place.startsWith(place) && event.direction === direction && pattern.test(event.bytes.toString('latin1'))
 }
 
 export const POINTS: Point[] = [
-  { name: 'at the claim, before it is there', is: asked(CLAIM), act: 'reset' },
-  { name: 'at the claim, and nobody hears', is: asked(CLAIM) },
-  { name: 'after the claim', is: answered(CLAIM) },
-  { name: 'mid DATA', is: said('mail', 'up', /^Message-ID:/m), act: { bytes: 200, act: 'reset' } },
-  { name: 'at the marker, before it is there', is: asked(MARKER), act: 'reset' },
-  { name: 'before the dot: the marker is there', is: answered(MARKER) },
-  { name: 'after the dot, before 250', is: said('mail', 'up', /(^|\r\n)\.\r\n$/) },
-  { name: 'after 250, before the record', is: said('mail', 'down', /^250 2\.0\.0 queued/m) },
-  { name: 'at the record, before it is there', is: asked(RECORD), act: 'reset' },
-  { name: 'at the record, and nobody hears', is: asked(RECORD) },
-  { name: 'after the record', is: answered(RECORD) },
-  { name: 'before the HTTP answer', is: said('http', 'down', /^HTTP\/1\.1 200/), act: 'reset' },
-  { name: 'after the HTTP answer', is: said('http', 'down', /^HTTP\/1\.1 200/) },
+  { name: 'at the claim, before it is there', is: startOf(CLAIM), act: 'reset' },
+  { name: 'at the claim, and nobody hears', is: startOf(CLAIM) },
+  { name: 'after the claim', is: endOf(CLAIM) },
+  { name: 'mid DATA', is: messageOf('mail', 'up', /^Message-ID:/m), act: { bytes: 200, act: 'reset' } },
+  { name: 'at the marker, before it is there', is: startOf(MARKER), act: 'reset' },
+  { name: 'before the dot: the marker is there', is: endOf(MARKER) },
+  { name: 'after the dot, before 250', is: messageOf('mail', 'up', /(^|\r\n)\.\r\n$/) },
+  { name: 'after 250, before the record', is: messageOf('mail', 'down', /^250 2\.0\.0 queued/m) },
+  { name: 'at the record, before it is there', is: startOf(RECORD), act: 'reset' },
+  { name: 'at the record, and nobody hears', is: startOf(RECORD) },
+  { name: 'after the record', is: endOf(RECORD) },
+  { name: 'before the HTTP answer', is: messageOf('http', 'down', /^HTTP\/1\.1 200/), act: 'reset' },
+  { name: 'after the HTTP answer', is: messageOf('http', 'down', /^HTTP\/1\.1 200/) },
 ]

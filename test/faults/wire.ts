@@ -26,7 +26,7 @@ export interface Wire {
   close(): Promise<void>
 }
 
-const NOTHING: Statements = { asked: [], answered: [] }
+const NOTHING: Statements = { starts: [], ends: [] }
 
 /** Proxies at every place where a process of the API speaks with anybody. */
 export async function layWire(databaseUrl: string, mailPorts: Map<string, number>): Promise<Wire> {

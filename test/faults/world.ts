@@ -42,7 +42,7 @@ const SWEPT_WITHIN_MS = 15_000
 export async function startWorld(options: WorldOptions = {}) {
   const { mail = { 'one.example': {}, 'two.example': {} }, env } = options
   console.log(`FAULT_SEED=${SEED}`)
-  const logs: Logs = { requests: [], mail: { named: [], dots: [] }, database: [], processes: [] }
+  const logs: Logs = { requests: [], mail: { rcptAddresses: [], dots: [] }, database: [], processes: [] }
   const database = options.database ?? (await testDatabase())
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
   const openAnother = (domain: string) => openAccount(database.db, ENCRYPTION_KEYS, domain)

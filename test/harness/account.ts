@@ -13,7 +13,7 @@ export interface TestAccount extends TestDatabase {
   accountId: string
 }
 
-/** A database of its own with its clock and one account. Drop it in `afterAll`. */
+/** Creates a database with a clock and one account, for one test file. Drop it in `afterAll`. */
 export async function testAccount(): Promise<TestAccount> {
   const database = await testDatabase()
   const clock = await databaseClock(database.db)
@@ -29,7 +29,10 @@ export async function testAccount(): Promise<TestAccount> {
   }
 }
 
-/** An account with a verified domain and a live key for everything, on an API that has these `ENCRYPTION_KEYS`. */
+/**
+ * Creates an account with a verified domain and a live key with all scopes. The API must run with the same
+ * `ENCRYPTION_KEYS`.
+ */
 export async function openAccount(db: Database, ENCRYPTION_KEYS: string, domain: string) {
   const sealer = createSealer(encryptionKeys(ENCRYPTION_KEYS))
   const clock = await databaseClock(db)

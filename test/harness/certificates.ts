@@ -1,4 +1,5 @@
-// Made once for the tests with openssl, valid for a hundred years, trusted by nobody.
+// Certificates made once with openssl. They are valid for a hundred years unless stated otherwise, and no system trusts
+// them.
 
 /** The authority that signed `CERTIFICATE`. */
 export const AUTHORITY = `-----BEGIN CERTIFICATE-----
@@ -14,7 +15,7 @@ NX+YTHUvPdYwrX/crEA=
 -----END CERTIFICATE-----
 `
 
-/** For mx1.example.test. */
+/** The certificate of mx1.example.test. */
 export const CERTIFICATE = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBpDCCAUmgAwIBAgIUZ5zss9cy36upo8ecVeE8+XDeZuswCgYIKoZIzj0EAwIw
@@ -36,7 +37,7 @@ D8/WiLwelGSkKMGkwe9VHS7c5i6hRANCAAStucjcy7NrDeouguCxlQu/AWM8rqkn
 `,
 }
 
-/** Self-signed, of 1,024 bits and with SHA-1: what old servers have. */
+/** A self-signed certificate with a key of 1,024 bits and SHA-1, as old servers have. */
 export const WEAK_CERTIFICATE = {
   cert: `-----BEGIN CERTIFICATE-----
 MIICFjCCAX+gAwIBAgIUKbNhJEOWHrpH9nx0bHViPsxX844wDQYJKoZIhvcNAQEF
@@ -72,7 +73,7 @@ S4+WSZUuAcy+60fn
 `,
 }
 
-/** Diffie-Hellman of 1,024 bits. */
+/** Diffie-Hellman parameters of 1,024 bits. */
 export const WEAK_DH = `-----BEGIN DH PARAMETERS-----
 MIGHAoGBAI/n3905+YqMWnTzEku24Nbc7Ji5lV8qxXaStMPqZkt7yDzXyj5lQQWe
 gDN5tZyllnYSgD7kg2t03C7kZTd8y8h78Kq/rZMIPyNFsl9wyZunY2YdYtIJBhxT
@@ -94,7 +95,7 @@ IQC4X20ykewGfdjT3Stgk1uahKboJHiHtbdAP15/IytNUQ==
 -----END CERTIFICATE-----
 `
 
-/** For receiver.example.test, localhost and 127.0.0.1. */
+/** The certificate of receiver.example.test, localhost and 127.0.0.1. */
 export const RECEIVER_CERTIFICATE = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBxzCCAW6gAwIBAgIUWe5MR64fxllnIRf61HVsq//kNP8wCgYIKoZIzj0EAwIw
@@ -131,7 +132,7 @@ UbrTetRzNaTCtmyf+qDThIcFPPklfaDvqH9pNKQ=
 -----END CERTIFICATE-----
 `
 
-/** For mta-sts.example.test. */
+/** The certificate of mta-sts.example.test. */
 export const POLICY_HOST_CERTIFICATE = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBsjCCAVigAwIBAgIUGDBcYS6swVokabOVZtcKA43yUCAwCgYIKoZIzj0EAwIw
@@ -154,7 +155,7 @@ U4EvfD36FEz7Ao0cy9qMUwtckOaAPUccEnmYIXyvz7BQ5PZcky0pQ75D
 `,
 }
 
-/** For mx2.example.test. */
+/** The certificate of mx2.example.test. */
 export const SECOND_CERTIFICATE = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBqjCCAVCgAwIBAgIUGDBcYS6swVokabOVZtcKA43yUCEwCgYIKoZIzj0EAwIw
@@ -176,7 +177,7 @@ AsYAeet5mh4et2BApSQml3lPGEtSYJo/dPwX9W+EfbiHq5qD7BUAKeJa
 `,
 }
 
-/** For mx1.example.test, in January 2026. */
+/** A certificate of mx1.example.test that was valid in January 2026 only. */
 export const EXPIRED_CERTIFICATE = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBljCCATygAwIBAgICEAAwCgYIKoZIzj0EAwIwITEfMB0GA1UEAwwWVmVyZGlj

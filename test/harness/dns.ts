@@ -12,7 +12,7 @@ import {
   TRUNCATED_RESPONSE,
 } from 'dns-packet'
 
-/** What the server does for a question, by `TYPE name`, `* name` or `*`. */
+/** What the server does with a question. The zone's keys are `TYPE name`, `* name` and `*`. */
 export type DnsAct =
   | Answer[]
   | 'nxdomain'
@@ -20,21 +20,21 @@ export type DnsAct =
   | 'servfail'
   | 'refused'
   | 'silence'
-  /** Bytes that are no DNS message. */
+  /** Sends bytes that are not a DNS message. */
   | 'garbage'
   | { after: number; act: DnsAct }
-  /** As a list of records, but too long for UDP. */
+  /** Truncates the answer over UDP, and does this over TCP. */
   | { overTcp: Answer[] | 'silence' | 'close' }
   | { raw: (query: Buffer) => Buffer }
-  /** The packet is changed at will before it is sent. */
+  /** Sends these packets instead of `reply`, an empty answer. */
   | { forge: (reply: Packet, query: Packet) => Packet[] }
 
 export interface DnsServerForTests {
-  /** As `createResolver` takes it. */
+  /** `host:port`, as `createResolver` takes it. */
   address: string
   port: number
   zone: Record<string, DnsAct | ((times: number) => DnsAct)>
-  /** `TYPE name` of each question, in lower case, `tcp ` in front where it came over TCP. */
+  /** `TYPE name` of each question, with the name in lower case. A question over TCP starts with `tcp `. */
   queries: string[]
   count(question: string): number
   close(): Promise<void>
@@ -42,7 +42,7 @@ export interface DnsServerForTests {
 
 interface DnsSetup {
   authoritative?: boolean
-  /** Of loopback. */
+  /** An address of the loopback network. */
   host?: string
   port?: number
 }
@@ -50,14 +50,14 @@ interface DnsSetup {
 const RCODES: Record<string, number> = { servfail: 2, nxdomain: 3, refused: 5 }
 
 /**
- * A DNS server in this process, over UDP and TCP on one port of loopback. What its zone does not know is NXDOMAIN. It answers as a
- * resolver does, or as one in charge of all names (`authoritative`).
+ * Starts a DNS server in this process, over UDP and TCP on one loopback port. Names that are not in its zone get
+ * NXDOMAIN. It answers like a resolver or, with `authoritative`, like the authoritative server of all names.
  */
 export async function startDns(
   zone: DnsServerForTests['zone'] = {},
-  { authoritative = false, host = '127.0.0.1', port: wanted = 0 }: DnsSetup = {},
+  { authoritative = false, host = '127.0.0.1', port: requestedPort = 0 }: DnsSetup = {},
 ): Promise<DnsServerForTests> {
-  const { udp, tcp, port } = await bindBoth(host, wanted)
+  const { udp, tcp, port } = await bindBoth(host, requestedPort)
   const queries: string[] = []
   const counts = new Map<string, number>()
   const server: DnsServerForTests = { address: `${host}:${port}`, port, zone, queries, count, close }
@@ -84,11 +84,11 @@ export async function startDns(
     const name = question.name.toLowerCase()
     const key = `${question.type} ${name}`
     const times = count(key)
-    const asked = isTcp ? `tcp ${key}` : key
-    queries.push(asked)
-    counts.set(asked, count(asked) + 1)
-    const scripted = zone[key] ?? zone[`* ${name}`] ?? zone['*'] ?? 'nxdomain'
-    perform(typeof scripted === 'function' ? scripted(times) : scripted)
+    const entry = isTcp ? `tcp ${key}` : key
+    queries.push(entry)
+    counts.set(entry, count(entry) + 1)
+    const script = zone[key] ?? zone[`* ${name}`] ?? zone['*'] ?? 'nxdomain'
+    perform(typeof script === 'function' ? script(times) : script)
 
     function perform(act: DnsAct): void {
       const reply = (answers: Answer[], flags = 0) => ({
@@ -123,10 +123,12 @@ export async function startDns(
   return server
 }
 
-/** One free port of both kinds; where TCP finds one that UDP has in use, another. */
-async function bindBoth(host: string, wanted: number): Promise<{ udp: Socket; tcp: Server; port: number }> {
+/**
+ * Binds a port that is free for both TCP and UDP. When UDP already uses the port that TCP got, it tries another one.
+ */
+async function bindBoth(host: string, requestedPort: number): Promise<{ udp: Socket; tcp: Server; port: number }> {
   const tcp = createServer()
-  await once(tcp.listen(wanted, host), 'listening')
+  await once(tcp.listen(requestedPort, host), 'listening')
   const { port } = tcp.address() as { port: number }
   const udp = createSocket('udp4')
   try {
@@ -135,8 +137,8 @@ async function bindBoth(host: string, wanted: number): Promise<{ udp: Socket; tc
     return { udp, tcp, port }
   } catch {
     tcp.close()
-    if (wanted !== 0) throw new Error(`${host}:${wanted} is in use`)
-    return bindBoth(host, wanted)
+    if (requestedPort !== 0) throw new Error(`${host}:${requestedPort} is in use`)
+    return bindBoth(host, requestedPort)
   }
 }
 
@@ -152,7 +154,7 @@ export function aaaa(name: string, data: string, ttl = 300): Answer {
   return { type: 'AAAA', name, ttl, data }
 }
 
-/** Each string of a record has at most 255 octets. */
+/** A TXT record of one or more strings, each of at most 255 octets. */
 export function txt(name: string, data: string | string[], ttl = 300): Answer {
   return { type: 'TXT', name, ttl, data: [data].flat() }
 }

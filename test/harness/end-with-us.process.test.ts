@@ -9,19 +9,19 @@ const HARNESS = fileURLToPath(new URL('.', import.meta.url))
 test.each([
   ['a stopped process', `await (await import('${HARNESS}silent-port.ts')).startSilentPort()`],
   ['a program', `(await import('${HARNESS}process.ts')).startProgram('sleep', ['600'], {})`],
-])('a test process that is killed takes %s with it, and its output ends', async (_, start) => {
+])('a test process that is killed ends %s with it, and its output closes', async (_, start) => {
   const code = `${start}; console.log('started'); setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   await once(child.stdout, 'data')
-  const started = await childrenOf(child.pid!)
-  expect(started).not.toEqual([])
-  const closed = once(child, 'close')
+  const children = await childrenOf(child.pid!)
+  expect(children).not.toEqual([])
+  const close = once(child, 'close')
   child.kill('SIGKILL')
-  // 'close' comes when nobody holds its output any more.
-  expect(await closed).toEqual([null, 'SIGKILL'])
-  await expect.poll(() => living(started)).toEqual([])
+  // 'close' comes when no process holds its output any more.
+  expect(await close).toEqual([null, 'SIGKILL'])
+  await expect.poll(() => living(children)).toEqual([])
 })
 
 async function childrenOf(parent: number): Promise<string[]> {
@@ -35,7 +35,7 @@ async function living(pids: string[]): Promise<string[]> {
   return states.filter(([, state]) => state !== undefined && state !== 'Z').map(([pid]) => pid)
 }
 
-/** State and parent, as `/proc/<pid>/stat` has them behind the name. */
+/** Reads the state and the parent, which follow the name in `/proc/<pid>/stat`. */
 async function statusOf(pid: string): Promise<{ state?: string; parent?: number }> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   const [state, parent] = text.slice(text.lastIndexOf(')') + 2).split(' ')

@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process'
 const GUARD = 'read -r _; kill -KILL "$0"'
 
 /**
- * Kills the child when this process is gone, however it ended, and also when the child is stopped. A process that a failed test left
- * behind would hold the output of the test process open, and the whole run would wait for it.
+ * Kills the child when this process has ended in any way, even if the child is stopped (SIGSTOP). Without this, a
+ * process that a failed test leaves behind holds the output of the test process open, and the whole run waits for it.
  */
 export function endWithUs<T extends ChildProcess>(child: T, { group = false } = {}): T {
   const target = group ? `-${child.pid}` : `${child.pid}`

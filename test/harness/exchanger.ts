@@ -1,17 +1,17 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { TLSSocket, type TlsOptions } from 'node:tls'
 
-/** What the server does instead of, or as, its answer to a verb. */
+/** What the server does in reply to a verb. */
 export type Act =
-  /** Says these lines, each ended with CRLF. */
+  /** Sends this reply and a CRLF. */
   | string
-  /** Says exactly these bytes, and then does what follows. */
+  /** Sends exactly these bytes, then performs `act`. */
   | { raw: string | Buffer; act?: Act }
-  /** Says this, one byte each so many milliseconds. */
+  /** Sends this text, one byte every `everyMs`. */
   | { drip: string; everyMs: number }
   | { after: number; act: Act }
   | 'stall'
-  /** Stops reading as well. */
+  /** Sends nothing and stops reading. */
   | 'deaf'
   | 'close'
   | 'reset'
@@ -30,26 +30,28 @@ export type Verb =
   | 'rset'
   | 'quit'
 
-/** By verb: one act for all, or a function of the command line and how often the verb has come to this server before. */
+/**
+ * One act for each verb, or a function of the command line and of how often this server has received the verb before.
+ */
 export type Script = { [verb in Verb]?: Act | ((line: string, times: number) => Act | undefined) }
 
 export interface SeenMessage {
   from: string
   to: string[]
-  /** As it came, dots still doubled, without the final dot. */
+  /** The octets as received: dots are still doubled, the final dot is left out. */
   wire: string
-  /** Dots undoubled. */
+  /** `wire` without the doubled dots. */
   content: string
   tls: boolean
 }
 
 export interface SeenSession {
-  /** Address of the client. */
+  /** The client's address. */
   from: string
   commands: string[]
-  /** How often the client spoke after it had been spoken to: round trips, the connection's own not counted. */
+  /** How often the client sent something after the server did: the round trips, without that of the TCP connection. */
   turns: number
-  /** Pieces in which the client's words arrived. */
+  /** The pieces in which the client's data arrived. */
   segments: string[]
   tls: boolean
   closed: boolean
@@ -60,10 +62,10 @@ export interface Exchanger {
   port: number
   host: string
   script: Script
-  /** Every word of the server arrives so much later: one round trip. */
+  /** Every reply of the server is delayed by this time: one round trip. */
   delayMs: number
   sessions: SeenSession[]
-  /** Those answered with 2xx or not, as long as their dot arrived. */
+  /** Every message whose final dot arrived, whether the reply was 2xx or not. */
   messages: SeenMessage[]
   close(): Promise<void>
 }
@@ -81,7 +83,7 @@ const DEFAULT: Record<Exclude<Verb, 'handshake' | 'content'>, string> = {
   quit: '221 2.0.0 bye',
 }
 
-/** A mail exchanger on loopback that behaves as its script says and remembers what it was told. */
+/** Starts a mail exchanger on loopback that behaves as its script says and records what it receives. */
 export async function startExchanger(
   script: Script = {},
   options: TlsOptions & { port?: number } = {},
@@ -121,9 +123,9 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
   exchanger.sessions.push(session)
   let socket = plain
   let buffer = ''
-  let spoke = false
+  let hasReplied = false
   let inContent = false
-  let searched = 0
+  let searchStart = 0
   let envelope = newEnvelope()
   let queue: Promise<unknown> = Promise.resolve()
 
@@ -141,8 +143,8 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
   function onData(chunk: Buffer): void {
     const text = chunk.toString('latin1')
     session.segments.push(text)
-    if (spoke) session.turns++
-    spoke = false
+    if (hasReplied) session.turns++
+    hasReplied = false
     buffer += text
     queue = queue.then(read)
   }
@@ -159,8 +161,8 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
   function next(): number {
     if (inContent) {
       if (buffer.startsWith('.\r\n')) return 3
-      const end = buffer.indexOf('\r\n.\r\n', searched)
-      searched = Math.max(0, buffer.length - 4)
+      const end = buffer.indexOf('\r\n.\r\n', searchStart)
+      searchStart = Math.max(0, buffer.length - 4)
       return end < 0 ? -1 : end + 5
     }
     const end = buffer.indexOf('\r\n')
@@ -186,15 +188,15 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
     session.commands.push(line)
     const verb = line.split(/[ :]/)[0]!.toLowerCase() as Verb
     if (verb === 'rset') envelope = newEnvelope()
-    const said = await perform(verb, line)
-    const isYes = said?.startsWith('2') ?? false
+    const reply = await perform(verb, line)
+    const isYes = reply?.startsWith('2') ?? false
     if (verb === 'mail' && isYes) envelope.from = inAngles(line)
     if (verb === 'rcpt' && isYes) envelope.to.push(inAngles(line))
     if (verb === 'starttls' && isYes) secure()
     if (verb === 'quit') socket.end()
-    if (verb === 'data' && said?.startsWith('3')) {
+    if (verb === 'data' && reply?.startsWith('3')) {
       inContent = true
-      searched = 0
+      searchStart = 0
       await perform('content', '')
     }
   }
@@ -206,53 +208,53 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
       act(handshake)
       return
     }
-    const secured = new TLSSocket(plain, { isServer: true, ...tls })
+    const tlsSocket = new TLSSocket(plain, { isServer: true, ...tls })
     session.tls = true
-    socket = secured
-    spoke = false
-    hook(secured)
+    socket = tlsSocket
+    hasReplied = false
+    hook(tlsSocket)
   }
 
   function actOf(verb: Verb, line: string): Act | undefined {
-    const scripted = exchanger.script[verb]
+    const script = exchanger.script[verb]
     const times = count(verb)
-    return typeof scripted === 'function' ? scripted(line, times) : scripted
+    return typeof script === 'function' ? script(line, times) : script
   }
 
   async function perform(verb: Verb, line: string): Promise<string | undefined> {
     const isTooEarly = (verb === 'rcpt' && envelope.from === undefined) || (verb === 'data' && envelope.to.length === 0)
     const standard = isTooEarly ? '503 5.5.1 not yet' : (DEFAULT as Record<string, string>)[verb]
     const unknown = verb === 'content' ? undefined : '500 5.5.2 what?'
-    const doing = actOf(verb, line) ?? standard ?? unknown
-    return doing === undefined ? undefined : act(doing)
+    const next = actOf(verb, line) ?? standard ?? unknown
+    return next === undefined ? undefined : act(next)
   }
 
-  /** Ends when it is said; gives what was said. */
-  async function act(doing: Act): Promise<string | undefined> {
-    if (doing === 'close') socket.end()
-    else if (doing === 'reset') plain.resetAndDestroy()
-    else if (doing === 'deaf') plain.pause()
-    else if (typeof doing === 'string' && doing !== 'stall') return say(`${doing}\r\n`)
-    else if (typeof doing === 'object' && 'raw' in doing) {
-      say(doing.raw)
-      return doing.act === undefined ? doing.raw.toString('latin1') : act(doing.act)
-    } else if (typeof doing === 'object' && 'act' in doing) {
-      await new Promise((resolve) => setTimeout(resolve, doing.after))
-      return act(doing.act)
-    } else if (typeof doing === 'object') {
-      for (const byte of doing.drip) {
+  /** Performs an act. Resolves with the reply once it is sent. */
+  async function act(step: Act): Promise<string | undefined> {
+    if (step === 'close') socket.end()
+    else if (step === 'reset') plain.resetAndDestroy()
+    else if (step === 'deaf') plain.pause()
+    else if (typeof step === 'string' && step !== 'stall') return say(`${step}\r\n`)
+    else if (typeof step === 'object' && 'raw' in step) {
+      say(step.raw)
+      return step.act === undefined ? step.raw.toString('latin1') : act(step.act)
+    } else if (typeof step === 'object' && 'act' in step) {
+      await new Promise((resolve) => setTimeout(resolve, step.after))
+      return act(step.act)
+    } else if (typeof step === 'object') {
+      for (const byte of step.drip) {
         if (session.closed) return undefined
         say(byte)
-        await new Promise((resolve) => setTimeout(resolve, doing.everyMs))
+        await new Promise((resolve) => setTimeout(resolve, step.everyMs))
       }
-      return doing.drip
+      return step.drip
     }
-    // Closed, stalled: nothing that comes now is answered.
+    // After a close or a stall, no later command gets a reply.
     return new Promise(() => {})
   }
 
   function say<T extends string | Buffer>(text: T): T {
-    spoke = true
+    hasReplied = true
     const to = socket
     const write = () => to.writable && to.write(text, 'latin1')
     if (exchanger.delayMs > 0) setTimeout(write, exchanger.delayMs)

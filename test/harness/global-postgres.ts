@@ -10,25 +10,34 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** A PostgreSQL on which the tests may create and drop databases. */
     postgresUrl: string
-    /** The name of a migrated database on that server. Copy it, and never connect to it: a database in use cannot be copied. */
+    /**
+     * The name of a migrated database on that server. Copy it, but never connect to it: a database in use cannot be
+     * copied.
+     */
     templateDatabase: string
   }
 }
 
-/** One server for the whole run: the server of TEST_DATABASE_URL, or an embedded one that goes with its files when the run ends. */
+/**
+ * Provides one server for the whole run: that of TEST_DATABASE_URL, or an embedded one whose files are removed after
+ * the run.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const given = process.env.TEST_DATABASE_URL
-  const server = given ? { url: given, stop: async () => {} } : await startEmbedded()
+  const ownUrl = process.env.TEST_DATABASE_URL
+  const server = ownUrl ? { url: ownUrl, stop: async () => {} } : await startEmbedded()
   const template = await makeTemplate(server.url)
   project.provide('postgresUrl', server.url)
   project.provide('templateDatabase', template.name)
   return async () => {
-    if (given) await template.drop()
+    if (ownUrl) await template.drop()
     await server.stop()
   }
 }
 
-/** Without `fsync`: the run discards the files, and creating and dropping databases waits for the disk most of the time. */
+/**
+ * Turns `fsync` off: the run discards the files, and with it most of the time to create and drop databases is disk
+ * time.
+ */
 async function startEmbedded() {
   const server = await startPostgres({ dataDir: await mkdtemp(join(tmpdir(), 'verdict-suite-')), temporary: true })
   const admin = postgres(server.url, { max: 1 })

@@ -3,9 +3,9 @@ import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 
 export interface RsaKeyPair {
-  /** PKCS #8, DER. */
+  /** PKCS #8 in DER. */
   privateKey: Buffer
-  /** SPKI, DER. */
+  /** SPKI in DER. */
   publicKey: Buffer
 }
 
@@ -15,10 +15,13 @@ declare module 'vitest' {
   }
 }
 
-/** No test has more keys than this that must differ. */
+/** No test needs more keys than this that differ. */
 const COUNT = 8
 
-/** RSA-2048 keys for all tests of the run: each takes a tenth of a second of a processor, and the tests ask for 150. */
+/**
+ * Makes the run's RSA-2048 keys in advance: each takes a tenth of a second of processor time, and the tests ask for
+ * 150.
+ */
 export default async function setup(project: TestProject): Promise<void> {
   const makeKey = () =>
     promisify(generateKeyPair)('rsa', {

@@ -6,14 +6,17 @@ import { bundleWorkflows } from '../../workflows/run-workers.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The program `temporal`, or why there is none. */
+    /** The path of the program `temporal`, or why it is missing. */
     temporal: { program: string } | { fault: string }
-    /** The workflows as a worker runs them. */
+    /** The workflow code as a worker runs it. */
     workflowBundle: { code: string }
   }
 }
 
-/** Prepares what takes long before any test starts: Temporal, which a new machine has to build first, and the workflows' bundle. */
+/**
+ * Prepares the slow parts before any test starts: the Temporal program, which a new machine builds first, and the
+ * workflow bundle.
+ */
 export default async function setup(project: TestProject): Promise<() => void> {
   const stopping = new AbortController()
   project.provide('workflowBundle', await bundleWorkflows())

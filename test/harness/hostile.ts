@@ -2,7 +2,9 @@ import { decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
 import fc from 'fast-check'
 import { anyCharacter } from './text.ts'
 
-/** What nothing may contain that is stored, logged, answered or printed. Line feeds and tabs are judged apart. */
+/**
+ * Characters that no stored, logged, returned or printed text may contain. Line feeds and tabs are checked separately.
+ */
 export const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 
 const PIECES = [
@@ -25,7 +27,7 @@ const PIECES = [
   '"\\',
 ]
 
-/** Text with something hostile in it, more often than by chance. */
+/** Text that contains something hostile more often than by chance. */
 export const hostile = fc
   .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ unit: anyCharacter, maxLength: 8 })), {
     minLength: 1,
@@ -35,7 +37,7 @@ export const hostile = fc
 
 const TYPES = { MX: 15, TXT: 16, CNAME: 5 }
 
-/** A record of the name that was asked for, with these octets as its data. */
+/** A record of the requested name, with these octets as its data. */
 export function rawRecord(type: keyof typeof TYPES, data: Uint8Array): Buffer {
   return Buffer.concat([
     Buffer.from([0xc0, 12, 0, TYPES[type], 0, 1, 0, 0, 0, 0, data.length >> 8, data.length & 0xff]),

@@ -4,15 +4,15 @@ import { testDatabase } from './postgres.ts'
 import { readStatements } from './postgres-wire.ts'
 import { startProxy } from './proxy.ts'
 
-test('statements are recognised when they are asked for and when they are done, prepared ones too', async () => {
+test('the reader reports each statement when it is sent and when it is done, prepared statements too', async () => {
   const database = await testDatabase()
   const url = new URL(database.url)
   const proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
   const read = readStatements()
   const seen: string[] = []
   proxy.onMessage = (message) => {
-    const { asked, answered } = read(message)
-    seen.push(...asked.map((sql) => `asked ${sql}`), ...answered.map((sql) => `answered ${sql}`))
+    const { starts, ends } = read(message)
+    seen.push(...starts.map((sql) => `starts ${sql}`), ...ends.map((sql) => `ends ${sql}`))
     return undefined
   }
   url.port = String(proxy.port)
@@ -21,7 +21,7 @@ test('statements are recognised when they are asked for and when they are done, 
   await db.$client.unsafe('select 3')
   await db.$client.begin((tx) => tx`select 4`)
   const ours = ['select $1::int', 'select $1::int', 'select 3', 'begin ', 'select 4', 'commit']
-  expect(seen.slice(-12)).toEqual(ours.flatMap((sql) => [`asked ${sql}`, `answered ${sql}`]))
+  expect(seen.slice(-12)).toEqual(ours.flatMap((sql) => [`starts ${sql}`, `ends ${sql}`]))
   await db.$client.end()
   await proxy.close()
   await database.drop()

@@ -1,52 +1,54 @@
 import type { WireMessage } from './proxy.ts'
 
-// As much of the PostgreSQL protocol as tells which statement a message asks for or answers:
+// Reads just enough of the PostgreSQL protocol to tell which statement a message sends or completes:
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
 export interface Statements {
-  /** The SQL of statements that begin to run with this message. */
-  asked: string[]
-  /** The SQL of statements whose last word (ReadyForQuery) is in this message: what they did is committed, or never will be. */
-  answered: string[]
+  /** The SQL of statements that this message starts. */
+  starts: string[]
+  /**
+   * The SQL of statements whose ReadyForQuery is in this message: their changes are committed now, or never will be.
+   */
+  ends: string[]
 }
 
-/** Follows the conversations of one proxy, from their first byte on. */
+/** Follows the connections of one proxy, from their first byte on. */
 export function readStatements(): (message: WireMessage) => Statements {
   const conversations = new Map<number, ReturnType<typeof readConversation>>()
   return (message) => {
-    const known = conversations.get(message.connection) ?? readConversation()
-    conversations.set(message.connection, known)
-    return known(message)
+    const read = conversations.get(message.connection) ?? readConversation()
+    conversations.set(message.connection, read)
+    return read(message)
   }
 }
 
 function readConversation(): (message: WireMessage) => Statements {
   const frames = { up: readFrames(true), down: readFrames(false) }
-  const prepared = new Map<string, string>()
+  const preparedSql = new Map<string, string>()
   const running: string[] = []
 
   return ({ direction, bytes }) => {
-    const statements: Statements = { asked: [], answered: [] }
+    const statements: Statements = { starts: [], ends: [] }
     const ask = (sql: string) => {
       running.push(sql)
-      statements.asked.push(sql)
+      statements.starts.push(sql)
     }
     for (const { type, body } of frames[direction](bytes)) {
       const words = body.toString('latin1').split('\0')
       if (direction === 'up') {
-        if (type === 'P') prepared.set(words[0]!, words[1]!)
-        if (type === 'B') ask(prepared.get(words[1]!) ?? '')
+        if (type === 'P') preparedSql.set(words[0]!, words[1]!)
+        if (type === 'B') ask(preparedSql.get(words[1]!) ?? '')
         if (type === 'Q') ask(words[0]!)
       } else if (type === 'Z') {
         const sql = running.shift()
-        if (sql !== undefined) statements.answered.push(sql)
+        if (sql !== undefined) statements.ends.push(sql)
       }
     }
     return statements
   }
 }
 
-/** Cuts a stream into its messages. The first one of a client, StartupMessage, has no type. */
+/** Cuts a stream into messages. A client's first message, StartupMessage, has no type. */
 function readFrames(startsUntyped: boolean): (bytes: Buffer) => { type: string; body: Buffer }[] {
   let rest: Buffer = Buffer.alloc(0)
   let typeLength = startsUntyped ? 0 : 1

@@ -10,7 +10,9 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** A migrated database of its own, with partitions, on the run's Postgres (see global-postgres.ts). Drop it in `afterAll`. */
+/**
+ * Creates a migrated database with partitions on the run's Postgres (see global-postgres.ts). Drop it in `afterAll`.
+ */
 export async function testDatabase(): Promise<TestDatabase> {
   const server = inject('postgresUrl')
   const name = `test_${randomBytes(6).toString('hex')}`

@@ -9,12 +9,12 @@ const READY_WITHIN_MS = 90_000
 
 export interface RunningProcess {
   pid: number
-  /** Everything it has said so far. */
+  /** Everything the process has written so far. */
   stdout(): string
   stderr(): string
-  /** Its exit code, or the signal that ended it. */
+  /** Resolves with the exit code, or with the signal that ended the process. */
   ended: Promise<number | NodeJS.Signals>
-  /** SIGTERM when left out. Resolves when it is gone. */
+  /** Sends the signal, SIGTERM by default. Resolves when the process has ended. */
   kill(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>
 }
 
@@ -24,8 +24,8 @@ export interface RunningApi extends RunningProcess {
 }
 
 /**
- * The API as a process of its own, on free ports. `env` needs DATABASE_URL and ENCRYPTION_KEYS; nothing of the tests' own
- * environment but PATH reaches it. Throws, with what it said, when it does not become ready.
+ * Starts the API as a separate process on free ports. `env` needs DATABASE_URL and ENCRYPTION_KEYS. Of the tests' own
+ * environment, only PATH reaches the process. Throws with its output when it does not become ready.
  */
 export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningApi> {
   const child = spawn(process.execPath, ['server/main.ts'], {
@@ -35,13 +35,13 @@ export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningAp
   })
   const running = observe(endWithUs(child))
   const message = once(child, 'message').then(([message]) => message as { ready: string; grpcUrl?: string })
-  const { ready, grpcUrl = ready } = await soon(running, message)
+  const { ready, grpcUrl = ready } = await beforeDeadline(running, message)
   return { ...running, url: ready, grpcUrl }
 }
 
 /**
- * A program of this repository, in a process group of its own so that Ctrl-C can be sent to it as a terminal does:
- * `process.kill(-pid, 'SIGINT')`. Nothing of the tests' own environment but PATH and what HOME keeps (XDG_CACHE_HOME) reaches it.
+ * Starts a program of this repository in its own process group, so that a test can send Ctrl-C as a terminal does:
+ * `process.kill(-pid, 'SIGINT')`. Of the tests' own environment, only PATH, HOME and XDG_CACHE_HOME reach it.
  */
 export function startProgram(command: string, args: string[], env: NodeJS.ProcessEnv): RunningProcess {
   const { PATH, HOME, XDG_CACHE_HOME } = process.env
@@ -51,12 +51,15 @@ export function startProgram(command: string, args: string[], env: NodeJS.Proces
   return observe(endWithUs(child, { group: true }))
 }
 
-/** Resolves when it has said the words on standard output. Throws, with what it said instead, when it ends without them. */
-export function said(running: RunningProcess, words: RegExp): Promise<void> {
-  const heard = async () => {
-    while (!words.test(running.stdout())) await sleep(20)
+/**
+ * Resolves when standard output matches the pattern. Throws with the output when the process ends, or 90 s pass,
+ * without a match.
+ */
+export function waitForOutput(running: RunningProcess, pattern: RegExp): Promise<void> {
+  const match = async () => {
+    while (!pattern.test(running.stdout())) await sleep(20)
   }
-  return soon(running, heard())
+  return beforeDeadline(running, match())
 }
 
 function observe(child: ChildProcess): RunningProcess {
@@ -66,7 +69,7 @@ function observe(child: ChildProcess): RunningProcess {
       output[name] += text
     })
   }
-  // 'close' and not 'exit': everything it said has been read by then.
+  // 'close' and not 'exit': by then all output has been read.
   const ended = once(child, 'close').then(([code, signal]) => code ?? signal)
   const kill = (signal: NodeJS.Signals = 'SIGTERM') => {
     child.kill(signal)
@@ -75,16 +78,16 @@ function observe(child: ChildProcess): RunningProcess {
   return { pid: child.pid!, stdout: () => output.stdout, stderr: () => output.stderr, ended, kill }
 }
 
-async function soon<T>(running: RunningProcess, result: Promise<T>): Promise<T> {
+async function beforeDeadline<T>(running: RunningProcess, result: Promise<T>): Promise<T> {
   const deadline = new AbortController()
-  const late = sleep(READY_WITHIN_MS, 'nothing in time', { signal: deadline.signal }).catch(() => '')
-  const failed = Promise.race([late, running.ended]).then((how) => {
+  const timeout = sleep(READY_WITHIN_MS, 'nothing in time', { signal: deadline.signal }).catch(() => '')
+  const failure = Promise.race([timeout, running.ended]).then((how) => {
     throw new Error(`${how}\n${running.stdout()}\n${running.stderr()}`)
   })
   try {
-    return await Promise.race([result, failed])
+    return await Promise.race([result, failure])
   } finally {
-    failed.catch(() => {})
+    failure.catch(() => {})
     deadline.abort()
   }
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { startProxy, type TcpProxy } from './proxy.ts'
 
-/** A server that says what it hears in angle brackets, behind a proxy, and all that is noticed at both ends. */
+/** Starts an echo server that adds angle brackets, behind a proxy. `seen` records what each end notices. */
 async function setUp(onMessage?: TcpProxy['onMessage']) {
   const seen = { heard: '', said: '', ends: [] as string[] }
   const note = (who: string, socket: Socket) => {
@@ -34,7 +34,7 @@ async function setUp(onMessage?: TcpProxy['onMessage']) {
     })
   }
 
-  /** Says it and waits for what comes back of it. */
+  /** Sends a word and waits for its echo. */
   async function say(client: Socket, word: string): Promise<void> {
     client.write(word)
     await expect.poll(() => seen.said).toContain(`<${word}>`)
@@ -42,13 +42,13 @@ async function setUp(onMessage?: TcpProxy['onMessage']) {
   return { seen, proxy, dial, say }
 }
 
-/** Does that to the messages with these words. */
+/** Performs the act on messages that consist of this word. */
 const on =
   (word: string, act: ReturnType<TcpProxy['onMessage']>): TcpProxy['onMessage'] =>
   ({ bytes }) =>
     bytes.toString() === word ? act : undefined
 
-test('what is said passes, and is counted in its direction and connection', async () => {
+test('the proxy passes messages on and numbers them, with their direction and connection', async () => {
   const messages: string[] = []
   const { proxy, dial, say } = await setUp(({ n, connection, direction, bytes }) => {
     messages.push(`${n} ${connection} ${direction} ${bytes}`)
@@ -61,13 +61,13 @@ test('what is said passes, and is counted in its direction and connection', asyn
   expect([proxy.count, proxy.ports.length]).toEqual([6, 2])
 })
 
-test('an end passes too, one direction at a time', async () => {
+test('the proxy passes the end of a stream on, one direction at a time', async () => {
   const { seen, dial } = await setUp()
   dial().end('bye')
   await expect.poll(() => seen).toEqual({ heard: 'bye', said: '<bye>', ends: ['server end'] })
 })
 
-test('drop loses one message', async () => {
+test('drop loses one message and passes those that follow', async () => {
   const { seen, dial, say } = await setUp(on('b', 'drop'))
   const client = dial()
   await say(client, 'a')
@@ -77,7 +77,7 @@ test('drop loses one message', async () => {
   expect(seen.heard).toBe('ac')
 })
 
-test('reset reaches both sides', async () => {
+test('reset resets the connections on both sides', async () => {
   const { seen, dial, say } = await setUp(on('b', 'reset'))
   const client = dial()
   await say(client, 'a')
@@ -86,7 +86,7 @@ test('reset reaches both sides', async () => {
   expect(seen.heard).toBe('a')
 })
 
-test('half-close ends one direction behind the message', async () => {
+test('half_close passes the message on and then ends its direction', async () => {
   const { seen, dial, say } = await setUp(on('<a>', 'half_close'))
   const client = dial()
   await say(client, 'a')
@@ -94,7 +94,7 @@ test('half-close ends one direction behind the message', async () => {
   await expect.poll(() => seen).toEqual({ heard: 'ab', said: '<a>', ends: ['client end'] })
 })
 
-test('hang: nothing gets through any more, not even an end', async () => {
+test('hang stops everything on the connection, even its end', async () => {
   const { seen, dial } = await setUp(on('<a>', 'hang'))
   const client = dial()
   client.write('a')
@@ -106,14 +106,14 @@ test('hang: nothing gets through any more, not even an end', async () => {
   expect(seen).toEqual({ heard: 'a', said: '', ends: [] })
 })
 
-test('the first bytes of a message, and then a fault', async () => {
+test('a fault after the first bytes of a message passes at most these bytes', async () => {
   const { seen, dial } = await setUp(on('12345', { bytes: 2, act: 'reset' }))
   dial().write('12345')
   await expect.poll(() => seen.ends).toContain('client ECONNRESET')
   expect('12').toContain(seen.heard)
 })
 
-test('a delay keeps the order of its direction', async () => {
+test('a delay keeps the order of messages in its direction', async () => {
   const { seen, dial } = await setUp(on('a', { afterMs: 100, act: 'pass' }))
   const client = dial()
   client.write('a')
@@ -123,7 +123,7 @@ test('a delay keeps the order of its direction', async () => {
   await expect.poll(() => seen.heard).toBe('ab')
 })
 
-test('without a target connections are reset, and served again with one', async () => {
+test('the proxy resets connections while it has no target, and serves them again with one', async () => {
   const { seen, proxy, dial, say } = await setUp()
   const { target } = proxy
   proxy.target = undefined

@@ -1,32 +1,32 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** `up` is towards the server. */
+/** `up` is from the client to the server. */
 export type Direction = 'up' | 'down'
 
-/** What one read of a socket gave: what was written together arrives together, as a rule. */
+/** The bytes of one socket read. As a rule, bytes written together arrive together. */
 export interface WireMessage {
   direction: Direction
-  /** Of this proxy, from 1. */
+  /** The number of the connection in this proxy, from 1. */
   connection: number
-  /** Of all messages of this proxy, both ways, from 1. */
+  /** The number of the message in this proxy, over both directions, from 1. */
   n: number
   bytes: Buffer
 }
 
-/** What becomes of a message. Everything but `pass` is a fault of the network. */
+/** What the proxy does with a message. Every act except `pass` is a network fault. */
 export type Act =
   | 'pass'
-  /** It is lost, what follows is not. */
+  /** Loses the message. Later messages pass. */
   | 'drop'
-  /** Both sides get RST. */
+  /** Sends RST to both sides. */
   | 'reset'
-  /** It is passed on, and then this direction ends with FIN. */
+  /** Passes the message on and then ends this direction with FIN. */
   | 'half_close'
-  /** From here on nothing gets through, either way, and nobody hears of a close: a peer that is gone without a word. */
+  /** From here on nothing passes in either direction, not even a close, as with a peer that vanished. */
   | 'hang'
   | { afterMs: number; act: Act }
-  /** Only its first bytes get through. */
+  /** Passes only the first bytes of the message. */
   | { bytes: number; act: 'reset' | 'hang' }
 
 export interface Target {
@@ -36,20 +36,20 @@ export interface Target {
 
 export interface TcpProxy {
   port: number
-  /** Where new connections go; they are reset while it is undefined. */
+  /** Where new connections go. While it is undefined, the proxy resets them. */
   target: Target | undefined
-  /** Asked about every message before it moves on; `pass` when it says nothing. */
+  /** Is called for every message before the proxy acts on it. `undefined` means `pass`. */
   onMessage: (message: WireMessage) => Act | undefined
-  /** Messages so far, both ways. */
+  /** The number of messages so far, over both directions. */
   count: number
-  /** The local ports of its connections to the target: how the target knows them. */
+  /** The local ports of the connections to the target, by which the target identifies them. */
   ports: number[]
-  /** Resets every connection there is. */
+  /** Resets every open connection. */
   reset(): void
   close(): Promise<void>
 }
 
-/** A TCP proxy on loopback that injects the faults of a network. */
+/** Starts a TCP proxy on loopback that injects network faults. */
 export async function startProxy(target?: Target): Promise<TcpProxy> {
   const pairs = new Set<{ reset(): void }>()
   let connections = 0
@@ -90,7 +90,7 @@ function join(client: Socket, upstream: Socket, proxy: TcpProxy, connection: num
     upstream.resetAndDestroy()
   }
 
-  /** One direction: in order, even where a message waits. */
+  /** Carries one direction. Messages stay in order, even when one is delayed. */
   function carry(direction: Direction, from: Socket, to: Socket): void {
     let queue: Promise<void> | undefined
     const inOrder = (step: () => Promise<void> | void) => {
@@ -120,11 +120,11 @@ function join(client: Socket, upstream: Socket, proxy: TcpProxy, connection: num
       if (typeof act === 'object') return wait(act.afterMs).then(() => perform(act.act, bytes))
       if (!to.writable) return
       if (act === 'half_close') to.end(bytes)
-      else if (!to.write(bytes)) return drained(to)
+      else if (!to.write(bytes)) return drain(to)
     }
 
-    /** Backpressure reaches the sender. */
-    async function drained(to: Socket): Promise<void> {
+    /** Passes backpressure on to the sender. */
+    async function drain(to: Socket): Promise<void> {
       from.pause()
       await Promise.race([once(to, 'drain').catch(() => {}), new Promise((resolve) => to.once('close', resolve))])
       from.resume()

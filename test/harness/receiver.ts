@@ -9,90 +9,90 @@ import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { RECEIVER_CERTIFICATE } from './certificates.ts'
 
-/** A request as it came. */
-export interface Received {
+/** A request as it arrived. */
+export interface ReceivedRequest {
   method: string
   path: string
-  /** By lower-case name. */
+  /** Values by lower-case name. */
   headers: Record<string, string>
-  /** Names and values in turn, as they were written. */
+  /** Names and values in turn, as the sender wrote them. */
   rawHeaders: string[]
   body: Buffer
-  /** Unix milliseconds at which its last octet was there. */
+  /** When the last octet arrived, in Unix milliseconds. */
   receivedAtMs: number
-  /** Of the receiver, from 1. */
+  /** The number of the connection to this receiver, from 1. */
   connection: number
   socket: Socket
 }
 
 export type Fault =
-  /** Not one octet of an answer. */
+  /** Sends no octet of a response. */
   | 'hang'
   | 'close'
   | 'reset'
-  /** A head that never ends, one octet at a time. */
+  /** Sends a head that never ends, one octet at a time. */
   | 'drip_head'
-  /** Then a body, one octet at a time, without end. */
+  /** Sends the head, then a body that never ends, one octet at a time. */
   | 'drip_body'
-  /** As much as the other side reads. */
+  /** Sends a body as fast as the client reads it, without end. */
   | 'endless_body'
   | 'endless_interim'
   | 'huge_head'
-  /** The body ends before the length it announced, with the connection. */
+  /** Closes the connection before the announced length of the body is sent. */
   | 'short_body'
   | 'garbage'
 
-export interface Answer {
+export interface ScriptedResponse {
   /** 200 by default. */
   status?: number
   headers?: Record<string, string>
   body?: string | Buffer
-  /** Before anything is written. */
+  /** How long to wait before anything is written. */
   delayMs?: number
   fault?: Fault
-  /** Between two octets of a drip; 50 by default. */
+  /** The time between two octets of a drip; 50 by default. */
   everyMs?: number
 }
 
-type Script = Answer | ((request: Received) => Answer | Promise<Answer>)
+type Script = ScriptedResponse | ((request: ReceivedRequest) => ScriptedResponse | Promise<ScriptedResponse>)
 
 export interface Receiver {
-  /** Ends with `/hook`. */
+  /** The receiver's URL. Its path is `/hook`. */
   url: string
   port: number
-  /** In the order of their last octets. */
-  requests: Received[]
-  /** What it answers from now on; 200 by default. */
+  /** In the order in which their last octets arrived. */
+  requests: ReceivedRequest[]
+  /** The response to every request from now on; 200 by default. */
   script: Script
-  /** Accepted so far. */
+  /** The number of connections accepted so far. */
   connections: number
-  /** Cuts every connection there is, and accepts more. */
+  /** Resets every open connection. New ones are accepted. */
   cut(): void
   close(): Promise<void>
 }
 
 interface Options {
-  /** `true`: with a certificate for 127.0.0.1 and receiver.example.test, of RECEIVER_AUTHORITY. `broken`: no TLS behind an https URL. */
+  /** `true` means RECEIVER_CERTIFICATE. `broken` means an https URL whose server does not speak TLS. */
   tls?: boolean | 'broken' | { cert: string; key: string }
   port?: number
 }
 
-/** A webhook receiver on loopback whose answers the test sets. */
+/** Starts a webhook receiver on loopback whose responses the test sets. */
 export async function startReceiver({ tls = false, port = 0 }: Options = {}): Promise<Receiver> {
   const sockets = new Set<Socket>()
   const receiver: Receiver = { url: '', port: 0, requests: [], script: {}, connections: 0, cut, close }
   const numbers = new WeakMap<Socket, number>()
   const server = serverOf(tls, async (request, response) => {
-    const received = await read(request, numbers.get(request.socket)!)
-    receiver.requests.push(received)
+    const receivedRequest = await read(request, numbers.get(request.socket)!)
+    receiver.requests.push(receivedRequest)
     const { script } = receiver
-    const answer = typeof script === 'function' ? await script(received) : script
-    if (answer.delayMs) await new Promise((resolve) => setTimeout(resolve, answer.delayMs))
-    if (answer.fault) return FAULTS[answer.fault](request.socket, answer)
-    response.writeHead(answer.status ?? 200, answer.headers).end(answer.body)
+    const scripted = typeof script === 'function' ? await script(receivedRequest) : script
+    if (scripted.delayMs) await new Promise((resolve) => setTimeout(resolve, scripted.delayMs))
+    if (scripted.fault) return FAULTS[scripted.fault](request.socket, scripted)
+    response.writeHead(scripted.status ?? 200, scripted.headers).end(scripted.body)
   })
-  const counted = tls && tls !== 'broken' ? 'secureConnection' : 'connection'
-  server.on(counted, (socket: Socket) => numbers.set(socket, receiver.connections))
+  const connectionEvent = tls && tls !== 'broken' ? 'secureConnection' : 'connection'
+  server.on(connectionEvent, (socket: Socket) => numbers.set(socket, receiver.connections))
   server.prependListener('connection', (socket: Socket) => {
     receiver.connections++
     sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)))
@@ -108,27 +108,27 @@ export async function startReceiver({ tls = false, port = 0 }: Options = {}): Pr
   }
 
   async function close(): Promise<void> {
-    const closed = once(server, 'close')
+    const close = once(server, 'close')
     server.close()
     cut()
-    await closed
+    await close
   }
   return receiver
 }
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-function serverOf(tls: Options['tls'], answer: Listener): Server {
+function serverOf(tls: Options['tls'], respond: Listener): Server {
   const listener: RequestListener = (request, response) =>
-    void answer(request, response).catch(() => request.socket.destroy())
-  // Whoever asks has to have time limits of their own.
+    void respond(request, response).catch(() => request.socket.destroy())
+  // The receiver sets no time limits: the client must have its own.
   const patient = { requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0, noDelay: true }
   if (tls === 'broken') return createTcpServer((socket) => void socket.once('data', () => socket.end('not TLS\r\n')))
   if (!tls) return createHttpServer(patient, listener)
   return createHttpsServer({ ...patient, ...(tls === true ? RECEIVER_CERTIFICATE : tls) }, listener)
 }
 
-async function read(request: IncomingMessage, connection: number): Promise<Received> {
+async function read(request: IncomingMessage, connection: number): Promise<ReceivedRequest> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   return {
@@ -143,22 +143,22 @@ async function read(request: IncomingMessage, connection: number): Promise<Recei
   }
 }
 
-const FAULTS: Record<Fault, (socket: Socket, answer: Answer) => void> = {
+const FAULTS: Record<Fault, (socket: Socket, response: ScriptedResponse) => void> = {
   hang() {},
   close: (socket) => void socket.end(),
   reset: (socket) => void socket.resetAndDestroy(),
-  drip_head: (socket, answer) => drip(socket, `${headOf(answer)}X-Slow: `, answer.everyMs),
-  drip_body: (socket, answer) => drip(socket, `${headOf(answer)}Content-Length: 1000000\r\n\r\n`, answer.everyMs),
-  endless_body: (socket, answer) => flood(socket, `${headOf(answer)}\r\n`, 'endless '.repeat(2_048)),
+  drip_head: (socket, response) => drip(socket, `${headOf(response)}X-Slow: `, response.everyMs),
+  drip_body: (socket, response) => drip(socket, `${headOf(response)}Content-Length: 1000000\r\n\r\n`, response.everyMs),
+  endless_body: (socket, response) => flood(socket, `${headOf(response)}\r\n`, 'endless '.repeat(2_048)),
   endless_interim: (socket) => flood(socket, '', 'HTTP/1.1 103 Early Hints\r\n\r\n'),
-  huge_head: (socket, answer) => flood(socket, headOf(answer), `X-Huge: ${'h'.repeat(8_192)}\r\n`),
-  short_body: (socket, answer) =>
-    void socket.end(`${headOf(answer)}Content-Length: 1000\r\n\r\n${answer.body ?? 'short'}`),
+  huge_head: (socket, response) => flood(socket, headOf(response), `X-Huge: ${'h'.repeat(8_192)}\r\n`),
+  short_body: (socket, response) =>
+    void socket.end(`${headOf(response)}Content-Length: 1000\r\n\r\n${response.body ?? 'short'}`),
   garbage: (socket) => void socket.end('\u0000\u0001 this is not HTTP\r\n\r\n'),
 }
 
-/** The head but for the empty line. */
-function headOf({ status = 200, headers = {} }: Answer): string {
+/** The head without the empty line that ends it. */
+function headOf({ status = 200, headers = {} }: ScriptedResponse): string {
   return [`HTTP/1.1 ${status} Status`, ...Object.entries(headers).map((header) => header.join(': ')), ''].join('\r\n')
 }
 
@@ -168,7 +168,7 @@ function drip(socket: Socket, head: string, everyMs = 50): void {
   socket.once('close', () => clearInterval(timer))
 }
 
-/** As fast as the other side reads, until it leaves. */
+/** Sends as fast as the client reads, until the client leaves. */
 function flood(socket: Socket, head: string, piece: string): void {
   socket.write(head)
   const more = () => {

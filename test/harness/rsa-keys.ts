@@ -3,8 +3,8 @@ import { syncBuiltinESMExports } from 'node:module'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
 
-// A setup file: in the tests' own processes `promisify(generateKeyPair)` returns the run's RSA-2048 keys in turn. Programs that a test
-// starts make keys of their own.
+// A setup file. In the tests' own processes, `promisify(generateKeyPair)` returns the run's RSA-2048 keys in turn.
+// Programs that a test starts make their own keys.
 
 const real = crypto.generateKeyPair
 const keys = inject('rsaKeys').map(({ privateKey, publicKey }) => ({
@@ -20,8 +20,8 @@ if (!('isOfTests' in real)) {
     const isOurs = type === 'rsa' && options.modulusLength === 2048 && options.privateKeyEncoding?.format === 'der'
     return isOurs ? keys[next++ % keys.length]! : makeReal(type, options)
   }
-  const replaced = Object.assign((...args: Parameters<typeof real>) => real(...args), { isOfTests: true })
-  Object.defineProperty(replaced, promisify.custom, { value: take })
-  crypto.generateKeyPair = replaced as unknown as typeof real
+  const replacement = Object.assign((...args: Parameters<typeof real>) => real(...args), { isOfTests: true })
+  Object.defineProperty(replacement, promisify.custom, { value: take })
+  crypto.generateKeyPair = replacement as unknown as typeof real
   syncBuiltinESMExports()
 }

@@ -14,24 +14,24 @@ const LISTENER = `
   server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port))
 `
 
-/** A port that neither accepts nor refuses: its process is stopped, and so many wait for it that no more are let in. */
+/** Opens a port that neither accepts nor refuses connections: its process is stopped and its backlog is full. */
 export async function startSilentPort(): Promise<SilentPort> {
   const listener = endWithUs(spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'ignore'] }))
   const [line] = await once(listener.stdout, 'data')
-  const place = { host: '127.0.0.1', port: Number(String(line)) }
+  const address = { host: '127.0.0.1', port: Number(String(line)) }
   listener.kill('SIGSTOP')
-  const waiting: Socket[] = []
-  let isLetIn = true
-  while (isLetIn) {
-    const socket = connect(place).on('error', () => {})
-    waiting.push(socket)
-    isLetIn = await Promise.race([once(socket, 'connect').then(() => true), sleep(300).then(() => false)])
-    if (waiting.length > 100) throw new Error('no port can be made silent here')
+  const backlog: Socket[] = []
+  let isAccepted = true
+  while (isAccepted) {
+    const socket = connect(address).on('error', () => {})
+    backlog.push(socket)
+    isAccepted = await Promise.race([once(socket, 'connect').then(() => true), sleep(300).then(() => false)])
+    if (backlog.length > 100) throw new Error('no port can be made silent here')
   }
   return {
-    ...place,
+    ...address,
     close() {
-      for (const socket of waiting) socket.destroy()
+      for (const socket of backlog) socket.destroy()
       listener.kill('SIGKILL')
     },
   }

@@ -1,33 +1,36 @@
-// How long something takes on an idle machine, measured on a busy one.
+// Measures on a busy machine how long something would take on an idle one.
 
 const TICK_MS = 5
-let tickedAtMs = performance.now()
-let countedMs = 0
+let lastTickMs = performance.now()
+let totalMs = 0
 
 function count(): void {
   const nowMs = performance.now()
-  countedMs += Math.min(nowMs - tickedAtMs, 2 * TICK_MS)
-  tickedAtMs = nowMs
+  totalMs += Math.min(nowMs - lastTickMs, 2 * TICK_MS)
+  lastTickMs = nowMs
 }
 
 setInterval(count, TICK_MS).unref()
 
 /**
- * Starts a stopwatch. Its `ms` are the milliseconds that passed while this process had a processor to run on: a pause of the whole
- * process, whatever its length, counts as 10 ms. Use it for upper bounds on waiting. For computation use `cpuStopwatch`.
+ * Starts a stopwatch. `ms` returns the milliseconds that passed while this process had a processor to run on: a pause
+ * of the whole process counts as 10 ms, however long it was. Use it for upper bounds on waiting. For computation use
+ * `cpuStopwatch`.
  */
 export function stopwatch(): { ms(): number } {
   count()
-  const startedAtMs = countedMs
+  const startedAtMs = totalMs
   return {
     ms() {
       count()
-      return countedMs - startedAtMs
+      return totalMs - startedAtMs
     },
   }
 }
 
-/** Starts a stopwatch of the processor time of this thread: for upper bounds on computation. Other processes do not count. */
+/**
+ * Starts a stopwatch of this thread's processor time, for upper bounds on computation. Other processes do not count.
+ */
 export function cpuStopwatch(): { ms(): number } {
   const before = process.threadCpuUsage()
   return {

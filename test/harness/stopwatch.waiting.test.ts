@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { cpuStopwatch, stopwatch } from './stopwatch.ts'
 
-test('a stopwatch counts what this process waits for, and 10 ms of each pause of the process', async () => {
+test('a stopwatch counts the time that this process waits, and only 10 ms of each pause of the whole process', async () => {
   const watch = stopwatch()
   await sleep(300)
   const waitedMs = watch.ms()
@@ -12,7 +12,7 @@ test('a stopwatch counts what this process waits for, and 10 ms of each pause of
   expect(watch.ms() - waitedMs).toBeLessThan(50)
 })
 
-test('processor time is the time of the work, not of the waiting', () => {
+test('a processor stopwatch counts the time of computation, not of waiting', () => {
   const watch = cpuStopwatch()
   execFileSync('sleep', ['0.5'])
   const waitedMs = watch.ms()

@@ -4,7 +4,10 @@ import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
 
-/** Creates a migrated database with its partitions, for tests to copy. A copy takes a fifth of the time that the migrations take. */
+/**
+ * Creates a migrated database with its partitions, for tests to copy. A copy takes a fifth of the time that the
+ * migrations take.
+ */
 export async function makeTemplate(server: string): Promise<{ name: string; drop(): Promise<void> }> {
   const name = `template_${randomBytes(6).toString('hex')}`
   const run = async (statement: string) => {

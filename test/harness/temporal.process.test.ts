@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
-test('started again with its file and its port it goes on, without the file it begins anew', async () => {
+test('a Temporal that starts again with its file and port keeps its history, and without the file it starts empty', async () => {
   const dbFile = join(folder, 'temporal.db')
   const first = await startTemporal({ dbFile })
   const id = await namespaceIdOf(first)
@@ -27,7 +27,7 @@ test('started again with its file and its port it goes on, without the file it b
   await third.stop()
 })
 
-test('while it is paused it does not answer, and then it answers', async () => {
+test('a paused Temporal does not respond until it is resumed', async () => {
   const temporal = await startTemporal()
   temporal.pause()
   await expect(namespaceIdOf(temporal, 500)).rejects.toThrow()
@@ -38,7 +38,7 @@ test('while it is paused it does not answer, and then it answers', async () => {
   await expect(namespaceIdOf(temporal, 500)).rejects.toThrow()
 })
 
-test('it knows what the workflows of webhooks are found by', async () => {
+test('a started Temporal has the search attributes of webhook workflows', async () => {
   const temporal = await startTemporal()
   const connection = await Connection.connect({ address: temporal.address })
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace: 'default' })

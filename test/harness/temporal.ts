@@ -8,15 +8,15 @@ export interface TestTemporal {
   address: string
   port: number
   uiUrl: string
-  /** It keeps its connections and answers nothing. (Nor would it end with a test that is killed meanwhile.) */
+  /** Keeps its connections but responds to nothing. A paused Temporal does not end with a test that is killed. */
   pause(): void
   resume(): void
   stop(): Promise<void>
 }
 
 /**
- * A Temporal of its own, in 0.3 s, with the search attributes of webhooks. It forgets everything when it stops, unless it is given a
- * file; started again with the port and the file of one that was stopped, it goes on as that one. Stop it in `afterAll`.
+ * Starts a separate Temporal with the search attributes of webhooks, in 0.3 s. It forgets everything when it stops,
+ * unless it has a file. Started again with the same port and file, it keeps its history. Stop it in `afterAll`.
  */
 export async function startTemporal(options: { dbFile?: string; port?: number } = {}): Promise<TestTemporal> {
   const temporal = inject('temporal')

@@ -2,7 +2,7 @@ import type { ClientEntry, Dot, EventRow, Logs, MessageRow, RecipientRow, Snapsh
 
 export type Book = ReturnType<typeof openBook>
 
-/** The logs with what each check has to look up. The last snapshot is what counts as stored. */
+/** The logs with indexes for the checks. The last snapshot counts as stored. */
 export function openBook(logs: Logs) {
   const stored: Snapshot = logs.database.at(-1) ?? { atMs: 0, messages: [], recipients: [], events: [], open: [] }
   const entriesOf = Map.groupBy(logs.requests, (entry) => entry.request)
@@ -15,17 +15,18 @@ export function openBook(logs: Logs) {
   return {
     logs,
     stored,
-    /** The tries of a request, one unless it has a key. */
+    /** The tries of a request. There is one, unless the request has a key. */
     entriesOf: (request: string): ClientEntry[] => entriesOf.get(request) ?? [],
     message: (id: string): MessageRow | undefined => messages.get(id),
     messagesOf: (request: string): MessageRow[] => messagesOf.get(request) ?? [],
     recipientsOf: (message: string): RecipientRow[] => recipientsOf.get(message) ?? [],
     eventsOf: (message: string): EventRow[] => eventsOf.get(message) ?? [],
-    /** Of a message. */
+    /** The final dots of a message. */
     dotsOf: (message: string): Dot[] => dotsOf.get(message) ?? [],
-    /** Of all messages that a request led to. */
+    /** The final dots of all messages of a request. */
     dotsFor: (request: string): Dot[] => dotsFor.get(request) ?? [],
   }
 }
 
-export const isYes = ({ reply }: Dot) => reply !== null && reply >= 200 && reply < 300
+/** Whether the mail server accepted the message. */
+export const isAccepted = ({ reply }: Dot) => reply !== null && reply >= 200 && reply < 300

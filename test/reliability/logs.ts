@@ -1,63 +1,63 @@
-// What a fault run writes down. Plain values that survive JSON, so that a run can be reconciled again without it.
+// The logs of a fault run. All values survive JSON, so that a run can be reconciled again from a file.
 
-/** Everybody's account of one run. */
+/** The logs of all participants of one run. */
 export interface Logs {
   requests: ClientEntry[]
   mail: MailLog
-  /** In the order they were taken; the last one after recovery. */
+  /** In the order in which they were taken. The last one is taken after recovery. */
   database: Snapshot[]
   processes: ProcessEvent[]
-  /** Of a run with webhook receivers. */
+  /** Present when the run has webhook receivers. */
   webhooks?: WebhookLogs
 }
 
-/** One send as its caller saw it; of a send that is repeated, each try has an entry. */
+/** One send as its caller saw it. Each try of a repeated send has an entry. */
 export interface ClientEntry {
-  /** The subject of the message: what one request is known by in every log. */
+  /** The subject of the message. It identifies the request in every log. */
   request: string
   /** Its Idempotency-Key. */
   key?: string
-  /** Which process was asked. */
+  /** The process that got the request. */
   node: string
   to: string[]
   sentAtMs: number
   endedAtMs?: number
-  /** The answer; neither status nor body when the connection ended without one. */
+  /** The response. Status and body are absent when the connection ended without one. */
   status?: number
   body?: unknown
-  /** How the connection ended without an answer. */
+  /** How the connection ended without a response. */
   lost?: string
-  /** What Get email said of the answered message afterwards. */
+  /** What Get email later returned for the message of the response. */
   readBack?: { status: number; body: unknown }
 }
 
-/** The mail exchangers' account. */
+/** The log of the mail exchangers. */
 export interface MailLog {
-  /** Every address that any RCPT command named. */
-  named: string[]
+  /** Every address of a RCPT command. */
+  rcptAddresses: string[]
   /** Every final dot that arrived. */
   dots: Dot[]
 }
 
 export interface Dot {
-  /** From the Message-ID header: `msg_...`. */
+  /** The message id `msg_...`, from the Message-ID header. */
   message: string
   /** The subject. */
   request: string
   to: string[]
-  /** The code that was said to it; null when nothing was said, or nothing that is a reply. */
+  /** The reply code. It is null when the server sent nothing, or nothing that is a reply. */
   reply: number | null
   atMs: number
 }
 
-/** What the database held at one moment. Ids as they are shown outside. */
+/** What the database held at one moment. Ids have their public form. */
 export interface Snapshot {
   atMs: number
   messages: MessageRow[]
   recipients: RecipientRow[]
   events: EventRow[]
   open: OpenRow[]
-  /** Read in the same transaction. */
+  /** Read in the same transaction as the rest. */
   webhooks?: WebhookRows
 }
 
@@ -91,68 +91,68 @@ export interface OpenRow {
   request: string
   email: string
   marked: boolean
-  /** Names the process's hold on it. */
+  /** The id of the process's claim on the send. */
   claim: string
 }
 
 /** What happened to a process of the API. */
 export type ProcessEvent = { node: string; atMs: number } & (
   | { event: 'started' | 'killed' | 'paused' | 'resumed' }
-  /** Its last statements are done, and this is what they left open. */
+  /** All its statements have ended. `open` is what they left open. */
   | { event: 'crashed'; open: OpenRow[] }
-  /** SIGTERM, with the requests that it had accepted and not answered. */
+  /** SIGTERM was sent. `inFlight` are the requests that were accepted and had no response yet. */
   | { event: 'terminated'; inFlight: string[] }
-  /** Its exit code or signal, and what it said on standard error. */
-  | { event: 'ended'; how: number | string; lastWords?: string }
+  /** The exit code or signal, and the end of standard error. */
+  | { event: 'ended'; how: number | string; stderr?: string }
 )
 
-/** What a run with webhook receivers writes down beside. Times are Unix milliseconds, as the rows have them. */
+/** The additional logs of a run with webhook receivers. Times are Unix milliseconds, as in the rows. */
 export interface WebhookLogs {
-  /** The retry schedule: what comes before each attempt. */
+  /** The retry schedule: the delay before each attempt. */
   scheduleMs: number[]
-  /** The receivers' account, in the order of arrival. */
+  /** The log of the receivers, in the order of arrival. */
   posts: PostEntry[]
-  /** How the endpoints were set, in order. */
+  /** The changes of endpoints, in order. */
   endpoints: EndpointEntry[]
   replays: ReplayEntry[]
 }
 
 export interface PostEntry {
-  /** Where it arrived. */
+  /** The URL at which it arrived. */
   url: string
-  /** By lower-case name. */
+  /** Values by lower-case name. */
   headers: Record<string, string>
-  /** Base64 of the octets. */
+  /** The octets in Base64. */
   body: string
   arrivedMs: number
-  /** What the whole answer said, and when it was written; absent when there was none. */
+  /** The status of the response and when it was complete. Absent when there was no complete response. */
   status?: number
-  answeredMs?: number
+  respondedMs?: number
 }
 
-/** An endpoint as it was after one call; without a url it was deleted. */
+/** An endpoint after one call. A deleted endpoint has no `url`. */
 export interface EndpointEntry {
-  /** UUID. */
+  /** The account's UUID. */
   account: string
   url?: string
   secret?: string
   sentMs: number
-  answeredMs: number
+  respondedMs: number
 }
 
 /** A replay as its caller saw it. */
 export interface ReplayEntry {
-  /** `evt_...` or `msg_...` */
+  /** The id of the event or message: `evt_...` or `msg_...`. */
   of: string
-  /** By the clock of the sends. */
+  /** By the same clock as the times of sends. */
   sentAtMs: number
-  /** The answer; absent when the connection ended without one. */
+  /** The response. Absent when the connection ended without one. */
   status?: number
   body?: unknown
 }
 
 export interface WebhookRows {
-  /** By the database's clock. */
+  /** The time of the database's clock. */
   nowMs: number
   events: { id: string; account: string; createdMs: number }[]
   dispatches: DispatchRow[]
@@ -167,9 +167,11 @@ export interface DispatchRow {
   kind: string
   state: string
   createdMs: number
-  /** Of one that is over. */
+  /** Present when the dispatch has ended. */
   endedMs?: number
-  /** Of one that waits: the number of its next attempt, when that is due, and whether a workflow has it. */
+  /**
+   * Present while the dispatch waits: the number of its next attempt, when that is due, and whether a workflow has it.
+   */
   next?: { attempt: number; dueMs: number; handedOver: boolean }
 }
 
@@ -178,6 +180,6 @@ export interface AttemptRow {
   number: number
   outcome: string
   status: number | null
-  /** null while nobody knows how it ended. */
+  /** null while the outcome is unknown. */
   finishedMs: number | null
 }

@@ -12,7 +12,7 @@ const BODY = Buffer.from(
   JSON.stringify({ event_id: 'evt_1', message_id: 'msg_1', recipient: 'ann@one.example', status: 'delivered' }),
 )
 
-/** A POST as the product makes it, signed with these secrets. */
+/** A POST as the product sends it, signed with these secrets. */
 function post(dispatchId: string, attempt: number, arrivedMs: number, status: number, secrets = [FIRST]): PostEntry {
   const [secret, previousSecret] = secrets as [string, string?]
   const timestamp = Math.floor(arrivedMs / 1_000)
@@ -31,11 +31,14 @@ function post(dispatchId: string, attempt: number, arrivedMs: number, status: nu
     body: BODY.toString('base64'),
     arrivedMs,
     status,
-    answeredMs: arrivedMs + 5,
+    respondedMs: arrivedMs + 5,
   }
 }
 
-/** One event in perfect order: failed, lost by a process that was killed, acknowledged; replayed after the secret was rotated. */
+/**
+ * The logs of one event without a violation: its first attempt fails, its second is lost by a killed process and made
+ * again, and acknowledged. It is replayed after the secret is rotated.
+ */
 function perfect() {
   const dispatch = { event: 'evt_1', message: 'msg_1', account: 'acc', state: 'acknowledged' }
   const original: DispatchRow = { ...dispatch, id: 'dsp_1', kind: 'original', createdMs: T, endedMs: T + 2_000 }
@@ -77,15 +80,18 @@ function perfect() {
   const replayEntry = { of: 'evt_1', sentAtMs: 9_000, status: 200, body: accepted }
   const logs: Logs = {
     requests: [],
-    mail: { named: [], dots: [{ message: 'msg_1', request: 'one', to: [event.recipient], reply: 250, atMs: 40 }] },
+    mail: {
+      rcptAddresses: [],
+      dots: [{ message: 'msg_1', request: 'one', to: [event.recipient], reply: 250, atMs: 40 }],
+    },
     database: [snapshot(early), snapshot(stored)],
     processes: [],
     webhooks: {
       scheduleMs: [0, 500, 1_000],
       posts,
       endpoints: [
-        { account: 'acc', url: URL, secret: FIRST, sentMs: T - 100, answeredMs: T - 90 },
-        { account: 'acc', url: URL, secret: SECOND, sentMs: T + 5_000, answeredMs: T + 5_010 },
+        { account: 'acc', url: URL, secret: FIRST, sentMs: T - 100, respondedMs: T - 90 },
+        { account: 'acc', url: URL, secret: SECOND, sentMs: T + 5_000, respondedMs: T + 5_010 },
       ],
       replays: [replayEntry],
     },
@@ -107,18 +113,18 @@ function perfect() {
 
 type Run = ReturnType<typeof perfect>
 
-test('a perfect run has no violations, and one without receivers neither', () => {
+test('a run without faults has no violations, and neither has a run without receivers', () => {
   expect(reconcileWebhooks(perfect().logs)).toEqual([])
   expect(reconcileWebhooks({ ...perfect().logs, webhooks: undefined })).toEqual([])
 })
 
-test('what waits for its time with a workflow is no violation', () => {
+test('a dispatch that waits in a workflow until its attempt is due is not a violation', () => {
   const run = perfect()
   waitAgain(run, {})
   expect(reconcileWebhooks(run.logs)).toEqual([])
 })
 
-/** As if the last attempt of the original had failed, and the next one were to come. */
+/** Changes the logs as if the last attempt of the original dispatch had failed and the next one were still to come. */
 function waitAgain({ stored, waiting, posts, logs }: Run, change: Partial<NonNullable<DispatchRow['next']>>) {
   const next = { attempt: 3, dueMs: stored.nowMs + 500, handedOver: true, ...change }
   stored.dispatches[0] = { ...waiting, next }
@@ -137,73 +143,109 @@ function change(entry: PostEntry, headers: Record<string, string>) {
 }
 
 const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][] = [
-  [9, 'an outcome whose event is not there yet', ({ logs }) => logs.database[0]!.events.pop()],
-  [9, 'an event whose dispatch is not there yet', ({ early }) => early.dispatches.pop()],
-  [9, 'two dispatches of one event', ({ stored, original }) => stored.dispatches.push({ ...original, id: 'dsp_9' })],
-  [9, 'a dispatch without an endpoint', ({ webhooks }) => Object.assign(webhooks.endpoints[0]!, { url: undefined })],
-  [9, 'a POST of nothing stored', ({ posts }) => posts.push(post('dsp_9', 1, T + 60, 200))],
-  [9, 'a POST under the dispatch of another event', ({ posts }) => change(posts[0]!, { 'service-event-id': 'evt_2' })],
-  [10, 'an end that is none', ({ original }) => Object.assign(original, { state: 'lost' })],
-  [10, 'nobody has what waits', (run) => waitAgain(run, { handedOver: false })],
-  [10, 'overdue', (run) => waitAgain(run, { dueMs: T + 1_000 })],
-  [10, 'waiting for a fourth attempt of three', (run) => waitAgain(run, { attempt: 4 })],
-  [10, 'exhausted after two attempts of three', (run) => exhaust(run)],
-  [10, 'an attempt left out', ({ stored }) => Object.assign(stored.attempts[0]!, { number: 2 })],
-  [10, 'waits and is over', ({ stored, waiting }) => stored.dispatches.push(waiting)],
+  [9, 'an outcome is stored before its event', ({ logs }) => logs.database[0]!.events.pop()],
+  [9, 'an event is stored before its dispatch', ({ early }) => early.dispatches.pop()],
+  [
+    9,
+    'an event has two original dispatches',
+    ({ stored, original }) => stored.dispatches.push({ ...original, id: 'dsp_9' }),
+  ],
+  [
+    9,
+    'an account without an endpoint has a dispatch',
+    ({ webhooks }) => Object.assign(webhooks.endpoints[0]!, { url: undefined }),
+  ],
+  [9, 'a POST has no stored dispatch', ({ posts }) => posts.push(post('dsp_9', 1, T + 60, 200))],
+  [9, 'a POST names the dispatch of another event', ({ posts }) => change(posts[0]!, { 'service-event-id': 'evt_2' })],
+  [10, 'a dispatch ends in an unknown state', ({ original }) => Object.assign(original, { state: 'lost' })],
+  [10, 'no workflow has a waiting dispatch', (run) => waitAgain(run, { handedOver: false })],
+  [10, 'an attempt is overdue', (run) => waitAgain(run, { dueMs: T + 1_000 })],
+  [10, 'a dispatch waits for a fourth attempt of three', (run) => waitAgain(run, { attempt: 4 })],
+  [10, 'a dispatch is exhausted after two attempts of three', (run) => exhaust(run)],
+  [10, 'an attempt is skipped', ({ stored }) => Object.assign(stored.attempts[0]!, { number: 2 })],
+  [10, 'a dispatch is waiting and ended at the same time', ({ stored, waiting }) => stored.dispatches.push(waiting)],
   [
     10,
-    'an end that is left',
+    'a dispatch leaves a terminal state',
     ({ early }) => Object.assign(early.dispatches[0]!, { state: 'exhausted', endedMs: T + 5 }),
   ],
-  [10, 'a dispatch that vanished', (run) => vanish(run)],
-  [11, 'too early by the receiver', ({ posts }) => Object.assign(posts[1]!, { arrivedMs: T + 400 })],
-  [11, 'too early by the attempt before', ({ stored }) => Object.assign(stored.attempts[0]!, { finishedMs: T + 400 })],
+  [10, 'a dispatch vanishes', (run) => vanish(run)],
   [
     11,
-    'before the attempt before ended',
+    'an attempt arrives too early after the previous POST',
+    ({ posts }) => Object.assign(posts[1]!, { arrivedMs: T + 400 }),
+  ],
+  [
+    11,
+    'an attempt arrives too early after the end of the previous attempt',
+    ({ stored }) => Object.assign(stored.attempts[0]!, { finishedMs: T + 400 }),
+  ],
+  [
+    11,
+    'an attempt arrives before the previous one ended',
     ({ stored }) => Object.assign(stored.attempts[0]!, { outcome: 'unknown', finishedMs: null }),
   ],
-  [11, 'after the window', ({ original }) => Object.assign(original, { createdMs: T - 86_403_000 })],
-  [11, 'a fourth attempt of three', ({ posts }) => change(posts[2]!, { 'service-attempt': '4' })],
-  [11, 'an attempt without a number', ({ posts }) => delete posts[2]!.headers['service-attempt']],
-  [11, 'a POST that nobody wrote down', ({ stored }) => stored.attempts.splice(1, 1)],
-  [12, 'other bytes', ({ posts }) => Object.assign(posts[2]!, { body: Buffer.from(`${BODY} `).toString('base64') })],
-  [12, 'another outcome than stored', ({ event }) => Object.assign(event, { status: 'bounced' })],
-  [12, 'an old timestamp', ({ posts }) => Object.assign(posts[2]!, { arrivedMs: T + 6_000 })],
-  [12, 'no timestamp', ({ posts }) => delete posts[2]!.headers['service-timestamp']],
-  [12, 'a signature of other octets', ({ posts }) => change(posts[0]!, { 'service-signature': '00' })],
-  [12, 'the other scheme does not verify', ({ posts }) => change(posts[0]!, { 'webhook-signature': 'v1,AA==' })],
-  [12, 'another id in the other scheme', ({ posts }) => change(posts[0]!, { 'webhook-id': 'evt_7' })],
+  [
+    11,
+    'an attempt arrives after the window of 24 hours',
+    ({ original }) => Object.assign(original, { createdMs: T - 86_403_000 }),
+  ],
+  [11, 'a fourth attempt of three arrives', ({ posts }) => change(posts[2]!, { 'service-attempt': '4' })],
+  [11, 'an attempt has no number', ({ posts }) => delete posts[2]!.headers['service-attempt']],
+  [11, 'a POST has no stored attempt', ({ stored }) => stored.attempts.splice(1, 1)],
   [
     12,
-    'signed with a secret that is over',
+    'two POSTs of one event have different bytes',
+    ({ posts }) => Object.assign(posts[2]!, { body: Buffer.from(`${BODY} `).toString('base64') }),
+  ],
+  [
+    12,
+    'a payload has another outcome than the stored event',
+    ({ event }) => Object.assign(event, { status: 'bounced' }),
+  ],
+  [12, 'a timestamp is old', ({ posts }) => Object.assign(posts[2]!, { arrivedMs: T + 6_000 })],
+  [12, 'the timestamp is missing', ({ posts }) => delete posts[2]!.headers['service-timestamp']],
+  [12, 'a signature does not match the octets', ({ posts }) => change(posts[0]!, { 'service-signature': '00' })],
+  [
+    12,
+    'the signature of the standard scheme does not verify',
+    ({ posts }) => change(posts[0]!, { 'webhook-signature': 'v1,AA==' }),
+  ],
+  [12, 'the standard scheme has another id', ({ posts }) => change(posts[0]!, { 'webhook-id': 'evt_7' })],
+  [
+    12,
+    'a POST is signed with the previous secret only',
     ({ posts }) => posts.splice(3, 1, post('dsp_2', 1, T + 9_050, 200, [FIRST])),
   ],
   [
     12,
-    'only signed with the new secret',
+    'a POST after a rotation is signed with the new secret only',
     ({ posts }) => posts.splice(3, 1, post('dsp_2', 1, T + 9_050, 200, [SECOND])),
   ],
-  [13, 'acknowledged by 204', ({ stored }) => Object.assign(stored.attempts[2]!, { status: 204 })],
-  [13, 'failed by 200', ({ stored }) => Object.assign(stored.attempts[0]!, { status: 200 })],
-  [13, 'acknowledged, and nobody said so', ({ posts }) => posts.splice(1, 2)],
-  [13, 'acknowledged, and it was not written down', ({ stored }) => stored.attempts.splice(2, 1)],
-  [13, '200, and exhausted', (run) => exhaust(run)],
-  [13, 'posted after its end', ({ posts }) => posts.push(post('dsp_1', 3, T + 6_000, 200, [SECOND, FIRST]))],
-  [14, 'a promised replay that is not there', ({ stored }) => stored.dispatches.pop()],
+  [13, 'a status of 204 acknowledges', ({ stored }) => Object.assign(stored.attempts[2]!, { status: 204 })],
+  [13, 'a status of 200 counts as a failure', ({ stored }) => Object.assign(stored.attempts[0]!, { status: 200 })],
+  [13, 'a dispatch is acknowledged without a response of 200', ({ posts }) => posts.splice(1, 2)],
+  [13, 'a dispatch is acknowledged without a stored attempt', ({ stored }) => stored.attempts.splice(2, 1)],
+  [13, 'a dispatch is exhausted after a response of 200', (run) => exhaust(run)],
   [
-    14,
-    'a refused replay that is there',
-    ({ replayEntry }) => Object.assign(replayEntry, { status: 500, body: REFUSED }),
+    13,
+    'a POST arrives after the end of its dispatch',
+    ({ posts }) => posts.push(post('dsp_1', 3, T + 6_000, 200, [SECOND, FIRST])),
   ],
-  [14, 'a replay nobody asked for', ({ webhooks }) => webhooks.replays.pop()],
-  [14, 'a replay that mailed', ({ logs }) => logs.mail.dots.push({ ...logs.mail.dots[0]!, atMs: 9_020 })],
+  [14, 'an accepted replay is not stored', ({ stored }) => stored.dispatches.pop()],
+  [14, 'a refused replay is stored', ({ replayEntry }) => Object.assign(replayEntry, { status: 500, body: REFUSED })],
+  [14, 'a replay is stored without a request', ({ webhooks }) => webhooks.replays.pop()],
+  [14, 'a replay sends mail', ({ logs }) => logs.mail.dots.push({ ...logs.mail.dots[0]!, atMs: 9_020 })],
   [
     14,
-    'a replay to the endpoint of before',
+    'a replay goes to the previous endpoint',
     ({ webhooks }) => Object.assign(webhooks.endpoints[1]!, { url: ELSEWHERE }),
   ],
-  [14, 'a POST without an endpoint', ({ webhooks }) => Object.assign(webhooks.endpoints[1]!, { url: undefined })],
+  [
+    14,
+    'a POST is sent after the endpoint was deleted',
+    ({ webhooks }) => Object.assign(webhooks.endpoints[1]!, { url: undefined }),
+  ],
 ]
 
 const REFUSED = { error: 'transient_failure', message: 'Nothing was dispatched.' }
@@ -214,31 +256,34 @@ function vanish({ logs, stored, early, original }: Run) {
   logs.database[0]!.webhooks = early
 }
 
-test.each(BROKEN)('statement %i is seen to be broken: %s', (statement, _, breakIt) => {
+test.each(BROKEN)('the reconciler finds a violation of statement %i: %s', (statement, _, breakIt) => {
   const run = perfect()
   breakIt(run)
-  const found = reconcileWebhooks(run.logs)
-  expect(found.map((violation) => violation.statement)).toContain(statement)
+  const violations = reconcileWebhooks(run.logs)
+  expect(violations.map((violation) => violation.statement)).toContain(statement)
 })
 
-test('a replay whose caller was told nothing may have been made', () => {
-  for (const answer of [{ status: undefined }, { status: 500, body: { message: 'It is not known whether it was.' } }]) {
+test('a replay whose caller did not learn its outcome may be stored', () => {
+  for (const response of [
+    { status: undefined },
+    { status: 500, body: { message: 'It is not known whether it was.' } },
+  ]) {
     const run = perfect()
-    Object.assign(run.replayEntry, answer)
+    Object.assign(run.replayEntry, response)
     expect(reconcileWebhooks(run.logs)).toEqual([])
   }
 })
 
-test('a request sent once more on another connection, because the receiver closed the first, is one attempt', () => {
+test('a POST that is sent again because the receiver closed the first connection counts as one attempt', () => {
   const run = perfect()
-  const { status: _, answeredMs: __, ...unanswered } = post('dsp_1', 1, T + 40, 503)
-  run.posts.unshift(unanswered)
+  const { status: _, respondedMs: __, ...postWithoutResponse } = post('dsp_1', 1, T + 40, 503)
+  run.posts.unshift(postWithoutResponse)
   expect(reconcileWebhooks(run.logs)).toEqual([])
 })
 
-test('while an endpoint is being changed an attempt may go to either', () => {
+test('an attempt may go to the old or the new endpoint while the change is in progress', () => {
   const run = perfect()
-  Object.assign(run.webhooks.endpoints[1]!, { url: ELSEWHERE, sentMs: T + 9_000, answeredMs: T + 9_200 })
+  Object.assign(run.webhooks.endpoints[1]!, { url: ELSEWHERE, sentMs: T + 9_000, respondedMs: T + 9_200 })
   const both = [...run.posts.splice(3, 1), post('dsp_2', 1, T + 9_050, 200)]
   for (const [i, entry] of both.entries()) {
     run.webhooks.posts = [...run.posts.slice(0, 3), { ...entry, url: i === 0 ? ELSEWHERE : URL }]

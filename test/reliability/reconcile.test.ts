@@ -2,7 +2,10 @@ import { expect, test } from 'vitest'
 import type { ClientEntry, Dot, Logs, Snapshot } from './logs.ts'
 import { reconcile } from './reconcile.ts'
 
-/** Two requests in perfect order: one to two recipients, delivered and rejected, and one that was refused. */
+/**
+ * The logs of two requests without a violation: one to two recipients, delivered and rejected, and one that failed with
+ * 500.
+ */
 function perfect() {
   const request: ClientEntry = {
     request: 'one',
@@ -43,7 +46,7 @@ function perfect() {
   }
   const logs: Logs = {
     requests: [request, refused],
-    mail: { named: ['ann@one.example'], dots: [dot] },
+    mail: { rcptAddresses: ['ann@one.example'], dots: [dot] },
     database: [structuredClone(stored), stored],
     processes: [{ node: 'a', atMs: 0, event: 'started' }],
   }
@@ -52,7 +55,7 @@ function perfect() {
 
 type Run = ReturnType<typeof perfect>
 
-/** What two rows left behind by a crash must have become. */
+/** Changes the logs as if a crash had left two rows open and the sweeper had settled them. */
 function crash({ logs, request, stored }: Run, marked: [ann: boolean, bob: boolean]): Snapshot {
   const row = { message: 'msg_1', request: 'one', claim: 'c' }
   const open = request.to.map((email, i) => ({ ...row, email, marked: marked[i]! }))
@@ -67,67 +70,115 @@ function crash({ logs, request, stored }: Run, marked: [ann: boolean, bob: boole
   return stored
 }
 
-test('a perfect run has no violations', () => {
+test('a run without faults has no violations', () => {
   expect(reconcile(perfect().logs)).toEqual([])
 })
 
-test('a crash that left what it must has no violations', () => {
+test('a crash whose open rows were settled correctly has no violations', () => {
   const run = perfect()
   crash(run, [true, false])
   expect(reconcile(run.logs)).toEqual([])
 })
 
 const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][] = [
-  [1, 'an answer without a stored message', ({ request }) => Object.assign(request.body!, { message_id: 'msg_9' })],
-  [1, 'an answer with another reason', ({ request }) => Object.assign(request.body!, { reason: 'suppression_list' })],
-  [1, 'a recipient answered otherwise', ({ bob }) => Object.assign(bob, { reason: 'suppression_list' })],
-  [1, 'read back otherwise', ({ request }) => Object.assign(request, { readBack: { status: 404, body: {} } })],
-  [2, 'an outcome that changed', ({ logs }) => Object.assign(logs.database[0]!.messages[0]!, { reason: null })],
-  [2, 'a message that vanished', ({ logs }) => logs.database[0]!.messages.push({ ...MESSAGE, id: 'msg_2' })],
-  [2, 'a state that is none', ({ stored }) => Object.assign(stored.messages[0]!, { status: 'sending' })],
-  [3, 'delivered, and the dot was refused', ({ dot }) => Object.assign(dot, { reply: 451 })],
-  [3, 'delivered, and only the dot of another came', ({ dot }) => Object.assign(dot, { to: ['zoe@one.example'] })],
-  [4, 'a ghost', ({ logs, dot }) => logs.mail.dots.push({ ...dot, message: 'msg_7', request: 'seven' })],
-  [4, 'accepted and called bounced', ({ ann }) => Object.assign(ann, { status: 'bounced' })],
-  [5, 'accepted twice', ({ logs, dot }) => logs.mail.dots.push(dot)],
-  [5, 'two messages of one request', ({ stored }) => stored.messages.push({ ...MESSAGE, id: 'msg_2' })],
+  [1, 'a response has no stored message', ({ request }) => Object.assign(request.body!, { message_id: 'msg_9' })],
+  [
+    1,
+    'a response has another reason than the stored message',
+    ({ request }) => Object.assign(request.body!, { reason: 'suppression_list' }),
+  ],
+  [
+    1,
+    'a recipient in a response has another reason than the stored one',
+    ({ bob }) => Object.assign(bob, { reason: 'suppression_list' }),
+  ],
+  [
+    1,
+    'Get email does not return the message',
+    ({ request }) => Object.assign(request, { readBack: { status: 404, body: {} } }),
+  ],
+  [2, 'an outcome changes', ({ logs }) => Object.assign(logs.database[0]!.messages[0]!, { reason: null })],
+  [2, 'a message vanishes', ({ logs }) => logs.database[0]!.messages.push({ ...MESSAGE, id: 'msg_2' })],
+  [
+    2,
+    'a message has a state that is not terminal',
+    ({ stored }) => Object.assign(stored.messages[0]!, { status: 'sending' }),
+  ],
+  [3, 'a delivered recipient has a refused dot', ({ dot }) => Object.assign(dot, { reply: 451 })],
+  [3, 'a delivered recipient has no dot of its own', ({ dot }) => Object.assign(dot, { to: ['zoe@one.example'] })],
+  [
+    4,
+    'a dot has no stored message',
+    ({ logs, dot }) => logs.mail.dots.push({ ...dot, message: 'msg_7', request: 'seven' }),
+  ],
+  [4, 'an accepted recipient is stored as bounced', ({ ann }) => Object.assign(ann, { status: 'bounced' })],
+  [5, 'a recipient accepts a message twice', ({ logs, dot }) => logs.mail.dots.push(dot)],
+  [5, 'a request has two messages', ({ stored }) => stored.messages.push({ ...MESSAGE, id: 'msg_2' })],
   [
     5,
-    'two messages of one key',
+    'a key has two messages',
     (run) => run.stored.messages.push({ ...MESSAGE, id: 'msg_2', request: repeat(run).request }),
   ],
-  [5, 'accepted twice under one key', (run) => run.logs.mail.dots.push({ ...run.dot, request: repeat(run).request })],
-  [16, 'another answer to the same key', (run) => Object.assign(repeat(run), { body: { message_id: 'msg_2' } })],
-  [6, 'a send that stays open', ({ stored }) => stored.open.push({ ...OPEN, marked: false })],
-  [6, 'stored without a marker', (run) => crash(run, [false, false])],
-  [6, 'gone in spite of a marker', (run) => Object.assign(crash(run, [true, false]), { messages: [] })],
-  [6, 'in doubt without a marker', (run) => Object.assign(crash(run, [true, false]).recipients[1]!, { inDoubt: true })],
-  [7, 'rejected, and named to a server', ({ logs }) => logs.mail.named.push('bob@printer.local')],
-  [9, 'an event too few', ({ stored }) => stored.events.pop()],
-  [9, 'an event too many', ({ stored }) => stored.events.push({ ...stored.events[0]!, id: 'evt_9' })],
-  [9, 'an event that says something else', ({ stored }) => Object.assign(stored.events[0]!, { status: 'bounced' })],
-  [9, 'an event of no message', ({ stored }) => stored.events.push({ ...stored.events[0]!, message: 'msg_9' })],
-  [18, 'a 500 that mailed', ({ dot }) => Object.assign(dot, { request: 'two' })],
-  [18, 'a 500 that left a message', ({ stored }) => stored.messages.push({ ...MESSAGE, id: 'msg_2', request: 'two' })],
-  [22, 'accepted and never answered', (run) => Object.assign(terminate(run, 'one').request, { status: undefined })],
-  [22, 'cut after the dot', (run) => Object.assign(terminate(run).ann, { inDoubt: true })],
-  [22, 'a drain that failed', (run) => terminate(run).logs.processes.push({ ...ENDED, how: 1 })],
-  [22, 'a process that ended by itself', ({ logs }) => logs.processes.push({ ...ENDED, how: 0 })],
-  [23, 'an undocumented status', ({ refused }) => Object.assign(refused, { status: 502 })],
+  [
+    5,
+    'a recipient accepts two messages of one key',
+    (run) => run.logs.mail.dots.push({ ...run.dot, request: repeat(run).request }),
+  ],
+  [
+    16,
+    'two requests with one key get different responses',
+    (run) => Object.assign(repeat(run), { body: { message_id: 'msg_2' } }),
+  ],
+  [6, 'a send stays open', ({ stored }) => stored.open.push({ ...OPEN, marked: false })],
+  [6, 'a message without a marker is stored', (run) => crash(run, [false, false])],
+  [6, 'a message with a marker is removed', (run) => Object.assign(crash(run, [true, false]), { messages: [] })],
+  [
+    6,
+    'a recipient without a marker is in doubt',
+    (run) => Object.assign(crash(run, [true, false]).recipients[1]!, { inDoubt: true }),
+  ],
+  [7, 'a rejected recipient is in a RCPT command', ({ logs }) => logs.mail.rcptAddresses.push('bob@printer.local')],
+  [9, 'an event is missing', ({ stored }) => stored.events.pop()],
+  [9, 'a recipient has two events', ({ stored }) => stored.events.push({ ...stored.events[0]!, id: 'evt_9' })],
+  [
+    9,
+    'an event has another status than its recipient',
+    ({ stored }) => Object.assign(stored.events[0]!, { status: 'bounced' }),
+  ],
+  [9, 'an event has no message', ({ stored }) => stored.events.push({ ...stored.events[0]!, message: 'msg_9' })],
+  [18, 'a request with a response of 500 sent mail', ({ dot }) => Object.assign(dot, { request: 'two' })],
+  [
+    18,
+    'a request with a response of 500 left a message',
+    ({ stored }) => stored.messages.push({ ...MESSAGE, id: 'msg_2', request: 'two' }),
+  ],
+  [
+    22,
+    'a request accepted before SIGTERM gets no response',
+    (run) => Object.assign(terminate(run, 'one').request, { status: undefined }),
+  ],
+  [22, 'a message is cut after the dot', (run) => Object.assign(terminate(run).ann, { inDoubt: true })],
+  [
+    22,
+    'a process exits with an error after SIGTERM',
+    (run) => terminate(run).logs.processes.push({ ...ENDED, how: 1 }),
+  ],
+  [22, 'a process exits without a signal', ({ logs }) => logs.processes.push({ ...ENDED, how: 0 })],
+  [23, 'a response has an undocumented status', ({ refused }) => Object.assign(refused, { status: 502 })],
   [
     23,
-    'a stack',
+    'a response contains a stack trace',
     ({ refused }) => Object.assign(refused.body!, { message: 'Error: x\n    at send (/app/send.js:1:1)' }),
   ],
-  [23, 'an error that is not one', ({ refused }) => Object.assign(refused, { body: 'Bad Gateway' })],
-  [23, 'a request that never ended', ({ refused }) => Object.assign(refused, { endedAtMs: undefined })],
+  [23, 'an error response has no error code', ({ refused }) => Object.assign(refused, { body: 'Bad Gateway' })],
+  [23, 'a request never ends', ({ refused }) => Object.assign(refused, { endedAtMs: undefined })],
 ]
 
 const MESSAGE = { id: '', request: 'one', status: 'rejected', reason: 'invalid_address' }
 const OPEN = { message: 'msg_3', request: 'three', email: 'ann@one.example', claim: 'c' }
 const ENDED = { node: 'a', atMs: 9, event: 'ended' as const }
 
-/** Another request with the key of the first. */
+/** Adds another request with the key of the first. */
 function repeat({ logs, request }: Run): ClientEntry {
   request.key = 'key'
   const entry = { ...request, request: 'another' }
@@ -140,9 +191,9 @@ function terminate(run: Run, ...inFlight: string[]): Run {
   return run
 }
 
-test.each(BROKEN)('statement %i is seen to be broken: %s', (statement, _, breakIt) => {
+test.each(BROKEN)('the reconciler finds a violation of statement %i: %s', (statement, _, breakIt) => {
   const run = perfect()
   breakIt(run)
-  const found = reconcile(run.logs)
-  expect(found.map((violation) => violation.statement)).toContain(statement)
+  const violations = reconcile(run.logs)
+  expect(violations.map((violation) => violation.statement)).toContain(statement)
 })

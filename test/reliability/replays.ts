@@ -2,43 +2,46 @@ import type { ReplayEntry } from './logs.ts'
 import type { Finding } from './statements.ts'
 import type { WebhookBook } from './webhook-book.ts'
 
-interface Accepted {
+interface AcceptedReplay {
   event_id: string
   dispatch_id: string
 }
 
-function acceptedIn({ status, body }: ReplayEntry): Accepted[] {
+function acceptedReplaysIn({ status, body }: ReplayEntry): AcceptedReplay[] {
   if (status !== 200) return []
-  const { events = [body as Accepted] } = body as { events?: Accepted[] }
+  const { events = [body as AcceptedReplay] } = body as { events?: AcceptedReplay[] }
   return events
 }
 
-/** Statement 14: what was accepted is there, and what was refused is not. */
+/** Statement 14: an accepted replay is stored, and a refused one is not. */
 export function* replaysAreKept({ stored, webhooks, dispatch }: WebhookBook): Iterable<Finding> {
-  const promised = webhooks.replays.flatMap(acceptedIn)
-  for (const accepted of promised) {
+  const acceptedReplays = webhooks.replays.flatMap(acceptedReplaysIn)
+  for (const accepted of acceptedReplays) {
     const row = dispatch(accepted.dispatch_id)
     if (row?.kind !== 'replay' || row.event !== accepted.event_id) yield ['a replay that was lost', { accepted, row }]
   }
-  const known = new Set(promised.map(({ dispatch_id }) => dispatch_id))
-  const untold = stored.dispatches.filter(({ id, kind }) => kind === 'replay' && !known.has(id))
-  for (const row of untold) {
-    const mayBe = webhooks.replays.filter((entry) => isUnknown(entry) && [row.event, row.message].includes(entry.of))
-    const others = untold.filter(({ event }) => event === row.event)
-    if (mayBe.length < others.length) yield ['a replay that nobody asked for, or that was refused', { row, mayBe }]
+  const acceptedIds = new Set(acceptedReplays.map(({ dispatch_id }) => dispatch_id))
+  const otherReplays = stored.dispatches.filter(({ id, kind }) => kind === 'replay' && !acceptedIds.has(id))
+  for (const row of otherReplays) {
+    const candidates = webhooks.replays.filter(
+      (entry) => isUnknown(entry) && [row.event, row.message].includes(entry.of),
+    )
+    const others = otherReplays.filter(({ event }) => event === row.event)
+    if (candidates.length < others.length)
+      yield ['a replay without a request, or of a refused request', { row, candidates }]
   }
 }
 
-/** Its caller was not told whether it was accepted. */
+/** Whether the caller did not learn if the replay was accepted. */
 function isUnknown({ status, body }: ReplayEntry): boolean {
   return status === undefined || (status === 500 && /not known/.test((body as { message: string }).message))
 }
 
-/** Statement 14. */
+/** Statement 14: a replay sends no mail. */
 export function* replaysMailNothing({ logs, webhooks, dispatch }: WebhookBook): Iterable<Finding> {
   for (const entry of webhooks.replays) {
-    const messages = [entry.of, ...acceptedIn(entry).map(({ dispatch_id }) => dispatch(dispatch_id)?.message)]
+    const messages = [entry.of, ...acceptedReplaysIn(entry).map(({ dispatch_id }) => dispatch(dispatch_id)?.message)]
     const dots = logs.mail.dots.filter(({ message, atMs }) => messages.includes(message) && atMs > entry.sentAtMs)
-    if (dots.length > 0) yield ['a replay that mailed', { entry, dots }]
+    if (dots.length > 0) yield ['a replay that sent mail', { entry, dots }]
   }
 }

@@ -1,25 +1,27 @@
 import { createHmac } from 'node:crypto'
 import type { EndpointEntry } from './logs.ts'
 import type { Finding } from './statements.ts'
-import { ON_ITS_WAY_MS, type Post, type WebhookBook } from './webhook-book.ts'
+import { IN_FLIGHT_MS, type Post, type WebhookBook } from './webhook-book.ts'
 
-/** Statement 12: who has a secret of the endpoint can verify every POST over its octets, by either scheme. */
+/**
+ * Statement 12: the holder of an endpoint's secret can verify the octets of every POST, with either signature scheme.
+ */
 export function* everySignatureVerifies({ posts, dispatch, webhooks, endpointsAt }: WebhookBook): Iterable<Finding> {
   for (const post of posts) {
     const account = dispatch(post.dispatch)?.account
     if (account === undefined) continue
     const mine = webhooks.endpoints.filter((entry) => entry.account === account)
-    const signers = endpointsAt(account, post.arrivedMs, ON_ITS_WAY_MS).map((entry) => secretsOf(mine, entry))
+    const signers = endpointsAt(account, post.arrivedMs, IN_FLIGHT_MS).map((entry) => secretsOf(mine, entry))
     if (!signers.some((secrets) => isSignedWith(post, secrets))) yield ['a signature that does not verify', post]
     if (
       post.headers['webhook-id'] !== post.event ||
       post.headers['webhook-timestamp'] !== post.headers['service-timestamp']
     )
-      yield ['headers of two schemes that disagree', post]
+      yield ['the headers of the two schemes differ', post]
   }
 }
 
-/** The secret of an endpoint, and the one before it when it was rotated. */
+/** The endpoint's secret and, after a rotation, the previous one. */
 function secretsOf(entries: EndpointEntry[], entry: EndpointEntry): string[] {
   const secrets: string[] = []
   for (const { url, secret } of entries.slice(0, entries.indexOf(entry) + 1)) {
@@ -29,7 +31,10 @@ function secretsOf(entries: EndpointEntry[], entry: EndpointEntry): string[] {
   return secrets.slice(0, 2)
 }
 
-/** By https://www.standardwebhooks.com with the octets that a secret encodes, by our own scheme with its text. */
+/**
+ * The scheme of https://www.standardwebhooks.com signs with the octets that a secret encodes, our own scheme with its
+ * text.
+ */
 function isSignedWith({ headers, body }: Post, secrets: string[]): boolean {
   const time = headers['service-timestamp']
   const own = secrets.map((secret) => hmac(secret, `${time}.`, body).toString('hex'))

@@ -1,4 +1,4 @@
-/** Something that must not be: the statement it breaks, and what shows it. */
+/** A violation of a statement, with the evidence from the logs. */
 export interface Violation {
   statement: number
   what: string
@@ -7,7 +7,7 @@ export interface Violation {
 
 export type Finding = [what: string, evidence: unknown]
 
-/** A numbered statement of docs/reliability.md, as far as the logs of a run can contradict it. */
+/** The check of a numbered statement of docs/reliability.md against the logs of a run. */
 export interface Statement<Book> {
   number: number
   check(book: Book): Iterable<Finding>

@@ -2,21 +2,20 @@ import type { AttemptRow, DispatchRow, EndpointEntry, Logs, PostEntry, WebhookLo
 
 export type WebhookBook = ReturnType<typeof openWebhookBook>
 
-/** A POST with what its headers say. */
+/** A POST with the values of its `Service-...` headers. */
 export interface Post extends PostEntry {
-  /** Of the Service headers. */
   event: string
   dispatch: string
   attempt: number
   timestampMs: number
 }
 
-/** How long an attempt may be on its way from the row of its endpoint to the receiver. */
-export const ON_ITS_WAY_MS = 2_000
+/** How long an attempt may take from reading its endpoint's row to the arrival at the receiver. */
+export const IN_FLIGHT_MS = 2_000
 
 const NOTHING: WebhookRows = { nowMs: 0, events: [], dispatches: [], attempts: [] }
 
-/** The logs of webhooks with what each check has to look up. The last snapshot is what counts as stored. */
+/** The logs of webhooks with indexes for the checks. The last snapshot counts as stored. */
 export function openWebhookBook(logs: Logs, webhooks: WebhookLogs) {
   const stored = logs.database.at(-1)?.webhooks ?? NOTHING
   const posts = webhooks.posts.map(readPost)
@@ -25,17 +24,17 @@ export function openWebhookBook(logs: Logs, webhooks: WebhookLogs) {
   const attemptsOf = Map.groupBy(stored.attempts, (row) => row.dispatch)
   const endpointsOf = Map.groupBy(webhooks.endpoints, (entry) => entry.account)
 
-  /** What the endpoint of an account may have been at a moment: more than one while it was being changed. */
+  /** The endpoints that an account may have had at a moment. There is more than one while a change is in progress. */
   function endpointsAt(account: string, atMs: number, slackMs = 0): EndpointEntry[] {
     const entries = endpointsOf.get(account) ?? []
-    const overMs = (i: number) => (entries[i + 1]?.answeredMs ?? Number.POSITIVE_INFINITY) + slackMs
-    return entries.filter(({ sentMs }, i) => sentMs <= atMs && atMs <= overMs(i))
+    const endMs = (i: number) => (entries[i + 1]?.respondedMs ?? Number.POSITIVE_INFINITY) + slackMs
+    return entries.filter(({ sentMs }, i) => sentMs <= atMs && atMs <= endMs(i))
   }
 
   /** Whether the account may have had no endpoint at that moment. */
   function mayLackEndpoint(account: string, atMs: number): boolean {
     const entries = endpointsAt(account, atMs)
-    return entries.some(({ url }) => url === undefined) || !entries.some(({ answeredMs }) => answeredMs <= atMs)
+    return entries.some(({ url }) => url === undefined) || !entries.some(({ respondedMs }) => respondedMs <= atMs)
   }
 
   return {

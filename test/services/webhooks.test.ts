@@ -5,7 +5,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { readId } from '../../server/db/ids.ts'
-import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts'
+import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/receiver.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -36,7 +36,7 @@ const SECRET = expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/)
 const NO_ATTEMPTS = { acknowledged: 0, failed: 0, success_rate: null, consecutive_failures: 0, waiting: 0 }
 
 /** Whether the specification's own signature of a request is made with this secret. */
-function isSignedWith(secret: string, { headers, body }: Received, header = 'service-signature'): boolean {
+function isSignedWith(secret: string, { headers, body }: ReceivedRequest, header = 'service-signature'): boolean {
   const hash = createHmac('sha256', secret).update(`${headers['service-timestamp']}.`).update(body)
   return hash.digest('hex') === headers[header]
 }
@@ -126,7 +126,7 @@ test('rotation shows a new secret; for 24 hours both sign, and then only the new
   expect((await get()).json).toEqual(shown)
 
   await testIt()
-  const [during] = receiver.requests as [Received]
+  const [during] = receiver.requests as [ReceivedRequest]
   expect(isSignedWith(secret, during)).toBe(true)
   expect(isSignedWith(first, during, 'service-signature-previous')).toBe(true)
   for (const one of [first, secret]) expect(() => new Webhook(one).verify(during.body, during.headers)).not.toThrow()
@@ -165,7 +165,7 @@ test('a test posts a signed event now and tells how it went', async () => {
       response_excerpt: 'thank you',
     },
   ])
-  const [request] = receiver.requests as [Received]
+  const [request] = receiver.requests as [ReceivedRequest]
   expect(JSON.parse(request.body.toString())).toEqual({
     event: 'webhook.test',
     event_id: json.event_id,

@@ -8,7 +8,7 @@ import type { Policy } from '../../server/smtp/mta-sts.ts'
 import { createStsPolicies, type StsPoliciesOptions } from '../../server/smtp/sts-policies.ts'
 import { POLICY_AUTHORITY, POLICY_HOST_CERTIFICATE } from '../harness/certificates.ts'
 import { a, type DnsAct, startDns, txt } from '../harness/dns.ts'
-import { type Answer, startReceiver } from '../harness/receiver.ts'
+import { type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { eventually, sleep } from './deliver.ts'
 
@@ -157,7 +157,7 @@ test('a policy in use is renewed after a day, in the background of the send, wha
   expect(await policyOf(D)).toMatchObject({ mode: 'enforce' })
 })
 
-test.each<[string, Answer, string]>([
+test.each<[string, ScriptedResponse, string]>([
   ['a host without one', { status: 404 }, 'status 404'],
   ['a text that is not one', policy({ mode: 'whatever' }), 'no policy'],
 ])('%s counts as no policy, is reported once, and is not fetched for five minutes', async (_, answer, cause) => {

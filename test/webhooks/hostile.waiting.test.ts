@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'vitest'
 import { createPost, type Posted } from '../../server/webhooks/post.ts'
 import { RECEIVER_AUTHORITY } from '../harness/certificates.ts'
-import { type Answer, startReceiver } from '../harness/receiver.ts'
+import { type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
 import { startSilentPort } from '../harness/silent-port.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
@@ -61,7 +61,7 @@ test.concurrent('by default a receiver has 5 s for its head and 1 s for its body
   await Promise.all([hanging.close(), dripping.close()])
 })
 
-const HOSTILE: [what: string, answer: Answer, expected: Partial<Posted>, atMostMs: number][] = [
+const HOSTILE: [what: string, answer: ScriptedResponse, expected: Partial<Posted>, atMostMs: number][] = [
   ['hangs', { fault: 'hang' }, { outcome: 'timeout_head' }, LIMITS.headMs],
   ['drips its head', { fault: 'drip_head' }, { outcome: 'timeout_head' }, LIMITS.headMs],
   ['never ends its interim answers', { fault: 'endless_interim' }, { outcome: 'connect' }, 0],

@@ -10,7 +10,7 @@ import { lazyConnection } from '../../workflows/connection.ts'
 import { HOSTS, zoneOf } from '../domains/verifying.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { type DnsServerForTests, startDns } from '../harness/dns.ts'
-import { type RunningProcess, said, startProgram } from '../harness/process.ts'
+import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { temporalAt, until } from './world.ts'
@@ -99,7 +99,7 @@ test('a domain whose records are gone for three days lapses, and is verified aga
   await isDue(domain)
   await fire()
   await until(async () => (await read(domain)).status === 'lapsed')
-  await said(worker, /"domain":"lapses\.example","msg":"a domain is lapsed"/)
+  await waitForOutput(worker, /"domain":"lapses\.example","msg":"a domain is lapsed"/)
   Object.assign(dns.zone, zoneOf(domain))
   await isDue(domain)
   await fire()
@@ -119,7 +119,7 @@ test('a worker that dies in the middle of a check leaves it to the next one', as
   Object.assign(dns.zone, zoneOf(domain))
   await isDue(domain)
   worker = startWorker()
-  await said(worker, /"msg":"ready"/)
+  await waitForOutput(worker, /"msg":"ready"/)
   await until(async () => (await read(domain)).status === 'verified', 50_000)
 })
 

@@ -6,7 +6,7 @@ import { databaseClock } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { putEndpoint } from '../../server/webhooks/endpoints.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
-import { type RunningProcess, said, startProgram } from '../harness/process.ts'
+import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { newEvent, stateOf, storeDispatches } from '../webhooks/rows.ts'
@@ -63,9 +63,9 @@ const troubles = () =>
     .filter((line) => line.includes('"Temporal: trouble, trying again"'))
 
 test('a worker starts without its Temporal, says so once, and works as soon as that is there', async () => {
-  await said(worker, /"msg":"ready"/)
+  await waitForOutput(worker, /"msg":"ready"/)
   const event = await anEventThatWaits()
-  await said(worker, /"msg":"Temporal: trouble, trying again"/)
+  await waitForOutput(worker, /"msg":"Temporal: trouble, trying again"/)
   await new Promise((resolve) => setTimeout(resolve, 3_000))
   expect(troubles()).toHaveLength(1)
   expect(await stateOf(database, event)).toBe('waiting')

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import { type Answer, type Receiver, startReceiver } from '../../harness/receiver.ts'
+import { type Receiver, type ScriptedResponse, startReceiver } from '../../harness/receiver.ts'
 import { type Bar, harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
 // Endpoints of some accounts against all others: what each does to the victim's sends, first attempts and health checks.
@@ -23,7 +23,7 @@ const PER_SECOND = 20
 /** So many are acknowledged at once, so that many are made at a time when the attack begins. */
 const ACKNOWLEDGED = 50
 
-const ATTACKS: [what: string, accounts: number, answer: Answer][] = [
+const ATTACKS: [what: string, accounts: number, answer: ScriptedResponse][] = [
   ['acknowledge at once and drip the body', 4, { fault: 'drip_body', everyMs: 200 }],
   ['acknowledge after 4.7 s', 5, { delayMs: 4_700 }],
   ['never answer', 5, { fault: 'hang' }],
@@ -87,7 +87,7 @@ async function openAttacker(domain: string) {
 }
 
 /** The endpoint acknowledges some more events at once, while others wait, and then answers as it means to. */
-function misbehave(receiver: Receiver, answer: Answer): void {
+function misbehave(receiver: Receiver, answer: ScriptedResponse): void {
   const until = receiver.requests.length + ACKNOWLEDGED
   receiver.script = () => (receiver.requests.length < until ? { delayMs: 20 } : answer)
 }

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { hopelessLetters, letters } from '../letters.ts'
 import { runLoad } from '../load.ts'
-import { answered, CLAIM, MARKER, RECORD, SETTLE } from '../points.ts'
+import { CLAIM, endOf, MARKER, RECORD, SETTLE } from '../points.ts'
 import { diceFor } from '../seed.ts'
 import { startWorld, type World } from '../world.ts'
 
@@ -14,7 +14,7 @@ test('the database does what it is told and its answers are lost: no 500 after a
   const node = await world.start()
   const losses = new Map([CLAIM, MARKER, RECORD, SETTLE].map((sql) => [sql, 0]))
   node.wire.onEvent = (event) => {
-    const step = [...losses.keys()].find((sql) => answered(sql)(event))
+    const step = [...losses.keys()].find((sql) => endOf(sql)(event))
     // The first two of each step in any case.
     if (!step || (losses.get(step)! > 1 && !dice.chance(0.25))) return undefined
     losses.set(step, losses.get(step)! + 1)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { letters } from '../letters.ts'
 import type { Node } from '../node.ts'
-import { asked } from '../points.ts'
+import { startOf } from '../points.ts'
 import { diceFor } from '../seed.ts'
 import { sendPaced } from '../webhooks/load.ts'
 import { END } from '../webhooks/points.ts'
@@ -21,7 +21,7 @@ test('the API and a worker killed and Temporal restarted under load: every event
   await endpointOf(run, run.account.id).put(first.client, hook.url)
   let node: Node = first
   const load = sendPaced(20, letters('quick-webhooks', 120, dice), () => node)
-  const dead = killedAt(worker, { name: 'before it is written down how it ended', is: asked(END), act: 'reset' })
+  const dead = killedAt(worker, { name: 'before it is written down how it ended', is: startOf(END), act: 'reset' })
   await sleep(1_000)
   first.kill()
   node = second

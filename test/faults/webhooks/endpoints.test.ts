@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import type { Answer } from '../../harness/receiver.ts'
+import type { ScriptedResponse } from '../../harness/receiver.ts'
 import { createClient } from '../client.ts'
 import { letters } from '../letters.ts'
 import { diceFor } from '../seed.ts'
@@ -58,7 +58,7 @@ test('a secret rotated and a URL changed while attempts wait: each is signed and
   expect(signers).toEqual(new Set([1, 2]))
 })
 
-const HOSTILE: Answer[] = [
+const HOSTILE: ScriptedResponse[] = [
   { fault: 'hang' },
   { fault: 'drip_head' },
   { fault: 'drip_body' },

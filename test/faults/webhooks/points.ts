@@ -1,4 +1,4 @@
-import { answered, asked, type Point, RECORD } from '../points.ts'
+import { endOf, type Point, RECORD, startOf } from '../points.ts'
 
 // Every point of an attempt at which a process can die, as it shows between it and its database.
 
@@ -13,17 +13,17 @@ export const REPLAY = "'replay', now()"
 
 /** A worker that is killed in an attempt holds its dispatches up for 15 s: these come last. */
 export const WORKER_POINTS: Point[] = [
-  { name: 'the workflow is assigned, and nobody hears', is: asked(ASSIGN) },
-  { name: 'the workflow is started, before that is written down', is: asked(HANDED_OVER), act: 'reset' },
-  { name: 'before the dispatch is over', is: asked(FINISH), act: 'reset' },
-  { name: 'the dispatch is over, and nobody hears', is: asked(FINISH) },
-  { name: 'the attempt begins, before its POST', is: answered(BEGIN) },
-  { name: 'the POST is answered, before that is written down', is: asked(END), act: 'reset' },
-  { name: 'it is written down how the attempt ended, and nobody hears', is: asked(END) },
+  { name: 'the workflow is assigned, and nobody hears', is: startOf(ASSIGN) },
+  { name: 'the workflow is started, before that is written down', is: startOf(HANDED_OVER), act: 'reset' },
+  { name: 'before the dispatch is over', is: startOf(FINISH), act: 'reset' },
+  { name: 'the dispatch is over, and nobody hears', is: startOf(FINISH) },
+  { name: 'the attempt begins, before its POST', is: endOf(BEGIN) },
+  { name: 'the POST is answered, before that is written down', is: startOf(END), act: 'reset' },
+  { name: 'it is written down how the attempt ended, and nobody hears', is: startOf(END) },
 ]
 
 export const API_POINTS: Point[] = [
-  { name: 'right after the commit', is: answered(RECORD) },
-  { name: 'the first attempt is answered, before that is written down', is: asked(END), act: 'reset' },
-  { name: 'it is written down how the first attempt ended, and nobody hears', is: asked(END) },
+  { name: 'right after the commit', is: endOf(RECORD) },
+  { name: 'the first attempt is answered, before that is written down', is: startOf(END), act: 'reset' },
+  { name: 'it is written down how the first attempt ended, and nobody hears', is: startOf(END) },
 ]

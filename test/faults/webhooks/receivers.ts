@@ -1,8 +1,8 @@
-import { type Answer, startReceiver } from '../../harness/receiver.ts'
+import { type ScriptedResponse, startReceiver } from '../../harness/receiver.ts'
 import type { PostEntry } from '../../reliability/logs.ts'
 import type { Dice } from '../seed.ts'
 
-type Answers = (post: PostEntry, attempt: number) => Answer | Promise<Answer>
+type Answers = (post: PostEntry, attempt: number) => ScriptedResponse | Promise<ScriptedResponse>
 
 export interface Hook {
   url: string
@@ -20,15 +20,15 @@ export async function startHook(log: PostEntry[], answer: Answers = () => ({})):
     log.push(post)
     const said = await hook.answer(post, attemptOf(post))
     const status = said.fault === undefined || HAS_STATUS.includes(said.fault) ? (said.status ?? 200) : undefined
-    const answeredMs = Date.now() + (said.delayMs ?? 0)
-    if (status !== undefined) Object.assign(post, { status, answeredMs })
+    const respondedMs = Date.now() + (said.delayMs ?? 0)
+    if (status !== undefined) Object.assign(post, { status, respondedMs })
     return said
   }
   return hook
 }
 
 /** Faults that come after the head of an answer. */
-const HAS_STATUS: unknown[] = ['drip_body', 'endless_body', 'short_body'] satisfies Answer['fault'][]
+const HAS_STATUS: unknown[] = ['drip_body', 'endless_body', 'short_body'] satisfies ScriptedResponse['fault'][]
 
 export function attemptOf({ headers }: PostEntry): number {
   return Number(headers['service-attempt'])
@@ -40,7 +40,7 @@ export function recipientOf({ body }: PostEntry): string {
 
 /** Well in six of ten cases, and slow, refusing, beside the point, or gone in the others. */
 export function mixed(dice: Dice): Answers {
-  const others: Answer[] = [
+  const others: ScriptedResponse[] = [
     { delayMs: 300 },
     { status: 503 },
     { status: 500, body: 'no' },

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { DispatchRow } from '../../reliability/logs.ts'
 import { letters } from '../letters.ts'
 import type { Node } from '../node.ts'
-import { answered } from '../points.ts'
+import { endOf } from '../points.ts'
 import { diceFor } from '../seed.ts'
 import { REPLAY } from './points.ts'
 import { killedAt } from './worker.ts'
@@ -83,7 +83,7 @@ test('a replay while Temporal is away is refused and leaves nothing; asked for a
 
 test('killed between the commit of a replay and the start of its workflow: nobody was told, and it is made all the same', async () => {
   const before = await replays()
-  const dead = killedAt({ ...node, ended: node.api.ended }, { name: 'after the commit', is: answered(REPLAY) })
+  const dead = killedAt({ ...node, ended: node.api.ended }, { name: 'after the commit', is: endOf(REPLAY) })
   const entry = await replay(run, node.client, ids.messages[0]!)
   expect(entry.status).toBeUndefined()
   await dead

@@ -1,4 +1,4 @@
-import { said as hasSaid, startProgram } from '../../harness/process.ts'
+import { startProgram, waitForOutput } from '../../harness/process.ts'
 import type { Logs, ProcessEvent } from '../../reliability/logs.ts'
 import type { Point } from '../points.ts'
 import { layWire, type Wire } from '../wire.ts'
@@ -22,10 +22,10 @@ export async function startWorker(
   const throughProxy = new URL(databaseUrl)
   throughProxy.host = `127.0.0.1:${wire.postgres.port}`
   const program = startProgram(process.execPath, ['workflows/worker.ts'], { ...env, DATABASE_URL: throughProxy.href })
-  await hasSaid(program, /"msg":"ready"/)
+  await waitForOutput(program, /"msg":"ready"/)
   note({ event: 'started' })
   const ended = program.ended.then(async (how) => {
-    note({ event: 'ended', how, lastWords: program.stderr().slice(-2_000) })
+    note({ event: 'ended', how, stderr: program.stderr().slice(-2_000) })
     await wire.close()
   })
 

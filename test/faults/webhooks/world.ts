@@ -85,7 +85,7 @@ export function endpointOf({ webhooks }: WebhookWorld, account: string) {
     if (answer.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`)
     const { url, secret = known.secret } = answer.body as { url?: string; secret?: string }
     known = url === undefined ? {} : { url, secret }
-    webhooks.endpoints.push({ account, ...known, sentMs, answeredMs: Date.now() })
+    webhooks.endpoints.push({ account, ...known, sentMs, respondedMs: Date.now() })
   }
 
   return {
