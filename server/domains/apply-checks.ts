@@ -6,7 +6,7 @@ import { domains } from '../db/schema.ts'
 import { type DkimKey, type Domain, findDomainById } from './domains.ts'
 import { recordsOf, type SendingHosts } from './records.ts'
 import { activateNext } from './rotation.ts'
-import { afterCheck, nextAwaited, type Outcome, type Standing } from './verification-schedule.ts'
+import { afterCheck, type CheckOutcome, nextAwaited, type Standing } from './verification-schedule.ts'
 import type { Findings } from './verify.ts'
 
 export interface ApplyParts {
@@ -18,38 +18,38 @@ export interface ApplyParts {
 type Checks = Record<string, RecordCheck>
 
 /**
- * Writes down what a check of a domain found, and what follows from it: mail is signed with the next key whose record was seen, the
- * status of the domain, when DNS is asked again. One statement, on the condition that the domain stands where it stood when it was
- * read; otherwise it is read again. Gives the status, nothing of a domain that is gone.
+ * Stores the findings of a check, and what follows from them: the next key signs once its record was seen, the domain
+ * has a new status, and DNS is checked again at a new time. One statement stores them, unless the domain changed since
+ * it was read; then it is read again. Returns the status, or undefined for a deleted domain.
  */
 export async function applyChecks(
   { db, clock, hosts }: ApplyParts,
-  read: Domain,
+  checkedDomain: Domain,
   findings: Findings,
 ): Promise<Domain['status'] | undefined> {
   const now = new Date(clock.now())
   let isTaken = false
-  for (let domain: Domain | undefined = read; domain; domain = await findDomainById(db, read.id)) {
+  for (let domain: Domain | undefined = checkedDomain; domain; domain = await findDomainById(db, checkedDomain.id)) {
     const next = domain.dkimKeys.find(({ state }) => state === 'next')
     const isSeen = next !== undefined && findings[`DKIM:${next.selector}`]?.status === 'verified'
-    // Before the rest: should the process die in between, the domain is soon checked again.
+    // The key comes first: if the process dies in between, the domain is soon checked again.
     if (isSeen) await activateNext(db, domain.id, next.selector)
     const checks = merge(domain.checks ?? {}, findings, now)
     const standing = standingAfter(domain, checks, { hosts, now, isTaken })
     const nextCheckAt = isSeen ? standing.nextCheckAt : soonest(standing.nextCheckAt, next, now)
-    const written = await db
+    const rows = await db
       .update(domains)
       .set({ ...standing, nextCheckAt, checks })
-      .where(standsAs(domain))
+      .where(isUnchanged(domain))
       .returning({ id: domains.id })
       .catch(rethrowUnlessTaken)
-    if (written === 'taken') isTaken = true
-    else if (written.length > 0) return standing.status
+    if (rows === 'taken') isTaken = true
+    else if (rows.length > 0) return standing.status
   }
   return undefined
 }
 
-function standsAs({ id, status, nextCheckAt, failingSince }: Domain) {
+function isUnchanged({ id, status, nextCheckAt, failingSince }: Domain) {
   return and(
     eq(domains.id, id),
     eq(domains.status, status),
@@ -58,7 +58,7 @@ function standsAs({ id, status, nextCheckAt, failingSince }: Domain) {
   )
 }
 
-/** What nobody answered for stays what it was, with the word of it. */
+/** A record whose servers did not answer keeps its previous status, with the error. */
 function merge(before: Checks, findings: Findings, now: Date): Checks {
   const checked_at = now.toISOString()
   const merged = Object.entries(findings).map(([name, finding]) => {
@@ -71,11 +71,11 @@ function merge(before: Checks, findings: Findings, now: Date): Checks {
 interface Circumstances {
   hosts: SendingHosts
   now: Date
-  /** Another account has the name verified. */
+  /** Another account has verified the name. */
   isTaken: boolean
 }
 
-/** Changes `checks` where the name is taken: that is said to who owns the right records. */
+/** The standing after the check. When the name is taken, the check of each right DKIM record in `checks` says so. */
 function standingAfter(domain: Domain, checks: Checks, { hosts, now, isTaken }: Circumstances): Standing {
   const required = recordsOf(domain, hosts).filter((record) => record.required)
   if (isTaken) {
@@ -87,7 +87,7 @@ function standingAfter(domain: Domain, checks: Checks, { hosts, now, isTaken }: 
   return afterCheck(domain, isTaken ? 'failed' : outcomeOf(statuses), now)
 }
 
-function outcomeOf(statuses: RecordCheck['status'][]): Outcome {
+function outcomeOf(statuses: RecordCheck['status'][]): CheckOutcome {
   if (statuses.includes('failed')) return 'failed'
   return statuses.every((status) => status === 'verified') ? 'passed' : 'unanswered'
 }
@@ -97,13 +97,13 @@ function refused(check: RecordCheck, { name }: Domain): RecordCheck {
   return { ...check, status: 'pending', error }
 }
 
-/** A next key that is awaited is asked for as often as a new domain is. */
+/** The record of a next key is looked up as often as the records of a new domain. */
 function soonest(nextCheckAt: Date | null, next: DkimKey | undefined, now: Date): Date | null {
   const awaited = next && nextCheckAt && nextAwaited(next.createdAt, now)
   return awaited && nextCheckAt && awaited < nextCheckAt ? awaited : nextCheckAt
 }
 
-/** The index that holds a verified name for one account says no. */
+/** Returns `taken` for a violation of the index that keeps a verified name for one account. */
 function rethrowUnlessTaken(error: { cause?: { constraint_name?: string } }): 'taken' {
   if (error.cause?.constraint_name !== 'domains_verified_name') throw error
   return 'taken'

@@ -4,7 +4,10 @@ import type { Domain } from './domains.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
 import type { DnsRecord } from './records.ts'
 
-/** Whether verifiers find our key where a signature sends them (RFC 6376 3.6.1), and what stands in their way. `all` may be confused. */
+/**
+ * Whether verifiers find our key at the name in a signature (RFC 6376 3.6.1), or what is wrong. `all` are the domain's
+ * records, one of which may stand in place of another.
+ */
 export async function checkDkim(
   dns: DomainDns,
   domain: Domain,
@@ -12,17 +15,17 @@ export async function checkDkim(
   all: readonly DnsRecord[],
 ): Promise<Finding> {
   const { host } = record
-  const found = await dns.find(host, 'TXT')
-  if (found.kind === 'unanswered') return unanswered(host, found)
-  if (found.kind === 'missing') {
-    return missing(dns, domain.name, record, found, (values) => values.some((value) => !faultOf(value, record)))
+  const answer = await dns.find(host, 'TXT')
+  if (answer.kind === 'unanswered') return unanswered(host, answer)
+  if (answer.kind === 'missing') {
+    return missing(dns, domain.name, record, answer, (values) => values.some((value) => !faultOf(value, record)))
   }
-  const { values } = found
+  const { values } = answer
   const fault = values.length > 1 ? severalOf(values, record) : faultOf(values[0]!, record, all)
   return fault === undefined ? verified(values) : failed(values, fault)
 }
 
-/** RFC 6376 3.6.2.2: with several, what a verifier takes is undefined. */
+/** RFC 6376 3.6.2.2: with several records, a verifier may take any. */
 function severalOf(values: string[], record: DnsRecord): string {
   const isSplit = [values, values.toReversed()].some((parts) => !faultOf(parts.join(''), record))
   return isSplit
@@ -30,14 +33,17 @@ function severalOf(values: string[], record: DnsRecord): string {
     : `There are ${values.length} TXT records at ${record.host}, and a verifier takes any of them. Leave only the one with this value.`
 }
 
-/** What is wrong with a value in the place of a key record, in words; undefined when it is as good as the record's own. */
+/**
+ * The fault of a value in place of a key record, as a sentence; undefined when it works as well as the record's own
+ * value.
+ */
 export function faultOf(value: string, record: DnsRecord, all: readonly DnsRecord[] = []): string | undefined {
   if (/["\\]/.test(value)) return 'The value has quotation marks or backslashes in it. Enter it without them.'
   const tags = readTags(value)
   if (!tags?.has('p')) return 'What stands there is no DKIM key. Put this value in its place.'
   const algorithm = tagOf(record, 'k')
   const rule = RULES.find(({ tag, isRight }) => !isRight(tags.get(tag), algorithm))
-  if (rule) return rule.words(algorithm)
+  if (rule) return rule.fault(algorithm)
   return tags.has('v') && tags.keys().next().value !== 'v' ? VERSION : keyFaultOf(tags.get('p')!, record, all)
 }
 
@@ -45,42 +51,42 @@ interface Rule {
   tag: string
   /** `value` is undefined where the tag is absent. */
   isRight(value: string | undefined, algorithm: string): boolean
-  words(algorithm: string): string
+  fault(algorithm: string): string
 }
 
 const VERSION = 'The value has to begin with v=DKIM1.'
 
 const has = (list: string, ...wanted: string[]) => list.split(':').some((word) => wanted.includes(word))
 
-/** What the tags of a record may say (RFC 6376 3.6.1). */
+/** The tags of a record (RFC 6376 3.6.1). */
 const RULES: Rule[] = [
-  { tag: 'v', isRight: (value = 'DKIM1') => value === 'DKIM1', words: () => VERSION },
+  { tag: 'v', isRight: (value = 'DKIM1') => value === 'DKIM1', fault: () => VERSION },
   {
     tag: 'k',
     isRight: (value = 'rsa', algorithm) => value === algorithm,
-    words: (algorithm) => `The record is for another kind of key: it has to say k=${algorithm}.`,
+    fault: (algorithm) => `The record is for another kind of key: it has to say k=${algorithm}.`,
   },
   {
     tag: 'h',
     isRight: (value = 'sha256') => has(value, 'sha256'),
-    words: () => 'The tag h= does not allow sha256. Remove it.',
+    fault: () => 'The tag h= does not allow sha256. Remove it.',
   },
   {
     tag: 's',
     isRight: (value = '*') => has(value, '*', 'email'),
-    words: () => 'The tag s= says that the key is not for email. Remove it.',
+    fault: () => 'The tag s= says that the key is not for email. Remove it.',
   },
   {
     tag: 't',
     isRight: (value = '') => !has(value, 'y'),
-    words: () => 'The tag t=y says that DKIM is only being tested, and then signatures count for nothing. Remove it.',
+    fault: () => 'The tag t=y says that DKIM is only being tested, and then signatures count for nothing. Remove it.',
   },
 ]
 
 function keyFaultOf(text: string, record: DnsRecord, all: readonly DnsRecord[]): string | undefined {
   if (text === '') return 'The record says that the key is revoked (p= is empty). Put this value in its place.'
   const ours = tagOf(record, 'p')
-  // The octets of a key have one text, once the whitespace is gone.
+  // A key has only one text form without white space.
   if (text === ours) return undefined
   const other = all.find((each) => each.record === 'DKIM' && text === tagOf(each, 'p'))
   if (other) return `This is the key that belongs to ${other.host}. Were the two confused?`
@@ -101,7 +107,10 @@ function bitsOf(der: Buffer): number | undefined {
 
 const tagOf = ({ value }: DnsRecord, tag: string) => readTags(value)?.get(tag) ?? ''
 
-/** RFC 6376 3.2, with the whitespace inside of values left out; undefined when it is no list of tags, or has one twice. */
+/**
+ * The list of tags (RFC 6376 3.2), without white space in values. Returns undefined when it is no such list, or a tag
+ * repeats.
+ */
 function readTags(value: string): Map<string, string> | undefined {
   const tags = new Map<string, string>()
   for (const part of value.replace(/;\s*$/, '').split(';')) {

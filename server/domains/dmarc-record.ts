@@ -5,16 +5,16 @@ import { type Finding, failed, missing, unanswered, verified } from './observe.t
 import type { DnsRecord } from './records.ts'
 
 /**
- * Whether receivers find a DMARC policy for the domain: at its own name, or else inherited from its organisational domain (RFC 9989
+ * Whether receivers find a DMARC policy for the domain: at its own name, or else at its organisational domain (RFC 9989
  * 4.10.1). Any policy counts.
  */
 export async function checkDmarc(dns: DomainDns, { name }: Domain, record: DnsRecord): Promise<Finding> {
   const organisation = getDomain(name, { allowPrivateDomains: true }) ?? name
   for (const holder of new Set([name, organisation])) {
     const host = `_dmarc.${holder}`
-    const found = await dns.find(host, 'TXT')
-    if (found.kind === 'unanswered') return unanswered(host, found)
-    const policies = found.kind === 'records' ? found.values.filter(isPolicy) : []
+    const answer = await dns.find(host, 'TXT')
+    if (answer.kind === 'unanswered') return unanswered(host, answer)
+    const policies = answer.kind === 'records' ? answer.values.filter(isPolicy) : []
     if (policies.length > 1) {
       return failed(policies, `There are ${policies.length} DMARC records at ${host}, and then none counts. Leave one.`)
     }
@@ -35,20 +35,20 @@ async function missingPolicy(dns: DomainDns, name: string, record: DnsRecord): P
   return missing(dns, name, record, own, (values) => values.some(isPolicy))
 }
 
-/** RFC 9989 4.7: this and nothing else makes it a policy. */
+/** RFC 9989 4.7: the version tag alone makes the record a policy. */
 function isPolicy(value: string): boolean {
   return /^v[ \t]*=[ \t]*DMARC1[ \t]*(;|$)/.test(value.trim())
 }
 
-/** What a receiver makes of the policy of `holder` for a mail of the domain with a signature that is aligned. */
+/** Whether mail of the domain with an aligned signature passes the policy of `holder`. */
 async function passes(name: string, holder: string, policy: string): Promise<boolean> {
-  const resolver = async (asked: string, type: string) => {
-    if (type === 'TXT' && asked === `_dmarc.${holder}`) return [[policy]]
+  const resolver = async (host: string, type: string) => {
+    if (type === 'TXT' && host === `_dmarc.${holder}`) return [[policy]]
     throw Object.assign(new Error('no such record'), { code: 'ENODATA' })
   }
-  // Loaded by the first check, as for SPF.
+  // The first check loads the library, as for SPF.
   const { dmarc } = await import('mailauth/lib/dmarc/index.js')
-  const signed = [{ domain: name, aligned: name }]
-  const result = await dmarc({ headerFrom: name, dkimDomains: signed, resolver, strict: true })
+  const signatures = [{ domain: name, aligned: name }]
+  const result = await dmarc({ headerFrom: name, dkimDomains: signatures, resolver, strict: true })
   return result !== false && result.status.result === 'pass'
 }

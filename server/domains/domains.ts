@@ -20,9 +20,9 @@ export interface DomainParts {
 
 interface NewDomain {
   accountId: string
-  /** As `readDomainName` gives it. */
+  /** As `readDomainName` returns it. */
   name: string
-  /** `verified`: the operator vouches for the records, and they are not looked for any more by themselves. */
+  /** `verified`: the operator vouches for the records, and DNS is no longer checked automatically. */
   status: 'pending' | 'verified'
   /** Whether its daily volume is limited in the days after its verification; true when absent. */
   warmsUp?: boolean
@@ -31,19 +31,19 @@ interface NewDomain {
 }
 
 /**
- * Adds a domain with its first DKIM key, which DNS is asked about at once. The same name again gives the domain that is there, with
- * the key it has and with what is said of it now: an operator adds a domain, publishes its records, and then vouches for it. Throws
- * when another account has the name verified and this one vouches for it too.
+ * Adds a domain with its first DKIM key, and has its DNS checked at once. The same name again returns the existing
+ * domain with its key, and applies the new settings: an operator adds a domain, publishes its records, and then vouches
+ * for it. Throws when another account has verified the name and this one is vouched for too.
  */
 export async function createDomain(parts: DomainParts, domain: NewDomain): Promise<Domain> {
   const { db } = parts
   const { accountId, name } = domain
-  // Round again only when somebody deletes it at this moment.
+  // The loop repeats only when another call deletes the domain at this moment.
   for (;;) {
     if (!(await findDomain(db, accountId, name))) await insertDomain(parts, domain)
     await changeDomain(db, domain)
-    const made = await findDomain(db, accountId, name)
-    if (made) return made
+    const created = await findDomain(db, accountId, name)
+    if (created) return created
   }
 }
 
@@ -54,12 +54,13 @@ async function insertDomain({ db, sealer, clock }: DomainParts, { accountId, nam
   await db.transaction(async (tx) => {
     const row = { id, accountId, name, status: 'pending', nextCheckAt: now } as const
     const target = [domains.accountId, domains.name]
-    const made = await tx.insert(domains).values(row).onConflictDoNothing({ target }).returning({ id: domains.id })
-    if (made.length > 0) await tx.insert(dkimKeys).values(key)
+    const rows = await tx.insert(domains).values(row).onConflictDoNothing({ target }).returning({ id: domains.id })
+    if (rows.length > 0) await tx.insert(dkimKeys).values(key)
   })
 }
 
-const VOUCHED = {
+/** The columns of a domain that the operator vouches for. */
+const VOUCHED_FOR = {
   status: 'verified',
   verifiedAt: sql`case when ${domains.status} = 'verified' then ${domains.verifiedAt} else now() end`,
   nextCheckAt: null,
@@ -68,17 +69,17 @@ const VOUCHED = {
 
 async function changeDomain(db: Database, { accountId, name, status, warmsUp, requiresTls }: NewDomain): Promise<void> {
   const changes = {
-    ...(status === 'verified' ? VOUCHED : {}),
-    // Once it is known to be warm, it stays so.
+    ...(status === 'verified' ? VOUCHED_FOR : {}),
+    // A domain that is warm stays warm.
     ...(warmsUp === false ? { warmsUp } : {}),
     ...(requiresTls === undefined ? {} : { requiresTls }),
   }
   if (Object.keys(changes).length === 0) return
-  const same = and(eq(domains.accountId, accountId), eq(domains.name, name))
-  await db.update(domains).set(changes).where(same).catch(refuseTaken(name))
+  const sameDomain = and(eq(domains.accountId, accountId), eq(domains.name, name))
+  await db.update(domains).set(changes).where(sameDomain).catch(refuseTaken(name))
 }
 
-/** Rejects in words when it is the index that holds a verified name for one account. */
+/** Explains a violation of the index that keeps a verified name for one account. */
 function refuseTaken(name: string) {
   return (error: { cause?: { constraint_name?: string } }) => {
     if (error.cause?.constraint_name !== 'domains_verified_name') throw error
@@ -86,7 +87,7 @@ function refuseTaken(name: string) {
   }
 }
 
-/** In the order of their names. */
+/** The domains of an account, in the order of their names. */
 export async function listDomains(db: Database, accountId: string): Promise<Domain[]> {
   return readDomains(db, eq(domains.accountId, accountId))
 }
@@ -113,18 +114,18 @@ export async function setRequiresTls(db: Database, id: string, requiresTls: bool
   await db.update(domains).set({ requiresTls }).where(eq(domains.id, id))
 }
 
-/** With its keys. */
+/** Deletes the domain and its keys. */
 export async function deleteDomain(db: Database, id: string): Promise<void> {
   await db.delete(domains).where(eq(domains.id, id))
 }
 
-/** Whether DNS may be asked about the domain now: it is not while another check of it began within 5 s. Then this one has begun. */
+/** Begins a check of the domain. Returns false when another check of it began within the last 5 s. */
 export async function beginCheck(db: Database, id: string): Promise<boolean> {
-  const before = sql`now() - interval '5 seconds'`
-  const begun = await db
+  const latest = sql`now() - interval '5 seconds'`
+  const rows = await db
     .update(domains)
     .set({ checkedAt: sql`now()` })
-    .where(and(eq(domains.id, id), or(isNull(domains.checkedAt), lte(domains.checkedAt, before))))
+    .where(and(eq(domains.id, id), or(isNull(domains.checkedAt), lte(domains.checkedAt, latest))))
     .returning({ id: domains.id })
-  return begun.length > 0
+  return rows.length > 0
 }

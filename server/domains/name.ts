@@ -2,26 +2,29 @@ import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { getPublicSuffix } from 'tldts'
 
-// Asked first: domainToASCII reads as a URL does, and drops what follows a slash, or a tab.
+// Tested first: domainToASCII parses like a URL, and drops what follows a slash, and tabs.
 const LETTERS_DIGITS = /^[\p{L}\p{M}\p{N}.-]+$/u
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
-/** Of a name (RFC 1035 2.3.4: 255 octets with their lengths). */
+/** The longest name (RFC 1035 2.3.4: 255 octets with the lengths of its labels). */
 const MAX_CHARACTERS = 253
-/** Before its letters are composed. The conversion takes the square of the length. */
+/** The longest text before its letters are composed. The conversion takes the square of the length. */
 const MAX_UNICODE_CHARACTERS = 4 * MAX_CHARACTERS
-/** A return path is at most 254 characters (RFC 5321 4.5.3.1.3), of which 49 stand before the domain. */
+/** A return path has at most 254 characters (RFC 5321 4.5.3.1.3), of which 49 precede the domain. */
 const MAX_SENDING_CHARACTERS = 205
 
-/** A domain name in the form it is stored and compared in: lower case, A-labels, no last dot. undefined when it cannot send mail. */
+/**
+ * The domain name as it is stored and compared: lower case, A-labels, no last dot. Returns undefined when it cannot
+ * send mail.
+ */
 export function readDomainName(text: string): string | undefined {
   const isShort = text.length <= MAX_UNICODE_CHARACTERS
   const name = isShort && LETTERS_DIGITS.test(text) ? domainToASCII(text.replace(/\.$/, '')) : ''
   const labels = name.split('.')
-  const known = labels.length > 1 && name.length <= MAX_CHARACTERS && labels.every((label) => LABEL.test(label))
-  return known && isIP(name) === 0 ? name : undefined
+  const isName = labels.length > 1 && name.length <= MAX_CHARACTERS && labels.every((label) => LABEL.test(label))
+  return isName && isIP(name) === 0 ? name : undefined
 }
 
-/** The name of a domain to send from, as `readDomainName` gives it, or why it cannot be one, in words that follow "domain". */
+/** The name of a domain to send from, as `readDomainName` returns it, or its fault, as the words after "domain". */
 export function readSendingDomain(text: string): { name: string } | { fault: string } {
   if (text === '') return { fault: 'is required' }
   const name = readDomainName(text)

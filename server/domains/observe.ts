@@ -1,14 +1,14 @@
 import { cleanText } from '../clean-text.ts'
 import type { RecordCheck } from '../db/json-columns.ts'
 import { escapeOctets } from '../dns/message.ts'
-import type { DomainDns, Found } from './authoritative.ts'
+import type { DomainAnswer, DomainDns } from './authoritative.ts'
 import type { DnsRecord } from './records.ts'
 
-/** What a check of one record found. */
+/** The result of a check of one record. */
 export type Finding = Omit<RecordCheck, 'checked_at'>
 
-type Missing = Extract<Found, { kind: 'missing' }>
-type Unanswered = Extract<Found, { kind: 'unanswered' }>
+type Missing = Extract<DomainAnswer, { kind: 'missing' }>
+type Unanswered = Extract<DomainAnswer, { kind: 'unanswered' }>
 
 const MAX_OBSERVED = 10
 const MAX_CHARACTERS = 512
@@ -17,20 +17,20 @@ export function verified(observed: readonly string[]): Finding {
   return { status: 'verified', observed: shown(observed) }
 }
 
-/** `error` says what to do. */
+/** `error` says what to do about it. */
 export function failed(observed: readonly string[], error: string): Finding {
   return { status: 'failed', observed: shown(observed), error: cleanText(error) }
 }
 
-/** Not the same as missing: whether the record is there, nobody knows. */
+/** Differs from `missing`: whether the record exists is unknown. */
 export function unanswered(host: string, { cause }: Unanswered): Finding {
   const error = `The DNS servers of ${host} did not answer (${cause}), so nothing is known of this record. They are asked again.`
   return { status: 'pending', observed: [], error: cleanText(error) }
 }
 
 /**
- * In words, why there is nothing at the place of a record. Many DNS panels append the domain by themselves: where a whole name was
- * entered, the record is found at `host.domain`. `isIt` knows the record by its values.
+ * Explains why a record is missing. Many DNS panels append the domain automatically, so a record whose full name was
+ * entered is at `host.domain`. `isIt` recognises the record by its values.
  */
 export async function missing(
   dns: DomainDns,
@@ -46,8 +46,8 @@ export async function missing(
   }
   const zone = (await dns.zone()) ?? domain
   for (const appended of new Set([domain, zone])) {
-    const there = await dns.find(`${host}.${appended}`, type === 'CNAME' ? 'MX' : type)
-    if (there.kind === 'unanswered' || !isIt(there.kind === 'records' ? there.values : [], there.aliases)) continue
+    const answer = await dns.find(`${host}.${appended}`, type === 'CNAME' ? 'MX' : type)
+    if (answer.kind === 'unanswered' || !isIt(answer.kind === 'records' ? answer.values : [], answer.aliases)) continue
     return failed(
       [],
       `The record stands at ${host}.${appended}: its name ends with the domain twice, because many DNS panels append the domain by themselves. Enter the name as ${host.slice(0, -appended.length - 1)}.`,
@@ -56,7 +56,7 @@ export async function missing(
   return failed(observed, `There is no ${type} record at ${host}. Add it.`)
 }
 
-/** As a zone file shows octets that are no printable ASCII (RFC 1035 5.1), and no more of it than a person reads. */
+/** The values as a zone file shows octets other than printable ASCII (RFC 1035 5.1), cut to what a person reads. */
 function shown(values: readonly string[]): string[] {
   return values.slice(0, MAX_OBSERVED).map((value) => {
     const start = value.slice(0, MAX_CHARACTERS)

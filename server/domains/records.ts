@@ -5,40 +5,45 @@ import type { DkimKey, Domain } from './domains.ts'
 import { readDomainName } from './name.ts'
 import { detectSources } from './source-addresses.ts'
 
-/** A DNS record that the owner of a domain publishes. */
+/** A DNS record that the account owner publishes. */
 export interface DnsRecord {
   record: 'SPF' | 'RETURN_PATH' | 'DKIM' | 'DMARC'
   type: 'TXT' | 'MX' | 'CNAME'
   /** The full name, without the last dot. */
   host: string
-  /** Of an MX record the preference and the name. Empty while it is not known. */
+  /** The value; for an MX record, its preference and name. Empty while it is unknown. */
   value: string
-  /** Whether the domain is verified only with it. */
+  /** Whether the domain needs it to be verified. */
   required: boolean
-  /** Its name among the checks of the domain: that of the record, of a DKIM key with its selector. */
+  /** Its key among the checks of the domain: the name of the record, with the selector for a DKIM key. */
   check: string
-  /** Why the value is not known, for the owner of the domain. */
+  /** Why the value is unknown, for the account owner. */
   unknown?: string
 }
 
-/** The machines that send and receive for all domains, as their operator names them. */
+/** The machines that send and receive for all domains, as the operator names them. */
 export interface SendingHosts {
-  /** The addresses that other servers see mail come from. Empty when they are not known: no domain is verified then. */
+  /**
+   * The addresses that other servers see mail come from. When they are unknown, it is empty and no domain is verified.
+   */
   sourceAddresses: readonly string[]
-  /** For the operator, when nobody set them: how they are known, or why they are not. */
+  /** For the operator, when the addresses are not configured: how they are known, or why they are not. */
   sourceDetail?: string
-  /** A name of the operator with SPF and MX for all domains, which then need one CNAME; undefined: each has records of its own. */
+  /**
+   * The operator's name with SPF and MX for all domains, each of which has a CNAME to it. Without it, each has SPF and
+   * MX.
+   */
   returnPathHost: string | undefined
-  /** Where bounces are delivered to. */
+  /** The host that receives bounces. */
   bounceHost: string | undefined
 }
 
-/** Outside production, where bounces of domains in a local DNS go. */
+/** The host that receives bounces of domains in a local DNS, outside production. */
 const DEVELOPMENT_HOST = 'mail.localhost'
 
 /**
- * The hosts that the operator has named, and what the machine itself tells of the others. A host whose name is not a full one cannot be
- * named in the DNS of others.
+ * The hosts that the operator configured, and what the machine itself tells of the others. A host without a full name
+ * cannot be named in other DNS zones.
  */
 export function sendingHosts(
   config: {
@@ -57,14 +62,14 @@ export function sendingHosts(
 }
 
 /**
- * What a domain publishes: the return path with its SPF (RFC 7208) and the MX of its bounces, or one CNAME to where the operator has
- * both; its DKIM keys (RFC 6376 3.6.1); and a DMARC policy to start with (RFC 7489).
+ * The records that a domain publishes: the return path with its SPF (RFC 7208) and the MX of its bounces, or one CNAME
+ * to the operator's name with both; its DKIM keys (RFC 6376 3.6.1); and a first DMARC policy (RFC 7489).
  */
 export function recordsOf({ name, dkimKeys }: Pick<Domain, 'name' | 'dkimKeys'>, hosts: SendingHosts): DnsRecord[] {
   return [...returnPathRecords(name, hosts), ...dkimKeys.map((key) => dkimRecord(name, key)), dmarcRecord(name)]
 }
 
-/** A record beside what the last check found in its place. */
+/** A record, and the result of its last check. */
 export interface CheckedRecord extends DnsRecord {
   status: RecordCheck['status']
   observed: string[]
@@ -72,7 +77,7 @@ export interface CheckedRecord extends DnsRecord {
   checkedAt?: Date
 }
 
-/** What a domain publishes, each with what DNS had at the last check. */
+/** The records that a domain publishes, each with the result of its last check. */
 export function checkedRecords(domain: Domain, hosts: SendingHosts): CheckedRecord[] {
   return recordsOf(domain, hosts).map((record): CheckedRecord => {
     const check = domain.checks?.[record.check]
@@ -83,7 +88,9 @@ export function checkedRecords(domain: Domain, hosts: SendingHosts): CheckedReco
   })
 }
 
-/** Where the bounces of a domain go, and the name that SPF is checked for: under the domain, so that SPF is aligned with it. */
+/**
+ * The host of bounces, and the name that SPF is checked for. It lies under the domain, so that SPF is aligned with it.
+ */
 export function returnPathHostOf(name: string): string {
   return `rp.${name}`
 }
@@ -96,26 +103,26 @@ function returnPathRecords(name: string, hosts: SendingHosts): DnsRecord[] {
   return [{ record: 'RETURN_PATH', type: 'CNAME', host, value, required: true, check: 'RETURN_PATH' }]
 }
 
-/** What stands at a host that mail comes from: SPF with the addresses of the service, and the MX of bounces. */
+/** The records of a return path host: SPF with the service's addresses, and the MX of bounces. */
 export function hostRecords(host: string, { sourceAddresses, bounceHost }: SendingHosts): DnsRecord[] {
   const sources = sourceAddresses.map((address) => `${isIPv6(address) ? 'ip6' : 'ip4'}:${address}`)
   const spf = { record: 'SPF', type: 'TXT', host, required: true, check: 'SPF' } as const
   const mx = { record: 'RETURN_PATH', type: 'MX', host, required: true, check: 'RETURN_PATH' } as const
   return [
-    // One that lets nobody send would be worse than none.
+    // An SPF record that permits no sender would be worse than none.
     sources.length > 0
       ? { ...spf, value: ['v=spf1', ...sources, '-all'].join(' ') }
       : { ...spf, value: '', unknown: UNKNOWN_SOURCES },
     bounceHost
       ? { ...mx, value: `10 ${bounceHost}` }
-      : { ...mx, value: '', unknown: unsaid('the full name of its mail server', 'SMTP_HELO_NAME') },
+      : { ...mx, value: '', unknown: unknownSetting('the full name of its mail server', 'SMTP_HELO_NAME') },
   ]
 }
 
-/** Of an SPF record that cannot be checked. */
-export const UNKNOWN_SOURCES = unsaid('the addresses its mail leaves from', 'SMTP_SOURCE_ADDRESSES')
+/** Why an SPF record cannot be checked. */
+export const UNKNOWN_SOURCES = unknownSetting('the addresses its mail leaves from', 'SMTP_SOURCE_ADDRESSES')
 
-function unsaid(what: string, variable: string): string {
+function unknownSetting(what: string, variable: string): string {
   return `The service does not know ${what} yet: its operator sets ${variable}.`
 }
 
@@ -135,13 +142,13 @@ function dmarcRecord(name: string): DnsRecord {
   return { record: 'DMARC', type: 'TXT', host: `_dmarc.${name}`, value, required: true, check: 'DMARC' }
 }
 
-/** RFC 8463 4: an Ed25519 key is published bare, without the SPKI around its last 32 bytes. */
+/** The value of a DKIM record. RFC 8463 4: an Ed25519 key is published without the SPKI around its last 32 bytes. */
 function dkimValue(algorithm: 'rsa' | 'ed25519', publicKey: Uint8Array): string {
   const bytes = algorithm === 'rsa' ? publicKey : publicKey.slice(-32)
   return `v=DKIM1; k=${algorithm}; p=${Buffer.from(bytes).toString('base64')}`
 }
 
-/** One string of a TXT record holds 255 bytes (RFC 1035 3.3.14): what is longer is written as several. */
+/** One string of a TXT record has at most 255 bytes (RFC 1035 3.3.14): a longer value is written as several. */
 export function stringsOf(value: string): string[] {
   return value.match(/.{1,255}/g) ?? []
 }

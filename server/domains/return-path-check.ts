@@ -1,10 +1,10 @@
-import type { DomainDns, Found } from './authoritative.ts'
+import type { DomainAnswer, DomainDns } from './authoritative.ts'
 import type { Domain } from './domains.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
 import type { DnsRecord, SendingHosts } from './records.ts'
 import { checkSpf } from './spf-check.ts'
 
-/** Whether bounces come to us: by an MX record of the return path, or by its alias, which SPF follows too. */
+/** Whether bounces reach us, by an MX record of the return path or by its alias, which SPF follows too. */
 export function checkReturnPath(
   dns: DomainDns,
   { name }: Domain,
@@ -17,31 +17,34 @@ export function checkReturnPath(
 async function checkExchanger(dns: DomainDns, domain: string, record: DnsRecord): Promise<Finding> {
   const { host, value } = record
   const wanted = nameOf(value)
-  const found = await dns.find(host, 'MX')
-  if (found.kind === 'unanswered') return unanswered(host, found)
-  if (found.kind === 'missing') {
-    return missing(dns, domain, record, found, (values) => values.some((there) => nameOf(there) === wanted))
+  const answer = await dns.find(host, 'MX')
+  if (answer.kind === 'unanswered') return unanswered(host, answer)
+  if (answer.kind === 'missing') {
+    return missing(dns, domain, record, answer, (values) => values.some((there) => nameOf(there) === wanted))
   }
-  const first = mostPreferred(found)
-  if (first.every((exchanger) => exchanger === wanted)) return verified(found.values)
+  const first = mostPreferred(answer)
+  if (first.every((exchanger) => exchanger === wanted)) return verified(answer.values)
   return failed(
-    found.values,
-    found.values.some((there) => nameOf(there) === wanted)
+    answer.values,
+    answer.values.some((there) => nameOf(there) === wanted)
       ? `Bounces go to ${first.filter((exchanger) => exchanger !== wanted).join(', ')} too, or first. Leave only the MX record shown.`
       : `Bounces go to ${first.join(', ')}. Replace it by the MX record shown.`,
   )
 }
 
-/** The alias itself, or what does the same: the exchangers of the operator's host, and SPF that lets it send. */
+/**
+ * Accepts the alias itself, or records with the same effect: the exchangers of the operator's host, and SPF that
+ * permits it.
+ */
 async function checkAlias(dns: DomainDns, domain: string, record: DnsRecord, hosts: SendingHosts): Promise<Finding> {
   const { host, value } = record
-  const [found, target] = await Promise.all([dns.find(host, 'MX'), dns.find(value, 'MX')])
-  if (found.kind === 'unanswered') return unanswered(host, found)
+  const [own, target] = await Promise.all([dns.find(host, 'MX'), dns.find(value, 'MX')])
+  if (own.kind === 'unanswered') return unanswered(host, own)
   if (target.kind === 'unanswered') return unanswered(value, target)
-  const observed = [...found.aliases.map((name) => `CNAME ${name}`), ...(found.kind === 'records' ? found.values : [])]
-  if (!found.aliases.includes(value)) {
-    if (found.kind === 'missing') return missing(dns, domain, record, found, (_, aliases) => aliases.includes(value))
-    if (String(mostPreferred(found)) !== String(mostPreferred(target))) {
+  const observed = [...own.aliases.map((name) => `CNAME ${name}`), ...(own.kind === 'records' ? own.values : [])]
+  if (!own.aliases.includes(value)) {
+    if (own.kind === 'missing') return missing(dns, domain, record, own, (_, aliases) => aliases.includes(value))
+    if (String(mostPreferred(own)) !== String(mostPreferred(target))) {
       return failed(observed, `${host} does not lead to ${value}. Replace what is there by the CNAME record shown.`)
     }
   }
@@ -57,11 +60,11 @@ async function checkAlias(dns: DomainDns, domain: string, record: DnsRecord, hos
     : { ...spf, observed: [...verified(observed).observed, ...spf.observed] }
 }
 
-/** The names that mail goes to first (RFC 5321 5.1), sorted. */
-function mostPreferred(found: Found): string[] {
-  if (found.kind !== 'records') return []
-  const least = Math.min(...found.values.map((value) => Number.parseInt(value, 10)))
-  return found.values
+/** The exchangers of the lowest preference, which get mail first (RFC 5321 5.1), sorted by name. */
+function mostPreferred(answer: DomainAnswer): string[] {
+  if (answer.kind !== 'records') return []
+  const least = Math.min(...answer.values.map((value) => Number.parseInt(value, 10)))
+  return answer.values
     .filter((value) => Number.parseInt(value, 10) === least)
     .map(nameOf)
     .toSorted()

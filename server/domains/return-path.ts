@@ -1,27 +1,27 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { readId, showId } from '../db/ids.ts'
 
-// The local part that bounces of a message come back to: `b.<message>.<mac>`, 45 characters of lower case and digits. It names
-// the message, and its HMAC proves that the service wrote it, so that nobody can forge a bounce.
+// The local part for bounces of a message: `b.<message>.<mac>`, 45 characters of lower case and digits. It names the
+// message, and its HMAC proves that the service wrote it, so that bounces cannot be forged.
 
 const SHAPE = /^b\.([0-9a-z]{26})\.([0-9a-v]{16})$/
 const MAC_BYTES = 10
 
-/** `messageId` is the UUID. */
+/** `messageId` is the UUID of the message. */
 export function makeReturnPath(key: Uint8Array, messageId: string): string {
   return `b.${showId('msg', messageId).slice('msg_'.length)}.${base32(mac(key, messageId))}`
 }
 
-/** The UUID of the message, in whatever case the address came back; undefined when none of the keys wrote it. */
+/** The UUID of the message. The case of the address does not matter. Returns undefined when no key made the address. */
 export function readReturnPath(keys: readonly Uint8Array[], localPart: string): string | undefined {
-  const [, id, given] = SHAPE.exec(localPart.toLowerCase()) ?? []
+  const [, id, token] = SHAPE.exec(localPart.toLowerCase()) ?? []
   const messageId = id && readId('msg', `msg_${id}`)
-  if (!messageId || !given) return undefined
-  const written = keys.some((key) => timingSafeEqual(Buffer.from(base32(mac(key, messageId))), Buffer.from(given)))
-  return written ? messageId : undefined
+  if (!messageId || !token) return undefined
+  const isOurs = keys.some((key) => timingSafeEqual(Buffer.from(base32(mac(key, messageId))), Buffer.from(token)))
+  return isOurs ? messageId : undefined
 }
 
-/** 80 bits (RFC 2104 5 asks for no fewer). */
+/** 80 bits, the least that RFC 2104 5 permits. */
 function mac(key: Uint8Array, messageId: string): Buffer {
   return createHmac('sha256', key).update(messageId).digest().subarray(0, MAC_BYTES)
 }

@@ -2,53 +2,53 @@ import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
 import { dkimKeys, domains } from '../db/schema.ts'
+import { run } from '../db/statement.ts'
 import { makeDkimKey } from './dkim-key.ts'
 import type { DomainParts } from './domains.ts'
 
-// The life of a DKIM key: next (shown, so that its record can be published), active (signs, from when the record is seen), retired
-// (signs no more, and its record stays for mail that is on its way), gone.
+// The life of a DKIM key: next (shown, so that its record can be published), active (signs, once its record was seen),
+// retired (no longer signs, and its record stays for mail that is on its way), deleted.
 
 /** How long a retired key stays published: longer than any server keeps mail in a queue. */
 export const RETIRED_DAYS = 14
 
-/** Makes the next key of a domain when it has none, and asks DNS about it at once. A domain that is gone is left so. */
+/** Makes the next key of a domain without one, and has DNS checked at once. Does nothing for a deleted domain. */
 export async function makeNextKey({ db, sealer, clock }: DomainParts, domainId: string): Promise<void> {
   const isNext = and(eq(dkimKeys.domainId, domainId), eq(dkimKeys.state, 'next'))
   if ((await db.$count(dkimKeys, isNext)) > 0) return
   const now = new Date(clock.now())
   const key = await makeDkimKey(sealer, newId(now.getTime()), domainId, now)
   await db.transaction(async (tx) => {
-    // A domain that an operator vouches for is not looked at by itself.
+    // The DNS of a domain that the operator vouches for is not checked automatically.
     const nextCheckAt = sql`case when ${domains.nextCheckAt} is not null then now() end`
-    // Locks the row: of two rotations at once the second finds the key of the first.
-    const there = await tx
+    // The update locks the row: the second of two concurrent rotations finds the key of the first.
+    const rows = await tx
       .update(domains)
       .set({ nextCheckAt })
       .where(eq(domains.id, domainId))
       .returning({ id: domains.id })
     const others = await tx.select({ id: dkimKeys.id }).from(dkimKeys).where(isNext)
-    if (there.length > 0 && others.length === 0) await tx.insert(dkimKeys).values({ ...key, state: 'next' })
+    if (rows.length > 0 && others.length === 0) await tx.insert(dkimKeys).values({ ...key, state: 'next' })
   })
 }
 
+// One statement: two processes that see the record at once activate the key once.
+const ACTIVATE_NEXT = `
+  with next as (
+    select id, algorithm from dkim_keys
+    where domain_id = $1 and selector = $2 and state = 'next' for update
+  )
+  update dkim_keys k set
+    state = case when k.id = n.id then 'active' else 'retired' end,
+    retires_at = case when k.id <> n.id then now() + interval '${RETIRED_DAYS} days' end
+  from next n
+  where k.domain_id = $1 and (k.id = n.id or (k.state = 'active' and k.algorithm = n.algorithm))`
+
 /**
- * Signs with the next key of this selector from now on, and retires the one before it: false when there is no such key, or it is
- * not next any more. To be called when its record was seen.
+ * Makes the next key with this selector sign from now on, and retires the active key of its algorithm. Call it once the
+ * record of the next key was seen. Returns false when there is no such key, or it is no longer the next one.
  */
-export async function activateNext(
-  tx: Pick<Database, 'execute'>,
-  domainId: string,
-  selector: string,
-): Promise<boolean> {
-  const changed = await tx.execute(sql`
-    with next as (
-      select id, algorithm from dkim_keys
-      where domain_id = ${domainId} and selector = ${selector} and state = 'next' for update
-    )
-    update dkim_keys k set
-      state = case when k.id = n.id then 'active' else 'retired' end,
-      retires_at = case when k.id <> n.id then now() + ${RETIRED_DAYS} * interval '1 day' end
-    from next n
-    where k.domain_id = ${domainId} and (k.id = n.id or (k.state = 'active' and k.algorithm = n.algorithm))`)
-  return changed.count > 0
+export async function activateNext(db: Database, domainId: string, selector: string): Promise<boolean> {
+  const { count } = await run(db, ACTIVATE_NEXT, [domainId, selector])
+  return count > 0
 }

@@ -16,32 +16,35 @@ export interface SenderDomain {
   warmsUp: boolean
   /** Whether its mail may only leave over TLS with a valid certificate. */
   requiresTls: boolean
-  /** Where bounces go, and the domain that SPF is checked for. */
+  /** The host of bounces, and the name that SPF is checked for. */
   returnPathHost: string
-  /** Those that sign. */
+  /** The active keys, which sign. */
   dkimKeys: { selector: string; algorithm: 'rsa' | 'ed25519'; key: KeyObject }[]
 }
 
 export interface SenderDomains {
-  /** undefined when the domain is not the account's. Throws when its keys cannot be read: nothing leaves unsigned. */
+  /**
+   * Returns undefined for a domain of another account. Throws when its keys cannot be read, so that no mail leaves
+   * unsigned.
+   */
   find(accountId: string, name: string): Promise<SenderDomain | undefined>
 }
 
-/** A change of a domain is seen within 5 s, a new domain within 1 s. */
+/** A change to a domain takes effect within 5 s, a new domain within 1 s. */
 const KEEP = { keepMs: 5_000, missingMs: 1_000, maxEntries: 10_000 }
 const MAX_KEYS = 10_000
 const UUID_CHARACTERS = 36
 
 export function createSenderDomains({ db, sealer }: { db: Database; sealer: Sealer }): SenderDomains {
-  // Decrypted and parsed once, not at each look at the domain: a key never changes.
-  const opened = new Map<string, KeyObject>()
+  // A key never changes, so it is decrypted and parsed once and not at each read of the domain.
+  const keys = new Map<string, KeyObject>()
 
   function keyOf(row: DkimKey): KeyObject {
-    const known = opened.get(row.id)
-    if (known) return known
+    const cached = keys.get(row.id)
+    if (cached) return cached
     const key = openDkimKey(sealer, row)
-    if (opened.size >= MAX_KEYS) opened.delete(opened.keys().next().value!)
-    opened.set(row.id, key)
+    if (keys.size >= MAX_KEYS) keys.delete(keys.keys().next().value!)
+    keys.set(row.id, key)
     return key
   }
 

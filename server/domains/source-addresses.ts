@@ -3,7 +3,7 @@ import { createGuard } from '../egress/guard.ts'
 
 /** The addresses that other mail servers see mail come from, and how the service knows them. */
 export interface Sources {
-  /** Empty when they are not known. */
+  /** Empty when they are unknown. */
   addresses: readonly string[]
   /** For the operator: how they are known, or why they are not. */
   detail: string
@@ -18,9 +18,9 @@ const NAME_THEM =
 const isPublic = createGuard({ allowSubnets: [] })
 
 /**
- * The machine's own public addresses, when they leave no choice: one of IPv4, at most one of IPv6. A machine that has IPv4 addresses and none
- * of them public is behind a translation (NAT): what others see of it cannot be known here. Outside production such a machine sends to
- * itself, from loopback, so that a domain can be verified in a local DNS.
+ * The machine's own public addresses, when they leave no choice: at most one of each family. A machine with IPv4
+ * addresses, none of them public, is behind a translation (NAT), and cannot know the address that others see. Outside
+ * production such a machine sends to itself, from loopback, so that a domain can be verified in a local DNS.
  */
 export function detectSources(interfaces: Interfaces, production: boolean): Sources {
   const own = Object.values(interfaces).flatMap((addresses = []) => addresses.filter(({ internal }) => !internal))

@@ -1,25 +1,26 @@
 import { cleanText } from '../clean-text.ts'
 import type { RecordType } from '../dns/message.ts'
-import type { DomainDns, Found } from './authoritative.ts'
+import type { DomainAnswer, DomainDns } from './authoritative.ts'
 import { type Finding, failed, missing, unanswered, verified } from './observe.ts'
 import { UNKNOWN_SOURCES } from './records.ts'
 
-/** Who sends for the return path. */
+/** The senders that SPF at the return path must permit. */
 export interface Senders {
   /** The name that SPF is checked for. */
   host: string
   sourceAddresses: readonly string[]
 }
 
-/** Whether SPF at the return path lets every address of ours send (RFC 7208), whatever way its record says so. */
+/** Whether SPF at the return path permits each of our addresses (RFC 7208), however the record is written. */
 export async function checkSpf(dns: DomainDns, domain: string, { host, sourceAddresses }: Senders): Promise<Finding> {
-  const found = await dns.find(host, 'TXT')
-  if (found.kind === 'unanswered') return unanswered(host, found)
-  const values = found.kind === 'records' ? found.values : []
+  const answer = await dns.find(host, 'TXT')
+  if (answer.kind === 'unanswered') return unanswered(host, answer)
+  const values = answer.kind === 'records' ? answer.values : []
   const records = values.filter(isSpf)
-  if (found.kind === 'missing') return missing(dns, domain, { host, type: 'TXT' }, found, (there) => there.some(isSpf))
+  if (answer.kind === 'missing')
+    return missing(dns, domain, { host, type: 'TXT' }, answer, (texts) => texts.some(isSpf))
   if (records.length === 0) return failed(values, `There is no SPF record among the TXT records of ${host}. Add it.`)
-  // SPF that lets nobody send passes for nobody: without an address there is nothing to evaluate, and nothing is proved.
+  // Without an address there is nothing to evaluate: even a record that permits no sender would count as right.
   if (sourceAddresses.length === 0) return { status: 'pending', observed: [], error: UNKNOWN_SOURCES }
   if (records.length > 1) {
     return failed(records, `There are ${records.length} SPF records at ${host}, and then none counts. Leave one.`)
@@ -35,7 +36,7 @@ interface Result {
 }
 
 async function evaluate(dns: DomainDns, host: string, address: string): Promise<Result> {
-  // Loaded by the first check: mailauth takes 37 MB, which a process that only sends is spared.
+  // The first check loads mailauth: it takes 37 MB, which a process that only sends does not need.
   const { spf } = await import('mailauth/lib/spf/index.js')
   const resolver = resolverOf(dns)
   const { status } = await spf({ sender: `bounce@${host}`, helo: host, ip: address, resolver, strict: true })
@@ -52,28 +53,28 @@ function judge(host: string, records: string[], results: Result[]): Finding {
   return failed(records, `The SPF record of ${host} does not let ${refused.join(', ')} send. Use the value shown.`)
 }
 
-/** What mailauth says after naming the sender, which is ours. */
+/** mailauth's comment, without the sender, which is ours. */
 function reasonOf({ comment }: Result): string {
   return cleanText(comment.replace(/^.* during lookup of \S+: /, '').slice(0, 200))
 }
 
-/** RFC 7208 4.5. */
+/** Whether a TXT record is an SPF record (RFC 7208 4.5). */
 function isSpf(value: string): boolean {
   return /^v=spf1(?: |$)/i.test(value)
 }
 
-/** Our DNS, with our time limits, as mailauth asks it. */
+/** The DNS of the check, with its deadlines, in the form that mailauth calls. */
 function resolverOf(dns: DomainDns) {
   return async (name: string, type: string) => answerOf(await dns.find(name, type as RecordType), type)
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the answers of node:dns, by type.
-function answerOf(found: Found, type: string): any {
-  if (found.kind === 'unanswered') throw Object.assign(new Error(found.cause), { code: 'ESERVFAIL' })
-  if (found.kind === 'missing') throw Object.assign(new Error('no such record'), { code: 'ENOTFOUND' })
-  if (type === 'TXT') return found.values.map((value) => [value])
-  if (type !== 'MX') return found.values
-  return found.values.map((value) => {
+// biome-ignore lint/suspicious/noExplicitAny: the answers have the shapes of node:dns, by type.
+function answerOf(answer: DomainAnswer, type: string): any {
+  if (answer.kind === 'unanswered') throw Object.assign(new Error(answer.cause), { code: 'ESERVFAIL' })
+  if (answer.kind === 'missing') throw Object.assign(new Error('no such record'), { code: 'ENOTFOUND' })
+  if (type === 'TXT') return answer.values.map((value) => [value])
+  if (type !== 'MX') return answer.values
+  return answer.values.map((value) => {
     const [priority, exchange = ''] = value.split(' ')
     return { priority: Number(priority), exchange }
   })

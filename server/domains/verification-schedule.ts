@@ -10,26 +10,26 @@ interface Pace {
   everyMs: number
 }
 
-/** How often DNS is asked for records that are awaited: of a domain that was added, or of its next DKIM key. */
+/** How often DNS is asked for awaited records: those of a new domain, or of its next DKIM key. */
 const AWAITED: readonly Pace[] = [
   { untilMs: 10 * MINUTE, everyMs: MINUTE },
   { untilMs: DAY, everyMs: 5 * MINUTE },
   { untilMs: 14 * DAY, everyMs: HOUR },
 ]
-/** A verified domain that fails has lapsed after this, and is given up by whoever owns it after that. */
+/** A verified domain that fails lapses after the first, and counts as abandoned by its owner after the second. */
 const LAPSES_MS = 3 * DAY
 const GIVEN_UP_MS = 14 * DAY
 
 /** `unanswered`: no record is known to be wrong, and not all are known to be right. */
-export type Outcome = 'passed' | 'failed' | 'unanswered'
+export type CheckOutcome = 'passed' | 'failed' | 'unanswered'
 
 export type Standing = Pick<Domain, 'status' | 'verifiedAt' | 'failingSince' | 'nextCheckAt'>
 
 /**
- * Where a domain stands after a check. What a check could not find out counts against nobody: a verified domain lapses only when
- * its records are wrong, not while their servers are silent.
+ * The standing of a domain after a check. An unanswered check does not count against the domain: a verified domain
+ * lapses only when its records are wrong, not while their servers are silent.
  */
-export function afterCheck(domain: Standing, outcome: Outcome, now: Date): Standing {
+export function afterCheck(domain: Standing, outcome: CheckOutcome, now: Date): Standing {
   const { status, verifiedAt, failingSince, nextCheckAt } = domain
   if (isVouchedFor(domain)) return { status, verifiedAt, failingSince, nextCheckAt }
   if (outcome === 'passed') {
@@ -44,12 +44,12 @@ export function afterCheck(domain: Standing, outcome: Outcome, now: Date): Stand
   return wasVerified ? afterFailure(domain, outcome, now) : afterWaiting(domain, now)
 }
 
-/** Its operator said that it is verified: DNS is not asked by itself, and what it says changes nothing. */
+/** Whether the operator vouches for the domain: DNS is not checked automatically, and its answers change nothing. */
 export function isVouchedFor({ status, nextCheckAt }: Standing): boolean {
   return status === 'verified' && nextCheckAt === null
 }
 
-/** Of a domain that is verified, or was before it lapsed. */
+/** The standing of a domain that is verified, or was before it lapsed. */
 function afterFailure(domain: Standing, outcome: 'failed' | 'unanswered', now: Date): Standing {
   const failingSince = domain.failingSince ?? (outcome === 'failed' ? now : null)
   const failingMs = failingSince ? now.getTime() - failingSince.getTime() : 0
@@ -62,14 +62,16 @@ function afterFailure(domain: Standing, outcome: 'failed' | 'unanswered', now: D
   }
 }
 
-/** Of a domain that was never verified. One that has failed is looked at only because somebody asks: that begins its time anew. */
+/**
+ * The standing of a domain that was never verified. A failed one is checked only on request, which restarts its time.
+ */
 function afterWaiting(domain: Standing, now: Date): Standing {
   const failingSince = domain.status === 'failed' ? now : (domain.failingSince ?? now)
   const nextCheckAt = nextAwaited(failingSince, now)
   return { status: nextCheckAt ? 'pending' : 'failed', verifiedAt: domain.verifiedAt, failingSince, nextCheckAt }
 }
 
-/** When DNS is asked again for records that are awaited since then; null when they are awaited no longer. */
+/** When DNS is asked again for records awaited since then; null when they are no longer awaited. */
 export function nextAwaited(since: Date, now: Date): Date | null {
   const waitedMs = now.getTime() - since.getTime()
   const pace = AWAITED.find(({ untilMs }) => waitedMs < untilMs)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sql } from '../db/drizzle.ts'
+import { run, uuidArray } from '../db/statement.ts'
 import { createSlots } from '../slots.ts'
 import { type ApplyParts, applyChecks } from './apply-checks.ts'
 import { beginCheck, type Domain, findDomainById } from './domains.ts'
@@ -7,41 +7,58 @@ import type { Verifier } from './verify.ts'
 
 export interface Verification {
   /**
-   * Asks DNS about a domain and writes down what it says, unless another check of it began within 5 s: of one in this process it waits
-   * for the end. While many others are checked it waits for its turn, and while very many are, nothing is done.
+   * Checks the DNS of a domain and stores the result, unless another check of it began within 5 s; it waits for the end
+   * of one in this process. It waits for its turn while many domains are checked, and does nothing while very many are.
    */
   verifyNow(domainId: string): Promise<void>
-  /** Checks what is due, the longest due first, until nothing is, or the time of a run is over, or `signal` says to stop. */
-  verifyDue(run: DueRun): Promise<Verified>
+  /**
+   * Checks the domains that are due, the longest due first, until none is, the run has lasted its time, or `signal`
+   * aborts.
+   */
+  verifyDue(run: DueRun): Promise<CheckCounts>
 }
 
 export interface DueRun {
   signal: AbortSignal
-  /** Hears of every status that a check has changed. */
+  /** Called for every status that a check changed. */
   changed(domain: Domain, status: Domain['status']): void
-  /** Hears of every fault of ours; that domain is checked again a minute later. */
+  /** Called for every fault of ours; that domain is checked again a minute later. */
   failed(error: unknown): void
 }
 
-/** How many domains were checked, by the status they have since. */
-export type Verified = Partial<Record<Domain['status'], number>>
+/** How many domains were checked, by their new status. */
+export type CheckCounts = Partial<Record<Domain['status'], number>>
 
-/** Checks on request, in one process. */
+/** The most checks on request at the same time, in one process, and the most that wait. */
 const AT_ONCE = 4
 const MAX_WAITING = 40
-/** Checks of what is due. Half of them for one account: one with very many domains, or with servers that are silent, delays no other. */
+/**
+ * The most checks of due domains at the same time. One account gets half of them, so its many or silent domains delay
+ * no other.
+ */
 const DUE_AT_ONCE = 10
 const DUE_OF_ACCOUNT = 5
-/** A run ends before the next one begins with the next minute. Until then checks begin evenly, so that they delay no send. */
+/**
+ * A run ends before the next minute begins the next run. Until then checks begin evenly, so that they delay no send.
+ */
 const RUN_MS = 50_000
 const PACE_MS = 100
-/** A check whose process died is made again after this. */
+/** A check whose process died is repeated after this time. */
 const LEASE = "interval '1 minute'"
 
-interface Claimed extends Record<string, unknown> {
+interface DueDomain {
   id: string
   accountId: string
 }
+
+// `skip locked`: concurrent runs take different domains.
+const CLAIM = `
+  update domains set next_check_at = now() + ${LEASE}, checked_at = now()
+  where id = (
+    select id from domains where next_check_at <= now() and account_id <> all($1::uuid[])
+    order by next_check_at limit 1 for update skip locked
+  )
+  returning id, account_id as "accountId"`
 
 export function createVerification(parts: ApplyParts & { verifier: Verifier }): Verification {
   const { db, verifier } = parts
@@ -67,16 +84,10 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
     }
   }
 
-  /** The next domain that is due, of none of the `busy` accounts, kept from other runs for a minute. */
-  async function claim(busy: string[]): Promise<Claimed | undefined> {
-    const [row] = await db.execute<Claimed>(sql`
-      update domains set next_check_at = now() + ${sql.raw(LEASE)}, checked_at = now()
-      where id = (
-        select id from domains where next_check_at <= now() and account_id <> all(${`{${busy}}`}::uuid[])
-        order by next_check_at limit 1 for update skip locked
-      )
-      returning id, account_id as "accountId"`)
-    return row
+  /** Takes the next due domain, of none of the `busy` accounts, and keeps it from other runs for a minute. */
+  async function claim(busy: string[]): Promise<DueDomain | undefined> {
+    const [domain] = await run<DueDomain>(db, CLAIM, [uuidArray(busy)])
+    return domain
   }
 
   return {
@@ -86,17 +97,17 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
       return flight
     },
 
-    async verifyDue(run) {
-      const { signal, failed } = run
-      const verified: Verified = {}
+    async verifyDue(dueRun) {
+      const { signal, failed } = dueRun
+      const counts: CheckCounts = {}
       /** The checks in progress, with their accounts. */
       const checks = new Map<Promise<void>, string>()
       const endMs = performance.now() + RUN_MS
 
-      function begin({ id, accountId }: Claimed): void {
-        const check = verify(id, run)
+      function begin({ id, accountId }: DueDomain): void {
+        const check = verify(id, dueRun)
           .then((status) => {
-            if (status) verified[status] = (verified[status] ?? 0) + 1
+            if (status) counts[status] = (counts[status] ?? 0) + 1
           })
           .catch(failed)
           .finally(() => checks.delete(check))
@@ -113,7 +124,7 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
       } finally {
         await Promise.all(checks.keys())
       }
-      return verified
+      return counts
     },
   }
 }

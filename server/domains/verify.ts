@@ -7,13 +7,13 @@ import { type DnsRecord, recordsOf, type SendingHosts } from './records.ts'
 import { checkReturnPath } from './return-path-check.ts'
 import { checkSpf } from './spf-check.ts'
 
-/** By `check` of a DnsRecord. */
+/** By the `check` of a DnsRecord. */
 export type Findings = Record<string, Finding>
 
 export interface Verifier {
   /**
-   * Looks for every record of a domain, by what it means and not by how it is written. Never throws for anything that DNS does, and ends
-   * within the time its questions are given.
+   * Looks for every record of a domain, and judges its meaning, not its spelling. Never throws for anything that DNS
+   * does, and ends within the time for its questions.
    */
   check(domain: Domain, signal?: AbortSignal): Promise<Findings>
 }

@@ -21,7 +21,7 @@ const DELEGATION: Zone = {
 const yes = (name: string): Answer[] => [txt(name, 'from the authority')]
 const old = (name: string): Answer[] => [txt(name, 'from the resolver')]
 
-/** A resolver, and servers in charge of the domain, the first at 127.0.0.1, the second at 127.0.0.2, at one port. */
+/** A resolver, and two servers with authority over the domain, at 127.0.0.1 and 127.0.0.2, on one port. */
 async function world(resolverZone: Zone, first: Zone, second?: Zone) {
   const resolver = await startDns({ ...DELEGATION, ...resolverZone })
   const authority = await startDns(first, { authoritative: true })
@@ -35,7 +35,7 @@ async function world(resolverZone: Zone, first: Zone, second?: Zone) {
 
 const values = (texts: string[], aliases: string[] = []) => ({ kind: 'records', values: texts, aliases })
 
-test.concurrent('the servers in charge are asked, without recursion, whatever the resolver remembers', async () => {
+test.concurrent('the servers with authority are asked, without recursion, whatever the resolver has cached', async () => {
   const flags: boolean[] = []
   const first: Zone = {
     [`TXT ${NAME}`]: {
@@ -52,7 +52,7 @@ test.concurrent('the servers in charge are asked, without recursion, whatever th
   expect(await dns.zone()).toBe('example.com')
 })
 
-test.concurrent('a record the resolver denies is found, and one it makes up is not', async () => {
+test.concurrent('a record that the resolver denies is found, and one that it makes up is not', async () => {
   const made = `a.${NAME}`
   const { dns } = await world(
     { [`TXT ${NAME}`]: 'nxdomain', [`TXT ${made}`]: old(made) },
@@ -73,14 +73,14 @@ test.concurrent('the nearest zone is the one that counts', async () => {
   expect(authority.queries).toEqual([])
 })
 
-test.concurrent('names in other zones are asked of the resolver', async () => {
+test.concurrent('the resolver is asked about names in other zones', async () => {
   const { dns, authority } = await world({ 'TXT example.org': old('example.org') }, { '*': 'refused' })
   expect(await dns.find('example.org', 'TXT')).toEqual(values(['from the resolver']))
   expect(await dns.find('notexample.com', 'TXT')).toMatchObject({ kind: 'missing' })
   expect(authority.queries).toEqual([])
 })
 
-test.concurrent('an alias out of the zone is followed by the resolver, one inside by the servers in charge', async () => {
+test.concurrent('the resolver follows an alias out of the zone, the servers with authority one inside', async () => {
   const [inside, outside] = [`a.${NAME}`, 'rp.operator.example']
   const { dns } = await world(
     { [`TXT ${outside}`]: old(outside) },
@@ -90,7 +90,7 @@ test.concurrent('an alias out of the zone is followed by the resolver, one insid
 })
 
 test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
-  'when a server in charge answers with %s, the next one is asked, and then the resolver',
+  'when a server with authority answers with %s, the next one is asked, and then the resolver',
   async (fault) => {
     const two: Zone = {
       'NS example.com': [ns('example.com', 'ns1.example.net'), ns('example.com', 'ns2.example.net')],
@@ -103,7 +103,7 @@ test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
   },
 )
 
-test.concurrent('a server that is not in charge after all is not believed', async () => {
+test.concurrent('the answer of a server that turns out to have no authority does not count', async () => {
   const lame: Zone = { '*': { forge: (reply) => [{ ...reply, flags: 0, answers: yes(NAME) }] } }
   const { dns } = await world({ [`TXT ${NAME}`]: old(NAME) }, lame)
   expect(await dns.find(NAME, 'TXT')).toEqual(values(['from the resolver']))
@@ -120,7 +120,7 @@ test.concurrent('a silent server is waited for once in a check', async () => {
   expect(watch.ms()).toBeLessThan(2_700)
 })
 
-test.concurrent('servers at addresses that may not be dialled are left alone', async () => {
+test.concurrent('servers at addresses that may not be dialled are not asked', async () => {
   const { resolver, authority } = await world({ [`TXT ${NAME}`]: old(NAME) }, { [`TXT ${NAME}`]: yes(NAME) })
   const mayDial = createGuard({ allowSubnets: [] })
   const dns = createDns({ servers: [resolver.address], mayDial, port: authority.port, tryMs: 1_000 })(NAME)
@@ -134,7 +134,7 @@ test.concurrent('an answer too long for UDP comes over TCP', async () => {
   expect(authority.queries).toEqual([`TXT ${NAME}`, `tcp TXT ${NAME}`])
 })
 
-test.concurrent('each question is asked once in a check, and anew in the next', async () => {
+test.concurrent('each question is asked once in a check, and again in the next', async () => {
   const { dnsOf, authority } = await world({}, { [`TXT ${NAME}`]: (times) => (times === 0 ? 'nxdomain' : yes(NAME)) })
   const [first, second] = [dnsOf(NAME), dnsOf(NAME)]
   const both = await Promise.all([first.find(NAME, 'TXT'), first.find(NAME.toUpperCase(), 'TXT')])
@@ -143,7 +143,7 @@ test.concurrent('each question is asked once in a check, and anew in the next', 
   expect(authority.count(`TXT ${NAME}`)).toBe(2)
 })
 
-test.concurrent('names that cannot be are asked of nobody', async () => {
+test.concurrent('no server is asked about impossible names', async () => {
   const { dns, authority } = await world({}, { '*': yes(NAME) })
   for (const name of [
     `${'a'.repeat(64)}.${NAME}`,
@@ -157,7 +157,7 @@ test.concurrent('names that cannot be are asked of nobody', async () => {
   expect(authority.queries).toEqual([])
 })
 
-test.concurrent('aliases without an end, and too many of them, end', async () => {
+test.concurrent('a circle of aliases, and a chain that is too long, end', async () => {
   const chain: Zone = { [`TXT ${NAME}`]: [cname(NAME, `0.${NAME}`)] }
   for (let i = 0; i < 20; i++) chain[`TXT ${i}.${NAME}`] = [cname(`${i}.${NAME}`, `${i + 1}.${NAME}`)]
   const { dns } = await world({}, { ...chain, [`TXT me.${NAME}`]: [cname(`me.${NAME}`, `me.${NAME}`)] })
@@ -165,12 +165,12 @@ test.concurrent('aliases without an end, and too many of them, end', async () =>
   expect(await dns.find(`me.${NAME}`, 'TXT')).toEqual({ kind: 'missing', aliases: [], circular: true })
 })
 
-test.concurrent('without a server that answers, nothing is known', async () => {
+test.concurrent('without a server that answers, the result is unknown', async () => {
   const dns = createDns({ servers: [], mayDial: () => true })(NAME)
   expect(await dns.find(NAME, 'TXT')).toEqual({ kind: 'unanswered', cause: 'no DNS server is configured' })
 })
 
-test.concurrent('a check that is called off asks no more', async () => {
+test.concurrent('an aborted check asks no more questions', async () => {
   const { dnsOf, authority, resolver } = await world({}, { '*': yes(NAME) })
   const dns = dnsOf(NAME, AbortSignal.abort())
   expect(await dns.find(NAME, 'TXT')).toMatchObject({ kind: 'unanswered' })

@@ -29,7 +29,7 @@ afterAll(() => mine.drop())
 const add = (name: string, status: 'pending' | 'verified', account = accountId) =>
   createDomain({ db, sealer, clock }, { accountId: account, name, status })
 
-test('a domain gets an RSA-2048 key of its own, whose private half is sealed', async () => {
+test('a domain gets its own RSA-2048 key, whose private half is sealed', async () => {
   const domain = await add('new.example', 'verified')
   expect(domain).toMatchObject({ accountId, name: 'new.example', status: 'verified' })
   const [key, ...more] = domain.dkimKeys
@@ -41,7 +41,7 @@ test('a domain gets an RSA-2048 key of its own, whose private half is sealed', a
   expect(() => createPrivateKey({ key: key!.privateKey, format: 'der', type: 'pkcs8' })).toThrow()
 })
 
-test('the same name again gives the same domain and key; said to be verified, it is, and stays so', async () => {
+test('the same name again returns the same domain and key; once vouched for, it is verified and stays so', async () => {
   const first = await add('again.example', 'pending')
   expect(first.verifiedAt).toBeNull()
   expect(await add('again.example', 'pending')).toEqual(first)
@@ -52,12 +52,12 @@ test('the same name again gives the same domain and key; said to be verified, it
   expect(await add('again.example', 'pending')).toEqual(verified)
 })
 
-test('one name added many times at once is one domain with one key', async () => {
+test('many concurrent additions of one name make one domain with one key', async () => {
   const made = await Promise.all(Array.from({ length: 5 }, () => add('race.example', 'pending')))
   expect(new Set(made.map((domain) => `${domain.id} ${domain.dkimKeys.map(({ id }) => id)}`)).size).toBe(1)
 })
 
-test('two accounts can have the same domain, each with a selector of its own, and see only theirs', async () => {
+test('two accounts can have the same domain, each with its own selector, and see only their own', async () => {
   const mine = await add('shared.example', 'verified')
   const theirs = await add('shared.example', 'pending', otherId)
   expect(theirs.dkimKeys[0]!.selector).not.toBe(mine.dkimKeys[0]!.selector)
@@ -65,7 +65,7 @@ test('two accounts can have the same domain, each with a selector of its own, an
   expect(await findDomain(db, otherId, 'new.example')).toBeUndefined()
 })
 
-test('a sender is found with its key, which signs what the published half verifies', async () => {
+test('a sender is found with its key, whose signatures the published half verifies', async () => {
   const domain = await add('sender.example', 'verified')
   const found = await createSenderDomains({ db, sealer }).find(accountId, 'sender.example')
   expect(found).toMatchObject({
@@ -86,14 +86,14 @@ test('a domain of another account, or of none, is not found', async () => {
   expect(await senders.find(accountId, 'nobody.example')).toBeUndefined()
 })
 
-test('DNS is asked at once about a new domain, and never by itself about one that the operator vouches for', async () => {
+test('the DNS of a new domain is checked at once, and never automatically if the operator vouches for it', async () => {
   const pending = await add('asked.example', 'pending')
   expect(pending.nextCheckAt!.getTime()).toBeLessThanOrEqual(clock.now())
   expect((await add('asked.example', 'verified')).nextCheckAt).toBeNull()
   expect((await add('vouched.example', 'verified')).nextCheckAt).toBeNull()
 })
 
-test('a verified name belongs to one account: another one can add it, but nobody can vouch for it there', async () => {
+test('a verified name belongs to one account: another one can add it, but the operator cannot vouch for it there', async () => {
   await add('taken.example', 'verified')
   const theirs = await add('taken.example', 'pending', otherId)
   await expect(add('taken.example', 'verified', otherId)).rejects.toThrow(
@@ -104,7 +104,7 @@ test('a verified name belongs to one account: another one can add it, but nobody
   expect(await add('taken.example', 'verified', otherId)).toMatchObject({ id: theirs.id, status: 'verified' })
 })
 
-test('a domain may demand TLS: also when that is said later, and until it is taken back', async () => {
+test('a domain may demand TLS, from the start or later, until the demand is withdrawn', async () => {
   const say = (requiresTls?: boolean) =>
     createDomain({ db, sealer, clock }, { accountId, name: 'tls.example', status: 'verified', requiresTls })
   expect((await say()).requiresTls).toBe(false)
@@ -114,7 +114,7 @@ test('a domain may demand TLS: also when that is said later, and until it is tak
   expect((await say(false)).requiresTls).toBe(false)
 })
 
-test('a deleted domain is gone with its keys, and added again it has others', async () => {
+test('a domain is deleted with its keys, and gets new ones when it is added again', async () => {
   const first = await add('deleted.example', 'pending')
   await deleteDomain(db, first.id)
   expect(await findDomain(db, accountId, 'deleted.example')).toBeUndefined()
@@ -123,7 +123,7 @@ test('a deleted domain is gone with its keys, and added again it has others', as
   expect(again.dkimKeys[0]!.selector).not.toBe(first.dkimKeys[0]!.selector)
 })
 
-test('a check of a domain begins only 5 s after the one before it, whoever begins it', async () => {
+test('a check of a domain begins 5 s after the previous one at the earliest, in any process', async () => {
   const { id } = await add('often.example', 'pending')
   const begun = await Promise.all([1, 2, 3].map(() => beginCheck(db, id)))
   expect(begun.filter(Boolean)).toHaveLength(1)
@@ -133,7 +133,7 @@ test('a check of a domain begins only 5 s after the one before it, whoever begin
   expect(await beginCheck(db, id)).toBe(true)
 })
 
-test('nothing leaves unsigned: a domain whose key is gone, moved or sealed with an unknown key is an error', async () => {
+test('no mail leaves unsigned: a domain whose key is missing, moved or sealed with an unknown key is an error', async () => {
   const gone = await add('gone.example', 'verified')
   await db.delete(dkimKeys).where(eq(dkimKeys.domainId, gone.id))
   const [from, to] = [await add('from.example', 'verified'), await add('to.example', 'verified')]
@@ -173,7 +173,7 @@ test('many sends from one domain read it once, and see a change within 5 s', asy
   }
 })
 
-test('a domain warms up unless it is said to be known, also when that is said later', async () => {
+test('a domain warms up unless it is declared warm, at once or later', async () => {
   const known = (name: string) =>
     createDomain({ db, sealer, clock }, { accountId, name, status: 'verified', warmsUp: false })
   expect((await add('young.example', 'verified')).warmsUp).toBe(true)

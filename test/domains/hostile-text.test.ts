@@ -8,7 +8,9 @@ import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
 import { startWorld, type World } from '../sending/world.ts'
 import { HOSTS, startVerifier } from './verifying.ts'
 
-// The owner of a domain, or whoever has its DNS, decides what a check finds. It ends in the database, the API and an operator's terminal.
+// The owner of a domain, or an attacker with its DNS, decides what a check finds. The text reaches the database, the
+// API
+// and an operator's terminal.
 
 let world: World
 let dns: DnsServerForTests
@@ -32,7 +34,7 @@ const name = label.map((octets) =>
 )
 const alias = (data: Buffer) => ({ TXT: rawRecord('CNAME', data), MX: rawRecord('CNAME', data) })
 const PUBLISHED = Buffer.from('\x01a\x04test\0', 'latin1')
-/** The name ends before its record does. */
+/** A record whose name ends before the record does. */
 const UNREADABLE = Buffer.from('\0\x04test\0', 'latin1')
 const exchange = name.map((octets) => Buffer.concat([Buffer.from([0, 10]), octets]))
 const text = fc
@@ -46,7 +48,7 @@ const answer = fc.oneof(
   fc.tuple(exchange, text).map(([mx, txt]) => ({ MX: rawRecord('MX', mx), TXT: rawRecord('TXT', txt) })),
 )
 
-test('whatever octets a domain publishes, what a check finds is stored, and can be printed', async () => {
+test('a check of any published octets can be stored, and can be printed', async () => {
   const [{ id }] = await world.db.$client<[{ id: string }]>`select id from domains where name = 'pending.test'`
   await fc.assert(
     fc.asyncProperty(answer, async ({ TXT, MX }) => {
@@ -64,7 +66,7 @@ test('whatever octets a domain publishes, what a check finds is stored, and can 
   )
 })
 
-test('what was stored before texts were cleaned cannot reach the terminal either', async () => {
+test('text that was stored before texts were cleaned does not reach the terminal either', async () => {
   const [row] = await world.db.$client<[{ id: string }]>`select id from domains where name = 'pending.test'`
   const domain = (await findDomainById(world.db, row.id))!
   const old = {

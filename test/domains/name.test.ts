@@ -27,7 +27,7 @@ test.each([
   ],
   ...['192.0.2.1', '0x7f.1', '[::1]', 'user@example.com', 'ex%41mple.com', `${'a'.repeat(64)}.example`],
   `${'a.'.repeat(126)}example`,
-])('%j is no domain that can send', (text) => {
+])('%j is not a domain that can send', (text) => {
   expect(readDomainName(text)).toBeUndefined()
 })
 
@@ -58,6 +58,6 @@ test.each([
   [`${'a.'.repeat(126)}com`, 'has more than 253 characters'],
   [`${'a.'.repeat(101)}com`, undefined],
   [`${'a.'.repeat(102)}com`, 'has 207 characters, and return paths leave room for 205'],
-])('%.40s is no domain to send from, and that is said: it %s', (text, fault) => {
+])('%.40s is not a domain to send from: it %s', (text, fault) => {
   expect(readSendingDomain(text)).toEqual(fault ? { fault: expect.stringContaining(fault) } : { name: text })
 })

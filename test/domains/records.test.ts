@@ -75,7 +75,7 @@ test('a domain publishes SPF and MX of its return path, each DKIM key and a DMAR
   expect(recordsOf(domain, hosts)).toEqual([...RETURN_PATH, ...OTHERS])
 })
 
-test('where the operator has a return path host, one CNAME leads there, and the operator publishes SPF and MX once', () => {
+test('with a return path host of the operator, one CNAME leads there, and the operator publishes SPF and MX once', () => {
   const returnPathHost = 'bounces.verdict.example'
   expect(recordsOf(domain, { ...hosts, returnPathHost })).toEqual([
     {
@@ -91,7 +91,7 @@ test('where the operator has a return path host, one CNAME leads there, and the 
   expect(hostRecords(returnPathHost, hosts)).toEqual(RETURN_PATH.map((record) => ({ ...record, host: returnPathHost })))
 })
 
-test('what the service does not know is said where it would stand, not left out: the domain cannot be verified without it', () => {
+test('a record with an unknown value is shown with the reason, not left out: the domain cannot be verified without it', () => {
   const unknown = recordsOf(domain, { sourceAddresses: [], returnPathHost: undefined, bounceHost: undefined })
   expect(unknown.slice(0, 2)).toMatchObject([
     { record: 'SPF', value: '', required: true, unknown: expect.stringContaining('SMTP_SOURCE_ADDRESSES') },
@@ -114,7 +114,7 @@ test.each([
   expect(sendingHosts(config)).toEqual({ sourceAddresses: ['192.0.2.25'], returnPathHost: undefined, bounceHost })
 })
 
-test('nothing has to be set for a domain in a local DNS: outside production the machine is named by itself', () => {
+test('a domain in a local DNS needs no settings: outside production the machine names itself', () => {
   const config = { smtpPublicAddresses: [], returnPathHost: undefined, smtpHeloName: 'laptop' }
   const own = recordsOf(domain, sendingHosts({ ...config, production: false }, {})).slice(0, 2)
   expect(own.map(({ value }) => value)).toEqual(['v=spf1 ip4:127.0.0.1 -all', '10 mail.localhost'])
@@ -122,7 +122,7 @@ test('nothing has to be set for a domain in a local DNS: outside production the 
   expect(inProduction.map(({ unknown }) => unknown !== undefined)).toEqual([true, true])
 })
 
-test('each record stands beside what the last check found, and is pending before the first one', () => {
+test('each record is shown with the result of its last check, and is pending before the first one', () => {
   const checks = {
     SPF: { status: 'verified', observed: ['v=spf1 include:all.example -all'], checked_at: '2026-01-31T12:00:00.000Z' },
     'DKIM:s1': { status: 'failed', observed: [], error: 'There is none.', checked_at: '2026-01-31T12:00:00.000Z' },
@@ -139,7 +139,7 @@ test('each record stands beside what the last check found, and is pending before
   expect(records[1]).not.toHaveProperty('checkedAt')
 })
 
-test('the published keys verify what the private ones sign', () => {
+test('the published keys verify the signatures of the private ones', () => {
   const [first, second] = recordsOf(domain, hosts)
     .filter(({ record }) => record === 'DKIM')
     .map(({ value }) => Buffer.from(value.split('p=')[1]!, 'base64'))

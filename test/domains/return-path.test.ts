@@ -15,7 +15,7 @@ test('a return path names its message and is at most 64 octets of lower case, di
   expect(`msg_${localPart.slice(2, 28)}`).toBe(showId('msg', id))
 })
 
-test('it is read back in whatever case it returns, for every message', () => {
+test('it is read in any case, for every message', () => {
   fc.assert(
     fc.property(fc.nat({ max: 2 ** 47 }), fc.uint8Array({ minLength: 32, maxLength: 32 }), (atMs, anyKey) => {
       const anyId = newId(atMs)
@@ -26,14 +26,14 @@ test('it is read back in whatever case it returns, for every message', () => {
   )
 })
 
-test('it is still read after the key was replaced, as long as the old one is given', () => {
+test('it is still read after the key was replaced, as long as the old key is configured', () => {
   const localPart = makeReturnPath(key, id)
   const newer = randomBytes(32)
   expect(readReturnPath([newer, key], localPart)).toBe(id)
   expect(readReturnPath([newer], localPart)).toBeUndefined()
 })
 
-test('nobody forges a bounce: any character changed makes it unreadable', () => {
+test('a return path cannot be forged: a change of any character makes it unreadable', () => {
   const localPart = makeReturnPath(key, id)
   for (let at = 0; at < localPart.length; at++) {
     for (const character of '0az.') {
@@ -43,7 +43,7 @@ test('nobody forges a bounce: any character changed makes it unreadable', () => 
   }
 })
 
-test('another local part is none, and throws nothing', () => {
+test('another local part is not a return path, and throws nothing', () => {
   for (const text of [
     '',
     'postmaster',

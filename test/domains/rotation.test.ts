@@ -30,7 +30,7 @@ const add = (name: string, status: 'pending' | 'verified' = 'verified') =>
 const next = ({ id }: Domain) => makeNextKey({ db, sealer, clock }, id)
 const keysOf = async ({ id }: Domain) => (await findDomainById(db, id))!.dkimKeys
 const statesOf = async (domain: Domain) => (await keysOf(domain)).map(({ state }) => state)
-/** A sender as a process that just started finds it. */
+/** A sender as a new process finds it. */
 const senderOf = async ({ name }: Domain) => (await createSenderDomains({ db, sealer }).find(accountId, name))!
 const signing = async (domain: Domain) => (await senderOf(domain)).dkimKeys.map(({ selector }) => selector)
 
@@ -49,7 +49,7 @@ test('the next key is published beside the active one, and signs nothing before 
   expect(await signing(domain)).toEqual([active!.selector])
 })
 
-test('a second rotation while a key is next gives the same key, also at the same moment', async () => {
+test('a second rotation while a key is next keeps that key, also when both run at the same moment', async () => {
   const domain = await add('twice.example')
   await Promise.all([next(domain), next(domain), next(domain)])
   const keys = await keysOf(domain)
@@ -58,7 +58,7 @@ test('a second rotation while a key is next gives the same key, also at the same
   expect(await keysOf(domain)).toEqual(keys)
 })
 
-test('seen in DNS, the next key signs, and the old one is kept for 14 days', async () => {
+test('once its record is seen, the next key signs, and the old one is kept for 14 days', async () => {
   const domain = await add('seen.example')
   await next(domain)
   const [old, following] = await keysOf(domain)
@@ -72,7 +72,7 @@ test('seen in DNS, the next key signs, and the old one is kept for 14 days', asy
   expect((retired!.retiresAt!.getTime() - clock.now()) / 86_400_000).toBeCloseTo(14, 2)
 })
 
-test('a retired key goes after 14 days by the database, and no other key goes with it', async () => {
+test('a retired key is deleted after 14 days by the clock of the database, and no other key is', async () => {
   const domain = await add('gone.example')
   await next(domain)
   const [old, following] = await keysOf(domain)
@@ -85,7 +85,7 @@ test('a retired key goes after 14 days by the database, and no other key goes wi
   expect(await statesOf(domain)).toEqual(['active', 'next'])
 })
 
-test('only the key that was seen is activated, once, and in its own domain', async () => {
+test('only the key whose record was seen is activated, once, and in its own domain', async () => {
   const [domain, other] = [await add('mine.example'), await add('other.example')]
   await next(domain)
   await next(other)
@@ -123,7 +123,7 @@ test('a key of another algorithm goes on signing beside the new one', async () =
   })
 })
 
-test('DNS is asked at once about a next key, but not of a domain that the operator vouches for', async () => {
+test('DNS is asked at once about a next key, except for a domain that the operator vouches for', async () => {
   const [checked, vouched] = [await add('checked.example', 'pending'), await add('vouched.example')]
   const later = new Date(clock.now() + 3_600_000)
   await db.update(domains).set({ nextCheckAt: later }).where(eq(domains.id, checked.id))
@@ -133,7 +133,7 @@ test('DNS is asked at once about a next key, but not of a domain that the operat
   expect((await findDomainById(db, vouched.id))!.nextCheckAt).toBeNull()
 })
 
-test('a domain that is gone gets no key', async () => {
+test('a deleted domain gets no key', async () => {
   const domain = await add('deleted.example')
   await db.delete(domains).where(eq(domains.id, domain.id))
   await next(domain)

@@ -35,7 +35,7 @@ test.each([
   ['none of IPv4, which others see translated', ['10.0.0.2', '2a01:4f8::2'], 'no public address of its own'],
   ['loopback alone', [], 'no public address of its own'],
   ['addresses of documentation', ['192.0.2.2'], 'no public address of its own'],
-])('of a machine with %s nothing is known, and the operator is told what to set', (_, addresses, words) => {
+])('the addresses of a machine with %s are unknown, and the operator is told what to set', (_, addresses, words) => {
   const { addresses: detected, detail } = detectSources(machine(...addresses), true)
   expect(detected).toEqual([])
   expect(detail).toContain(words)

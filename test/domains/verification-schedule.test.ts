@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { afterCheck, type Outcome, type Standing } from '../../server/domains/verification-schedule.ts'
+import { afterCheck, type CheckOutcome, type Standing } from '../../server/domains/verification-schedule.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -10,8 +10,8 @@ const at = (ms: number) => new Date(START.getTime() + ms)
 const ADDED: Standing = { status: 'pending', verifiedAt: null, failingSince: null, nextCheckAt: START }
 const VERIFIED: Standing = { status: 'verified', verifiedAt: START, failingSince: null, nextCheckAt: START }
 
-/** The checks of a domain until `untilMs`, each made when it is due. */
-function walk(from: Standing, untilMs: number, outcome: (ms: number) => Outcome) {
+/** The checks of a domain until `untilMs`, each at its due time. */
+function walk(from: Standing, untilMs: number, outcome: (ms: number) => CheckOutcome) {
   const checks: { ms: number; standing: Standing }[] = []
   let standing = from
   while (standing.nextCheckAt && standing.nextCheckAt.getTime() <= START.getTime() + untilMs) {
@@ -23,8 +23,8 @@ function walk(from: Standing, untilMs: number, outcome: (ms: number) => Outcome)
   return { checks, standing }
 }
 
-test.each<Outcome>(['failed', 'unanswered'])(
-  'a new domain is checked each minute for ten, then every five for a day, then hourly for 14 days, and has failed then (%s)',
+test.each<CheckOutcome>(['failed', 'unanswered'])(
+  'a new domain is checked each minute for ten minutes, every five minutes for a day and hourly for 14 days, and then fails (%s)',
   (outcome) => {
     const { checks, standing } = walk(ADDED, 100 * DAY, () => outcome)
     const times = checks.map(({ ms }) => ms)
@@ -49,7 +49,7 @@ test('the first check that passes verifies a domain; from then on it is checked 
   }
 })
 
-test('a verified domain that fails is checked hourly, and has lapsed after three days', () => {
+test('a verified domain that fails is checked hourly, and lapses after three days', () => {
   const { checks } = walk(VERIFIED, 4 * DAY, () => 'failed')
   expect(checks.map(({ ms }) => ms / HOUR)).toEqual(checks.map((_, i) => i))
   const lapsed = checks.findIndex(({ standing }) => standing.status === 'lapsed')
@@ -57,23 +57,23 @@ test('a verified domain that fails is checked hourly, and has lapsed after three
   expect(checks.slice(0, lapsed).every(({ standing }) => standing.status === 'verified')).toBe(true)
 })
 
-test('a check that passes in between begins the three days anew', () => {
+test('a check that passes in between restarts the three days', () => {
   const { standing } = walk(VERIFIED, 5 * DAY, (ms) => (ms === 2 * DAY ? 'passed' : 'failed'))
   expect(standing).toMatchObject({ status: 'verified', failingSince: at(3 * DAY) })
 })
 
-test('silence never lapses a domain, however long', () => {
+test('silence never lapses a domain, however long it lasts', () => {
   const { standing } = walk(VERIFIED, 60 * DAY, () => 'unanswered')
   expect(standing).toMatchObject({ status: 'verified', failingSince: null })
 })
 
-test('a domain whose records were wrong before the silence lapses when they are seen to be wrong after it', () => {
+test('a domain whose records were wrong before a silence lapses when they are wrong after it', () => {
   const silent = walk(VERIFIED, 4 * DAY, (ms) => (ms === 0 ? 'failed' : 'unanswered'))
   expect(silent.standing).toMatchObject({ status: 'verified', failingSince: START })
   expect(afterCheck(silent.standing, 'failed', at(5 * DAY)).status).toBe('lapsed')
 })
 
-test('a lapsed domain that passes is verified again, since when it first was, and is looked for daily after 14 days', () => {
+test('a lapsed domain that passes is verified again with its first date, and is checked daily after 14 days', () => {
   const { standing } = walk(VERIFIED, 4 * DAY, () => 'failed')
   expect(afterCheck(standing, 'unanswered', at(4 * DAY)).status).toBe('lapsed')
   expect(afterCheck(standing, 'passed', at(4 * DAY))).toEqual({
@@ -85,7 +85,7 @@ test('a lapsed domain that passes is verified again, since when it first was, an
   expect(afterCheck(standing, 'failed', at(15 * DAY)).nextCheckAt).toEqual(at(16 * DAY))
 })
 
-test('a domain that has failed is asked about only on request, and that begins its 14 days anew', () => {
+test('a failed domain is checked only on request, which restarts its 14 days', () => {
   const { standing } = walk(ADDED, 100 * DAY, () => 'failed')
   const later = at(50 * DAY)
   expect(afterCheck(standing, 'passed', later)).toMatchObject({ status: 'verified', verifiedAt: later })
@@ -97,7 +97,7 @@ test('a domain that has failed is asked about only on request, and that begins i
   })
 })
 
-test('what an operator vouches for stays verified, whatever DNS says', () => {
+test('a domain that the operator vouches for stays verified, whatever DNS says', () => {
   const vouched: Standing = { ...VERIFIED, nextCheckAt: null }
   for (const outcome of ['passed', 'failed', 'unanswered'] as const) {
     expect(afterCheck(vouched, outcome, at(10 * DAY))).toEqual(vouched)

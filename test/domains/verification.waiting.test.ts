@@ -26,7 +26,7 @@ const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 const START = Date.now()
-/** The clock of these tests: a test moves it. */
+/** The clock of these tests; a test moves it. */
 let nowMs = START
 const clock: DatabaseClock = { now: () => nowMs, stop() {} }
 
@@ -52,7 +52,7 @@ async function add(name = `d${++made}.example`, accountId = accounts[0]): Promis
 const read = async ({ id }: Domain) => (await findDomainById(db, id))!
 const apply = (domain: Domain, findings: Findings) => applyChecks({ db, clock, hosts: HOSTS }, domain, findings)
 
-/** All records of a domain are right, but for these. */
+/** Findings in which all records of a domain are right, except these. */
 function found(domain: Domain, changes: Findings = {}): Findings {
   const right = { status: 'verified' as const, observed: ['as it should be'] }
   return { ...Object.fromEntries(recordsOf(domain, HOSTS).map(({ check }) => [check, right])), ...changes }
@@ -61,7 +61,7 @@ function found(domain: Domain, changes: Findings = {}): Findings {
 const WRONG = { SPF: { status: 'failed' as const, observed: ['v=spf1 -all'], error: 'There is something wrong.' } }
 const SILENT = { SPF: { status: 'pending' as const, observed: [], error: 'Nobody answered.' } }
 
-test('a domain all of whose records are seen is verified, and each record is kept as it was seen', async () => {
+test('a domain is verified when all its records are right, and each record is stored as DNS had it', async () => {
   const domain = await add()
   nowMs += 5_000
   expect(await apply(domain, found(domain))).toBe('verified')
@@ -72,13 +72,13 @@ test('a domain all of whose records are seen is verified, and each record is kep
   expect(verified.nextCheckAt).toEqual(new Date(nowMs + DAY))
 })
 
-test('with one record that is wrong it stays pending', async () => {
+test('with one wrong record it stays pending', async () => {
   const domain = await add()
   expect(await apply(domain, found(domain, WRONG))).toBe('pending')
   expect((await read(domain)).checks!.SPF).toMatchObject(WRONG.SPF)
 })
 
-test('a record that nobody answered for stays what it was, with the word of it', async () => {
+test('a record whose servers did not answer keeps its previous status, with the error', async () => {
   const domain = await add()
   await apply(domain, found(domain, SILENT))
   expect((await read(domain)).checks!.SPF).toMatchObject(SILENT.SPF)
@@ -95,7 +95,7 @@ test('a record that nobody answered for stays what it was, with the word of it',
   expect(after.failingSince).toBeNull()
 })
 
-test('three failed days lapse a domain, and what is right again verifies it again with its old date', async () => {
+test('three failed days lapse a domain, and right records verify it again with its old date', async () => {
   const domain = await add()
   await apply(domain, found(domain))
   const since = nowMs
@@ -120,7 +120,7 @@ test('a name that another account has verified stays pending, and says so', asyn
   expect(await apply(mine, found(mine))).toBe('verified')
 })
 
-test('of accounts that verify one name at the same moment one has it', async () => {
+test('when two accounts verify one name at the same moment, one of them gets it', async () => {
   for (let round = 0; round < 5; round++) {
     const both = [await add(`race${round}.example`), await add(`race${round}.example`, accounts[1])]
     const statuses = await Promise.all(both.map((domain) => apply(domain, found(domain))))
@@ -128,7 +128,7 @@ test('of accounts that verify one name at the same moment one has it', async () 
   }
 })
 
-test('a next key whose record is seen signs from then on; until then it is asked for as often as a new domain', async () => {
+test('a next key signs once its record is seen; until then it is looked up as often as a new domain', async () => {
   const domain = await add()
   await apply(domain, found(domain))
   nowMs += 1_000
@@ -137,7 +137,7 @@ test('a next key whose record is seen signs from then on; until then it is asked
   const next = both.dkimKeys.find(({ state }) => state === 'next')!
   const missing = { [`DKIM:${next.selector}`]: { status: 'failed' as const, observed: [], error: 'There is none.' } }
   expect(await apply(both, found(both, missing))).toBe('verified')
-  // The row is dated by the database.
+  // The database dates the row.
   const waiting = await read(domain)
   expect(waiting.nextCheckAt!.getTime() - nowMs).toBeLessThanOrEqual(5 * 60_000)
   expect(waiting.failingSince).toBeNull()
@@ -147,7 +147,7 @@ test('a next key whose record is seen signs from then on; until then it is asked
   expect(after.nextCheckAt).toEqual(new Date(nowMs + DAY))
 })
 
-test('what an operator vouches for keeps its word, and shows what DNS has', async () => {
+test('a domain that the operator vouches for keeps its status, and shows what DNS has', async () => {
   const vouched = await createDomain(
     { db, sealer, clock },
     { accountId: accounts[0], name: 'vouched.example', status: 'verified' },
@@ -159,13 +159,13 @@ test('what an operator vouches for keeps its word, and shows what DNS has', asyn
   expect((await read(vouched)).requiresTls).toBe(true)
 })
 
-test('a domain that is gone is left so', async () => {
+test('the check of a deleted domain changes nothing', async () => {
   const domain = await add()
   await deleteDomain(db, domain.id)
   expect(await apply(domain, found(domain))).toBeUndefined()
 })
 
-/** Checks that take a moment. Tells what was checked, and how many at once. */
+/** A verifier whose checks take a moment. It records the checked domains, and how many ran at the same time. */
 function verification(tookMs = 5, findings = found) {
   const checked: string[] = []
   let now = 0
@@ -193,7 +193,7 @@ const failed = (error: unknown) => {
 const never = new AbortController().signal
 const changed = () => {}
 
-test('what is due is checked, the longest due first, and nothing else is', async () => {
+test('due domains are checked, the longest due first, and no others', async () => {
   const three = [await add(), await add(), await add()]
   const [first, second, later] = three as [Domain, Domain, Domain]
   const due = (domain: Domain, ago: string) =>
@@ -210,7 +210,7 @@ test('what is due is checked, the longest due first, and nothing else is', async
   expect(await verifyDue({ signal: never, changed, failed })).toEqual({})
 })
 
-test('a status that a check changes is told, one that stays is not', async () => {
+test('a status that a check changes is reported, one that stays is not', async () => {
   const [fine, wrong] = [await add(), await add()]
   const { verifyDue } = verification(1, (domain) => found(domain, domain.id === wrong.id ? WRONG : {}))
   const told: string[] = []
@@ -218,7 +218,7 @@ test('a status that a check changes is told, one that stays is not', async () =>
   expect(told).toEqual([`${fine.name} verified`])
 })
 
-test('two runs at once check each domain once, each of them ten at once, five of one account', async () => {
+test('two concurrent runs check each domain once, each run ten at the same time and five of one account', async () => {
   for (let i = 0; i < 30; i++) await add(undefined, accounts[i % 2])
   await db.update(domains).set({ nextCheckAt: sql`now()` }).where(sql`status = 'pending' and next_check_at is not null`)
   const runs = [verification(2_000), verification(2_000)]
@@ -232,7 +232,7 @@ test('two runs at once check each domain once, each of them ten at once, five of
   }
 })
 
-test('a fault of ours with one domain is told, and keeps no other from its check', async () => {
+test('a fault of ours with one domain is reported, and does not keep others from their checks', async () => {
   const [broken, whole] = [await add(), await add()]
   const faults: unknown[] = []
   const { verifyDue } = verification(1, (domain) => {
@@ -242,12 +242,12 @@ test('a fault of ours with one domain is told, and keeps no other from its check
   expect(await verifyDue({ signal: never, changed, failed: (error) => faults.push(error) })).toEqual({ verified: 1 })
   expect(faults).toEqual([new Error('out of memory')])
   expect((await read(whole)).status).toBe('verified')
-  // It is due again in a minute.
+  // The domain is due again in a minute.
   const { nextCheckAt } = await read(broken)
   expect(nextCheckAt!.getTime() - Date.now()).toBeGreaterThan(30_000)
 })
 
-test('a run that is told to stop begins no further check, and writes nothing of those that were called off', async () => {
+test('an aborted run begins no further check, and stores nothing of the aborted ones', async () => {
   const many = await Promise.all(Array.from({ length: 12 }, () => add()))
   const stopping = new AbortController()
   const { verifyDue, seen } = verification(1_000)
@@ -271,7 +271,7 @@ test('a second verification within 5 s has the result of the first, also while t
   expect(seen.checked).toHaveLength(2)
 })
 
-test('four verifications run at once, the others wait for their turn', async () => {
+test('four verifications run at the same time, and the others wait for their turn', async () => {
   const many = await Promise.all(Array.from({ length: 10 }, () => add()))
   const { verifyNow, seen } = verification(30)
   await Promise.all(many.map(({ id }) => verifyNow(id)))

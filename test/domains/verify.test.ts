@@ -12,7 +12,7 @@ import { domainOf, HOSTS, newEd25519, publicKeyOf, RSA, startVerifier, type Zone
 
 vi.setConfig({ maxConcurrency: 16 })
 
-// What it verifies signatures with; its types leave it out.
+// mailauth verifies signatures with this function; its types leave it out.
 const { getPublicKey } = createRequire(import.meta.url)('mailauth/lib/tools.js')
 
 const open: DnsServerForTests[] = []
@@ -30,7 +30,7 @@ function shownFor(kind: string, of: Domain = domain): string {
   return recordsOf(of, HOSTS).find(({ record }) => record === kind)!.value
 }
 
-/** What is found of a domain that has published everything, but for these. */
+/** The findings for a domain that published everything, except for these changes. */
 async function check(changes: Zone, of = domain, hosts = HOSTS) {
   const { dns, check } = await startVerifier({ ...zoneOf(of, hosts), ...changes }, { hosts })
   open.push(dns)
@@ -40,7 +40,7 @@ async function check(changes: Zone, of = domain, hosts = HOSTS) {
 const statuses = (findings: Awaited<ReturnType<typeof check>>) =>
   Object.fromEntries(Object.entries(findings).map(([name, { status }]) => [name, status]))
 
-test.concurrent('a domain that has published what it was shown is verified, record by record', async () => {
+test.concurrent('a domain that published the records it was shown is verified, record by record', async () => {
   expect(await check({})).toEqual({
     SPF: { status: 'verified', observed: ['v=spf1 ip4:192.0.2.25 ip6:2001:db8::25 -all'] },
     RETURN_PATH: { status: 'verified', observed: ['10 mail.operator.example'] },
@@ -49,7 +49,7 @@ test.concurrent('a domain that has published what it was shown is verified, reco
   })
 })
 
-test.concurrent('what is missing is said, with its place', async () => {
+test.concurrent('a missing record is reported with its place', async () => {
   const nothing = await check({ '*': 'nxdomain', ...without(zoneOf(domain)) })
   expect(statuses(nothing)).toEqual({ SPF: 'failed', RETURN_PATH: 'failed', [DKIM]: 'failed', DMARC: 'failed' })
   expect(nothing[DKIM]!.error).toBe(`There is no TXT record at ${DKIM_HOST}. Add it.`)
@@ -59,7 +59,7 @@ test.concurrent('what is missing is said, with its place', async () => {
 const without = (zone: Zone): Zone => Object.fromEntries(Object.keys(zone).map((name) => [name, 'nxdomain']))
 
 test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
-  'a DNS that answers with %s leaves every record pending, and says so: it is never taken for missing',
+  'a DNS that answers with %s leaves every record pending with the reason, and never counts as missing',
   async (fault) => {
     const findings = await check({ ...Object.fromEntries(Object.keys(zoneOf(domain)).map((name) => [name, fault])) })
     for (const { status, error } of Object.values(findings)) {
@@ -68,7 +68,7 @@ test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
   },
 )
 
-test.concurrent('a resolver that fails for one record only says nothing about that one, and the truth about the others', async () => {
+test.concurrent('a resolver that fails for one record leaves that one unknown, and the others are judged', async () => {
   expect(statuses(await check({ [`TXT ${DKIM_HOST}`]: 'servfail' }))).toEqual({
     SPF: 'verified',
     RETURN_PATH: 'verified',
@@ -110,7 +110,7 @@ test.concurrent.each([
   ['semicolons escaped', DKIM_VALUE.replaceAll(';', '\\;'), 'quotation marks or backslashes'],
   ['a tag twice', `v=DKIM1; ${ours}; ${ours}`, 'no DKIM key'],
   ['something else altogether', 'google-site-verification=abc', 'no DKIM key'],
-])('a DKIM record with %s is refused in words', async (_, value, words) => {
+])('a DKIM record with %s is refused with an explanation', async (_, value, words) => {
   const findings = await check({ [`TXT ${DKIM_HOST}`]: [txt(DKIM_HOST, stringsOf(value))] })
   expect(findings[DKIM]).toEqual({
     status: 'failed',
@@ -119,7 +119,7 @@ test.concurrent.each([
   })
 })
 
-test.concurrent('two keys that were confused are told by name', async () => {
+test.concurrent('two confused keys are named', async () => {
   const two = domainOf(NAME, [...RSA])
   const [first, second] = RSA.map(({ selector }) => `${selector}._domainkey.${NAME}`) as [string, string]
   const zone = zoneOf(two)
@@ -134,7 +134,7 @@ function stringOf(zone: Zone, host: string): string[] {
   return record!.data
 }
 
-test.concurrent('a value over several TXT records, in any order, is told from several records', async () => {
+test.concurrent('a value split over several TXT records, in any order, is distinguished from several values', async () => {
   const records = halves.map((half) => txt(DKIM_HOST, half))
   for (const split of [records, records.toReversed()]) {
     const findings = await check({ [`TXT ${DKIM_HOST}`]: split })
@@ -147,7 +147,7 @@ test.concurrent('a value over several TXT records, in any order, is told from se
   expect((await check({ [`TXT ${DKIM_HOST}`]: twice }))[DKIM]!.error).toContain('There are 2 TXT records')
 })
 
-test('what counts as our key is our key to mailauth as well, whatever was done to the value', async () => {
+test('a value that counts as our key is also our key to mailauth, however it was changed', async () => {
   const record = recordsOf(domain, HOSTS).find(({ record }) => record === 'DKIM')!
   const pieces = fc.constantFrom(
     ' ',
@@ -183,7 +183,7 @@ test('what counts as our key is our key to mailauth as well, whatever was done t
   expect(counted).toBeGreaterThan(50)
 })
 
-test.concurrent('an Ed25519 key is published bare', async () => {
+test.concurrent('an Ed25519 key is published without its SPKI', async () => {
   const both = domainOf(NAME, [RSA[0], newEd25519('ed')])
   expect(statuses(await check({}, both))).toMatchObject({ [DKIM]: 'verified', 'DKIM:ed': 'verified' })
 })
@@ -218,14 +218,14 @@ test.concurrent.each<[string, string[], string, string]>([
   ['an include of nothing', ['v=spf1 include:nowhere.example.net -all'], 'failed', 'cannot be evaluated'],
   ['an include of itself', [`v=spf1 include:${RP} -all`], 'failed', 'cannot be evaluated'],
   ['an include whose servers fail', ['v=spf1 include:_fails.example.net -all'], 'pending', 'did not answer'],
-])('SPF with %s is told in words', async (_, values, status, words) => {
+])('SPF with %s is explained', async (_, values, status, words) => {
   const includes: Zone = { 'TXT _fails.example.net': 'servfail' }
   for (let i = 0; i < 11; i++) includes[`TXT _${i}.a.net`] = [txt(`_${i}.a.net`, 'v=spf1 ip4:198.51.100.1')]
   const findings = await check({ ...includes, [`TXT ${RP}`]: values.map((value) => txt(RP, value)) })
   expect(findings.SPF).toMatchObject({ status, error: expect.stringContaining(words) })
 })
 
-test.concurrent('the mechanisms that need other records are asked of the same DNS', async () => {
+test.concurrent('mechanisms that need other records ask the same DNS', async () => {
   const value = 'v=spf1 a:out.example.net mx:in.example.net -all'
   const findings = await check({
     [`TXT ${RP}`]: [txt(RP, value)],
@@ -271,7 +271,7 @@ const operatorZone: Zone = {
   'TXT rp.operator.example': [txt('rp.operator.example', 'v=spf1 ip4:192.0.2.25 ip6:2001:db8::25 -all')],
 }
 
-test.concurrent('where the operator has a zone, one CNAME stands for SPF and MX', async () => {
+test.concurrent('where the operator has a zone, one CNAME replaces SPF and MX', async () => {
   expect(await check(operatorZone, domain, OPERATOR)).toMatchObject({
     RETURN_PATH: { status: 'verified', observed: ['CNAME rp.operator.example', '10 mail.operator.example'] },
   })
@@ -285,7 +285,7 @@ test.concurrent('where the operator has a zone, one CNAME stands for SPF and MX'
   })
 })
 
-test.concurrent('records that do the same as the alias count', async () => {
+test.concurrent('records with the effect of the alias count', async () => {
   const same: Zone = {
     [`MX ${RP}`]: [mx(RP, 1, 'mail.operator.example')],
     [`TXT ${RP}`]: [txt(RP, 'v=spf1 include:rp.operator.example -all')],
@@ -311,7 +311,7 @@ test.concurrent.each<[string, Zone, string, string]>([
     'does not let',
   ],
   ['leads to a DNS that fails', { 'MX rp.operator.example': 'servfail' }, 'pending', 'did not answer'],
-])('an alias that %s is told in words', async (_, changes, status, words) => {
+])('an alias that %s is explained', async (_, changes, status, words) => {
   const { RETURN_PATH } = await check({ ...operatorZone, ...changes }, domain, OPERATOR)
   expect(RETURN_PATH).toMatchObject({ status, error: expect.stringContaining(words) })
 })
@@ -343,12 +343,12 @@ test.concurrent.each<[string, DnsAct, string]>([
   ['one without a policy', [txt(D, 'v=DMARC1; sp=none')], 'no valid policy'],
   ['one with a policy that is none', [txt(D, 'v=DMARC1; p=nothing')], 'no valid policy'],
   ['something else', [txt(D, 'p=none; v=DMARC1')], 'is no DMARC policy'],
-])('of DMARC, %s is told in words', async (_, act, words) => {
+])('for DMARC, %s is explained', async (_, act, words) => {
   const { DMARC } = await check({ [`TXT ${D}`]: act })
   expect(DMARC).toMatchObject({ status: 'failed', error: expect.stringContaining(words) })
 })
 
-test.concurrent('a name that ends with the domain twice is found, and said', async () => {
+test.concurrent('a name that ends with the domain twice is found and reported', async () => {
   const zone = zoneOf(domain)
   const doubled: Zone = {}
   for (const [name, act] of Object.entries(zone)) {
@@ -367,7 +367,7 @@ test.concurrent('a name that ends with the domain twice is found, and said', asy
   ])
 })
 
-test.concurrent('a wildcard that answers everything is no record of ours', async () => {
+test.concurrent('a wildcard that answers every name does not count as a record of ours', async () => {
   const { dns, check } = await startVerifier({})
   open.push(dns)
   const wildcard = (name: string) => ({ type: 'TXT', name, data: 'v=spf1 include:other.example -all' }) as const
@@ -378,7 +378,7 @@ test.concurrent('a wildcard that answers everything is no record of ours', async
   expect(findings.DMARC!.error).toContain('no DMARC policy')
 })
 
-test.concurrent('aliases that never end are said, and end', async () => {
+test.concurrent('aliases that never end are reported, and the check ends', async () => {
   const { SPF } = await check({
     [`TXT ${RP}`]: [cname(RP, 'a.example.net')],
     'TXT a.example.net': [cname('a.example.net', RP)],
@@ -390,7 +390,7 @@ test.concurrent('aliases that never end are said, and end', async () => {
   })
 })
 
-test.concurrent('a thousand TXT strings are read, and few of them shown', async () => {
+test.concurrent('a thousand TXT strings are read, and few of them are shown', async () => {
   const junk = Array.from({ length: 1_000 }, (_, i) => txt(RP, `token=${i}`))
   const { SPF } = await check({ [`TXT ${RP}`]: { overTcp: [...junk, txt(RP, shownFor('SPF'))] } })
   expect(SPF).toEqual({ status: 'verified', observed: [shownFor('SPF')] })
@@ -409,14 +409,14 @@ test.concurrent('a thousand TXT strings are read, and few of them shown', async 
   expect(long.SPF!.observed.map((value) => value.length)).toEqual([512])
 })
 
-test.concurrent('octets that no person can read are shown as a zone file shows them', async () => {
+test.concurrent('unreadable octets are shown as in a zone file', async () => {
   const { DMARC } = await check({
     [`TXT ${D}`]: [{ type: 'TXT', name: D, data: Buffer.from('v=\0\n\xff\x1b[31m', 'latin1') }],
   })
   expect(DMARC!.observed).toEqual(['v=\\000\\010\\255\\027[31m'])
 })
 
-test.concurrent('a name as long as names can be is looked at, and what would be longer is not', async () => {
+test.concurrent('a name of the greatest length is checked, and longer ones are not asked for', async () => {
   const label = 'a'.repeat(60)
   const long = `${label}.${label}.${label}.${'b'.repeat(50)}.example.com`
   const findings = await check({}, domainOf(long.slice(-253 + 3)))
@@ -424,7 +424,7 @@ test.concurrent('a name as long as names can be is looked at, and what would be 
   expect(findings[DKIM]).toMatchObject({ status: 'failed', error: expect.stringContaining('There is no TXT record') })
 })
 
-test.concurrent('what the operator has not said cannot be verified, and nobody is blamed for it', async () => {
+test.concurrent('a record whose value the operator did not configure stays pending, with the reason', async () => {
   const unknown = { ...HOSTS, sourceAddresses: [], bounceHost: undefined }
   const findings = await check({}, domain, unknown)
   expect(findings.SPF).toMatchObject({ status: 'pending', error: expect.stringContaining('SMTP_SOURCE_ADDRESSES') })
@@ -434,13 +434,13 @@ test.concurrent('what the operator has not said cannot be verified, and nobody i
 test.concurrent.each<[string, Zone]>([
   ['lets everybody send', { 'TXT rp.operator.example': [txt('rp.operator.example', 'v=spf1 +all')] }],
   ['lets nobody send', { 'TXT rp.operator.example': [txt('rp.operator.example', 'v=spf1 -all')] }],
-])('without a source address to check nothing is verified, also where the return path host %s', async (_, zone) => {
+])('without a source address to check, the return path is not verified, also where the return path host %s', async (_, zone) => {
   const unknown = { ...OPERATOR, sourceAddresses: [] }
   const { RETURN_PATH } = await check({ ...operatorZone, ...zone }, domain, unknown)
   expect(RETURN_PATH).toMatchObject({ status: 'pending', error: expect.stringContaining('SMTP_SOURCE_ADDRESSES') })
 })
 
-test.concurrent('answers with any of their bytes changed never throw, and verify nothing that is not there', async () => {
+test.concurrent('answers with any of their bytes changed never throw, and verify no missing record', async () => {
   const zone = zoneOf(domain)
   const { dns, check } = await startVerifier({}, { tryMs: 20, totalMs: 200 })
   open.push(dns)
@@ -466,7 +466,7 @@ function spoil(query: Buffer, zone: Zone, changes: [number, number][]): Buffer {
   return reply
 }
 
-test.concurrent('a check ends in its time, however silent DNS is', async () => {
+test.concurrent('a check ends in time, however silent DNS is', async () => {
   const { dns, check } = await startVerifier({ '*': 'silence' }, { tryMs: 200, totalMs: 500 })
   open.push(dns)
   const watch = stopwatch()

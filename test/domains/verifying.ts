@@ -5,7 +5,7 @@ import { type DnsRecord, recordsOf, type SendingHosts, stringsOf } from '../../s
 import { createVerifier } from '../../server/domains/verify.ts'
 import { cname, type DnsServerForTests, mx, startDns, txt } from '../harness/dns.ts'
 
-// Domains of an imaginary account, and a DNS in this process that has what they publish.
+// Domains of an imaginary account, and a DNS in this process with the records that they publish.
 
 export const HOSTS: SendingHosts = {
   sourceAddresses: ['192.0.2.25', '2001:db8::25'],
@@ -13,7 +13,7 @@ export const HOSTS: SendingHosts = {
   bounceHost: 'mail.operator.example',
 }
 
-/** Made once: keys are slow to make. */
+/** Generated once, because keys are slow to generate. */
 export const RSA = [newKey('v20201118-0a0a0a0a'), newKey('v20201119-0b0b0b0b')] as const
 
 function newKey(selector: string, modulusLength = 2048): DkimKey {
@@ -49,7 +49,7 @@ export function domainOf(name: string, dkimKeys: DkimKey[] = [RSA[0]]): Domain {
   return { name, dkimKeys } as Domain
 }
 
-/** As its owner would publish it. */
+/** The record as its owner would publish it. */
 export function published({ type, host, value }: DnsRecord): Answer {
   if (type === 'TXT') return txt(host, stringsOf(value))
   return type === 'CNAME' ? cname(host, value) : mx(host, 10, value.split(' ')[1]!)
@@ -57,7 +57,7 @@ export function published({ type, host, value }: DnsRecord): Answer {
 
 export type Zone = DnsServerForTests['zone']
 
-/** Everything that a domain has to publish. */
+/** The zone with every record that a domain must publish. */
 export function zoneOf(domain: Domain, hosts = HOSTS): Zone {
   const zone: Zone = {}
   for (const record of recordsOf(domain, hosts)) {
