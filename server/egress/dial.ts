@@ -4,7 +4,7 @@ import type { Lookup } from './lookup.ts'
 import { openTunnel } from './tunnel.ts'
 import type { Destination } from './url.ts'
 
-/** Milliseconds; what did not happen has none. */
+/** The milliseconds of each phase; absent for a phase that did not happen. */
 export interface Phases {
   dns?: number
   connect?: number
@@ -13,55 +13,55 @@ export interface Phases {
   body?: number
 }
 
-export interface Dialled {
+export interface DialledSocket {
   kind: 'dialled'
   socket: Socket
   phases: Phases
 }
 
-/** Named for the step that failed; also when the time ended in it. */
-export interface NotDialled {
+/** Names the step that failed, or in which the time ended. */
+export interface DialFailure {
   kind: 'dns' | 'blocked' | 'connect' | 'tls'
   phases: Phases
 }
 
 interface DialOptions {
   lookup: Lookup
-  /** An HTTP proxy: connections are tunnels (CONNECT) to the very address that was vetted. */
+  /** An HTTP proxy: connections are tunnels (CONNECT) through it to the vetted address. */
   proxy?: string
-  /** Instead of the authorities that Node trusts. */
+  /** Replaces the certificate authorities that Node trusts. */
   ca?: string
 }
 
-export type Dial = (destination: Destination, signal: AbortSignal) => Promise<Dialled | NotDialled>
+export type Dial = (destination: Destination, signal: AbortSignal) => Promise<DialledSocket | DialFailure>
 
-/** look up -> every address vetted -> TCP to those addresses and no other -> TLS. */
+/** Look-up -> guard on every address -> TCP to those addresses and no others -> TLS. */
 export function createDial({ lookup, proxy, ca }: DialOptions): Dial {
   const open = proxy === undefined ? openTcp : openTunnel(new URL(proxy))
 
   return async (destination, signal) => {
     const phases: Phases = {}
     const lap = stopwatch()
-    const known = destination.addresses
-    const addresses = known ?? (await unlessAborted(lookup(destination.host), signal)) ?? []
-    if (known === undefined) phases.dns = lap()
+    const literal = destination.addresses
+    const addresses = literal ?? (await unlessAborted(lookup(destination.host), signal)) ?? []
+    if (literal === undefined) phases.dns = lap()
     if (addresses.length === 0) return { kind: 'dns', phases }
     if (!addresses.every(destination.mayDial)) return { kind: 'blocked', phases }
     const plain = await open(addresses, destination.port, signal)
     phases.connect = lap()
     if (plain === undefined) return { kind: 'connect', phases }
     if (destination.protocol === 'http:') return { kind: 'dialled', socket: plain, phases }
-    const secure = await secured(plain, destination.host, signal, ca)
+    const secure = await startTls(plain, destination.host, signal, ca)
     phases.tls = lap()
     return secure === undefined ? { kind: 'tls', phases } : { kind: 'dialled', socket: secure, phases }
   }
 }
 
-/** To the first of the addresses that answers, tried one after the other (RFC 8305). */
+/** Tries the addresses one after the other (RFC 8305), and returns the socket of the first that answers. */
 function openTcp(addresses: readonly string[], port: number, signal: AbortSignal): Promise<Socket | undefined> {
   const answers = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }))
   const socket = connect({
-    // A name only for the look of it: Node connects to what the look-up answers.
+    // A placeholder: Node connects to the addresses of the look-up.
     host: 'vetted.invalid',
     lookup: (_name, _options, answer) => answer(null, answers),
     autoSelectFamily: true,
@@ -71,13 +71,13 @@ function openTcp(addresses: readonly string[], port: number, signal: AbortSignal
   return ready(socket, 'connect', signal)
 }
 
-function secured(socket: Socket, host: string, signal: AbortSignal, ca?: string): Promise<Socket | undefined> {
-  // The certificate has to name the host; a server is told a name only, never an address (RFC 6066 3).
+function startTls(socket: Socket, host: string, signal: AbortSignal, ca?: string): Promise<Socket | undefined> {
+  // The certificate must name the host. SNI carries a name only, never an address (RFC 6066 3).
   const servername = isIP(host) === 0 ? host : undefined
   return ready(connectTls({ socket, host, servername, ca, ALPNProtocols: ['http/1.1'] }), 'secureConnect', signal)
 }
 
-/** The socket when the event comes first; undefined after an error or an abort, and the socket is destroyed. */
+/** The socket, once it emits the event. After an error or an abort, destroys the socket and returns undefined. */
 export function ready(socket: Socket, event: string, signal: AbortSignal): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const fail = () => {
@@ -85,7 +85,8 @@ export function ready(socket: Socket, event: string, signal: AbortSignal): Promi
       socket.destroy()
       resolve(undefined)
     }
-    // Kept: later errors are the business of whoever reads the socket, and must not end the process before somebody does.
+    // This handler stays: later errors concern the reader of the socket, and must not end the process before one is
+    // attached.
     socket.on('error', fail)
     socket.once('close', fail)
     socket.once(event, () => {
@@ -100,14 +101,14 @@ export function ready(socket: Socket, event: string, signal: AbortSignal): Promi
 
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
-    const give = () => resolve(undefined)
-    signal.addEventListener('abort', give)
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', give))
-    if (signal.aborted) give()
+    const giveUp = () => resolve(undefined)
+    signal.addEventListener('abort', giveUp)
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp))
+    if (signal.aborted) giveUp()
   })
 }
 
-/** Milliseconds since it was last asked. */
+/** A function that returns the milliseconds since its previous call. */
 function stopwatch(): () => number {
   let lastMs = performance.now()
   return () => {

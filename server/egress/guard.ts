@@ -6,12 +6,13 @@ export type Guard = (address: string) => boolean
 
 type Subnet = [ipaddr.IPv4 | ipaddr.IPv6, number]
 
-/** All of IPv6 that is handed out today (RFC 4291 2.4); the rest is unassigned, whatever its range is called. */
+/** All of IPv6 that is allocated today (RFC 4291 2.4); the rest is unassigned, whatever ipaddr.js calls its range. */
 const GLOBAL_UNICAST_V6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Global unicast addresses only: everything private, reserved, documentary or that hides an IPv4 address (mapped, NAT64,
- * 6to4, Teredo) is refused. `allowSubnets` (CIDR) opens ranges of its own family. Throws on a subnet that is none.
+ * Permits global unicast addresses only. It refuses private, reserved and documentation addresses, and those that hide
+ * an IPv4 address (mapped, NAT64, 6to4, Teredo). Each of `allowSubnets` (CIDR) opens a range of its own family. Throws
+ * on an invalid subnet.
  */
 export function createGuard({ allowSubnets }: { allowSubnets: readonly string[] }): Guard {
   const isAllowed = withinSubnets(allowSubnets)
@@ -21,7 +22,7 @@ export function createGuard({ allowSubnets }: { allowSubnets: readonly string[] 
   }
 }
 
-/** Only what lies in one of the subnets (CIDR). Throws on a subnet that is none. */
+/** Permits only addresses in one of the subnets (CIDR). Throws on an invalid subnet. */
 export function withinSubnets(subnets: readonly string[]): Guard {
   const ranges = subnets.map(parseSubnet)
   return (address) => {
@@ -31,7 +32,7 @@ export function withinSubnets(subnets: readonly string[]): Guard {
 }
 
 function parseAddress(address: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
-  // ipaddr.js would also read `127.1` and `0x7f.0.0.1`.
+  // ipaddr.js alone would also accept `127.1` and `0x7f.0.0.1`.
   return isIP(address) === 0 || address.includes('%') ? undefined : ipaddr.parse(address)
 }
 

@@ -2,29 +2,29 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { cleanText } from '../clean-text.ts'
-import { createDial, type NotDialled } from './dial.ts'
+import { createDial, type DialFailure } from './dial.ts'
 import type { Guard } from './guard.ts'
 import type { Lookup } from './lookup.ts'
 
-/** `cause` is in words that end "The text could not be fetched: ". */
-export type Got = { kind: 'got'; text: string } | { kind: 'failed'; cause: string }
+/** `cause` is the end of a sentence that begins "The text could not be fetched: ". */
+export type HttpsGetResult = { kind: 'got'; text: string } | { kind: 'failed'; cause: string }
 
-/** Never rejects. The time is the signal's. */
-export type HttpsGet = (host: string, path: string, signal: AbortSignal) => Promise<Got>
+/** Never rejects. The signal sets the timeout. */
+export type HttpsGet = (host: string, path: string, signal: AbortSignal) => Promise<HttpsGetResult>
 
 interface HttpsGetOptions {
   lookup: Lookup
-  /** Every address of a host has to pass. */
+  /** Every address of a host must pass. */
   mayDial: Guard
   port?: number
 }
 
 const MAX_OCTETS = 64 * 1_024
 const MAX_HEAD_OCTETS = 16 * 1_024
-/** Answers of 1xx: a flood of them would cost us more than its sender. */
+/** The most 1xx responses: a flood of them would cost us more than its sender. */
 const MAX_INTERIM = 10
 
-const CAUSES: Record<NotDialled['kind'], (host: string) => string> = {
+const CAUSES: Record<DialFailure['kind'], (host: string) => string> = {
   dns: (host) => `${host} has no address`,
   blocked: (host) => `${host} leads to an address that may not be dialled`,
   connect: (host) => `${host} could not be reached`,
@@ -32,8 +32,8 @@ const CAUSES: Record<NotDialled['kind'], (host: string) => string> = {
 }
 
 /**
- * GET of one short text over HTTPS, from vetted addresses only and without proxy: status 200, text/plain, at most 64 KiB. Nothing
- * else is followed, repaired or cached.
+ * Gets one short text over HTTPS, from vetted addresses only and without a proxy: status 200, text/plain, at most
+ * 64 KiB. It follows, repairs and caches nothing.
  */
 export function createHttpsGet({ lookup, mayDial, port = 443 }: HttpsGetOptions): HttpsGet {
   const dial = createDial({ lookup })
@@ -54,22 +54,22 @@ export function createHttpsGet({ lookup, mayDial, port = 443 }: HttpsGetOptions)
   }
 }
 
-async function exchange(socket: Socket, host: string, path: string, signal: AbortSignal): Promise<Got> {
+async function exchange(socket: Socket, host: string, path: string, signal: AbortSignal): Promise<HttpsGetResult> {
   const headers = { host, accept: 'text/plain', 'accept-encoding': 'identity' }
-  const asked = request({ createConnection: () => socket, path, headers, signal, maxHeaderSize: MAX_HEAD_OCTETS })
-  // The first error rejects below; whatever comes after it is of no interest.
-  asked.on('error', () => {})
+  const getRequest = request({ createConnection: () => socket, path, headers, signal, maxHeaderSize: MAX_HEAD_OCTETS })
+  // The first error rejects below; later ones do not matter.
+  getRequest.on('error', () => {})
   let interim = 0
-  asked.on('information', () => {
-    if (++interim > MAX_INTERIM) asked.destroy(new Error('a flood of interim answers'))
+  getRequest.on('information', () => {
+    if (++interim > MAX_INTERIM) getRequest.destroy(new Error('a flood of interim answers'))
   })
-  asked.end()
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
-  const fault = faultOf(answer)
+  getRequest.end()
+  const [response] = (await once(getRequest, 'response')) as [IncomingMessage]
+  const fault = faultOf(response)
   if (fault !== undefined) return failed(`${host} answered ${fault}`)
   const chunks: Buffer[] = []
   let octets = 0
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
+  for await (const chunk of response as AsyncIterable<Buffer>) {
     octets += chunk.length
     if (octets > MAX_OCTETS) return failed(`${host} answered more than ${MAX_OCTETS} octets`)
     chunks.push(chunk)
@@ -84,7 +84,7 @@ function faultOf({ statusCode, headers }: IncomingMessage): string | undefined {
   return encoding.toLowerCase() === 'identity' ? undefined : 'an encoding that was not asked for'
 }
 
-function failed(cause: string): Got {
+function failed(cause: string): HttpsGetResult {
   return { kind: 'failed', cause }
 }
 

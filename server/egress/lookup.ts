@@ -1,4 +1,4 @@
-/** All addresses of a name; none when there are none, or nobody could say. Never rejects. */
+/** All addresses of a name; empty when it has none, or DNS did not answer. Never rejects. */
 export type Lookup = (name: string) => Promise<readonly string[]>
 
 interface AddressResolver {
@@ -8,7 +8,7 @@ interface AddressResolver {
 
 type Addresses = { kind: 'records'; records: readonly string[] } | { kind: 'nxdomain' | 'nodata' | 'failure' }
 
-/** IPv4 and IPv6, whichever of the two is answered: a broken server for one of them keeps nothing back. */
+/** Looks up IPv4 and IPv6, and returns what is answered: a failure for one family does not hide the other. */
 export function lookupWith(resolver: AddressResolver): Lookup {
   return async (name) => {
     const answers = await Promise.all([resolver.a(name), resolver.aaaa(name)])

@@ -4,7 +4,7 @@ import { isIPv6, type Socket } from 'node:net'
 
 type Open = (addresses: readonly string[], port: number, signal: AbortSignal) => Promise<Socket | undefined>
 
-/** Tunnels through an HTTP proxy (RFC 9110 9.3.6), to an address and not to a name: what was vetted is what the proxy dials. */
+/** Tunnels through an HTTP proxy (RFC 9110 9.3.6) to an address, not to a name: the proxy dials the vetted address. */
 export function openTunnel(proxy: URL): Open {
   const request = proxy.protocol === 'https:' ? requestHttps : requestHttp
   const { hostname, port, username, password } = proxy
@@ -15,11 +15,11 @@ export function openTunnel(proxy: URL): Open {
     const authority = `${isIPv6(address) ? `[${address}]` : address}:${targetPort}`
     const headers = { host: authority, ...authorization }
     const host = hostname.replace(/^\[(.*)\]$/, '$1')
-    return opened(request({ host, port, method: 'CONNECT', path: authority, headers, agent: false }), signal)
+    return openSocket(request({ host, port, method: 'CONNECT', path: authority, headers, agent: false }), signal)
   }
 }
 
-function opened(request: ClientRequest, signal: AbortSignal): Promise<Socket | undefined> {
+function openSocket(request: ClientRequest, signal: AbortSignal): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const end = (socket?: Socket) => {
       signal.removeEventListener('abort', fail)

@@ -1,22 +1,23 @@
 import type { MxLookup } from '../smtp/attempt.ts'
 
-export interface Reply {
+/** How the mail server refuses, in its own words. */
+export interface Refusal {
   code: number
   text: string
 }
 
-/** What the simulator does with a local part. */
+/** What the simulator does for a local part. */
 export interface Behaviour {
   status: 'delivered' | 'bounced' | 'rejected'
-  /** How it comes about before a mail server is asked. */
+  /** The outcome of the look-up, when no mail server is involved. */
   route?: { kind: 'suppression_list' } | Exclude<MxLookup, { kind: 'site' }>
-  /** How the mail server refuses the recipient; a silence is never broken. Absent: it accepts. */
-  rcpt?: Reply | 'silence'
-  /** How it refuses the message at the final dot. Absent: it delivers. */
-  dot?: Reply
+  /** How the mail server refuses the recipient; it never breaks a silence. It accepts the recipient when absent. */
+  rcpt?: Refusal | 'silence'
+  /** How the mail server refuses the message at the final dot. It delivers the message when absent. */
+  dot?: Refusal
 }
 
-/** The local part is the reason of its outcome, as a caller reads it. */
+/** By local part: the reason of the outcome, as the caller reads it. */
 const BEHAVIOURS: Record<string, Behaviour> = {
   delivered: { status: 'delivered' },
   mailbox_full: { status: 'bounced', rcpt: { code: 452, text: '4.2.2 Mailbox is over its quota' } },
@@ -32,9 +33,9 @@ const BEHAVIOURS: Record<string, Behaviour> = {
 
 const UNKNOWN = 'mailbox_does_not_exist'
 
-/** Case and everything from a `+` on do not matter; an unknown local part is a mailbox that does not exist. */
+/** Ignores case and everything from a `+` on. An unknown local part is a mailbox that does not exist. */
 export function behaviourOf(local: string): Behaviour & { name: string } {
-  const word = local.toLowerCase().replace(/\+.*/s, '')
-  const name = Object.hasOwn(BEHAVIOURS, word) ? word : UNKNOWN
+  const reason = local.toLowerCase().replace(/\+.*/s, '')
+  const name = Object.hasOwn(BEHAVIOURS, reason) ? reason : UNKNOWN
   return { name, ...BEHAVIOURS[name]! }
 }

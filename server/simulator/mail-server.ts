@@ -1,12 +1,12 @@
 import { SMTPServer } from 'smtp-server'
-import { behaviourOf, type Reply } from './behaviours.ts'
+import { behaviourOf, type Refusal } from './behaviours.ts'
 
 export const DOMAIN = 'simulator.test'
 
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 const CLOSE_WITHIN_MS = 100
 
-/** Answers by the local part of the recipient, and forgets every message while it is read. */
+/** Replies by the local part of the recipient, and keeps nothing of the messages it reads. */
 export function mailServer(): SMTPServer {
   const server = new SMTPServer({
     name: `mx.${DOMAIN}`,
@@ -16,20 +16,20 @@ export function mailServer(): SMTPServer {
     disableReverseLookup: true,
     logger: false,
     closeTimeout: CLOSE_WITHIN_MS,
-    onRcptTo({ address }, _session, answer) {
+    onRcptTo({ address }, _session, reply) {
       const { local, domain } = split(address)
-      if (domain !== DOMAIN) return answer(refusal({ code: 550, text: '5.7.1 Relaying denied' }))
+      if (domain !== DOMAIN) return reply(errorOf({ code: 550, text: '5.7.1 Relaying denied' }))
       const { rcpt } = behaviourOf(local)
       if (rcpt === 'silence') return
-      answer(rcpt && refusal(rcpt))
+      reply(rcpt && errorOf(rcpt))
     },
-    onData(content, { envelope }, answer) {
+    onData(content, { envelope }, reply) {
       const dot = envelope.rcptTo.map(({ address }) => behaviourOf(split(address).local).dot).find(Boolean)
-      content.on('end', () => (dot ? answer(refusal(dot)) : answer(null, '2.0.0 Delivered')))
+      content.on('end', () => (dot ? reply(errorOf(dot)) : reply(null, '2.0.0 Delivered')))
       content.resume()
     },
   })
-  // Clients that hang up in the middle: nothing here is lost by it.
+  // Clients that hang up in the middle are no fault: nothing is lost by it.
   server.on('error', () => {})
   return server
 }
@@ -39,6 +39,6 @@ function split(address: string): { local: string; domain: string } {
   return { local: address.slice(0, at), domain: address.slice(at + 1).toLowerCase() }
 }
 
-function refusal({ code, text }: Reply): Error {
+function errorOf({ code, text }: Refusal): Error {
   return Object.assign(new Error(text), { responseCode: code })
 }

@@ -5,8 +5,8 @@ import type { MxLookup, Site } from '../smtp/attempt.ts'
 import { type Behaviour, behaviourOf } from './behaviours.ts'
 import { DOMAIN, mailServer } from './mail-server.ts'
 
-export interface Simulated {
-  /** What a dry run answers. */
+export interface SimulatedRecipient {
+  /** The outcome of a dry run. */
   outcome: { status: Behaviour['status']; reason?: string }
   route: { kind: 'suppression_list' } | MxLookup
 }
@@ -14,15 +14,15 @@ export interface Simulated {
 export interface Simulator {
   /** Starts the mail server on a free port of the loopback interface; before that `route` leads nowhere. */
   listen(): Promise<{ port: number }>
-  /** What an address at `simulator.test` stands for and how a send gets there; undefined for every other address. */
-  route(address: Address): Simulated | undefined
+  /** The meaning of an address at `simulator.test`, and the way of a send to it; undefined for every other address. */
+  route(address: Address): SimulatedRecipient | undefined
   close(): Promise<void>
 }
 
-/** A send to the address that is met with silence is over within 3 s. */
+/** A send to the silent address ends within 3 s. */
 const SILENCE_MS = 2_000
 
-/** Addresses that give the outcome of their name, through a mail server that really answers so. */
+/** Addresses whose outcome is their name, through a mail server that really replies so. */
 export function createSimulator(): Simulator {
   const server = mailServer()
   let port = 0
@@ -43,12 +43,14 @@ export function createSimulator(): Simulator {
   }
 }
 
-/** Each connection to it is one within this process; a silence holds one for 2 s. The last fifth is kept for other accounts. */
-const LIMITS = { connections: 250, messages: 100 }
+/**
+ * Connections stay within this process; a silence holds one for 2 s. The last fifth of them is kept for other accounts.
+ */
+const SITE_LIMITS = { connections: 250, messages: 100 }
 
-/** A refusal at the dot meets a whole transaction and a silence its connection, so both have a site of their own. */
+/** A refusal at the dot affects its whole transaction, and a silence its connection, so each has its own site. */
 function siteFor({ rcpt, dot }: Pick<Behaviour, 'rcpt' | 'dot'>, port: number): Site {
   const hosts = [{ name: `mx.${DOMAIN}`, preference: 0, addresses: ['127.0.0.1'], port }]
-  if (rcpt === 'silence') return { key: `silence.${DOMAIN}`, hosts, limits: LIMITS, commandTimeoutMs: SILENCE_MS }
-  return { key: dot ? `dot.${DOMAIN}` : DOMAIN, hosts, limits: LIMITS }
+  if (rcpt === 'silence') return { key: `silence.${DOMAIN}`, hosts, limits: SITE_LIMITS, commandTimeoutMs: SILENCE_MS }
+  return { key: dot ? `dot.${DOMAIN}` : DOMAIN, hosts, limits: SITE_LIMITS }
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { Client } from 'undici'
-import type { Dial, NotDialled, Phases } from '../egress/dial.ts'
+import type { Dial, DialFailure, Phases } from '../egress/dial.ts'
 import type { Destination } from '../egress/url.ts'
 
 /** One socket, dialled to a vetted address, and the HTTP/1.1 client that speaks on it. */
@@ -49,7 +49,7 @@ export function createConnections(dial: Dial) {
   }
 
   /** A new connection; in time, until `signal` aborts. */
-  async function open(destination: Destination, signal: AbortSignal): Promise<Taken | NotDialled> {
+  async function open(destination: Destination, signal: AbortSignal): Promise<Taken | DialFailure> {
     const origin = originOf(destination.origin)
     origin.open++
     const dialled = await dial(destination, signal).catch((error) => {

@@ -1,4 +1,4 @@
-import { createDial, type NotDialled, type Phases } from '../egress/dial.ts'
+import { createDial, type DialFailure, type Phases } from '../egress/dial.ts'
 import type { Lookup } from '../egress/lookup.ts'
 import { createUrlGuard, type Destination } from '../egress/url.ts'
 import { createSlots } from '../slots.ts'
@@ -120,7 +120,7 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: others }: 
     return { isStale, posted: postedOf(answer, taken.phases) }
   }
 
-  async function open(destination: Destination, untilMs: number, signal?: AbortSignal): Promise<Taken | NotDialled> {
+  async function open(destination: Destination, untilMs: number, signal?: AbortSignal): Promise<Taken | DialFailure> {
     const deadline = new AbortController()
     const abort = () => deadline.abort()
     const timer = setTimeout(abort, Math.min(limits.connectMs, untilMs - performance.now()))

@@ -434,11 +434,14 @@ test.concurrent('a record whose value the operator did not configure stays pendi
 test.concurrent.each<[string, Zone]>([
   ['lets everybody send', { 'TXT rp.operator.example': [txt('rp.operator.example', 'v=spf1 +all')] }],
   ['lets nobody send', { 'TXT rp.operator.example': [txt('rp.operator.example', 'v=spf1 -all')] }],
-])('without a source address to check, the return path is not verified, also where the return path host %s', async (_, zone) => {
-  const unknown = { ...OPERATOR, sourceAddresses: [] }
-  const { RETURN_PATH } = await check({ ...operatorZone, ...zone }, domain, unknown)
-  expect(RETURN_PATH).toMatchObject({ status: 'pending', error: expect.stringContaining('SMTP_SOURCE_ADDRESSES') })
-})
+])(
+  'without a source address to check, the return path is not verified, also where the return path host %s',
+  async (_, zone) => {
+    const unknown = { ...OPERATOR, sourceAddresses: [] }
+    const { RETURN_PATH } = await check({ ...operatorZone, ...zone }, domain, unknown)
+    expect(RETURN_PATH).toMatchObject({ status: 'pending', error: expect.stringContaining('SMTP_SOURCE_ADDRESSES') })
+  },
+)
 
 test.concurrent('answers with any of their bytes changed never throw, and verify no missing record', async () => {
   const zone = zoneOf(domain)

@@ -34,7 +34,7 @@ function get(
   return httpsGet(host, PATH, AbortSignal.timeout(timeMs))
 }
 
-test('a short text comes back as it is, and only its host and path were told', async () => {
+test('a short text is returned unchanged, and the request tells only its host and path', async () => {
   const receiver = await serving({ body: 'version: STSv1\r\nü\r\n' })
   expect(await get(receiver)).toEqual({ kind: 'got', text: 'version: STSv1\r\nü\r\n' })
   const [{ method, path, headers }] = receiver.requests as [Receiver['requests'][0]]
@@ -56,7 +56,7 @@ test.each<[string, ScriptedResponse]>([
   ['an encoding that is none', { headers: { 'content-encoding': 'identity' } }],
   ['64 KiB', { body: 'x'.repeat(65_536) }],
   ['nothing', { body: '' }],
-])('taken: %s', async (_, answer) => {
+])('accepted: %s', async (_, answer) => {
   expect(await get(await serving(answer))).toMatchObject({ kind: 'got' })
 })
 
@@ -78,14 +78,14 @@ test.each<[string, ScriptedResponse, string]>([
   ['a head that drips', { fault: 'drip_head' }, 'in time'],
   ['a body that drips', { fault: 'drip_body' }, 'in time'],
   ['interim answers without end', { fault: 'endless_interim' }, 'broke off'],
-])('not taken: %s', async (_, answer, cause) => {
+])('not accepted: %s', async (_, answer, cause) => {
   const receiver = await serving(answer)
   const timeMs = cause === 'in time' ? 1_000 : 20_000
   expect(await get(receiver, { timeMs })).toEqual({ kind: 'failed', cause: expect.stringContaining(cause) })
   expect(receiver.connections).toBe(1)
 })
 
-test('a certificate that names another host, and one that nobody trusts, are no answer', async () => {
+test('a certificate that names another host, and an untrusted one, make the request fail', async () => {
   const receiver = await serving({ body: 'x' })
   const stranger = await serving({ body: 'x' }, { tls: true })
   const failed = { kind: 'failed', cause: expect.stringContaining('certificate') }
@@ -95,7 +95,7 @@ test('a certificate that names another host, and one that nobody trusts, are no 
   expect(receivers.flatMap(({ requests }) => requests)).toEqual([])
 })
 
-test('nothing is dialled when one of the addresses is private', async () => {
+test('no address is dialled when one of them is private', async () => {
   const receiver = await serving({ body: 'x' })
   const addresses = ['127.0.0.1', '127.0.0.2']
   expect(await get(receiver, { addresses })).toEqual({
@@ -106,7 +106,7 @@ test('nothing is dialled when one of the addresses is private', async () => {
   expect(receiver.connections).toBe(0)
 })
 
-test('no address, and nobody there', async () => {
+test('a host without an address, and a closed port, make the request fail', async () => {
   const receiver = await serving({})
   await receiver.close()
   expect(await get(receiver, { addresses: [] })).toEqual({ kind: 'failed', cause: `${HOST} has no address` })

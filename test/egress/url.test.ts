@@ -6,7 +6,7 @@ import { type Receiver, startReceiver } from '../harness/receiver.ts'
 
 const urls = createUrlGuard({ allowSubnets: [] })
 
-/** What no text may lead to, by category; each entry is the host of an https URL. */
+/** Hosts that no URL may lead to, by category; each entry is the host of an https URL. */
 const LITERALS: Record<string, string[]> = {
   loopback: [
     '127.0.0.1',
@@ -99,7 +99,7 @@ const LITERALS: Record<string, string[]> = {
   ],
 }
 
-/** Hosts that are refused before anybody looks them up. */
+/** Hosts that are refused before any look-up. */
 const NAMES: Record<string, string[]> = {
   localhost: [
     'localhost',
@@ -270,7 +270,7 @@ const TAKEN = [
   `https://hooks.example.com/${'a'.repeat(2_048 - 26)}`,
 ]
 
-test.each(TAKEN)('%s is taken', (url) => {
+test.each(TAKEN)('%s is accepted', (url) => {
   expect(urls.faultOf(url)).toBeUndefined()
   expect(urls.destinationOf(url)).toMatchObject({ protocol: 'https:', origin: new URL(url).origin })
 })
@@ -284,11 +284,11 @@ test.each([
   ['https://hooks.example.com/#a', 'must not have a fragment (#...)'],
   ['https://receiver/', 'must name a host of the public internet, such as https://hooks.example.com/verdict'],
   [`https://hooks.example.com/${'a'.repeat(2_048)}`, 'must have at most 2048 characters'],
-])('%s is told what to do', (url, words) => {
+])('the fault of %s says what to do', (url, words) => {
   expect(urls.faultOf(url)).toBe(words)
 })
 
-test('what a URL leads to is read from what the URL standard makes of it', () => {
+test('the destination of a URL is what the URL standard makes of its text', () => {
   const { mayDial, ...place } = urls.destinationOf('HTTPS://Hooks.Example.COM.:8443/a/../b?c=d')!
   expect(place).toEqual({
     protocol: 'https:',
@@ -301,7 +301,7 @@ test('what a URL leads to is read from what the URL standard makes of it', () =>
   expect([mayDial('1.1.1.1'), mayDial('127.0.0.1')]).toEqual([true, false])
 })
 
-test('inside the allowed subnets http, any port and private addresses are taken, and nothing beside them', () => {
+test('inside the allowed subnets http, any port and private addresses are accepted, and outside them they are not', () => {
   const open = createUrlGuard({ allowSubnets: ['127.0.0.0/8', '10.1.0.0/16'] })
   for (const url of [
     'http://127.0.0.1:3000/hook',
@@ -325,7 +325,7 @@ test('inside the allowed subnets http, any port and private addresses are taken,
     expect({ url, fault: open.faultOf(url) }).toEqual({ url, fault: expect.any(String) })
 })
 
-test('http to a name may be dialled inside the allowed subnets only, https on its ports also anywhere else', () => {
+test('http to a name may be dialled inside the allowed subnets only, https on its ports also elsewhere', () => {
   const open = createUrlGuard({ allowSubnets: ['127.0.0.0/8'] })
   const dialled = (url: string) => ['1.1.1.1', '127.0.0.1', '10.0.0.1'].filter(open.destinationOf(url)!.mayDial)
   expect(dialled('http://hooks.example.com/')).toEqual(['127.0.0.1'])
@@ -339,7 +339,7 @@ test('localhost is loopback without a look-up, and only as far as loopback is al
   expect(createUrlGuard({ allowSubnets: ['10.0.0.0/8'] }).faultOf('http://localhost/')).toBe('must begin with https://')
 })
 
-// The whole corpus against a real listener: names resolve to it, literals lead to it where they can.
+// The whole corpus against a real listener: names resolve to it, and literals lead to it where they can.
 
 let receiver: Receiver
 let dialled = 0
@@ -357,7 +357,7 @@ afterAll(async () => {
   await receiver.close()
 })
 
-test('of more than 200 hostile URLs not one opens a socket', async () => {
+test('none of more than 200 hostile URLs opens a socket', async () => {
   const corpus = [...new Set(REFUSED.flatMap(([, refused]) => refused))]
   const onPort = corpus.map((url) => url.replace(':8443', `:${receiver.port}`))
   const hostile = [...corpus, ...onPort]
@@ -374,7 +374,7 @@ test('of more than 200 hostile URLs not one opens a socket', async () => {
   await close()
 })
 
-test('a name that resolves to any address that is not public opens no socket', async () => {
+test('a name with any address that is not public opens no socket', async () => {
   const hosts = Object.values(LITERALS).flat()
   const addresses = hosts.flatMap((host) => URL.parse(`https://${host}/`)?.hostname.replace(/^\[|\]$/g, '') ?? [])
   expect(addresses.length).toBeGreaterThan(100)

@@ -41,7 +41,7 @@ async function deliver(...to: string[]): Promise<SmtpAttempt[]> {
   return engine.deliver({ sender: 'b@rp.example.test', recipients, content, startedAtMs, budgetMs: 30_000, beforeDot })
 }
 
-test('an address of any other domain is no business of the simulator', () => {
+test('the simulator ignores addresses of other domains', () => {
   expect(simulator.route(address('delivered@example.com'))).toBeUndefined()
   expect(simulator.route(address('delivered@sub.simulator.test'))).toBeUndefined()
 })
@@ -83,15 +83,15 @@ test.each([
   expect(attempt).toMatchObject({ phase, reply: { code }, outcome, mx: 'mx.simulator.test', ip: '127.0.0.1' })
 })
 
-test('a hundred silences at once end as soon as one does: nobody waits for a connection', async () => {
+test('a hundred concurrent silences end as soon as one does: none waits for a connection', async () => {
   const startedAt = performance.now()
   const all = await Promise.all(Array.from({ length: 100 }, () => deliver('connection_timeout@simulator.test')))
   expect(all.flat().filter(({ outcome }) => outcome.kind !== 'bounced')).toEqual([])
-  // Two rounds of them would take 4 s.
+  // Two rounds would take 4 s.
   expect(performance.now() - startedAt).toBeLessThan(3_900)
 })
 
-test('connection_timeout@ is met with silence and over within 3 s', async () => {
+test('a send to connection_timeout@ meets silence and ends within 3 s', async () => {
   const watch = stopwatch()
   const [attempt] = await deliver('connection_timeout@simulator.test')
   expect(attempt!.outcome).toMatchObject({ kind: 'bounced', reason: 'connection_timeout' })
@@ -99,7 +99,7 @@ test('connection_timeout@ is met with silence and over within 3 s', async () => 
   expect(watch.ms()).toBeLessThan(3_000)
 })
 
-test('recipients of one message each get the outcome of their own name', async () => {
+test('each recipient of one message gets the outcome of its name', async () => {
   const names = ['delivered', 'spam_blocked', 'mailbox_full', 'connection_timeout', 'delivered+2']
   const attempts = await deliver(...names.map((name) => `${name}@simulator.test`))
   expect(attempts.map(({ outcome }) => ('reason' in outcome ? outcome.reason : outcome.kind))).toEqual([
@@ -111,7 +111,7 @@ test('recipients of one message each get the outcome of their own name', async (
   ])
 })
 
-test('the mail server offers PIPELINING and relays for nobody', async () => {
+test('the mail server offers PIPELINING and relays nothing', async () => {
   const client = await dial()
   expect(await client.say('EHLO tests.example')).toMatch(/250[ -]PIPELINING/)
   expect(await client.say('MAIL FROM:<a@example.test>')).toMatch(/^250/)
@@ -119,7 +119,7 @@ test('the mail server offers PIPELINING and relays for nobody', async () => {
   client.socket.destroy()
 })
 
-test('two hundred connections at once are all served, and those that hang up harm nobody', async () => {
+test('two hundred concurrent connections are all served, and those that hang up do no harm', async () => {
   const clients = await Promise.all(Array.from({ length: 200 }, dial))
   for (const client of clients.slice(0, 100)) client.socket.resetAndDestroy()
   const answers = await Promise.all(clients.slice(100).map((client) => client.say('EHLO tests.example')))
@@ -127,7 +127,7 @@ test('two hundred connections at once are all served, and those that hang up har
   for (const client of clients) client.socket.destroy()
 })
 
-test('closing waits for nobody who stays connected', async () => {
+test('closing does not wait for clients that stay connected', async () => {
   const other = createSimulator()
   const { port } = await other.listen()
   const socket = connect(port, '127.0.0.1')
