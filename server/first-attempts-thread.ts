@@ -33,7 +33,7 @@ const dispatcher = createDispatcher({
   clock,
   deliverFirst,
   nextDelayMs: config.webhookSchedule[1],
-  failed: (error) => log.error({ err: error }, 'the first attempt of a webhook is left to Temporal'),
+  onError: (error) => log.error({ err: error }, 'the first attempt of a webhook is left to Temporal'),
 })
 
 parentPort!.on('message', (told: Told) => {

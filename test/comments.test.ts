@@ -11,7 +11,6 @@ const NOT_YET: string[] = [
   'server/inbound',
   'server/reputation',
   'server/sending',
-  'server/webhooks',
   'test/db',
   'test/dev',
   'test/faults',
@@ -20,9 +19,6 @@ const NOT_YET: string[] = [
   'test/reputation',
   'test/sending',
   'test/services',
-  'test/webhooks',
-  'test/workflows',
-  'workflows',
 ]
 
 const WIDTH = 120

@@ -51,7 +51,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/],
   // What runs inside Temporal's sandbox, and what the activities are given: see also workflows/border.process.test.ts.
   [
-    /^workflows\/(activities|client|answers)\.ts$/,
+    /^workflows\/(activities|client|responses)\.ts$/,
     /^(gen|workflows|server\/(db|webhooks))\/|^server\/(log|slots)\.ts$/,
   ],
   [

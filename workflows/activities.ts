@@ -2,74 +2,77 @@ import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from 
 import { readId } from '../server/db/ids.ts'
 import { describeError } from '../server/log.ts'
 import { createSlots } from '../server/slots.ts'
-import type { DeliverOnce, Made } from '../server/webhooks/deliver-once.ts'
-import { answersInWords } from './answers.ts'
-import { GROUPS_PER_ENDPOINT, MAX_GROUP, PLACE_WAIT_MS, POSTS_PER_ENDPOINT } from './limits.ts'
+import type { AttemptResult, DeliverOnce } from '../server/webhooks/deliver-once.ts'
+import { describeResponses } from './responses.ts'
+import { GROUPS_PER_ENDPOINT, MAX_GROUP, PLACE_WAIT_MS, POSTS_PER_ENDPOINT } from './worker-limits.ts'
 
 const HEARTBEAT_MS = 5_000
 
 export interface ActivityParts {
   deliverOnce: DeliverOnce
-  /** UUIDs. */
+  /** Takes UUIDs. */
   finishDispatches(ids: string[], state: 'exhausted' | 'cancelled'): Promise<void>
   dropExpired(): Promise<string[]>
-  /** Gives how many domains were checked, by status. */
+  /** Returns how many domains were checked, by status. */
   verifyDue(signal: AbortSignal): Promise<Record<string, number>>
-  /** Hears of every fault of ours; Temporal repeats the activity. */
-  failed(error: unknown): void
-  /** From then on no further POST is begun: the worker stops. */
+  /** Is called with every fault of the service. Temporal repeats the activity. */
+  onError(error: unknown): void
+  /** Aborts when the worker stops: no further POST begins. */
   stopping: AbortSignal
 }
 
+// The fields of the next two types are stored in the histories of workflows and keep their names.
+
 /** One attempt of every dispatch of a group. */
-export interface Attempt {
-  /** Shown ids. */
+export interface GroupAttempt {
+  /** Shown ids, `dsp_...`. */
   dispatchIds: string[]
   attempt: number
-  /** Stands for the endpoint where places are counted. */
+  /** A key that stands for the endpoint where places are counted. */
   endpoint: string
-  /** Also before it is due: a person asked. */
+  /** Whether the attempt may begin before it is due, because an operator asked for it. */
   early?: boolean
-  /** Until the next attempt, for those that fail; undefined for the last. */
+  /** The delay of the next attempt, for the dispatches that fail; undefined for the last attempt. */
   nextDelayMs?: number
 }
 
-export interface Attempted {
+export interface GroupResult {
   acknowledged: number
-  /** Were so before. */
+  /** Dispatches that were over before the attempt. */
   over: number
   failed: string[]
-  /** No attempt was made of these: they found no place at the endpoint, or are not due by the database's clock. */
+  /** Dispatches without an attempt: they found no place at the endpoint, or are not due by the database's clock. */
   busy: string[]
-  /** What the endpoint answered to those that failed. */
+  /** How the endpoint responded to those that failed. */
   lastAnswer?: string
 }
 
 export type Activities = ReturnType<typeof createActivities>
 
-/** What the workflows may do to the world. Ids and counts come back, and nothing personal. */
+/** The side effects of the workflows. Activities return ids and counts, and nothing personal. */
 export function createActivities(parts: ActivityParts) {
-  const { deliverOnce, finishDispatches, dropExpired, verifyDue, failed, stopping } = parts
+  const { deliverOnce, finishDispatches, dropExpired, verifyDue, onError, stopping } = parts
   const groups = createSlots({ perKey: GROUPS_PER_ENDPOINT, maxWaiting: GROUPS_PER_ENDPOINT })
   const posts = createSlots({ perKey: POSTS_PER_ENDPOINT, maxWaiting: 2 * GROUPS_PER_ENDPOINT * MAX_GROUP })
 
-  async function attemptGroup(group: Attempt): Promise<Attempted> {
+  async function attemptGroup(group: GroupAttempt): Promise<GroupResult> {
     const { dispatchIds } = group
-    // A bulk replay leaves the retries of the same endpoint their places.
+    // Each task queue has its own slots, so a bulk replay leaves those for retries of the same endpoint free.
     const untilMs = performance.now() + PLACE_WAIT_MS
-    const free = await groups.take(`${activityInfo().taskQueue} ${group.endpoint}`, { untilMs })
-    if (!free) return { acknowledged: 0, over: 0, failed: [], busy: dispatchIds }
+    const release = await groups.take(`${activityInfo().taskQueue} ${group.endpoint}`, { untilMs })
+    if (!release) return { acknowledged: 0, over: 0, failed: [], busy: dispatchIds }
     try {
-      return attempted(dispatchIds, await allOf(dispatchIds.map((id) => attemptOne(id, group))))
+      return groupResult(dispatchIds, await allOf(dispatchIds.map((id) => attemptOne(id, group))))
     } finally {
-      free()
+      release()
     }
   }
 
-  async function attemptOne(dispatchId: string, { endpoint, attempt, early, nextDelayMs }: Attempt): Promise<Made> {
+  async function attemptOne(dispatchId: string, group: GroupAttempt): Promise<AttemptResult> {
+    const { endpoint, attempt, early, nextDelayMs } = group
     const cancelled = cancellationSignal()
-    const free = await posts.take(endpoint, { signal: AbortSignal.any([cancelled, stopping]) })
-    if (!free) throw new Error('the worker stops, or the workflow was cancelled')
+    const release = await posts.take(endpoint, { signal: AbortSignal.any([cancelled, stopping]) })
+    if (!release) throw new Error('the worker stops, or the workflow was cancelled')
     try {
       return await deliverOnce({
         dispatchId: uuidOf(dispatchId),
@@ -79,18 +82,21 @@ export function createActivities(parts: ActivityParts) {
         signal: cancelled,
       })
     } finally {
-      free()
+      release()
     }
   }
 
-  /** A fault keeps its words to the log: they could quote what a history must not hold. */
-  async function ours<T>(work: () => Promise<T>): Promise<T> {
+  /**
+   * Runs an activity with heartbeats. The full text of an error goes to the log only: it could quote what a history
+   * must not hold.
+   */
+  async function runActivity<T>(work: () => Promise<T>): Promise<T> {
     const beat = setInterval(heartbeat, HEARTBEAT_MS)
     try {
       return await work()
     } catch (error) {
       cancellationSignal().throwIfAborted()
-      failed(error)
+      onError(error)
       const { message, type } = describeError(error)
       throw ApplicationFailure.retryable(message, type)
     } finally {
@@ -99,28 +105,29 @@ export function createActivities(parts: ActivityParts) {
   }
 
   return {
-    attemptDispatches: (group: Attempt) => ours(() => attemptGroup(group)),
+    attemptDispatches: (group: GroupAttempt) => runActivity(() => attemptGroup(group)),
     finishDispatches: ({ dispatchIds, as }: { dispatchIds: string[]; as: 'exhausted' | 'cancelled' }) =>
-      ours(() => finishDispatches(dispatchIds.map(uuidOf), as)),
-    dropExpired: () => ours(dropExpired),
-    verifyDue: () => ours(() => verifyDue(AbortSignal.any([cancellationSignal(), stopping]))),
+      runActivity(() => finishDispatches(dispatchIds.map(uuidOf), as)),
+    dropExpired: () => runActivity(dropExpired),
+    verifyDue: () => runActivity(() => verifyDue(AbortSignal.any([cancellationSignal(), stopping]))),
   }
 }
 
-/** Like Promise.all, but when one fails, the others end before that is told. */
-async function allOf<T>(works: Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(works)
-  return Promise.all(works)
+/** Like Promise.all, but rejects only when all promises have settled. */
+async function allOf<T>(promises: Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(promises)
+  return Promise.all(promises)
 }
 
-function attempted(dispatchIds: string[], made: Made[]): Attempted {
-  const those = (...states: Made['state'][]) => dispatchIds.filter((_, index) => states.includes(made[index]!.state))
+function groupResult(dispatchIds: string[], results: AttemptResult[]): GroupResult {
+  const idsIn = (...states: AttemptResult['state'][]) =>
+    dispatchIds.filter((_, index) => states.includes(results[index]!.state))
   return {
-    acknowledged: those('acknowledged').length,
-    over: those('ended').length,
-    failed: those('failed'),
-    busy: those('not_due', 'no_place'),
-    lastAnswer: answersInWords(made.filter(({ state }) => state === 'failed')),
+    acknowledged: idsIn('acknowledged').length,
+    over: idsIn('ended').length,
+    failed: idsIn('failed'),
+    busy: idsIn('not_due', 'no_place'),
+    lastAnswer: describeResponses(results.filter(({ state }) => state === 'failed')),
   }
 }
 

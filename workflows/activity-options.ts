@@ -1,16 +1,17 @@
 import type { ActivityOptions } from '@temporalio/workflow'
-import { LONGEST_ATTEMPT_MS } from './limits.ts'
+import { LONGEST_ATTEMPT_MS } from './worker-limits.ts'
 
-// An activity fails only by a fault of ours, and is repeated until that is over: no attempt of a customer is spent on it.
+// An activity fails only for a fault of the service. It is repeated until the fault is over, and no attempt of a
+// customer is spent on it.
 const retry = { initialInterval: 1_000, backoffCoefficient: 2, maximumInterval: 30_000 }
 
-/** A worker that died is noticed by this. */
+/** How soon Temporal notices that a worker died. */
 const heartbeatTimeout = 15_000
 
 export const ATTEMPT_OPTIONS: ActivityOptions = {
   startToCloseTimeout: LONGEST_ATTEMPT_MS + 60_000,
   heartbeatTimeout,
-  // What is in flight ends before the dispatches do.
+  // POSTs in flight end before their dispatches do.
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry,
 }

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 
-// Prints the code of the workflows as a worker runs it, apart from everything else. A program of its own: what it takes to make it, 150 MB,
-// would stay with the worker.
+// Prints the code of the workflows as a worker runs it, separate from everything else. It is a program of its own
+// because bundling takes 150 MB, which would otherwise stay in the worker's memory.
 
 const quiet = () => {}
 const { code } = await bundleWorkflowCode({

@@ -7,23 +7,23 @@ import {
 import { type SearchAttributePair, TypedSearchAttributes } from '@temporalio/common'
 import { showId } from '../server/db/ids.ts'
 import type { Group, Workflows } from '../server/webhooks/workflows.ts'
-import { answersInWords } from './answers.ts'
 import { CALL_MS } from './connection.ts'
 import type { deliverWebhooks } from './deliver-webhooks.ts'
-import { WORKFLOW_TASK_MS } from './limits.ts'
+import { describeResponses } from './responses.ts'
 import { DELIVERY_STATUS, EVENT_IDS, MESSAGE_IDS, WEBHOOK_ENDPOINT } from './search-attributes.ts'
+import { WORKFLOW_TASK_MS } from './worker-limits.ts'
 
-/** Replays have a queue of their own: a bulk of them does not delay retries. */
+/** Replays have a task queue of their own, so that a bulk replay does not delay retries. */
 export const TASK_QUEUES = { original: 'webhook-retries', replay: 'webhook-replays' } as const
 
 export interface WorkflowsParts {
   connection: ConnectionLike
   namespace: string
-  /** The retry schedule that new workflows walk; those that run keep theirs. */
+  /** The retry schedule of new workflows: the delay before each attempt. Workflows that run keep theirs. */
   scheduleMs: readonly number[]
 }
 
-/** Starts and steers the workflows of webhooks. Each call takes five seconds at the most. */
+/** Starts and cancels the workflows of webhooks. Each call takes at most five seconds. */
 export function createWorkflows({ connection, namespace, scheduleMs }: WorkflowsParts): Workflows {
   const client = new WorkflowClient({ connection, namespace })
   const withDeadline = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
@@ -31,7 +31,7 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
   async function start(group: Group): Promise<void> {
     const { workflowId, kind, dispatchIds, accountId, endpointHost, attempt, dueMs, deadlineMs } = group
     const round = { dispatchIds: dispatchIds.map((id) => showId('dsp', id)), attempt, dueMs }
-    const lastAnswer = answersInWords(group.answers)
+    const lastAnswer = describeResponses(group.previousResults)
     const events = dispatchIds.length === 1 ? '1 event' : `${dispatchIds.length} events`
     const starting = client.start<typeof deliverWebhooks>('deliverWebhooks', {
       workflowId,
@@ -64,7 +64,7 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
     const shown = dispatchIds?.map((id) => showId('dsp', id))
     const signalling = client.getHandle(workflowId).signal<[string[]?]>('cancel', shown)
     await signalling.catch((error) => {
-      // What is over needs no end.
+      // The workflow is already over.
       if (!(error instanceof WorkflowNotFoundError)) throw error
     })
   }

@@ -4,7 +4,7 @@ import { RETENTION_OPTIONS } from './activity-options.ts'
 
 const { dropExpired } = proxyActivities<Activities>(RETENTION_OPTIONS)
 
-/** Drops the days of history that are over; started daily by a Schedule. Gives the tables that are gone. */
+/** Drops the days of history whose retention is over. A Schedule starts it daily. Returns the dropped tables. */
 export async function retention(): Promise<string[]> {
   return dropExpired()
 }

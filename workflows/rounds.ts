@@ -1,4 +1,4 @@
-/** An attempt that dispatches of a group wait for together. */
+/** The dispatches of a group that wait for the same attempt. */
 export interface Round {
   /** Shown ids, `dsp_...`. */
   dispatchIds: string[]
@@ -6,9 +6,9 @@ export interface Round {
   attempt: number
   /** Unix milliseconds. */
   dueMs: number
-  /** A person asked for it: it may begin before it is due. */
+  /** Whether the attempt may begin before it is due, because an operator asked for it. */
   early?: boolean
-  /** How long they waited since they last found no place at the endpoint. */
+  /** How long the dispatches wait after they last found no place at the endpoint. */
   backOffMs?: number
 }
 
@@ -20,9 +20,9 @@ export function idsOf(rounds: readonly Round[]): string[] {
   return rounds.flatMap(({ dispatchIds }) => dispatchIds)
 }
 
-/** The rounds as far as they hold dispatches that are `chosen`; a round that holds none is left out. */
-export function only(rounds: readonly Round[], chosen: (dispatchId: string) => boolean): Round[] {
+/** Reduces the rounds to the dispatches that are chosen. A round without any is left out. */
+export function only(rounds: readonly Round[], isChosen: (dispatchId: string) => boolean): Round[] {
   return rounds
-    .map((round) => ({ ...round, dispatchIds: round.dispatchIds.filter(chosen) }))
+    .map((round) => ({ ...round, dispatchIds: round.dispatchIds.filter(isChosen) }))
     .filter(({ dispatchIds }) => dispatchIds.length > 0)
 }

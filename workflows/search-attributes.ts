@@ -1,10 +1,10 @@
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
 
-// What the workflows of webhooks are found by in Temporal's UI. Never an e-mail address.
+// The attributes by which an operator finds the workflows of webhooks in Temporal's UI. No value is an e-mail address.
 
 const { KEYWORD, KEYWORD_LIST } = SearchAttributeType
 
-/** Host of the endpoint's URL. */
+/** The host of the endpoint's URL. */
 export const WEBHOOK_ENDPOINT = defineSearchAttributeKey('WebhookEndpoint', KEYWORD)
 /** `waiting`, and in the end `acknowledged`, `exhausted` or `cancelled`. */
 export const DELIVERY_STATUS = defineSearchAttributeKey('DeliveryStatus', KEYWORD)

@@ -11,12 +11,12 @@ import { TASK_QUEUES } from './client.ts'
 import { CALL_MS } from './connection.ts'
 import { SEARCH_ATTRIBUTES } from './search-attributes.ts'
 
-/** `temporal.api.enums.v1.IndexedValueType`, and how Temporal's command line calls it. */
-const TYPES = { KEYWORD: { number: 2, word: 'Keyword' }, KEYWORD_LIST: { number: 7, word: 'KeywordList' } }
+/** The number of each type in `temporal.api.enums.v1.IndexedValueType`, and its name for Temporal's command line. */
+const TYPES = { KEYWORD: { number: 2, name: 'Keyword' }, KEYWORD_LIST: { number: 7, name: 'KeywordList' } }
 
 /**
- * Makes what the workflows need of a namespace: the search attributes and the Schedules, each if it is not there.
- * Throws when Temporal is away, or with the command that an operator has to run where attributes may not be added.
+ * Creates the search attributes and the Schedules of a namespace, as far as they are missing. Throws when Temporal is
+ * away. Where attributes may not be added, the error names the command that an operator has to run.
  */
 export async function setUp({ connection, options, schedule }: Client): Promise<void> {
   await connection.withDeadline(Date.now() + CALL_MS, async () => {
@@ -39,41 +39,41 @@ async function addSearchAttributes({ operatorService }: ConnectionLike, namespac
   }
 }
 
-/** UNAVAILABLE, DEADLINE_EXCEEDED and CANCELLED: that is no refusal. */
+/** UNAVAILABLE, DEADLINE_EXCEEDED and CANCELLED. None of them is a refusal. */
 const IS_AWAY = [14, 4, 1]
-/** Another worker added them at this very moment. */
+/** Another worker added the attributes at the same moment. */
 const ALREADY_EXISTS = 6
 
 function commandFor(namespace: string): string {
-  const pairs = SEARCH_ATTRIBUTES.map(({ name, type }) => `--name ${name} --type ${TYPES[type].word}`)
+  const pairs = SEARCH_ATTRIBUTES.map(({ name, type }) => `--name ${name} --type ${TYPES[type].name}`)
   return `temporal operator search-attribute create --namespace ${namespace} ${pairs.join(' ')}`
 }
 
-interface Scheduled extends Pick<ScheduleOptions, 'spec'> {
-  /** Of the Schedule, of what it starts, and of that one's workflow. */
+interface ScheduledWorkflow extends Pick<ScheduleOptions, 'spec'> {
+  /** The name of the Schedule, of the workflow's type, and of its id. */
   name: string
   summary: string
   /** How late a run may still begin. */
   catchupWindow: '1 day' | '1 minute'
 }
 
-const SCHEDULES: readonly Scheduled[] = [
+const SCHEDULES: readonly ScheduledWorkflow[] = [
   {
     name: 'retention',
     summary: 'Drops the days of history that are over',
-    // At a time of the day when the sends are few: 02:30 UTC.
+    // 02:30 UTC, a time of day with few sends.
     spec: { calendars: [{ hour: 2, minute: 30 }] },
     catchupWindow: '1 day',
   },
   {
     name: 'verification',
-    summary: 'Asks DNS about the domains that are due',
+    summary: 'Checks the DNS records of the domains that are due',
     spec: { intervals: [{ every: '1 minute' }] },
     catchupWindow: '1 minute',
   },
 ]
 
-async function createSchedule(schedule: ScheduleClient, { name, summary, spec, catchupWindow }: Scheduled) {
+async function createSchedule(schedule: ScheduleClient, { name, summary, spec, catchupWindow }: ScheduledWorkflow) {
   const creating = schedule.create({
     scheduleId: name,
     spec,

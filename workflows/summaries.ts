@@ -1,8 +1,10 @@
 import type { Round } from './rounds.ts'
 
-// What a person reads in Temporal's UI.
+// The texts of a workflow in Temporal's UI.
 
-/** How many dispatches ended in which way. `over` were so before their attempt: cancelled or exhausted elsewhere. */
+/**
+ * How many dispatches ended in which way. `over` counts those that were cancelled or exhausted before their attempt.
+ */
 export interface Summary {
   acknowledged: number
   exhausted: number
@@ -14,29 +16,31 @@ const step = ({ attempt }: Round, attempts: number) => `attempt ${attempt} of ${
 const dispatches = (count: number) => (count === 1 ? '1 dispatch' : `${count} dispatches`)
 const time = (ms: number) => `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 
-/** Of a timer: "attempt 3 of 6, last answer HTTP 503". */
+/** The summary of a timer: "attempt 3 of 6, last answer HTTP 503". */
 export function timerSummary(round: Round, attempts: number, lastAnswer = 'none yet'): string {
   const before = round.backOffMs === undefined ? `last answer ${lastAnswer}` : 'all places of the endpoint were taken'
   return `${step(round, attempts)}, ${before}`
 }
 
-/** Of an activity: "attempt 3 of 6 for 12 dispatches". */
+/** The summary of an activity: "attempt 3 of 6 for 12 dispatches". */
 export function attemptSummary(round: Round, attempts: number): string {
   return `${step(round, attempts)} for ${dispatches(round.dispatchIds.length)}`
 }
 
-/** Details of a workflow that waits: which attempts come next, when, and what the last answer was. */
-export function waiting(rounds: readonly Round[], attempts: number, lastAnswer = 'none yet'): string {
+/** The details of a workflow that waits: its next attempts, their times, and the last response. */
+export function waitingDetails(rounds: readonly Round[], attempts: number, lastAnswer = 'none yet'): string {
   const lines = rounds
     .toSorted((a, b) => a.dueMs - b.dueMs)
     .map((round) => `- ${attemptSummary(round, attempts)} comes at ${time(round.dueMs)}`)
   return `Last answer: ${lastAnswer}. Next:\n\n${lines.join('\n')}`
 }
 
-export function posting(round: Round, attempts: number): string {
+/** The details of a workflow whose attempt is running. */
+export function attemptDetails(round: Round, attempts: number): string {
   return `Being made now: ${attemptSummary(round, attempts)}.`
 }
 
-export function ending({ acknowledged, exhausted, cancelled, over }: Summary): string {
+/** The details of a workflow that is over. */
+export function endDetails({ acknowledged, exhausted, cancelled, over }: Summary): string {
   return `Acknowledged: ${acknowledged}, exhausted: ${exhausted}, cancelled: ${cancelled}, over before their attempt: ${over}.`
 }

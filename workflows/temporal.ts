@@ -4,12 +4,12 @@ import type { Workflows } from '../server/webhooks/workflows.ts'
 import { createWorkflows } from './client.ts'
 import { lazyConnection } from './connection.ts'
 
-/** Temporal as the API sees it: it starts replays there, and tells where a person can look. */
+/** Temporal as the API uses it: the API starts replays there and links to its UI. */
 export interface Temporal {
   workflows: Workflows
-  /** `degraded` while it cannot be reached: replays are refused and retries wait; everything else works. */
+  /** `degraded` while Temporal cannot be reached: replays are refused and retries wait; everything else works. */
   health(): Promise<'ok' | 'degraded'>
-  /** Where its UI shows a workflow; undefined when nobody told where the UI is. */
+  /** The URL of a workflow in Temporal's UI; undefined when TEMPORAL_UI_URL is not set. */
   workflowUrl(workflowId: string): string | undefined
   close(): Promise<void>
 }
@@ -37,7 +37,7 @@ export function createTemporal({ temporal, temporalUiUrl, webhookSchedule }: Con
 const isMissing = () =>
   Promise.reject(fail('transient_failure', 'There is no Temporal to start it with: TEMPORAL_ADDRESS is not set.'))
 
-/** In development alone: production needs an address. */
+/** Only in development: production requires an address. */
 const NO_TEMPORAL: Temporal = {
   workflows: { start: isMissing, closed: isMissing, cancel: isMissing },
   health: async () => 'degraded',

@@ -1,24 +1,24 @@
 import type { Logger } from 'pino'
 
 export interface Troubles {
-  /** Logs what is wrong with something, unless that is known. */
-  is(what: string, error: unknown): void
-  /** Logs that it is over, if there was something. */
-  isOver(what: string): void
+  /** Logs an error of a subject, unless that very error was logged before and is not over. */
+  report(subject: string, error: unknown): void
+  /** Logs that the subject works again, if there was an error. */
+  resolve(subject: string): void
 }
 
-/** What goes wrong again and again is logged when it begins, when it becomes another trouble, and when it is over. */
+/** Logs an error that repeats when it begins, when it becomes another error, and when it is over. */
 export function createTroubles(log: Logger): Troubles {
-  const known = new Map<string, string>()
+  const current = new Map<string, string>()
   return {
-    is(what, error) {
-      const words = String(error)
-      if (known.get(what) === words) return
-      known.set(what, words)
-      log.warn({ err: error }, `${what}: trouble, trying again`)
+    report(subject, error) {
+      const message = String(error)
+      if (current.get(subject) === message) return
+      current.set(subject, message)
+      log.warn({ err: error }, `${subject}: trouble, trying again`)
     },
-    isOver(what) {
-      if (known.delete(what)) log.info(`${what}: trouble is over`)
+    resolve(subject) {
+      if (current.delete(subject)) log.info(`${subject}: trouble is over`)
     },
   }
 }

@@ -4,7 +4,10 @@ import { VERIFICATION_OPTIONS } from './activity-options.ts'
 
 const { verifyDue } = proxyActivities<Activities>(VERIFICATION_OPTIONS)
 
-/** Asks DNS about the domains that are due; started each minute by a Schedule. Gives how many, by the status they have since. */
+/**
+ * Checks the DNS records of the domains that are due. A Schedule starts it every minute. Returns how many domains were
+ * checked, by the status that they have now.
+ */
 export async function verification(): Promise<Record<string, number>> {
   return verifyDue()
 }

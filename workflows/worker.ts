@@ -22,14 +22,15 @@ import { lazyConnection } from './connection.ts'
 import { keepWorking } from './run-workers.ts'
 import { setUp } from './set-up.ts'
 import { createTroubles } from './troubles.ts'
+import { MAX_GROUP } from './worker-limits.ts'
 
-// `npm run worker`: configuration -> database -> what POSTs and checks of domains need -> Temporal -> hand over and work -> drain.
+// `npm run worker`: configuration -> database -> activities -> Temporal -> hand-over and work -> drain.
 
-/** Whatever another client of Temporal has taken away is made again. */
+/** The set-up is repeated, because another client of Temporal may remove what it created. */
 const SET_UP_EVERY_MS = 60_000
-const TELL_FAILING_EVERY_MS = 3_600_000
+const WARN_EVERY_MS = 3_600_000
 
-// What there can be trouble with.
+// The subjects of troubles.
 const TEMPORAL = 'Temporal'
 const NAMESPACE = 'the namespace in Temporal'
 const HAND_OVER = 'the hand-over of webhooks'
@@ -43,7 +44,7 @@ function checkTemporal({ temporal }: Config): void {
 async function start(program: Program): Promise<void> {
   const { config, log, db, ends } = program
   const temporal = config.temporal!
-  logLikeUs(log)
+  installLogger(log)
   const stopping = new AbortController()
   const activities = startActivities(program, stopping.signal)
   const connection = lazyConnection(temporal)
@@ -52,8 +53,8 @@ async function start(program: Program): Promise<void> {
   const troubles = createTroubles(log)
   const prepare = () =>
     setUp(client).then(
-      () => troubles.isOver(NAMESPACE),
-      (error) => troubles.is(NAMESPACE, error),
+      () => troubles.resolve(NAMESPACE),
+      (error) => troubles.report(NAMESPACE, error),
     )
   const preparing = every(SET_UP_EVERY_MS, prepare, () => {})
   ends.defer(() => preparing.stop())
@@ -62,11 +63,11 @@ async function start(program: Program): Promise<void> {
     temporal,
     activities,
     stopping: stopping.signal,
-    async connected() {
-      troubles.isOver(TEMPORAL)
+    async onConnect() {
+      troubles.resolve(TEMPORAL)
       await prepare()
     },
-    failed: (error) => troubles.is(TEMPORAL, error),
+    onError: (error) => troubles.report(TEMPORAL, error),
   })
   ends.defer(() => working)
 
@@ -75,14 +76,15 @@ async function start(program: Program): Promise<void> {
     db,
     workflows: createWorkflows({ connection, namespace: temporal.namespace, scheduleMs }),
     scheduleMs,
-    report(round) {
-      if ('error' in round) return troubles.is(HAND_OVER, round.error)
-      troubles.isOver(HAND_OVER)
-      log.info(round, 'webhooks handed to workflows')
+    maxGroup: MAX_GROUP,
+    report(pass) {
+      if ('error' in pass) return troubles.report(HAND_OVER, pass.error)
+      troubles.resolve(HAND_OVER)
+      log.info(pass, 'webhooks handed to workflows')
     },
   })
   ends.defer(() => handOver.stop())
-  tellFailingEndpoints(program)
+  warnOfFailingEndpoints(program)
   ends.defer(() => {
     log.info('draining')
     stopping.abort()
@@ -91,7 +93,7 @@ async function start(program: Program): Promise<void> {
   process.send?.({ ready: true })
 }
 
-/** What the workflows may do: POST events, end dispatches, drop old history and check domains. */
+/** The activities of the workflows: POST events, end dispatches, drop old history and check domains. */
 function startActivities({ config, log, db, clock, ends }: Program, stopping: AbortSignal): Activities {
   const deliveries = deliveriesOf(config, { db, clock, log })
   ends.defer(() => deliveries.close())
@@ -114,28 +116,31 @@ function startActivities({ config, log, db, clock, ends }: Program, stopping: Ab
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
     dropExpired: () => dropExpired(config.databaseUrl),
     verifyDue: (signal) => verification.verifyDue({ signal, ...checks }),
-    failed: (error) => log.error({ err: error }, 'an activity failed and will be repeated'),
+    onError: (error) => log.error({ err: error }, 'an activity failed and will be repeated'),
     stopping,
   })
 }
 
-/** Warns once an hour of each endpoint that has not acknowledged anything for more than an hour. */
-function tellFailingEndpoints({ db, log, ends }: Program): void {
-  const telling = every(
-    TELL_FAILING_EVERY_MS,
+/** Warns every hour of each endpoint that has not acknowledged an event for more than an hour. */
+function warnOfFailingEndpoints({ db, log, ends }: Program): void {
+  const warning = every(
+    WARN_EVERY_MS,
     async () => {
       for (const { accountId, url, ...facts } of await failingEndpoints(db)) {
         const endpoint = { account_id: showId('acc', accountId), host: new URL(url).host, ...facts }
-        log.warn(endpoint, 'a webhook endpoint has not acknowledged anything for more than an hour')
+        log.warn(endpoint, 'a webhook endpoint has not acknowledged an event for more than an hour')
       }
     },
-    (error) => log.error({ err: error }, 'failing webhook endpoints could not be looked for'),
+    (error) => log.error({ err: error }, 'failing webhook endpoints could not be read'),
   )
-  ends.defer(() => telling.stop())
+  ends.defer(() => warning.stop())
 }
 
-/** Temporal's SDK logs like everything else. Signals are ours: it would end the process in the middle of a drain. */
-function logLikeUs(log: Logger): void {
+/**
+ * Makes Temporal's SDK log like everything else, and leaves signals to the process: the SDK would end it in the
+ * middle of a drain.
+ */
+function installLogger(log: Logger): void {
   const logger = new DefaultLogger('ERROR', ({ message, meta }) => log.error({ ...meta, err: meta?.error }, message))
   const filter = makeTelemetryFilterString({ core: 'ERROR' })
   Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging: { forward: {}, filter } } })

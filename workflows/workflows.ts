@@ -1,4 +1,4 @@
-// What the worker runs; the entry of its bundle.
+// The workflows that a worker runs. This file is the entry of its bundle.
 export { deliverWebhooks } from './deliver-webhooks.ts'
 export { retention } from './retention.ts'
 export { verification } from './verification.ts'

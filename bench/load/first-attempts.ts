@@ -68,10 +68,10 @@ async function serve({ nextDelayMs, ...storage }: Options): Promise<void> {
     async deliverFirst(event, nextDelayMs) {
       const attempt = await deliveries.deliverFirst(event, nextDelayMs)
       const ended = open.get(event.messageId)
-      attempt?.ended.then(ended?.resolve, ended?.reject)
+      attempt?.stored.then(ended?.resolve, ended?.reject)
       return attempt
     },
-    failed,
+    onError: failed,
   })
   /** The event id of each message. */
   const eventIds = new Map<string, string>()

@@ -13,7 +13,7 @@ import { MARK } from '../../server/sending/marker.ts'
 import { STORED_OUTCOMES, STORED_SENDS } from '../../server/sending/stored.ts'
 import * as replay from '../../server/services/replay.ts'
 import * as begin from '../../server/webhooks/begin.ts'
-import { GIVE_UP } from '../../server/webhooks/dispatcher.ts'
+import { GIVE_UP_LEASE } from '../../server/webhooks/dispatcher.ts'
 import * as end from '../../server/webhooks/end.ts'
 import * as handOver from '../../server/webhooks/hand-over.ts'
 
@@ -53,18 +53,18 @@ const SENDING: Statement[] = [
 const WEBHOOKS: Statement[] = [
   { name: 'begin-first-attempts', does: 'Reads where the first attempts of new dispatches go.', sql: begin.FIRST },
   { name: 'begin-attempts', does: 'Begins later attempts of dispatches, made by workflows.', sql: begin.BEGIN },
-  { name: 'give-attempt-back', does: 'Undoes the beginning of an attempt that was not made.', sql: begin.GIVE_BACK },
+  { name: 'give-attempt-back', does: 'Undoes the beginning of an attempt that was not made.', sql: begin.UNDO_BEGIN },
   { name: 'read-events', does: 'Reads events from history, to post them.', sql: begin.EVENTS },
   { name: 'end-attempts', does: 'Stores the outcomes of attempts and ends acknowledged dispatches.', sql: end.END },
   { name: 'finish-dispatches', does: 'Ends dispatches that are exhausted or cancelled.', sql: end.FINISH },
-  { name: 'give-up-leases', does: 'Leaves first attempts that were not made to Temporal.', sql: GIVE_UP },
-  { name: 'give-up-lost', does: 'Leaves dispatches to Temporal whose lease is over.', sql: handOver.GIVE_UP_LOST },
+  { name: 'give-up-leases', does: 'Leaves first attempts that were not made to Temporal.', sql: GIVE_UP_LEASE },
+  { name: 'give-up-lost', does: 'Leaves dispatches to Temporal whose lease is over.', sql: handOver.END_LOST_LEASES },
   { name: 'cancel-orphans', does: 'Cancels dispatches whose endpoint was deleted.', sql: handOver.CANCEL_ORPHANS },
   { name: 'unassigned-dispatches', does: 'Reads dispatches that have no workflow yet.', sql: handOver.UNASSIGNED },
   { name: 'assign-dispatches', does: 'Stores which workflows take dispatches on.', sql: handOver.ASSIGN },
   { name: 'assigned-dispatches', does: 'Reads dispatches whose workflow may not be started.', sql: handOver.ASSIGNED },
-  { name: 'handed-over', does: 'Stores that workflows are started.', sql: handOver.HANDED_OVER },
-  { name: 'overdue-workflows', does: 'Finds workflows whose dispatches are overdue.', sql: handOver.LOOK },
+  { name: 'handed-over', does: 'Stores that workflows are started.', sql: handOver.MARK_HANDED_OVER },
+  { name: 'overdue-workflows', does: 'Finds workflows whose dispatches are overdue.', sql: handOver.CLAIM_OVERDUE },
   { name: 'revive-dispatches', does: 'Assigns the dispatches of closed workflows anew.', sql: handOver.REVIVE },
   { name: 'open-replay', does: 'Creates the dispatches of a replay.', sql: replay.OPEN },
   { name: 'withdraw-replay', does: 'Deletes the dispatches of a replay that was not started.', sql: replay.WITHDRAW },

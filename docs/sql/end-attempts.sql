@@ -30,8 +30,8 @@ kept_dispatches as (
     to_timestamp(finished_ms / 1000) from acknowledged
 ),
 health as (
-  insert into webhook_hours as h (account_id, hour, acknowledged, failed, last_acknowledged_at, last_failed_at,
-    failed_since)
+  insert into webhook_hours as h (
+    account_id, hour, acknowledged, failed, last_acknowledged_at, last_failed_at, failed_since)
   select account_id, date_trunc('hour', clock_timestamp(), 'UTC'), sum(acked), sum(1 - acked),
     case when sum(acked) > 0 then clock_timestamp() end, case when sum(acked) < count(*) then clock_timestamp() end,
     case when sum(acked) > 0 then 0 else count(*) end

@@ -1,7 +1,7 @@
 -- Reads dispatches that have no workflow yet.
 select id, account_id as "accountId", attempt,
 (extract(epoch from due_at) * 1000)::float8 as "dueMs",
-  (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs",
+(extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs",
   (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"
 from open_dispatches
 where workflow_id is null and lease_until is null

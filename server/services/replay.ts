@@ -4,7 +4,7 @@ import { newId, showId } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { WINDOW_HOURS } from '../history/tail.ts'
-import { handedOver } from '../webhooks/hand-over.ts'
+import { markHandedOver } from '../webhooks/hand-over.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 
 export interface ReplayParts {
@@ -83,7 +83,7 @@ export function createReplay({ db, clock, workflows, report }: ReplayParts): Rep
       attempt: 1,
       dueMs: opened.atMs,
       deadlineMs: opened.atMs + WINDOW_MS,
-      answers: [],
+      previousResults: [],
     }
     try {
       await workflows.start(group)
@@ -94,7 +94,7 @@ export function createReplay({ db, clock, workflows, report }: ReplayParts): Rep
       })
       if (isWithdrawn) throw fail('transient_failure', REFUSED, { cause })
     }
-    await handedOver(db, [workflowId]).catch(report)
+    await markHandedOver(db, [workflowId]).catch(report)
     return rows.map(({ id, ...ids }) => ({ ...ids, dispatchId: id, dispatchedMs: opened.atMs }))
   }
 }

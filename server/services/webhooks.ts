@@ -10,11 +10,11 @@ import { newId, showId } from '../db/ids.ts'
 import { fail } from '../errors.ts'
 import {
   deleteEndpoint,
+  type EndpointWithSecret,
   findEndpoint,
   findTarget,
   putEndpoint,
   rotateSecret,
-  type WithSecret,
 } from '../webhooks/endpoints.ts'
 import { type Health, healthOf } from '../webhooks/health.ts'
 import type { Post } from '../webhooks/post.ts'
@@ -43,7 +43,8 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
   const { db, clock, sealer, post, faultOf, workflows, report } = parts
   const targetOf = targets(sealer)
 
-  const shown = async (accountId: string, webhook: WithSecret) => webhookOf(webhook, await healthOf(db, accountId))
+  const shown = async (accountId: string, webhook: EndpointWithSecret) =>
+    webhookOf(webhook, await healthOf(db, accountId))
 
   return {
     async getWebhook(_, context) {
@@ -95,7 +96,7 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
   }
 }
 
-function webhookOf({ endpoint, secret }: WithSecret, health: Health): Webhook {
+function webhookOf({ endpoint, secret }: EndpointWithSecret, health: Health): Webhook {
   const { acknowledged, failed, consecutiveFailures, waiting } = health
   const { lastSuccessMs, lastFailureMs, oldestWaitingMs } = health
   return create(WebhookSchema, {

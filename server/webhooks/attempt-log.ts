@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import { showId } from '../db/ids.ts'
-import type { Reported } from './deliver-once.ts'
+import type { AttemptReport } from './deliver-once.ts'
 
-/** One line for each attempt. What the endpoint answered stays out of it: it may say anything. */
-export function attemptLog(log: Logger): (attempt: Reported) => void {
+/** Logs one line for each attempt. The body of the response stays out of the log, because it may say anything. */
+export function attemptLog(log: Logger): (attempt: AttemptReport) => void {
   return ({ dispatchId, eventId, number, outcome, statusCode, durationMs, phases }) =>
     log.info(
       {

@@ -1,6 +1,7 @@
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import type { DeliveryEvent } from '../db/delivery-event.ts'
+import { run, uuidArray } from '../db/statement.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
 /** The time of a POST with its wait for a place, and a moment to store its outcome. */
@@ -8,21 +9,22 @@ const POST_AND_RECORD = `interval '14 seconds'`
 /** Attempts that begin at about the same moment share a statement. */
 const LINGER_MS = 1
 
-/** Without an endpoint there is no url: the account has none any more. */
-export type Found = TargetRow | { url: null }
+/** The account's current endpoint; without a URL when the account has none any more. */
+export type CurrentTarget = TargetRow | { url: null }
 
-// The first attempt of an event belongs to the process that stored it, for the time of a lease, and needs no word that it begins.
+// The first attempt of an event belongs to the process that stored the event, for the time of a lease. Nothing marks
+// the beginning of that attempt.
 export const FIRST = `
   select d.id, ${TARGET_COLUMNS}
   from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id
   where d.id = any($1::uuid[]) and d.lease_until > clock_timestamp() + ${POST_AND_RECORD}`
 
-/** Where the first attempt of a dispatch goes now; undefined when this process no longer holds its lease. */
-export function beginFirst(db: Database): (dispatchId: string) => Promise<Found | undefined> {
-  const begin = collector<{ json: string }, Found | undefined>(
-    async (asked) => {
-      const ids = asked.map(({ json }) => json)
-      const rows = await db.$client.unsafe<(Found & { id: string })[]>(FIRST, [`{${ids}}`], { prepare: true })
+/** Returns the target of a dispatch's first attempt; undefined when this process no longer holds the lease. */
+export function beginFirst(db: Database): (dispatchId: string) => Promise<CurrentTarget | undefined> {
+  const begin = collector<{ json: string }, CurrentTarget | undefined>(
+    async (requests) => {
+      const ids = requests.map(({ json }) => json)
+      const rows = await run<CurrentTarget & { id: string }>(db, FIRST, [uuidArray(ids)])
       const byId = new Map(rows.map((row) => [row.id, row]))
       return ids.map((id) => byId.get(id))
     },
@@ -31,24 +33,27 @@ export function beginFirst(db: Database): (dispatchId: string) => Promise<Found 
   return (dispatchId) => begin({ json: dispatchId })
 }
 
-export interface Asked {
+export interface NextAttempt {
+  /** UUID. */
   dispatchId: string
   number: number
-  /** Also before it is due. */
+  /** Whether the attempt may begin before it is due, because an operator asked for it. */
   early?: boolean
 }
 
-/** A dispatch as it stood. `startedAtMs` (Unix) is set when the attempt begins now. */
-export type Begun = Found & {
+/** An open dispatch at the moment its next attempt was to begin. */
+export type OpenDispatch = CurrentTarget & {
+  /** The number of its next attempt. */
   attempt: number
   eventId: string
   isDue: boolean
-  /** Its window is over. */
+  /** Whether its window is over. */
   isLate: boolean
+  /** Unix milliseconds; null when no attempt begins now. */
   startedAtMs: number | null
 }
 
-// A row that had begun already is one whose process died: nobody knows what became of that POST.
+// A row whose attempt had already begun belongs to a process that died. The outcome of that POST is unknown.
 export const BEGIN = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(id uuid, number smallint, early boolean)
@@ -74,37 +79,38 @@ export const BEGIN = `
     (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", ${TARGET_COLUMNS}
   from waiting d left join begun on begun.id = d.id left join webhook_endpoints w on w.account_id = d.account_id`
 
-/** Begins an attempt: from now on it counts as made. Undefined when the dispatch is over. */
-export function beginNext(db: Database): (asked: Asked) => Promise<Begun | undefined> {
-  const begin = collector<{ json: string; id: string }, Begun | undefined>(async (asked) => {
-    const rows = await db.$client.unsafe<(Begun & { id: string })[]>(BEGIN, [jsonArray(asked)], { prepare: true })
+/** Begins an attempt, which from then on counts as made. Returns undefined when the dispatch is over. */
+export function beginNext(db: Database): (attempt: NextAttempt) => Promise<OpenDispatch | undefined> {
+  const begin = collector<{ json: string; id: string }, OpenDispatch | undefined>(async (requests) => {
+    const rows = await run<OpenDispatch & { id: string }>(db, BEGIN, [jsonArray(requests)])
     const byId = new Map(rows.map((row) => [row.id, row]))
-    return asked.map(({ id }) => byId.get(id))
+    return requests.map(({ id }) => byId.get(id))
   })
   return ({ dispatchId, number, early = false }) =>
     begin({ id: dispatchId, json: JSON.stringify({ id: dispatchId, number, early }) })
 }
 
-export const GIVE_BACK = `update open_dispatches set started_at = null where id = $1 and attempt = $2`
+export const UNDO_BEGIN = `update open_dispatches set started_at = null where id = $1 and attempt = $2`
 
-/** Undoes `beginNext` for an attempt that was not made after all: its number is still to be used. */
-export async function giveBack(db: Database, { dispatchId, number }: Asked): Promise<void> {
-  await db.$client.unsafe(GIVE_BACK, [dispatchId, number], { prepare: true })
+/** Undoes `beginNext` for an attempt that was not made: its number can be used again. */
+export async function undoBegin(db: Database, { dispatchId, number }: NextAttempt): Promise<void> {
+  await run(db, UNDO_BEGIN, [dispatchId, number])
 }
 
-// Not prepared: only a plan made for these bounds looks at the days alone that can hold the ids.
+// This statement is not prepared: only a plan made for these bounds leaves out the partitions of all other days.
 export const EVENTS = `
   select id, message_id as "messageId", account_id as "accountId", status, reason, recipient, sandbox,
     (extract(epoch from created_at) * 1000)::float8 as "createdAtMs"
   from events where id = any($1::uuid[]) and id between $2 and $3`
 
-/** Events by their ids, undefined when their time is over. */
+/** Reads an event by its id; undefined when its retention is over. */
 export function readEvents(db: Database): (id: string) => Promise<DeliveryEvent | undefined> {
-  const read = collector<{ json: string }, DeliveryEvent | undefined>(async (asked) => {
-    const ids = asked.map(({ json }) => json).toSorted()
-    const rows = await db.$client.unsafe<DeliveryEvent[]>(EVENTS, [`{${ids}}`, ids[0]!, ids.at(-1)!])
+  const read = collector<{ json: string }, DeliveryEvent | undefined>(async (requests) => {
+    const ids = requests.map(({ json }) => json).toSorted()
+    const bounds = [ids[0]!, ids.at(-1)!]
+    const rows = await run<DeliveryEvent>(db, EVENTS, [uuidArray(ids), ...bounds], { prepare: false })
     const byId = new Map(rows.map((row) => [row.id, row]))
-    return asked.map(({ json }) => byId.get(json))
+    return requests.map(({ json }) => byId.get(json))
   })
   return (id) => read({ json: id })
 }

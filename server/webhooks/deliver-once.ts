@@ -5,55 +5,56 @@ import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { showId } from '../db/ids.ts'
 import { dispatches } from '../db/schema.ts'
-import { beginFirst, beginNext, type Found, giveBack, readEvents } from './begin.ts'
+import { beginFirst, beginNext, type CurrentTarget, type NextAttempt, readEvents, undoBegin } from './begin.ts'
 import { endStep, finishDispatches } from './end.ts'
 import { payloadOf } from './payload.ts'
-import type { Post, Posted, PostOutcome } from './post.ts'
+import type { Post, PostOutcome, PostResult } from './post.ts'
 import { signedHeaders } from './signature.ts'
-import type { TargetRow } from './target.ts'
-import { targets } from './target.ts'
+import { type TargetRow, targets } from './target.ts'
 
-export interface Attempt {
-  /** UUID. */
-  dispatchId: string
-  number: number
-  /** Until the next attempt, should this one fail; undefined for the last. */
+export interface DispatchAttempt extends NextAttempt {
+  /** The delay of the next attempt, should this one fail; undefined for the last attempt. */
   nextDelayMs?: number
-  /** Also before it is due: a person asked. */
-  early?: boolean
   signal?: AbortSignal
 }
 
-export interface Made {
+export interface AttemptResult {
   /**
-   * `failed` and `acknowledged` also stand for what was so before; `ended` is a dispatch that is cancelled, exhausted or unknown.
-   * `not_due` and `no_place` (at the endpoint's origin) mean that no attempt was made, and its number is still to be used.
+   * `acknowledged` and `failed` also describe an attempt that an earlier call made. `ended` is a dispatch that is
+   * cancelled, exhausted or unknown. `not_due` and `no_place` (at the endpoint's origin) mean that no attempt was
+   * made: its number can be used again.
    */
   state: 'acknowledged' | 'failed' | 'ended' | 'not_due' | 'no_place'
   outcome?: PostOutcome
   statusCode?: number
 }
 
-/** One attempt of a dispatch. Throws only when we failed: nothing is known to be posted then, and it is to be called again. */
-export type DeliverOnce = (attempt: Attempt) => Promise<Made>
+/**
+ * Makes one attempt of a dispatch. Throws only for a fault of the service. Whether the event was posted is then
+ * unknown, and the caller repeats the call.
+ */
+export type DeliverOnce = (attempt: DispatchAttempt) => Promise<AttemptResult>
 
 export interface DeliveryParts {
   db: Database
   clock: DatabaseClock
   sealer: Sealer
   post: Post
-  /** Hears of every attempt, for the log. */
-  report?(attempt: Reported): void
+  /** Is called with every attempt, for the log. */
+  report?(attempt: AttemptReport): void
 }
 
-export interface Reported extends Posted {
+export interface AttemptReport extends PostResult {
   dispatchId: string
   eventId: string
   number: number
   durationMs: number
 }
 
-/** One attempt: claim the row -> the current endpoint and secret -> sign the bytes of the event -> POST -> record. */
+/**
+ * One attempt: begin it on the row -> read the current endpoint and secret -> sign the event's payload -> POST ->
+ * store.
+ */
 export function createDeliveries({ db, clock, sealer, post, report }: DeliveryParts) {
   const targetOf = targets(sealer)
   const first = beginFirst(db)
@@ -61,10 +62,10 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   const eventOf = readEvents(db)
   const end = endStep(db)
 
-  /** Undefined when the account had no place at the origin: nothing was posted. */
-  async function make(attempt: Attempt, startedAtMs: number, row: TargetRow, event: DeliveryEvent) {
+  /** Returns undefined when no place at the endpoint's origin came free for the account: nothing was posted. */
+  async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TargetRow, event: DeliveryEvent) {
     const { dispatchId, number, nextDelayMs, signal } = attempt
-    const beganMs = performance.now()
+    const beforeMs = performance.now()
     const { url, ...secrets } = targetOf(row)
     const body = payloadOf(event)
     const headers = signedHeaders({
@@ -75,48 +76,48 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
       timestamp: Math.floor(clock.now() / 1_000),
       ...secrets,
     })
-    const posted = await post(url, headers, body, { accountId: event.accountId, signal })
-    if (posted === undefined) return undefined
-    const durationMs = performance.now() - beganMs
-    report?.({ ...posted, dispatchId, eventId: event.id, number, durationMs })
-    return { posted, ended: end({ ...posted, dispatchId, number, startedAtMs, durationMs, nextDelayMs }) }
+    const result = await post(url, headers, body, { accountId: event.accountId, signal })
+    if (result === undefined) return undefined
+    const durationMs = performance.now() - beforeMs
+    report?.({ ...result, dispatchId, eventId: event.id, number, durationMs })
+    return { result, stored: end({ ...result, dispatchId, number, startedAtMs, durationMs, nextDelayMs }) }
   }
 
   /**
-   * The first attempt of an event that was stored a moment ago, to the endpoint that its account has now. `ended` resolves when the
-   * outcome is stored. Undefined when no attempt was made: this process no longer holds the lease, the account has no endpoint any
-   * more, or no place at the endpoint's origin came free.
+   * Makes the first attempt of an event that was stored a moment ago, to the account's current endpoint. `stored`
+   * resolves when the outcome is stored. Returns undefined when no attempt was made: this process no longer holds the
+   * lease, the account has no endpoint any more, or no place at the endpoint's origin came free.
    */
   async function deliverFirst(event: DeliveryEvent, nextDelayMs?: number) {
     const row = await first(event.id)
     if (row === undefined) return undefined
     if (!hasEndpoint(row)) return void (await finishDispatches(db, [event.id], 'cancelled'))
-    return make({ dispatchId: event.id, number: 1, nextDelayMs }, clock.now(), row, event)
+    return postEvent({ dispatchId: event.id, number: 1, nextDelayMs }, clock.now(), row, event)
   }
 
-  async function deliverOnce(attempt: Attempt): Promise<Made> {
+  async function deliverOnce(attempt: DispatchAttempt): Promise<AttemptResult> {
     const { dispatchId, number } = attempt
-    const begun = await next(attempt)
-    if (begun === undefined) return { state: (await wasAcknowledged(db, dispatchId)) ? 'acknowledged' : 'ended' }
-    // Others of its group may have time left: it stays behind while they go on, until all of them are exhausted.
-    if (begun.isLate) return { state: 'failed' }
-    if (begun.attempt < number) throw new Error(`attempt ${number} of ${dispatchId} would skip ${begun.attempt}`)
-    if (!hasEndpoint(begun)) return over(dispatchId)
-    if (begun.startedAtMs === null) return { state: begun.attempt === number && !begun.isDue ? 'not_due' : 'failed' }
-    const event = await eventOf(begun.eventId)
-    if (event === undefined) return over(dispatchId)
-    const made = await make(attempt, begun.startedAtMs, begun, event)
-    if (made === undefined) {
-      await giveBack(db, attempt)
+    const dispatch = await next(attempt)
+    if (dispatch === undefined) return { state: (await wasAcknowledged(db, dispatchId)) ? 'acknowledged' : 'ended' }
+    // Other dispatches of its group may have time left. This one stays with them until all of them are exhausted.
+    if (dispatch.isLate) return { state: 'failed' }
+    if (dispatch.attempt < number) throw new Error(`attempt ${number} of ${dispatchId} would skip ${dispatch.attempt}`)
+    if (!hasEndpoint(dispatch)) return cancel(dispatchId)
+    const { startedAtMs, isDue } = dispatch
+    if (startedAtMs === null) return { state: dispatch.attempt === number && !isDue ? 'not_due' : 'failed' }
+    const event = await eventOf(dispatch.eventId)
+    if (event === undefined) return cancel(dispatchId)
+    const posting = await postEvent(attempt, startedAtMs, dispatch, event)
+    if (posting === undefined) {
+      await undoBegin(db, attempt)
       return { state: 'no_place' }
     }
-    const { posted, ended } = made
-    await ended
-    const { outcome, statusCode } = posted
+    await posting.stored
+    const { outcome, statusCode } = posting.result
     return { state: outcome === 'acked' ? 'acknowledged' : 'failed', outcome, statusCode }
   }
 
-  async function over(dispatchId: string): Promise<Made> {
+  async function cancel(dispatchId: string): Promise<AttemptResult> {
     await finishDispatches(db, [dispatchId], 'cancelled')
     return { state: 'ended' }
   }
@@ -124,10 +125,10 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   return { deliverFirst, deliverOnce: deliverOnce satisfies DeliverOnce }
 }
 
-/** A dispatch that is over. */
+/** Whether a dispatch that is over was acknowledged. */
 async function wasAcknowledged(db: Database, id: string): Promise<boolean> {
   const [row] = await db.select({ state: dispatches.state }).from(dispatches).where(eq(dispatches.id, id))
   return row?.state === 'acknowledged'
 }
 
-const hasEndpoint = <Row extends Found>(row: Row): row is Row & TargetRow => row.url !== null
+const hasEndpoint = <Row extends CurrentTarget>(row: Row): row is Row & TargetRow => row.url !== null

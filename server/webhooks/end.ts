@@ -1,26 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { collector, isRowFault, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import type { Posted } from './post.ts'
+import { run, uuidArray } from '../db/statement.ts'
+import type { PostResult } from './post.ts'
 
-/** An attempt that is over. */
-export interface Ended extends Posted {
+/** The end of an attempt. */
+export interface AttemptEnd extends PostResult {
+  /** UUID. */
   dispatchId: string
   number: number
   /** Unix milliseconds, by the database's clock. */
   startedAtMs: number
   durationMs: number
-  /** Until the next attempt, should this one have failed; undefined for the last. */
+  /** The delay of the next attempt, should this one have failed; undefined for the last attempt. */
   nextDelayMs?: number
 }
 
-/** Dispatches that were deleted because they are over become history. SQL: the CTE of their rows, their state, when they ended. */
+/**
+ * SQL that appends dispatches to history: those that a CTE has deleted from `open_dispatches` because they are over.
+ * @param ended the CTE of their rows
+ * @param state the state in which they ended
+ * @param endedAt when they ended
+ */
 export const intoDispatchHistory = (ended: string, state: string, endedAt: string) => `
     insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
     select id, event_id, message_id, account_id, kind, ${state}, workflow_id, created_at, ${endedAt} from ${ended}`
 
-// Acknowledged: the dispatch is over. Failed: the next attempt is due, unless another process has gone on with the row in the meantime.
-// An acknowledgement that comes after the end of its dispatch is not kept: the attempt stays `unknown`, as that end has it.
+// An acknowledgement ends the dispatch. A failure schedules the next attempt, unless another process has gone on with
+// the row in the meantime. An acknowledgement that comes after the end of its dispatch is not stored: the attempt
+// stays `unknown`, as that end recorded it.
 export const END = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
@@ -35,12 +43,14 @@ export const END = `
     update open_dispatches d set attempt = i.number + 1, started_at = null, lease_until = null,
       due_at = clock_timestamp() + coalesce(i.next_delay_ms, 0) * interval '1 millisecond'
     from input i where d.id = i.id and i.outcome <> 'acked' and d.attempt = i.number
-    returning d.id, d.account_id, case when i.next_delay_ms is not null and d.due_at <= d.deadline_at then d.due_at end as next_at
+    returning d.id, d.account_id,
+      case when i.next_delay_ms is not null and d.due_at <= d.deadline_at then d.due_at end as next_at
   ),
   kept_attempts as (
     insert into attempts (
       dispatch_id, number, started_at, finished_at, outcome, status_code, phases, excerpt, excerpt_cut, next_attempt_at)
-    select i.id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome, i.status_code, i.phases, i.excerpt, i.excerpt_cut, f.next_at
+    select i.id, i.number, to_timestamp(i.started_ms / 1000), to_timestamp(i.finished_ms / 1000), i.outcome,
+      i.status_code, i.phases, i.excerpt, i.excerpt_cut, f.next_at
     from input i left join failed f on f.id = i.id
     where i.outcome <> 'acked' or exists (select from acknowledged a where a.id = i.id)
     on conflict do nothing
@@ -48,7 +58,8 @@ export const END = `
   kept_dispatches as (${intoDispatchHistory('acknowledged', "'acknowledged'", 'to_timestamp(finished_ms / 1000)')}
   ),
   health as (
-    insert into webhook_hours as h (account_id, hour, acknowledged, failed, last_acknowledged_at, last_failed_at, failed_since)
+    insert into webhook_hours as h (
+      account_id, hour, acknowledged, failed, last_acknowledged_at, last_failed_at, failed_since)
     select account_id, date_trunc('hour', clock_timestamp(), 'UTC'), sum(acked), sum(1 - acked),
       case when sum(acked) > 0 then clock_timestamp() end, case when sum(acked) < count(*) then clock_timestamp() end,
       case when sum(acked) > 0 then 0 else count(*) end
@@ -63,30 +74,33 @@ export const END = `
   )
   select id from acknowledged`
 
-/** Nobody waits for the end of an attempt to be written down: so many share a statement. */
+/** Attempts that end at about the same moment share a statement: their sends do not wait for it. */
 const LINGER_MS = 50
 /** How long we keep trying to store an attempt's outcome. After that it is unknown, and the attempt is made again. */
 const TRY_MS = 15_000
 
 /**
- * Writes down how attempts ended. Throws when that could not be done: the attempt will be called `unknown` and made again, under the
- * same number.
+ * Stores how an attempt ended. Throws when the outcome could not be stored. The attempt is then recorded as `unknown`
+ * and made again under the same number.
  */
-export function endStep(db: Database): (ended: Ended) => Promise<void> {
+export function endStep(db: Database): (end: AttemptEnd) => Promise<void> {
   const commit = collector<{ json: string }, true>(
     async (rows) => {
-      await db.$client.unsafe(END, [jsonArray(rows)], { prepare: true })
+      await run(db, END, [jsonArray(rows)])
       return rows.map(() => true)
     },
     { lingerMs: LINGER_MS },
   )
-  return (ended) => {
-    const row = { json: endedRow(ended) }
+  return (end) => {
+    const row = { json: inputRow(end) }
     return keepTrying(() => commit(row))
   }
 }
 
-/** Tries again for a while as long as the database cannot be reached. Throws its last error, and at once what no try will change. */
+/**
+ * Repeats `work` for a while as long as the database cannot be reached. Throws its last error, or at once an error
+ * that no repetition changes.
+ */
 export async function keepTrying(work: () => Promise<unknown>): Promise<void> {
   const untilMs = performance.now() + TRY_MS
   for (let waitMs = 50; ; waitMs = Math.min(waitMs * 2, 1_000)) {
@@ -100,22 +114,22 @@ export async function keepTrying(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-function endedRow({ dispatchId, number, startedAtMs, durationMs, ...posted }: Ended): string {
+function inputRow({ dispatchId, number, startedAtMs, durationMs, nextDelayMs, ...result }: AttemptEnd): string {
   return JSON.stringify({
     id: dispatchId,
     number,
     started_ms: startedAtMs,
     finished_ms: startedAtMs + durationMs,
-    outcome: posted.outcome,
-    status_code: posted.statusCode,
-    phases: posted.phases,
-    excerpt: posted.excerpt,
-    excerpt_cut: posted.excerptCut ?? false,
-    next_delay_ms: posted.nextDelayMs,
+    outcome: result.outcome,
+    status_code: result.statusCode,
+    phases: result.phases,
+    excerpt: result.excerpt,
+    excerpt_cut: result.excerptCut ?? false,
+    next_delay_ms: nextDelayMs,
   })
 }
 
-/** Not before it was born, whatever the clocks. */
+/** SQL: the current time, or the time of creation where the clocks disagree and that is later. */
 export const ENDED_NOW = 'greatest(created_at, clock_timestamp())'
 
 export const FINISH = `
@@ -130,7 +144,10 @@ export const FINISH = `
   )
   ${intoDispatchHistory('over', '$2', ENDED_NOW)}`
 
-/** Ends dispatches that are not acknowledged. Those that are over already stay as they are. Of an attempt that was being made nobody knows the end. */
+/**
+ * Ends dispatches that are not acknowledged. Those that are already over stay as they are. An attempt that was running
+ * becomes `unknown`.
+ */
 export async function finishDispatches(db: Database, ids: string[], state: 'exhausted' | 'cancelled'): Promise<void> {
-  await db.$client.unsafe(FINISH, [`{${ids}}`, state], { prepare: true })
+  await run(db, FINISH, [uuidArray(ids), state])
 }

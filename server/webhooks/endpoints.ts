@@ -2,6 +2,7 @@ import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { webhookEndpoints } from '../db/schema.ts'
+import { run } from '../db/statement.ts'
 import { ENDED_NOW, intoDispatchHistory } from './end.ts'
 import { newSecret } from './signature.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
@@ -10,12 +11,12 @@ export interface Endpoint {
   url: string
   createdAt: Date
   updatedAt: Date
-  /** Until when requests are also signed with the secret before this one; null when they are not. */
+  /** Until when requests are also signed with the previous secret; null when they are not. */
   previousUntil: Date | null
 }
 
-/** An endpoint, and the text of its secret where it is new: nobody can read it again. */
-export interface WithSecret {
+/** An endpoint, and its secret when the secret is new: it cannot be read again later. */
+export interface EndpointWithSecret {
   endpoint: Endpoint
   secret?: string
 }
@@ -47,15 +48,20 @@ export async function findEndpoint(db: Database, accountId: string): Promise<End
   return endpoint
 }
 
-/** The endpoint of now as an attempt needs it. */
+const TARGET = `select ${TARGET_COLUMNS} from webhook_endpoints w where w.account_id = $1`
+
+/** Reads the account's current endpoint as an attempt needs it. */
 export async function findTarget(db: Database, accountId: string): Promise<TargetRow | undefined> {
-  const query = `select ${TARGET_COLUMNS} from webhook_endpoints w where w.account_id = $1`
-  const [row] = await db.$client.unsafe<TargetRow[]>(query, [accountId])
+  const [row] = await run<TargetRow>(db, TARGET, [accountId])
   return row
 }
 
-/** Makes the endpoint with a secret of its own, or changes the URL of the one there is and keeps its secret. */
-export async function putEndpoint({ db, sealer }: Parts, accountId: string, newUrl: string): Promise<WithSecret> {
+/** Creates the endpoint with a new secret, or changes the URL of the existing one and keeps its secret. */
+export async function putEndpoint(
+  { db, sealer }: Parts,
+  accountId: string,
+  newUrl: string,
+): Promise<EndpointWithSecret> {
   const secret = newSecret()
   const [row] = await db
     .insert(webhookEndpoints)
@@ -69,33 +75,36 @@ export async function putEndpoint({ db, sealer }: Parts, accountId: string, newU
   return isNew ? { endpoint, secret } : { endpoint }
 }
 
-/** Gives the endpoint a new secret. For 24 hours the old one signs too; undefined without an endpoint. */
-export async function rotateSecret({ db, sealer }: Parts, accountId: string): Promise<WithSecret | undefined> {
-  // Round again only when somebody rotated it between the two statements.
+/** Gives the endpoint a new secret. The old one also signs for 24 hours. Returns undefined without an endpoint. */
+export async function rotateSecret({ db, sealer }: Parts, accountId: string): Promise<EndpointWithSecret | undefined> {
+  // Repeats only when another call rotated the secret between the two statements.
   for (;;) {
-    const [old] = await db
+    const [row] = await db
       .select({ secret: webhookEndpoints.secret })
       .from(webhookEndpoints)
       .where(ofAccount(accountId))
-    if (!old) return undefined
-    const opened = sealer.open(old.secret, { table: 'webhook_endpoints', column: 'secret', id: accountId }).toString()
+    if (!row) return undefined
+    const oldSecret = sealer
+      .open(row.secret, { table: 'webhook_endpoints', column: 'secret', id: accountId })
+      .toString()
     const secret = newSecret()
     const [endpoint] = await db
       .update(webhookEndpoints)
       .set({
         secret: seal(sealer, secret, 'secret', accountId),
-        previousSecret: seal(sealer, opened, 'previous_secret', accountId),
+        previousSecret: seal(sealer, oldSecret, 'previous_secret', accountId),
         previousUntil: sql`${now} + ${OVERLAP_HOURS} * interval '1 hour'`,
         updatedAt: now,
       })
-      .where(and(ofAccount(accountId), eq(webhookEndpoints.secret, old.secret)))
+      .where(and(ofAccount(accountId), eq(webhookEndpoints.secret, row.secret)))
       .returning(SHOWN)
     if (endpoint) return { endpoint, secret }
   }
 }
 
-// What waits ends in the commit that deletes the endpoint, locked in the order of its ids as everywhere. What is being attempted ends
-// with that attempt: acknowledged, or cancelled before the next one.
+// Dispatches that wait end in the commit that deletes the endpoint. They are locked in the order of their ids, as
+// everywhere. A dispatch whose attempt is running ends with that attempt as acknowledged, or is cancelled before the
+// next.
 const DELETE = `
   with endpoint as (
     delete from webhook_endpoints where account_id = $1 returning account_id
@@ -104,7 +113,8 @@ const DELETE = `
     delete from webhook_hours h using endpoint e where h.account_id = e.account_id
   ),
   open as materialized (
-    select d.id, d.workflow_id, d.started_at is not null or coalesce(d.lease_until > clock_timestamp(), false) as is_attempted
+    select d.id, d.workflow_id,
+      d.started_at is not null or coalesce(d.lease_until > clock_timestamp(), false) as is_attempted
     from open_dispatches d join endpoint e on e.account_id = d.account_id
     order by d.id for update of d
   ),
@@ -117,10 +127,10 @@ const DELETE = `
   from endpoint`
 
 /**
- * Deletes the endpoint with its secrets and its figures, and cancels what waits. Returns the ids of the workflows that have nothing
- * left to attempt; undefined without an endpoint.
+ * Deletes the endpoint with its secrets and its figures, and cancels the dispatches that wait. Returns the ids of the
+ * workflows that have nothing left to attempt; undefined without an endpoint.
  */
 export async function deleteEndpoint(db: Database, accountId: string): Promise<string[] | undefined> {
-  const [row] = await db.$client.unsafe<{ workflowIds: string[] }[]>(DELETE, [accountId])
+  const [row] = await run<{ workflowIds: string[] }>(db, DELETE, [accountId])
   return row?.workflowIds
 }

@@ -1,9 +1,9 @@
 import { cleanText } from '../clean-text.ts'
 
 /**
- * The octets as text that can be stored and shown anywhere: valid UTF-8 and no control or formatting characters (PostgreSQL refuses
- * NUL, a terminal obeys ESC, bidirectional marks turn a line around). What cannot stay becomes U+FFFD. A character that was cut in
- * the middle is left out. Undefined when there is nothing.
+ * Returns the octets as text that can be stored and shown anywhere; undefined when there are none. The text is valid
+ * UTF-8 without control or formatting characters: PostgreSQL refuses NUL, a terminal obeys ESC, and bidirectional
+ * marks turn a line around. Each of them becomes U+FFFD. A character that was cut in the middle is left out.
  */
 export function excerptOf(octets: Buffer, isCut: boolean): string | undefined {
   if (octets.length === 0) return undefined

@@ -6,25 +6,27 @@ export interface Request {
   body: Buffer
 }
 
-export interface Answered {
-  kind: 'answered'
+export interface Response {
+  kind: 'response'
   statusCode: number
   headMs: number
   bodyMs: number
-  /** The first octets of the body, at most `KEPT_OCTETS`. */
-  kept: Buffer
-  /** Whether that is all of it. */
+  /** The first octets of the body, at most `EXCERPT_OCTETS`. */
+  excerpt: Buffer
+  /** Whether the body is longer than the excerpt, or did not end. */
   isCut: boolean
-  /** `whole`: to its end. `enough`: we stopped reading. `broken`: the connection ended. `late`: the time ended. */
+  /**
+   * `whole`: the body ended. `enough`: we stopped reading. `broken`: the connection ended. `late`: the time was over.
+   */
   body: 'whole' | 'enough' | 'broken' | 'late'
 }
 
-/** No status line came: in time, or before the connection broke. */
-export interface Unanswered {
+/** No status line came: not in time (`late`), or not before the connection ended (`broken`). */
+export interface NoResponse {
   kind: 'late' | 'broken'
-  /** Not one octet came. */
+  /** Not a single octet came. */
   isSilent: boolean
-  /** TLS 1.3 has a client refused only after its handshake. */
+  /** With TLS 1.3 a server refuses a client only after the client's handshake has ended. */
   isTls: boolean
   headMs: number
 }
@@ -32,40 +34,40 @@ export interface Unanswered {
 export interface ExchangeLimits {
   /** Until the status line and headers are complete. */
   headMs: number
-  /** From then on, until the end of the body. */
+  /** From then until the end of the body. */
   bodyMs: number
-  /** `performance.now()` at which all has to be over. */
+  /** The deadline of the whole exchange, by `performance.now()`. */
   untilMs: number
 }
 
-const READ_OCTETS = 64 * 1_024
-const KEPT_OCTETS = 1_024
+const MAX_READ_OCTETS = 64 * 1_024
+const EXCERPT_OCTETS = 1_024
 const MAX_INTERIM = 10
 
-interface Read {
-  /** 0 until the head of the answer is there. */
+interface PartialResponse {
+  /** 0 until the head is complete. */
   statusCode: number
   headDoneMs: number
-  /** Answers of 1xx. */
+  /** The number of 1xx responses. */
   interim: number
   octets: number
-  kept: Buffer[]
+  excerpt: Buffer[]
 }
 
 /**
- * One POST on one connection. A connection whose answer was not read to its end is destroyed. Rejects with the reason of `signal`
- * (nothing is known then of what the receiver did), and when the request itself is none.
+ * Makes one POST on one connection. Destroys a connection whose response was not read to its end. Rejects with the
+ * reason of `signal` (what the receiver did is then unknown), and when undici refuses the request.
  */
 export function exchange(
   { client, socket }: Connection,
   { path, headers, body }: Request,
   { headMs, bodyMs, untilMs }: ExchangeLimits,
   signal?: AbortSignal,
-): Promise<Answered | Unanswered> {
+): Promise<Response | NoResponse> {
   return new Promise((resolve, reject) => {
     const startedMs = performance.now()
     const octetsBefore = socket.bytesRead
-    const read: Read = { statusCode: 0, headDoneMs: 0, interim: 0, octets: 0, kept: [] }
+    const partial: PartialResponse = { statusCode: 0, headDoneMs: 0, interim: 0, octets: 0, excerpt: [] }
     let isOver = false
     const late = () => finish('late')
     let timer = setTimeout(late, Math.min(headMs, untilMs - startedMs))
@@ -76,16 +78,16 @@ export function exchange(
       {
         onRequestStart() {},
         onResponseStart(_controller, statusCode) {
-          // 1xx says nothing yet (RFC 9110 15.2), and a flood of it would cost us more than its sender.
-          if (statusCode < 200) return ++read.interim > MAX_INTERIM ? finish('broken') : undefined
-          read.statusCode = statusCode
-          read.headDoneMs = performance.now()
+          // A 1xx response is not the final one (RFC 9110 15.2). A flood of them would cost us more than its sender.
+          if (statusCode < 200) return ++partial.interim > MAX_INTERIM ? finish('broken') : undefined
+          partial.statusCode = statusCode
+          partial.headDoneMs = performance.now()
           if (isOver) return
           clearTimeout(timer)
-          timer = setTimeout(late, Math.min(bodyMs, untilMs - read.headDoneMs))
+          timer = setTimeout(late, Math.min(bodyMs, untilMs - partial.headDoneMs))
         },
         onResponseData(_controller, chunk) {
-          if (keep(read, chunk) > READ_OCTETS) finish('enough')
+          if (append(partial, chunk) > MAX_READ_OCTETS) finish('enough')
         },
         onResponseEnd: () => finish('whole'),
         onResponseError(_controller, error: NodeJS.ErrnoException) {
@@ -96,15 +98,15 @@ export function exchange(
       },
     )
 
-    function finish(how: Answered['body'], error?: NodeJS.ErrnoException): void {
+    function finish(how: Response['body'], error?: NodeJS.ErrnoException): void {
       if (isOver) return
       stop()
       if (how !== 'whole') socket.destroy()
       const isSilent = socket.bytesRead === octetsBefore
       const isTls = error?.code?.startsWith('ERR_SSL_') ?? false
       const headMs = performance.now() - startedMs
-      const unanswered = { kind: how === 'late' ? 'late' : 'broken', isSilent, isTls, headMs } as const
-      resolve(read.statusCode === 0 ? unanswered : answered(read, how, startedMs))
+      const noResponse = { kind: how === 'late' ? 'late' : 'broken', isSilent, isTls, headMs } as const
+      resolve(partial.statusCode === 0 ? noResponse : responseOf(partial, how, startedMs))
     }
 
     function abandon(): void {
@@ -121,21 +123,22 @@ export function exchange(
   })
 }
 
-/** Returns the octets so far. */
-function keep(read: Read, chunk: Buffer): number {
-  if (read.octets < KEPT_OCTETS) read.kept.push(chunk.subarray(0, KEPT_OCTETS - read.octets))
-  read.octets += chunk.length
-  return read.octets
+/** Adds a part of the body. Returns the number of octets so far. */
+function append(partial: PartialResponse, chunk: Buffer): number {
+  if (partial.octets < EXCERPT_OCTETS) partial.excerpt.push(chunk.subarray(0, EXCERPT_OCTETS - partial.octets))
+  partial.octets += chunk.length
+  return partial.octets
 }
 
-function answered({ statusCode, headDoneMs, octets, kept }: Read, body: Answered['body'], startedMs: number): Answered {
+function responseOf(partial: PartialResponse, body: Response['body'], startedMs: number): Response {
+  const { statusCode, headDoneMs, octets, excerpt } = partial
   return {
-    kind: 'answered',
+    kind: 'response',
     statusCode,
     headMs: headDoneMs - startedMs,
     bodyMs: performance.now() - headDoneMs,
-    kept: Buffer.concat(kept),
-    isCut: body !== 'whole' || octets > KEPT_OCTETS,
+    excerpt: Buffer.concat(excerpt),
+    isCut: body !== 'whole' || octets > EXCERPT_OCTETS,
     body,
   }
 }

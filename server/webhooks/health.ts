@@ -1,20 +1,28 @@
 import type { Database } from '../db/connect.ts'
+import { eq, sql } from '../db/drizzle.ts'
+import { webhookEndpoints, webhookHours } from '../db/schema.ts'
+import { run } from '../db/statement.ts'
 
-/** How an endpoint does. Counts of attempts are those of this hour and the 23 before it. Times are Unix milliseconds. */
+/**
+ * How an endpoint responds. Counts of attempts are those of this hour and the 23 hours before. Times are Unix
+ * milliseconds.
+ */
 export interface Health {
   acknowledged: number
   failed: number
   lastSuccessMs: number | null
   lastFailureMs: number | null
-  /** Since the last attempt that was acknowledged. */
+  /** Failed attempts since the last acknowledged one. */
   consecutiveFailures: number
+  /** Dispatches that are not over. */
   waiting: number
   oldestWaitingMs: number | null
 }
 
 const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
 
-// The row of an hour knows the failures after its last acknowledgement: those of all hours since then add up.
+// The row of an hour counts the failures after its last acknowledgement. The failures since an endpoint's last
+// acknowledgement are therefore the sum from the hour of that acknowledgement on.
 const HEALTH = `
   with hours as materialized (
     select * from webhook_hours where account_id = $1
@@ -26,36 +34,44 @@ const HEALTH = `
       ${ms('max(last_acknowledged_at)')} as "lastSuccessMs",
       ${ms('max(last_failed_at)')} as "lastFailureMs",
       coalesce(sum(failed_since) filter (
-        where hour >= coalesce((select max(hour) from hours where acknowledged > 0), '-infinity')), 0)::int as "consecutiveFailures"
+        where hour >= coalesce((select max(hour) from hours where acknowledged > 0), '-infinity')), 0)::int
+        as "consecutiveFailures"
     from hours
   ),
   waiting as (
-    select count(*)::int as waiting, ${ms('min(created_at)')} as "oldestWaitingMs" from open_dispatches where account_id = $1
+    select count(*)::int as waiting, ${ms('min(created_at)')} as "oldestWaitingMs"
+    from open_dispatches where account_id = $1
   )
   select * from attempts, waiting`
 
 export async function healthOf(db: Database, accountId: string): Promise<Health> {
-  const [health] = await db.$client.unsafe<Health[]>(HEALTH, [accountId])
+  const [health] = await run<Health>(db, HEALTH, [accountId])
   return health!
 }
 
-/** An endpoint that has not acknowledged anything for at least an hour, although it was tried. */
-export interface Failing {
+/** An endpoint that has not acknowledged an event for at least an hour, although attempts were made. */
+export interface FailingEndpoint {
   accountId: string
   url: string
   /** The last acknowledgement, or the first failure when there was none in 90 days. */
   since: string
 }
 
-const FAILING = `
-  select h.account_id as "accountId", w.url, coalesce(max(last_acknowledged_at), min(hour)) as since
-  from webhook_hours h join webhook_endpoints w on w.account_id = h.account_id
-  group by h.account_id, w.url
-  having max(last_failed_at) > clock_timestamp() - interval '1 day'
-    and coalesce(max(last_acknowledged_at), min(hour)) < clock_timestamp() - interval '1 hour'
-  order by 1`
-
-/** Endpoints that fail for long. Nothing is ever switched off, so somebody has to be told. */
-export async function failingEndpoints(db: Database): Promise<Failing[]> {
-  return db.$client.unsafe<Failing[]>(FAILING)
+/**
+ * Reads the endpoints that have failed for long. No endpoint is ever switched off, so the operator has to know of
+ * them.
+ */
+export async function failingEndpoints(db: Database): Promise<FailingEndpoint[]> {
+  const { accountId, hour, lastAcknowledgedAt, lastFailedAt } = webhookHours
+  const { url } = webhookEndpoints
+  const since = sql<string>`coalesce(max(${lastAcknowledgedAt}), min(${hour}))`
+  return db
+    .select({ accountId, url, since })
+    .from(webhookHours)
+    .innerJoin(webhookEndpoints, eq(webhookEndpoints.accountId, accountId))
+    .groupBy(accountId, url)
+    .having(
+      sql`max(${lastFailedAt}) > clock_timestamp() - interval '1 day' and ${since} < clock_timestamp() - interval '1 hour'`,
+    )
+    .orderBy(accountId)
 }

@@ -2,9 +2,8 @@ import type { DeliveryEvent } from '../db/delivery-event.ts'
 import { showId } from '../db/ids.ts'
 
 /**
- * The body that is posted for an event. Its row never changes, so these bytes are the same on every attempt and every
- * replay: what this function makes of a row must never change either. A new field needs a new version, stored beside the
- * event.
+ * The body of an event's POSTs. The event's row never changes, so these bytes are the same on every attempt and every
+ * replay. The output of this function must never change either. A new field needs a new version, stored beside the event.
  */
 export function payloadOf(event: DeliveryEvent): Buffer {
   return Buffer.from(

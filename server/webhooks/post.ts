@@ -2,9 +2,9 @@ import { createDial, type DialFailure, type Phases } from '../egress/dial.ts'
 import type { Lookup } from '../egress/lookup.ts'
 import { createUrlGuard, type Destination } from '../egress/url.ts'
 import { createSlots } from '../slots.ts'
-import { createConnections, type Taken } from './connections.ts'
+import { createConnections, type NewConnection } from './connections.ts'
 import { excerptOf } from './excerpt.ts'
-import { type Answered, exchange, type Request, type Unanswered } from './exchange.ts'
+import { exchange, type NoResponse, type Request, type Response } from './exchange.ts'
 
 export type PostOutcome =
   | 'acked'
@@ -17,65 +17,65 @@ export type PostOutcome =
   | 'not_200'
   | 'success_but_not_200'
 
-/** How a POST went, as its receiver's owner may see it: nothing in it tells an address of ours or how our network looks. */
-export interface Posted {
+/** How a POST went, as the account owner may see it: nothing in it reveals an address of ours or our network. */
+export interface PostResult {
   outcome: PostOutcome
   statusCode?: number
   phases: Phases
-  /** The first 1,024 octets of the answer's body, as text. */
+  /** The first 1,024 octets of the response's body, as text. */
   excerpt?: string
-  /** The body was longer, or did not come to its end. */
+  /** Whether the body was longer, or did not end. */
   excerptCut?: boolean
 }
 
 /** On whose behalf a POST is made. */
 export interface Sender {
-  /** Its places at the origin are used. */
+  /** The account whose places at the origin are used. */
   accountId: string
   signal?: AbortSignal
 }
 
 /**
- * Resolves to undefined when the account had no place at the origin in time: nothing was sent, and no attempt was made. Rejects only
- * with the reason of `signal`: what the receiver did is then unknown.
+ * Resolves to undefined when no place at the origin came free for the account in time: nothing was sent, and no
+ * attempt was made. Rejects only with the reason of `signal`. What the receiver did is then unknown.
  */
 export type Post = (
   url: string,
   headers: Record<string, string>,
   body: Buffer,
   sender: Sender,
-) => Promise<Posted | undefined>
+) => Promise<PostResult | undefined>
 
 interface PostOptions {
-  /** CIDR. Inside them also http, any port and private addresses. */
+  /** CIDR. These ranges also allow http, any port and private addresses. */
   allowSubnets: readonly string[]
   lookup: Lookup
   /** URL of an HTTP proxy. Nothing is read from the environment. */
   proxy?: string
-  /** PEM, instead of the authorities that Node trusts (its own and NODE_EXTRA_CA_CERTS). */
+  /** PEM. Replaces the authorities that Node trusts (its own and those of NODE_EXTRA_CA_CERTS). */
   ca?: string
-  /** Those that differ from POST_LIMITS. */
+  /** Limits that differ from POST_LIMITS. */
   limits?: Partial<typeof POST_LIMITS>
 }
 
 /**
- * Milliseconds. `placeMs` is the wait for a place at the origin; `totalMs` begins after it. `connectMs` is for look-up, TCP and TLS
- * together, `headMs` from then on, and `bodyMs` from the end of the head.
+ * Milliseconds. `placeMs` limits the wait for a place at the origin; `totalMs` begins after it. `connectMs` is for
+ * look-up, TCP and TLS together, `headMs` begins after that, and `bodyMs` at the end of the head.
  */
 export const POST_LIMITS = { placeMs: 2_000, totalMs: 10_000, connectMs: 3_000, headMs: 5_000, bodyMs: 1_000 }
 
 /**
- * POSTs in flight to one origin, of all accounts. An account may hold as many places as it leaves free: one account alone takes half of
- * them, and a few that hold theirs for long leave some for all others.
+ * POSTs in flight to one origin, of all accounts. An account may hold as many places as it leaves free: one account
+ * alone takes half of them, and a few accounts that hold theirs for long leave some for all others.
  */
 const PLACES = { perKey: 128, perTurn: (free: number) => free }
 
 /**
- * One POST of a webhook: guard -> a place at the origin -> a connection that is there, or a new one -> exchange -> what its status
- * line says. Call `close` when no POST is running any more.
+ * One POST of a webhook: guard -> a place at the origin -> an idle connection, or a new one -> exchange -> the
+ * outcome that the status line decides. Call `close` when no POST is running any more.
  */
-export function createPost({ allowSubnets, lookup, proxy, ca, limits: others }: PostOptions) {
-  const limits = { ...POST_LIMITS, ...others }
+export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }: PostOptions) {
+  const limits = { ...POST_LIMITS, ...changes }
   const urls = createUrlGuard({ allowSubnets })
   const places = createSlots(PLACES)
   const connections = createConnections(createDial({ lookup, proxy, ca }))
@@ -86,41 +86,48 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: others }: 
     if (destination === undefined) return { outcome: 'blocked', phases: {} }
     const request = { path: destination.path, headers: { ...headers, 'Accept-Encoding': 'identity' }, body }
     const untilMs = performance.now() + limits.placeMs
-    const free = await places.take(destination.origin, { turn: accountId, untilMs, signal })
+    const release = await places.take(destination.origin, { turn: accountId, untilMs, signal })
     try {
       signal?.throwIfAborted()
-      return free && (await postTo(destination, request, signal))
+      return release && (await postTo(destination, request, signal))
     } finally {
-      free?.()
+      release?.()
     }
   }
 
-  async function postTo(destination: Destination, request: Request, signal?: AbortSignal): Promise<Posted> {
+  async function postTo(destination: Destination, request: Request, signal?: AbortSignal): Promise<PostResult> {
     const untilMs = performance.now() + limits.totalMs
     const first = await postOnce(destination, request, untilMs, signal)
-    if (!first.isStale) return first.posted
+    if (!first.isStale) return first.result
     connections.dropIdle(destination.origin)
-    return (await postOnce(destination, request, untilMs, signal)).posted
+    return (await postOnce(destination, request, untilMs, signal)).result
   }
 
-  /** `isStale`: a kept connection was closed without an octet of an answer. Only a fresh one can tell how the receiver is. */
+  /**
+   * `isStale`: an idle connection was closed without an octet of a response. Only a new connection can tell whether the
+   * receiver works.
+   */
   async function postOnce(destination: Destination, request: Request, untilMs: number, signal?: AbortSignal) {
     const idle = connections.takeIdle(destination.origin)
-    const taken = idle
-      ? { kind: 'taken' as const, connection: idle, phases: {} }
+    const dialled = idle
+      ? { kind: 'connected' as const, connection: idle, phases: {} }
       : await open(destination, untilMs, signal)
-    if (taken.kind !== 'taken') {
+    if (dialled.kind !== 'connected') {
       signal?.throwIfAborted()
-      return { isStale: false, posted: { outcome: taken.kind, phases: rounded(taken.phases) } }
+      return { isStale: false, result: { outcome: dialled.kind, phases: rounded(dialled.phases) } }
     }
-    const { connection } = taken
-    const answer = await exchange(connection, request, { ...limits, untilMs }, signal)
-    const isStale = connection.isUsed && answer.kind === 'broken' && answer.isSilent
+    const { connection, phases } = dialled
+    const response = await exchange(connection, request, { ...limits, untilMs }, signal)
+    const isStale = connection.isUsed && response.kind === 'broken' && response.isSilent
     connections.release(connection)
-    return { isStale, posted: postedOf(answer, taken.phases) }
+    return { isStale, result: resultOf(response, phases) }
   }
 
-  async function open(destination: Destination, untilMs: number, signal?: AbortSignal): Promise<Taken | DialFailure> {
+  async function open(
+    destination: Destination,
+    untilMs: number,
+    signal?: AbortSignal,
+  ): Promise<NewConnection | DialFailure> {
     const deadline = new AbortController()
     const abort = () => deadline.abort()
     const timer = setTimeout(abort, Math.min(limits.connectMs, untilMs - performance.now()))
@@ -136,30 +143,32 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: others }: 
   return { post, urls, close: async () => connections.close() }
 }
 
-function postedOf(answer: Answered | Unanswered, dialling: Phases): Posted {
+function resultOf(response: Response | NoResponse, dialling: Phases): PostResult {
   const phases = rounded({
     ...dialling,
-    head: answer.headMs,
-    body: answer.kind === 'answered' ? answer.bodyMs : undefined,
+    head: response.headMs,
+    body: response.kind === 'response' ? response.bodyMs : undefined,
   })
-  if (answer.kind !== 'answered') return { outcome: unanswered(answer), phases }
-  const { statusCode, isCut, kept } = answer
-  const excerpt = excerptOf(kept, isCut)
-  return { outcome: answered(answer), statusCode, phases, ...(excerpt !== undefined && { excerpt, excerptCut: isCut }) }
+  if (response.kind !== 'response') return { outcome: outcomeWithout(response), phases }
+  const { statusCode, isCut } = response
+  const excerpt = excerptOf(response.excerpt, isCut)
+  const shown = excerpt === undefined ? {} : { excerpt, excerptCut: isCut }
+  return { outcome: outcomeOf(response), statusCode, phases, ...shown }
 }
 
-function unanswered({ kind, isTls }: Unanswered): PostOutcome {
+function outcomeWithout({ kind, isTls }: NoResponse): PostOutcome {
   if (kind === 'late') return 'timeout_head'
   return isTls ? 'tls' : 'connect'
 }
 
-/** The status line decides: 200 is an acknowledgement, however its body goes on, and nothing else is one. */
-function answered({ statusCode, body }: Answered): PostOutcome {
+/** The status line decides: HTTP 200 alone acknowledges, whatever happens to the body. */
+function outcomeOf({ statusCode, body }: Response): PostOutcome {
   if (statusCode === 200) return 'acked'
   if (statusCode < 300) return 'success_but_not_200'
   return body === 'late' ? 'timeout_body' : 'not_200'
 }
 
+/** Rounds each phase to a tenth of a millisecond. */
 function rounded(phases: Phases): Phases {
   const tenths: Phases = {}
   for (const [phase, ms] of Object.entries(phases))

@@ -1,31 +1,32 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { remember } from '../remember.ts'
 
-interface Signed {
-  /** Exactly what is sent. */
+interface SignedParts {
+  /** The exact octets of the request's body. */
   body: Buffer
   /** `evt_...` */
   eventId: string
   /** `dsp_...` */
   dispatchId: string
   attempt: number
-  /** Of this attempt, Unix seconds: receivers refuse what is over 300 s old. */
+  /** The time of this attempt, Unix seconds. Receivers refuse requests that are more than 300 s old. */
   timestamp: number
-  /** As it was shown: `whsec_...`. */
+  /** As the account owner has it: `whsec_...`. */
   secret: string
-  /** Still valid after a rotation. */
+  /** The secret before the last rotation, while it is still valid. */
   previousSecret?: string
 }
 
 const PREFIX = 'whsec_'
 
 /**
- * The headers of one attempt: a signature of our own, keyed with the text of the whole secret, and that of Standard Webhooks
- * (https://www.standardwebhooks.com), keyed with the octets that the secret encodes. While a rotated secret is valid, both sign.
+ * The headers of one attempt, with two signatures. The service's own is keyed with the text of the whole secret. That
+ * of Standard Webhooks (https://www.standardwebhooks.com) is keyed with the octets that the secret encodes. While a
+ * rotated secret is valid, both secrets sign.
  */
-export function signedHeaders(signed: Signed): Record<string, string> {
-  const { body, eventId, dispatchId, attempt, secret, previousSecret } = signed
-  const timestamp = String(signed.timestamp)
+export function signedHeaders(parts: SignedParts): Record<string, string> {
+  const { body, eventId, dispatchId, attempt, secret, previousSecret } = parts
+  const timestamp = String(parts.timestamp)
   const own = (secret: string) => hmac(keysOf(secret).own, `${timestamp}.`, body).digest('hex')
   const standard = (secret: string) =>
     `v1,${hmac(keysOf(secret).standard, `${eventId}.${timestamp}.`, body).digest('base64')}`
@@ -48,12 +49,12 @@ export function signedHeaders(signed: Signed): Record<string, string> {
   return headers
 }
 
-/** 256 bits: as many as HMAC-SHA256 makes use of. */
+/** Creates a secret of 256 bits, as many as HMAC-SHA256 uses. */
 export function newSecret(): string {
   return `${PREFIX}${randomBytes(32).toString('base64')}`
 }
 
-/** Made once for a secret: that costs as much as a signature. */
+/** The keys of a secret, created once for each secret: creating them costs as much as a signature. */
 const keysOf = remember((secret) => ({
   own: createSecretKey(secret, 'utf8'),
   standard: createSecretKey(secret.slice(PREFIX.length), 'base64'),

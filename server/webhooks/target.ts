@@ -1,17 +1,17 @@
 import type { Sealer } from '../db/encryption.ts'
 import { remember } from '../remember.ts'
 
-/** Where an attempt goes, as the row of the endpoint has it at that moment. */
+/** The account's current endpoint, as an attempt reads it. */
 export interface TargetRow {
   accountId: string
   url: string
   /** Sealed, in base64. */
   secret: string
-  /** Likewise; null when its time is over, or there is none. */
+  /** Sealed, in base64; null when no previous secret is valid. */
   previousSecret: string | null
 }
 
-/** SQL of the columns of a TargetRow; `w` is the row of webhook_endpoints. */
+/** SQL of the columns of a `TargetRow`; `w` is the row of `webhook_endpoints`. */
 export const TARGET_COLUMNS = `
   w.account_id as "accountId", w.url, encode(w.secret, 'base64') as secret,
   case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"`
@@ -22,7 +22,7 @@ export interface Target {
   previousSecret?: string
 }
 
-/** Opens the secrets of endpoints, each once: they stay sealed in the database and are used for every attempt. */
+/** Decrypts the secrets of endpoints, each once: they stay sealed in the database, and every attempt needs them. */
 export function targets(sealer: Sealer): (row: TargetRow) => Target {
   const open = remember((sealed, column: string, accountId: string) => {
     const place = { table: 'webhook_endpoints', column, id: accountId }

@@ -36,7 +36,7 @@ beforeAll(async () => {
       finishDispatches: async () => {},
       dropExpired: async () => [],
       verifyDue: async () => ({}),
-      failed: (error) => console.error(error),
+      onError: (error) => console.error(error),
       stopping: stopping.signal,
     }),
     stopping: stopping.signal,

@@ -34,7 +34,7 @@ beforeAll(async () => {
     finishDispatches: (ids, state) => finishDispatches(api.world.db, ids, state),
     dropExpired: async () => [],
     verifyDue: async () => ({}),
-    failed: (error) => api.errors.push(String(error)),
+    onError: (error) => api.errors.push(String(error)),
     stopping: stopping.signal,
   })
   const workflowBundle = await bundleWorkflows()

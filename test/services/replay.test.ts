@@ -74,7 +74,7 @@ test('an event is replayed: a dispatch of its own from attempt 1 on, made by one
     {
       workflowId: `replay-${json.dispatch_id}`,
       accountId: api.world.account.id,
-      answers: [],
+      previousResults: [],
       kind: 'replay',
       dispatchIds: [uuid(json.dispatch_id)],
       eventIds: [uuid(eventIds[0])],

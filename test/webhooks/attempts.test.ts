@@ -50,10 +50,10 @@ const one = async (state: Parameters<typeof storeDispatches>[2] = {}, change = {
 const deliver = (event: { id: string }, number: number, more = {}) =>
   deliveries.deliverOnce({ dispatchId: event.id, number, nextDelayMs: 60_000, ...more })
 
-test('HTTP 200 ends a dispatch, and the attempt is kept with its phases', async () => {
+test('HTTP 200 ends a dispatch, and the attempt is stored with its phases', async () => {
   const event = await one({ lease: 30 })
   receiver.script = { body: 'thanks' }
-  await (await deliveries.deliverFirst(event, 60_000))!.ended
+  await (await deliveries.deliverFirst(event, 60_000))!.stored
   expect(receiver.requests).toHaveLength(1)
   expect(await stateOf(database, event)).toBe('acknowledged')
   expect(await attemptsOf(database, event)).toMatchObject([
@@ -80,7 +80,7 @@ test.each([
 test('the body has the same bytes on every attempt, the timestamp and signatures are new', async () => {
   const event = await one({ lease: 30 }, { status: 'bounced', reason: 'mailbox_full' })
   receiver.script = { status: 503 }
-  await (await deliveries.deliverFirst(event, 0))!.ended
+  await (await deliveries.deliverFirst(event, 0))!.stored
   await new Promise((done) => setTimeout(done, 1_100))
   await deliver(event, 2)
   const [first, second] = receiver.requests
@@ -93,7 +93,7 @@ test('the body has the same bytes on every attempt, the timestamp and signatures
   expect(second!.headers['service-dispatch-id']).toBe(showId('dsp', event.id))
 })
 
-test('no attempt is made before it is due, unless a person asks for it', async () => {
+test('no attempt is made before it is due, unless an operator asks for it', async () => {
   const event = await one({ attempt: 2, due: 60 })
   expect(await deliver(event, 2)).toEqual({ state: 'not_due' })
   expect(receiver.requests).toEqual([])
@@ -106,7 +106,7 @@ test('no attempt is made after the window of 24 hours', async () => {
   expect(receiver.requests).toEqual([])
 })
 
-test('a dispatch whose window is over stays behind its group, which goes on', async () => {
+test('a dispatch whose window is over waits while its group goes on', async () => {
   const event = await one({ attempt: 2, due: -10, deadline: -1 })
   for (const number of [2, 3, 6]) expect(await deliver(event, number)).toEqual({ state: 'failed' })
   expect(await stateOf(database, event)).toBe('waiting')
@@ -120,7 +120,7 @@ test('an attempt that is due only after the window is not announced', async () =
   expect(await attemptsOf(database, event)).toMatchObject([{ next_attempt_at: null }])
 })
 
-test('an attempt whose process died is called unknown, and made again under its number', async () => {
+test('an attempt whose process died is stored as unknown, and made again under the same number', async () => {
   const event = await one({ attempt: 3, due: -10, started: true })
   expect(await deliver(event, 3)).toMatchObject({ state: 'acknowledged' })
   expect(await attemptsOf(database, event)).toMatchObject([
@@ -135,7 +135,7 @@ test('an attempt that was made is not made again', async () => {
   expect(receiver.requests).toEqual([])
 })
 
-test('a first attempt is not made by a process whose lease is nearly over, or gone', async () => {
+test('a process whose lease is nearly over, or gone, does not make the first attempt', async () => {
   const late = await one({ lease: 5 })
   const taken = await one({ workflowId: 'webhook-x-1' })
   expect(await deliveries.deliverFirst(late)).toBeUndefined()
@@ -143,11 +143,11 @@ test('a first attempt is not made by a process whose lease is nearly over, or go
   expect(receiver.requests).toEqual([])
 })
 
-test('a first attempt goes to the endpoint that the account has when it begins, however short after the commit', async () => {
+test('a first attempt goes to the current endpoint, however soon after the commit', async () => {
   const other = await startReceiver()
   const changed = await one({ lease: 30 })
   await putEndpoint({ db: database.db, sealer }, accountId, other.url)
-  await (await deliveries.deliverFirst(changed, 0))!.ended
+  await (await deliveries.deliverFirst(changed, 0))!.stored
   expect([receiver.requests.length, other.requests.length]).toEqual([0, 1])
   const deleted = await one({ lease: 30 })
   await deleteEndpoint(database.db, accountId)
@@ -157,7 +157,7 @@ test('a first attempt goes to the endpoint that the account has when it begins, 
   await other.close()
 })
 
-test('an attempt that found no place at the origin is not made: it is due as before, and its number is not used', async () => {
+test('an attempt that finds no place at the origin is not made: it stays due, and its number can be used again', async () => {
   const full = createDeliveries({ db: database.db, clock, sealer, post: async () => undefined })
   const event = await one({ attempt: 2, due: -1 })
   expect(await full.deliverOnce({ dispatchId: event.id, number: 2 })).toEqual({ state: 'no_place' })
@@ -169,11 +169,11 @@ test('an attempt that found no place at the origin is not made: it is due as bef
   expect(await attemptsOf(database, first)).toEqual([])
 })
 
-test('each attempt goes to the endpoint of its moment, and is signed with the secret of its moment', async () => {
+test('each attempt goes to the current endpoint, and is signed with the current secret', async () => {
   const other = await startReceiver()
   const event = await one({ lease: 30 })
   receiver.script = { status: 500 }
-  await (await deliveries.deliverFirst(event, 0))!.ended
+  await (await deliveries.deliverFirst(event, 0))!.stored
   await putEndpoint({ db: database.db, sealer }, accountId, other.url)
   const rotated = await rotateSecret({ db: database.db, sealer }, accountId)
   expect(rotated!.secret).not.toBe(secret)
@@ -183,12 +183,12 @@ test('each attempt goes to the endpoint of its moment, and is signed with the se
   await other.close()
 })
 
-test('when the endpoint is deleted, what waits is cancelled', async () => {
+test('deleting the endpoint cancels the dispatches that wait', async () => {
   const event = await one({ attempt: 2, due: -1 })
   await deleteEndpoint(database.db, accountId)
   expect(await stateOf(database, event)).toBe('cancelled')
   expect(await deliver(event, 2)).toEqual({ state: 'ended' })
-  // Stored in the very moment of the deletion.
+  // This dispatch was stored at the very moment of the deletion.
   const late = await one({ lease: 30 })
   expect(await deliveries.deliverFirst(late)).toBeUndefined()
   expect(await stateOf(database, late)).toBe('cancelled')
@@ -207,12 +207,12 @@ test.each([
       const held = Promise.withResolvers<object>()
       receiver.requests.length = 0
       receiver.script = () => held.promise
-      const made = number === 1 ? deliveries.deliverFirst(event, 60_000) : deliver(event, number)
+      const attempt = number === 1 ? deliveries.deliverFirst(event, 60_000) : deliver(event, number)
       await expect.poll(() => receiver.requests.length).toBe(1)
       expect(await deleteEndpoint(database.db, accountId)).toEqual(number === 1 ? [] : ['webhook-x-2'])
       held.resolve({ status })
-      const ended = await made
-      if (ended && 'ended' in ended) await ended.ended
+      const result = await attempt
+      if (result && 'stored' in result) await result.stored
       expect(await stateOf(database, event)).toBe(status === 200 ? 'acknowledged' : 'waiting')
       expect(await attemptsOf(database, event)).toMatchObject([{ number, status_code: status }])
     }
@@ -223,18 +223,18 @@ test('a dispatch that was cancelled never shows an acknowledged attempt', async 
   const event = await one({ lease: 30 })
   const held = Promise.withResolvers<object>()
   receiver.script = () => held.promise
-  const made = deliveries.deliverFirst(event, 60_000)
+  const attempt = deliveries.deliverFirst(event, 60_000)
   await expect.poll(() => receiver.requests.length).toBe(1)
-  // The process stood still past its lease; a workflow took over, and was cancelled.
+  // The process stood still past its lease. A workflow took over and was cancelled.
   await database.db.$client`update open_dispatches set lease_until = null, started_at = now() where id = ${event.id}`
   await finishDispatches(database.db, [event.id], 'cancelled')
   held.resolve({})
-  await (await made)!.ended
+  await (await attempt)!.stored
   expect(await stateOf(database, event)).toBe('cancelled')
   expect(await attemptsOf(database, event)).toMatchObject([{ number: 1, outcome: 'unknown' }])
 })
 
-test('an attempt that does not begin because the endpoint is gone is not called unknown', async () => {
+test('an attempt that does not begin because the endpoint is gone is not stored as unknown', async () => {
   await deleteEndpoint(database.db, accountId)
   const event = await one({ attempt: 2, due: -1, workflowId: 'webhook-x-2' })
   expect(await deliver(event, 2)).toEqual({ state: 'ended' })
@@ -249,13 +249,13 @@ test('200 acknowledges also when a workflow has taken the dispatch over in the m
   await new Promise((done) => setTimeout(done, 100))
   await database.db
     .$client`update open_dispatches set lease_until = null, workflow_id = 'webhook-x-1' where id = ${event.id}`
-  await (await first)!.ended
+  await (await first)!.stored
   expect(await stateOf(database, event)).toBe('acknowledged')
   expect(await deliver(event, 1)).toEqual({ state: 'acknowledged' })
   expect(receiver.requests).toHaveLength(1)
 })
 
-test('of an attempt in the middle of which its dispatch is cancelled nobody knows the end', async () => {
+test('an attempt that is running when its dispatch is cancelled is stored as unknown', async () => {
   const event = await one({ attempt: 2, due: -10, started: true })
   await finishDispatches(database.db, [event.id], 'cancelled')
   expect(await stateOf(database, event)).toBe('cancelled')
@@ -264,7 +264,7 @@ test('of an attempt in the middle of which its dispatch is cancelled nobody know
 
 test('a dispatch that is over stays as it is', async () => {
   const event = await one({ lease: 30 })
-  await (await deliveries.deliverFirst(event))!.ended
+  await (await deliveries.deliverFirst(event))!.stored
   await finishDispatches(database.db, [event.id], 'cancelled')
   expect(await stateOf(database, event)).toBe('acknowledged')
 })
@@ -290,7 +290,7 @@ test('the health of an endpoint counts attempts, and failures since the last ack
   })
 })
 
-test('an endpoint that has acknowledged nothing for an hour is found, until it does', async () => {
+test('an endpoint that has acknowledged nothing for an hour is failing, until it acknowledges again', async () => {
   receiver.script = { status: 500 }
   await deliver(await one({ attempt: 2, due: -1 }), 2)
   const found = async () => (await failingEndpoints(database.db)).filter((endpoint) => endpoint.accountId === accountId)
@@ -302,6 +302,6 @@ test('an endpoint that has acknowledged nothing for an hour is found, until it d
   expect(await found()).toEqual([])
 })
 
-test('an event of an account without an endpoint cannot be delivered, whoever asks', async () => {
+test('an event of an account without an endpoint cannot be delivered', async () => {
   expect(await deliver({ id: newId(Date.now()) }, 1)).toEqual({ state: 'ended' })
 })

@@ -4,7 +4,7 @@ import { BODY, posting, postingFor, receiving, undo } from './posting.ts'
 
 afterEach(undo)
 
-test('64 KiB of an answer are read on a connection that stays, more ends it', async () => {
+test('a connection stays open after a response of up to 64 KiB; a longer response ends it', async () => {
   const receiver = await receiving()
   const post = posting()
   receiver.script = { body: Buffer.alloc(64 * 1_024, 'a') }
@@ -24,22 +24,22 @@ test('one account has at most 64 connections to an origin, and its POSTs beyond 
   expect([receiver.requests.length, receiver.connections]).toEqual([200, 64])
 })
 
-test('accounts whose POSTs hang at an origin leave places for the others, who do not wait for them', async () => {
+test('accounts whose POSTs hang at an origin leave places for the other accounts, whose POSTs do not wait', async () => {
   const receiver = await receiving()
   const post = postingFor({ limits: { placeMs: 10_000 } })
-  const leaving = new AbortController()
+  const caller = new AbortController()
   receiver.script = ({ path }) => (path === '/hang' ? { fault: 'hang' } : {})
   const hang = (accountId: string) =>
-    post(new URL('/hang', receiver.url).href, {}, BODY, { accountId, signal: leaving.signal }).catch(() => 'left')
+    post(new URL('/hang', receiver.url).href, {}, BODY, { accountId, signal: caller.signal }).catch(() => 'left')
   const hanging = ['one', 'two', 'three', 'four'].flatMap((account) => Array.from({ length: 100 }, () => hang(account)))
   await expect.poll(() => receiver.requests.length).toBeGreaterThan(64)
   for (let i = 0; i < 50; i++)
     expect(await post(receiver.url, {}, BODY, { accountId: 'victim' })).toMatchObject({ outcome: 'acked' })
-  leaving.abort()
+  caller.abort()
   expect(new Set(await Promise.all(hanging))).toEqual(new Set(['left']))
 })
 
-test('a POST that finds no place at its origin in time was not made, and has not failed', async () => {
+test('a POST that finds no place at its origin in time is not made, and does not count as failed', async () => {
   const receiver = await receiving()
   const post = postingFor({ limits: { placeMs: 100 } })
   const held = Promise.withResolvers<object>()
@@ -52,7 +52,7 @@ test('a POST that finds no place at its origin in time was not made, and has not
   expect(await post(receiver.url, {}, BODY, { accountId: 'account' })).toMatchObject({ outcome: 'acked' })
 })
 
-test.each([false, true])('a kept connection that the receiver has closed costs no attempt (TLS: %s)', async (tls) => {
+test.each([false, true])('an idle connection that the receiver has closed costs no attempt (TLS: %s)', async (tls) => {
   const receiver = await receiving({ tls })
   const post = posting()
   await Promise.all([post(receiver.url), post(receiver.url), post(receiver.url)])
@@ -62,7 +62,7 @@ test.each([false, true])('a kept connection that the receiver has closed costs n
 })
 
 test.each([false, true])(
-  'what a kept connection leaves without an octet of an answer is posted once more, and nothing else (TLS: %s)',
+  'only a POST whose idle connection ends without an octet of a response is made once more (TLS: %s)',
   async (tls) => {
     const receiver = await receiving({ tls })
     const post = posting()
@@ -88,18 +88,18 @@ test('a receiver that keeps no connection gets a new one for each POST', async (
   expect(receiver.connections).toBe(3)
 })
 
-test('who leaves hears why at once, and the connection is closed', async () => {
+test('an aborted POST rejects at once with the reason, and its connection is closed', async () => {
   const receiver = await receiving()
   receiver.script = { fault: 'hang' }
   const post = posting()
-  const leaving = new AbortController()
-  const posted = post(receiver.url, leaving.signal)
+  const caller = new AbortController()
+  const posted = post(receiver.url, caller.signal)
   await expect.poll(() => receiver.requests.length).toBe(1)
   const closed = once(receiver.requests[0]!.socket, 'close')
-  leaving.abort(new Error('shutting down'))
+  caller.abort(new Error('shutting down'))
   await expect(posted).rejects.toThrow('shutting down')
   await closed
-  await expect(post(receiver.url, leaving.signal)).rejects.toThrow('shutting down')
+  await expect(post(receiver.url, caller.signal)).rejects.toThrow('shutting down')
   const dialling = new AbortController()
   const slow = posting({ lookup: () => new Promise(() => {}) })
   const early = slow('https://hooks.example.com/', dialling.signal)

@@ -12,7 +12,7 @@ import { ends, listening, posting, receiving, undo } from './posting.ts'
 
 afterEach(undo)
 
-test('every new connection looks the name up again, and dials what that look-up said', async () => {
+test('every new connection looks the name up again, and dials the addresses of that look-up', async () => {
   const receiver = await receiving()
   receiver.script = { headers: { connection: 'close' } }
   const inside = await counting(receiver.port)
@@ -30,7 +30,7 @@ test('every new connection looks the name up again, and dials what that look-up 
   expect([receiver.requests.length, inside.connections]).toEqual([2, 0])
 })
 
-test('of several good addresses the next is dialled when the first refuses', async () => {
+test('the next good address is dialled when the first one refuses', async () => {
   const receiver = await receiving()
   const post = posting({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.3', '127.0.0.1'] })
   expect(await post(`http://hooks.example.com:${receiver.port}/`)).toMatchObject({ outcome: 'acked' })
@@ -38,7 +38,7 @@ test('of several good addresses the next is dialled when the first refuses', asy
 
 test.each([
   ['no address', async () => []],
-  ['no answer', () => new Promise<string[]>(() => {})],
+  ['no response', () => new Promise<string[]>(() => {})],
 ])('a name with %s is dns', async (_, lookup) => {
   const post = posting({ lookup, limits: { totalMs: 1_000, connectMs: 100, headMs: 500 } })
   expect(await post('https://hooks.example.com/')).toEqual({ outcome: 'dns', phases: { dns: expect.any(Number) } })
@@ -98,7 +98,7 @@ test('through a proxy the name is vetted here, and the tunnel leads to the vette
   expect(proxy.tunnels).toHaveLength(1)
 })
 
-test('a proxy that refuses is a failure to connect, and what it says is told to nobody', async () => {
+test('a proxy that refuses is a failure to connect, and nothing of its response is shown', async () => {
   const receiver = await receiving()
   const proxy = await startProxy(403)
   const posted = await posting({ proxy: `http://127.0.0.1:${proxy.port}` })(receiver.url)
@@ -106,7 +106,7 @@ test('a proxy that refuses is a failure to connect, and what it says is told to 
   expect(receiver.connections).toBe(0)
 })
 
-test('a proxy of the environment is not used', async () => {
+test('a proxy named by the environment is not used', async () => {
   const receiver = await receiving()
   const proxy = await startProxy()
   const names = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY']
@@ -116,7 +116,7 @@ test('a proxy of the environment is not used', async () => {
   expect(proxy.connections).toBe(0)
 })
 
-/** Counts the connections to a place nobody may dial. */
+/** Counts the connections to an address that may not be dialled. */
 async function counting(port: number) {
   const counter = { connections: 0 }
   const server = createServer((socket) => {

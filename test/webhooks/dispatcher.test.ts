@@ -13,12 +13,12 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-type Made = Awaited<ReturnType<DispatcherParts['deliverFirst']>>
-const acked: Made = { posted: { outcome: 'acked', statusCode: 200, phases: {} }, ended: Promise.resolve() }
-const refused: Made = { posted: { outcome: 'not_200', statusCode: 500, phases: {} }, ended: Promise.resolve() }
+type Posting = Awaited<ReturnType<DispatcherParts['deliverFirst']>>
+const acked: Posting = { result: { outcome: 'acked', statusCode: 200, phases: {} }, stored: Promise.resolve() }
+const refused: Posting = { result: { outcome: 'not_200', statusCode: 500, phases: {} }, stored: Promise.resolve() }
 
-/** A dispatcher whose attempts the test makes, and what it sees of them. */
-function dispatcherOver(attempt: (event: DeliveryEvent) => Promise<Made>) {
+/** A dispatcher whose attempts the test makes, and what the test observes. */
+function dispatcherOver(attempt: (event: DeliveryEvent) => Promise<Posting>) {
   const seen = {
     order: [] as DeliveryEvent[],
     inFlight: new Map<string, number>(),
@@ -31,7 +31,7 @@ function dispatcherOver(attempt: (event: DeliveryEvent) => Promise<Made>) {
     db: database.db,
     clock: Date,
     nextDelayMs: 60_000,
-    failed: (error) => failures.push(error),
+    onError: (error) => failures.push(error),
     async deliverFirst(event) {
       const { accountId } = event
       seen.order.push(event)
@@ -52,10 +52,12 @@ function dispatcherOver(attempt: (event: DeliveryEvent) => Promise<Made>) {
 const events = (count: number, accountId = newId(Date.now())) =>
   Array.from({ length: count }, () => newEvent(accountId))
 
-/** Accounts for each of which a thousand attempts were quick, so that many are made at a time. Those that begin from now on hang. */
+/**
+ * Accounts whose endpoints have earned many slots by a thousand quick attempts. Attempts that begin from now on hang.
+ */
 async function grown(count: number) {
   const accounts = new Set(Array.from({ length: count }, () => newId(Date.now())))
-  const held = Promise.withResolvers<Made>()
+  const held = Promise.withResolvers<Posting>()
   let isHanging = false
   const all = dispatcherOver(({ accountId }) => (isHanging && accounts.has(accountId) ? held.promise : sleep(2, acked)))
   const { dispatcher, seen } = all
@@ -123,7 +125,7 @@ test('no more than 200 attempts are in flight, and accounts take turns', async (
   await eventually(() => expect(seen.order).toHaveLength(800))
   expect(seen.all).toBeGreaterThan(150)
   expect(seen.all).toBeLessThanOrEqual(200)
-  // The first of the last account did not wait for the last of the first.
+  // The first event of the last account does not wait for the last event of the first account.
   const last = accounts.at(-1)![0]!.accountId
   expect(seen.order.findIndex(({ accountId }) => accountId === last)).toBeLessThan(400)
   await dispatcher.drain()
@@ -144,14 +146,14 @@ test.each([1, 4, 20])(
   },
 )
 
-test('endpoints for which thousands of events wait leave room in the queue for those of others', async () => {
-  const held = Promise.withResolvers<Made>()
+test('endpoints for which thousands of events wait leave room in the queue for the events of others', async () => {
+  const held = Promise.withResolvers<Posting>()
   const { dispatcher } = dispatcherOver(() => held.promise)
   const victim = events(100)
   await storeDispatches(database, victim, { lease: 30 })
   for (let account = 0; account < 5; account++) for (const event of events(2_500)) dispatcher.offer(event)
   for (const event of victim) dispatcher.offer(event)
-  // Given up in the order of offers: this one comes after any of the victim's.
+  // Leases end in the order of offers: this one comes after any of the victim's.
   const [last] = events(1)
   await storeDispatches(database, [last!], { lease: 30 })
   for (const event of [...events(2_500, last!.accountId), last!]) dispatcher.offer(event)
@@ -161,7 +163,7 @@ test('endpoints for which thousands of events wait leave room in the queue for t
   await dispatcher.drain()
 })
 
-test('a first attempt that is not made gives its lease up, so that nothing is called unknown', async () => {
+test('a first attempt that is not made gives up its lease, so that no attempt is stored as unknown', async () => {
   const { dispatcher } = dispatcherOver(async () => undefined)
   const [event] = events(1)
   await storeDispatches(database, [event!], { lease: 5 })
@@ -172,8 +174,8 @@ test('a first attempt that is not made gives its lease up, so that nothing is ca
   expect(await attemptsOf(database, event!)).toEqual([])
 })
 
-test('what does not fit gives its lease up and stays a row', async () => {
-  const held = Promise.withResolvers<Made>()
+test('an event that does not fit gives up its lease and stays a row', async () => {
+  const held = Promise.withResolvers<Posting>()
   const { dispatcher } = dispatcherOver(() => held.promise)
   const some = events(2_020)
   await storeDispatches(database, some, { lease: 30 })
@@ -186,8 +188,8 @@ test('what does not fit gives its lease up and stays a row', async () => {
   await dispatcher.drain()
 })
 
-test('a drain ends what has begun and leaves the rest to Temporal', async () => {
-  const held = Promise.withResolvers<Made>()
+test('a drain waits for the attempts in flight and leaves the rest to Temporal', async () => {
+  const held = Promise.withResolvers<Posting>()
   const { dispatcher, seen } = dispatcherOver(() => held.promise)
   const some = events(30)
   await storeDispatches(database, some, { lease: 30 })
@@ -206,7 +208,7 @@ test('a drain ends what has begun and leaves the rest to Temporal', async () => 
   expect(seen.order).toHaveLength(10)
 })
 
-test('a fault of our own leaves the attempt to Temporal, and is told', async () => {
+test('a fault of the service leaves the attempt to Temporal, and is reported', async () => {
   const { dispatcher, failures } = dispatcherOver(() => Promise.reject(new Error('no database')))
   const [event] = events(1)
   await storeDispatches(database, [event!], { lease: 30 })

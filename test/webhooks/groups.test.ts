@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { groupDispatches, type Waiting } from '../../server/webhooks/groups.ts'
+import { groupDispatches, type PendingDispatch } from '../../server/webhooks/groups.ts'
 
 const SCHEDULE = [0, 60_000, 300_000, 900_000, 3_600_000, 21_600_000]
 const NOW = 1_000_000_000
+const LIMITS = { scheduleMs: SCHEDULE, maxGroup: 50 }
 
-const inOrder = (a: Waiting, b: Waiting) =>
+const inOrder = (a: PendingDispatch, b: PendingDispatch) =>
   a.accountId.localeCompare(b.accountId) || a.attempt - b.attempt || a.dueMs - b.dueMs
 
 const rows = fc
@@ -22,10 +23,10 @@ const rows = fc
     rows.map(({ failedMs, ...row }) => ({ ...row, dueMs: failedMs + SCHEDULE[row.attempt - 1]! })).sort(inOrder),
   )
 
-test('a group is of one account and one attempt, at most 50, all due within two seconds; none is in two groups', () => {
+test('a group has one account and one attempt, at most 50 dispatches, all due within two seconds; no dispatch is in two groups', () => {
   fc.assert(
     fc.property(rows, (rows) => {
-      const groups = groupDispatches(rows, NOW, SCHEDULE)
+      const groups = groupDispatches(rows, NOW, LIMITS)
       for (const group of groups) {
         expect(new Set(group.map((row) => `${row.accountId} ${row.attempt}`)).size).toBe(1)
         expect(group.length).toBeLessThanOrEqual(50)
@@ -37,17 +38,17 @@ test('a group is of one account and one attempt, at most 50, all due within two 
   )
 })
 
-test('what failed more than a second ago, and what was never tried, is in a group', () => {
+test('every dispatch that failed more than a second ago or was never attempted is in a group', () => {
   fc.assert(
     fc.property(rows, (rows) => {
-      const grouped = new Set(groupDispatches(rows, NOW, SCHEDULE).flat())
+      const grouped = new Set(groupDispatches(rows, NOW, LIMITS).flat())
       const old = rows.filter((row) => row.attempt === 1 || NOW - (row.dueMs - SCHEDULE[row.attempt - 1]!) > 1_000)
       for (const row of old) expect(grouped.has(row) || old.length === 0).toBe(true)
     }),
   )
 })
 
-test('10,000 failures of one endpoint, 200 a second, are 200 groups', () => {
+test('10,000 failures of one endpoint, 200 a second, make 200 groups', () => {
   const left = Array.from({ length: 10_000 }, (_, i) => ({
     id: String(i),
     accountId: 'a',
@@ -59,7 +60,7 @@ test('10,000 failures of one endpoint, 200 a second, are 200 groups', () => {
     const taken = groupDispatches(
       left.filter((row) => row.dueMs - 60_000 <= now),
       now,
-      SCHEDULE,
+      LIMITS,
     )
     groups += taken.length
     left.splice(0, taken.flat().length)

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
 import { newId, showId } from '../../server/db/ids.ts'
-import { type HandedOver, keepHandingOver } from '../../server/webhooks/hand-over.ts'
+import { type HandOverPass, keepHandingOver } from '../../server/webhooks/hand-over.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { attemptsOf, newEvent, openDispatches, stateOf, storeDispatches, storeEndpoints } from './rows.ts'
 
-// The loop over a real database. What Temporal would be asked is written down here; the loop meets Temporal itself in test/e2e.
+// The loop over a real database. A list takes the calls to Temporal; test/e2e runs the loop with Temporal itself.
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -21,10 +21,11 @@ const SCHEDULE = [0, 60_000, 300_000]
 
 function loop(workflows: Partial<Workflows> = {}, overdueMs = 60_000) {
   const started: Group[] = []
-  const reports: (HandedOver | { error: unknown })[] = []
+  const reports: (HandOverPass | { error: unknown })[] = []
   const { stop } = keepHandingOver({
     db: database.db,
     scheduleMs: SCHEDULE,
+    maxGroup: 50,
     overdueMs,
     report: (report) => reports.push(report),
     workflows: {
@@ -49,7 +50,7 @@ async function store(events: DeliveryEvent[], state?: Parameters<typeof storeDis
 const account = () => newId(Date.now())
 const some = (count: number, accountId = account()) => Array.from({ length: count }, () => newEvent(accountId))
 
-test('failures of one endpoint go into groups of 50, each under an id that is committed before its workflow is started', async () => {
+test('failures of one endpoint go into groups of 50, and the id of each group is committed before its workflow starts', async () => {
   const events = some(120)
   await store(events, { attempt: 2, due: 58 })
   const unknownIds: unknown[] = []
@@ -78,7 +79,7 @@ test('failures of one endpoint go into groups of 50, each under an id that is co
   })
 })
 
-test('a failure waits a second for company; an attempt that was never made waits for nobody', async () => {
+test('a failed attempt waits a second for others to join; a first attempt does not wait', async () => {
   const accountId = account()
   const late = some(1, accountId)
   const first = some(1, accountId)
@@ -89,7 +90,7 @@ test('a failure waits a second for company; an attempt that was never made waits
   await eventually(() => expect(started.map(({ attempt }) => attempt)).toEqual([1, 2]))
 })
 
-test('an attempt that another process may be making is left alone until its lease is over; then nobody knows whether it was made', async () => {
+test('an attempt that another process may be making is left alone until its lease is over; it is then stored as unknown', async () => {
   const [event] = some(1)
   await store([event!], { lease: 1.2 })
   const { started } = loop()
@@ -100,7 +101,7 @@ test('an attempt that another process may be making is left alone until its leas
   expect(await attemptsOf(database, event!)).toMatchObject([{ number: 1, outcome: 'unknown', finished_at: null }])
 })
 
-test('what is left when its endpoint is gone is cancelled, and no workflow is started for it', async () => {
+test('a dispatch whose endpoint is gone is cancelled, and no workflow is started for it', async () => {
   const gone = account()
   const [failed, neverMade, other] = [...some(2, gone), ...some(1)]
   await storeDispatches(database, [failed!], { attempt: 2, due: 58 })
@@ -112,7 +113,7 @@ test('what is left when its endpoint is gone is cancelled, and no workflow is st
   for (const event of [failed!, neverMade!]) expect(await stateOf(database, event)).toBe('cancelled')
 })
 
-test('while Temporal is away rows wait under the ids they have, and are started with the same ones', async () => {
+test('while Temporal is away rows keep their workflow ids, and the workflows are started later with the same ids', async () => {
   const events = some(3)
   await store(events)
   let isAway = true
@@ -131,7 +132,7 @@ test('while Temporal is away rows wait under the ids they have, and are started 
   expect(started[0]!.dispatchIds).toHaveLength(3)
 })
 
-test('a workflow that cannot be started keeps none of the others back', async () => {
+test('a workflow that cannot be started does not delay the others', async () => {
   const accounts = Array.from({ length: 15 }, () => some(1))
   for (const events of accounts) await store(events)
   const poisonous = accounts
@@ -148,7 +149,7 @@ test('a workflow that cannot be started keeps none of the others back', async ()
   await eventually(() => expect(reports.some((report) => 'error' in report)).toBe(true))
 })
 
-test('two loops start a workflow for every dispatch and give none to two', async () => {
+test('two loops start exactly one workflow for every dispatch', async () => {
   const events = some(300)
   await store(events, { attempt: 2, due: 50 })
   const [one, two] = [loop(), loop()]

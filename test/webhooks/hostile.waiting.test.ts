@@ -1,21 +1,21 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'vitest'
-import { createPost, type Posted } from '../../server/webhooks/post.ts'
+import { createPost, type PostResult } from '../../server/webhooks/post.ts'
 import { RECEIVER_AUTHORITY } from '../harness/certificates.ts'
 import { type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
 import { startSilentPort } from '../harness/silent-port.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
-// What receivers do to us, each bounded in time. All of them at once: a hanging one keeps no other back.
+// What receivers do to us, each bounded in time. All of them run at once: a receiver that hangs delays no other.
 
-/** Of receivers that run into them. */
+/** Limits for receivers that exceed one. */
 const LIMITS = { placeMs: 1_000, totalMs: 8_000, connectMs: 2_500, headMs: 3_000, bodyMs: 1_000 }
-/** Of receivers whose answer ends the POST: a busy machine does not run into them. */
+/** Limits for receivers whose response ends the POST: a busy machine does not exceed them. */
 const PATIENT = { placeMs: 30_000, totalMs: 30_000, connectMs: 30_000, headMs: 30_000, bodyMs: 30_000 }
 const MARGIN_MS = 1_500
 
-type Receiving = (url: string, headers: Record<string, string>, body: Buffer) => Promise<Posted>
+type Receiving = (url: string, headers: Record<string, string>, body: Buffer) => Promise<PostResult>
 
 function posting(limits?: typeof LIMITS) {
   const { post, close } = createPost({
@@ -28,7 +28,7 @@ function posting(limits?: typeof LIMITS) {
   return { post: posted, close }
 }
 
-// The longest first.
+// The longest test comes first.
 test.concurrent('by default a receiver has 5 s for its head and 1 s for its body, and a connection 3 s', async ({
   expect,
 }) => {
@@ -61,11 +61,11 @@ test.concurrent('by default a receiver has 5 s for its head and 1 s for its body
   await Promise.all([hanging.close(), dripping.close()])
 })
 
-const HOSTILE: [what: string, answer: ScriptedResponse, expected: Partial<Posted>, atMostMs: number][] = [
+const HOSTILE: [what: string, answer: ScriptedResponse, expected: Partial<PostResult>, atMostMs: number][] = [
   ['hangs', { fault: 'hang' }, { outcome: 'timeout_head' }, LIMITS.headMs],
   ['drips its head', { fault: 'drip_head' }, { outcome: 'timeout_head' }, LIMITS.headMs],
-  ['never ends its interim answers', { fault: 'endless_interim' }, { outcome: 'connect' }, 0],
-  ['closes without an answer', { fault: 'close' }, { outcome: 'connect' }, 0],
+  ['never ends its interim responses', { fault: 'endless_interim' }, { outcome: 'connect' }, 0],
+  ['closes without a response', { fault: 'close' }, { outcome: 'connect' }, 0],
   ['resets', { fault: 'reset' }, { outcome: 'connect' }, 0],
   ['answers garbage', { fault: 'garbage' }, { outcome: 'connect' }, 0],
   ['never ends its headers', { fault: 'huge_head' }, { outcome: 'connect' }, 0],
@@ -99,21 +99,24 @@ const HOSTILE: [what: string, answer: ScriptedResponse, expected: Partial<Posted
   ['answers late, but in time', { delayMs: 1_000 }, { outcome: 'acked', statusCode: 200 }, 1_000],
 ]
 
-test.concurrent.for(HOSTILE)('a receiver that %s is bounded', async ([, answer, expected, atMostMs], { expect }) => {
-  for (const tls of [false, true]) {
-    const receiver = await startReceiver({ tls })
-    receiver.script = answer
-    const { post, close } = posting(atMostMs === 0 ? PATIENT : LIMITS)
-    const watch = stopwatch()
-    const posted = await post(receiver.url, {}, Buffer.from('{}'))
-    expect(watch.ms()).toBeLessThan(atMostMs + MARGIN_MS)
-    expect(posted).toMatchObject(expected)
-    if (expected.statusCode === undefined && expected.outcome !== 'acked') expect(posted.statusCode).toBeUndefined()
-    expect(JSON.stringify(posted)).not.toContain('127.0.0.1')
-    await close()
-    await receiver.close()
-  }
-})
+test.concurrent.for(HOSTILE)(
+  'a receiver that %s is bounded in time',
+  async ([, answer, expected, atMostMs], { expect }) => {
+    for (const tls of [false, true]) {
+      const receiver = await startReceiver({ tls })
+      receiver.script = answer
+      const { post, close } = posting(atMostMs === 0 ? PATIENT : LIMITS)
+      const watch = stopwatch()
+      const posted = await post(receiver.url, {}, Buffer.from('{}'))
+      expect(watch.ms()).toBeLessThan(atMostMs + MARGIN_MS)
+      expect(posted).toMatchObject(expected)
+      if (expected.statusCode === undefined && expected.outcome !== 'acked') expect(posted.statusCode).toBeUndefined()
+      expect(JSON.stringify(posted)).not.toContain('127.0.0.1')
+      await close()
+      await receiver.close()
+    }
+  },
+)
 
 test.concurrent('a receiver that speaks no TLS, or nothing at all, is tls', async ({ expect }) => {
   const garbage = await startReceiver({ tls: 'broken' })
@@ -144,7 +147,7 @@ test.concurrent('a host that refuses, or neither accepts nor refuses, is connect
   silent.close()
 })
 
-test.concurrent('of the connections to very many origins 512 are kept, and for four seconds', async ({ expect }) => {
+test.concurrent('512 idle connections to very many origins stay open, for four seconds', async ({ expect }) => {
   const receiver = await startReceiver()
   const { post, close } = posting()
   const urls = Array.from({ length: 600 }, (_, i) => `http://hooks-${i}.example.com:${receiver.port}/`)
@@ -157,7 +160,7 @@ test.concurrent('of the connections to very many origins 512 are kept, and for f
   await receiver.close()
 })
 
-test.concurrent('100 receivers that hang keep no other one waiting', async ({ expect }) => {
+test.concurrent('100 hanging receivers delay no other receiver', async ({ expect }) => {
   const hanging = await Promise.all(Array.from({ length: 10 }, () => startReceiver()))
   for (const receiver of hanging) receiver.script = { fault: 'hang' }
   const good = await startReceiver()

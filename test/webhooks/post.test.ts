@@ -59,7 +59,7 @@ test.each([301, 302, 303, 307, 308])('a redirect (%i) is a failure and is not fo
   expect([receiver.requests.length, elsewhere.connections]).toEqual([1, 0])
 })
 
-test('the phases of a first POST are all told, those of one on a kept connection are head and body', async () => {
+test('a first POST reports all its phases; a POST on an idle connection reports head and body', async () => {
   const receiver = await receiving({ tls: true })
   const url = receiver.url.replace('127.0.0.1', 'receiver.example.test')
   const post = posting()
@@ -72,7 +72,7 @@ test('the phases of a first POST are all told, those of one on a kept connection
   expect(receiver.connections).toBe(1)
 })
 
-test('the answer is kept as an excerpt of 1,024 octets, flagged when it was cut', async () => {
+test('the response is kept as an excerpt of 1,024 octets, flagged when it was cut', async () => {
   const receiver = await receiving()
   const post = posting()
   receiver.script = { status: 500, body: 'out of order' }
@@ -103,7 +103,7 @@ test('an excerpt can be stored and shown: valid UTF-8 without control characters
   )
 })
 
-test('an interim answer is none, the one after it counts', async () => {
+test('an interim response does not count; the final one does', async () => {
   const server = createServer((socket) => {
     socket.once('data', () => socket.end('HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\nthanks'))
   })
@@ -116,7 +116,7 @@ test('an interim answer is none, the one after it counts', async () => {
   })
 })
 
-test('a request that is none is a fault of ours and not of the receiver', async () => {
+test('a malformed request is a fault of the service and not of the receiver', async () => {
   const receiver = await receiving()
   await expect(posting()(receiver.url, undefined, { 'X-Broken': 'a\nb' })).rejects.toThrow(/invalid X-Broken header/)
 })

@@ -5,7 +5,7 @@ import { RECEIVER_AUTHORITY } from '../harness/certificates.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 
 export const BODY = Buffer.from('{"event":"email.delivery","status":"bounced"}')
-/** What a test has to undo. */
+/** What a test has to undo at its end. */
 export const ends: (() => unknown)[] = []
 
 export async function undo(): Promise<void> {
@@ -27,7 +27,7 @@ export function posting(options: Options = {}) {
     (await post(url, headers, BODY, { accountId: 'account', signal }))!
 }
 
-/** Names lead to 127.0.0.1, and that is the only address allowed. */
+/** POSTs for which every name leads to 127.0.0.1, the only address allowed. */
 export function postingFor(options: Options = {}): Post {
   const lookup = async () => ['127.0.0.1']
   const { post, close } = createPost({ allowSubnets: ['127.0.0.1/32'], lookup, ca: RECEIVER_AUTHORITY, ...options })

@@ -2,7 +2,7 @@ import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
 import { newId } from '../../server/db/ids.ts'
 import type { TestDatabase } from '../harness/postgres.ts'
 
-// Rows of events and their dispatches, as the commit of an outcome leaves them.
+// Rows of events and their dispatches, as the commit of an outcome stores them.
 
 export function newEvent(accountId: string, change: Partial<DeliveryEvent> = {}): DeliveryEvent {
   const createdAtMs = Date.now()
@@ -65,7 +65,7 @@ export async function storeDispatches(database: TestDatabase, events: DeliveryEv
     from input`
 }
 
-/** An endpoint for each of the accounts of these events. */
+/** Stores an endpoint for each account of these events. */
 export async function storeEndpoints(database: TestDatabase, events: DeliveryEvent[]): Promise<void> {
   const accountIds = `{${events.map(({ accountId }) => accountId)}}`
   const sql = database.db.$client

@@ -9,13 +9,13 @@ import { anyCharacter } from '../harness/text.ts'
 const IDS = { eventId: 'evt_01h455vb4pex5vsknk084sn02q', dispatchId: 'dsp_01h455vb4pex5vsknk084sn02r', attempt: 3 }
 const NOW = Math.floor(Date.now() / 1_000)
 
-/** As the guide tells a receiver to do it, with nothing of ours. */
+/** The signature as the guide tells a receiver to compute it, without code of the service. */
 function ownSignature(body: Uint8Array, headers: Record<string, string>, secret: string): string {
   const signed = Buffer.concat([Buffer.from(headers['Service-Timestamp']!), Buffer.from('.'), body])
   return createHmac('sha256', Buffer.from(secret, 'utf8')).update(signed).digest('hex')
 }
 
-test('a signature of a known secret, time and body is this one', () => {
+test('a given secret, time and body have this signature', () => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
   const body = Buffer.from('{"event":"email.delivery"}')
   expect(signedHeaders({ ...IDS, body, timestamp: 1_790_000_000, secret })).toEqual({
@@ -32,11 +32,11 @@ test('a signature of a known secret, time and body is this one', () => {
   })
 })
 
-// Both made with openssl dgst, not with this code.
+// openssl dgst computed both, not this code.
 const SIGNATURE = '2e8b1bb0f8bc9a842fe7361cbd6a0007aaef932c39e11a8c214ec9338a339af2'
 const STANDARD_SIGNATURE = 'v1,x7tGI4xXXb66n2dIf3XyyR52Dpz/nupg60+wCQHiCV4='
 
-test('openssl finds the same signature', () => {
+test('openssl computes the same signature', () => {
   const secret = newSecret()
   const body = Buffer.from('{"status":"bounced","reason":"Empfänger unbekannt"}')
   const headers = signedHeaders({ ...IDS, body, timestamp: NOW, secret })
@@ -52,7 +52,7 @@ test('openssl finds the same signature', () => {
   expect(`v1,${standard}`).toBe(headers['webhook-signature'])
 })
 
-test('every body and every secret verifies, by our own rule and by the library of Standard Webhooks', () => {
+test('every body and every secret verifies, by the guide and by the library of Standard Webhooks', () => {
   const secrets = fc
     .uint8Array({ minLength: 1, maxLength: 64 })
     .map((key) => `whsec_${Buffer.from(key).toString('base64')}`)
@@ -66,7 +66,7 @@ test('every body and every secret verifies, by our own rule and by the library o
   )
 })
 
-test('bytes that are no text are signed as they are', () => {
+test('bytes that are not text are signed unchanged', () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       const secret = newSecret()
@@ -76,7 +76,7 @@ test('bytes that are no text are signed as they are', () => {
   )
 })
 
-test('while a secret is rotated, both verify', () => {
+test('while a secret is rotated, both secrets verify', () => {
   const [secret, previousSecret] = [newSecret(), newSecret()]
   const body = Buffer.from('{"n":1}')
   const headers = signedHeaders({ ...IDS, body, timestamp: NOW, secret, previousSecret })

@@ -4,8 +4,8 @@ import { DefaultLogger } from '@temporalio/worker'
 import { expect, test } from 'vitest'
 import { newId, showId } from '../../server/db/ids.ts'
 import type { DeliverOnce } from '../../server/webhooks/deliver-once.ts'
-import { type Activities, type Attempt, type Attempted, createActivities } from '../../workflows/activities.ts'
-import { GROUPS_PER_ENDPOINT, POSTS_PER_ENDPOINT } from '../../workflows/limits.ts'
+import { type Activities, createActivities, type GroupAttempt, type GroupResult } from '../../workflows/activities.ts'
+import { GROUPS_PER_ENDPOINT, POSTS_PER_ENDPOINT } from '../../workflows/worker-limits.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { acked, http, until } from './world.ts'
 
@@ -18,12 +18,12 @@ function activitiesOf(deliverOnce: DeliverOnce): Activities {
     finishDispatches: async () => {},
     dropExpired: async () => [],
     verifyDue: async () => ({}),
-    failed: (error) => faults.push(error),
+    onError: (error) => faults.push(error),
     stopping: stopping.signal,
   })
 }
 
-function group(size: number, endpoint = 'hooks.example.com'): Attempt {
+function group(size: number, endpoint = 'hooks.example.com'): GroupAttempt {
   const dispatchIds = Array.from({ length: size }, () => showId('dsp', newId(Date.now())))
   return { dispatchIds, attempt: 2, endpoint, nextDelayMs: 1_000 }
 }
@@ -31,11 +31,11 @@ function group(size: number, endpoint = 'hooks.example.com'): Attempt {
 const environment = (taskQueue = 'webhook-retries') =>
   new MockActivityEnvironment({ taskQueue }, { logger: new DefaultLogger('ERROR') })
 
-function run({ attemptDispatches }: Activities, attempt: Attempt, taskQueue?: string): Promise<Attempted> {
+function run({ attemptDispatches }: Activities, attempt: GroupAttempt, taskQueue?: string): Promise<GroupResult> {
   return environment(taskQueue).run(attemptDispatches, attempt)
 }
 
-test('no more than so many POSTs are in flight to one endpoint, over all of its groups', async () => {
+test('the groups of one endpoint share a limit of POSTs in flight', async () => {
   let inFlight = 0
   let most = 0
   const activities = activitiesOf(async () => {
@@ -44,12 +44,12 @@ test('no more than so many POSTs are in flight to one endpoint, over all of its 
     inFlight--
     return acked
   })
-  const made = await Promise.all([run(activities, group(50)), run(activities, group(50), 'webhook-replays')])
-  expect(made.map(({ acknowledged }) => acknowledged)).toEqual([50, 50])
+  const results = await Promise.all([run(activities, group(50)), run(activities, group(50), 'webhook-replays')])
+  expect(results.map(({ acknowledged }) => acknowledged)).toEqual([50, 50])
   expect(most).toBe(POSTS_PER_ENDPOINT)
 })
 
-test('an endpoint that hangs has a tenth of the slots and no more; what finds none is busy within a second, and nobody else notices', async () => {
+test('a hanging endpoint has at most a tenth of the slots; a group that finds none is busy within a second, and other endpoints go on', async () => {
   const hanging = Promise.withResolvers<void>()
   const activities = activitiesOf(async () => {
     await hanging.promise
@@ -68,28 +68,28 @@ test('an endpoint that hangs has a tenth of the slots and no more; what finds no
   }
 })
 
-test('a dispatch that found no place at the origin, or is not due, comes back as busy', async () => {
+test('a dispatch that finds no place at the origin, or is not due, comes back as busy', async () => {
   const states = ['no_place', 'not_due', 'ended'] as const
-  let made = 0
-  const activities = activitiesOf(async () => ({ state: states[made++]! }))
+  let calls = 0
+  const activities = activitiesOf(async () => ({ state: states[calls++]! }))
   const three = group(3)
   const expected = { acknowledged: 0, over: 1, failed: [], busy: three.dispatchIds.slice(0, 2) }
   expect(await run(activities, three)).toMatchObject(expected)
 })
 
-test('the answers of those that failed are told, the most frequent first', async () => {
-  let made = 0
+test('the result names the responses of failed attempts, the most frequent first', async () => {
+  let calls = 0
   const activities = activitiesOf(async () => {
-    made++
-    if (made === 1) return acked
-    return made < 4 ? { state: 'failed', outcome: 'connect' } : http(made < 10 ? 503 : 500)
+    calls++
+    if (calls === 1) return acked
+    return calls < 4 ? { state: 'failed', outcome: 'connect' } : http(calls < 10 ? 503 : 500)
   })
   const { lastAnswer, failed } = await run(activities, group(10))
   expect(lastAnswer).toBe('HTTP 503 (6), no connection (2), HTTP 500 (1)')
   expect(failed).toHaveLength(9)
 })
 
-test('a fault of ours is thrown after all others have ended, and its words stay out of the history', async () => {
+test('a fault of the service is thrown after all other attempts have ended, and its text stays out of the history', async () => {
   let ended = 0
   const activities = activitiesOf(async () => {
     if (ended++ === 0) throw new Error('Failed query: select 1\nparams: ann@example.net,whsec_c2VjcmV0')
@@ -105,7 +105,7 @@ test('a fault of ours is thrown after all others have ended, and its words stay 
   expect(String(faults.at(-1))).toContain('whsec_')
 })
 
-test('when the workflow is cancelled, POSTs in flight hear it and no further one is begun', async () => {
+test('when the workflow is cancelled, POSTs in flight are aborted and no further one begins', async () => {
   let begun = 0
   const activities = activitiesOf(async ({ signal }) => {
     begun++
@@ -120,7 +120,7 @@ test('when the workflow is cancelled, POSTs in flight hear it and no further one
   expect(begun).toBe(POSTS_PER_ENDPOINT)
 })
 
-test('when the worker stops, POSTs in flight end and no further one is begun', async () => {
+test('when the worker stops, POSTs in flight end and no further one begins', async () => {
   let begun = 0
   const posting = Promise.withResolvers<void>()
   const activities = activitiesOf(async () => {

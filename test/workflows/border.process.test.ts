@@ -4,16 +4,16 @@ import { expect, inject, test } from 'vitest'
 import { readVariables } from '../../server/config/config.ts'
 import { RETRY_SCHEDULE } from '../../server/config/retry-schedule.ts'
 import { POST_LIMITS } from '../../server/webhooks/post.ts'
-import { POST_MS } from '../../workflows/limits.ts'
+import { POST_MS } from '../../workflows/worker-limits.ts'
 
-// A workflow is replayed from its history: its code may hold nothing that is not the same each time.
+// A workflow is replayed from its history. Its code must do the same each time.
 
 /** Packages whose code is made for workflows. */
 const SAFE = ['@temporalio/workflow', '@temporalio/common']
-/** Names that workflow code would get a different answer from at each replay, or that reach the world. */
+/** Names whose value differs at each replay, or that cause side effects. */
 const UNSAFE = /\b(process|setInterval|fetch|performance|crypto|require|import\()/
 
-/** Files of the workflow code by what they import, types left out: those vanish before the code runs. */
+/** The files of the workflow code with their imports. Types are left out, because they vanish before the code runs. */
 function reachable(file: string, seen = new Map<string, string[]>()): Map<string, string[]> {
   if (seen.has(file)) return seen
   const source = readFileSync(file, 'utf8')
@@ -25,7 +25,7 @@ function reachable(file: string, seen = new Map<string, string[]>()): Map<string
 
 const files = reachable('workflows/workflows.ts')
 
-test('workflow code imports itself and what is made for it, and nothing else', () => {
+test('workflow code imports only itself and packages made for workflows', () => {
   const strangers = [...files].flatMap(([file, imports]) =>
     imports.filter((from) => !(from.startsWith('./') || SAFE.includes(from))).map((from) => `${file} -> ${from}`),
   )
@@ -34,18 +34,18 @@ test('workflow code imports itself and what is made for it, and nothing else', (
     [
       'activity-options',
       'deliver-webhooks',
-      'limits',
       'retention',
       'rounds',
       'search-attributes',
       'summaries',
       'verification',
+      'worker-limits',
       'workflows',
     ].map((name) => `workflows/${name}.ts`),
   )
 })
 
-test('workflow code asks nobody for the time, for chance or for the world but Temporal', () => {
+test('workflow code gets time and chance from Temporal only, and has no side effects', () => {
   for (const file of files.keys()) {
     const code = readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
     expect(code, file).not.toMatch(UNSAFE)
@@ -78,11 +78,11 @@ test('the schedule is the one of the specification', () => {
   expect(RETRY_SCHEDULE.map(({ delayMs }) => delayMs / 60_000)).toEqual([0, 1, 5, 15, 60, 360])
 })
 
-test('it is what a configuration has that says nothing else', () => {
+test('the schedule is the default of the configuration', () => {
   const read = readVariables({}, ['webhookSchedule'])
   expect(read).toEqual({ variables: { webhookSchedule: RETRY_SCHEDULE.map(({ delayMs }) => delayMs) } })
 })
 
-test('the time that an attempt is given fits the limits of a POST', () => {
+test('the time limit of an attempt fits the limits of a POST', () => {
   expect(POST_MS).toBeGreaterThanOrEqual(POST_LIMITS.placeMs + POST_LIMITS.totalMs)
 })

@@ -29,7 +29,7 @@ function newGroup(size = 1, kind: Group['kind'] = 'original'): Group {
     eventIds: dispatchIds,
     messageIds: dispatchIds,
     accountId: dispatchIds[0]!,
-    answers: [],
+    previousResults: [],
     endpointHost: 'hooks.example.com',
     attempt: 2,
     dueMs: Date.now() + 60_000,
@@ -40,7 +40,7 @@ function newGroup(size = 1, kind: Group['kind'] = 'original'): Group {
 const describe = (workflowId: string) =>
   connection.workflowService.describeWorkflowExecution({ namespace: 'default', execution: { workflowId } })
 
-test('a group is started once, however often it is asked for, also when it is over', async () => {
+test('a group is started once, however often the start is called, also when it is over', async () => {
   const group = newGroup()
   await Promise.all([workflows.start(group), workflows.start(group), workflows.start(group)])
   const { workflowExecutionInfo } = await describe(group.workflowId)
@@ -56,14 +56,14 @@ test('fifty events of fifty messages fit into a workflow', async () => {
   expect(await workflows.closed([group.workflowId])).toEqual([])
 })
 
-test('retries and replays have queues of their own', async () => {
+test('retries and replays have separate task queues', async () => {
   const [retry, replay] = [newGroup(), newGroup(1, 'replay')]
   await Promise.all([workflows.start(retry), workflows.start(replay)])
   const queueOf = async ({ workflowId }: Group) => (await describe(workflowId)).workflowExecutionInfo!.taskQueue
   expect([await queueOf(retry), await queueOf(replay)]).toEqual(['webhook-retries', 'webhook-replays'])
 })
 
-test('closed names those that are over and those that never were', async () => {
+test('closed returns the ids of workflows that are over and of those that never existed', async () => {
   const [running, terminated] = [newGroup(), newGroup()]
   await Promise.all([workflows.start(running), workflows.start(terminated)])
   await connection.workflowService.terminateWorkflowExecution({
@@ -76,11 +76,11 @@ test('closed names those that are over and those that never were', async () => {
   ])
 })
 
-test('to cancel what is over or never was is no failure', async () => {
+test('cancelling a workflow that is over or never existed succeeds', async () => {
   await workflows.cancel('webhook-never-2')
 })
 
-test('a Temporal that is paused fails every call in five seconds, and serves again when it goes on', async () => {
+test('a Temporal that is paused fails every call in five seconds, and serves again when it resumes', async () => {
   temporal.pause()
   const began = Date.now()
   const watch = stopwatch()

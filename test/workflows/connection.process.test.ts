@@ -9,7 +9,7 @@ import { AUTHORITY, CERTIFICATE, WEAK_CERTIFICATE } from '../harness/certificate
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { quiet, until } from './world.ts'
 
-// Temporal as it stands in production: behind TLS that asks for a certificate of ours.
+// Temporal as in production: behind TLS that requires a client certificate.
 
 let temporal: TestTemporal
 let config: TemporalConfig
@@ -63,19 +63,19 @@ async function answers(temporal: TemporalConfig): Promise<boolean> {
     .finally(() => connection.close())
 }
 
-test('calls reach a Temporal behind TLS, trust its authority alone and show the certificate of ours', async () => {
+test('calls reach a Temporal behind TLS, trust only its authority and present the client certificate', async () => {
   expect(await answers(config)).toBe(true)
   expect(shown.at(-1)).toBe('mx1.example.test mx1.example.test')
 })
 
-test('so do workers', async () => {
+test('workers do the same', async () => {
   const before = shown.length
   const connection = await NativeConnection.connect(connectionOptions(config))
   expect(shown.length).toBeGreaterThan(before)
   await connection.close()
 })
 
-test('a Temporal that is not who it should be is not talked to', async () => {
+test('a connection to a Temporal with the wrong certificate is refused', async () => {
   const before = shown.length
   expect(await answers({ ...config, tls: { ...config.tls!, serverName: 'temporal.example.test' } })).toBe(false)
   expect(await answers({ ...config, tls: { ...config.tls!, ca: WEAK_CERTIFICATE.cert } })).toBe(false)
@@ -83,7 +83,7 @@ test('a Temporal that is not who it should be is not talked to', async () => {
   expect(shown.length).toBe(before)
 })
 
-test('the key for its API goes with every call', async () => {
+test('every call carries the API key', async () => {
   const keys: unknown[] = []
   const stranger = createSecureServer(CERTIFICATE).on('stream', (stream: ServerHttp2Stream, headers) => {
     keys.push(headers.authorization)
@@ -99,7 +99,7 @@ test('the key for its API goes with every call', async () => {
   expect(keys.length).toBeGreaterThan(1)
 })
 
-test('a connection whose first call met no server serves once there is one', async () => {
+test('a connection whose first call found no server works once there is one', async () => {
   const { port } = temporal
   await temporal.stop()
   const plain = { ...config, address: `127.0.0.1:${port}`, tls: undefined, apiKey: undefined }

@@ -4,7 +4,7 @@ import { DELIVERY_STATUS, SEARCH_ATTRIBUTES } from '../../workflows/search-attri
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { acked, createWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
 
-// Most of their time they wait for timers.
+// These tests wait for timers most of the time.
 const test = inTurn.concurrent
 
 let temporal: TestTemporal
@@ -19,10 +19,10 @@ afterAll(async () => {
 })
 
 const nobody = { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
-/** So far away that a test ends before. */
+/** A delay that is longer than any test. */
 const LATER_MS = 3_600_000
 
-test('an attempt is made for every dispatch of the group, and what is acknowledged leaves it', async () => {
+test('every dispatch of the group is attempted, and an acknowledged dispatch leaves the group', async () => {
   const { handle, calls, ended } = await world.deliver(({ number, index }) => (index < number ? acked : http(503)), {
     dispatches: 3,
   })
@@ -38,7 +38,7 @@ test('an attempt is made for every dispatch of the group, and what is acknowledg
   expect(ended).toEqual({})
 })
 
-test('each delay counts from the failure before, and a dispatch whose last attempt failed is exhausted', async () => {
+test('each delay counts from the previous failure, and a dispatch whose last attempt failed is exhausted', async () => {
   const { handle, calls, ended } = await world.deliver(() => http(500), { scheduleMs: [0, 200, 600, 400] })
   expect(await handle.result()).toEqual({ ...nobody, exhausted: 1 })
   expect(calls.map(({ number, nextDelayMs }) => [number, nextDelayMs])).toEqual([
@@ -63,7 +63,7 @@ test('a workflow begins with the attempt it is given, when that is due', async (
   expect(calls[0]!.atMs).toBeGreaterThanOrEqual(dueMs)
 })
 
-test('an attempt that the window does not allow any more is not made', async () => {
+test('an attempt that would begin after the window is not made', async () => {
   const deadlineMs = Date.now() + 20_000
   const { handle, calls, ended } = await world.deliver(() => http(503), {
     scheduleMs: [0, 100, LATER_MS, 100],
@@ -74,7 +74,7 @@ test('an attempt that the window does not allow any more is not made', async () 
   expect(ended).toEqual({ 0: 'exhausted' })
 })
 
-test('no attempt begins after the deadline, also when the worker comes late', async () => {
+test('no attempt begins after the deadline, even when the worker starts late', async () => {
   const { handle, calls } = await world.deliver(() => acked, {
     dueMs: Date.now() - 2_000,
     deadlineMs: Date.now() - 1_000,
@@ -105,7 +105,7 @@ test('retryNow makes the next attempt of all dispatches early', async () => {
   ])
 })
 
-test('retryNow of some dispatches leaves the others their time, and each goes on at its own step', async () => {
+test('retryNow of some dispatches leaves the schedule of the others unchanged, and each goes on at its own step', async () => {
   const { handle, calls, shownIds } = await world.deliver(
     ({ index, number }) => (index === 0 || number === 3 ? acked : http(503)),
     {
@@ -141,7 +141,7 @@ test('cancel ends all dispatches without a further attempt', async () => {
   expect(ended).toEqual({ 0: 'cancelled', 1: 'cancelled' })
 })
 
-test('cancel of some dispatches lets the others go on, also while their attempt is being made', async () => {
+test('cancel of some dispatches lets the others go on, also while an attempt is running', async () => {
   const posting = Promise.withResolvers<void>()
   const { handle, calls, shownIds, ended } = await world.deliver(
     async ({ number }) => {
@@ -158,7 +158,7 @@ test('cancel of some dispatches lets the others go on, also while their attempt 
   expect(ended).toEqual({ 0: 'cancelled' })
 })
 
-test('a signal as a person types it does what it says, and one that makes no sense does nothing', async () => {
+test('a signal that an operator types works, and a malformed one does nothing', async () => {
   const delivery = await world.deliver(({ number }) => (number === 2 ? acked : http(503)), {
     dispatches: 3,
     scheduleMs: [0, LATER_MS],
@@ -186,7 +186,7 @@ test('cancelling the workflow itself ends its dispatches too', async () => {
   expect(ended).toEqual({ 0: 'cancelled' })
 })
 
-test('a fault of ours spends no attempt: the same one is repeated, for those alone that did not end', async () => {
+test('a fault of the service uses up no attempt: the same attempt is repeated for those dispatches only that did not end', async () => {
   let isAway = true
   const { handle, calls } = await world.deliver(
     ({ index, number }) => {
@@ -194,7 +194,7 @@ test('a fault of ours spends no attempt: the same one is repeated, for those alo
         isAway = false
         throw new Error('password=secret of ann@example.net is wrong')
       }
-      // What was made before answers from its row.
+      // An attempt that was made before returns the result in its row.
       if (index === 0 && calls.filter((call) => call.index === 0).length > 1) return { state: 'ended' }
       return number === 1 ? acked : http(503)
     },
@@ -205,7 +205,7 @@ test('a fault of ours spends no attempt: the same one is repeated, for those alo
   expect(String(world.faults)).toContain('is wrong')
 })
 
-test('a group that finds no place, or is not due by the database, waits five seconds or so: that is no attempt', async () => {
+test('a group that finds no place, or is not due by the database, waits about five seconds, which is not an attempt', async () => {
   let looks = 0
   const { handle, calls } = await world.deliver(() => (looks++ === 0 ? { state: 'not_due' } : acked))
   expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1 })
@@ -216,7 +216,7 @@ test('a group that finds no place, or is not due by the database, waits five sec
   expect(timer).toBeLessThanOrEqual(7_500)
 })
 
-test('a long history continues as a new run, with everything it knew', async () => {
+test('a long history continues as a new run, with all its state', async () => {
   const delivery = await world.deliver(({ number }) => (number === 2 ? acked : http(503)), {
     dispatches: 2,
     scheduleMs: [0, LATER_MS],
@@ -227,7 +227,7 @@ test('a long history continues as a new run, with everything it knew', async () 
   // Signals that change nothing make the history long as well.
   await until(async () => {
     await Promise.all(Array.from({ length: 50 }, () => handle.signal('retryNow', ['dsp_01h00000000000000000000000'])))
-    // Answered after the signals: Temporal refuses a signal when too many of them wait for the workflow.
+    // The query returns after the signals: Temporal refuses a signal when too many of them wait for the workflow.
     await handle.query('state')
     return (await handle.describe()).runId !== before.runId
   })
@@ -239,7 +239,10 @@ test('a long history continues as a new run, with everything it knew', async () 
   expect(await handle.result()).toEqual({ ...nobody, acknowledged: 2 })
 })
 
-/** The lengths of the timers in a workflow's history, in milliseconds: what it asked for, however late a busy machine is. */
+/**
+ * The timers of a workflow's history, in milliseconds, as the workflow requested them: a busy machine may fire them
+ * late.
+ */
 async function timersOf(handle: Delivery['handle']): Promise<number[]> {
   const { events } = await handle.fetchHistory()
   return (events ?? [])

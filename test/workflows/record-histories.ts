@@ -8,8 +8,9 @@ import { bundleWorkflows } from '../../workflows/run-workers.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { createWorld } from './world.ts'
 
-// `node test/workflows/record-histories.ts [scenario]`: runs the scenarios on a real Temporal and keeps their histories, for the test
-// that replays them. Only a new scenario needs it: an old history that no longer replays is a fault of the change, not of the history.
+// `node test/workflows/record-histories.ts [scenario]` runs the scenarios on a real Temporal and stores their
+// histories for the test that replays them. Only a new scenario needs it. When an old history no longer replays, the
+// change is wrong, not the history.
 
 const folder = new URL('histories/', import.meta.url)
 const bringUp = { tell: console.error, signal: new AbortController().signal, cacheDir: cacheFolder(process.env) }
@@ -32,7 +33,7 @@ for (const [name, { script, plan, meanwhile }] of Object.entries(SCENARIOS)) {
 await world.close()
 await server.stop()
 
-/** Who ran it, and from which folder, is nobody's business. */
+/** Removes the machine and its folders from an event. */
 function withoutMachine(key: string, value: unknown): unknown {
   if (typeof value === 'string' && value.startsWith(`${process.pid}@`)) return 'worker'
   return key === 'stackTrace' ? undefined : value

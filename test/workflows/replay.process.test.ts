@@ -16,7 +16,7 @@ beforeAll(async () => {
   workflowBundle = inject('workflowBundle')
 })
 
-/** One event a line. */
+/** Reads a history with one event per line. */
 const historyOf = (lines: string) =>
   History.fromObject({
     events: lines
@@ -33,7 +33,7 @@ test('there is a history of every outcome', () => {
   )
 })
 
-test('workflows that run now go on under the code of today: every history replays', async () => {
+test('workflows in progress continue under the current code: every history replays', async () => {
   const histories = files.map((file) => ({
     workflowId: file,
     history: historyOf(readFileSync(new URL(file, folder), 'utf8')),
@@ -46,7 +46,7 @@ test('workflows that run now go on under the code of today: every history replay
   expect(replayed.toSorted()).toEqual(files.toSorted())
 })
 
-test('a history that the code does not follow is found out', async () => {
+test('a history that the code does not follow is rejected', async () => {
   const changed = readFileSync(new URL('exhausted.jsonl', folder), 'utf8').replaceAll('"finishDispatches"', '"renamed"')
   const replay = Worker.runReplayHistory({ workflowBundle }, historyOf(changed))
   await expect(replay).rejects.toThrow(/finishDispatches|Nondeterminism/i)

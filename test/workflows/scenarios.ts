@@ -1,11 +1,12 @@
 import { acked, type Delivery, http, type Plan, type Script, until, waitsFor } from './world.ts'
 
-// The outcomes of which a history is kept. A change of the workflow has to replay all of them: histories of that kind are running.
+// The outcomes whose histories are stored. Changed workflow code has to replay all of them, because such workflows are
+// running.
 
 export interface Scenario {
   script: Script
   plan?: Plan
-  /** What happens to it while it runs. */
+  /** What happens while the workflow runs. */
   meanwhile?(delivery: Delivery): Promise<unknown>
 }
 

@@ -62,7 +62,7 @@ test('the verification of domains is a Schedule: each minute, one at a time, and
   expect(await client.workflow.getHandle(workflowId).result()).toEqual({ verified: 2, pending: 1 })
 })
 
-test('an operator may change the Schedule: it is made once and left alone', async () => {
+test('an operator may change the Schedule: it is created once and then left alone', async () => {
   const client = clientOf('default')
   const handle = client.schedule.getHandle('retention')
   await handle.pause('for a backup')

@@ -3,7 +3,7 @@ import { newId, showId } from '../../server/db/ids.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { acked, createWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
 
-// What a person sees of a delivery in Temporal's UI, through the HTTP API that the UI itself reads.
+// What an operator sees of a delivery in Temporal's UI, read through the HTTP API that the UI itself uses.
 
 let temporal: TestTemporal
 let world: World
@@ -19,7 +19,7 @@ beforeAll(async () => {
     eventIds,
     messageIds,
     endpointHost: 'hooks.example.com',
-    answers: [{ outcome: 'connect' }],
+    previousResults: [{ outcome: 'connect' }],
   })
   await waitsFor(waiting, 3)
 })
@@ -43,7 +43,7 @@ async function found(query: string): Promise<string[]> {
   return executions.map(({ execution }: { execution: { workflowId: string } }) => execution.workflowId)
 }
 
-test('a delivery that waits is found by its endpoint, its status, and each event and message in it', async () => {
+test('a search for its endpoint, its status, and each of its events and messages finds a delivery that waits', async () => {
   const { workflowId } = waiting
   await until(async () => (await found("DeliveryStatus = 'waiting'")).includes(workflowId))
   expect(await found("WebhookEndpoint = 'hooks.example.com'")).toEqual([workflowId])
@@ -51,7 +51,7 @@ test('a delivery that waits is found by its endpoint, its status, and each event
   expect(await found(`MessageIds = '${showId('msg', messageIds[0]!)}'`)).toEqual([workflowId])
 })
 
-test('its status becomes how it ended, the worst of the group', async () => {
+test('the status of a delivery that is over is the worst end of its dispatches', async () => {
   const ends = {
     acknowledged: await world.deliver(() => acked, { dispatches: 2 }),
     exhausted: await world.deliver(({ index }) => (index === 0 ? acked : http(503)), {
@@ -67,7 +67,7 @@ test('its status becomes how it ended, the worst of the group', async () => {
   }
 })
 
-test('its timers and attempts say which attempt comes next and what the last answer was', async () => {
+test('its timers and attempts name the next attempt and the last response', async () => {
   const { history } = await ui(`workflows/${waiting.workflowId}/history?maximumPageSize=100`)
   const summaries = history.events.map((event: { userMetadata?: { summary?: { data: string } } }) =>
     text(event.userMetadata?.summary),
@@ -81,7 +81,7 @@ test('its timers and attempts say which attempt comes next and what the last ans
   ])
 })
 
-test('its details say in words which attempt comes next, when, and what the last answer was', async () => {
+test('its details name the next attempt, its time, and the last response', async () => {
   const { headers } = await fetch(temporal.uiUrl)
   const cookie = headers.getSetCookie()[0]!.split(';')[0]!
   const { queryResult } = await ui(`workflows/${waiting.workflowId}/query/__temporal_workflow_metadata`, {
@@ -95,7 +95,7 @@ test('its details say in words which attempt comes next, when, and what the last
   )
 })
 
-test('nothing of a history is personal: ids, times, a host name and counts', async () => {
+test('a history holds nothing personal: only ids, times, a host name and counts', async () => {
   const { history } = await ui(`workflows/${waiting.workflowId}/history?maximumPageSize=100`)
   const [{ workflowExecutionStartedEventAttributes: started }] = history.events
   const input = text(started.input.payloads[0])

@@ -6,10 +6,11 @@ test('a trouble is logged when it begins, when it becomes another one, and when 
   const lines: string[] = []
   const log = createLogger('info', { write: (line: string) => lines.push(JSON.parse(line).msg) })
   const troubles = createTroubles(log)
-  troubles.isOver('Temporal')
-  for (const words of ['refused', 'refused', 'refused', 'silent', 'silent']) troubles.is('Temporal', new Error(words))
-  troubles.isOver('Temporal')
-  troubles.isOver('Temporal')
+  troubles.resolve('Temporal')
+  for (const message of ['refused', 'refused', 'refused', 'silent', 'silent'])
+    troubles.report('Temporal', new Error(message))
+  troubles.resolve('Temporal')
+  troubles.resolve('Temporal')
   expect(lines).toEqual([
     'Temporal: trouble, trying again',
     'Temporal: trouble, trying again',

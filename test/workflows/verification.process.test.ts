@@ -15,7 +15,8 @@ import { stopwatch } from '../harness/stopwatch.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { temporalAt, until } from './world.ts'
 
-// The Schedule, its workflow and `npm run worker` as a process of its own, with a real Temporal and a DNS in this process.
+// The Schedule, its workflow and `npm run worker` as a separate process, with a real Temporal and a DNS server in this
+// process.
 
 let database: TestAccount
 let temporal: TestTemporal
@@ -70,10 +71,10 @@ const add = (name: string) => createDomain({ db: database.db, sealer, clock }, {
 const read = async ({ id }: Domain) => (await findDomainById(database.db, id))!
 const isDue = ({ id }: Domain) => database.db.update(domains).set({ nextCheckAt: sql`now()` }).where(eq(domains.id, id))
 
-/** The Schedule fires by itself each minute; a test does not wait for that. */
+/** Fires the Schedule. It fires by itself every minute, but a test does not wait for that. */
 const fire = () => client.schedule.getHandle('verification').trigger()
 
-test('what an account has published is verified when the Schedule fires, with nobody asking for it', async () => {
+test('a domain whose records are published is verified automatically when the Schedule fires', async () => {
   const [right, wrong] = [await add('right.example'), await add('wrong.example')]
   Object.assign(dns.zone, zoneOf(right))
   await fire()
@@ -82,7 +83,7 @@ test('what an account has published is verified when the Schedule fires, with no
   expect((await read(wrong)).status).toBe('pending')
 })
 
-test('a domain whose records are gone for three days lapses, and is verified again when they are back', async () => {
+test('a domain whose records are missing for three days lapses, and is verified again when they are back', async () => {
   const domain = await add('lapses.example')
   Object.assign(dns.zone, zoneOf(domain))
   await fire()
@@ -106,7 +107,7 @@ test('a domain whose records are gone for three days lapses, and is verified aga
   await until(async () => (await read(domain)).status === 'verified')
 })
 
-test('a worker that dies in the middle of a check leaves it to the next one', async () => {
+test('when a worker dies during a check, the next worker makes the check', async () => {
   const domain = await add('silent.example')
   for (const name of Object.keys(zoneOf(domain))) dns.zone[name] = 'silence'
   await fire()
@@ -123,7 +124,7 @@ test('a worker that dies in the middle of a check leaves it to the next one', as
   await until(async () => (await read(domain)).status === 'verified', 50_000)
 })
 
-test('SIGTERM ends a worker in the middle of checks within seconds', async () => {
+test('SIGTERM ends a worker during checks within seconds', async () => {
   const domain = await add('slow.example')
   for (const name of Object.keys(zoneOf(domain))) dns.zone[name] = 'silence'
   await fire()

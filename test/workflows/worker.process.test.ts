@@ -12,7 +12,7 @@ import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { newEvent, stateOf, storeDispatches } from '../webhooks/rows.ts'
 import { until } from './world.ts'
 
-// `npm run worker` as a process of its own.
+// `npm run worker` as a separate process.
 
 let database: TestDatabase
 let receiver: Receiver
@@ -62,7 +62,7 @@ const troubles = () =>
     .split('\n')
     .filter((line) => line.includes('"Temporal: trouble, trying again"'))
 
-test('a worker starts without its Temporal, says so once, and works as soon as that is there', async () => {
+test('a worker starts without Temporal, logs that once, and works as soon as Temporal is there', async () => {
   await waitForOutput(worker, /"msg":"ready"/)
   const event = await anEventThatWaits()
   await waitForOutput(worker, /"msg":"Temporal: trouble, trying again"/)
@@ -73,7 +73,7 @@ test('a worker starts without its Temporal, says so once, and works as soon as t
   await acknowledged(event)
 })
 
-test('a Temporal that comes back with nothing in its store is worked with again', async () => {
+test('a worker continues with a Temporal that comes back with an empty store', async () => {
   await temporal!.stop()
   const event = await anEventThatWaits()
   await new Promise((resolve) => setTimeout(resolve, 2_000))
@@ -81,7 +81,7 @@ test('a Temporal that comes back with nothing in its store is worked with again'
   await acknowledged(event)
 })
 
-test('a Temporal that was paused is worked with again', async () => {
+test('a worker continues with a Temporal that was paused', async () => {
   temporal!.pause()
   const event = await anEventThatWaits()
   await new Promise((resolve) => setTimeout(resolve, 8_000))
@@ -94,7 +94,7 @@ test('SIGHUP does not stop a worker', async () => {
   await acknowledged(await anEventThatWaits())
 })
 
-test('SIGTERM lets a POST in flight end and be written down, and then the worker is gone', async () => {
+test('after SIGTERM a worker ends when the POST in flight has ended and its outcome is stored', async () => {
   const posting = Promise.withResolvers<void>()
   receiver.script = async () => {
     posting.resolve()
@@ -107,7 +107,7 @@ test('SIGTERM lets a POST in flight end and be written down, and then the worker
   expect(worker.stdout()).toContain('"msg":"drained"')
 })
 
-test('without an address of Temporal a worker does not start, and says why', async () => {
+test('without TEMPORAL_ADDRESS a worker does not start, and says why', async () => {
   const { TEMPORAL_ADDRESS, ...without } = env
   const lost = startProgram(process.execPath, ['workflows/worker.ts'], without)
   expect(await lost.ended).toBe(1)

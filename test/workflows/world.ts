@@ -1,7 +1,7 @@
 import { type Connection, WorkflowClient, type WorkflowHandle } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { newId, showId } from '../../server/db/ids.ts'
-import type { Attempt, Made } from '../../server/webhooks/deliver-once.ts'
+import type { AttemptResult, DispatchAttempt } from '../../server/webhooks/deliver-once.ts'
 import type { Group } from '../../server/webhooks/workflows.ts'
 import { createActivities } from '../../workflows/activities.ts'
 import { createWorkflows } from '../../workflows/client.ts'
@@ -10,30 +10,31 @@ import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
 import type { Round } from '../../workflows/rounds.ts'
 import { type Bundle, runWorkers } from '../../workflows/run-workers.ts'
 
-// Workflows and their activities on a real Temporal. In place of POSTs and rows, each test says how its attempts end.
+// Workflows and their activities on a real Temporal. There are no POSTs and no rows: each test decides how attempts
+// end.
 
 export const temporalAt = (address: string) => ({ address, namespace: 'default', apiKey: undefined, tls: undefined })
 
 /** How the attempts of a dispatch end; `index` is its place in the group. */
-export type Script = (attempt: Attempt & { index: number }) => Made | Promise<Made>
+export type Script = (attempt: DispatchAttempt & { index: number }) => AttemptResult | Promise<AttemptResult>
 
-export const acked: Made = { state: 'acknowledged', outcome: 'acked', statusCode: 200 }
-export const http = (statusCode: number): Made => ({ state: 'failed', outcome: 'not_200', statusCode })
+export const acked: AttemptResult = { state: 'acknowledged', outcome: 'acked', statusCode: 200 }
+export const http = (statusCode: number): AttemptResult => ({ state: 'failed', outcome: 'not_200', statusCode })
 
 export interface Delivery {
   workflowId: string
   handle: WorkflowHandle<typeof deliverWebhooks>
   /** UUIDs. */
   dispatchIds: string[]
-  /** As they are shown, and known to workflows. */
+  /** The ids as the API shows them and workflows use them, `dsp_...`. */
   shownIds: string[]
   /** Calls of deliverOnce so far. */
   calls: Call[]
-  /** How dispatches ended that were not acknowledged, by their place in the group. */
+  /** How dispatches ended without an acknowledgement, by their place in the group. */
   ended: Record<number, string>
 }
 
-export interface Call extends Attempt {
+export interface Call extends DispatchAttempt {
   index: number
   atMs: number
 }
@@ -45,12 +46,12 @@ export interface Plan extends Partial<Omit<Group, 'dispatchIds'>> {
 
 export type World = Awaited<ReturnType<typeof createWorld>>
 
-/** What a test provokes is not worth a word. Once in a process. */
+/** Silences the log of Temporal's SDK, once in a process: the tests provoke its warnings. */
 export function quiet(): void {
   if (!Runtime._instance) Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] })
 }
 
-/** Workers on a Temporal that runs. `close` lets them end. */
+/** Starts workers for a Temporal that runs. `close` waits until they end. */
 export async function createWorld(address: string, workflowBundle: Bundle) {
   quiet()
   const deliveries = new Map<string, { index: number; script: Script; delivery: Delivery }>()
@@ -70,7 +71,7 @@ export async function createWorld(address: string, workflowBundle: Bundle) {
     },
     dropExpired: async () => ['events_20260801'],
     verifyDue: async () => ({ verified: 2, pending: 1 }),
-    failed: (error) => faults.push(error),
+    onError: (error) => faults.push(error),
     stopping: stopping.signal,
   })
   const temporal = temporalAt(address)
@@ -108,7 +109,7 @@ export async function createWorld(address: string, workflowBundle: Bundle) {
       eventIds: dispatchIds,
       messageIds: [newId(Date.now())],
       accountId: dispatchIds[0]!,
-      answers: [],
+      previousResults: [],
       endpointHost: `${workflowId}.example.com`,
       attempt: 1,
       dueMs: Date.now(),
@@ -131,7 +132,7 @@ export async function createWorld(address: string, workflowBundle: Bundle) {
   }
 }
 
-/** Whether Temporal answers. It listens a moment before it does. */
+/** Whether Temporal responds. It listens for a moment before it does. */
 export function serves(connection: Connection): Promise<boolean> {
   return connection.workflowService.getSystemInfo({}).then(
     () => true,
@@ -147,7 +148,7 @@ export async function waitsFor({ handle }: Delivery, attempt: number): Promise<v
   })
 }
 
-/** Waits until something holds. */
+/** Waits until the condition holds. */
 export async function until(holds: () => boolean | Promise<boolean>, withinMs = 90_000): Promise<void> {
   const giveUpAt = Date.now() + withinMs
   while (!(await holds())) {

@@ -1,8 +1,8 @@
 import { NativeConnection, Worker } from '@temporalio/worker'
 import { expect, inject, test } from 'vitest'
 import type { Activities } from '../../workflows/activities.ts'
-import { WORKFLOW_TASK_MS } from '../../workflows/limits.ts'
 import { workerOptions } from '../../workflows/run-workers.ts'
+import { WORKFLOW_TASK_MS } from '../../workflows/worker-limits.ts'
 import { startTemporal } from '../harness/temporal.ts'
 import { acked, createWorld, quiet } from './world.ts'
 

@@ -1,0 +1,25 @@
+// How much a worker does at a time.
+
+/** The longest time of one POST, with its wait for a place. It follows from the limits of a POST. */
+export const POST_MS = 12_000
+/**
+ * The longest time of one workflow task on a worker. A task takes milliseconds; the rest is for a busy machine (ADR
+ * 52).
+ */
+export const WORKFLOW_TASK_MS = 30_000
+/**
+ * Dispatches of one workflow. The ids of more events would not fit into a search attribute of Temporal, 2,048 octets.
+ */
+export const MAX_GROUP = 50
+
+/** Activities in progress, per task queue. */
+export const ACTIVITY_SLOTS = 200
+/** How many of these slots the groups of one endpoint may take: a tenth. */
+export const GROUPS_PER_ENDPOINT = ACTIVITY_SLOTS / 10
+/** POSTs in flight to one endpoint. */
+export const POSTS_PER_ENDPOINT = 20
+/** How long a group waits for a slot before it comes back as busy. */
+export const PLACE_WAIT_MS = 1_000
+
+/** The longest time of the last group's attempt: the groups of both task queues share the POSTs in flight. */
+export const LONGEST_ATTEMPT_MS = ((2 * GROUPS_PER_ENDPOINT * MAX_GROUP) / POSTS_PER_ENDPOINT) * POST_MS
