@@ -9,15 +9,11 @@ const NOT_YET: string[] = [
   'server',
   'server/config',
   'server/inbound',
-  'server/reputation',
-  'server/sending',
   'test/db',
   'test/dev',
   'test/faults',
   'test/inbound',
   'test/real',
-  'test/reputation',
-  'test/sending',
   'test/services',
 ]
 

@@ -3,9 +3,10 @@ import { addCounts, type Count, SEND_COUNTS } from '../reputation/counts.ts'
 import { REPEATED_STRIKES, STRIKES, type Strike } from '../reputation/strikes.ts'
 import { EVENT_AT } from './event-ids.ts'
 
-// The tail of every statement that ends sends, in reading order: history, dispatches, statistics, suppressions. Its parts
-// are CTEs that read two others, which the head of the statement defines:
-//   message: id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason, size_bytes
+// The tail of every statement that ends sends, in reading order: history, dispatches, statistics, suppressions. Its
+// parts are CTEs that read two others, which the head of the statement defines:
+//   message: id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason and
+//            size_bytes
 //   outcome: message_id, event_id, email, and the columns of OUTCOME (rows.ts)
 
 /** No attempt begins later than this after its dispatch was created. */

@@ -19,7 +19,7 @@ beforeEach(() => {
   accountId = randomUUID()
 })
 
-/** A process of its own: it knows nothing of what another one has read. */
+/** The breaker of another process: it has read nothing yet. */
 const breaker = (db = database.db) => createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker })
 
 interface Counts {
@@ -31,7 +31,7 @@ interface Counts {
   domain?: string
 }
 
-/** What was sent in one hour: `emails` in all, `bounces` of them to mailboxes that do not exist. */
+/** Stores the counts of one hour: `emails` in all, `bounces` of them to mailboxes that do not exist. */
 async function sent({ emails = 0, bounces = 0, complaints = 0, hoursAgo = 0, tenantId = '', domain = DOMAIN }: Counts) {
   await database.db.$client`
     insert into hourly_stats as s (account_id, tenant_id, hour, domain, delivered, mailbox_does_not_exist, complaints)
@@ -42,7 +42,7 @@ async function sent({ emails = 0, bounces = 0, complaints = 0, hoursAgo = 0, ten
       complaints = s.complaints + excluded.complaints`
 }
 
-/** As if the last change had been so long ago. */
+/** Moves the last change this far into the past. */
 const longAgo = (interval: string) =>
   database.db.$client`
     update breakers set changed_at = changed_at - ${interval}::interval where account_id = ${accountId}`
@@ -64,7 +64,7 @@ async function halfOpen() {
   expect(await peek()).toEqual({ state: 'throttled' })
 }
 
-/** Waits for the next minute when this one is about to end, so that all that follows is in one. */
+/** Waits for the next minute when this one is about to end, so that the rest of the test is in one minute. */
 async function inOneMinute() {
   const [{ left }] = await database.db.$client<[{ left: number }]>`
     select (60 - extract(second from now()))::float8 as left`
@@ -91,7 +91,7 @@ test.each<[string, Counts, string]>([
   else expect(refusal).toBeUndefined()
 })
 
-test('what came in the last 23 hours and the running one counts, what is older does not', async () => {
+test('the last 23 hours and the current one count; older hours do not', async () => {
   await sent({ emails: 50, bounces: 5, hoursAgo: 23 })
   await sent({ emails: 50, bounces: 50, hoursAgo: 24 })
   expect(await peek()).toEqual({ state: 'active' })
@@ -99,7 +99,7 @@ test('what came in the last 23 hours and the running one counts, what is older d
   expect(await peek()).toMatchObject({ state: 'paused' })
 })
 
-test('other bounces than hard ones do not count', async () => {
+test('only hard bounces count', async () => {
   await sent({ emails: 100 })
   await database.db.$client`
     update hourly_stats set delivered = 0, mailbox_full = 20, no_mx_record = 20, connection_timeout = 20, policy_block = 20,
@@ -107,7 +107,7 @@ test('other bounces than hard ones do not count', async () => {
   expect(await peek()).toEqual({ state: 'active' })
 })
 
-test('refused emails are not part of what a share is taken of', async () => {
+test('rejected emails are not part of the total of a share', async () => {
   await sent({ emails: 100, bounces: 10 })
   await database.db.$client`update hourly_stats set suppression_list = 10000 where account_id = ${accountId}`
   expect(await peek()).toMatchObject({ state: 'paused' })
@@ -163,7 +163,7 @@ test('half open after an hour: 10 emails a minute, exactly, over two processes a
   await other.$client.end()
 })
 
-test('half open: the next minute lets 10 more through', async () => {
+test('half open: the next minute admits 10 more', async () => {
   await halfOpen()
   await inOneMinute()
   expect(await admit(10)).toBeUndefined()
@@ -174,7 +174,7 @@ test('half open: the next minute lets 10 more through', async () => {
   expect(await admit(3)).toBeUndefined()
 })
 
-test('half open: a message of 25 emails is let through first in its minute, and takes the next two minutes too', async () => {
+test('half open: a message of 25 emails is admitted first in its minute, and takes the next two minutes too', async () => {
   await halfOpen()
   await inOneMinute()
   expect(await admit(25)).toBeUndefined()
@@ -186,7 +186,7 @@ test('half open: a message of 25 emails is let through first in its minute, and 
   expect(await admit(1)).toBeDefined()
 })
 
-test('a peek takes nothing of the minute', async () => {
+test('a peek does not count in the minute', async () => {
   await halfOpen()
   const one = breaker()
   for (let i = 0; i < 20; i++) expect(await peek(one)).toEqual({ state: 'throttled' })
@@ -203,7 +203,7 @@ test('closes after 100 clean emails, not after 99', async () => {
   expect(await row()).toMatchObject({ state: 'closed', cause: 'bounces' })
 })
 
-test('closes also when 100 emails take longer than a day', async () => {
+test('closes even when 100 emails take longer than a day', async () => {
   await halfOpen()
   await longAgo('30 hours')
   await database.db.$client`update breakers set base_emails = 0, base_bounces = 0 where account_id = ${accountId}`
@@ -233,7 +233,7 @@ test('opens again with the third complaint', async () => {
   expect(await row()).toMatchObject({ state: 'open', cause: 'complaints' })
 })
 
-test('once closed, what was counted before does not count again', async () => {
+test('once closed, earlier emails do not count again', async () => {
   await halfOpen()
   await sent({ emails: 100 })
   expect(await peek()).toEqual({ state: 'active' })
@@ -243,7 +243,7 @@ test('once closed, what was counted before does not count again', async () => {
   expect(await peek()).toMatchObject({ state: 'paused' })
 })
 
-test('a day after it has closed, all of the last 24 hours counts', async () => {
+test('a day after it has closed, all of the last 24 hours count', async () => {
   await halfOpen()
   await sent({ emails: 100 })
   expect(await peek()).toEqual({ state: 'active' })
@@ -253,7 +253,7 @@ test('a day after it has closed, all of the last 24 hours counts', async () => {
   expect(await peek()).toMatchObject({ state: 'paused' })
 })
 
-test('many processes that see the same make one change', async () => {
+test('many processes with the same reading make one change', async () => {
   await sent({ emails: 100, bounces: 10 })
   const seen = await Promise.all(Array.from({ length: 20 }, () => peek()))
   expect(seen.every(({ state }) => state === 'paused')).toBe(true)
@@ -263,7 +263,7 @@ test('many processes that see the same make one change', async () => {
   expect(after).toEqual(before)
 })
 
-test('a breaker that another process has opened is noticed within about a second', async () => {
+test('a process notices within about a second that another one has opened a breaker', async () => {
   const [one, other] = [breaker(), breaker()]
   expect(await admit(1, other)).toBeUndefined()
   await sent({ emails: 100, bounces: 10 })

@@ -35,14 +35,14 @@ async function countHour(
 const tenant = (i: number) => ({ name: `tenant-${i}`, delivered: i })
 
 async function deliveredOf(accountId: string, hourMs: number, tenantId?: string) {
-  const question = { accountId, from: hourMs, to: hourMs + HOUR_MS, stepMs: HOUR_MS, tenantId }
-  const { delivered, isIncomplete } = await readStatistics(database.db, question)
+  const query = { accountId, from: hourMs, to: hourMs + HOUR_MS, stepMs: HOUR_MS, tenantId }
+  const { delivered, isIncomplete } = await readStatistics(database.db, query)
   return { delivered, isIncomplete }
 }
 
 const rowsOf = (accountId: string) => database.db.$client`select * from hourly_stats where account_id = ${accountId}`
 
-test('once an hour is over each tenant has one row of it, and nothing is lost', async () => {
+test('once an hour is over, each tenant has one row of it, and no count is lost', async () => {
   const accountId = randomUUID()
   const hourMs = await countHour(accountId, 2, [1, 2, 3].map(tenant))
   await mergeStatistics(database.db)
@@ -51,7 +51,7 @@ test('once an hour is over each tenant has one row of it, and nothing is lost', 
   expect(await deliveredOf(accountId, hourMs, 'tenant-2')).toEqual({ delivered: 4, isIncomplete: false })
 })
 
-test('of many tenants those with the most emails keep rows of their own, the others share one, and the answer says so', async () => {
+test('the tenants with the most emails keep their own rows, the others share one, and the statistics say so', async () => {
   const accountId = randomUUID()
   const hourMs = await countHour(
     accountId,
@@ -80,7 +80,7 @@ test('an hour with more rows than one statement takes is merged, by however many
   expect(await deliveredOf(accountId, hourMs, 'tenant-15000')).toEqual({ delivered: 30_000, isIncomplete: true })
 })
 
-test('the running hour is left to the commits that count in it', async () => {
+test('the current hour is not merged: commits still count in it', async () => {
   const accountId = randomUUID()
   await countHour(accountId, 0, [1, 2, 3].map(tenant))
   await mergeStatistics(database.db, 1)

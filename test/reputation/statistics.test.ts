@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LATENCY_BOUNDS_MS } from '../../server/db/latency-buckets.ts'
+import { STATS_COUNTS } from '../../server/db/schema.ts'
+import { REPORT_COUNTS, SEND_COUNTS } from '../../server/reputation/counts.ts'
 import { latencyPercentile } from '../../server/reputation/statistics.ts'
 
 const BUCKETS = LATENCY_BOUNDS_MS.length + 1
@@ -15,15 +17,15 @@ test('percentiles are interpolated inside their bucket', () => {
   expect(latencyPercentile(latencies({ 0: 100 }), 0.5)).toBe(2)
 })
 
-test('no emails have no percentile', () => {
+test('without emails there is no percentile', () => {
   expect(latencyPercentile(latencies({}), 0.99)).toBeUndefined()
 })
 
-test('above the last bucket nothing more is known than its bound', () => {
+test('above the last bound the percentile is that bound', () => {
   expect(latencyPercentile(latencies({ [BUCKETS - 1]: 3 }), 0.5)).toBe(LATENCY_BOUNDS_MS.at(-1))
 })
 
-test('a percentile lies in the bucket of the latency that it stands for', () => {
+test('a percentile lies in the same bucket as the exact one', () => {
   const longest = LATENCY_BOUNDS_MS.at(-1)!
   const many = fc.array(fc.integer({ min: 0, max: longest - 1 }), { minLength: 1, maxLength: 200 })
   fc.assert(
@@ -38,4 +40,9 @@ test('a percentile lies in the bucket of the latency that it stands for', () => 
       expect(found).toBeLessThanOrEqual(LATENCY_BOUNDS_MS[bucket]!)
     }),
   )
+})
+
+test('each column of the statistics is counted by sends or by reports', () => {
+  const columns = [...SEND_COUNTS, ...REPORT_COUNTS].map(({ column }) => column)
+  expect(columns.toSorted()).toEqual(STATS_COUNTS.toSorted())
 })

@@ -30,7 +30,7 @@ async function scopeFor(email: string, tenantId?: string, accountId = account) {
   return (await lookUp({ accountId, tenantId, emails: [email] })).get(email)?.scope
 }
 
-test('a look-up finds the entries of everybody, of the account, and of the tenant when one is named', async () => {
+test('a look-up finds global entries, those of the account, and those of a tenant when one is named', async () => {
   await suppress('global@a.example', { accountId: EVERYBODY })
   await suppress('account@a.example')
   await suppress('tenant@a.example', { tenantId: 'acme' })
@@ -43,7 +43,7 @@ test('a look-up finds the entries of everybody, of the account, and of the tenan
   expect(await scopeFor('free@a.example', 'acme')).toBeUndefined()
 })
 
-test('entries of another account never hold, whatever their tenant is called', async () => {
+test('entries of another account never apply, even for a tenant of the same name', async () => {
   await suppress('theirs@a.example', { accountId: stranger })
   await suppress('theirs@a.example', { accountId: stranger, tenantId: 'acme' })
   expect(await scopeFor('theirs@a.example')).toBeUndefined()
@@ -51,7 +51,7 @@ test('entries of another account never hold, whatever their tenant is called', a
   expect(await scopeFor('theirs@a.example', undefined, stranger)).toBe(SuppressionScope.ACCOUNT)
 })
 
-test('of several entries the widest is told, with where it comes from and since when', async () => {
+test('of several entries the widest is returned, with its cause and time', async () => {
   const email = 'thrice@a.example'
   await suppress(email, { tenantId: 'acme', reason: 'manual' })
   await suppress(email, { reason: 'complaint', createdAt: new Date('2026-01-02T03:04:05.678Z') })
@@ -63,7 +63,7 @@ test('of several entries the widest is told, with where it comes from and since 
   expect(await scopeFor(email, 'acme')).toBe(SuppressionScope.GLOBAL)
 })
 
-test('an entry that has expired by the clock of the database does not hold', async () => {
+test("an entry that has expired by the database's clock does not apply", async () => {
   const [row] = await database.db.$client`select (extract(epoch from now()) * 1000)::float8 as now`
   const now: number = row!.now
   await suppress('over@a.example', { expiresAt: new Date(now - 1) })
@@ -75,7 +75,7 @@ test('an entry that has expired by the clock of the database does not hold', asy
   expect(await scopeFor('narrow@a.example', 'acme')).toBe(SuppressionScope.TENANT)
 })
 
-test('look-ups that share a statement each get their own answer', async () => {
+test('look-ups that share a statement each get their own result', async () => {
   const names = Array.from({ length: 60 }, (_, i) => `crowd${i}@a.example`)
   for (const [i, email] of names.entries()) if (i % 3 === 0) await suppress(email, { tenantId: i % 2 ? 'odd' : '' })
   const answers = await Promise.all(
@@ -89,7 +89,7 @@ test('look-ups that share a statement each get their own answer', async () => {
   }
 })
 
-test('a question that the database cannot read fails alone', async () => {
+test('a look-up that the database cannot read fails alone', async () => {
   await suppress('beside@a.example')
   const asked = ['a', 'b', 'c', 'd'].map((tenantId) =>
     lookUp({ accountId: account, tenantId, emails: ['beside@a.example'] }),
@@ -104,7 +104,7 @@ test('a look-up reads only the entries of the addresses it asks for', async () =
     select gen_random_uuid(), ${account}::uuid, '', 'many' || i || '@a.example', 'import' from generate_series(1, 20000) i`
   await database.db.$client`analyze suppressions`
   const emails = Array.from({ length: 50 }, (_, i) => `many${i * 2 + 1}@a.example`)
-  // Statistics belong to a connection: one, so that its own are the ones that are read.
+  // Statistics belong to a connection, so there is only one.
   const alone = connect(database.url, { connections: 1 })
   try {
     const before = await blocksRead(alone)
@@ -117,7 +117,7 @@ test('a look-up reads only the entries of the addresses it asks for', async () =
   }
 })
 
-/** Blocks of the table and its indexes that were looked at so far. */
+/** Blocks of the table and its indexes that were read so far. */
 async function blocksRead(db: Database): Promise<number> {
   await db.$client`select pg_stat_force_next_flush()`
   const [row] = await db.$client`

@@ -13,7 +13,7 @@ import type { Message } from '../../server/sending/message.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
-// A batch over sends that end as each test says.
+// A batch whose sends end as each test defines.
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -32,12 +32,12 @@ function batchOf(
   send: (message: Message, index: number) => Promise<void>,
   { stopping = new AbortController().signal, startMs }: { stopping?: AbortSignal; startMs?: number } = {},
 ) {
-  let begun = 0
+  let started = 0
   let running = 0
   let most = 0
   const sendBatch = createBatch({
     async send(message) {
-      const index = begun++
+      const index = started++
       most = Math.max(most, ++running)
       await send(message, index).finally(() => running--)
       return delivered()
@@ -54,7 +54,7 @@ function batchOf(
       signal: new AbortController().signal,
       ...options,
     })
-  return { run, begun: () => begun, most: () => most }
+  return { run, started: () => started, most: () => most }
 }
 
 const NOT_STARTED = { error: ErrorReason.TRANSIENT_FAILURE, message: expect.stringContaining('not started') }
@@ -65,49 +65,53 @@ test('25 messages of a batch are sent at a time, and no more', async () => {
   expect([most(), response.summary!.delivered, isFinal]).toEqual([25, 100, true])
 })
 
-test('what is not begun within the time of its batch is transient_failure and may be sent by a repeat', async () => {
-  const { run, begun } = batchOf(() => sleep(80), { startMs: 50 })
+test('a message that is not started within the time of its batch is transient_failure, and a repeat may send it', async () => {
+  const { run, started } = batchOf(() => sleep(80), { startMs: 50 })
   const { response, isFinal } = await run(40)
-  expect([begun(), isFinal]).toEqual([25, false])
+  expect([started(), isFinal]).toEqual([25, false])
   expect(response.summary).toMatchObject({ total: 40, delivered: 25, failed: 15 })
   expect(response.results[25]).toMatchObject({ index: 25, ...NOT_STARTED })
 })
 
-test('nothing more is begun when the caller has left or the server shuts down; what runs ends', async () => {
+test('no further message starts when the caller has left or the server shuts down; running sends end', async () => {
   for (const who of ['caller', 'server']) {
     const leaving = new AbortController()
     const stopping = who === 'server' ? leaving.signal : undefined
-    const { run, begun } = batchOf(async () => leaving.abort(), { stopping })
+    const { run, started } = batchOf(async () => leaving.abort(), { stopping })
     const { response } = await run(40, who === 'caller' ? { signal: leaving.signal } : {})
-    expect(begun()).toBe(1)
+    expect(started()).toBe(1)
     expect(response.results[0]!.status).toBe(DeliveryStatus.DELIVERED)
     expect(response.results.slice(1)).toMatchObject(Array(39).fill(NOT_STARTED))
   }
 })
 
-test('a fault that nobody expected is transient_failure without detail, and its cause is for the log', async () => {
+test('an unexpected fault is transient_failure without detail, and its cause is for the log', async () => {
   const cause = new Error('secret')
   const { run } = batchOf(async (_, index) => {
     if (index === 1) throw cause
   })
-  const ran = await run(3)
-  expect(ran.response.results.map(({ error }) => error)).toEqual([undefined, ErrorReason.TRANSIENT_FAILURE, undefined])
-  expect(ran.response.results[1]!.message).not.toContain('secret')
-  expect([ran.cause, ran.isFinal]).toEqual([cause, false])
+  const batch = await run(3)
+  expect(batch.response.results.map(({ error }) => error)).toEqual([
+    undefined,
+    ErrorReason.TRANSIENT_FAILURE,
+    undefined,
+  ])
+  expect(batch.response.results[1]!.message).not.toContain('secret')
+  expect([batch.cause, batch.isFinal]).toEqual([cause, false])
 })
 
 test.each([
   ['rate_limit_exceeded', false],
   ['transient_failure', false],
   ['invalid_address', true],
-] as const)('whether a repeat may send what failed with %s: %s is the end of it', async (reason, isFinal) => {
+] as const)('a batch with a message that failed with %s: it is final: %s', async (reason, isFinal) => {
   const { run } = batchOf(async () => {
     throw fail(reason, 'no')
   })
   expect((await run(1)).isFinal).toBe(isFinal)
 })
 
-test('a message without an honest answer leaves the whole batch without one, when all others have ended', async () => {
+test('when a message ends with NoAnswer, so does the whole batch, after all others have ended', async () => {
   const ends: number[] = []
   const { run } = batchOf(async (_, index) => {
     await sleep(index * 10)
@@ -118,13 +122,13 @@ test('a message without an honest answer leaves the whole batch without one, whe
   expect(ends).toEqual([0, 1, 2])
 })
 
-test('a key whose batch had no answer is free at once: a repeat asks its messages again', async () => {
+test('a key whose batch ended with NoAnswer is free at once: a repeat sends its messages again', async () => {
   const batchKeys = createBatchKeys(database.db, leaseOf(30_000))
   const key = { accountId: ACCOUNT, scope: 'sendBatch/live', key: 'k', requestHash: '00', sandbox: false }
-  const unanswered = batchOf(async () => {
+  const failing = batchOf(async () => {
     throw new NoAnswer({ cause: new Error('gone') })
   })
-  await expect(batchKeys.once(key, () => unanswered.run(1))).rejects.toThrow(NoAnswer)
+  await expect(batchKeys.once(key, () => failing.run(1))).rejects.toThrow(NoAnswer)
   const { run } = batchOf(async () => {})
   const watch = stopwatch()
   const { response, replayed } = await batchKeys.once(key, () => run(1))
@@ -133,7 +137,7 @@ test('a key whose batch had no answer is free at once: a repeat asks its message
   expect((await batchKeys.once(key, () => run(1))).replayed).toBe(true)
 })
 
-test('a key whose taking had no answer of the database is free at once', async () => {
+test('a key is free at once when the response to its taking was lost', async () => {
   const { $client } = database.db
   let lost = 0
   const losing = new Proxy(database.db, {
@@ -146,9 +150,9 @@ test('a key whose taking had no answer of the database is free at once', async (
   }
   const batchKeys = createBatchKeys(losing, leaseOf(30_000))
   const key = { accountId: ACCOUNT, scope: 'sendBatch/live', key: 'lost', requestHash: '00', sandbox: false }
-  const { run, begun } = batchOf(async () => {})
+  const { run, started } = batchOf(async () => {})
   await expect(batchKeys.once(key, () => run(1))).rejects.toThrow('connection lost')
-  expect(begun()).toBe(0)
+  expect(started()).toBe(0)
   const watch = stopwatch()
   expect((await batchKeys.once(key, () => run(1))).replayed).toBe(false)
   expect(watch.ms()).toBeLessThan(1_000)

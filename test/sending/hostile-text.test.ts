@@ -9,23 +9,23 @@ import type { Verb } from '../harness/exchanger.ts'
 import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
 import { message, script, startWorld, type World } from './world.ts'
 
-// Servers and zones of recipients say what they like. Whatever it is: every outcome is stored, and nothing of it harms
-// who reads it.
+// Recipients' mail servers and DNS zones may send any text. Every outcome is stored, and none of the text harms a
+// reader.
 
 let world: World
 beforeAll(async () => {
   world = await startWorld()
 })
 afterAll(() => world.stop())
-// Some of what is said here is a hard bounce.
+// Some of these replies are hard bounces.
 beforeEach(() => world.db.$client`truncate suppressions, suppression_strikes`)
 
 type Change = Parameters<typeof message>[0]
 
 async function send(change: Change, engine: Engine = world.engine, sandbox = false) {
   const options = { accountId: world.account.id, sandbox, signal: new AbortController().signal }
-  const sent = await world.sendAlone({ engine })(message(change), options)
-  return { sent, stored: await storedOutcomes(world.db, readId('msg', sent.messageId)!) }
+  const response = await world.sendAlone({ engine })(message(change), options)
+  return { response, stored: await storedOutcomes(world.db, readId('msg', response.messageId)!) }
 }
 
 test('clean text has no harmful characters, all others stay, and no two characters become neighbours', () => {
@@ -42,7 +42,7 @@ test('clean text has no harmful characters, all others stay, and no two characte
   expect(cleanText('Grüße, 世界 🙂\n', { keep: '\n' })).toBe('Grüße, 世界 🙂\n')
 })
 
-test('whatever a mail server answers at any verb, the outcome is stored and its evidence is clean', async () => {
+test('the outcome is stored and its evidence is clean, whatever a mail server replies to any command', async () => {
   const verbs: Verb[] = ['greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot']
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...verbs), fc.constantFrom(250, 450, 550), hostile, async (verb, code, words) => {
@@ -50,38 +50,38 @@ test('whatever a mail server answers at any verb, the outcome is stored and its 
       const engine = world.engineWith()
       script(world, { [verb]: { raw: Buffer.concat([Buffer.from(`${code}-\xff\xc3\r\n`, 'latin1'), line]) } })
       await world.db.$client`truncate suppressions, suppression_strikes`
-      const { sent, stored } = await send({}, engine)
+      const { response, stored } = await send({}, engine)
       engine.close()
-      expect(JSON.stringify(sent, bigintless)).not.toMatch(HOSTILE)
+      expect(JSON.stringify(response, bigintless)).not.toMatch(HOSTILE)
       expect(stored).toHaveLength(1)
-      expect(stored[0]!.status).toBe(sent.status)
+      expect(stored[0]!.status).toBe(response.status)
     }),
     { numRuns: 30 },
   )
 })
 
-test('whatever names the exchangers of a domain have, each outcome is stored and the other recipients are told theirs', async () => {
+test('every outcome is stored and returned, whatever names the exchangers of one domain have', async () => {
   const engine = world.engineWith({
     policyOf: async (domain) =>
       domain.startsWith('strict') ? { mode: 'enforce', mx: ['mx.example.net'], maxAgeS: 60 } : undefined,
   })
-  let times = 0
+  let runs = 0
   await fc.assert(
     fc.asyncProperty(
       fc.uint8Array({ minLength: 1, maxLength: 63 }),
       fc.constantFrom('strict', 'loose'),
       async (label, kind) => {
-        const domain = `${kind}${times++}.example.org`.replace('.org', '-x.org')
+        const domain = `${kind}${runs++}.example.org`.replace('.org', '-x.org')
         const exchange = Buffer.concat([Buffer.from([0, 10, label.length]), label, Buffer.from('\x04test\0', 'latin1')])
         world.dns.zone[`MX ${domain}`] = { raw: (query) => respond(query, rawRecord('MX', exchange)) }
-        const { sent, stored } = await send({ to: ['ann@example.net', `bob@${domain}`] }, engine)
-        const [good, bad] = sent.recipients
+        const { response, stored } = await send({ to: ['ann@example.net', `bob@${domain}`] }, engine)
+        const [good, bad] = response.recipients
         expect(good).toMatchObject({ status: DeliveryStatus.DELIVERED })
         expect(bad!.status).toBe(DeliveryStatus.BOUNCED)
-        expect(JSON.stringify(sent, bigintless)).not.toMatch(HOSTILE)
+        expect(JSON.stringify(response, bigintless)).not.toMatch(HOSTILE)
         expect(stored).toHaveLength(2)
         const dry = await send({ to: [`bob@${domain}`] }, engine, true)
-        expect(JSON.stringify(dry.sent, bigintless)).not.toMatch(HOSTILE)
+        expect(JSON.stringify(dry.response, bigintless)).not.toMatch(HOSTILE)
       },
     ),
     { numRuns: 20, examples: [[Buffer.from('a\0b\x1b[31m\u202e'), 'strict']] },
@@ -91,16 +91,16 @@ test('whatever names the exchangers of a domain have, each outcome is stored and
 
 const bigintless = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
 
-/** An engine that lets through what no edge of ours does. */
-function engineSaying(words: string): Engine {
+/** An engine that returns text which the real one would clean. */
+function engineReplying(text: string): Engine {
   const attempt = (outcome: SmtpAttempt['outcome']): SmtpAttempt => {
-    const reply = { code: outcome.kind === 'delivered' ? 250 : 550, text: words }
-    return { phase: 'dot', outcome, reply, mx: words, detail: words, tls: null, durationMs: 1 }
+    const reply = { code: outcome.kind === 'delivered' ? 250 : 550, text }
+    return { phase: 'dot', outcome, reply, mx: text, detail: text, tls: null, durationMs: 1 }
   }
   return {
     lookUp: async (domain) =>
       domain === 'nowhere.org'
-        ? { kind: 'no_mx_record', detail: words }
+        ? { kind: 'no_mx_record', detail: text }
         : { kind: 'site', site: { key: domain, hosts: [] } },
     deliver: async ({ recipients, beforeDot }) => {
       await beforeDot([0])
@@ -113,15 +113,15 @@ function engineSaying(words: string): Engine {
 }
 
 test.each(['a NUL \0', 'half a pair \ud83d'])(
-  'an outcome that the database refuses for its text (%j) is stored without it, and its recipients are told',
-  async (words) => {
-    const { sent, stored } = await send({ to: ['ann@one.org', 'bob@two.org'] }, engineSaying(words))
-    expect(sent.recipients).toMatchObject([
+  'an outcome that the database refuses for its text (%j) is stored and returned without it',
+  async (text) => {
+    const { response, stored } = await send({ to: ['ann@one.org', 'bob@two.org'] }, engineReplying(text))
+    expect(response.recipients).toMatchObject([
       { status: DeliveryStatus.DELIVERED, smtp: { code: 250 } },
       { status: DeliveryStatus.BOUNCED, reason: Reason.POLICY_BLOCK, smtp: { code: 550 } },
     ])
-    expect(stored).toEqual(sent.recipients)
-    const alone = await send({ to: ['eve@nowhere.org'] }, engineSaying(words))
+    expect(stored).toEqual(response.recipients)
+    const alone = await send({ to: ['eve@nowhere.org'] }, engineReplying(text))
     expect(alone.stored).toMatchObject([{ status: DeliveryStatus.BOUNCED, reason: Reason.NO_MX_RECORD }])
   },
 )

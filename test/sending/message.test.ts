@@ -121,8 +121,8 @@ test('from and reply_to accept a display name', () => {
   expect(message.replyTo?.name).toBe('Lee, Ann')
 })
 
-test('a message without a body, and a recipient with a display name, are told what is wrong in a sentence', () => {
-  const told = (change: Parameters<typeof read>[0]) => {
+test('the faults of a message without a body and of a recipient with a display name are one sentence each', () => {
+  const faultOf = (change: Parameters<typeof read>[0]) => {
     try {
       read(change)
     } catch (error) {
@@ -130,9 +130,9 @@ test('a message without a body, and a recipient with a display name, are told wh
     }
     return undefined
   }
-  expect(told({ text: undefined })).toContain('html is required when text is missing.')
-  expect(told({ to: ['Ann Lee <ann@example.net>'] })).toContain(
+  expect(faultOf({ text: undefined })).toContain('html is required when text is missing.')
+  expect(faultOf({ to: ['Ann Lee <ann@example.net>'] })).toContain(
     'to must be the address alone, without the display name: ann@example.net.',
   )
-  expect(told({ to: ['ann@example.net', 'nobody'] })).toContain('to[1] is not an email address')
+  expect(faultOf({ to: ['ann@example.net', 'nobody'] })).toContain('to[1] is not an email address')
 })

@@ -53,7 +53,7 @@ test.each([
   expect(batch.results).toMatchObject([{ status: 'rejected', detail: expect.stringMatching(why) }])
 })
 
-test('with several recipients each rejection says why, and nothing else does', async () => {
+test('with several recipients each rejection has a detail, and no other outcome has one', async () => {
   const { json } = await api.send({ to: ['delivered@simulator.test', 'suppression_list@simulator.test'] })
   expect(json.detail).toBeUndefined()
   expect(json.recipients.map(({ detail }: { detail?: string }) => detail)).toEqual([

@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 beforeEach(async () => {
-  // The bounces of one test are not to suppress the addresses of the next.
+  // The bounces of one test must not suppress the addresses of the next.
   await world.db.$client`truncate suppressions, suppression_strikes`
   world.exchanger.messages.length = 0
   world.exchanger.sessions.length = 0
@@ -59,7 +59,7 @@ async function rows() {
   return { open: row!.open, messages: row!.messages }
 }
 
-test("delivered: the recipient's server said 250 to the final dot, with its evidence", async () => {
+test("delivered: the recipient's server replied 250 to the final dot; the response has its evidence", async () => {
   const response = await send()
   expect(response).toMatchObject({ status: DeliveryStatus.DELIVERED, recipients: [], checks: [] })
   expect(response.reason).toBeUndefined()
@@ -78,7 +78,7 @@ test("delivered: the recipient's server said 250 to the final dot, with its evid
   expect(mail!.content).toMatch(/^DKIM-Signature: /)
 })
 
-test('every 2xx answer of a send has a stored message with the same id, status and reason, and one event', async () => {
+test('every 2xx response of a send has a stored message with the same id, status and reason, and one event', async () => {
   script(world, { rcpt: '550 5.1.1 no such user' })
   const response = await send()
   expect(response).toMatchObject({ status: DeliveryStatus.BOUNCED, reason: Reason.MAILBOX_DOES_NOT_EXIST })
@@ -110,7 +110,7 @@ test('each recipient is decided on its own; the message has the worst status and
     ['zoe@other.org', DeliveryStatus.DELIVERED, undefined],
   ])
   expect((await stored(response.messageId)).events).toHaveLength(4)
-  // One transaction for each site, side by side.
+  // One transaction for each site, concurrently.
   expect(world.exchanger.messages.map((mail) => mail.to).sort()).toEqual([['ann@example.net'], ['zoe@other.org']])
 })
 
@@ -154,7 +154,7 @@ test('bounced/no_mx_record: the domain does not exist', async () => {
 })
 
 test.each(['broken.org', 'silent.org'])(
-  'a resolver that does not answer (%s) is our fault: 500 transient_failure, nothing sent to anyone, nothing stored',
+  'a failing resolver (%s) is our fault: 500 transient_failure, nothing is sent to any recipient or stored',
   async (domain) => {
     const before = await rows()
     const error = await send({ to: ['ann@example.net', `bob@${domain}`] }).catch((error) => error)
@@ -172,7 +172,7 @@ test('in doubt: the reply to the final dot was lost; bounced/connection_timeout,
   expect(world.exchanger.messages).toHaveLength(1)
 })
 
-test('no free connection in time is our fault: 500 transient_failure, the claim is released, no trace is left', async () => {
+test('no free connection in time is our fault: 500 transient_failure, and the released claim leaves no trace', async () => {
   const engine = world.engineWith({ limits: { dotAtLeastMs: 0 } })
   const patient = world.sendAlone({ engine, sendBudgetMs: 2_000 })
   const impatient = world.sendAlone({ engine, sendBudgetMs: 100 })
@@ -189,7 +189,7 @@ test('no free connection in time is our fault: 500 transient_failure, the claim 
   engine.close()
 })
 
-test('a fault that nobody expected is never an answer after a marker; before it the claim is released', async () => {
+test('an unexpected fault after a marker is NoAnswer; before a marker the claim is released', async () => {
   const before = await rows()
   const failing = (positions: number[]) =>
     world.sendAlone({
@@ -208,7 +208,7 @@ test('a fault that nobody expected is never an answer after a marker; before it 
   await world.db.$client`truncate open_messages, open_recipients`
 })
 
-test('the caller who leaves before the marker stops the send; one who leaves after it does not', async () => {
+test('a caller that leaves before the marker stops the send; one that leaves after it does not', async () => {
   const before = await rows()
   script(world, { data: { after: 150, act: '354 go ahead' } })
   const early = new AbortController()
@@ -224,7 +224,7 @@ test('the caller who leaves before the marker stops the send; one who leaves aft
   expect(await send({}, { signal: late.signal })).toMatchObject({ status: DeliveryStatus.DELIVERED })
 })
 
-test('a dry run opens no SMTP connection, lists its checks and says what a real send would', async () => {
+test('a dry run opens no SMTP connection, lists its checks and has the status of a real send', async () => {
   const response = await send({}, { sandbox: true })
   expect(response).toMatchObject({ status: DeliveryStatus.DELIVERED, sandbox: true })
   expect(response.checks.map(({ name, passed }) => `${name} ${passed}`)).toEqual([
@@ -273,7 +273,7 @@ test.each(SIMULATED)(
   },
 )
 
-test('bodies are kept only where the operator stores content', async () => {
+test('bodies are stored only when the operator stores content', async () => {
   const without = await send()
   const kept = await world.sendAlone({ storeContent: true })(message({ html: '<p>Hi</p>' }), options())
   const requests = await world.db.$client`

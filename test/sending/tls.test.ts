@@ -48,7 +48,7 @@ test('mail of a domain that demands TLS leaves over TLS with a certificate that 
   expect(sent.smtp!.detail).toBeUndefined()
 })
 
-test('mail of a domain that demands TLS is not sent in clear, and the evidence says why', async () => {
+test('mail of a domain that demands TLS is not sent in clear text, and the evidence says why', async () => {
   world.exchanger.messages.length = 0
   const sent = await send('a@strict.test', 'ann@example.net')
   const outcome = {
@@ -68,7 +68,7 @@ test('mail of a domain that demands TLS is not sent in clear, and the evidence s
   expect(await send('a@example.test', 'ann@example.net')).toMatchObject({ status: DeliveryStatus.DELIVERED })
 })
 
-test('a static route of the operator is asked for TLS too, by the name of its host', async () => {
+test('a static route must also have TLS with a certificate for the name of its host', async () => {
   const route = (host: string, { port }: Exchanger) => ({ routes: new Map([['routed.test', { host, port }]]) })
   const sent = (host: string, to: Exchanger) => send('a@strict.test', 'ann@routed.test', route(host, to))
   expect(await sent('mx1.example.test', secure)).toMatchObject({ status: DeliveryStatus.DELIVERED })
@@ -79,13 +79,13 @@ test('a static route of the operator is asked for TLS too, by the name of its ho
   expect(await sent('mx1.example.test', world.exchanger)).toMatchObject({ reason: Reason.POLICY_BLOCK })
 })
 
-test('the simulator is asked for no TLS', async () => {
+test('the simulator needs no TLS', async () => {
   const sent = await send('a@strict.test', 'delivered@simulator.test')
   expect([sent.status, sent.smtp!.tls]).toEqual([DeliveryStatus.DELIVERED, undefined])
 })
 
 test.each([false, true])(
-  'a policy that permits none of the exchangers: nothing is dialled, in a dry run (%s) the same',
+  'a policy that permits none of the exchangers: nothing is dialled (dry run: %s)',
   async (sandbox) => {
     const asked: string[] = []
     const policyOf = async (domain: string) => {

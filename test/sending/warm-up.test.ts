@@ -30,8 +30,8 @@ async function used(emails: number): Promise<void> {
   await world.db.$client`insert into warm_ups values (${world.account.id}, 'example.test', ${today()}, ${emails})
     on conflict (account_id, domain, day) do update set emails = excluded.emails`
 }
-/** What came of it: `delivered`, or the word of its error. */
-const wordOf = (sending: Promise<{ status: DeliveryStatus }>) =>
+/** `delivered`, or the error code. */
+const resultOf = (sending: Promise<{ status: DeliveryStatus }>) =>
   sending.then(
     ({ status }) => statusNames.name(status) as string,
     (error) => reasonOf(error),
@@ -54,12 +54,14 @@ test('warm-up: 500, 1,000, 2,500, 5,000, 10,000 emails on the first to fifth UTC
   expect(limitAt('2026-01-31T23:59:59.999Z', false)).toBeUndefined()
 })
 
-test('warm-up: exact with 1,000 concurrent sends around the cap, over two nodes', async () => {
+test('warm-up: the limit is exact with 1,000 concurrent sends over two nodes', async () => {
   await used(490)
   const other = connect(world.database.url)
   const nodes = [world.sendAlone(), world.sendAlone({ db: other, dailyVolume: dailyVolume(other) })]
   const words = await Promise.all(
-    Array.from({ length: 1_000 }, (_, i) => wordOf(nodes[i % 2]!(message({ to: [`ann${i}@example.net`] }), options()))),
+    Array.from({ length: 1_000 }, (_, i) =>
+      resultOf(nodes[i % 2]!(message({ to: [`ann${i}@example.net`] }), options())),
+    ),
   )
   await other.$client.end()
   expect(words.filter((word) => word === 'delivered')).toHaveLength(10)
@@ -67,17 +69,17 @@ test('warm-up: exact with 1,000 concurrent sends around the cap, over two nodes'
   expect(await sentToday()).toBe(500)
 })
 
-test('warm-up: the claim alone is exact, whatever the check before it saw', async () => {
+test('warm-up: the claim alone is exact, whatever the check before it read', async () => {
   await used(490)
   const blind = world.sendAlone({ dailyVolume: async () => 0 })
   const words = await Promise.all(
-    Array.from({ length: 200 }, (_, i) => wordOf(blind(message({ to: [`bob${i}@example.net`] }), options()))),
+    Array.from({ length: 200 }, (_, i) => resultOf(blind(message({ to: [`bob${i}@example.net`] }), options()))),
   )
   expect(words.filter((word) => word === 'delivered')).toHaveLength(10)
   expect(await sentToday()).toBe(500)
 })
 
-test('warm-up: a message that would go over it is 429 as a whole, with retry_after up to 00:00 UTC', async () => {
+test('warm-up: a message that would exceed the limit is 429 as a whole, with retry_after until 00:00 UTC', async () => {
   await used(499)
   const send = world.sendAlone()
   const error = await send(message({ to: ['a@example.net', 'b@example.net'] }), options()).catch((error) => error)
@@ -87,7 +89,7 @@ test('warm-up: a message that would go over it is 429 as a whole, with retry_aft
     .retryDelay
   const midnight = 86_400 - ((world.clock.now() / 1_000) % 86_400)
   expect(Math.abs(Number(seconds) - midnight)).toBeLessThan(3)
-  expect(await wordOf(send(message({ to: ['a@example.net'] }), options()))).toBe('delivered')
+  expect(await resultOf(send(message({ to: ['a@example.net'] }), options()))).toBe('delivered')
   expect(await sentToday()).toBe(500)
 })
 
@@ -113,10 +115,10 @@ function claimOf(emails: number, i: number, key?: string): Claim {
   }
 }
 
-test('warm-up: of messages that are claimed together, one that does not fit keeps none out that does', async () => {
+test('warm-up: of messages that are claimed together, one that does not fit keeps out none that fits', async () => {
   await used(494)
   const claim = claimStep(world.db)
-  // The first goes alone, and what waits for it goes together.
+  // The first is claimed alone, and those that wait for it are claimed together.
   expect(await Promise.all([1, 6, 1].map((emails, i) => claim(claimOf(emails, i))))).toEqual([
     'claimed',
     'over_warm_up',
@@ -130,8 +132,8 @@ test('warm-up: a message that loses its key to another takes no place from those
   await used(496)
   const claim = claimStep(world.db)
   expect(await claim(claimOf(1, 0, 'taken'))).toBe('claimed')
-  // The first goes alone, and what waits for it goes together: a key that is taken, two that are equal, and one
-  // without.
+  // The first is claimed alone. Those that wait for it are claimed together: a key that is taken, two equal keys, and a
+  // message without one.
   const together = [
     claimOf(1, 0),
     claimOf(1, 1, 'taken'),
@@ -145,7 +147,7 @@ test('warm-up: a message that loses its key to another takes no place from those
   await sweep(world.db)
 })
 
-test('warm-up: what never reaches SMTP, dry runs and the simulator count nothing', async () => {
+test('warm-up: sends that never reach SMTP, dry runs and the simulator do not count', async () => {
   const send = world.sendAlone()
   await send(message({ to: ['a@gone.org'] }), options())
   await send(message({ to: ['a@nowhere.example'] }), options())
@@ -153,24 +155,24 @@ test('warm-up: what never reaches SMTP, dry runs and the simulator count nothing
   await send(message({ to: ['delivered@simulator.test', 'mailbox_full@simulator.test'] }), options())
   expect(await sentToday()).toBe(0)
   await used(500)
-  expect(await wordOf(send(message({ to: ['delivered@simulator.test'] }), options()))).toBe('delivered')
-  expect(await wordOf(send(message(), options({ sandbox: true })))).toBe('rate_limit_exceeded')
+  expect(await resultOf(send(message({ to: ['delivered@simulator.test'] }), options()))).toBe('delivered')
+  expect(await resultOf(send(message(), options({ sandbox: true })))).toBe('rate_limit_exceeded')
 })
 
-test('warm-up: given back only in the commit that deletes a claim', async () => {
+test('warm-up: only the commit that deletes a claim returns its emails', async () => {
   script(world, { data: { after: 600, act: '354 go ahead' } })
   const leaving = new AbortController()
   const send = world.sendAlone()
   const [left, stayed] = [send(message(), { ...options(), signal: leaving.signal }), send(message(), options())]
   await expect.poll(sentToday, { interval: 10 }).toBe(2)
   leaving.abort(new Error('left'))
-  expect(await wordOf(left)).toBe('transient_failure')
+  expect(await resultOf(left)).toBe('transient_failure')
   expect(await sentToday()).toBe(1)
-  expect(await wordOf(stayed)).toBe('delivered')
+  expect(await resultOf(stayed)).toBe('delivered')
   expect(await sentToday()).toBe(1)
 })
 
-test('warm-up: the sweeper gives back what a crash left without a marker, and nothing else', async () => {
+test('warm-up: the sweeper returns the emails of crashed sends without a marker, and no others', async () => {
   const sql = world.db.$client
   await used(100)
   for (const [i, marked] of [false, false, true].entries()) {
@@ -187,7 +189,7 @@ test('warm-up: the sweeper gives back what a crash left without a marker, and no
   expect(await sentToday()).toBe(86)
 })
 
-test('warm-up: what is given back is locked in the order of the claims, and before any key', async () => {
+test('warm-up: a return locks its rows in the order of the claims, and before any key', async () => {
   const sql = world.db.$client
   const domains = Array.from({ length: 12 }, (_, i) => `d${String(i).padStart(2, '0')}.test`)
   for (const domain of domains.toReversed()) {

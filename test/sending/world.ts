@@ -109,7 +109,7 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
   }
 }
 
-/** A checked message to `ann@example.net` but for what is changed. */
+/** A checked message to `ann@example.net`, with changes. */
 export function message(change: Omit<MessageInitShape<typeof SendRequestSchema>, '$typeName'> = {}) {
   const request = {
     to: ['ann@example.net'],

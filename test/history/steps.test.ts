@@ -63,7 +63,7 @@ async function traces({ messageId }: Claim) {
 
 const GONE = { open: 0, open_recipients: 0, messages: 0, recipients: 0, events: 0 }
 
-test('claim, marker and record leave one message with one event for each recipient, and nothing open', async () => {
+test('claim, marker and record leave one message with one event for each recipient, and no open rows', async () => {
   const c = newClaim(['ann@example.net', 'bob@example.net'])
   await claim(c)
   expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 2 })
@@ -77,7 +77,7 @@ test('claim, marker and record leave one message with one event for each recipie
   expect({ ...message }).toEqual({ status: 'bounced', reason: 'mailbox_full', size_bytes: 7, sandbox: false })
 })
 
-/** The events of a message, with the time in each id beside the time of the event. */
+/** The events of a message: the time in each id, and the time of the event. */
 async function eventTimes({ messageId }: Claim): Promise<{ id: string; inId: number; at: number }[]> {
   const rows = await database.db.$client<{ id: string; at: number }[]>`
     select id, (extract(epoch from created_at) * 1000)::float8 as at from events where message_id = ${messageId}`
@@ -122,7 +122,7 @@ test.each<[string, (c: Claim) => Promise<unknown>]>([
   }
 })
 
-test('the first attempt is offered the event under the id that history has', async () => {
+test('an event is offered for its first attempt under its id in history', async () => {
   const c = newClaim(['ann@example.net', 'bob@example.net'], 40_000, Date.now() - TEN_MINUTES_MS)
   const sql = database.db.$client
   await sql`insert into accounts (id, name) values (${c.accountId}, 'Pushed')`
@@ -171,7 +171,7 @@ test('a send that never reaches SMTP is claimed and recorded in one commit', asy
   expect({ ...event }).toEqual({ status: 'rejected', reason: 'invalid_address', sandbox: true })
 })
 
-test('a settlement whose answer was lost is made again and stored once', async () => {
+test('a settlement whose result was lost is repeated and stored once', async () => {
   const c = newClaim()
   const outcomes = [rejected('ann@example.net', Reason.INVALID_ADDRESS)]
   await settle(c, { outcomes, sandbox: false })
@@ -179,7 +179,7 @@ test('a settlement whose answer was lost is made again and stored once', async (
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
 })
 
-test('a settlement that Postgres refuses fails at once and stores nothing', async () => {
+test('a settlement that PostgreSQL refuses fails at once and stores nothing', async () => {
   const c = newClaim(['nul\0@example.net'])
   await expect(
     settle(c, { outcomes: [rejected('nul\0@example.net', Reason.INVALID_ADDRESS)], sandbox: false }),
@@ -187,14 +187,14 @@ test('a settlement that Postgres refuses fails at once and stores nothing', asyn
   expect(await traces(c)).toEqual(GONE)
 })
 
-test('a record that comes after its lease answers what is stored all the same', async () => {
+test('a record that comes after its lease still returns the stored outcome', async () => {
   const c = newClaim()
   await claim(c)
   const verdicts = { claim: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
   expect(await record(verdicts, performance.now() - 1)).toBe(verdicts.outcomes)
 })
 
-test('a marker needs the claim: another process sets none', async () => {
+test('a marker needs the claim: another process cannot set one', async () => {
   const c = newClaim()
   await claim(c)
   expect(await mark(c.messageId, randomUUID(), [0])).toBe(false)
@@ -213,7 +213,7 @@ test('a marker that does not cover all its recipients is refused', async () => {
   expect(await mark(c.messageId, c.claimId, [0, 1])).toBe(false)
 })
 
-test('two transactions of one message marked together each hear of their own recipients', async () => {
+test('two transactions of one message that are marked together each get the result of their own recipients', async () => {
   const c = newClaim(['ann@example.net', 'bob@example.org'])
   await claim(c)
   const others = Array.from({ length: 20 }, () => newClaim())
@@ -233,7 +233,7 @@ test('release leaves no trace', async () => {
   expect(await traces(c)).toEqual(GONE)
 })
 
-test('nothing is released once a marker is set, or by somebody else', async () => {
+test('a claim with a marker is not released, nor is the claim of another process', async () => {
   const c = newClaim(['ann@example.net', 'bob@example.net'])
   await claim(c)
   expect(await release(database.db, c.messageId, randomUUID())).toBe(false)
@@ -242,7 +242,7 @@ test('nothing is released once a marker is set, or by somebody else', async () =
   expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 2 })
 })
 
-test('what a crash left without a marker is gone after its lease, as if the request had never come', async () => {
+test('a crashed send without a marker is deleted after its lease, as if the request had never come', async () => {
   const c = newClaim()
   await claim(c)
   await sweep(database.db)
@@ -252,7 +252,7 @@ test('what a crash left without a marker is gone after its lease, as if the requ
   expect(await traces(c)).toEqual(GONE)
 })
 
-test('what a crash left with a marker is in doubt, and its other recipients are temporary failures', async () => {
+test('a crashed send with a marker: its marked recipients are in doubt, the others temporary failures', async () => {
   const c = newClaim(['ann@example.net', 'bob@example.net'])
   await claim(c)
   await mark(c.messageId, c.claimId, [1])
@@ -280,7 +280,7 @@ test('a marker that is set while the sweeper already waits for its row is seen',
   expect((await storedOutcomes(database.db, c.messageId)).map(({ inDoubt }) => inDoubt)).toEqual([undefined, true])
 })
 
-test('a record that comes after the sweeper answers with what was settled', async () => {
+test('a record that comes after the sweeper returns the settled outcome', async () => {
   const c = newClaim()
   await claim(c)
   await mark(c.messageId, c.claimId, [0])
@@ -304,10 +304,10 @@ test('a record that comes after the sweeper removed an unmarked send says that n
   await expect(record(late, soon())).rejects.toThrow('Nothing was sent')
 })
 
-test('markers and the sweeper race: a marker that passed is never lost', async () => {
+test('markers race with the sweeper: a marker that was set is never lost', async () => {
   const claims = Array.from({ length: 150 }, () => newClaim(['ann@example.net', 'bob@example.net']))
   await Promise.all(claims.map((c) => claim(c)))
-  // Leases end while the markers are on their way.
+  // Leases end while the markers are being set.
   await database.db.$client`
     with moved as (
       update open_messages set lease_until = clock_timestamp() + random() * interval '1 second'
@@ -337,7 +337,7 @@ test('markers and the sweeper race: a marker that passed is never lost', async (
   expect(marks.every(Boolean)).toBe(false)
 })
 
-test('a batch with one row that Postgres refuses stores all the others', async () => {
+test('a statement with one row that PostgreSQL refuses stores all the others', async () => {
   const claims = Array.from({ length: 30 }, () => newClaim())
   claims[17]!.recipients[0]!.email = 'nul\0@example.net'
   const results = await Promise.allSettled(claims.map((c) => claim(c)))

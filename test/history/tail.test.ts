@@ -9,9 +9,9 @@ import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { claimStep } from '../../server/sending/claim.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
 import { recordUntil } from '../../server/sending/record.ts'
-import { message, script, startWorld, type World } from './world.ts'
+import { message, script, startWorld, type World } from '../sending/world.ts'
 
-// What one commit holds beside the outcome: statistics, and what bounces say against an address.
+// What a commit stores besides the outcome: statistics, and the strikes of bounces against addresses.
 
 let world: World
 beforeAll(async () => {
@@ -34,7 +34,7 @@ async function counts(tenantId = '') {
   return { domain, ...Object.fromEntries(named), latencies }
 }
 
-test("statistics count every email by its status or reason in its domain's hour, rejected ones without a latency", async () => {
+test("statistics count every email by status or reason in its domain's hour, and rejected ones without a latency", async () => {
   await send()
   await send({ to: ['a@example.net', 'b@example.net', 'c@gone.org', 'd@nowhere.example'] })
   expect(await counts()).toEqual({
@@ -131,10 +131,10 @@ test('mailbox_full three times in 7 days suppresses for 7 days', async () => {
 })
 
 test.each([{ rcpt: '550 5.7.1 blocked' }, { rcpt: '451 4.3.0 later' }, { dot: 'close' as const }])(
-  '5.7.x, other 4xx and what is in doubt never suppress: %o',
-  async (words) => {
+  '5.7.x, other 4xx and outcomes in doubt never suppress: %o',
+  async (replies) => {
     for (const _ of [1, 2, 3]) {
-      script(world, words)
+      script(world, replies)
       await send()
     }
     expect(await entries()).toHaveLength(0)
@@ -163,7 +163,7 @@ test('strikes of one commit count one after the other', async () => {
   for (const claim of claims) await claimSend(claim)
   const record = recordUntil(world.db, LEFT_TO_TEMPORAL)
   const outcomes = [bounced('ann@example.net', Reason.MAILBOX_DOES_NOT_EXIST, { code: 550, reply: 'no' })]
-  // The first goes alone, and what waits for it goes together.
+  // The first is recorded alone, and those that wait for it are recorded together.
   await Promise.all(claims.map((claim) => record({ claim, sizeBytes: 0, outcomes }, performance.now() + 10_000)))
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
 })
@@ -178,7 +178,7 @@ test('a message strikes an address once, however many spellings of its local par
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
 })
 
-test('5.7.x never suppresses, even when its words say that the user is unknown', () => {
+test('5.7.x never suppresses, even when its text says that the user is unknown', () => {
   const unknown = { code: 550, enhanced: '5.7.1', reply: 'No such user!' }
   expect(outcomeRow(bounced('ann@ya.ru', Reason.MAILBOX_DOES_NOT_EXIST, unknown), 0).strike).toBeNull()
 })
@@ -189,7 +189,7 @@ test('the simulator suppresses nothing', async () => {
   expect(await entries()).toHaveLength(0)
 })
 
-test('an entry that stays is not replaced by one that ends', async () => {
+test('a permanent entry is not replaced by one that expires', async () => {
   await world.db.$client`insert into suppressions (id, account_id, tenant_id, email, reason)
     values (gen_random_uuid(), ${world.account.id}, 'other', 'ann@example.net', 'manual')`
   script(world, { rcpt: '552 5.2.2 full' })
@@ -200,7 +200,7 @@ test('an entry that stays is not replaced by one that ends', async () => {
   ])
 })
 
-test('if the suppression look-up fails nothing is sent: 500', async () => {
+test('when the suppression look-up fails, nothing is sent: 500', async () => {
   const failing = world.sendAlone({
     suppressed: async () => {
       throw new Error('the database is gone')
