@@ -153,8 +153,8 @@ test('a recipient whose server had refused brings back nothing; one in doubt may
   const refused = await world.sent()
   script(world, { dot: 'close' })
   const doubtful = await world.sent()
-  const to = (of: string) => `${makeReturnPath(world.returnPathKeys[0], of)}@rp.example.test`
-  for (const of of [id, refused.id, doubtful.id]) await world.bounce(to(of), failed('5.3.0', 'smtp; 554 5.3.0 no'))
+  const to = (id: string) => `${makeReturnPath(world.returnPathKeys[0], id)}@rp.example.test`
+  for (const each of [id, refused.id, doubtful.id]) await world.bounce(to(each), failed('5.3.0', 'smtp; 554 5.3.0 no'))
   expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'nobody', 'kept'])
 })
 
