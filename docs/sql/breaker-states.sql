@@ -1,12 +1,12 @@
 -- Reads the circuit breakers of an account's domains.
-select asked.domain, coalesce(state, 'closed') as state, changed_at as "changedAt", cause, emails, bounces, complaints,
+select input.domain, coalesce(state, 'closed') as state, changed_at as "changedAt", cause, emails, bounces, complaints,
   coalesce(extract(epoch from case
     when state = 'open' then changed_at + $3::float8 * interval '1 minute'
     when state = 'half_open' and minute + (admitted >= 10)::int * interval '1 minute' > now()
       then minute + interval '1 minute'
   end - now()), 0)::float8 as "waitSeconds"
-from json_array_elements_text($2::text::json) as asked(domain)
-left join breakers b on b.account_id = $1 and b.domain = asked.domain
+from json_array_elements_text($2::text::json) as input(domain)
+left join breakers b on b.account_id = $1 and b.domain = input.domain
 cross join lateral (select date_trunc('hour', changed_at, 'UTC') as changed_hour) as change
 cross join lateral (
   select case when state = 'half_open' then changed_hour
@@ -20,7 +20,7 @@ cross join lateral (
     cross join lateral (
       select delivered + mailbox_full + mailbox_does_not_exist + no_mx_record + connection_timeout + policy_block + spam_blocked + temporary_failure as emails, mailbox_does_not_exist + late_bounces as bounces, complaints
       from hourly_stats s
-      where s.account_id = $1 and s.tenant_id = '' and s.hour = counted_hour and s.domain = asked.domain
+      where s.account_id = $1 and s.tenant_id = '' and s.hour = counted_hour and s.domain = input.domain
       offset 0
     ) as hourly
     union all

@@ -18,14 +18,14 @@ export interface BreakerOf {
 // Every hour is a look-up of the primary key, however many other domains the account has: `offset 0` keeps the planner
 // from reading all hours of the domain instead.
 export const BREAKER_STATES = `
-  select asked.domain, coalesce(state, 'closed') as state, changed_at as "changedAt", cause, emails, bounces, complaints,
+  select input.domain, coalesce(state, 'closed') as state, changed_at as "changedAt", cause, emails, bounces, complaints,
     coalesce(extract(epoch from case
       when state = 'open' then changed_at + $3::float8 * interval '1 minute'
       when state = 'half_open' and minute + (admitted >= ${HALF_OPEN_PER_MINUTE})::int * interval '1 minute' > now()
         then minute + interval '1 minute'
     end - now()), 0)::float8 as "waitSeconds"
-  from json_array_elements_text($2::text::json) as asked(domain)
-  left join breakers b on b.account_id = $1 and b.domain = asked.domain
+  from json_array_elements_text($2::text::json) as input(domain)
+  left join breakers b on b.account_id = $1 and b.domain = input.domain
   cross join lateral (select date_trunc('hour', changed_at, 'UTC') as changed_hour) as change
   cross join lateral (
     select case when state = 'half_open' then changed_hour
@@ -39,7 +39,7 @@ export const BREAKER_STATES = `
       cross join lateral (
         select ${SENT} as emails, ${HARD_BOUNCES} as bounces, complaints
         from hourly_stats s
-        where s.account_id = $1 and s.tenant_id = '' and s.hour = counted_hour and s.domain = asked.domain
+        where s.account_id = $1 and s.tenant_id = '' and s.hour = counted_hour and s.domain = input.domain
         offset 0
       ) as hourly
       union all

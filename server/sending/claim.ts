@@ -31,10 +31,10 @@ export const CLAIM = `
   ),
   admitted as materialized (
     select * from (
-      select i.*, sum(i.emails) over (partition by i.account_id, i.domain, i.day order by i.emails, i.id) as asked
+      select i.*, sum(i.emails) over (partition by i.account_id, i.domain, i.day order by i.emails, i.id) as emails_so_far
       from input i
     ) i
-    where i.day is null or i.asked <= i.daily_limit - (
+    where i.day is null or i.emails_so_far <= i.daily_limit - (
       select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day)
   ),
   ${takeKeysOf('admitted')},

@@ -47,9 +47,9 @@ function sizeOf({ html = '', text = '', attachments }: Message): number {
 
 export function storedRequest(message: Message, storeContent: boolean): StoredRequest {
   return {
-    from: message.given.from,
+    from: message.original.from,
     to: message.to.map(({ address }) => address),
-    reply_to: message.given.replyTo,
+    reply_to: message.original.replyTo,
     subject: message.subject,
     headers: message.headers,
     attachments: message.attachments.map(({ filename, content }) => ({

@@ -29,7 +29,7 @@ export interface Message {
   headers: [name: string, value: string][]
   tenantId?: string
   /** As the caller wrote them, for Get email. */
-  given: { from: string; replyTo?: string }
+  original: { from: string; replyTo?: string }
 }
 
 const ADDRESS_HINT = 'is not an email address the service can mail. Expected something like ann@example.com'
@@ -69,7 +69,7 @@ export function readMessage(request: SendRequest): Message {
     attachments: request.attachments.map(({ filename, content }) => ({ filename, content: content! })),
     headers: Object.entries(request.headers),
     tenantId: request.tenantId,
-    given: { from: request.from, replyTo: request.replyTo },
+    original: { from: request.from, replyTo: request.replyTo },
   }
 }
 

@@ -91,7 +91,8 @@ function evidenceOf(attempt: SmtpAttempt): Evidence {
 export function withoutText(outcome: RecipientOutcome): RecipientOutcome {
   if (!outcome.smtp) return outcome
   const { ip, code, phase, tls, durationMs } = outcome.smtp
-  const smtp = create(SmtpEvidenceSchema, { ip, code, phase, tls, durationMs, detail: 'its words could not be stored' })
+  const detail = 'the text of the reply could not be stored'
+  const smtp = create(SmtpEvidenceSchema, { ip, code, phase, tls, durationMs, detail })
   return { ...outcome, smtp }
 }
 
