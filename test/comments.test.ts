@@ -9,7 +9,6 @@ const NOT_YET: string[] = [
   'server',
   'server/config',
   'server/inbound',
-  'test/db',
   'test/dev',
   'test/faults',
   'test/inbound',

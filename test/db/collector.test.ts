@@ -5,7 +5,7 @@ import { stopwatch } from '../harness/stopwatch.ts'
 const row = (id: number) => ({ json: JSON.stringify({ id }), id })
 const sqlError = (code: string) => Object.assign(new Error(code), { code })
 
-test('a send that is alone waits for nobody', async () => {
+test('a row that arrives alone goes out at once', async () => {
   const batches: number[][] = []
   const add = collector(async (rows: { json: string; id: number }[]) => {
     batches.push(rows.map((r) => r.id))
@@ -15,7 +15,7 @@ test('a send that is alone waits for nobody', async () => {
   expect(batches).toEqual([[1]])
 })
 
-test('what waits while a statement runs goes out as one statement, each with its own result', async () => {
+test('rows that arrive while a statement runs go out as one statement, each with its own result', async () => {
   const batches: number[][] = []
   const gate = Promise.withResolvers<void>()
   const add = collector(async (rows: { json: string; id: number }[]) => {
@@ -29,7 +29,7 @@ test('what waits while a statement runs goes out as one statement, each with its
   expect(batches).toEqual([[1], [2, 3, 4, 5]])
 })
 
-test('where nobody is in a hurry, a row waits a moment for others; a batch that is full does not wait', async () => {
+test('with a linger time, a row waits that long for others; a full batch does not wait', async () => {
   const batches: number[] = []
   const add = collector(
     async (rows: { json: string; id: number }[]) => {
@@ -48,7 +48,7 @@ test('where nobody is in a hurry, a row waits a moment for others; a batch that 
   expect(batches).toEqual([2, 100, 100, 50])
 })
 
-test('a statement that is slow, or whose answer is lost, does not keep the others waiting', async () => {
+test('a slow statement, or one whose result is lost, does not delay the others', async () => {
   const batches: number[][] = []
   const gate = Promise.withResolvers<void>()
   const add = collector(async (rows: { json: string; id: number }[]) => {
@@ -81,7 +81,7 @@ test('a statement takes at most 100 rows, and no more than 4 MiB of them', async
   expect(sizes).toEqual([1, 100, 100, 3, 2])
 })
 
-test('a batch that loses a deadlock is run again as it was', async () => {
+test('a batch that loses a deadlock runs again unchanged', async () => {
   let runs = 0
   const add = collector(async (rows: { json: string; id: number }[]) => {
     if (++runs < 3) throw sqlError('40P01')

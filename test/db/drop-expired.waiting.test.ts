@@ -1,8 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { databaseTime } from '../../server/db/clock.ts'
+import { sql } from '../../server/db/drizzle.ts'
 import { dropExpired } from '../../server/db/drop-expired.ts'
 import { firstIdAt, newId } from '../../server/db/ids.ts'
-import { HISTORY } from '../../server/db/schema.ts'
+import { attempts, dispatches, HISTORY, hourlyStats } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 const DAY_MS = 86_400_000
@@ -11,8 +15,7 @@ let database: TestDatabase
 let todayMs: number
 beforeAll(async () => {
   database = await testDatabase()
-  const [row] = await database.db.$client`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`
-  todayMs = Math.floor(row!.ms / DAY_MS) * DAY_MS
+  todayMs = Math.floor((await databaseTime(database.db)) / DAY_MS) * DAY_MS
 })
 afterAll(() => database.drop())
 
@@ -22,31 +25,34 @@ const nameOf = (table: string, day: number) =>
 async function makeDay(day: number): Promise<void> {
   const startMs = todayMs + day * DAY_MS
   for (const table of Object.keys(HISTORY)) {
-    await database.db.$client.unsafe(
-      `create table ${nameOf(table, day)} partition of ${table} for values from ('${firstIdAt(startMs)}') to ('${firstIdAt(startMs + DAY_MS)}')`,
-    )
+    const bounds = `from ('${firstIdAt(startMs)}') to ('${firstIdAt(startMs + DAY_MS)}')`
+    await run(database.db, `create table ${nameOf(table, day)} partition of ${table} for values ${bounds}`)
   }
 }
 
-/** An event and an attempt of that time, the others hold what nobody asks here. */
+/** Inserts a dispatch and an attempt of that time. */
 async function addRows(atMs: number): Promise<void> {
   const id = newId(atMs)
-  await database.db.$client`
-    insert into dispatches (id, event_id, message_id, account_id, kind, state, created_at, ended_at)
-    values (${id}, ${id}, ${id}, ${id}, 'original', 'exhausted', now(), now())`
-  await database.db.$client`
-    insert into attempts (dispatch_id, number, started_at, outcome) values (${id}, 1, now(), 'unknown')`
+  const now = sql`now()`
+  const ids = { id, eventId: id, messageId: id, accountId: id }
+  await database.db
+    .insert(dispatches)
+    .values({ ...ids, kind: 'original', state: 'exhausted', createdAt: now, endedAt: now })
+  await database.db.insert(attempts).values({ dispatchId: id, number: 1, startedAt: now, outcome: 'unknown' })
 }
 
+const PARTITIONS = `
+  select relname as name from pg_class
+  where relkind = 'r' and relname ~ '_[0-9]{8}$' and relnamespace = 'public'::regnamespace`
+
 async function tables(): Promise<string[]> {
-  const rows = await database.db.$client`
-    select relname from pg_class where relkind = 'r' and relname ~ '_[0-9]{8}$' and relnamespace = 'public'::regnamespace`
-  return rows.map(({ relname }) => relname)
+  const rows = await run<{ name: string }>(database.db, PARTITIONS)
+  return rows.map(({ name }) => name)
 }
 
 const all = (day: number) => Object.keys(HISTORY).map((table) => nameOf(table, day))
 
-test("days that ended more than 90 days ago go, by the database's clock, with all their rows, and no other", async () => {
+test("days that ended more than 90 days ago by the database's clock are dropped with all their rows, and no others", async () => {
   for (const day of [-92, -91, -90, -89]) {
     await makeDay(day)
     await addRows(todayMs + day * DAY_MS + 1_000)
@@ -57,13 +63,12 @@ test("days that ended more than 90 days ago go, by the database's clock, with al
     [...all(-92), ...all(-91)].toSorted((a, b) => a.slice(-8).localeCompare(b.slice(-8)) || a.localeCompare(b)),
   )
   expect((await tables()).toSorted()).toEqual(before.filter((name) => !dropped.includes(name)).toSorted())
-  const [left] = await database.db.$client`
-    select (select count(*)::int from dispatches) as dispatches, (select count(*)::int from attempts) as attempts`
-  expect({ ...left }).toEqual({ dispatches: 2, attempts: 2 })
+  const left = { dispatches: await database.db.$count(dispatches), attempts: await database.db.$count(attempts) }
+  expect(left).toEqual({ dispatches: 2, attempts: 2 })
   expect(await dropExpired(database.url)).toEqual([])
 })
 
-test('sends go on while days are dropped: no insert waits longer than it ever does', async () => {
+test('sends go on while days are dropped: no insert waits longer than usual', async () => {
   await makeDay(-100)
   await makeDay(-101)
   const undisturbed = await insertsDuring(() => sleep(2_000))
@@ -73,12 +78,12 @@ test('sends go on while days are dropped: no insert waits longer than it ever do
   expect(Math.max(...dropping.waits)).toBeLessThan(1_000 + 3 * Math.max(...undisturbed.waits))
 })
 
-test('what a crash left half done is finished: a detaching that is pending, and a day without its parent', async () => {
+test('what a crash left half done is finished: a pending detach, and a day without its parent', async () => {
   await makeDay(-110)
   await makeDay(-111)
   const [pending, orphan] = [nameOf('events', -110), nameOf('events', -111)]
-  await database.db.$client.unsafe(`alter table events detach partition ${orphan}`)
-  // A reader that saw the day as part of its table holds up the second half of the detaching.
+  await run(database.db, `alter table events detach partition ${orphan}`)
+  // A reader that saw the day as part of its table holds up the second half of the detach.
   const reader = await database.db.$client.reserve()
   await reader`begin`
   await reader`select count(*) from events`
@@ -99,30 +104,31 @@ test('what a crash left half done is finished: a detaching that is pending, and 
   expect((await tables()).filter((name) => [...all(-110), ...all(-111)].includes(name))).toEqual([])
 })
 
-test('statistics go after 400 days, and none before', async () => {
-  const sql = database.db.$client
-  await sql`
-    insert into hourly_stats (account_id, tenant_id, hour, domain)
-    select gen_random_uuid(), '', date_trunc('hour', now(), 'UTC') - days * interval '1 day', 'example.test'
-    from unnest(array[0, 90, 399, 401, 4000]) as days`
+test('statistics are deleted after 400 days, and not before', async () => {
+  const { db } = database
+  for (const days of [0, 90, 399, 401, 4000]) {
+    const hour = sql`date_trunc('hour', now(), 'UTC') - ${days} * interval '1 day'`
+    await db.insert(hourlyStats).values({ accountId: randomUUID(), tenantId: '', hour, domain: 'example.test' })
+  }
   await dropExpired(database.url)
-  const left = await sql`select extract(day from now() - hour)::int as days from hourly_stats order by days`
+  const days = sql<number>`extract(day from now() - ${hourlyStats.hour})::int`
+  const left = await db.select({ days }).from(hourlyStats).orderBy(days)
   expect(left.map(({ days }) => days)).toEqual([0, 90, 399])
 })
 
-/** How long each insert waits while four callers insert all the time, until `work` ends. */
+/** Measures how long each insert takes while four callers insert continuously, until `work` ends. */
 async function insertsDuring<T>(work: () => Promise<T>): Promise<{ result: T; waits: number[] }> {
   const waits: number[] = []
-  let isOver = false
+  let hasEnded = false
   const inserts = Array.from({ length: 4 }, async () => {
-    while (!isOver) {
-      const began = performance.now()
+    while (!hasEnded) {
+      const startedMs = performance.now()
       await addRows(Date.now())
-      waits.push(performance.now() - began)
+      waits.push(performance.now() - startedMs)
     }
   })
   const result = await work().finally(() => {
-    isOver = true
+    hasEnded = true
   })
   await Promise.all(inserts)
   return { result, waits }

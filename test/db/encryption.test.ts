@@ -8,7 +8,7 @@ const newer = { id: 'k2', key: randomBytes(32) }
 const sealer = createSealer([newer, older])
 const place = { table: 'dkim_keys', column: 'private_key', id: '0190d0b0-0000-7000-8000-000000000001' }
 
-test('what was sealed opens in its place', () => {
+test('a sealed value opens in its place', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 4096 }), (secret) => {
       expect(sealer.open(sealer.seal(secret, place), place).equals(secret)).toBe(true)
@@ -16,7 +16,7 @@ test('what was sealed opens in its place', () => {
   )
 })
 
-test('the same value sealed twice never looks the same', () => {
+test('the same value sealed twice gives two different results', () => {
   const secret = Buffer.from('secret')
   expect(sealer.seal(secret, place).equals(sealer.seal(secret, place))).toBe(false)
 })
@@ -26,7 +26,7 @@ test('the first key seals and all of them open', () => {
   expect(sealer.open(before, place).toString()).toBe('old')
   const after = sealer.seal(Buffer.from('new'), place)
   expect(() => createSealer([older]).open(after, place)).toThrow(
-    'dkim_keys.private_key of 0190d0b0-0000-7000-8000-000000000001 is sealed with a key that ENCRYPTION_KEYS does not name: "k2"',
+    `dkim_keys.private_key of ${place.id} is sealed with a key that ENCRYPTION_KEYS does not name: "k2"`,
   )
 })
 
@@ -41,7 +41,7 @@ test('a value does not open in another table, column or row', () => {
   }
 })
 
-test('a value with any bit changed, or cut anywhere, does not open', () => {
+test('a value with a changed bit, or cut off anywhere, does not open', () => {
   const sealed = sealer.seal(Buffer.from('secret'), place)
   for (let bit = 0; bit < sealed.length * 8; bit++) {
     const changed = Buffer.from(sealed)
@@ -58,7 +58,7 @@ test('another key under the same id does not open a value', () => {
   expect(() => impostor.open(sealer.seal(Buffer.from('secret'), place), place)).toThrow('the key k2 is another one')
 })
 
-test('each purpose has a key of its own for each encryption key, the first first, the same in every process', () => {
+test('each purpose has its own key for each encryption key, in their order, the same in every process', () => {
   const [first, second] = sealer.deriveKeys('log')
   expect(first).toHaveLength(32)
   expect(first.equals(newer.key)).toBe(false)

@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto'
+import type { SQL } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sql } from '../../server/db/drizzle.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
+import { idempotencyKeys, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 let database: TestDatabase
@@ -8,25 +12,34 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
+const past = sql`now() - interval '1 second'`
+const soon = sql`now() + interval '1 minute'`
+
 test("expired keys are removed by the database's clock, however many, and no others", async () => {
-  const sql = database.db.$client
-  await sql`insert into idempotency_keys
-    select gen_random_uuid(), 'send/live', n::text, gen_random_uuid(), '\\x00', now() - interval '1 second' from generate_series(1, 4500) n`
-  await sql`insert into idempotency_keys
-    values (gen_random_uuid(), 'send/live', 'kept', gen_random_uuid(), '\\x00', now() + interval '1 minute')`
-  await removeExpired(database.db)
-  expect((await sql`select key from idempotency_keys`).map(({ key }) => key)).toEqual(['kept'])
+  const { db } = database
+  const key = (name: string, expiresAt: SQL) => {
+    const ids = { accountId: randomUUID(), messageId: randomUUID() }
+    return { ...ids, scope: 'send/live', key: name, requestHash: Buffer.of(0), expiresAt }
+  }
+  const expired = Array.from({ length: 4_500 }, (_, n) => key(String(n), past))
+  await db.insert(idempotencyKeys).values([...expired, key('kept', soon)])
+  await removeExpired(db)
+  expect((await db.select().from(idempotencyKeys)).map((row) => row.key)).toEqual(['kept'])
 })
 
-test('strikes go after 7 days, temporary suppression entries when they end, and entries that stay are kept', async () => {
-  const sql = database.db.$client
-  await sql`insert into suppression_strikes (event_id, account_id, tenant_id, email, kind, created_at)
-    select gen_random_uuid(), gen_random_uuid(), '', 'a@example.net', 'full', now() - n * interval '1 day' from unnest(array[6, 8]) n`
-  await sql`insert into suppressions (id, account_id, tenant_id, email, reason, expires_at)
-    select gen_random_uuid(), gen_random_uuid(), '', 'a@example.net', 'bounce', at
-    from unnest(array[now() - interval '1 second', now() + interval '1 minute', null]) at`
-  await removeExpired(database.db)
-  const [left] = await sql`select (select count(*)::int from suppression_strikes) as strikes,
-    (select count(*)::int from suppressions) as suppressions`
-  expect({ ...left }).toEqual({ strikes: 1, suppressions: 2 })
+test('strikes are deleted after 7 days, temporary suppression entries when they expire, and no other entries', async () => {
+  const { db } = database
+  const address = { tenantId: '', email: 'a@example.net' }
+  for (const days of [6, 8]) {
+    const createdAt = sql`now() - ${days} * interval '1 day'`
+    const ids = { eventId: randomUUID(), accountId: randomUUID() }
+    await db.insert(suppressionStrikes).values({ ...ids, ...address, kind: 'full', createdAt })
+  }
+  for (const expiresAt of [past, soon, null]) {
+    const ids = { id: randomUUID(), accountId: randomUUID() }
+    await db.insert(suppressions).values({ ...ids, ...address, reason: 'bounce', expiresAt })
+  }
+  await removeExpired(db)
+  expect(await db.$count(suppressionStrikes)).toBe(1)
+  expect(await db.$count(suppressions)).toBe(2)
 })

@@ -3,7 +3,7 @@ import { TypeID } from 'typeid-js'
 import { expect, test } from 'vitest'
 import { firstIdAt, newId, readId, showId, timeOfId } from '../../server/db/ids.ts'
 
-test('an id is shown as TypeID writes it, and read back', () => {
+test('an id is shown as TypeID writes it, and can be read back', () => {
   fc.assert(
     fc.property(fc.uuid(), (uuid) => {
       const shown = showId('msg', uuid)

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eq, inArray } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { findLostKeys } from '../../server/db/lost-keys.ts'
+import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { startWorld, type World } from '../sending/world.ts'
 
@@ -12,7 +14,7 @@ let world: World
 beforeAll(async () => {
   world = await startWorld()
   const { db, clock, account } = world
-  await db.$client`delete from dkim_keys`
+  await db.delete(dkimKeys)
   for (const [name, key] of [
     ['one.test', k1],
     ['two.test', k1],
@@ -27,22 +29,23 @@ test('no key is lost while every sealed value can be opened', async () => {
   expect(await findLostKeys(world.db, createSealer([k2, k1]))).toEqual([])
 })
 
-test('a key that is not given any more is lost, with how many values it sealed', async () => {
+test('a key that is no longer configured is lost; the report counts the values that it sealed', async () => {
   expect(await findLostKeys(world.db, createSealer([k2]))).toEqual([
     { key: 'k1', table: 'dkim_keys', column: 'private_key', values: 2, why: expect.stringContaining('"k1"') },
   ])
 })
 
-test('a key whose bytes are others is lost, although its id is there', async () => {
+test('a key with other bytes under the same id is lost', async () => {
   const other = { id: 'k1', key: randomBytes(32) }
   expect(await findLostKeys(world.db, createSealer([k2, other]))).toMatchObject([
     { key: 'k1', why: expect.stringContaining('does not open') },
   ])
 })
 
-test('a value that was never sealed is told and stops nothing', async () => {
-  await world.db
-    .$client`update dkim_keys set private_key = '\\x00ff010203' where domain_id in (select id from domains where name = 'one.test')`
+test('a value that was never sealed is reported and stops nothing', async () => {
+  const one = world.db.select({ id: domains.id }).from(domains).where(eq(domains.name, 'one.test'))
+  const privateKey = Buffer.from('00ff010203', 'hex')
+  await world.db.update(dkimKeys).set({ privateKey }).where(inArray(dkimKeys.domainId, one))
   const lost = await findLostKeys(world.db, createSealer([k2, k1]))
   expect(lost).toMatchObject([{ values: 1, why: expect.stringContaining('not a sealed value') }])
 })

@@ -2,7 +2,9 @@ import type { PgTable } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { getTableConfig } from '../../server/db/drizzle.ts'
+import { makePartitions } from '../../server/db/partitions.ts'
 import * as schema from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 let database: TestDatabase
@@ -14,30 +16,34 @@ afterAll(() => database.drop())
 const { HISTORY, EVERYBODY, STATS_COUNTS, ...tables } = schema
 const configs = Object.values(tables).map((table) => getTableConfig(table as PgTable))
 
+const COLUMNS = `
+  select c.relname as table, a.attname as name, format_type(a.atttypid, a.atttypmod) as type, a.attnotnull as "notNull"
+  from pg_attribute a join pg_class c on c.oid = a.attrelid
+  where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0
+    and not a.attisdropped`
+
 test('a migrated database has the columns of schema.ts and no others', async () => {
-  const rows = await database.db.$client`
-    select c.relname as table, a.attname as name, format_type(a.atttypid, a.atttypmod) as type, a.attnotnull as "notNull"
-    from pg_attribute a join pg_class c on c.oid = a.attrelid
-    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0
-      and not a.attisdropped`
+  const rows = await run<{ table: string; name: string; type: string; notNull: boolean }>(database.db, COLUMNS)
   const migrated = rows.map((row) => `${row.table}.${row.name} ${row.type}${row.notNull ? ' not null' : ''}`)
   const declared = configs.flatMap(({ name, columns, primaryKeys }) => {
-    const keyed = new Set(primaryKeys.flatMap((key) => key.columns.map((column) => column.name)))
+    const keyColumns = new Set(primaryKeys.flatMap((key) => key.columns.map((column) => column.name)))
     return columns.map((column) => {
       const type = column.getSQLType().replace(/^timestamp \(3\)/, 'timestamp(3)')
-      return `${name}.${column.name} ${type}${column.notNull || keyed.has(column.name) ? ' not null' : ''}`
+      return `${name}.${column.name} ${type}${column.notNull || keyColumns.has(column.name) ? ' not null' : ''}`
     })
   })
   expect(migrated.sort()).toEqual(declared.sort())
 })
 
+const INDEXES_AND_CHECKS = `
+  select i.indexrelid::regclass::text as name from pg_index i join pg_class c on c.oid = i.indrelid
+  where c.relnamespace = 'public'::regnamespace and not c.relispartition and not i.indisprimary
+  union all
+  select conname from pg_constraint k join pg_class c on c.oid = k.conrelid
+  where contype = 'c' and c.relnamespace = 'public'::regnamespace and not c.relispartition`
+
 test('a migrated database has the indexes and checks of schema.ts and no others', async () => {
-  const rows = await database.db.$client`
-    select i.indexrelid::regclass::text as name from pg_index i join pg_class c on c.oid = i.indrelid
-    where c.relnamespace = 'public'::regnamespace and not c.relispartition and not i.indisprimary
-    union all
-    select conname from pg_constraint k join pg_class c on c.oid = k.conrelid
-    where contype = 'c' and c.relnamespace = 'public'::regnamespace and not c.relispartition`
+  const rows = await run<{ name: string }>(database.db, INDEXES_AND_CHECKS)
   const declared = configs.flatMap(({ indexes, checks }) => [
     ...indexes.map((index) => index.config.name!),
     ...checks.map((check) => check.name),
@@ -46,28 +52,26 @@ test('a migrated database has the indexes and checks of schema.ts and no others'
 })
 
 test('the history tables are partitioned by the day, seven days ahead, without a default partition', async () => {
-  const { makePartitions } = await import('../../server/db/partitions.ts')
   for (const table of Object.keys(HISTORY)) await dropPartitions(table)
-  // Processes that start together make them together.
+  // Processes that start together create them at the same time.
   const others = [connect(database.url), connect(database.url)]
   await Promise.all([database.db, ...others].map(makePartitions))
   await Promise.all(others.map((db) => db.$client.end()))
   await makePartitions(database.db)
-  const sql = database.db.$client
+  const [today] = await run<{ day: string }>(database.db, `select to_char(now() at time zone 'utc', 'YYYYMMDD') as day`)
   for (const table of Object.keys(HISTORY)) {
-    const rows = await sql`
-      select c.relname as name, pg_get_expr(c.relpartbound, c.oid) as bound from pg_inherits i
-      join pg_class c on c.oid = i.inhrelid where i.inhparent = ${table}::regclass order by 1`
+    const rows = await run<{ name: string; bound: string }>(database.db, PARTITIONS, [table])
     expect(rows).toHaveLength(9)
     expect(rows.some((row) => row.bound === 'DEFAULT')).toBe(false)
-    const [today] = await sql`select to_char(now() at time zone 'utc', 'YYYYMMDD') as day`
     expect(rows[1]!.name).toBe(`${table}_${today!.day}`)
   }
 })
 
+const PARTITIONS = `
+  select c.relname as name, pg_get_expr(c.relpartbound, c.oid) as bound from pg_inherits i
+  join pg_class c on c.oid = i.inhrelid where i.inhparent = $1::text::regclass order by 1`
+
 async function dropPartitions(table: string): Promise<void> {
-  const sql = database.db.$client
-  const partitions =
-    await sql`select inhrelid::regclass::text as name from pg_inherits where inhparent = ${table}::regclass`
-  for (const { name } of partitions) await sql.unsafe(`drop table ${name}`)
+  const partitions = await run<{ name: string }>(database.db, PARTITIONS, [table])
+  for (const { name } of partitions) await run(database.db, `drop table ${name}`)
 }

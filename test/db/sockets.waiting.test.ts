@@ -8,7 +8,7 @@ import { CERTIFICATE } from '../harness/certificates.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { startProxy } from '../harness/proxy.ts'
 
-/** A pool of one connection whose statements may take half a second, through a proxy. */
+/** Opens a pool of one connection through a proxy. Its statements may take half a second. */
 async function setUp() {
   const database = await testDatabase()
   const url = new URL(database.url)
@@ -26,7 +26,7 @@ async function setUp() {
 const isHung = new Error('hung')
 const within = <T>(ms: number, work: Promise<T>) => Promise.race([work, sleep(ms).then(() => Promise.reject(isHung))])
 
-test('a statement whose connection goes silent fails, and the next one is done on a new connection', async () => {
+test('a statement whose connection goes silent fails, and the next one runs on a new connection', async () => {
   const { sql, proxy } = await setUp()
   await sql`select 1`
   proxy.onMessage = ({ direction }) => (direction === 'down' ? 'hang' : undefined)
@@ -35,7 +35,7 @@ test('a statement whose connection goes silent fails, and the next one is done o
   expect(await within(3_000, sql`select 3 as three`)).toEqual([{ three: 3 }])
 })
 
-test('an idle connection is closed in order, and its end is no error', async () => {
+test('an idle connection is closed properly, and its end is not an error', async () => {
   const { sql, proxy } = await setUp()
   await sql`select 1`
   await sleep(1_200)
@@ -43,7 +43,7 @@ test('an idle connection is closed in order, and its end is no error', async () 
   expect(proxy.ports).toHaveLength(2)
 })
 
-test('a connection that died while it was idle does not cost its place in the pool', async () => {
+test('a connection that died while idle does not occupy a place in the pool', async () => {
   const { sql, proxy } = await setUp()
   await sql`select 1`
   proxy.onMessage = () => 'hang'
@@ -52,14 +52,14 @@ test('a connection that died while it was idle does not cost its place in the po
   expect(await within(3_000, sql`select 2 as two`)).toEqual([{ two: 2 }])
 })
 
-test('a statement that takes too long fails by the word of the server, not by its silence', async () => {
+test('a statement that takes too long fails by the timeout of the server, not as a silent connection', async () => {
   const { sql } = await setUp()
   await expect(sql`select pg_sleep(2)`).rejects.toThrow('statement timeout')
 })
 
-test('silence is noticed under TLS too', async () => {
+test('a silent connection is noticed under TLS too', async () => {
   const { proxy, url } = await setUp()
-  // Answers SSLRequest, and takes the TLS off.
+  // Accepts SSLRequest and terminates TLS.
   const front = createServer((socket: Socket) => {
     socket.on('error', () => {})
     socket.once('data', () => {
@@ -82,7 +82,7 @@ test('silence is noticed under TLS too', async () => {
   front.close()
 })
 
-test('a statement that is begun while a connection breaks is not lost', async () => {
+test('a statement that starts while a connection breaks is not lost', async () => {
   const { sql, proxy } = await setUp()
   await sql`select 1`
   proxy.onMessage = ({ direction }) => (direction === 'down' ? 'reset' : undefined)

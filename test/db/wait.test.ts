@@ -19,12 +19,12 @@ afterAll(async () => {
   await admin.end()
 })
 
-/** The URL of the unmigrated database, changed. */
+/** The URL of the unmigrated database, with changes. */
 function urlWith(change: Partial<URL>): string {
   return Object.assign(new URL(inject('postgresUrl')), { pathname: `/${name}`, ...change }).href
 }
 
-/** What is reported while it waits, and the message it gives up with. */
+/** Waits for a database. Returns the reports, and the message of the error if it gives up. */
 async function waiting(url: string, during?: (report: string) => Promise<void> | void) {
   const db = connect(url, { connections: 1 })
   const reports: string[] = []
@@ -53,36 +53,36 @@ test.each([
     /database "nowhere" does not exist\. Create the database, or correct/,
   ],
 ])(
-  '%s cannot pass by itself: the start fails at once, with the cause and the way out',
-  async (_what, change, words) => {
+  '%s cannot pass by itself: the start fails at once and says what is wrong and how to fix it',
+  async (_what, change, message) => {
     const { reports, failure } = await waiting(urlWith(change))
-    expect(failure).toMatch(words)
+    expect(failure).toMatch(message)
     expect(reports).toEqual([])
   },
 )
 
-test('a database without tables is waited for, with the command that creates them, until they are there', async () => {
+test('a start waits for the tables to exist, and reports the command that creates them', async () => {
   const { reports, failure } = await waiting(urlWith({}), () => applyMigrations(urlWith({})))
   expect(reports[0]).toBe('The database has no tables of Verdict. Create them: npm run migrate Waiting.')
   expect(failure).toBeUndefined()
 })
 
-test('a server that does not run yet is waited for, with its address, until it runs', async () => {
+test('a start waits for a server that does not run yet, and reports its address', async () => {
   await applyMigrations(urlWith({}))
   const { hostname, port } = new URL(inject('postgresUrl'))
-  const door = createServer((client) => {
+  const lateServer = createServer((client) => {
     const server = dial(Number(port), hostname)
     client.pipe(server).pipe(client)
     for (const socket of [client, server]) socket.on('error', () => {})
   })
-  const itsPort = await freePort()
-  const { reports, failure } = await waiting(urlWith({ host: `127.0.0.1:${itsPort}` }), async () => {
-    door.listen(itsPort, '127.0.0.1')
-    await once(door, 'listening')
+  const closedPort = await freePort()
+  const { reports, failure } = await waiting(urlWith({ host: `127.0.0.1:${closedPort}` }), async () => {
+    lateServer.listen(closedPort, '127.0.0.1')
+    await once(lateServer, 'listening')
   })
-  door.close()
+  lateServer.close()
   expect(reports).toEqual([
-    `The database cannot be used: connect ECONNREFUSED 127.0.0.1:${itsPort}. ` +
+    `The database cannot be used: connect ECONNREFUSED 127.0.0.1:${closedPort}. ` +
       'Check that PostgreSQL runs, and the host and port in DATABASE_URL. Waiting.',
   ])
   expect(failure).toBeUndefined()
