@@ -21,10 +21,10 @@ interface Parts {
 }
 
 /**
- * The gate before every call: identifies the caller, checks the key's scope and counts the request. Returns undefined for
- * a caller without a key where none is needed. Throws `invalid_api_key`, `insufficient_scope` and `rate_limit_exceeded`,
- * and `transient_failure` when the database cannot look up a key or count its request. For a key in use the count is the
- * only query.
+ * The gate before every call: identifies the caller, checks the key's scope and counts the request. Returns undefined
+ * for a caller without a key where none is needed. Throws `invalid_api_key`, `insufficient_scope` and
+ * `rate_limit_exceeded`, and `transient_failure` when the database cannot look up a key or count its request. For a key
+ * in use the count is the only query.
  */
 export function createGate({ db, clock, limits }: Parts): (call: Call) => Promise<Caller | undefined> {
   const identify = createIdentify({ db, clock })
