@@ -10,7 +10,6 @@ const NOT_YET: string[] = [
   'server/config',
   'server/inbound',
   'test/dev',
-  'test/faults',
   'test/inbound',
   'test/real',
   'test/services',

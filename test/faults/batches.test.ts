@@ -11,8 +11,8 @@ import { startWorld, type World } from './world.ts'
 let world: World
 afterEach(() => world.stop())
 
-/** Sends a batch with a key until each of its messages has an answer. */
-async function insist(batch: Letter[], key: string, nodeOf: () => Node): Promise<ClientEntry[]> {
+/** Sends a batch with a key until each of its messages has a response of 200. */
+async function sendUntilOk(batch: Letter[], key: string, nodeOf: () => Node): Promise<ClientEntry[]> {
   for (;;) {
     const entries = await nodeOf().client.sendBatch(batch, key)
     if (entries.every(({ status }) => status === 200)) return entries
@@ -20,31 +20,31 @@ async function insist(batch: Letter[], key: string, nodeOf: () => Node): Promise
   }
 }
 
-test('killed at random 12 times under callers who repeat their batches: at most one acceptance for each message', async () => {
+test('each message of a batch is accepted at most once, after 12 random kills under callers who repeat their batches', async () => {
   const dice = diceFor('batches')
-  const patient = {
+  const slow = {
     data: () => ({ after: dice.between(0, 200), act: '354 go ahead' }),
     dot: () => ({ after: dice.between(0, 400), act: '250 2.0.0 queued' }),
   }
-  world = await startWorld({ mail: { 'one.example': patient, 'two.example': patient } })
+  world = await startWorld({ mail: { 'one.example': slow, 'two.example': slow } })
   await Promise.all([world.start(), world.start()])
   const nodeOf = () => dice.pick([...world.nodes])
-  const answers: ClientEntry[] = []
+  const responses: ClientEntry[] = []
   let batches = 0
-  let goesOn = true
+  let isRunning = true
   async function call(): Promise<void> {
-    while (goesOn) {
+    while (isRunning) {
       const key = `batch-${++batches}`
       const batch = letters(key, dice.between(1, 8), dice)
-      const tries = Array.from({ length: dice.between(1, 2) }, () => insist(batch, key, nodeOf))
-      answers.push(...(await Promise.all(tries))[0]!)
+      const tries = Array.from({ length: dice.between(1, 2) }, () => sendUntilOk(batch, key, nodeOf))
+      responses.push(...(await Promise.all(tries))[0]!)
     }
   }
   const load = Promise.all(Array.from({ length: 10 }, call))
   await killTheOldest(world, 12, dice)
-  goesOn = false
+  isRunning = false
   await load
-  const [counts, tries] = [tally(answers), tally(world.logs.requests)]
+  const [counts, tries] = [tally(responses), tally(world.logs.requests)]
   console.log(`${batches} batches`, counts, tries)
   expect(counts.in_doubt).toBeGreaterThan(10)
   expect(tries.lost).toBeGreaterThan(50)

@@ -3,24 +3,26 @@ import type { ClientEntry } from '../reliability/logs.ts'
 import type { Letter } from './letters.ts'
 
 export interface Client {
-  /** A send; resolves, whatever becomes of it, when it has ended. `leaveAfterMs` resets the connection then. */
+  /**
+   * Sends a letter. Always resolves when the request has ended. `leaveAfterMs` resets the connection after this time.
+   */
   send(letter: Letter, leaveAfterMs?: number): Promise<ClientEntry>
-  /** Letters with one key for all; an entry for each of them. */
+  /** Sends letters as a batch with one key. Returns an entry for each letter. */
   sendBatch(letters: Letter[], key: string): Promise<ClientEntry[]>
-  get(path: string): Promise<Answer>
-  ask(method: string, path: string, body?: object): Promise<Answer>
-  /** The sends under way. */
+  get(path: string): Promise<ClientResponse>
+  request(method: string, path: string, body?: object): Promise<ClientResponse>
+  /** The sends in progress. */
   running: Set<ClientEntry>
   close(): void
 }
 
-export interface Answer {
+export interface ClientResponse {
   status: number
   headers: http.IncomingHttpHeaders
   body: unknown
 }
 
-/** A caller with as many kept connections as it has calls at a time. Every send goes into the log. */
+/** Creates a caller that keeps a connection for each concurrent call. It logs every send. */
 export function createClient(
   { node, url, key, domain = 'example.test' }: { node: string; url: string; key: string; domain?: string },
   log: ClientEntry[],
@@ -37,8 +39,8 @@ export function createClient(
     try {
       const body = JSON.stringify({ from, subject: request, to, text })
       const more = key === undefined ? {} : { 'idempotency-key': key }
-      const answer = await call('POST', '/api/v1/emails/send', { body, more, leaveAfterMs })
-      Object.assign(entry, { status: answer.status, body: answer.body })
+      const response = await call('POST', '/api/v1/emails/send', { body, more, leaveAfterMs })
+      Object.assign(entry, { status: response.status, body: response.body })
     } catch (error) {
       entry.lost = (error as NodeJS.ErrnoException).code ?? (error as Error).message
     }
@@ -57,12 +59,12 @@ export function createClient(
       running.add(entry)
     }
     const emails = letters.map(({ request, to, text }) => ({ from, subject: request, to, text }))
-    const ended = await call('POST', '/api/v1/emails/batch', {
+    const resultOf = await call('POST', '/api/v1/emails/batch', {
       body: JSON.stringify({ emails }),
       more: { 'idempotency-key': key },
     }).then(itemsOf, (error) => () => ({ lost: error.code ?? error.message }))
     for (const [i, entry] of entries.entries()) {
-      Object.assign(entry, ended(i), { endedAtMs: performance.now() })
+      Object.assign(entry, resultOf(i), { endedAtMs: performance.now() })
       running.delete(entry)
     }
     return entries
@@ -70,7 +72,7 @@ export function createClient(
 
   function call(method: string, path: string, options: { body?: string; more?: object; leaveAfterMs?: number } = {}) {
     const { body, more, leaveAfterMs } = options
-    return new Promise<Answer>((resolve, reject) => {
+    return new Promise<ClientResponse>((resolve, reject) => {
       const request = http.request(`${url}${path}`, { method, agent, headers: { ...headers, ...more } }, (response) => {
         let text = ''
         response.setEncoding('utf8').on('data', (part) => {
@@ -79,8 +81,8 @@ export function createClient(
         response.on('error', reject)
         response.on('end', () => {
           const { statusCode: status, headers } = response
-          if (response.complete) resolve({ status: status!, headers, body: parsed(text) })
-          else reject(new Error('half an answer'))
+          if (response.complete) resolve({ status: status!, headers, body: parseBody(text) })
+          else reject(new Error('incomplete response'))
         })
       })
       request.on('error', reject)
@@ -95,14 +97,14 @@ export function createClient(
     send,
     sendBatch,
     get: (path) => call('GET', path),
-    ask: (method, path, body) => call(method, path, { body: body && JSON.stringify(body) }),
+    request: (method, path, body) => call(method, path, { body: body && JSON.stringify(body) }),
     running,
     close: () => agent.destroy(),
   }
 }
 
-/** What a batch answered to each of its messages, as if it had been alone. */
-function itemsOf({ status, body }: Answer): (i: number) => Pick<ClientEntry, 'status' | 'body'> {
+/** The result of each message of a batch, in the form of the response to a single send. */
+function itemsOf({ status, body }: ClientResponse): (i: number) => Pick<ClientEntry, 'status' | 'body'> {
   if (status !== 200) return () => ({ status, body })
   const { results } = body as { results: { index: number; error?: string }[] }
   return (i) => {
@@ -113,8 +115,8 @@ function itemsOf({ status, body }: Answer): (i: number) => Pick<ClientEntry, 'st
 
 const STATUS_OF: Record<string, number> = { transient_failure: 500, rate_limit_exceeded: 429 }
 
-/** What is no JSON stays text, for the reconciler to find. */
-function parsed(text: string): unknown {
+/** Text that is not JSON stays text, for the reconciler to find. */
+function parseBody(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -7,31 +7,34 @@ import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { startProxy } from '../harness/proxy.ts'
 
-/** A PostgreSQL of one test's own, which can be killed and started again, behind one address that stays. */
+/** Starts a PostgreSQL for one test. It can be killed and started again, behind an address that stays the same. */
 export async function startCluster() {
   const dataDir = await mkdtemp(join(tmpdir(), 'verdict-cluster-'))
   let server = await startPostgres({ dataDir })
-  const front = await startProxy(placeOf(server))
+  const proxy = await startProxy(addressOf(server))
   const url = new URL(server.url)
-  url.port = String(front.port)
+  url.port = String(proxy.port)
   await applyMigrations(url.href)
   const db = connect(url.href)
 
-  /** SIGKILL to the postmaster; its children follow. Nothing can be reached until `start`. */
+  /** Sends SIGKILL to the postmaster, and its children end too. The address resets connections until `start`. */
   async function kill(): Promise<void> {
     const pid = await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')
-    front.target = undefined
+    proxy.target = undefined
     process.kill(Number.parseInt(pid, 10), 'SIGKILL')
     await server.gone
   }
 
-  /** Ends all sessions in order, then the server. */
+  /** Ends all sessions cleanly, then the server. */
   async function stop(): Promise<void> {
-    front.target = undefined
+    proxy.target = undefined
     await server.stop()
   }
 
-  /** Again after `kill` or `stop`; the children of a killed server may need a moment to go. */
+  /**
+   * Starts the server again after `kill` or `stop`. It retries, because the children of a killed server may need a
+   * moment to end.
+   */
   async function start(): Promise<void> {
     for (let tries = 20; ; tries--) {
       try {
@@ -42,20 +45,20 @@ export async function startCluster() {
         await sleep(250)
       }
     }
-    front.target = placeOf(server)
+    proxy.target = addressOf(server)
   }
 
   async function drop(): Promise<void> {
     await db.$client.end({ timeout: 1 })
-    await front.close()
+    await proxy.close()
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
   }
 
-  return { url: url.href, db, front, kill, stop, start, drop }
+  return { url: url.href, db, proxy, kill, stop, start, drop }
 }
 
-function placeOf({ url }: Postgres) {
+function addressOf({ url }: Postgres) {
   const { hostname, port } = new URL(url)
   return { host: hostname, port: Number(port) }
 }

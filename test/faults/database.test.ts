@@ -17,19 +17,19 @@ beforeEach(async () => {
 })
 afterEach(() => world.stop())
 
-/** How often the callers were told 500 since the suffering began. */
+/** The number of responses of 500 since the fault began. */
 type Failures = () => number
 
 /**
- * 30 callers send while the database suffers. Then it is well again, and so must everything be. The suffering begins when sends are
- * delivered, and a test ends it when callers were told of it: how soon that is depends on the machine.
+ * Runs a database fault under the load of 30 callers, and expects that everything recovers. The fault begins when sends
+ * are delivered, and each test ends it when callers got responses of 500: how soon that is depends on the machine.
  */
-async function suffer(purpose: string, suffering: (cluster: Cluster, failures: Failures) => Promise<void>) {
+async function underLoad(purpose: string, fault: (cluster: Cluster, failures: Failures) => Promise<void>) {
   const node = await world.start()
   const load = runLoad(30, letters(purpose, 20_000, diceFor(purpose)), () => node)
   const count = (status: string) => tally(load.entries)[status] ?? 0
   await expect.poll(() => count('delivered')).toBeGreaterThan(10)
-  await suffering(cluster, () => count('500'))
+  await fault(cluster, () => count('500'))
   const before = count('delivered')
   await expect.poll(() => count('delivered')).toBeGreaterThan(before + 20)
   const counts = tally(await load.stop())
@@ -42,8 +42,8 @@ async function suffer(purpose: string, suffering: (cluster: Cluster, failures: F
   expect(await world.verdict()).toEqual([])
 }
 
-test('Postgres is killed under load, again while it recovers, and started: everything reconciles', async () => {
-  await suffer('killed', async ({ kill, start }, failures) => {
+test('everything reconciles after Postgres is killed under load and killed again while it recovers', async () => {
+  await underLoad('killed', async ({ kill, start }, failures) => {
     await kill()
     await start()
     await sleep(300)
@@ -53,16 +53,16 @@ test('Postgres is killed under load, again while it recovers, and started: every
   })
 })
 
-test('Postgres is restarted under load: everything reconciles', async () => {
-  await suffer('restarted', async ({ stop, start }, failures) => {
+test('everything reconciles after Postgres is restarted under load', async () => {
+  await underLoad('restarted', async ({ stop, start }, failures) => {
     await stop()
     await expect.poll(failures).toBeGreaterThan(0)
     await start()
   })
 })
 
-test('all sessions are ended under load, ten times: everything reconciles', async () => {
-  await suffer('ended', async (_, failures) => {
+test('everything reconciles after all database sessions are ended ten times under load', async () => {
+  await underLoad('ended', async (_, failures) => {
     for (let i = 0; i < 10 || (i < 100 && failures() === 0); i++) {
       await world.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'verdict'`
       await sleep(200)
@@ -70,9 +70,9 @@ test('all sessions are ended under load, ten times: everything reconciles', asyn
   })
 })
 
-test('connections to the database are reset at any of their messages, from the first: everything reconciles', async () => {
+test('everything reconciles when database connections are reset at random messages, the first one included', async () => {
   const dice = diceFor('resets')
-  await suffer('resets', async (_, failures) => {
+  await underLoad('resets', async (_, failures) => {
     const [node] = world.nodes
     node!.wire.onEvent = ({ place }) => (place === 'postgres' && dice.chance(0.04) ? 'reset' : undefined)
     await sleep(6_000)
@@ -81,29 +81,29 @@ test('connections to the database are reset at any of their messages, from the f
   })
 })
 
-test('away for longer than a lease after the marker: no answer rather than a 500, and the sweeper settles', async () => {
-  const { front } = cluster
-  const { target } = front
+test('a send gets no response, rather than a 500, when the database is away for longer than the lease after the marker, and the sweeper settles it', async () => {
+  const { proxy } = cluster
+  const { target } = proxy
   const node = await world.start({ SEND_BUDGET_MS: '20000' })
-  const gone = new Promise<void>((resolve) => {
+  const outage = new Promise<void>((resolve) => {
     node.wire.onEvent = (event) => {
       if (!PAUSES.after.is(event)) return undefined
-      front.target = undefined
-      front.reset()
+      proxy.target = undefined
+      proxy.reset()
       resolve()
       return undefined
     }
   })
-  const sent = node.client.send({ request: 'away', to: ['ann.away@one.example'], text: 'All is well.' })
-  await gone
-  const others = await runLoad(5, letters('away-others', 20, diceFor('away')), () => node).ended
-  expect(tally(others)).toEqual({ 500: 20 })
-  const { lost, sentAtMs, endedAtMs } = await sent
-  front.target = target
+  const send = node.client.send({ request: 'away', to: ['ann.away@one.example'], text: 'All is well.' })
+  await outage
+  const otherSends = await runLoad(5, letters('away-others', 20, diceFor('away')), () => node).ended
+  expect(tally(otherSends)).toEqual({ 500: 20 })
+  const { lost, sentAtMs, endedAtMs } = await send
+  proxy.target = target
   expect(lost).toBeDefined()
   expect(endedAtMs! - sentAtMs).toBeLessThan(35_000)
   expect(world.logs.mail.dots.map(({ request }) => request)).toEqual(['away'])
   expect(await world.verdict()).toEqual([])
-  const [settled] = world.logs.database.at(-1)!.recipients
-  expect(settled).toMatchObject({ email: 'ann.away@one.example', inDoubt: true })
+  const [settledRecipient] = world.logs.database.at(-1)!.recipients
+  expect(settledRecipient).toMatchObject({ email: 'ann.away@one.example', inDoubt: true })
 })

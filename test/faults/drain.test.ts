@@ -1,14 +1,14 @@
 import { afterEach, expect, test } from 'vitest'
-import { patientMail, terminateUnderLoad } from './drain.ts'
+import { slowMail, terminateUnderLoad } from './drain.ts'
 import { diceFor } from './seed.ts'
 import { startWorld, type World } from './world.ts'
 
 let world: World
 afterEach(() => world.stop())
 
-test('SIGTERM under load, 50 times: what was accepted is answered, nothing is cut after the dot', async () => {
+test('after each of 50 SIGTERMs under load, accepted requests get their responses and no message is cut after the dot', async () => {
   const dice = diceFor('drains')
-  world = await startWorld({ mail: patientMail(dice) })
+  world = await startWorld({ mail: slowMail(dice) })
   const counts = await terminateUnderLoad(world, 50, dice)
   console.log(counts)
   expect(counts.delivered).toBeGreaterThan(100)

@@ -5,13 +5,16 @@ import { runLoad, tally } from './load.ts'
 import type { Dice } from './seed.ts'
 import type { World } from './world.ts'
 
-/** Mail servers that take their time at the dot, so that a SIGTERM finds many sends behind it. */
-export function patientMail(dice: Dice): Record<string, Script> {
+/** Mail servers that are slow at the final dot, so that at SIGTERM many sends wait for its reply. */
+export function slowMail(dice: Dice): Record<string, Script> {
   const dot: Script['dot'] = () => ({ after: dice.between(20, 300), act: '250 2.0.0 queued' })
   return { 'one.example': { dot }, 'two.example': { dot } }
 }
 
-/** SIGTERM to one process after the other, each at some moment of a load of 20 callers. Says how the sends in flight ended. */
+/**
+ * Sends SIGTERM to one process after the other, each at a random moment of a load of 20 callers. Counts how the sends
+ * in flight ended.
+ */
 export async function terminateUnderLoad(world: World, times: number, dice: Dice) {
   let next = world.start()
   for (let i = 1; i <= times; i++) {

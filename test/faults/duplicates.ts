@@ -6,8 +6,8 @@ import type { Node } from './node.ts'
 import type { Dice } from './seed.ts'
 import { startWorld, type World } from './world.ts'
 
-/** Sends a letter that has a key until there is an answer. `nodeOf` says whom to ask after so many tries. */
-export async function insist(letter: Letter, nodeOf: (tries: number) => Node): Promise<ClientEntry> {
+/** Sends a letter with a key until the response is 200. `nodeOf` chooses the process by the number of tries so far. */
+export async function sendUntilOk(letter: Letter, nodeOf: (tries: number) => Node): Promise<ClientEntry> {
   for (let tries = 0; ; tries++) {
     const entry = await nodeOf(tries).client.send(letter)
     if (entry.status === 200) return entry
@@ -16,12 +16,12 @@ export async function insist(letter: Letter, nodeOf: (tries: number) => Node): P
   }
 }
 
-/** The letter so many times at once, to one process after the other. */
+/** Sends the letter `count` times at once, to the processes in turn. */
 export function sendDuplicates(nodes: Node[], letter: Letter, count: number): Promise<ClientEntry[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => nodes[i % nodes.length]!.client.send(letter)))
 }
 
-/** From the first request to the last answer. */
+/** The milliseconds from the first request to the last response. */
 export function durationOf(entries: ClientEntry[]): number {
   return Math.max(...entries.map(({ endedAtMs }) => endedAtMs!)) - Math.min(...entries.map(({ sentAtMs }) => sentAtMs))
 }
@@ -33,66 +33,69 @@ export const WINNERS: Record<'before' | 'after', Letter> = {
   after: { request: 'won-after', to: ['ann.won@two.example'], text: 'All is well.', key: 'won-after' },
 }
 
-/** Mail servers that leave the first client without a word: one before the marker of its send, the other after it. */
+/** Mail servers that never reply to their first client: one before the marker of its send, the other after it. */
 const SILENT_ONCE = {
   'one.example': { data: (_: string, times: number) => (times === 0 ? ('stall' as const) : undefined) },
   'two.example': { dot: (_: string, times: number) => (times === 0 ? ('stall' as const) : undefined) },
 }
 
-export interface Survived {
+export interface KillOutcome {
   world: World
-  /** Of all callers, those of the killed process included, who asked the others. */
-  answers: Record<'before' | 'after', ClientEntry[]>
+  /** The final responses of all callers. Callers of the killed process repeat at the others. */
+  responses: Record<'before' | 'after', ClientEntry[]>
   tookMs: number
 }
 
 /**
- * Three processes and, for each of two keys, a crowd of callers: the first process has both sends, and is killed when one of them is
- * before its marker and the other after it.
+ * Starts three processes and, for each of two keys, a crowd of callers. The first process claims both sends. It is
+ * killed when one of them is before its marker and the other after it.
  */
-export async function killTheWinner(callers: number, endsLeases: boolean): Promise<Survived> {
+export async function killTheWinner(callers: number, endsLeases: boolean): Promise<KillOutcome> {
   const world = await startWorld({ mail: SILENT_ONCE, env: { SEND_BUDGET_MS: '20000' } })
   const [winner, ...others] = (await Promise.all([world.start(), world.start(), world.start()])) as [Node, Node, Node]
   const startedAtMs = performance.now()
-  const first = (letter: Letter) => insist(letter, (tries) => (tries === 0 ? winner : others[0]!))
-  const won = { before: first(WINNERS.before), after: first(WINNERS.after) }
-  const isHeard = (domain: string, word: string) => () =>
-    world.servers.get(domain)!.sessions.some(({ commands }) => commands.includes(word))
-  await expect.poll(isHeard('one.example', 'DATA')).toBe(true)
-  await expect.poll(isHeard('two.example', '.')).toBe(true)
+  const first = (letter: Letter) => sendUntilOk(letter, (tries) => (tries === 0 ? winner : others[0]!))
+  const firstSends = { before: first(WINNERS.before), after: first(WINNERS.after) }
+  const hasReceived = (domain: string, command: string) => () =>
+    world.servers.get(domain)!.sessions.some(({ commands }) => commands.includes(command))
+  await expect.poll(hasReceived('one.example', 'DATA')).toBe(true)
+  await expect.poll(hasReceived('two.example', '.')).toBe(true)
 
-  const everybody = [winner, ...others]
-  const nodeOf = (i: number) => (tries: number) => (tries === 0 ? everybody[i % 3]! : others[i % 2]!)
-  const crowd = (letter: Letter) => Array.from({ length: callers }, (_, i) => insist(letter, nodeOf(i)))
-  const waiting = { before: crowd(WINNERS.before), after: crowd(WINNERS.after) }
+  const nodes = [winner, ...others]
+  const nodeOf = (i: number) => (tries: number) => (tries === 0 ? nodes[i % 3]! : others[i % 2]!)
+  const crowd = (letter: Letter) => Array.from({ length: callers }, (_, i) => sendUntilOk(letter, nodeOf(i)))
+  const crowds = { before: crowd(WINNERS.before), after: crowd(WINNERS.after) }
   await sleep(500)
   winner.kill()
-  await winner.bury({ endsLeases })
-  const answers = {
-    before: await Promise.all([won.before, ...waiting.before]),
-    after: await Promise.all([won.after, ...waiting.after]),
+  await winner.cleanUp({ endsLeases })
+  const responses = {
+    before: await Promise.all([firstSends.before, ...crowds.before]),
+    after: await Promise.all([firstSends.after, ...crowds.after]),
   }
-  return { world, answers, tookMs: performance.now() - startedAtMs }
+  return { world, responses, tookMs: performance.now() - startedAtMs }
 }
 
-/** Before the marker somebody else has sent it, once; after it everybody is told that nobody knows, and nothing is sent again. */
-export async function expectOneMailOrInDoubt({ world, answers }: Survived): Promise<void> {
-  const [sent, ...more] = bodiesOf(answers.before)
-  const [inDoubt, ...others] = bodiesOf(answers.after)
+/**
+ * Expects one mail, sent by another process, for the send killed before its marker, and in doubt without another mail
+ * for the other.
+ */
+export async function expectOneMailOrInDoubt({ world, responses }: KillOutcome): Promise<void> {
+  const [sent, ...more] = bodiesOf(responses.before)
+  const [inDoubt, ...others] = bodiesOf(responses.after)
   expect([more, others]).toEqual([[], []])
   expect(JSON.parse(sent!)).toMatchObject({ status: 'delivered' })
   expect(JSON.parse(inDoubt!)).toMatchObject({ reason: 'connection_timeout', in_doubt: true })
-  const mailed = world.logs.mail.dots.map(({ request }) => request).sort()
-  expect(mailed).toEqual([WINNERS.after.request, WINNERS.before.request])
+  const sentRequests = world.logs.mail.dots.map(({ request }) => request).sort()
+  expect(sentRequests).toEqual([WINNERS.after.request, WINNERS.before.request])
   expect(await world.verdict()).toEqual([])
 }
 
-/** So many times, some moments apart: a new process is there, and the oldest is killed. */
+/** Starts a process and kills the oldest one, `times` times at random intervals. */
 export async function killTheOldest(world: World, times: number, dice: Dice): Promise<void> {
   for (let kills = 0; kills < times; kills++) {
     const [oldest] = world.nodes
     await Promise.all([world.start(), sleep(dice.between(0, 500))])
     oldest!.kill()
-    await oldest!.bury()
+    await oldest!.cleanUp()
   }
 }

@@ -1,29 +1,30 @@
 import { connect } from 'node:net'
 
-// A process of its own: `node flood.ts <port> <connections>` opens so many connections to a mail server at a time, from addresses all
-// over 127.0.0.0/8, and keeps them for as long as it is let. Prints what became of them, as JSON, when it is told to end.
+// `node flood.ts <port> <connections>` runs as a separate process. It opens this many connections to a mail server at a
+// time, from addresses in 127.0.0.0/8, and keeps them as long as the server allows. On any message from its parent it
+// sends the counts and exits.
 
 const [port, count] = process.argv.slice(2).map(Number) as [number, number]
 const NOTHING = () => {}
 const behaviours = [
-  // Says nothing.
+  // Sends nothing.
   NOTHING,
-  // Talks before it is greeted.
+  // Sends a command before the greeting.
   (write: (text: string) => void) => write('EHLO spam.example\r\n'),
-  // Never ends its line.
+  // Sends a line that never ends.
   (write: (text: string) => void) => setInterval(write, 1_000, 'x'.repeat(100)).unref(),
 ]
-const seen = { opened: 0, greeted: 0, refused: 0, closed: 0 }
+const counts = { opened: 0, greeted: 0, refused: 0, closed: 0 }
 
 for (let i = 0; i < count; i++) {
   const socket = connect({ port, host: '127.0.0.1', localAddress: `127.1.${i >> 8}.${i & 255}` })
   socket.on('connect', () => {
-    seen.opened++
+    counts.opened++
     behaviours[i % behaviours.length]!((text) => void socket.write(text))
   })
-  socket.on('data', (said) => seen[said.toString('latin1').startsWith('220') ? 'greeted' : 'refused']++)
+  socket.on('data', (data) => counts[data.toString('latin1').startsWith('220') ? 'greeted' : 'refused']++)
   socket.on('error', NOTHING)
-  socket.on('close', () => seen.closed++)
+  socket.on('close', () => counts.closed++)
 }
 
-process.on('message', () => process.send!(seen, () => process.exit(0)))
+process.on('message', () => process.send!(counts, () => process.exit(0)))

@@ -5,8 +5,8 @@ import type { Node } from './node.ts'
 import type { WireEvent } from './wire.ts'
 
 /**
- * Sends the letters side by side and kills the process at the first message for which it is time, or at the latest when all are
- * answered. Says whether it was in time.
+ * Sends the letters concurrently and kills the process at the first message of the point, or at the latest when all
+ * sends have ended. Returns whether the kill came at the point.
  */
 export async function killAt(
   node: Node,
@@ -21,14 +21,14 @@ export async function killAt(
     return act
   }
   await Promise.all(letters.map((letter) => node.client.send(letter)))
-  const wasInTime = isDead
-  if (!wasInTime) node.kill()
-  await node.bury()
-  return wasInTime
+  const isAtPoint = isDead
+  if (!isAtPoint) node.kill()
+  await node.cleanUp()
+  return isAtPoint
 }
 
-/** How many messages the killed processes left open, with and without a marker. */
-export function leftBehind({ processes }: Logs): { marked: number; unmarked: number } {
+/** Counts the messages that killed processes left open, with and without a marker. */
+export function countOpenMessages({ processes }: Logs): { marked: number; unmarked: number } {
   const rows = processes.flatMap((process) => (process.event === 'crashed' ? process.open : []))
   const messages = [...Map.groupBy(rows, ({ message }) => message).values()]
   const marked = messages.filter((rows) => rows.some((row) => row.marked)).length

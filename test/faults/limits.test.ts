@@ -11,20 +11,20 @@ import { startWorld, type World } from './world.ts'
 let world: World
 afterEach(() => world.stop())
 
-test('a rate over two windows, two processes and a kill: no window admits more than the tier has', async () => {
+test('no window admits more requests than the tier allows, over two processes and a kill', async () => {
   world = await startWorld({ limits: TINY })
   await world.sql`update accounts set tier = 'tiny'`
   await Promise.all([world.start(), world.start()])
   const dice = diceFor('rates')
-  const seen: ReturnType<typeof rateOf>[] = []
+  const rates: ReturnType<typeof rateOf>[] = []
   const until = performance.now() + 75_000
   async function call(): Promise<void> {
     while (performance.now() < until) {
-      const answer = await dice
+      const response = await dice
         .pick([...world.nodes])
         .client.get('/api/v1/events')
         .catch(() => undefined)
-      if (answer) seen.push(rateOf(answer))
+      if (response) rates.push(rateOf(response))
       await sleep(dice.between(20, 200))
     }
   }
@@ -33,22 +33,22 @@ test('a rate over two windows, two processes and a kill: no window admits more t
   const [victim] = world.nodes
   await world.start()
   victim!.kill()
-  await victim!.bury()
+  await victim!.cleanUp()
   await Promise.all(calls)
-  const windows = [...Map.groupBy(seen, ({ reset }) => reset).values()].map((answers) => ({
-    admitted: answers.filter(({ admitted }) => admitted).length,
-    refused: answers.filter(({ admitted }) => !admitted).length,
+  const windows = [...Map.groupBy(rates, ({ reset }) => reset).values()].map((window) => ({
+    admitted: window.filter(({ admitted }) => admitted).length,
+    refused: window.filter(({ admitted }) => !admitted).length,
   }))
   console.log('windows', windows)
-  // A killed process may have taken places whose answers nobody saw.
+  // A killed process may have admitted requests whose responses never arrived.
   expect(windows.every(({ admitted }) => admitted <= PER_MINUTE && admitted > PER_MINUTE - 25)).toBe(true)
   expect(windows).toHaveLength(2)
 })
 
 const DAILY = 600
 
-/** Letters that reach a mail server, to one or two who are welcome there. */
-function* welcome(purpose: string): Generator<Letter> {
+/** Letters to one or two recipients that a mail server accepts. */
+function* acceptedLetters(purpose: string): Generator<Letter> {
   const dice = diceFor(purpose)
   for (let i = 1; ; i++) {
     const names = dice.chance(0.3) ? ['ann', 'bob'] : ['ann']
@@ -59,29 +59,29 @@ function* welcome(purpose: string): Generator<Letter> {
 
 const isAccepted = ({ reply }: { reply: number | null }) => reply === 250
 
-test('killed 10 times under load around the cap of a warm-up: never over it, and nothing released is still counted', async () => {
+test('a warm-up never exceeds its cap and counts no released send, after 10 kills under load around the cap', async () => {
   const dice = diceFor('warm-up')
-  const patient = {
+  const slow = {
     data: () => ({ after: dice.between(100, 700), act: '354 go ahead' }),
     dot: () => ({ after: dice.between(100, 500), act: '250 2.0.0 queued' }),
   }
   const limits = { warmup: [DAILY], breaker: { min_emails: 1_000_000 } }
-  world = await startWorld({ limits, mail: { 'one.example': patient, 'two.example': patient } })
+  world = await startWorld({ limits, mail: { 'one.example': slow, 'two.example': slow } })
   await Promise.all([world.start(), world.start()])
-  const load = runLoad(40, welcome('warm'), () => dice.pick([...world.nodes]))
+  const load = runLoad(40, acceptedLetters('warm'), () => dice.pick([...world.nodes]))
   let released = 0
   for (let kills = 0; kills < 10; kills++) {
     const [oldest] = world.nodes
     await Promise.all([world.start(), sleep(dice.between(0, 500))])
     oldest!.kill()
-    const open = await oldest!.bury()
+    const open = await oldest!.cleanUp()
     released += open.filter(({ message }) => !open.some((row) => row.message === message && row.marked)).length
   }
   const counts = tally(await load.stop())
   await expect.poll(() => openRows(world.sql)).toEqual([])
-  // What was given back can be sent, to the last email.
+  // Released sends can be sent again, up to the last email of the cap.
   const [node] = world.nodes as unknown as Iterable<Node>
-  for (const letter of welcome('rest')) {
+  for (const letter of acceptedLetters('rest')) {
     const single = { ...letter, to: letter.to.slice(0, 1) }
     if ((await node!.client.send(single)).status === 429) break
   }

@@ -3,19 +3,19 @@ import type { ClientEntry } from '../reliability/logs.ts'
 import type { Letter } from './letters.ts'
 import type { Node } from './node.ts'
 
-/** Callers of their own pace: each sends one letter after the other until there are none or it is told to stop. */
+/** Runs callers at their own pace. Each sends one letter after the other, until none is left or `stop` is called. */
 export function runLoad(callers: number, letters: Iterable<Letter>, nodeOf: () => Node, leaveAfterMs?: () => number) {
-  const left = letters[Symbol.iterator]()
+  const remaining = letters[Symbol.iterator]()
   const entries: ClientEntry[] = []
-  let goesOn = true
+  let isRunning = true
 
   async function call(): Promise<void> {
-    while (goesOn) {
-      const next = left.next()
+    while (isRunning) {
+      const next = remaining.next()
       if (next.done) return
       const entry = await nodeOf().client.send(next.value, leaveAfterMs?.())
       entries.push(entry)
-      // Nobody hammers a service that is not there.
+      // A real caller also waits before it tries again after an error.
       if (entry.status !== 200) await sleep(50)
     }
   }
@@ -24,23 +24,23 @@ export function runLoad(callers: number, letters: Iterable<Letter>, nodeOf: () =
   return {
     /** The sends that have ended so far. */
     entries: entries as readonly ClientEntry[],
-    /** All that was sent, when the letters are sent. */
+    /** Resolves with all sends when the last letter is sent. */
     ended,
-    /** Sends no more; what runs is waited for. */
+    /** Starts no more sends and waits for those in progress. */
     stop: () => {
-      goesOn = false
+      isRunning = false
       return ended
     },
   }
 }
 
-/** How many of the sends ended how: `delivered`, `bounced`, `rejected`, `in_doubt`, `500`, `lost`. */
+/** Counts the sends by outcome: `delivered`, `bounced`, `rejected`, `in_doubt`, `500` or `lost`. */
 export function tally(entries: readonly ClientEntry[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, body } of entries) {
-    const answer = body as { status?: string; in_doubt?: boolean }
-    const word = status === 200 ? (answer.in_doubt ? 'in_doubt' : answer.status!) : String(status ?? 'lost')
-    counts[word] = (counts[word] ?? 0) + 1
+    const result = body as { status?: string; in_doubt?: boolean }
+    const outcome = status === 200 ? (result.in_doubt ? 'in_doubt' : result.status!) : String(status ?? 'lost')
+    counts[outcome] = (counts[outcome] ?? 0) + 1
   }
   return counts
 }

@@ -1,9 +1,9 @@
 import { type Act, type Exchanger, type Script, type SeenMessage, startExchanger } from '../harness/exchanger.ts'
 import type { MailLog } from '../reliability/logs.ts'
 
-/** A mail exchanger that writes down whom it was asked about, and every final dot with what it said to it. */
+/** Starts a mail exchanger that logs the addresses of RCPT commands, and every final dot with its reply. */
 export async function startMailServer(log: MailLog, script: Script = {}, host?: string): Promise<Exchanger> {
-  const watched: Script = {
+  const loggedScript: Script = {
     ...script,
     rcpt(line, times) {
       const [, address = ''] = /<(.*)>/.exec(line) ?? []
@@ -16,15 +16,18 @@ export async function startMailServer(log: MailLog, script: Script = {}, host?: 
       return act
     },
   }
-  const exchanger = await startExchanger(watched, undefined, host)
+  const exchanger = await startExchanger(loggedScript, undefined, host)
   return exchanger
 }
 
-function actOf(scripted: Script['dot'], line: string, times: number): Act | undefined {
-  return typeof scripted === 'function' ? scripted(line, times) : scripted
+function actOf(step: Script['dot'], line: string, times: number): Act | undefined {
+  return typeof step === 'function' ? step(line, times) : step
 }
 
-/** `full.7@one.example` is over quota and `nobody.7@one.example` unknown; all others are welcome. */
+/**
+ * Refuses recipients such as `full.7@one.example` as over quota and `nobody.7@one.example` as unknown. Accepts all
+ * others.
+ */
 function refusalOf(address: string): string | undefined {
   if (address.startsWith('full.')) return '452 4.2.2 over quota'
   return address.startsWith('nobody.') ? '550 5.1.1 no such user' : undefined
@@ -36,7 +39,7 @@ function labelsOf({ content, to }: SeenMessage) {
   return { message, request, to }
 }
 
-/** What is said in the end; null for what is no reply. */
+/** The reply code that is sent in the end, or null when it is not a reply. */
 function codeOf(act: Act): number | null {
   if (typeof act === 'object' && 'after' in act) return codeOf(act.act)
   if (typeof act === 'object' && 'drip' in act) return codeOf(act.drip)

@@ -5,25 +5,25 @@ import type { Sql } from 'postgres'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
 import type { Logs, OpenRow, ProcessEvent } from '../reliability/logs.ts'
 import { type Client, createClient } from './client.ts'
-import { endLeases, openRows, sessionsEnd } from './snapshot.ts'
-import { layWire, type Wire } from './wire.ts'
+import { endLeases, openRows, waitForSessionsToEnd } from './snapshot.ts'
+import { startWire, type Wire } from './wire.ts'
 
-/** A process of the API with a proxy at each of its sides, and its caller. */
+/** A process of the API, with a proxy on each of its connections, and a caller. */
 export interface Node {
   name: string
   api: RunningApi
   wire: Wire
   client: Client
-  /** SIGKILL, this very moment. */
+  /** Sends SIGKILL immediately. */
   kill(): void
   /**
-   * Ends what a killed process left: its sessions are over, what it left open is written down, and its leases are over, unless
-   * they are to take the time they take.
+   * Cleans up after a killed process: waits until its database sessions have ended, logs the sends it left open, and
+   * ends its leases, unless `endsLeases` is false.
    */
-  bury(options?: { endsLeases: boolean }): Promise<OpenRow[]>
+  cleanUp(options?: { endsLeases: boolean }): Promise<OpenRow[]>
   pause(): void
   resume(): void
-  /** SIGTERM; resolves when it is gone. */
+  /** Sends SIGTERM. Resolves when the process has ended. */
   terminate(): Promise<void>
 }
 
@@ -36,12 +36,12 @@ export interface NodeParts {
   env: NodeJS.ProcessEnv
 }
 
-/** The code of a process is compiled once for all. */
+/** A compile cache that all processes share. */
 const NODE_COMPILE_CACHE = join(tmpdir(), 'verdict-compile-cache')
 
 export async function startNode(name: string, parts: NodeParts): Promise<Node> {
   const { sql, logs, key, databaseUrl, mailPorts, env } = parts
-  const wire = await layWire(databaseUrl, mailPorts)
+  const wire = await startWire(databaseUrl, mailPorts)
   const throughProxy = new URL(databaseUrl)
   throughProxy.host = `127.0.0.1:${wire.postgres.port}`
   const routes = [...wire.mail].map(([domain, { port }]) => `${domain}=127.0.0.1:${port}`)
@@ -57,8 +57,8 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
   note({ event: 'started' })
   api.ended.then((how) => note({ event: 'ended', how, stderr: api.stderr().slice(-2_000) }))
 
-  type Happening<E = ProcessEvent> = E extends ProcessEvent ? Omit<E, 'node' | 'atMs'> : never
-  function note(event: Happening): void {
+  type NodeEvent<E = ProcessEvent> = E extends ProcessEvent ? Omit<E, 'node' | 'atMs'> : never
+  function note(event: NodeEvent): void {
     logs.processes.push({ node: name, atMs: performance.now(), ...event })
   }
 
@@ -67,9 +67,9 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
     api.kill('SIGKILL')
   }
 
-  async function bury({ endsLeases } = { endsLeases: true }): Promise<OpenRow[]> {
+  async function cleanUp({ endsLeases } = { endsLeases: true }): Promise<OpenRow[]> {
     await api.ended
-    await sessionsEnd(sql, wire.postgres.ports)
+    await waitForSessionsToEnd(sql, wire.postgres.ports)
     const open = (await openRows(sql)).filter(({ claim }) => wire.uuids.has(claim))
     note({ event: 'crashed', open })
     if (endsLeases) await endLeases(sql, { claims: [...wire.uuids] })
@@ -82,7 +82,7 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
     const inFlight = [...client.running]
     note({ event: 'terminated', inFlight: inFlight.map(({ request }) => request) })
     await api.kill('SIGTERM')
-    // Its last words may still be on the way.
+    // The last responses may still be in transit.
     const untilMs = performance.now() + 2_000
     while (inFlight.some((entry) => client.running.has(entry)) && performance.now() < untilMs) await sleep(10)
     client.close()
@@ -99,5 +99,5 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
     process.kill(api.pid, 'SIGCONT')
   }
 
-  return { name, api, wire, client, kill, bury, pause, resume, terminate }
+  return { name, api, wire, client, kill, cleanUp, pause, resume, terminate }
 }

@@ -10,28 +10,28 @@ export const PAUSES = {
   after: { name: 'after the dot', is: messageOf('mail', 'up', /(^|\r\n)\.\r\n$/) },
 } satisfies Record<string, Point>
 
-export interface Paused {
+export interface PauseResult {
   entry: ClientEntry
-  /** Whether it asked for a marker after it had been resumed. */
-  askedLate: boolean
+  /** Whether the process tried to set a marker after it was resumed. */
+  triedMarkerLate: boolean
 }
 
 /**
- * Stops a process with SIGSTOP at a point of a send, for as long as it takes until the sweeper of another one has settled the
- * message, and then lets it go on. `waits`: until the lease is truly over, instead of ending it from outside. `alone`: there is no
- * other process, it goes on when its lease is over.
+ * Stops a process with SIGSTOP at a point of a send, and resumes it when the sweeper of another process has settled the
+ * message. `waits`: the lease expires by itself instead of being ended from outside. `alone`: there is no other
+ * process, and the process is resumed as soon as its lease is over.
  */
-export async function pauseAt(world: World, point: Point, { waits = false, alone = false } = {}): Promise<Paused> {
+export async function pauseAt(world: World, point: Point, { waits = false, alone = false } = {}): Promise<PauseResult> {
   const request = `paused-${point.name.replaceAll(' ', '-')}`
-  // One site, so that there is one marker.
+  // One domain, so that there is one marker.
   const letter = { request, to: [`ann.${request}@one.example`, `bob.${request}@one.example`], text: 'All is well.' }
-  // The shortest budget there is, so that a lease is half a minute.
+  // The shortest budget that is allowed, so that a lease takes half a minute.
   const node = await world.start({ SEND_BUDGET_MS: '20000' })
   let state: 'running' | 'paused' | 'resumed' = 'running'
-  let askedLate = false
-  const paused = new Promise<void>((resolve) => {
+  let triedMarkerLate = false
+  const pause = new Promise<void>((resolve) => {
     node.wire.onEvent = (event) => {
-      if (state === 'resumed') askedLate ||= startOf(MARKER)(event)
+      if (state === 'resumed') triedMarkerLate ||= startOf(MARKER)(event)
       if (state !== 'running' || !point.is(event)) return undefined
       state = 'paused'
       node.pause()
@@ -39,20 +39,20 @@ export async function pauseAt(world: World, point: Point, { waits = false, alone
       return undefined
     }
   })
-  const sent = node.client.send(letter)
-  await Promise.race([paused, sent])
-  if (state === 'running') throw new Error(`the send never came to ${point.name}`)
+  const send = node.client.send(letter)
+  await Promise.race([pause, send])
+  if (state === 'running') throw new Error(`the send never reached the point ${point.name}`)
   if (!waits) await endLeases(world.sql, { requests: [request] })
-  if (!alone) await settledByOthers(world, request)
+  if (!alone) await waitUntilSettled(world, request)
   state = 'resumed'
   node.resume()
-  return { entry: await sent, askedLate }
+  return { entry: await send, triedMarkerLate }
 }
 
-async function settledByOthers({ sql }: World, request: string): Promise<void> {
+async function waitUntilSettled({ sql }: World, request: string): Promise<void> {
   const deadline = performance.now() + 60_000
   while ((await openRows(sql)).some((row) => row.request === request)) {
-    if (performance.now() > deadline) throw new Error(`nobody settles ${request}`)
+    if (performance.now() > deadline) throw new Error(`no process settles ${request}`)
     await sleep(50)
   }
 }

@@ -1,16 +1,16 @@
 import { expect } from 'vitest'
-import type { Answer } from './client.ts'
+import type { ClientResponse } from './client.ts'
 
 export const PER_MINUTE = 100
-/** A tier that is soon used up, and none of the other limits. */
+/** A tier with a low rate limit, and none of the other limits. */
 export const TINY = {
   tiers: { tiny: { requests_per_minute: PER_MINUTE } },
   warmup: [],
   breaker: { min_emails: 1_000_000 },
 }
 
-/** What the headers of an answer say of the rate; fails when one is missing or says what cannot be. */
-export function rateOf({ status, headers }: Answer) {
+/** Reads the rate-limit headers of a response. Fails when one is missing or impossible. */
+export function rateOf({ status, headers }: ClientResponse) {
   const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
     Number(headers[`x-ratelimit-${name}`]),
   )

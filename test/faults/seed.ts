@@ -1,15 +1,17 @@
-/** FAULT_SEED replays a run: the same faults at the same places of the same sends. */
+/** FAULT_SEED repeats a run with the same faults at the same places of the same sends. */
 export const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
 export interface Dice {
-  /** A whole number, both ends included. */
+  /** A random integer, both bounds included. */
   between(from: number, to: number): number
   pick<T>(from: readonly T[]): T
-  /** True so often in the long run. */
+  /** True with this probability. */
   chance(probability: number): boolean
 }
 
-/** Chances that depend on the seed and on what they are for, not on what was thrown elsewhere before (mulberry32). */
+/**
+ * Random numbers (mulberry32) that depend on the seed and the purpose, but not on the numbers drawn for other purposes.
+ */
 export function diceFor(purpose: string): Dice {
   let state = [...purpose].reduce((sum, char) => Math.imul(sum ^ char.charCodeAt(0), 16_777_619), SEED)
   const next = () => {

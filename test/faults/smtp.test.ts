@@ -18,7 +18,7 @@ const REPLIES = {
 } satisfies Script
 const VERBS = Object.keys(REPLIES) as (keyof typeof REPLIES)[]
 
-/** What a server does at a verb, and the verdict of it before the dot and at it. */
+/** What a server does at a verb, and the outcome when that is before the dot and at the dot. */
 const FAULTS: Record<string, { act: (verb: keyof typeof REPLIES) => Act; before: string; atDot: string }> = {
   silent: { act: () => 'stall', before: 'connection_timeout', atDot: 'in_doubt' },
   late: { act: (verb) => ({ after: 1_500, act: REPLIES[verb] }), before: 'delivered', atDot: 'delivered' },
@@ -37,14 +37,14 @@ const CASES = VERBS.flatMap((verb) =>
   })),
 )
 
-/** `delivered`, `in_doubt`, the reason of a bounce, or what there was instead of an answer. */
-function wordOf({ status, body, lost }: ClientEntry): string {
+/** `delivered`, `in_doubt`, the reason of a bounce, the HTTP status of an error, or how the connection ended. */
+function outcomeOf({ status, body, lost }: ClientEntry): string {
   const { status: state, reason, in_doubt } = (body ?? {}) as { status?: string; reason?: string; in_doubt?: boolean }
   if (status !== 200) return String(status ?? lost)
   return in_doubt ? 'in_doubt' : (reason ?? state!)
 }
 
-test('mail servers with every fault at every verb, all at once: each verdict is its own, and comes in time', async () => {
+test('each fault of a mail server at each verb has its own outcome in time, also when all happen at once', async () => {
   world = await startWorld({ mail: Object.fromEntries(CASES.map(({ domain, script }) => [domain, script])) })
   const node = await world.start()
   const sends = CASES.flatMap(({ domain, expected }) =>
@@ -54,16 +54,16 @@ test('mail servers with every fault at every verb, all at once: each verdict is 
         to: [`ann.${i}@${domain}`, `bob.${i}@${domain}`],
         text: 'All is well.',
       })
-      return { of: domain, expected, was: wordOf(entry), tookMs: entry.endedAtMs! - entry.sentAtMs }
+      return { of: domain, expected, outcome: outcomeOf(entry), tookMs: entry.endedAtMs! - entry.sentAtMs }
     }),
   )
   const results = await Promise.all(sends)
-  expect(results.filter(({ expected, was }) => was !== expected)).toEqual([])
+  expect(results.filter(({ expected, outcome }) => outcome !== expected)).toEqual([])
   expect(Math.max(...results.map(({ tookMs }) => tookMs))).toBeLessThan(35_000)
   expect(await world.verdict()).toEqual([])
 })
 
-test('the first host of a domain is dead: the second one takes its mail', async () => {
+test('the second mail server of a domain gets its mail when the first one is down', async () => {
   world = await startWorld()
   const second = await startMailServer(world.logs.mail, {}, '127.0.0.3')
   Object.assign(world.dns.zone, {
@@ -78,7 +78,7 @@ test('the first host of a domain is dead: the second one takes its mail', async 
     node.client.send({ request: `failover-${i}`, to: [`ann.${i}@failover.net`], text: 'All is well.' }),
   )
   const entries = await Promise.all(sends)
-  expect(entries.map(wordOf)).toEqual(entries.map(() => 'delivered'))
+  expect(entries.map(outcomeOf)).toEqual(entries.map(() => 'delivered'))
   expect(entries[0]!.body).toMatchObject({ smtp: { mx: 'mx2.failover.net' } })
   expect(await world.verdict()).toEqual([])
   await second.close()

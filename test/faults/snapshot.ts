@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import { showId } from '../../server/db/ids.ts'
 import type { OpenRow, Snapshot, WebhookRows } from '../reliability/logs.ts'
 
-/** All that is stored, in one transaction. */
+/** Reads everything that is stored, in one transaction. */
 export function takeSnapshot(sql: Sql): Promise<Snapshot> {
   return sql.begin('isolation level repeatable read read only', async (tx) => ({
     atMs: performance.now(),
@@ -78,10 +78,10 @@ async function webhookRows(sql: Sql): Promise<WebhookRows> {
   }
 }
 
-/** Unix milliseconds. */
+/** An SQL expression for a time in Unix milliseconds. */
 const ms = (sql: Sql, time: string) => sql.unsafe(`(extract(epoch from ${time}) * 1000)::float8`)
 
-/** As if the time of their leases had passed: what else a run would wait half a minute for. */
+/** Ends leases at once, so that a run does not wait half a minute for them to expire. */
 export async function endLeases(sql: Sql, of: { requests: string[] } | { claims: string[] }): Promise<void> {
   const which =
     'claims' in of ? sql`claim = any(${of.claims}::uuid[])` : sql`request ->> 'subject' in ${sql(of.requests)}`
@@ -99,8 +99,8 @@ export async function endLeases(sql: Sql, of: { requests: string[] } | { claims:
   }
 }
 
-/** Waits until the sessions that came from these ports are over: until then their last statements may still run. */
-export async function sessionsEnd(sql: Sql, ports: number[]): Promise<void> {
+/** Waits until the sessions from these ports have ended. Until then their last statements may still run. */
+export async function waitForSessionsToEnd(sql: Sql, ports: number[]): Promise<void> {
   const deadline = performance.now() + 20_000
   for (;;) {
     const [row] = await sql`

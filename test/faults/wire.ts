@@ -1,24 +1,24 @@
 import { readStatements, type Statements } from '../harness/postgres-wire.ts'
 import { type Act, startProxy, type TcpProxy, type WireMessage } from '../harness/proxy.ts'
 
-/** Between whom: the caller and the process, the process and its database, the process and a mail server. */
+/** A connection of the process: with its caller, its database or a mail server. */
 export type Place = 'http' | 'postgres' | `mail ${string}`
 
-/** A message of any of them. */
+/** A message at any place. */
 export interface WireEvent extends WireMessage {
   place: Place
-  /** Of the messages at all places, from 1. */
+  /** The number of the message over all places, from 1. */
   total: number
-  /** With the database: what the message asks for or answers. */
+  /** The database statements that the message starts or ends. */
   statements: Statements
 }
 
 export interface Wire {
-  /** Asked about every message; what it says happens to it. */
+  /** Is called for every message, and decides what happens to it. */
   onEvent: (event: WireEvent) => Act | undefined
-  /** Messages at all places so far. */
+  /** The number of messages at all places so far. */
   total: number
-  /** All that the process has said to its database: its claims of sends and batches are among them. */
+  /** Every UUID that the process has sent to its database, among them its claims of sends and batches. */
   uuids: Set<string>
   http: TcpProxy
   postgres: TcpProxy
@@ -28,8 +28,8 @@ export interface Wire {
 
 const NOTHING: Statements = { starts: [], ends: [] }
 
-/** Proxies at every place where a process of the API speaks with anybody. */
-export async function layWire(databaseUrl: string, mailPorts: Map<string, number>): Promise<Wire> {
+/** Starts proxies for all connections of an API process: its callers, its database and the mail servers. */
+export async function startWire(databaseUrl: string, mailPorts: Map<string, number>): Promise<Wire> {
   const { hostname, port } = new URL(databaseUrl)
   const statementsOf = readStatements()
   const uuidsIn = readUuids()
@@ -58,12 +58,12 @@ export async function layWire(databaseUrl: string, mailPorts: Map<string, number
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 const UUID_LENGTH = 36
 
-/** The UUIDs in what is said to the database, also where a message ends within one. */
+/** Finds the UUIDs in messages to the database, also those that are split over two messages. */
 function readUuids(): (message: WireMessage) => string[] {
-  const ends = new Map<number, string>()
+  const tails = new Map<number, string>()
   return ({ connection, bytes }) => {
-    const text = (ends.get(connection) ?? '') + bytes.toString('latin1')
-    ends.set(connection, text.slice(1 - UUID_LENGTH))
+    const text = (tails.get(connection) ?? '') + bytes.toString('latin1')
+    tails.set(connection, text.slice(1 - UUID_LENGTH))
     return Array.from(text.matchAll(UUID), ([uuid]) => uuid)
   }
 }

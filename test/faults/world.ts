@@ -21,23 +21,24 @@ import { endLeases, openRows, takeSnapshot } from './snapshot.ts'
 export type World = Awaited<ReturnType<typeof startWorld>>
 
 export interface WorldOptions {
-  /** The domains that take mail, and how their servers behave. */
+  /** The domains that accept mail, and the scripts of their servers. */
   mail?: Record<string, Script>
   env?: NodeJS.ProcessEnv
-  /** As in TIERS_FILE. */
+  /** The content of TIERS_FILE. */
   limits?: object
   database?: { url: string; db: Database; drop(): Promise<void> }
 }
 
-/** Hundreds of letters in which every fourth bounces are what these runs are made of. */
+/** Without the warm-up and the circuit breaker, since these runs send hundreds of letters and every fourth bounces. */
 const WITHOUT_LIMITS = { warmup: [], breaker: { min_emails: 1_000_000 } }
 
-/** How long the sweeper may take once leases are over: its interval, and a slow machine. */
-const SWEPT_WITHIN_MS = 15_000
+/** How long the sweeper may take after leases expire: its interval, plus time for a slow machine. */
+const SWEEP_TIMEOUT_MS = 15_000
 
 /**
- * A database with an account, a key and the verified domain `example.test`; the mail servers of `one.example` and `two.example`;
- * a DNS that knows nothing else; and as many processes of the API as a test starts. All of them keep the logs.
+ * Starts a database with an account, a key and the verified domain `example.test`, the mail servers of `one.example`
+ * and `two.example`, and a DNS server without other names. A test starts as many API processes as it needs. All of them
+ * write to `logs`.
  */
 export async function startWorld(options: WorldOptions = {}) {
   const { mail = { 'one.example': {}, 'two.example': {} }, env } = options
@@ -45,8 +46,8 @@ export async function startWorld(options: WorldOptions = {}) {
   const logs: Logs = { requests: [], mail: { rcptAddresses: [], dots: [] }, database: [], processes: [] }
   const database = options.database ?? (await testDatabase())
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
-  const openAnother = (domain: string) => openAccount(database.db, ENCRYPTION_KEYS, domain)
-  const account = await openAnother('example.test')
+  const openAccountFor = (domain: string) => openAccount(database.db, ENCRYPTION_KEYS, domain)
+  const account = await openAccountFor('example.test')
   const folder = await mkdtemp(join(tmpdir(), 'verdict-faults-'))
   const tiersFile = join(folder, 'tiers.json')
   await writeFile(tiersFile, JSON.stringify(options.limits ?? WITHOUT_LIMITS))
@@ -77,25 +78,26 @@ export async function startWorld(options: WorldOptions = {}) {
   }
 
   /**
-   * Waits for the sweeper of a living process, and for what a test waits for beside, reads back what was answered, and reconciles:
-   * empty when all is well. Violations are printed, and the logs kept in a file for `node test/reliability/reconcile.ts`.
+   * Waits for the sweeper of a running process, and for `waitUntilSettled`. Then it reads the messages of all responses
+   * back and reconciles. Returns the violations, none when all is well. It prints violations and keeps the logs in a
+   * file for `node test/reliability/reconcile.ts`.
    */
-  async function verdict(settled?: () => Promise<void>): Promise<string[]> {
+  async function verdict(waitUntilSettled?: () => Promise<void>): Promise<string[]> {
     const [node = await start()] = nodes
     await snapshot()
-    // No caller waits any more: what is still open waits for its lease and the sweeper.
+    // No caller waits any more. What is still open waits for its lease to expire and for the sweeper.
     if (logs.requests.length > 0) await endLeases(sql, { requests: logs.requests.map(({ request }) => request) })
-    const deadline = performance.now() + SWEPT_WITHIN_MS
+    const deadline = performance.now() + SWEEP_TIMEOUT_MS
     while ((await openRows(sql)).length > 0 && performance.now() < deadline) await sleep(50)
-    await settled?.()
-    const read = new Map<string, ClientEntry['readBack']>()
-    const others = await sql`select id from messages where account_id <> ${account.id}`
-    const foreign = new Set(others.map(({ id }) => showId('msg', id)))
+    await waitUntilSettled?.()
+    const readBacks = new Map<string, ClientEntry['readBack']>()
+    const foreignRows = await sql`select id from messages where account_id <> ${account.id}`
+    const foreignIds = new Set(foreignRows.map(({ id }) => showId('msg', id)))
     for (const entry of logs.requests.filter(({ status }) => status === 200)) {
       const { message_id } = entry.body as { message_id: string }
-      if (foreign.has(message_id)) continue
-      if (!read.has(message_id)) read.set(message_id, await readBack(node, message_id))
-      entry.readBack = read.get(message_id)
+      if (foreignIds.has(message_id)) continue
+      if (!readBacks.has(message_id)) readBacks.set(message_id, await readBack(node, message_id))
+      entry.readBack = readBacks.get(message_id)
     }
     await snapshot()
     const violations = Map.groupBy(reconcile(logs), ({ statement, what }) => `statement ${statement}: ${what}`)
@@ -115,8 +117,8 @@ export async function startWorld(options: WorldOptions = {}) {
     await rm(folder, { recursive: true })
   }
 
-  const held = { account, openAccount: openAnother, env: parts.env, logs, sql, database, dns, servers, nodes }
-  return { ...held, start, snapshot, verdict, stop }
+  const resources = { account, openAccount: openAccountFor, env: parts.env, logs, sql, database, dns, servers, nodes }
+  return { ...resources, start, snapshot, verdict, stop }
 }
 
 async function readBack(node: Node, message: string) {
@@ -124,7 +126,7 @@ async function readBack(node: Node, message: string) {
   return { status, body }
 }
 
-/** One case of each kind, and where the rest is. */
+/** Prints one violation of each kind, and where the logs are. */
 async function report(logs: Logs, violations: Map<string, Violation[]>): Promise<void> {
   const file = join(await mkdtemp(join(tmpdir(), 'verdict-faults-')), 'logs.json')
   await writeFile(file, JSON.stringify(logs))

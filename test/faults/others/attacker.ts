@@ -11,12 +11,12 @@ export interface Body {
   headers?: Record<string, string>
 }
 
-/** Posts a body on a connection of its own and resolves with the status, 0 when there was none. */
+/** Posts a body on a new connection. Resolves with the status, or 0 when there was no response. */
 export async function post(url: string, key: string, { path, type, bytes, headers }: Body): Promise<number> {
   const options = { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': type, ...headers } }
   const request = http.request(url + path, { ...options, agent: false })
   request.setHeader('content-length', bytes.length)
-  // A refusal may come before all of the body is taken.
+  // The server may refuse the request before it has read the whole body.
   request.on('error', () => {})
   request.end(bytes)
   try {
@@ -29,7 +29,7 @@ export async function post(url: string, key: string, { path, type, bytes, header
   }
 }
 
-/** Calls a unary method of gRPC with a message in bytes, and resolves with the gRPC status. */
+/** Calls a unary gRPC method with an encoded message. Resolves with the gRPC status. */
 export async function callGrpc(url: string, key: string, path: string, message: Buffer): Promise<number> {
   const session = http2.connect(url)
   session.on('error', () => {})
@@ -42,10 +42,10 @@ export async function callGrpc(url: string, key: string, path: string, message: 
   })
   stream.on('error', () => {})
   let status = -1
-  const take = (headers: http2.IncomingHttpHeaders) => {
+  const readStatus = (headers: http2.IncomingHttpHeaders) => {
     if (headers['grpc-status'] !== undefined) status = Number(headers['grpc-status'])
   }
-  stream.on('response', take).on('trailers', take)
+  stream.on('response', readStatus).on('trailers', readStatus)
   const head = Buffer.alloc(5)
   head.writeUInt32BE(message.length, 1)
   stream.write(head)
@@ -56,7 +56,7 @@ export async function callGrpc(url: string, key: string, path: string, message: 
   return status
 }
 
-/** Sends the head of a large send, and then a few bytes every tenth of a second until it is closed. */
+/** Sends the head of a large send, then a few bytes every tenth of a second, until the connection is closed. */
 export async function uploadSlowly(url: string, key: string, { length = 14 * 2 ** 20, bytesPerSecond = 100_000 } = {}) {
   const { hostname, port } = new URL(url)
   const socket: Socket = connect({ host: hostname, port: Number(port) })
@@ -70,7 +70,10 @@ export async function uploadSlowly(url: string, key: string, { length = 14 * 2 *
   return () => socket.destroy()
 }
 
-/** Sends with an idempotency key and leaves as soon as the body is written, or after 300 ms when it is not taken. */
+/**
+ * Sends with an idempotency key. Leaves as soon as the body is written, or after 300 ms when the server does not read
+ * it.
+ */
 export async function sendAndHangUp(url: string, key: string, idempotencyKey: string, body: string) {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port) })
@@ -80,8 +83,8 @@ export async function sendAndHangUp(url: string, key: string, idempotencyKey: st
   socket.write(
     `Idempotency-Key: ${idempotencyKey}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
   )
-  const written = new Promise((resolve) => socket.write(body, resolve))
-  await Promise.race([written, sleep(300)])
+  const upload = new Promise((resolve) => socket.write(body, resolve))
+  await Promise.race([upload, sleep(300)])
   await sleep(50)
   socket.destroy()
   return () => socket.destroy()

@@ -9,21 +9,21 @@ import { startWorld, type World } from '../world.ts'
 let world: World
 afterEach(() => world.stop())
 
-/** The p99 in milliseconds of sends to a server that answers at once: of at least 100, however slow the machine is. */
+/** The p99 in milliseconds of at least 100 sends to a server that replies at once, however slow the machine is. */
 async function p99Of(nodes: Node[], purpose: string, forMs: number): Promise<number> {
-  let asked = 0
-  const load = runLoad(4, paced(purpose), () => nodes[asked++ % 2]!)
+  let count = 0
+  const load = runLoad(4, lettersFor(purpose), () => nodes[count++ % 2]!)
   await sleep(forMs)
-  await expect.poll(() => asked, { timeout: 30_000 }).toBeGreaterThan(104)
+  await expect.poll(() => count, { timeout: 30_000 }).toBeGreaterThan(104)
   const times = (await load.stop()).map(({ sentAtMs, endedAtMs }) => endedAtMs! - sentAtMs).sort((a, b) => a - b)
   return times[Math.floor(times.length * 0.99)]!
 }
 
-function* paced(purpose: string): Generator<Letter> {
+function* lettersFor(purpose: string): Generator<Letter> {
   for (let i = 1; ; i++) yield { request: `${purpose}-${i}`, to: [`ann.${purpose}-${i}@two.example`], text: 'Hello.' }
 }
 
-test('1,000 duplicates that wait keep nobody else waiting', async () => {
+test('1,000 waiting duplicates do not delay other sends', async () => {
   const slow = { dot: { after: 8_000, act: '250 2.0.0 queued' } }
   world = await startWorld({ mail: { 'one.example': slow, 'two.example': {} } })
   const nodes = await Promise.all([world.start(), world.start()])

@@ -5,45 +5,49 @@ import { afterEach, expect, test } from 'vitest'
 import { type Receiver, type ScriptedResponse, startReceiver } from '../../harness/receiver.ts'
 import { type Bar, harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
-// Endpoints of some accounts against all others: what each does to the victim's sends, first attempts and health checks.
+// The endpoints of some accounts attack all others. Each test measures the victim's sends, first attempts and health
+// checks.
 
 let world: VictimWorld
-const ends: (() => unknown)[] = []
+const cleanups: (() => unknown)[] = []
 afterEach(async () => {
   await world.stop()
-  for (const end of ends.splice(0)) await end()
+  for (const cleanUp of cleanups.splice(0)) await cleanUp()
 })
 
 const ROUND_MS = 10_000
-/** Beside the same events to endpoints that acknowledge them at once. On a quiet machine a first attempt takes some 10 ms. */
+/**
+ * Compared with the same events to endpoints that acknowledge at once. On a quiet machine a first attempt takes about
+ * 10 ms.
+ */
 const FIRST_ATTEMPTS: Bar = { factor: 3, plusMs: 220 }
-/** Events of an attacker when a round begins, and in each second of it. */
+/** The number of an attacker's events at the start of a round, and in each second of it. */
 const STORED = 120
 const PER_SECOND = 20
-/** So many are acknowledged at once, so that many are made at a time when the attack begins. */
+/** How many are acknowledged at once, so that many attempts run concurrently when the attack begins. */
 const ACKNOWLEDGED = 50
 
-const ATTACKS: [what: string, accounts: number, answer: ScriptedResponse][] = [
+const ATTACKS: [what: string, accounts: number, response: ScriptedResponse][] = [
   ['acknowledge at once and drip the body', 4, { fault: 'drip_body', everyMs: 200 }],
   ['acknowledge after 4.7 s', 5, { delayMs: 4_700 }],
-  ['never answer', 5, { fault: 'hang' }],
+  ['never respond', 5, { fault: 'hang' }],
   ['drip the head', 5, { fault: 'drip_head', everyMs: 200 }],
   ['redirect', 5, { status: 307, headers: { location: 'http://127.0.0.1:1/' } }],
   ['send headers without end', 5, { fault: 'huge_head' }],
 ]
 
-test.each(ATTACKS)('endpoints that %s harm no other account', async (_, accounts, answer) => {
+test.each(ATTACKS)('endpoints that %s harm no other account', async (_, accounts, response) => {
   const attackers = await openAttackers(accounts)
   const attack = () => {
-    for (const { receiver } of attackers) misbehave(receiver, answer)
+    for (const { receiver } of attackers) misbehave(receiver, response)
     return round(attackers)
   }
   expect(await harmOf(attack, () => round(attackers))).toEqual([])
 })
 
-test('endpoints that never read what is sent to them harm no other account', async () => {
+test('endpoints that never read their requests harm no other account', async () => {
   const attackers = await openAttackers(5)
-  const url = await startDeaf()
+  const url = await startUnreadServer()
   const attack = async () => {
     await Promise.all(attackers.map(({ aim }) => aim(url)))
     await round(attackers)
@@ -51,7 +55,7 @@ test('endpoints that never read what is sent to them harm no other account', asy
   expect(await harmOf(attack, () => round(attackers))).toEqual([])
 })
 
-test('endpoints on the same host and port that answer late take no connection from another account', async () => {
+test('slow endpoints on the same host and port take no connection from another account', async () => {
   const attackers = await openAttackers(8)
   const late = new URL('/late', world.victim.hookUrl).href
   const attack = async () => {
@@ -63,7 +67,7 @@ test('endpoints on the same host and port that answer late take no connection fr
 
 type Attacker = Awaited<ReturnType<typeof openAttackers>>[number]
 
-/** Accounts with an endpoint each, which acknowledges. Their events are those of sends that need no mail server. */
+/** Opens accounts, each with an endpoint that acknowledges. Their events come from sends that need no mail server. */
 async function openAttackers(count: number) {
   world = await startVictimWorld()
   return Promise.all(Array.from({ length: count }, (_, i) => openAttacker(`attacker-${i}.test`)))
@@ -71,7 +75,7 @@ async function openAttackers(count: number) {
 
 async function openAttacker(domain: string) {
   const receiver = await startReceiver()
-  ends.push(receiver.close)
+  cleanups.push(receiver.close)
   const { key } = await world.world.openAccount(domain)
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const email = { from: `hello@${domain}`, to: 'invalid_address@simulator.test', subject: 'Hello', text: 'Hello' }
@@ -86,10 +90,10 @@ async function openAttacker(domain: string) {
   return { receiver, aim, send }
 }
 
-/** The endpoint acknowledges some more events at once, while others wait, and then answers as it means to. */
-function misbehave(receiver: Receiver, answer: ScriptedResponse): void {
+/** Lets the endpoint acknowledge some more events at once, while others wait, and then respond as scripted. */
+function misbehave(receiver: Receiver, response: ScriptedResponse): void {
   const until = receiver.requests.length + ACKNOWLEDGED
-  receiver.script = () => (receiver.requests.length < until ? { delayMs: 20 } : answer)
+  receiver.script = () => (receiver.requests.length < until ? { delayMs: 20 } : response)
 }
 
 async function round(attackers: Attacker[]): Promise<void> {
@@ -100,31 +104,31 @@ async function round(attackers: Attacker[]): Promise<void> {
   while (performance.now() < untilMs) await Promise.all([sleep(1_000), sendAll(PER_SECOND)])
 }
 
-/** The URL of a server that accepts connections and reads nothing. */
-async function startDeaf(): Promise<string> {
+/** Starts a server that accepts connections and reads nothing. Returns its URL. */
+async function startUnreadServer(): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createServer({ pauseOnConnect: true }, (socket) => sockets.add(socket.on('error', () => {})))
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  ends.push(() => {
+  cleanups.push(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
-/** What the victim noticed of an attack, beside a round in which the same accounts do nothing wrong. */
+/** How the attack harmed the victim, compared with a round in which the same accounts behave well. */
 async function harmOf(attack: () => Promise<void>, calm: () => Promise<void>) {
-  const harmed = harm(await world.compare(attack, calm), { firstAttempts: FIRST_ATTEMPTS })
-  return [...harmed, ...(await failedOfVictim())]
+  const harms = harm(await world.compare(attack, calm), { firstAttempts: FIRST_ATTEMPTS })
+  return [...harms, ...(await failuresOfVictim())]
 }
 
 /** The victim's attempts that were not acknowledged, and its dispatches that were left to a workflow. */
-async function failedOfVictim() {
+async function failuresOfVictim() {
   const { sql } = world.world
   const attempts = await sql`
     select a.number, a.outcome from attempts a join dispatches d on d.id = a.dispatch_id
     where d.account_id = ${world.victim.id} and a.outcome <> 'acked'`
-  const left = await sql`
+  const leftToWorkflow = await sql`
     select id, attempt from open_dispatches where account_id = ${world.victim.id} and lease_until is null`
-  return [...attempts, ...left]
+  return [...attempts, ...leftToWorkflow]
 }

@@ -7,7 +7,7 @@ import { HealthCheckRequestSchema } from '../../../gen/grpc/health/v1/health_pb.
 import { ServerReflectionRequestSchema } from '../../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { harm, startVictimWorld, usageOf, type VictimWorld } from './victim.ts'
 
-// A stranger without a key attacks what needs none: health and reflection.
+// A stranger attacks the services that need no key: health and reflection.
 
 const ATTACK_MS = 8_000
 const CHECK = '/grpc.health.v1.Health/Check'
@@ -17,54 +17,54 @@ const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
 let world: VictimWorld
 afterEach(() => world.stop())
 
-/** Loopback has as many addresses as a stranger could wish for. */
+/** A loopback address for each attacker. */
 const addressOf = (i: number) => `127.0.${1 + Math.floor(i / 200)}.${1 + (i % 200)}`
 
 function session(i: number): ClientHttp2Session {
-  // A session of HTTP/2 passes these on to the connection below it, which its type does not say.
+  // An HTTP/2 session passes these options on to its TCP connection, although its type does not allow them.
   const options = { localAddress: addressOf(i), maxSessionMemory: 64 } as http2.ClientSessionOptions
-  const opened = http2.connect(world.api.url, options)
-  opened.on('error', () => {})
-  return opened
+  const newSession = http2.connect(world.api.url, options)
+  newSession.on('error', () => {})
+  return newSession
 }
 
-interface Told {
-  /** Of gRPC: `0` for a call that went well, undefined while it is open. */
+interface Call {
+  /** The gRPC status: `0` for success, undefined while the call is open. */
   status?: string
-  /** Bytes of its messages. */
+  /** The bytes of the response messages. */
   bytes: number
-  /** Once anything was heard of it. */
-  heard: Promise<unknown>
+  /** Resolves when the first response arrives or the call ends. */
+  firstResponse: Promise<unknown>
   ended: Promise<unknown>
 }
 
-function call(on: ClientHttp2Session, path: string, body?: Buffer): Told {
+function call(on: ClientHttp2Session, path: string, body?: Buffer): Call {
   const stream = on.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' })
   const ended = new Promise((resolve) => stream.once('close', resolve))
-  const heard = Promise.race([new Promise((resolve) => stream.once('response', resolve)), ended])
-  const told: Told = { bytes: 0, heard, ended }
-  const hear = (headers: http2.IncomingHttpHeaders) => {
-    if (headers['grpc-status'] !== undefined) told.status = String(headers['grpc-status'])
+  const firstResponse = Promise.race([new Promise((resolve) => stream.once('response', resolve)), ended])
+  const newCall: Call = { bytes: 0, firstResponse, ended }
+  const readStatus = (headers: http2.IncomingHttpHeaders) => {
+    if (headers['grpc-status'] !== undefined) newCall.status = String(headers['grpc-status'])
   }
-  stream.on('response', hear)
-  stream.on('trailers', hear)
+  stream.on('response', readStatus)
+  stream.on('trailers', readStatus)
   stream.on('error', () => {})
   stream.on('data', (chunk) => {
-    told.bytes += chunk.length
+    newCall.bytes += chunk.length
   })
   if (body) stream.end(body)
-  return told
+  return newCall
 }
 
-function enveloped(message: Uint8Array): Buffer {
+function envelopeOf(message: Uint8Array): Buffer {
   const head = Buffer.alloc(5)
   head.writeUInt32BE(message.length, 1)
   return Buffer.concat([head, message])
 }
 
-const countOf = (calls: Told[], status: string | undefined) => calls.filter((one) => one.status === status).length
+const countOf = (calls: Call[], status: string | undefined) => calls.filter((one) => one.status === status).length
 
-test('heads of calls to health, each with a large Content-Length and no body, take no memory from large sends', async () => {
+test('calls to health that announce a large body and send none take no memory from large sends', async () => {
   world = await startVictimWorld()
   const { port } = new URL(world.api.url)
   const head = `POST ${CHECK} HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\nContent-Length: 15000000\r\n\r\n`
@@ -82,7 +82,7 @@ test('heads of calls to health, each with a large Content-Length and no body, ta
     return ((await response.json()) as { status: string }).status
   }
   const statuses: string[] = []
-  const compared = await world.compare(async () => {
+  const comparison = await world.compare(async () => {
     const until = performance.now() + ATTACK_MS
     while (performance.now() < until) {
       const sockets = Array.from({ length: 5 }, () => connect(Number(port), '127.0.0.1'))
@@ -97,19 +97,19 @@ test('heads of calls to health, each with a large Content-Length and no body, ta
     }
   })
   expect(new Set(statuses)).toEqual(new Set(['delivered']))
-  expect(harm(compared)).toEqual([])
+  expect(harm(comparison)).toEqual([])
 })
 
-test('4,000 streams that watch health, on 40 connections from 40 addresses, slow nobody', async () => {
+test('4,000 streams that watch health, on 40 connections from 40 addresses, harm no account', async () => {
   world = await startVictimWorld()
-  const watchers: Told[] = []
-  const compared = await world.compare(async () => {
+  const watchers: Call[] = []
+  const comparison = await world.compare(async () => {
     const sessions = Array.from({ length: 40 }, (_, i) => session(i))
     for (const one of sessions) {
       for (let i = 0; i < 10; i++) {
-        const opened = Array.from({ length: 10 }, () => call(one, WATCH, enveloped(new Uint8Array())))
-        await Promise.all(opened.map(({ heard }) => heard))
-        watchers.push(...opened)
+        const calls = Array.from({ length: 10 }, () => call(one, WATCH, envelopeOf(new Uint8Array())))
+        await Promise.all(calls.map(({ firstResponse }) => firstResponse))
+        watchers.push(...calls)
       }
     }
     await sleep(ATTACK_MS)
@@ -117,54 +117,54 @@ test('4,000 streams that watch health, on 40 connections from 40 addresses, slow
   })
   // 8 is RESOURCE_EXHAUSTED.
   expect([countOf(watchers, undefined), countOf(watchers, '8')]).toEqual([250, 3_750])
-  expect(harm(compared)).toEqual([])
+  expect(harm(comparison)).toEqual([])
 })
 
-test('floods of questions to reflection get bounded answers and slow nobody', async () => {
+test('floods of requests to reflection get bounded responses and harm no account', async () => {
   world = await startVictimWorld()
-  const question = create(ServerReflectionRequestSchema, {
+  const request = create(ServerReflectionRequestSchema, {
     messageRequest: { case: 'fileByFilename', value: 'google/protobuf/descriptor.proto' },
   })
-  const flood = Buffer.concat(Array(1_400).fill(enveloped(toBinary(ServerReflectionRequestSchema, question))))
-  const asked: Told[] = []
-  const compared = await world.compare(async () => {
+  const flood = Buffer.concat(Array(1_400).fill(envelopeOf(toBinary(ServerReflectionRequestSchema, request))))
+  const calls: Call[] = []
+  const comparison = await world.compare(async () => {
     const until = performance.now() + ATTACK_MS
     const attack = async (_: unknown, i: number) => {
-      const opened = session(i)
+      const newSession = session(i)
       for (; performance.now() < until; await sleep(50)) {
-        const one = call(opened, REFLECTION, flood)
-        asked.push(one)
+        const one = call(newSession, REFLECTION, flood)
+        calls.push(one)
         await Promise.race([one.ended, sleep(until - performance.now())])
       }
-      opened.destroy()
+      newSession.destroy()
     }
     await Promise.all(Array.from({ length: 20 }, attack))
   })
-  // Files of 512 KiB, and the questions, which are repeated in the answers.
-  expect(Math.max(...asked.map(({ bytes }) => bytes))).toBeLessThan(2 ** 20)
-  // Each address has 600 questions a minute, each answered with a file of 14 KB.
-  expect(asked.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(20 * 600 * 2 * 15_000)
-  expect(harm(compared)).toEqual([])
+  // Files of 512 KiB, and the requests, which the responses repeat.
+  expect(Math.max(...calls.map(({ bytes }) => bytes))).toBeLessThan(2 ** 20)
+  // Each address may make 600 requests a minute, and each response is a file of 14 KB.
+  expect(calls.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(20 * 600 * 2 * 15_000)
+  expect(harm(comparison)).toEqual([])
 })
 
-test('15 MiB of unknown fields to health and reflection are not read', async () => {
+test('health and reflection do not read 15 MiB of unknown fields', async () => {
   world = await startVictimWorld()
   const message = create(HealthCheckRequestSchema)
   // 7.8 million fields of two bytes.
   message.$unknown = [{ no: 15, wireType: 0, data: Buffer.alloc(1) }]
   const one = toBinary(HealthCheckRequestSchema, message)
-  const huge = enveloped(Buffer.alloc(15 * 2 ** 20 - 100, one))
-  const calls: Told[] = []
+  const huge = envelopeOf(Buffer.alloc(15 * 2 ** 20 - 100, one))
+  const calls: Call[] = []
   const before = await usageOf(world.api.pid)
-  const compared = await world.compare(async () => {
+  const comparison = await world.compare(async () => {
     const until = performance.now() + ATTACK_MS
     const attack = async (address: number, path: string) => {
       while (performance.now() < until) {
-        const opened = session(address)
-        const one = call(opened, path, huge)
+        const newSession = session(address)
+        const one = call(newSession, path, huge)
         await one.ended
         calls.push(one)
-        opened.destroy()
+        newSession.destroy()
       }
     }
     await Promise.all([attack(0, CHECK), attack(1, REFLECTION)])
@@ -173,5 +173,5 @@ test('15 MiB of unknown fields to health and reflection are not read', async () 
   expect(countOf(calls, '8')).toBeGreaterThan(0)
   expect(countOf(calls, '0')).toBe(0)
   expect(after.peakBytes - before.peakBytes).toBeLessThan(256 * 2 ** 20)
-  expect(harm(compared)).toEqual([])
+  expect(harm(comparison)).toEqual([])
 })

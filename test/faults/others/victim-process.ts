@@ -3,13 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startExchanger } from '../../harness/exchanger.ts'
 import { startReceiver } from '../../harness/receiver.ts'
 
-// `node victim-process.ts`: an account that uses the service while another one attacks it. It has a mail server, a webhook receiver
-// and an event loop of its own, so nothing the attacker does in the test's process delays what it measures. Talks over IPC.
+// `node victim-process.ts` is an account that uses the service while another one attacks it. It has its own mail
+// server, webhook receiver and event loop, so the attacker in the test's process does not delay its measurements. It
+// talks to the test over IPC.
 
-/** What the parent says, in this order: `begin` once, then any number of phases, then `report` once. */
+/** The messages of the parent, in this order: `begin` once, any number of phases, `report` once. */
 export type ToVictim =
   | { begin: { url: string; key: string; from: string; domain: string } }
-  /** The name of what happens from now on. A sample belongs to the phase in which it began; `null`: it is not kept. */
+  /**
+   * The name of the phase that starts now. A sample belongs to the phase in which it began. No sample is kept while it
+   * is `null`.
+   */
   | { phase: string | null }
   | { report: true }
 
@@ -18,20 +22,23 @@ export type FromVictim = { mailPort: number; hookUrl: string } | { begun: true }
 export interface Sample {
   phase: string
   kind: 'send' | 'firstAttempt' | 'healthz'
-  /** A send until its response, a first attempt from that response to its arrival, `/healthz` until its response. */
+  /**
+   * The time of a send until its response, of a first attempt from that response to its arrival, of `/healthz` until
+   * its response.
+   */
   ms: number
-  /** Why it counts as failed. */
+  /** Why the sample counts as failed. */
   fault?: string
 }
 
 const SEND_EVERY_MS = 100
 const HEALTHZ_EVERY_MS = 50
-/** Longer than the service may take for any of them. */
-const GIVE_UP_MS = 60_000
+/** Longer than the service may take for any of these requests. */
+const TIMEOUT_MS = 60_000
 
 const samples: Sample[] = []
 let phase: string | null = null
-/** Answers at once, but for recipients named `slow...` after 4 s and for those named `hangs...` never. */
+/** Replies at once, except after 4 s for recipients named `slow...` and never for those named `hangs...`. */
 const mail = await startExchanger({
   rcpt(line) {
     if (line.includes('<hangs')) return 'stall'
@@ -39,21 +46,21 @@ const mail = await startExchanger({
   },
 })
 const receiver = await startReceiver()
-/** By message. */
-const arrivedAt = new Map<string, { atMs: Promise<number>; arrived(): void }>()
+/** The arrivals of events, by message id. */
+const arrivals = new Map<string, { atMs: Promise<number>; resolve(): void }>()
 receiver.script = ({ path, body }) => {
-  // What an attacker has on the same host and port.
+  // The endpoint of an attacker on the same host and port.
   if (path === '/late') return { delayMs: 4_700 }
   const { message_id } = JSON.parse(body.toString()) as { message_id: string }
-  arrivalOf(message_id).arrived()
+  arrivalOf(message_id).resolve()
   return {}
 }
 const pending = new Set<Promise<void>>()
 
-process.on('message', async (told: ToVictim) => {
-  if ('phase' in told) phase = told.phase
-  else if ('begin' in told) {
-    await begin(told.begin)
+process.on('message', async (message: ToVictim) => {
+  if ('phase' in message) phase = message.phase
+  else if ('begin' in message) {
+    await begin(message.begin)
     say({ begun: true })
   } else {
     phase = null
@@ -67,32 +74,38 @@ say({ mailPort: mail.port, hookUrl: receiver.url })
 async function begin({ url, key, from, domain }: { url: string; key: string; from: string; domain: string }) {
   const agent = new http.Agent({ keepAlive: true })
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const put = await ask(url, { agent, method: 'PUT', path: '/api/v1/webhook', headers }, { url: receiver.url })
+  const put = await call(url, { agent, method: 'PUT', path: '/api/v1/webhook', headers }, { url: receiver.url })
   if (put.status !== 200) throw new Error(`the webhook: ${put.status} ${put.body}`)
   let sent = 0
 
   async function send(into: string): Promise<void> {
     const email = { from, to: `ann.${++sent}@${domain}`, subject: 'Hello', text: 'All is well.' }
     const beganMs = performance.now()
-    const answer = await ask(url, { agent, method: 'POST', path: '/api/v1/emails/send', headers }, email)
+    const response = await call(url, { agent, method: 'POST', path: '/api/v1/emails/send', headers }, email)
     const endedMs = performance.now()
-    const { status, message_id } = answer.status === 200 ? JSON.parse(answer.body) : {}
-    const fault = status === 'delivered' ? undefined : `${answer.status} ${answer.body}`
+    const { status, message_id } = response.status === 200 ? JSON.parse(response.body) : {}
+    const fault = status === 'delivered' ? undefined : `${response.status} ${response.body}`
     samples.push({ phase: into, kind: 'send', ms: endedMs - beganMs, fault })
     if (fault) return
-    const arrived = await Promise.race([arrivalOf(message_id).atMs, sleep(GIVE_UP_MS, undefined, { ref: false })])
-    const ms = Math.max(0, (arrived ?? performance.now()) - endedMs)
-    samples.push({ phase: into, kind: 'firstAttempt', ms, fault: arrived === undefined ? 'never came' : undefined })
+    const arrivedMs = await Promise.race([arrivalOf(message_id).atMs, sleep(TIMEOUT_MS, undefined, { ref: false })])
+    const ms = Math.max(0, (arrivedMs ?? performance.now()) - endedMs)
+    samples.push({
+      phase: into,
+      kind: 'firstAttempt',
+      ms,
+      fault: arrivedMs === undefined ? 'never arrived' : undefined,
+    })
   }
 
   async function healthz(into: string): Promise<void> {
     const beganMs = performance.now()
-    const { status, body } = await ask(url, { agent, path: '/healthz' })
+    const { status, body } = await call(url, { agent, path: '/healthz' })
     const fault = status === 200 ? undefined : `${status} ${body}`
     samples.push({ phase: into, kind: 'healthz', ms: performance.now() - beganMs, fault })
   }
 
-  // At a steady pace, whatever becomes of those before: a service that stalls delays all that come meanwhile.
+  // The pace is steady and does not depend on earlier requests, so a service that stalls delays every request
+  // meanwhile.
   every(SEND_EVERY_MS, send)
   every(HEALTHZ_EVERY_MS, healthz)
 }
@@ -100,35 +113,35 @@ async function begin({ url, key, from, domain }: { url: string; key: string; fro
 function every(ms: number, act: (phase: string) => Promise<void>): void {
   setInterval(() => {
     if (phase === null) return
-    const acting = act(phase).finally(() => pending.delete(acting))
-    pending.add(acting)
+    const run = act(phase).finally(() => pending.delete(run))
+    pending.add(run)
   }, ms)
 }
 
-/** The POST of a message's event, which may come before the response of its send. */
+/** The arrival of a message's event, which may be earlier than the response to its send. */
 function arrivalOf(messageId: string) {
-  let entry = arrivedAt.get(messageId)
+  let entry = arrivals.get(messageId)
   if (!entry) {
     const { promise: atMs, resolve } = Promise.withResolvers<number>()
-    entry = { atMs, arrived: () => resolve(performance.now()) }
-    arrivedAt.set(messageId, entry)
+    entry = { atMs, resolve: () => resolve(performance.now()) }
+    arrivals.set(messageId, entry)
   }
   return entry
 }
 
-function ask(url: string, options: http.RequestOptions, body?: object): Promise<{ status: number; body: string }> {
+function call(url: string, options: http.RequestOptions, body?: object): Promise<{ status: number; body: string }> {
   return new Promise((resolve) => {
-    const failed = (error: Error) => resolve({ status: 0, body: error.message })
-    const request = http.request(url, { ...options, timeout: GIVE_UP_MS }, async (response) => {
+    const resolveFailed = (error: Error) => resolve({ status: 0, body: error.message })
+    const request = http.request(url, { ...options, timeout: TIMEOUT_MS }, async (response) => {
       let text = ''
       response.setEncoding('utf8').on('data', (part) => {
         text += part
       })
-      response.on('error', failed)
+      response.on('error', resolveFailed)
       response.on('end', () => resolve({ status: response.statusCode!, body: text }))
     })
-    request.on('error', failed)
-    request.on('timeout', () => request.destroy(new Error(`no response within ${GIVE_UP_MS / 1_000} s`)))
+    request.on('error', resolveFailed)
+    request.on('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS / 1_000} s`)))
     request.end(body && JSON.stringify(body))
   })
 }

@@ -8,55 +8,60 @@ import { startWorld, type WorldOptions } from '../world.ts'
 import type { FromVictim, Sample, ToVictim } from './victim-process.ts'
 
 const PROGRAM = fileURLToPath(new URL('victim-process.ts', import.meta.url))
-/** Its server takes whatever an attacker sends there too, as slowly as `victim-process.ts` says. */
+/**
+ * The domain of the victim's mail server. It also accepts the attacker's mail, as slowly as `victim-process.ts` says.
+ */
 export const VICTIM_MAIL = 'victim.example'
 
-/** What the victim saw in one phase. */
-export interface Seen {
+/** The victim's measurements of one phase. */
+export interface Measurements {
   sends: Times
-  /** From the response of a send to the POST of its event. */
+  /** The time from the response to a send until the POST of its event. */
   firstAttempts: Times
   healthz: Times
 }
 
 export interface Times {
   count: number
-  /** Milliseconds. */
+  /** All times are milliseconds. */
   p50: number
   p99: number
   max: number
-  /** Why some failed, one entry each. */
+  /** Why requests failed, one entry for each failure. */
   faults: string[]
 }
 
-export interface Compared {
+export interface Comparison {
   /** Without the attack. */
-  calm: Seen
-  attacked: Seen
+  calm: Measurements
+  attacked: Measurements
 }
 
-/** A bar: the p99 under attack is at most `factor` times the calm one plus `plusMs`. */
+/** A limit of harm: the p99 under attack is at most `factor` times the calm p99, plus `plusMs`. */
 export interface Bar {
   factor: number
   plusMs: number
 }
 
-/** Generous, so that a busy machine passes: each attack of this set made its victim wait for seconds. */
-const BARS: Record<keyof Seen, Bar> = {
+/**
+ * Generous, so that a busy machine passes. Each attack in this folder made the victim of an earlier version wait for
+ * seconds.
+ */
+const BARS: Record<keyof Measurements, Bar> = {
   sends: { factor: 3, plusMs: 500 },
   firstAttempts: { factor: 3, plusMs: 500 },
   healthz: { factor: 3, plusMs: 250 },
 }
 
 /**
- * A world in which one account may attack another one: one API process without proxies, the attacker's account (`example.test`, with
- * the mail servers of the world) and the victim in a process of its own. The victim sends 10 emails and asks `/healthz` 20 times
- * a second, and receives its webhooks.
+ * Starts a world in which one account attacks another one: one API process without proxies, the attacker's account
+ * (`example.test`, with the mail servers of the world) and the victim in a separate process. Each second the victim
+ * sends 10 emails and requests `/healthz` 20 times. It also receives its webhooks.
  */
 export async function startVictimWorld(options: WorldOptions = {}) {
   const child = fork(PROGRAM, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const tell = (message: ToVictim) => void child.send(message)
-  const { mailPort, hookUrl: victimHook } = await heard<{ mailPort: number; hookUrl: string }>()
+  const { mailPort, hookUrl: victimHook } = await nextMessage<{ mailPort: number; hookUrl: string }>()
 
   const world = await startWorld({ mail: {}, ...options })
   const account = await world.openAccount('victim.test')
@@ -69,25 +74,26 @@ export async function startVictimWorld(options: WorldOptions = {}) {
     ...world.env,
   })
   tell({ begin: { url: api.url, key: account.key, from: 'hello@victim.test', domain: VICTIM_MAIL } })
-  await heard()
+  await nextMessage()
 
-  async function heard<T extends FromVictim>(): Promise<T> {
-    const died = once(child, 'exit').then(([code]) => {
+  async function nextMessage<T extends FromVictim>(): Promise<T> {
+    const exit = once(child, 'exit').then(([code]) => {
       throw new Error(`the victim ended with ${code}`)
     })
-    died.catch(() => {})
-    const [said] = await Promise.race([once(child, 'message'), died])
-    return said as T
+    exit.catch(() => {})
+    const [message] = await Promise.race([once(child, 'message'), exit])
+    return message as T
   }
 
   /**
-   * Measures the victim until `calm` resolves (alone for 8 s, unless the test has the same load without its attack), then until
-   * `attack` resolves, and waits for all it asked. Before that the service is warmed up. Once for each world. Prints both.
+   * Warms the service up, measures the victim until `calm` resolves and then until `attack` resolves, and waits for all
+   * its requests. `calm` is 8 s without other load, unless the test has the same load without its attack. Call it once
+   * for each world. It prints both measurements.
    */
   async function compare(
     attack: () => Promise<unknown>,
     calm: () => Promise<unknown> = () => sleep(8_000),
-  ): Promise<Compared> {
+  ): Promise<Comparison> {
     tell({ phase: 'warm-up' })
     await sleep(6_000)
     tell({ phase: 'calm' })
@@ -95,16 +101,16 @@ export async function startVictimWorld(options: WorldOptions = {}) {
     tell({ phase: 'attacked' })
     await attack()
     tell({ report: true })
-    const { samples } = await heard<{ samples: Sample[] }>()
-    const compared = { calm: seenIn('calm', samples), attacked: seenIn('attacked', samples) }
-    console.log(JSON.stringify(compared, (_, value) => (typeof value === 'number' ? Math.round(value) : value)))
-    return compared
+    const { samples } = await nextMessage<{ samples: Sample[] }>()
+    const comparison = { calm: measurementsIn('calm', samples), attacked: measurementsIn('attacked', samples) }
+    console.log(JSON.stringify(comparison, (_, value) => (typeof value === 'number' ? Math.round(value) : value)))
+    return comparison
   }
 
   async function stop(): Promise<void> {
-    const gone = child.exitCode === null ? once(child, 'exit') : undefined
+    const exit = child.exitCode === null ? once(child, 'exit') : undefined
     if (child.connected) child.disconnect()
-    await Promise.all([gone, api.kill('SIGKILL')])
+    await Promise.all([exit, api.kill('SIGKILL')])
     await world.stop()
   }
 
@@ -113,20 +119,20 @@ export async function startVictimWorld(options: WorldOptions = {}) {
 
 export type VictimWorld = Awaited<ReturnType<typeof startVictimWorld>>
 
-/** Where the victim was harmed: empty when it was held to all bars, and nothing of it failed. */
-export function harm({ calm, attacked }: Compared, bars: Partial<Record<keyof Seen, Bar>> = {}): string[] {
-  return (Object.keys(BARS) as (keyof Seen)[]).flatMap((kind) => {
+/** How the victim was harmed. Empty when all bars hold and no request failed. */
+export function harm({ calm, attacked }: Comparison, bars: Partial<Record<keyof Measurements, Bar>> = {}): string[] {
+  return (Object.keys(BARS) as (keyof Measurements)[]).flatMap((kind) => {
     const { factor, plusMs } = bars[kind] ?? BARS[kind]
     const { count, p99, faults } = attacked[kind]
     const most = calm[kind].p99 * factor + plusMs
     const slow = p99 > most ? [`${kind}: p99 ${p99.toFixed(0)} ms, at most ${most.toFixed(0)} ms are allowed`] : []
-    const few = count === 0 ? [`${kind}: none were made`] : []
+    const few = count === 0 ? [`${kind}: there were none`] : []
     const failed = faults.length > 0 ? [`${kind}: ${faults.length} of ${count} failed, first: ${faults[0]}`] : []
     return [...few, ...slow, ...failed]
   })
 }
 
-/** What a process uses of the machine. Linux alone. */
+/** The memory and processor time of a process. Works on Linux only. */
 export async function usageOf(pid: number): Promise<{ residentBytes: number; peakBytes: number; cpuMs: number }> {
   const [status, stat] = await Promise.all([
     readFile(`/proc/${pid}/status`, 'utf8'),
@@ -139,10 +145,10 @@ export async function usageOf(pid: number): Promise<{ residentBytes: number; pea
   return { residentBytes: kilobytes('VmRSS'), peakBytes: kilobytes('VmHWM'), cpuMs }
 }
 
-/** From now on `peakBytes` is that of what comes (proc_pid_clear_refs(5)). Linux alone. */
+/** Resets `peakBytes` to the current use (proc_pid_clear_refs(5)). Works on Linux only. */
 export const forgetPeak = (pid: number) => writeFile(`/proc/${pid}/clear_refs`, '5')
 
-function seenIn(phase: string, samples: Sample[]): Seen {
+function measurementsIn(phase: string, samples: Sample[]): Measurements {
   const times = (kind: Sample['kind']) => timesOf(samples.filter((one) => one.phase === phase && one.kind === kind))
   return { sends: times('send'), firstAttempts: times('firstAttempt'), healthz: times('healthz') }
 }

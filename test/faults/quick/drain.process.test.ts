@@ -1,14 +1,14 @@
 import { afterEach, expect, test } from 'vitest'
-import { patientMail, terminateUnderLoad } from '../drain.ts'
+import { slowMail, terminateUnderLoad } from '../drain.ts'
 import { diceFor } from '../seed.ts'
 import { startWorld, type World } from '../world.ts'
 
 let world: World
 afterEach(() => world.stop())
 
-test('SIGTERM under load: what was accepted is answered, nothing is cut after the dot, the exit code is 0', async () => {
+test('after SIGTERM under load, accepted requests get their responses, no message is cut after the dot, and the exit code is 0', async () => {
   const dice = diceFor('quick drains')
-  world = await startWorld({ mail: patientMail(dice) })
+  world = await startWorld({ mail: slowMail(dice) })
   const counts = await terminateUnderLoad(world, 2, dice)
   expect(counts.delivered).toBeGreaterThan(0)
   expect(counts).not.toHaveProperty('lost')

@@ -12,7 +12,7 @@ const letter = (key: string, to: string): Letter => ({ request: key, to: [to], t
 const startTwo = () => Promise.all([world.start(), world.start()])
 const dots = () => world.logs.mail.dots.length
 
-test('200 concurrent requests with one key over two processes: one mail, equal bodies', async () => {
+test('200 concurrent requests with one key over two processes send one mail and get equal bodies', async () => {
   world = await startWorld({ mail: { 'one.example': { dot: { after: 1_000, act: '250 2.0.0 queued' } } } })
   const entries = await sendDuplicates(await startTwo(), letter('crowd', 'ann@one.example'), 200)
   expect(entries.filter(({ status }) => status === 200)).toHaveLength(200)
@@ -21,28 +21,28 @@ test('200 concurrent requests with one key over two processes: one mail, equal b
   expect(await world.verdict()).toEqual([])
 })
 
-test('the process that has the send is killed: before the marker a waiter of another takes over, after it all are told in doubt', async () => {
-  const survived = await killTheWinner(30, true)
-  world = survived.world
-  await expectOneMailOrInDoubt(survived)
+test('a waiter in another process takes over a send whose process is killed before the marker; after it all are in doubt', async () => {
+  const outcome = await killTheWinner(30, true)
+  world = outcome.world
+  await expectOneMailOrInDoubt(outcome)
 })
 
-test('duplicates whose first fails with 500 on two processes leave the key free: a later repeat sends', async () => {
+test('duplicates that fail with 500 on two processes leave the key free, and a later repeat sends', async () => {
   world = await startWorld()
   const server = await startMailServer(world.logs.mail, {}, '127.0.0.3')
   world.dns.zone['MX silent.net'] = 'silence'
   const env = { SMTP_PORT: String(server.port), SMTP_ALLOW_SUBNETS: '127.0.0.0/8' }
   const nodes = await Promise.all([world.start(env), world.start(env)])
-  const post = letter('silent', 'ann@silent.net')
-  const failed = await sendDuplicates(nodes, post, 40)
-  expect(failed.map(({ status }) => status)).toEqual(failed.map(() => 500))
+  const silentLetter = letter('silent', 'ann@silent.net')
+  const failures = await sendDuplicates(nodes, silentLetter, 40)
+  expect(failures.map(({ status }) => status)).toEqual(failures.map(() => 500))
   expect(await world.sql`select from idempotency_keys`).toHaveLength(0)
   Object.assign(world.dns.zone, {
     'MX silent.net': [mx('silent.net', 10, 'mx.silent.net')],
     'A mx.silent.net': [a('mx.silent.net', '127.0.0.3')],
     'AAAA mx.silent.net': 'nodata',
   })
-  const entries = await sendDuplicates(nodes, post, 40)
+  const entries = await sendDuplicates(nodes, silentLetter, 40)
   const [body, ...others] = bodiesOf(entries)
   expect([JSON.parse(body!).status, others]).toEqual(['delivered', []])
   expect(dots()).toBe(1)

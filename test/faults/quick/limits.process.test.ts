@@ -5,15 +5,15 @@ import { startWorld, type World } from '../world.ts'
 let world: World
 afterEach(() => world.stop())
 
-test('400 concurrent requests over two processes: as many are admitted as the tier has, each with a place of its own', async () => {
+test('400 concurrent requests over two processes: the tier admits exactly its limit, each with another remaining count', async () => {
   world = await startWorld({ limits: TINY })
   await world.sql`update accounts set tier = 'tiny'`
   const nodes = await Promise.all([world.start(), world.start()])
   const paths = ['/api/v1/events', '/api/v1/suppression', '/api/v1/events?limit=1']
-  const answers = await Promise.all(
+  const rates = await Promise.all(
     Array.from({ length: 400 }, (_, i) => nodes[i % 2]!.client.get(paths[i % 3]!).then(rateOf)),
   )
-  const places = answers.filter(({ admitted }) => admitted).map(({ remaining }) => remaining)
-  expect(places.sort((a, b) => b - a)).toEqual(Array.from({ length: PER_MINUTE }, (_, i) => PER_MINUTE - 1 - i))
-  expect(new Set(answers.map(({ reset }) => reset)).size).toBe(1)
+  const remainders = rates.filter(({ admitted }) => admitted).map(({ remaining }) => remaining)
+  expect(remainders.sort((a, b) => b - a)).toEqual(Array.from({ length: PER_MINUTE }, (_, i) => PER_MINUTE - 1 - i))
+  expect(new Set(rates.map(({ reset }) => reset)).size).toBe(1)
 })

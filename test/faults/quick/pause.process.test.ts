@@ -1,41 +1,41 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { PAUSES, type Paused, pauseAt } from '../pause.ts'
+import { PAUSES, type PauseResult, pauseAt } from '../pause.ts'
 import { startWorld, type World } from '../world.ts'
 
 let world: World
-let paused: Record<keyof typeof PAUSES, Paused>
+let results: Record<keyof typeof PAUSES, PauseResult>
 beforeAll(async () => {
   world = await startWorld()
   await world.start()
   const pause = (point: keyof typeof PAUSES) => pauseAt(world, PAUSES[point])
   const [before, between, after] = await Promise.all([pause('before'), pause('between'), pause('after')])
-  paused = { before, between, after }
+  results = { before, between, after }
 })
 afterAll(() => world.stop())
 
-test('a process that was paused past its lease before the marker sets none and sends no dot; nothing was sent', () => {
-  const { entry, askedLate } = paused.before
-  expect(askedLate).toBe(true)
+test('a process paused past its lease before the marker sets no marker and sends nothing', () => {
+  const { entry, triedMarkerLate } = results.before
+  expect(triedMarkerLate).toBe(true)
   expect(entry).toMatchObject({ status: 500, body: { error: 'transient_failure' } })
   expect(world.logs.mail.dots.filter(({ request }) => request === entry.request)).toEqual([])
 })
 
 test.each(['between', 'after'] as const)(
-  'paused %s marker and record: it answers what the sweeper of another process settled, in doubt',
+  'a process paused %s marker and record responds with what the sweeper of another process stored: in doubt',
   (point) => {
-    expect(paused[point].entry).toMatchObject({ status: 200, body: { in_doubt: true } })
+    expect(results[point].entry).toMatchObject({ status: 200, body: { in_doubt: true } })
   },
 )
 
-test('paused past its lease with nobody there to settle the message: no marker and no dot either', async () => {
-  const lonely = await startWorld()
-  onTestFinished(lonely.stop)
-  const { askedLate } = await pauseAt(lonely, PAUSES.before, { alone: true })
-  expect(askedLate).toBe(true)
-  expect(lonely.logs.mail.dots).toEqual([])
-  expect(await lonely.verdict()).toEqual([])
+test('a process paused past its lease sets no marker and sends no dot, even when no other process settles the message', async () => {
+  const emptyWorld = await startWorld()
+  onTestFinished(emptyWorld.stop)
+  const { triedMarkerLate } = await pauseAt(emptyWorld, PAUSES.before, { alone: true })
+  expect(triedMarkerLate).toBe(true)
+  expect(emptyWorld.logs.mail.dots).toEqual([])
+  expect(await emptyWorld.verdict()).toEqual([])
 })
 
-test('the four logs agree', async () => {
+test('the logs of callers, mail servers, database and processes agree', async () => {
   expect(await world.verdict()).toEqual([])
 })

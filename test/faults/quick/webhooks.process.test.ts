@@ -6,26 +6,26 @@ import { startOf } from '../points.ts'
 import { diceFor } from '../seed.ts'
 import { sendPaced } from '../webhooks/load.ts'
 import { END } from '../webhooks/points.ts'
-import { mixed } from '../webhooks/receivers.ts'
-import { killedAt } from '../webhooks/worker.ts'
+import { mixedResponses } from '../webhooks/receivers.ts'
+import { killProcessAt } from '../webhooks/worker.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from '../webhooks/world.ts'
 
 let run: WebhookWorld
 afterEach(() => run.stop())
 
-test('the API and a worker killed and Temporal restarted under load: every event is dispatched, and every dispatch ends', async () => {
+test('every event is dispatched and every dispatch ends when the API and a worker are killed and Temporal restarts under load', async () => {
   const dice = diceFor('quick webhooks')
   run = await startWebhookWorld()
-  const hook = await run.openHook(mixed(dice))
+  const hook = await run.openHook(mixedResponses(dice))
   const [first, second, worker] = await Promise.all([run.start(), run.start(), run.work()])
   await endpointOf(run, run.account.id).put(first.client, hook.url)
   let node: Node = first
   const load = sendPaced(20, letters('quick-webhooks', 120, dice), () => node)
-  const dead = killedAt(worker, { name: 'before it is written down how it ended', is: startOf(END), act: 'reset' })
+  const end = killProcessAt(worker, { name: 'before its outcome is stored', is: startOf(END), act: 'reset' })
   await sleep(1_000)
   first.kill()
   node = second
-  await Promise.all([first.bury(), dead])
+  await Promise.all([first.cleanUp(), end])
   await run.work()
   await run.snapshot()
   await run.temporal.stop()

@@ -5,8 +5,8 @@ import { runLoad, tally } from '../load.ts'
 import type { Node } from '../node.ts'
 import { diceFor } from '../seed.ts'
 import { API_POINTS } from './points.ts'
-import { mixed } from './receivers.ts'
-import { killedAt } from './worker.ts'
+import { mixedResponses } from './receivers.ts'
+import { killProcessAt } from './worker.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
 
 let run: WebhookWorld
@@ -15,24 +15,24 @@ beforeEach(async () => {
 })
 afterEach(() => run.stop())
 
-const seen = (node: Node) => ({ wire: node.wire, kill: node.kill, ended: node.api.ended })
+const processOf = (node: Node) => ({ wire: node.wire, kill: node.kill, ended: node.api.ended })
 
-test('the API killed between the commit of an outcome and the end of its first attempts: every event ends', async () => {
+test('every dispatch ends when the API is killed between the commit of an outcome and the end of its first attempts', async () => {
   const dice = diceFor('first attempts')
   const hook = await run.openHook()
   let node = await run.start()
   await endpointOf(run, run.account.id).put(node.client, hook.url)
   await run.work()
   for (const [i, point] of API_POINTS.entries()) {
-    const dead = killedAt(seen(node), point)
+    const end = killProcessAt(processOf(node), point)
     await Promise.all(letters(`api-${i}`, 5, dice).map((letter) => node.client.send(letter)))
-    await dead
-    await node.bury()
+    await end
+    await node.cleanUp()
     node = await run.start()
   }
-  // And while receivers have requests, answered or not.
+  // Also while a receiver has requests.
   let hits = 0
-  hook.answer = async () => {
+  hook.respond = async () => {
     if (++hits !== 3) return {}
     node.kill()
     await node.api.ended
@@ -40,16 +40,16 @@ test('the API killed between the commit of an outcome and the end of its first a
   }
   await Promise.all(letters('api-hit', 5, dice).map((letter) => node.client.send(letter)))
   await node.api.ended
-  await node.bury()
+  await node.cleanUp()
   expect(await run.verdict()).toEqual([])
   const { attempts, dispatches } = run.logs.database.at(-1)!.webhooks!
   expect(attempts.filter(({ outcome }) => outcome === 'unknown').length).toBeGreaterThan(5)
   expect(new Set(dispatches.map(({ state }) => state))).toEqual(new Set(['acknowledged']))
 })
 
-test('the API killed at random under load, six times, with a receiver that is well at times: every event ends', async () => {
+test('every dispatch ends when the API is killed six times under load, with a receiver that fails at times', async () => {
   const dice = diceFor('webhook kills')
-  const hook = await run.openHook(mixed(dice))
+  const hook = await run.openHook(mixedResponses(dice))
   let node = await run.start()
   await endpointOf(run, run.account.id).put(node.client, hook.url)
   await run.work()
@@ -60,7 +60,7 @@ test('the API killed at random under load, six times, with a receiver that is we
     await run.snapshot()
     node.kill()
     await load.stop()
-    await node.bury()
+    await node.cleanUp()
     node = await next
     next = run.start()
   }

@@ -2,32 +2,33 @@ import { type ScriptedResponse, startReceiver } from '../../harness/receiver.ts'
 import type { PostEntry } from '../../reliability/logs.ts'
 import type { Dice } from '../seed.ts'
 
-type Answers = (post: PostEntry, attempt: number) => ScriptedResponse | Promise<ScriptedResponse>
+type Respond = (post: PostEntry, attempt: number) => ScriptedResponse | Promise<ScriptedResponse>
 
 export interface Hook {
   url: string
-  /** What it answers from now on. */
-  answer: Answers
+  /** The response to every POST from now on. */
+  respond: Respond
   close(): Promise<void>
 }
 
-/** A webhook receiver that writes down what arrives and what it said to it. */
-export async function startHook(log: PostEntry[], answer: Answers = () => ({})): Promise<Hook> {
+/** Starts a webhook receiver that logs what arrives and how it responds. */
+export async function startHook(log: PostEntry[], respond: Respond = () => ({})): Promise<Hook> {
   const receiver = await startReceiver()
-  const hook: Hook = { url: receiver.url, answer, close: receiver.close }
+  const hook: Hook = { url: receiver.url, respond, close: receiver.close }
   receiver.script = async ({ headers, body, receivedAtMs }) => {
     const post: PostEntry = { url: hook.url, headers, body: body.toString('base64'), arrivedMs: receivedAtMs }
     log.push(post)
-    const said = await hook.answer(post, attemptOf(post))
-    const status = said.fault === undefined || HAS_STATUS.includes(said.fault) ? (said.status ?? 200) : undefined
-    const respondedMs = Date.now() + (said.delayMs ?? 0)
+    const response = await hook.respond(post, attemptOf(post))
+    const hasStatus = response.fault === undefined || HAS_STATUS.includes(response.fault)
+    const status = hasStatus ? (response.status ?? 200) : undefined
+    const respondedMs = Date.now() + (response.delayMs ?? 0)
     if (status !== undefined) Object.assign(post, { status, respondedMs })
-    return said
+    return response
   }
   return hook
 }
 
-/** Faults that come after the head of an answer. */
+/** Faults after the head of the response. */
 const HAS_STATUS: unknown[] = ['drip_body', 'endless_body', 'short_body'] satisfies ScriptedResponse['fault'][]
 
 export function attemptOf({ headers }: PostEntry): number {
@@ -38,8 +39,8 @@ export function recipientOf({ body }: PostEntry): string {
   return JSON.parse(Buffer.from(body, 'base64').toString()).recipient
 }
 
-/** Well in six of ten cases, and slow, refusing, beside the point, or gone in the others. */
-export function mixed(dice: Dice): Answers {
+/** Responds with 200 in six of ten cases. The others are slow, refuse, have another status or are cut off. */
+export function mixedResponses(dice: Dice): Respond {
   const others: ScriptedResponse[] = [
     { delayMs: 300 },
     { status: 503 },

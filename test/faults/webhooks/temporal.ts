@@ -5,7 +5,7 @@ import { startTemporal } from '../../harness/temporal.ts'
 
 export type TemporalPlace = Awaited<ReturnType<typeof openTemporalPlace>>
 
-/** A Temporal of one test's own that goes away and comes back at the address it had, with its history or without. */
+/** Starts a Temporal for one test, which can stop and start again at the same address, with or without its history. */
 export async function openTemporalPlace() {
   const folder = await mkdtemp(join(tmpdir(), 'verdict-temporal-'))
   let stores = 1

@@ -1,24 +1,24 @@
 import { startProgram, waitForOutput } from '../../harness/process.ts'
 import type { Logs, ProcessEvent } from '../../reliability/logs.ts'
 import type { Point } from '../points.ts'
-import { layWire, type Wire } from '../wire.ts'
+import { startWire, type Wire } from '../wire.ts'
 
 export interface Worker {
   name: string
   wire: Wire
-  /** SIGKILL, this very moment. */
+  /** Sends SIGKILL immediately. */
   kill(): void
-  /** SIGTERM; resolves when it is gone. */
+  /** Sends SIGTERM. Resolves when the worker has ended. */
   terminate(): Promise<void>
   ended: Promise<unknown>
 }
 
-/** A worker with a proxy between it and its database. */
+/** Starts a worker with a proxy between it and its database. */
 export async function startWorker(
   name: string,
   { logs, databaseUrl, env }: { logs: Logs; databaseUrl: string; env: NodeJS.ProcessEnv },
 ): Promise<Worker> {
-  const wire = await layWire(databaseUrl, new Map())
+  const wire = await startWire(databaseUrl, new Map())
   const throughProxy = new URL(databaseUrl)
   throughProxy.host = `127.0.0.1:${wire.postgres.port}`
   const program = startProgram(process.execPath, ['workflows/worker.ts'], { ...env, DATABASE_URL: throughProxy.href })
@@ -29,8 +29,8 @@ export async function startWorker(
     await wire.close()
   })
 
-  type Happening<E = ProcessEvent> = E extends ProcessEvent ? Omit<E, 'node' | 'atMs'> : never
-  function note(event: Happening): void {
+  type WorkerEvent<E = ProcessEvent> = E extends ProcessEvent ? Omit<E, 'node' | 'atMs'> : never
+  function note(event: WorkerEvent): void {
     logs.processes.push({ node: name, atMs: performance.now(), ...event })
   }
 
@@ -50,8 +50,8 @@ export async function startWorker(
   }
 }
 
-/** Kills it at the first message for which it is time; resolves when it is gone. */
-export function killedAt({ wire, kill, ended }: Pick<Worker, 'wire' | 'kill' | 'ended'>, { is, act }: Point) {
+/** Kills a process at the first message of the point. Resolves when it has ended. */
+export function killProcessAt({ wire, kill, ended }: Pick<Worker, 'wire' | 'kill' | 'ended'>, { is, act }: Point) {
   let isDead = false
   wire.onEvent = (event) => {
     if (isDead || !is(event)) return undefined

@@ -6,36 +6,36 @@ import { diceFor } from '../seed.ts'
 import { sendPaced } from './load.ts'
 import { WORKER_POINTS } from './points.ts'
 import { recipientOf } from './receivers.ts'
-import { killedAt } from './worker.ts'
+import { killProcessAt } from './worker.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
 
 let run: WebhookWorld
 afterEach(() => run.stop())
 
-test('a worker killed at each point of its work: every dispatch ends, and what nobody knows is made again', async () => {
+test('every dispatch ends when a worker is killed at each point of its work, and an attempt with an unknown outcome is made again', async () => {
   run = await startWebhookWorld()
-  // To the second letters' recipients never.
+  // Events for recipients of each second letter are never acknowledged.
   const isGood = (post: PostEntry, attempt: number) => attempt > 2 && !/-2@/.test(recipientOf(post))
   const hook = await run.openHook((post, attempt) => ({ status: isGood(post, attempt) ? 200 : 503 }))
   const node = await run.start()
   await endpointOf(run, run.account.id).put(node.client, hook.url)
   for (const [i, point] of WORKER_POINTS.entries()) {
-    const dead = killedAt(await run.work(), point)
+    const end = killProcessAt(await run.work(), point)
     for (const letter of letters(`worker-${i}`, 2, diceFor('workers'))) await node.client.send(letter)
-    await dead
+    await end
   }
-  // Nor when it is killed while the receiver has the request, answered or not.
-  for (const answers of [true, false]) {
+  // Also when the worker is killed while the receiver has the request, with or without a response afterwards.
+  for (const responds of [true, false]) {
     const worker = await run.work()
-    const { answer } = hook
-    hook.answer = async (post, attempt) => {
-      if (attempt < 2) return answer(post, attempt)
-      hook.answer = answer
+    const { respond } = hook
+    hook.respond = async (post, attempt) => {
+      if (attempt < 2) return respond(post, attempt)
+      hook.respond = respond
       worker.kill()
       await worker.ended
-      return answers ? answer(post, attempt) : { fault: 'reset' }
+      return responds ? respond(post, attempt) : { fault: 'reset' }
     }
-    for (const letter of letters(`hit-${answers}`, 2, diceFor('workers'))) await node.client.send(letter)
+    for (const letter of letters(`hit-${responds}`, 2, diceFor('workers'))) await node.client.send(letter)
     await worker.ended
   }
   await run.work()
@@ -44,7 +44,7 @@ test('a worker killed at each point of its work: every dispatch ends, and what n
   expect(attempts.filter(({ outcome }) => outcome === 'unknown').length).toBeGreaterThan(5)
 })
 
-test('SIGTERM to a worker and to the API under load: what is on its way is written down, and no attempt is unknown', async () => {
+test('after SIGTERM to a worker and to the API under load, the outcomes of running attempts are stored, and none is unknown', async () => {
   const dice = diceFor('webhook drains')
   run = await startWebhookWorld()
   const hook = await run.openHook((_, attempt) => ({

@@ -8,11 +8,11 @@ import { startWorker, type Worker } from './worker.ts'
 
 export type WebhookWorld = Awaited<ReturnType<typeof startWebhookWorld>>
 
-const SETTLED_WITHIN_MS = 90_000
+const SETTLE_TIMEOUT_MS = 90_000
 
 /**
- * A world with a Temporal, receivers and as many workers as a test starts. `scheduleMs` is the retry schedule: short, so that
- * everything ends while a test waits.
+ * Starts a world with a Temporal. A test opens as many receivers and starts as many workers as it needs. `scheduleMs`
+ * is the retry schedule, which is short so that every dispatch ends during the test.
  */
 export async function startWebhookWorld({ scheduleMs = [0, 300, 600, 1_000] }: { scheduleMs?: number[] } = {}) {
   const temporal = await openTemporalPlace()
@@ -29,8 +29,8 @@ export async function startWebhookWorld({ scheduleMs = [0, 300, 600, 1_000] }: {
   const workers = new Set<Worker>()
   let names = 0
 
-  async function openHook(answer?: Hook['answer']): Promise<Hook> {
-    const hook = await startHook(webhooks.posts, answer)
+  async function openHook(respond?: Hook['respond']): Promise<Hook> {
+    const hook = await startHook(webhooks.posts, respond)
     hooks.push(hook)
     return hook
   }
@@ -42,9 +42,12 @@ export async function startWebhookWorld({ scheduleMs = [0, 300, 600, 1_000] }: {
     return worker
   }
 
-  /** Until nothing waits but for attempts that are a while away. What does not come to that is for the verdict to find. */
-  async function settled(): Promise<void> {
-    const deadline = performance.now() + SETTLED_WITHIN_MS
+  /**
+   * Waits until no dispatch has an attempt due soon. After the timeout it returns too, and the verdict finds what is
+   * wrong.
+   */
+  async function waitUntilSettled(): Promise<void> {
+    const deadline = performance.now() + SETTLE_TIMEOUT_MS
     for (; performance.now() < deadline; await sleep(100)) {
       const [row] = await world.sql`
         select count(*)::int as waiting from open_dispatches
@@ -69,23 +72,23 @@ export async function startWebhookWorld({ scheduleMs = [0, 300, 600, 1_000] }: {
     posts,
     openHook,
     work,
-    settled,
-    verdict: () => world.verdict(settled),
+    waitUntilSettled,
+    verdict: () => world.verdict(waitUntilSettled),
     stop,
   }
 }
 
-/** The endpoint of an account, through the API; how it was set goes into the log. */
+/** Changes the endpoint of an account through the API, and logs every change. */
 export function endpointOf({ webhooks }: WebhookWorld, account: string) {
-  let known: { url?: string; secret?: string } = {}
+  let current: { url?: string; secret?: string } = {}
 
   async function change(client: Client, method: string, path: string, body?: object): Promise<void> {
     const sentMs = Date.now()
-    const answer = await client.ask(method, `/api/v1/webhook${path}`, body)
-    if (answer.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`)
-    const { url, secret = known.secret } = answer.body as { url?: string; secret?: string }
-    known = url === undefined ? {} : { url, secret }
-    webhooks.endpoints.push({ account, ...known, sentMs, respondedMs: Date.now() })
+    const response = await client.request(method, `/api/v1/webhook${path}`, body)
+    if (response.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(response)}`)
+    const { url, secret = current.secret } = response.body as { url?: string; secret?: string }
+    current = url === undefined ? {} : { url, secret }
+    webhooks.endpoints.push({ account, ...current, sentMs, respondedMs: Date.now() })
   }
 
   return {
@@ -95,16 +98,16 @@ export function endpointOf({ webhooks }: WebhookWorld, account: string) {
   }
 }
 
-/** Asks for a replay of an event or a message; the answer goes into the log. */
+/** Requests a replay of an event or a message, and logs the response. */
 export async function replay({ webhooks }: WebhookWorld, client: Client, of: string) {
   const entry: WebhookLogs['replays'][number] = { of, sentAtMs: performance.now() }
   webhooks.replays.push(entry)
   const path = of.startsWith('evt_') ? `/api/v1/events/${of}/replay` : `/api/v1/messages/${of}/replay`
   try {
-    const { status, body } = await client.ask('POST', path)
+    const { status, body } = await client.request('POST', path)
     Object.assign(entry, { status, body })
   } catch {
-    // The connection ended without an answer.
+    // The connection ended without a response.
   }
   return entry
 }

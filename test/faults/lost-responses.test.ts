@@ -1,18 +1,19 @@
 import { test } from 'vitest'
-import { hopelessLetters, letters } from './letters.ts'
+import { letters, unreachableLetters } from './letters.ts'
 import { runLoad, tally } from './load.ts'
 import { CLAIM, endOf, MARKER, RECORD, RELEASE, SETTLE, startOf } from './points.ts'
 import { diceFor } from './seed.ts'
 import { startWorld } from './world.ts'
 
-// A statement that was done and whose answer never came: nobody knows, and nothing may be said that is not so.
+// The database performs a statement, and its response never arrives. The process does not know, and must not claim what
+// is not true.
 
 interface Step {
   name: string
   sql: string
-  /** To nobody who has a mail server. */
-  hopeless?: boolean
-  /** Callers leave before the marker, which is what a release is for. */
+  /** All recipients are unreachable. */
+  unreachable?: boolean
+  /** Callers leave before the marker: that is when a send is released. */
   leaving?: boolean
 }
 
@@ -20,24 +21,24 @@ const STEPS: Step[] = [
   { name: 'claim', sql: CLAIM },
   { name: 'marker', sql: MARKER },
   { name: 'record', sql: RECORD },
-  { name: 'settle', sql: SETTLE, hopeless: true },
+  { name: 'settle', sql: SETTLE, unreachable: true },
   { name: 'release', sql: RELEASE, leaving: true },
 ]
 
-/** Letters of ten callers, to a process of its own world. */
-async function setUp({ hopeless, leaving }: Step, purpose: string, count: number, env?: NodeJS.ProcessEnv) {
+/** Prepares the letters of ten callers and a process in a separate world. */
+async function setUp({ unreachable, leaving }: Step, purpose: string, count: number, env?: NodeJS.ProcessEnv) {
   const dice = diceFor(purpose)
-  // Long enough that a busy machine, too, has made the claim of most sends when their callers leave.
+  // Long enough that most sends have their claim when their callers leave, even on a busy machine.
   const slow = { mail: { after: 3_000, act: '250 2.1.0 ok' } }
   const world = await startWorld(leaving ? { mail: { 'one.example': slow, 'two.example': slow } } : {})
   const node = await world.start(env)
-  const post = hopeless ? hopelessLetters(purpose, count) : letters(purpose, count, dice)
+  const allLetters = unreachable ? unreachableLetters(purpose, count) : letters(purpose, count, dice)
   const leaveAfterMs = leaving ? () => dice.between(100, 2_800) : undefined
-  return { world, node, dice, run: () => runLoad(10, post, () => node, leaveAfterMs).ended }
+  return { world, node, dice, run: () => runLoad(10, allLetters, () => node, leaveAfterMs).ended }
 }
 
 test.concurrent.for(STEPS)(
-  'the answer to every third $name is lost: everything reconciles',
+  'everything reconciles when the database response to one $name in three is lost',
   async (step, { expect, onTestFinished }) => {
     const { world, node, dice, run } = await setUp(step, `lost-${step.name}`, 150)
     onTestFinished(world.stop)
@@ -56,7 +57,7 @@ test.concurrent.for(STEPS)(
 )
 
 test.concurrent.for(STEPS)(
-  'connections go silent at the $name: all are answered in time, and all recovers',
+  'every request ends in time and everything reconciles when database connections go silent at the $name',
   async (step, { expect, onTestFinished }) => {
     const { world, node, dice, run } = await setUp(step, `silent-${step.name}`, 60, { SEND_BUDGET_MS: '20000' })
     onTestFinished(world.stop)
