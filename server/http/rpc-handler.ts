@@ -50,9 +50,11 @@ function bareRefusal(status: number, { method }: UniversalHandler): ConnectError
   return fail('invalid_payload', `${method.name} is not served in this way (${status}).`)
 }
 
-/** An error with the body of REST. */
+/** An error with the body of REST. Throws when no response may follow. */
 function errorResponse(error: unknown, call: Call): UniversalServerResponse {
-  const { status, body } = errorBody(shown(error, call), call.id)
+  const visible = shown(error, call)
+  if (call.left) throw abandoned(call)
+  const { status, body } = errorBody(visible, call.id)
   const bytes = Buffer.from(JSON.stringify(body))
   const header = new Headers({ 'content-type': JSON_TYPE, 'content-length': String(bytes.length) })
   return { status, header, body: createAsyncIterable([bytes]) }
