@@ -1,17 +1,17 @@
 import { domainToASCII } from 'node:url'
 
-/** One mailbox that can be mailed (RFC 5321 4.1.2). */
+/** An address that can receive mail (RFC 5321 4.1.2). */
 export interface Address {
-  /** Quoted only where it must be, its case kept. */
+  /** Quoted only where quotes are necessary, in its original case. */
   local: string
-  /** In lower case, internationalised labels as A-labels. */
+  /** In lower case, with internationalised labels as A-labels. */
   domain: string
-  /** `local@domain`, ASCII, as it goes into RCPT TO. */
+  /** `local@domain`, ASCII, as in RCPT TO. */
   address: string
 }
 
 export interface Mailbox extends Address {
-  /** Unicode, without its quotes. Absent rather than empty. */
+  /** The display name: Unicode, without quotes. Absent rather than empty. */
   name?: string
 }
 
@@ -19,7 +19,7 @@ export interface Mailbox extends Address {
 const MAX_LOCAL = 64
 const MAX_ADDRESS = 254
 const MAX_LABEL = 63
-/** UTF-16 units, name included. */
+/** UTF-16 units, including the name. */
 const MAX_TEXT = 998
 
 const DOT_STRING = /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(?:\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/
@@ -27,8 +27,9 @@ const QUOTED_STRING = /^"((?:[ !#-[\]-~]|\\[ -~])*)"$/
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 
 /**
- * One bare address, as in an item of `to`: no display name, group, comment, address literal or single-label domain, ASCII
- * local part. Nothing is trimmed or repaired; only needless quotes go, because `"a"@b` and `a@b` are one mailbox.
+ * Parses a bare address, as in an item of `to`. Refuses a display name, group, comment, address literal, single-label
+ * domain, and a local part that is not ASCII. Trims and repairs nothing. Only needless quotes are removed, because
+ * `"a"@b` and `a@b` are the same mailbox.
  */
 export function parseAddress(text: string): Address | undefined {
   if (text.length > MAX_TEXT) return undefined
@@ -41,11 +42,12 @@ export function parseAddress(text: string): Address | undefined {
   return address.length > MAX_ADDRESS ? undefined : { local, domain, address }
 }
 
-/** `a@b`, `<a@b>`, `Name <a@b>` or `"Quoted, Name" <a@b>`, one of them, as in `from` and `reply_to`. */
+/** Parses one mailbox, as in `from` and `reply_to`: `a@b`, `<a@b>`, `Name <a@b>` or `"Quoted, Name" <a@b>`. */
 export function parseMailbox(text: string): Mailbox | undefined {
   if (text.length > MAX_TEXT || hasControls(text)) return undefined
   if (!text.endsWith('>')) return parseAddress(text)
-  // No local part ends in `<`, and a quoted one may hold it: the address starts at the last `<` after which it parses.
+  // No local part ends in `<`, but a quoted one may contain it. The address starts at the last `<` after which it
+  // parses.
   const open = text.search(/<[^<]*>$|<"(?:[^"\\]|\\.)*"@[^<>"]*>$/)
   if (open < 0) return undefined
   const address = parseAddress(text.slice(open + 1, -1))
@@ -54,18 +56,21 @@ export function parseMailbox(text: string): Mailbox | undefined {
   return name === '' ? address : { name, ...address }
 }
 
-/** What two spellings of one address have in common: the key of look-ups. Servers that tell `A@b` from `a@b` are a legend. */
+/**
+ * The form that all spellings of an address share, for look-ups. Servers that distinguish `A@b` from `a@b` are a
+ * legend.
+ */
 export function matchingForm({ address }: Address): string {
   return address.toLowerCase()
 }
 
-/** The same of a text; undefined when it is no address. */
+/** The matching form of a text; undefined when the text is not an address. */
 export function matchingFormOf(text: string): string | undefined {
   const address = parseAddress(text)
   return address && matchingForm(address)
 }
 
-/** Top-level domains that are in no public DNS zone with mail: nothing sent there can arrive. */
+/** Top-level domains without mail in public DNS: nothing sent to them can arrive. */
 const SPECIAL_USE = new Set([
   'test', // RFC 6761
   'example',
@@ -83,7 +88,7 @@ export function isSpecialUse(domain: string): boolean {
   return SPECIAL_USE.has(domain.slice(domain.lastIndexOf('.') + 1))
 }
 
-/** C0, DEL, C1 and halves of surrogate pairs: nothing of these travels in an address or a header. */
+/** Whether a text holds C0, DEL, C1 or half a surrogate pair, none of which an address or a header may hold. */
 export function hasControls(text: string): boolean {
   return /\p{Cc}/u.test(text) || !text.isWellFormed()
 }
@@ -106,15 +111,20 @@ function parseDomain(text: string): string | undefined {
   return /^\d+$/.test(labels.at(-1)!) ? undefined : ascii
 }
 
-/** The URL parser's rules also decode percent signs and drop what cannot be seen: neither may be in the name to begin with. */
+/**
+ * The URL parser also decodes percent signs and drops invisible characters, so the name must not contain any of them.
+ */
 function toALabels(text: string): string | undefined {
   if (/[\x00-\x7f]/.test(text.replace(/[A-Za-z0-9.-]/g, '')) || !text.isWellFormed()) return undefined
-  // Joiners belong to some scripts and the conversion checks their place; every other invisible character is a disguise.
+  // Some scripts use joiners, and the conversion checks their position. Every other invisible character is a disguise.
   if (/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u.test(text.replace(/[\u200c\u200d]/g, ''))) return undefined
   return domainToASCII(text) || undefined
 }
 
-/** The unquoted name, '' when there is none. Characters that would make it a list, a group or a comment must be quoted. */
+/**
+ * The name without quotes, '' when there is none. Characters that would make a list, a group or a comment must be
+ * quoted.
+ */
 function parseName(text: string): string | undefined {
   if (!text.startsWith('"')) return /["<>()@,:;\\]/.test(text) ? undefined : text
   const quoted = /^"((?:[^"\\]|\\.)*)"$/u.exec(text)?.[1]

@@ -38,7 +38,7 @@ export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCall
   db: Database
   clock: DatabaseClock
   sealer: Sealer
-  /** Of tiers, warm-up and the circuit breaker. */
+  /** The limits of tiers, warm-up and the circuit breaker. */
   limits: Limits
   sendBudgetMs: number
   send: Send
@@ -47,17 +47,17 @@ export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCall
   verifier: Verifier
   webhooks: Pick<ReturnType<typeof createPost>, 'post' | 'urls'>
   workflows: Workflows
-  /** Where Temporal's UI shows a workflow; undefined when that is not configured. */
+  /** The URL of a workflow in Temporal's UI; undefined when TEMPORAL_UI_URL is not set. */
   workflowUrl(workflowId: string): string | undefined
 }
 
 export interface Api {
   app: App
-  /** Resolves when no request waits for a send or a batch with its key any more. */
+  /** Resolves when no request waits any more for a send or a batch with its idempotency key. */
   idle(): Promise<void>
 }
 
-/** The API: its services, the gate before them, and the app that serves both over HTTP. */
+/** Creates the API: its services, the gate before them, and the app that serves both over HTTP. */
 export async function createApi(parts: ApiParts): Promise<Api> {
   const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks } = parts
   const { workflows, workflowUrl } = parts

@@ -23,8 +23,8 @@ export async function startBounces({ config, db, clock, log }: Program, sealer: 
       report: ({ messageId, report, kept }) =>
         log.info({ message_id: messageId && showId('msg', messageId), report, kept }, 'mail came back'),
     }),
-    failed: (error) => log.warn({ err: error }, 'mail that came back could not be taken: its sender tries again'),
+    failed: (error) => log.warn({ err: error }, 'mail that came back could not be accepted: its sender tries again'),
   })
-  log.info({ host: bounceHost, port: listener.port }, 'bounces and complaints are taken')
+  log.info({ host: bounceHost, port: listener.port }, 'listening for bounces and complaints')
   return listener
 }

@@ -1,19 +1,19 @@
 import { createContextKey } from '@connectrpc/connect'
 
-/** Who makes a call, as the gate found it: set on the context of every call before its body is read. */
+/** The caller, as the gate identified it. The gate sets it on the context of every call before the body is read. */
 export interface Caller {
   accountId: string
   keyId: string
-  /** A test key: sends are dry runs. */
+  /** Whether the key is a test key, whose sends are dry runs. */
   test: boolean
 }
 
-/** How much the caller may still ask, as the three headers tell it. */
+/** How many more requests the caller may make. Three response headers show it. */
 export interface Rate {
-  /** Requests in a window of a minute. */
+  /** The most requests in a window of one minute. */
   limit: number
   remaining: number
-  /** When the window ends, Unix seconds. */
+  /** The end of the window, Unix seconds. */
   resetAt: number
 }
 
@@ -22,12 +22,12 @@ export const callerKey = createContextKey<Caller | undefined>(undefined, { descr
 /** The id of the request in `X-Request-Id`, in errors and in the log. */
 export const requestIdKey = createContextKey<string>('', { description: 'request id' })
 
-/** What a call adds to its one line in the log. Never an address, a subject, a key or a secret. */
+/** The fields that a call adds to its log line. They never hold an address, a subject, a key or a secret. */
 export const logFieldsKey = createContextKey<Record<string, unknown>>({}, { description: 'log fields' })
 
 /**
- * Of a request with a list whose elements stand alone: what is wrong with single ones, by their index, with paths that begin within
- * the element. Such an element may not be what the caller wrote.
+ * The faults of single elements of a list, by index. Elements of such a list are handled separately, as the emails of a
+ * batch are. Paths begin within the element. An element with faults may differ from what the caller wrote.
  */
 export const itemFaultsKey = createContextKey<ReadonlyMap<number, { field: string; message: string }[]>>(new Map(), {
   description: 'faults of single items',

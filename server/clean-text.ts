@@ -1,28 +1,31 @@
 /**
- * What a database refuses (NUL, halves of surrogate pairs), a terminal obeys (C0, C1 and DEL) or a reader is deceived by (formatting
- * characters that reorder or hide the text around them, line separators).
+ * Characters that a database refuses (NUL, halves of surrogate pairs), that a terminal obeys (C0, C1 and DEL), or that
+ * deceive a reader (line separators, and formatting characters that reorder or hide the text around them).
  */
 const HARMFUL = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
-/** Nearly all texts, at a fraction of the time. */
+/** Matches nearly all texts, at a fraction of the time. */
 const PLAIN = /^[ -~]*$/
 
 interface CleanOptions {
-  /** Characters that stay all the same, such as `\n`. */
+  /** Harmful characters to keep, such as `\n`. */
   keep?: string
-  /** What stands in the place of each harmful character. Never nothing: `a\0b` must not become the name `ab`. */
+  /** The replacement of each harmful character. It is never empty: `a\0b` must not become the name `ab`. */
   by?: string
 }
 
 /**
- * Text from outside (a mail server, a DNS zone, a webhook's answer) as it can be stored, logged and printed anywhere. Each edge where
- * such text enters calls this once, and the last edge before a terminal once more.
+ * Makes text from outside (a mail server, a DNS zone, a webhook's response) safe to store, log and print anywhere. Each
+ * edge where such text enters calls this once, and the last edge before a terminal calls it again.
  */
 export function cleanText(text: string, { keep = '', by = '\uFFFD' }: CleanOptions = {}): string {
   return PLAIN.test(text) ? text : text.replace(HARMFUL, (character) => (keep.includes(character) ? character : by))
 }
 
-/** JSON whose every character can be printed: harmful ones stand as `\u` escapes, and its meaning is the same. Line feeds stay. */
+/**
+ * Makes every character of a JSON text safe to print, without changing its meaning: harmful ones become `\u` escapes.
+ * Line feeds stay.
+ */
 export function cleanJson(json: string): string {
   return json.replace(HARMFUL, (character) => (character === '\n' ? character : escaped(character)))
 }

@@ -15,7 +15,7 @@ interface Parts {
   log: Logger
 }
 
-/** Attempts of webhooks with connections of their own, for whoever makes them: the thread of first attempts, and the worker. */
+/** The attempts of webhooks, with their own connections. The thread of first attempts and the worker each have one. */
 export function deliveriesOf(config: Config, { db, clock, log }: Parts) {
   const { post, close } = createPost({
     allowSubnets: config.webhookAllowSubnets,

@@ -1,6 +1,6 @@
 import type { DescEnum } from '@bufbuild/protobuf'
 
-// An enum value is DELIVERY_STATUS_DELIVERED in the contract. JSON, the database and the log call it `delivered`.
+// The contract names an enum value DELIVERY_STATUS_DELIVERED. JSON, the database and the log name it `delivered`.
 
 const short = (schema: DescEnum, name: string) => name.slice((schema.sharedPrefix ?? '').length).toLowerCase()
 
@@ -17,7 +17,10 @@ export interface EnumNames<E extends number> {
   value(name: string): E
 }
 
-/** Maps the numbers of an enum to their short names and back. `name` and `value` throw on what the contract lacks. */
+/**
+ * Maps the numbers of an enum to their short names and back. `name` and `value` throw for one that the contract
+ * lacks.
+ */
 export function enumNames<E extends number>(schema: DescEnum): EnumNames<E> {
   const byNumber = new Map(schema.values.map((value) => [value.number, short(schema, value.name)]))
   const byName = new Map([...byNumber].map(([number, name]) => [name, number as E]))

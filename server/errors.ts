@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts'
 
-/** Every error of every call: its word, its code on Connect and gRPC, its status on REST. */
+/** Every error of every call: its error code, its code on Connect and gRPC, and its HTTP status on REST. */
 export const ERRORS = {
   invalid_payload: { code: Code.InvalidArgument, status: 400 },
   invalid_address: { code: Code.InvalidArgument, status: 400 },
@@ -27,7 +27,10 @@ export interface FieldFault {
   message: string
 }
 
-/** The one error of the API: carries its word in ErrorInfo, the fields at fault in BadRequest, a wait in RetryInfo and Retry-After. */
+/**
+ * Creates the one kind of error that the API returns. ErrorInfo holds the error code, BadRequest the faulty fields, and
+ * RetryInfo and Retry-After a wait.
+ */
 export function fail(
   reason: ErrorReason,
   message: string,
@@ -48,13 +51,13 @@ export function fail(
   return error
 }
 
-/** How many faults an error lists. What has more can be at fault everywhere. */
+/** How many faults an error lists. A request with more could be faulty everywhere. */
 export const MAX_FAULTS = 20
 const NAMED_FAULTS = 5
 
 /**
- * Refuses fields, each in words that follow its name: the first five in one sentence, the first 20 as details, the others as a
- * number. `unlisted` are those beside the ones given.
+ * Creates the error for faulty fields. Each message follows the name of its field: the first five in one sentence, the
+ * first 20 as details, the others as a number. `unlisted` is how many faults there are beside these.
  */
 export function failFields(reason: ErrorReason, faults: FieldFault[], unlisted = 0): ConnectError {
   const fields = faults.slice(0, MAX_FAULTS)
@@ -64,15 +67,15 @@ export function failFields(reason: ErrorReason, faults: FieldFault[], unlisted =
   return fail(reason, `${named.join('; ')}${more}.`, { fields })
 }
 
-/** The word of an error made by `fail`, undefined for any other. */
+/** The error code of an error that `fail` created; undefined for any other. */
 export function reasonOf(error: unknown): ErrorReason | undefined {
   if (!(error instanceof ConnectError)) return undefined
   const reason = error.findDetails(ErrorInfoSchema).find((info) => info.domain === 'verdict')?.reason
   return reason !== undefined && reason in ERRORS ? (reason as ErrorReason) : undefined
 }
 
-/** What an error made by `fail` says, as every answer shows it. */
-export function wordsOfError(error: ConnectError) {
+/** The contents of an error that `fail` created, as every response shows them. */
+export function contentsOfError(error: ConnectError) {
   const [retry] = error.findDetails(RetryInfoSchema)
   const violations = error.findDetails(BadRequestSchema).flatMap((request) => request.fieldViolations)
   const fields: FieldFault[] = violations.map(({ field, description }) => ({ field, message: description }))
@@ -80,19 +83,21 @@ export function wordsOfError(error: ConnectError) {
   return { reason: reasonOf(error)!, message: error.rawMessage, retryAfterSeconds, fields }
 }
 
-/** What the caller may see of anything thrown: our own errors as they are, everything else as `transient_failure` without detail. */
+/**
+ * The error that a caller may see: errors of `fail` unchanged, everything else as `transient_failure` without detail.
+ */
 export function hideUnexpected(error: unknown): ConnectError {
   if (reasonOf(error)) return error as ConnectError
   return fail('transient_failure', 'A fault of the service. Nothing was sent; it is safe to retry.', { cause: error })
 }
 
 /**
- * There is no honest answer: the message may have been sent and its outcome could not be stored. The connection is closed
- * without one, because any error would say that it is safe to retry.
+ * There is no honest response: the message may have been sent, and its outcome could not be stored. The connection is
+ * closed without a response, because any error would say that it is safe to retry.
  */
-export class NoAnswer extends Error {
+export class OutcomeUnknown extends Error {
   constructor(options: { cause: unknown }) {
     super('the outcome could not be stored', options)
-    this.name = 'NoAnswer'
+    this.name = 'OutcomeUnknown'
   }
 }

@@ -1,11 +1,14 @@
-/** Does `work` every so often until stopped, one at a time. `failed` hears of what went wrong; the next round tries again. */
-export function every(ms: number, work: () => Promise<unknown>, failed: (error: unknown) => void): { stop(): void } {
-  let running = false
+/**
+ * Runs `work` at an interval until stopped, one run at a time. A run that fails calls `onError`, and the next one tries
+ * again.
+ */
+export function every(ms: number, work: () => Promise<unknown>, onError: (error: unknown) => void): { stop(): void } {
+  let isRunning = false
   const round = async () => {
-    if (running) return
-    running = true
-    await work().catch(failed)
-    running = false
+    if (isRunning) return
+    isRunning = true
+    await work().catch(onError)
+    isRunning = false
   }
   const timer = setInterval(round, ms).unref()
   return { stop: () => clearInterval(timer) }

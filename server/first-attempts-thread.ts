@@ -10,17 +10,17 @@ import { deliveriesOf } from './deliveries.ts'
 import { createLogger } from './log.ts'
 import { createDispatcher } from './webhooks/dispatcher.ts'
 
-// The thread of first attempts: database -> deliveries -> dispatch -> drain. It is started by first-attempts.ts.
+// The thread of first attempts: database -> deliveries -> dispatcher -> drain. first-attempts.ts starts it.
 
-/** Of nice(2): a third of what the other threads get when there is not enough for all. */
-const GIVES_WAY_BY = 5
-/** Before that it reads and compiles, and on a full machine its first POSTs would take seconds. */
-const GIVES_WAY_AFTER_MS = 10_000
+/** For nice(2): the thread gets a third of the time of other threads when there is not enough for all. */
+const NICE = 5
+/** Until then the thread loads and compiles. On a busy machine its first POSTs would otherwise take seconds. */
+const NICE_AFTER_MS = 10_000
 
-/** What the thread of first attempts is told. */
-export type Told = DeliveryEvent[] | 'drain'
+/** A message to the thread: events to attempt, or a drain. */
+export type ThreadMessage = DeliveryEvent[] | 'drain'
 
-setTimeout(giveWay, GIVES_WAY_AFTER_MS)
+setTimeout(lowerPriority, NICE_AFTER_MS)
 
 const config: Config = workerData
 const log = createLogger(config.logLevel)
@@ -33,19 +33,22 @@ const dispatcher = createDispatcher({
   clock,
   deliverFirst,
   nextDelayMs: config.webhookSchedule[1],
-  onError: (error) => log.error({ err: error }, 'the first attempt of a webhook is left to Temporal'),
+  onError: (error) => log.error({ err: error }, 'the first attempt of a webhook failed and is left to Temporal'),
 })
 
-parentPort!.on('message', (told: Told) => {
-  if (told === 'drain') void drain()
-  else for (const event of told) dispatcher.offer(event)
+parentPort!.on('message', (message: ThreadMessage) => {
+  if (message === 'drain') void drain()
+  else for (const event of message) dispatcher.offer(event)
 })
 
-/** Sends come first: a thread that interrupts them costs them more than its own time. Linux knows a priority of threads. */
-function giveWay(): void {
+/**
+ * Gives sends priority over first attempts: a thread that interrupts sends costs them more than its own time. Only
+ * Linux has priorities of threads.
+ */
+function lowerPriority(): void {
   if (process.platform !== 'linux') return
   const id = readlinkSync('/proc/thread-self').split('/').at(-1)
-  setPriority(Number(id), GIVES_WAY_BY)
+  setPriority(Number(id), NICE)
 }
 
 async function drain(): Promise<void> {

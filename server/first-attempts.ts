@@ -2,41 +2,43 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Config } from './config/config.ts'
 import type { DeliveryEvent } from './db/delivery-event.ts'
-import type { Told } from './first-attempts-thread.ts'
+import type { ThreadMessage } from './first-attempts-thread.ts'
 import { type Dispatcher, LEASE_MS } from './webhooks/dispatcher.ts'
 
 /**
- * Events that come within this time of each other go over together: to wake the thread, its connections and their other ends for each
- * one costs a quarter more than for thirty. The first one waits for nobody.
+ * Events that come within this time of each other are posted to the thread together. To wake the thread, its
+ * connections and their other ends for each event costs a quarter more than for thirty events. The first event does
+ * not wait.
  */
-const TOGETHER_MS = 25
+const BATCH_MS = 25
 
 /**
- * First attempts, made in a thread of this process: sends wait for none of the work of a POST, and both processors are used. What is
- * offered while the thread starts waits for it. A fault that it does not catch ends the process.
+ * Makes first attempts in a thread of this process, so that sends wait for none of the work of a POST and both
+ * processors are used. Events that are offered while the thread starts wait for it. A fault that the thread does not
+ * catch ends the process.
  */
 export function startFirstAttempts(config: Config): Dispatcher {
   const thread = new Worker(new URL('./first-attempts-thread.ts', import.meta.url), { workerData: config })
-  const tell = (told: Told) => thread.postMessage(told)
-  let toldMs = Number.NEGATIVE_INFINITY
-  let offers: DeliveryEvent[] = []
+  const postMessage = (message: ThreadMessage) => thread.postMessage(message)
+  let lastBatchMs = Number.NEGATIVE_INFINITY
+  let batch: DeliveryEvent[] = []
 
   function offer(event: DeliveryEvent): void {
-    if (offers.push(event) > 1) return
-    const waitMs = toldMs + TOGETHER_MS - performance.now()
-    if (waitMs > 0) setTimeout(tellOffers, waitMs)
-    else queueMicrotask(tellOffers)
+    if (batch.push(event) > 1) return
+    const waitMs = lastBatchMs + BATCH_MS - performance.now()
+    if (waitMs > 0) setTimeout(postBatch, waitMs)
+    else queueMicrotask(postBatch)
   }
 
-  function tellOffers(): void {
-    toldMs = performance.now()
-    tell(offers)
-    offers = []
+  function postBatch(): void {
+    lastBatchMs = performance.now()
+    postMessage(batch)
+    batch = []
   }
 
   async function drain(): Promise<void> {
-    tellOffers()
-    tell('drain')
+    postBatch()
+    postMessage('drain')
     await once(thread, 'exit')
   }
 

@@ -1,10 +1,13 @@
-/** What `work` gives. Throws `late` when it takes longer: whether it was done is then unknown, and nobody waits for it any more. */
+/**
+ * Waits for `work` for a limited time. Throws `late` when the time is over. Whether the work was done is then
+ * unknown, and its result is ignored.
+ */
 export async function inTime<T>(
   work: Promise<T>,
   ms: number,
   late = () => new Error(`the database did not answer within ${Math.round(ms)} ms`),
 ): Promise<T> {
-  const { promise: over, reject } = Promise.withResolvers<never>()
+  const { promise: deadline, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(late()), ms)
-  return Promise.race([work, over]).finally(() => clearTimeout(timer))
+  return Promise.race([work, deadline]).finally(() => clearTimeout(timer))
 }

@@ -1,16 +1,17 @@
 import { createHmac } from 'node:crypto'
 import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
 
-// What no line may hold, should something let it slip. All three run in linear time. Pino's own redaction knows fields by their path
-// only, and costs 20 us a line for names at one of two depths; these cost 2.
+// Patterns of what no line may hold, in case something lets it slip. All three run in linear time. Pino's own redaction
+// finds fields only by their path, and costs 20 us per line for names at one of two depths. These cost 2.
 const FIELDS =
   /"(authorization|cookie|password|secret|key|token|subject|html|text|to|from|reply_to|email|recipient)":"(?:[^"\\]|\\.)*"/g
 const ADDRESSES = /[\w.!#$%&'*+=?^`{|}~-]{1,64}@[\w-][\w.-]{0,254}/g
 const API_KEYS = /svc_(?:live|test)_\w{1,64}/g
 
 /**
- * Structured logs: one JSON object a line. An address, a subject, a key or a secret never belongs in one; recipients appear as
- * their domain and a keyed hash. What slips in all the same is redacted. `destination` is standard output when left out.
+ * Creates a structured log with one JSON object per line. A line never holds an address, a subject, a key or a secret.
+ * Recipients appear as their domain and a keyed hash. What slips in nevertheless is redacted. `destination` is standard
+ * output by default.
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = {
@@ -24,38 +25,38 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   return destination ? pino(options, destination) : pino(options)
 }
 
-/** Given an error and no words, pino would write its message as it is. */
+/** Gives an error without a text the text `failed`. Otherwise pino would log the error's message unredacted. */
 function nameErrors(this: Logger, args: Parameters<LogFn>, log: LogFn): void {
-  const [first, ...words] = args as unknown[]
-  const failed = first instanceof Error || (first as { err?: unknown } | null)?.err instanceof Error
-  log.apply(this, failed && words.length === 0 ? [first as object, 'failed'] : args)
+  const [first, ...texts] = args as unknown[]
+  const hasError = first instanceof Error || (first as { err?: unknown } | null)?.err instanceof Error
+  log.apply(this, hasError && texts.length === 0 ? [first as object, 'failed'] : args)
 }
 
 function redact(line: string): string {
-  const named = line.replace(FIELDS, '"$1":"[redacted]"')
-  const located = named.includes('@') ? named.replace(ADDRESSES, '[address]') : named
-  return located.replace(API_KEYS, '[key]')
+  const withoutFields = line.replace(FIELDS, '"$1":"[redacted]"')
+  const withoutAddresses = withoutFields.includes('@') ? withoutFields.replace(ADDRESSES, '[address]') : withoutFields
+  return withoutAddresses.replace(API_KEYS, '[key]')
 }
 
-/** The keyed hash that stands for an address in the log: 16 hex digits, the same for the same address in any case. */
+/** The keyed hash that stands for an address in the log: 16 hex digits, the same for upper and lower case. */
 export function createAddressHash(key: Uint8Array): (address: string) => string {
   return (address) => createHmac('sha256', key).update(address.toLowerCase()).digest('hex').slice(0, 16)
 }
 
-interface Described {
+interface ErrorFields {
   type: string
   message?: string
   code?: unknown
-  /** Of an error of Postgres. */
+  /** Set on errors of Postgres. */
   routine?: unknown
   stack?: string
-  cause?: Described
+  cause?: ErrorFields
 }
 
 const MAX_CAUSES = 5
 
-/** An error without what it quotes: its cause, code and frames, and its message as far as that holds no value of a request. */
-export function describeError(error: unknown, depth = 0): Described {
+/** Describes an error without its quotations: cause, code and frames, and the message without values of a request. */
+export function describeError(error: unknown, depth = 0): ErrorFields {
   if (!(error instanceof Error)) return { type: typeof error }
   const { name, code, routine, stack, cause } = error as Error & { code?: unknown; routine?: unknown }
   return {
@@ -68,7 +69,7 @@ export function describeError(error: unknown, depth = 0): Described {
   }
 }
 
-/** Drizzle quotes parameters, Postgres refused values (class 22), a JSON parser the text: everything quoted goes. */
+/** Removes quotations: Drizzle quotes parameters, Postgres refused values (class 22), and a JSON parser the text. */
 function safeMessage({ message }: Error): string {
   return message
     .replace(/\nparams:.*/s, '')
@@ -76,7 +77,7 @@ function safeMessage({ message }: Error): string {
     .slice(0, 500)
 }
 
-/** The frames of a stack, without the message that stands before them. */
+/** The frames of a stack, without the message before them. */
 function framesOf(stack: string, message: string): string {
   const lines = stack.slice(stack.indexOf(message) + message.length).split('\n')
   return lines.filter((line) => /^ {4}at /.test(line)).join('\n')

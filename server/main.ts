@@ -21,7 +21,7 @@ import { createBreaker } from './reputation/breaker.ts'
 import { startUpkeep } from './upkeep.ts'
 import { createPost } from './webhooks/post.ts'
 
-// `npm run api`: upkeep -> Temporal and webhooks -> what sends need -> the API -> bounces -> listen.
+// `npm run api`: upkeep -> Temporal and webhooks -> sends -> the API -> bounces -> listen.
 
 await run({ name: 'API', check: checkSourceAddresses, start })
 

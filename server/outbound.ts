@@ -23,11 +23,13 @@ interface Parts {
   resolver: Resolver
   mayDial: Guard
   breaker: Breaker
-  /** undefined leaves the first attempts to Temporal as well. */
+  /** When undefined, Temporal makes the first attempts as well. */
   firstAttempts: FirstAttempts | undefined
 }
 
-/** What sends need: the simulator, the SMTP engine, and the recipe over them. A shutdown waits for every send. */
+/**
+ * Starts what sends need: the simulator, the SMTP engine, and the recipe over both. A shutdown waits for every send.
+ */
 export async function startOutbound(program: Program, parts: Parts): Promise<Send> {
   const { config, db, clock, ends } = program
   const { sealer, breaker, firstAttempts = LEFT_TO_TEMPORAL } = parts
@@ -67,7 +69,7 @@ function startEngine({ config, log }: Program, { resolver, mayDial }: Parts): En
     policyOf: createStsPolicies({
       resolver,
       httpsGet: createHttpsGet({ lookup: lookupWith(resolver), mayDial }),
-      onTrouble: (domain, cause) => log.warn({ domain, cause }, 'an MTA-STS policy cannot be had'),
+      onTrouble: (domain, cause) => log.warn({ domain, cause }, 'an MTA-STS policy could not be read'),
     }),
     smtpPort: config.smtpPort,
     routes: config.smtpRoutes,
@@ -76,7 +78,7 @@ function startEngine({ config, log }: Program, { resolver, mayDial }: Parts): En
     onLateReply: ({ mx, reply }, messageId) =>
       log.warn(
         { message_id: messageId && showId('msg', messageId), mx, code: reply?.code },
-        'a verdict came after its caller was told in_doubt',
+        'a verdict came after the response had said in_doubt',
       ),
   })
 }

@@ -6,14 +6,15 @@ import { waitForDatabase } from './db/wait.ts'
 import { createLogger } from './log.ts'
 import { drainWhenStopped, surviveHangUp } from './stop-signals.ts'
 
-/** What a process of the service works with. */
+/** The parts that every process of the service has. */
 export interface Program {
   config: Config
   log: Logger
   db: Database
   clock: DatabaseClock
   /**
-   * What ends with the process: put each end beside its beginning. A shutdown runs the ends one after the other, the last one first.
+   * What a shutdown ends: put each end beside its beginning. A shutdown runs the ends one after the other, the last one
+   * first.
    */
   ends: AsyncDisposableStack
 }
@@ -21,15 +22,15 @@ export interface Program {
 export interface Process {
   /** For messages: "The API cannot start". */
   name: string
-  /** Checks the configuration before the database is asked for anything; throws, or reports the faults. */
+  /** Checks the configuration before the database is used. Throws, or reports the faults. */
   check(config: Config): Promise<void> | void
   /** Resolves when the process serves. */
   start(program: Program): Promise<void>
 }
 
 /**
- * Runs a process: configuration, logger, database, `start`, and an ordered shutdown after SIGTERM or SIGINT. A process that cannot
- * start says why and exits with 1.
+ * Runs a process: configuration, logger, database, `start`, and an ordered shutdown after SIGTERM or SIGINT. A
+ * process that cannot start says why and exits with 1.
  */
 export async function run({ name, check, start }: Process): Promise<void> {
   surviveHangUp()

@@ -1,34 +1,38 @@
 import { performance } from 'node:perf_hooks'
 import { inTime } from './in-time.ts'
 
-/** A database that is silent, and not merely gone, must not hold a call for ever. */
+/** A silent database must not block a call for ever. */
 const READ_TIMEOUT_MS = 5_000
 
-/**
- * Reads through a bounded cache. Callers who want the same at the same moment share one read. A value is given out for `keepMs`
- * (`missingMs` when there is none), counted from the moment its read began: a change bites within that time, however long the
- * read took. A read that fails or takes over 5 s is an error for those who waited, and is not kept.
- */
-export function recent<Value>(options: {
+interface CacheOptions<Value> {
   read: (key: string) => Promise<Value | undefined>
+  /** How long a value is used. */
   keepMs: number
+  /** How long `undefined` is used. */
   missingMs: number
   maxEntries: number
-}): (key: string) => Promise<Value | undefined> {
-  const entries = new Map<string, { value: Promise<Value | undefined>; until: number }>()
+}
+
+/**
+ * Reads through a bounded cache. Concurrent calls with the same key share one read. A value is used for `keepMs`
+ * (`missingMs` when it is undefined) from the moment its read began: a change takes effect within that time, however
+ * long the read took. A read that fails or takes over 5 s rejects all calls that wait for it, and is not kept.
+ */
+export function recent<Value>(options: CacheOptions<Value>): (key: string) => Promise<Value | undefined> {
+  const entries = new Map<string, { value: Promise<Value | undefined>; untilMs: number }>()
 
   async function read(key: string): Promise<Value | undefined> {
-    const readAt = performance.now()
-    const value = inTime(options.read(key), READ_TIMEOUT_MS)
-    const entry = { value, until: readAt + options.keepMs }
-    // Set anew, so that the first entry of the map is the oldest.
+    const startedMs = performance.now()
+    const pending = inTime(options.read(key), READ_TIMEOUT_MS)
+    const entry = { value: pending, untilMs: startedMs + options.keepMs }
+    // Deleting the key first makes the first entry of the map the oldest.
     entries.delete(key)
     entries.set(key, entry)
     if (entries.size > options.maxEntries) entries.delete(entries.keys().next().value!)
     try {
-      const found = await value
-      if (found === undefined) entry.until = readAt + options.missingMs
-      return found
+      const value = await pending
+      if (value === undefined) entry.untilMs = startedMs + options.missingMs
+      return value
     } catch (error) {
       if (entries.get(key) === entry) entries.delete(key)
       throw error
@@ -37,6 +41,6 @@ export function recent<Value>(options: {
 
   return (key) => {
     const entry = entries.get(key)
-    return entry && performance.now() < entry.until ? entry.value : read(key)
+    return entry && performance.now() < entry.untilMs ? entry.value : read(key)
   }
 }

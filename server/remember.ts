@@ -1,18 +1,18 @@
-const KEPT = 1_000
+const MAX_ENTRIES = 1_000
 
 /**
- * Makes the value of a text once, and has it at hand from then on: of the last thousand texts or so. `more` is what making it takes
- * and the text alone decides about.
+ * Creates the value of a text once and keeps it, for about the last thousand texts. `more` holds further arguments of
+ * `create`. They must depend on the text alone.
  */
 export function remember<Value, More extends unknown[]>(
-  make: (text: string, ...more: More) => Value,
+  create: (text: string, ...more: More) => Value,
 ): (text: string, ...more: More) => Value {
-  const known = new Map<string, Value>()
+  const values = new Map<string, Value>()
   return (text, ...more) => {
-    if (known.has(text)) return known.get(text)!
-    const value = make(text, ...more)
-    if (known.size === KEPT) known.clear()
-    known.set(text, value)
+    if (values.has(text)) return values.get(text)!
+    const value = create(text, ...more)
+    if (values.size === MAX_ENTRIES) values.clear()
+    values.set(text, value)
     return value
   }
 }

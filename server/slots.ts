@@ -1,63 +1,66 @@
 import { createTally } from './tally.ts'
 
 /** Gives a place back. */
-export type Free = () => void
+export type Release = () => void
 
-/** How long a caller waits for a place; for ever when left out. */
+/** How long a request waits for a place. Without a limit it waits for ever. */
 export interface Patience {
-  /** On the clock of `performance.now()`. */
+  /** By `performance.now()`. */
   untilMs?: number
   signal?: AbortSignal
 }
 
-/** A number of places, shared fairly between those that take turns. */
+/**
+ * A number of places that turns share fairly. A turn is a name for requests that belong together, such as an account.
+ */
 export interface Places {
-  /** A place at once, or undefined. */
-  takeNow(turn: string): Free | undefined
+  /** Takes a place if one is free. */
+  takeNow(turn: string): Release | undefined
   /**
-   * Waits for a place. Turns are served one after the other, and each in the order of its requests, so that many requests of one turn
-   * delay another turn by one place at the most. Resolves to undefined when patience ends first, or as many wait as may.
+   * Waits for a place. Turns are served one after the other, each in the order of its requests, so that many requests
+   * of one turn delay another turn by at most one place. Resolves to undefined when patience ends first, or when too
+   * many requests wait already.
    */
-  take(turn: string, patience?: Patience): Promise<Free | undefined>
+  take(turn: string, patience?: Patience): Promise<Release | undefined>
   isUnused(): boolean
-  /** Ends all waiting. */
+  /** Ends the wait of all requests without a place. */
   close(): void
 }
 
 export interface PlacesOptions {
   places: number
   /**
-   * The most that one turn holds at a time, so that some are left for others; all of them when left out. A function computes it from
-   * the places that are free now.
+   * The most places of one turn at a time, so that some are left for others. By default it is all of them. A function
+   * computes it from the number of free places.
    */
   perTurn?: number | ((free: number) => number)
-  /** The most requests that wait at a time, of all turns. */
+  /** The most requests of all turns that wait at a time. */
   maxWaiting?: number
 }
 
-type Give = (free: Free | undefined) => void
+type Give = (release: Release | undefined) => void
 
 export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }: PlacesOptions): Places {
-  const mostOfOne = typeof perTurn === 'function' ? perTurn : () => perTurn
-  const held = createTally()
-  /** In the order of turns. No line is empty. */
+  const maxOfTurn = typeof perTurn === 'function' ? perTurn : () => perTurn
+  const heldPlaces = createTally()
+  /** The requests that wait, by turn and in the order of turns. No line is empty. */
   const lines = new Map<string, Set<Give>>()
   let free = places
-  let waiting = 0
+  let waitingRequests = 0
 
-  const mayTake = (turn: string) => free > 0 && held.of(turn) < mostOfOne(free)
+  const mayTake = (turn: string) => free > 0 && heldPlaces.of(turn) < maxOfTurn(free)
 
-  function hold(turn: string): Free {
+  function hold(turn: string): Release {
     free--
-    held.add(turn, 1)
+    heldPlaces.add(turn, 1)
     return () => {
-      held.add(turn, -1)
+      heldPlaces.add(turn, -1)
       free++
       serve()
     }
   }
 
-  /** Gives free places to those that wait. A turn that was served goes to the end, where the loop meets it again. */
+  /** Gives free places to requests that wait. A turn that was served goes to the end, where the loop finds it again. */
   function serve(): void {
     for (const [turn, line] of lines) {
       if (free === 0) return
@@ -72,16 +75,16 @@ export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }
   function leave(turn: string, give: Give): void {
     const line = lines.get(turn)
     if (!line?.delete(give)) return
-    waiting--
+    waitingRequests--
     if (line.size === 0) lines.delete(turn)
   }
 
-  function wait(turn: string, { untilMs, signal }: Patience): Promise<Free | undefined> {
+  function wait(turn: string, { untilMs, signal }: Patience): Promise<Release | undefined> {
     return new Promise((resolve) => {
-      const give: Give = (place) => {
+      const give: Give = (release) => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', giveUp)
-        resolve(place)
+        resolve(release)
       }
       const giveUp = () => {
         leave(turn, give)
@@ -91,7 +94,7 @@ export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }
       signal?.addEventListener('abort', giveUp)
       const line = lines.get(turn) ?? new Set()
       lines.set(turn, line.add(give))
-      waiting++
+      waitingRequests++
     })
   }
 
@@ -101,19 +104,19 @@ export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }
     takeNow,
     async take(turn, patience = {}) {
       if (patience.signal?.aborted) return undefined
-      return takeNow(turn) ?? (waiting < maxWaiting ? wait(turn, patience) : undefined)
+      return takeNow(turn) ?? (waitingRequests < maxWaiting ? wait(turn, patience) : undefined)
     },
     isUnused: () => free === places,
     close() {
       const all = [...lines.values()].flatMap((line) => [...line])
       lines.clear()
-      waiting = 0
+      waitingRequests = 0
       for (const give of all) give(undefined)
     },
   }
 }
 
-/** Of places that callers share, the most that one of them holds: a fifth is left for others, however long each place is held. */
+/** The most places of one turn that leaves a fifth for others, however long it holds its places. */
 export function ofOneTurn(places: number): number {
   return Math.ceil(places * 0.8)
 }
@@ -125,17 +128,17 @@ export interface SlotRequest extends Patience {
 
 export interface Slots {
   /**
-   * Waits for a slot of this key and takes it; returns the function that frees it. Resolves to undefined when patience ends first, or
-   * as many wait as may.
+   * Waits for a slot of this key and takes it. Returns the function that frees it, or undefined when patience ends
+   * first, or when too many requests wait already.
    */
-  take(key: string, request?: SlotRequest): Promise<Free | undefined>
+  take(key: string, request?: SlotRequest): Promise<Release | undefined>
 }
 
 interface SlotsOptions extends Omit<PlacesOptions, 'places'> {
   perKey: number
 }
 
-/** `perKey` slots for each key. */
+/** Creates `perKey` slots for each key. */
 export function createSlots({ perKey, ...options }: SlotsOptions): Slots {
   const keys = new Map<string, Places>()
 
@@ -144,11 +147,11 @@ export function createSlots({ perKey, ...options }: SlotsOptions): Slots {
       if (patience.signal?.aborted) return undefined
       const places = keys.get(key) ?? createPlaces({ places: perKey, ...options })
       keys.set(key, places)
-      const free = await places.take(turn, patience)
+      const release = await places.take(turn, patience)
       return (
-        free &&
+        release &&
         (() => {
-          free()
+          release()
           if (places.isUnused()) keys.delete(key)
         })
       )

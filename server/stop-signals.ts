@@ -3,16 +3,18 @@ import { constants } from 'node:os'
 type StopSignal = 'SIGINT' | 'SIGTERM'
 
 export interface StopSignals {
-  /** Resolves with the first signal: stop, and finish what was accepted. */
+  /** Resolves with the first signal: stop, and finish the accepted work. */
   first: Promise<StopSignal>
   /** Resolves with the next one: stop at once. */
   second: Promise<StopSignal>
 }
 
-/** npm passes on a Ctrl-C that the terminal has already sent to us. Signals that come this soon after the first are the same one. */
+/**
+ * npm repeats a Ctrl-C that the terminal has already sent to us. A signal this soon after the first is the same one.
+ */
 const SAME_WITHIN_MS = 500
 
-/** Listens for SIGINT and SIGTERM. Until it is called, both end the process as they always do. */
+/** Listens for SIGINT and SIGTERM. Until this is called, both end the process as usual. */
 export function stopSignals(): StopSignals {
   const first = Promise.withResolvers<StopSignal>()
   const second = Promise.withResolvers<StopSignal>()
@@ -27,14 +29,16 @@ export function stopSignals(): StopSignals {
   return { first: first.promise, second: second.promise }
 }
 
-/** Keeps the process running when its terminal closes: SIGHUP is no request to stop. Call it before anything else. */
+/**
+ * Keeps the process running when its terminal closes: SIGHUP is not a request to stop. Call it before anything else.
+ */
 export function surviveHangUp(): void {
   process.on('SIGHUP', () => {})
   // Output to a closed terminal fails, and that must not end the process either.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 }
 
-/** Runs `drain` after the first signal; the second one ends the process at once. Either way the process is gone afterwards. */
+/** Runs `drain` after the first signal and then ends the process. The second signal ends it at once. */
 export function drainWhenStopped(drain: () => Promise<void>): void {
   const { first, second } = stopSignals()
   first.then(drain).then(() => process.exit(0))

@@ -1,8 +1,8 @@
-/** Amounts by key. Only keys whose amount is not zero take memory. */
+/** Amounts by key. A key whose amount is zero takes no memory. */
 export interface Tally {
-  /** The key's amount, 0 for a key that was never added to. */
+  /** The key's amount; 0 for a key without one. */
   of(key: string): number
-  /** Adds to the key's amount; a negative amount takes away from it. */
+  /** Adds to the key's amount. A negative amount reduces it. */
   add(key: string, amount: number): void
 }
 

@@ -7,10 +7,10 @@ import { mergeStatistics } from './reputation/merge-statistics.ts'
 
 const UPKEEP_EVERY_MS = 60_000
 
-/** Makes the partitions of the coming days, and starts what keeps the database in order beside the sends. */
+/** Creates the partitions of the coming days, and starts the regular work on the database beside the sends. */
 export async function startUpkeep({ db, log, ends }: Program): Promise<void> {
   await makePartitions(db)
-  const partitions = keepPartitions(db, (error) => log.error({ err: error }, 'partitions could not be made'))
+  const partitions = keepPartitions(db, (error) => log.error({ err: error }, 'partitions could not be created'))
   ends.defer(() => partitions.stop())
   const upkeep = every(
     UPKEEP_EVERY_MS,

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 
-// Who may import whom. `everything` marks the composition roots.
+// Which folder may import which. `everything` marks the composition roots.
 const everything = /./
 const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^gen\//, /^gen\//],
@@ -49,7 +49,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^(gen|server\/(services|db|sending|domains|history|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
   ],
   [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/],
-  // What runs inside Temporal's sandbox, and what the activities are given: see also workflows/border.process.test.ts.
+  // Code inside Temporal's sandbox, and what the activities get: see also workflows/border.process.test.ts.
   [
     /^workflows\/(activities|client|responses)\.ts$/,
     /^(gen|workflows|server\/(db|webhooks))\/|^server\/(log|slots)\.ts$/,
@@ -60,14 +60,14 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [/^workflows\/worker\.ts$/, everything],
   [/^workflows\//, /^workflows\//],
-  // The operator's command line composes what it runs.
+  // The operator's command line is a composition root, too.
   [/^server\/cli\//, everything],
   [/^server\/first-attempts\.ts$/, /^server\/((db|webhooks)\/|(first-attempts-thread|config\/config)\.ts$)/],
   [/^server\/(main|api|program|outbound|bounces|upkeep|deliveries|first-attempts-thread)\.ts$/, everything],
   [/^dev\//, everything],
 ]
 
-/** What each file imports of ours, types included. */
+/** The imports of each file from this repository, types included. */
 const IMPORTS = new Map(
   globSync(['gen/**/*.ts', 'server/**/*.ts', 'workflows/**/*.ts', 'dev/**/*.ts']).map((file) => {
     const imports = readFileSync(file, 'utf8').matchAll(/from '(\.[^']*)'|import\('(\.[^']*)'\)/g)
@@ -75,7 +75,7 @@ const IMPORTS = new Map(
   }),
 )
 
-test('every import follows the table of who may import whom', () => {
+test('every import follows the table', () => {
   const strangers: string[] = []
   for (const [file, imports] of IMPORTS) {
     const rule = MAY_IMPORT.find(([from]) => from.test(file))
@@ -91,7 +91,7 @@ test('no file imports itself through others, not even for a type', () => {
     leaves = [...open].filter(([, imports]) => !imports.some((target) => open.has(target))).map(([file]) => file)
     for (const leaf of leaves) open.delete(leaf)
   }
-  // What is left is in a circle or imports one.
+  // The files that are left are in a circle or import one.
   expect([...open.keys()]).toEqual([])
 })
 

@@ -14,7 +14,7 @@ function lines(write: (log: ReturnType<typeof createLogger>) => void): string {
   return written
 }
 
-test('a line is one JSON object with its time, level and words', () => {
+test('a line is one JSON object with time, level and text', () => {
   const line = JSON.parse(lines((log) => log.info({ method: 'Send', duration_ms: 12.5 }, 'call')))
   expect(line).toEqual({
     time: expect.stringMatching(/^\d{4}-.*Z$/),
@@ -25,7 +25,7 @@ test('a line is one JSON object with its time, level and words', () => {
   })
 })
 
-test('lines under the level are not written', () => {
+test('lines below the level are not written', () => {
   let written = ''
   createLogger('warn', { write: (line) => (written += line) }).info('quiet')
   expect(written).toBe('')
@@ -49,7 +49,7 @@ test.each<[what: string, fields: object]>([
   for (const line of written.trim().split('\n')) JSON.parse(line)
 })
 
-test('an API key is redacted wherever it stands', () => {
+test('an API key is redacted anywhere in a line', () => {
   const key = makeKey('live')
   const written = lines((log) => {
     log.info({ note: `used ${key} twice` }, key)
@@ -100,7 +100,7 @@ test('a hostile line is redacted in linear time', () => {
   expect(watch.ms()).toBeLessThan(1500)
 })
 
-test('the hash of an address is the same in any case, and tells nothing without its key', () => {
+test('the hash of an address is the same for upper and lower case, and reveals nothing without its key', () => {
   const hash = createAddressHash(Buffer.alloc(32, 1))
   expect(hash('Somebody@Recipient.example')).toBe(hash('somebody@recipient.example'))
   expect(hash('somebody@recipient.example')).toMatch(/^[0-9a-f]{16}$/)

@@ -10,7 +10,7 @@ function counted(answer: (key: string, reads: number) => Promise<string | undefi
   return { find: recent({ read, ...KEEP, ...keep }), reads }
 }
 
-test('callers who want the same at the same moment share one read', async () => {
+test('concurrent calls with the same key share one read', async () => {
   const { find, reads } = counted(async (key) => `value of ${key}`)
   const found = await Promise.all(['a', 'a', 'b', 'a'].map(find))
   expect(found).toEqual(['value of a', 'value of a', 'value of b', 'value of a'])
@@ -28,7 +28,7 @@ test('a value is read again when its time is over, counted from the beginning of
   expect(await find('a')).toBe('2')
 })
 
-test('nobody waits for a read that began too long ago', async () => {
+test('no call waits for a read that began too long ago', async () => {
   const { find } = counted((_, reads) => (reads === 1 ? new Promise(() => {}) : Promise.resolve('second')), {
     keepMs: 30,
   })
@@ -37,7 +37,7 @@ test('nobody waits for a read that began too long ago', async () => {
   expect(await find('a')).toBe('second')
 })
 
-test('that there is nothing is kept for a shorter time', async () => {
+test('a missing value is kept for a shorter time', async () => {
   const { find, reads } = counted(async (_, reads) => (reads === 1 ? undefined : 'made since'))
   expect(await find('a')).toBeUndefined()
   expect(await find('a')).toBeUndefined()
@@ -46,7 +46,7 @@ test('that there is nothing is kept for a shorter time', async () => {
   expect(await find('a')).toBe('made since')
 })
 
-test('a read that fails reaches those who waited and is not kept', async () => {
+test('a read that fails rejects the calls that waited and is not kept', async () => {
   const { find } = counted(async (_, reads) => {
     if (reads === 1) throw new Error('gone')
     return 'back'
@@ -56,12 +56,12 @@ test('a read that fails reaches those who waited and is not kept', async () => {
   expect(await find('a')).toBe('back')
 })
 
-test('a read that is never answered fails after 5 s', async () => {
+test('a read without a response fails after 5 s', async () => {
   const { find } = counted(() => new Promise(() => {}))
   await expect(find('a')).rejects.toThrow('the database did not answer within 5000 ms')
 })
 
-test('no more is kept than was said: the oldest goes first', async () => {
+test('the cache is bounded: the oldest entry goes first', async () => {
   const { find, reads } = counted(async (key) => key)
   for (const key of ['a', 'b', 'c', 'd']) await find(key)
   for (const key of ['b', 'c', 'd']) await find(key)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createPlaces, createSlots } from '../server/slots.ts'
 
-test('a key has so many slots and no more, and other keys have their own', async () => {
+test('a key has a fixed number of slots, and other keys have their own', async () => {
   const slots = createSlots({ perKey: 2, maxWaiting: 5 })
   await slots.take('a')
   await slots.take('a')
@@ -9,7 +9,7 @@ test('a key has so many slots and no more, and other keys have their own', async
   expect(await slots.take('b')).toBeDefined()
 })
 
-test('who waits is served in turn as slots come free', async () => {
+test('requests that wait are served in turn as slots come free', async () => {
   const slots = createSlots({ perKey: 1, maxWaiting: 5 })
   const free = await slots.take('a')
   const order: number[] = []
@@ -23,7 +23,7 @@ test('who waits is served in turn as slots come free', async () => {
   expect(order).toEqual([1, 2, 3])
 })
 
-test('more do not wait than may, and who gave up frees the place in the line, not a slot', async () => {
+test('the number of waiting requests is bounded, and one that gave up frees its place in the line, not a slot', async () => {
   const slots = createSlots({ perKey: 1, maxWaiting: 1 })
   const free = await slots.take('a')
   const gaveUp = slots.take('a', { signal: AbortSignal.timeout(20) })
@@ -35,7 +35,7 @@ test('more do not wait than may, and who gave up frees the place in the line, no
   expect(await slots.take('a', { untilMs: performance.now() + 20 })).toBeUndefined()
 })
 
-test('a signal that came before takes no slot', async () => {
+test('a request whose signal has already aborted takes no slot', async () => {
   const slots = createSlots({ perKey: 1, maxWaiting: 1 })
   expect(await slots.take('a', { signal: AbortSignal.abort() })).toBeUndefined()
   expect(await slots.take('a')).toBeDefined()
@@ -55,7 +55,7 @@ test('turns that wait are served one after the other, each in the order of its r
   expect(order).toEqual(['x1', 'y1', 'z1', 'x2', 'y2', 'x3'])
 })
 
-test('one turn holds no more places than it may, and what is left is for others at once', async () => {
+test('one turn holds at most its share of places, and the others get the rest at once', async () => {
   const places = createPlaces({ places: 3, perTurn: 2 })
   const [first] = [places.takeNow('x'), places.takeNow('x')]
   expect(places.takeNow('x')).toBeUndefined()
@@ -66,7 +66,7 @@ test('one turn holds no more places than it may, and what is left is for others 
   expect(await waits).toBeDefined()
 })
 
-test('patience ends by its time, by its signal and when the places are closed', async () => {
+test('patience ends at its time, by its signal and when the places are closed', async () => {
   const places = createPlaces({ places: 1 })
   const free = places.takeNow('x')
   const caller = new AbortController()
@@ -86,7 +86,7 @@ test('patience ends by its time, by its signal and when the places are closed', 
 
 const asManyAsAreFree = (free: number) => free
 
-/** How many slots each turn gets when all ask for as many as there are, one after the other. */
+/** How many slots each turn gets when all turns request all slots, one after the other. */
 async function sharesOf(turns: number): Promise<number[]> {
   const perKey = 16
   const slots = createSlots({ perKey, perTurn: asManyAsAreFree })
@@ -97,14 +97,14 @@ async function sharesOf(turns: number): Promise<number[]> {
   return shares
 }
 
-test('a turn that may hold as many slots as it leaves free shares them equally with others that ask in turn', async () => {
+test('a turn that may hold as many slots as it leaves free shares them equally with others that take turns', async () => {
   expect(await sharesOf(1)).toEqual([8])
   expect(await sharesOf(3)).toEqual([4, 4, 4])
   expect(await sharesOf(7)).toEqual(Array(7).fill(2))
   expect(await sharesOf(15)).toEqual(Array(15).fill(1))
 })
 
-test('each key counts what its turns leave free by itself', async () => {
+test('each key counts the slots that its own turns leave free', async () => {
   const slots = createSlots({ perKey: 2, perTurn: asManyAsAreFree })
   const request = () => ({ turn: 'one', untilMs: performance.now() })
   expect(await slots.take('a', request())).toBeDefined()
@@ -130,7 +130,7 @@ test('turns that hold as many slots as they leave free are served in turn, each 
   expect(order).toEqual(['one 1', 'two 1', 'one 2', 'two 2', 'one 3'])
 })
 
-test('one slot that comes free serves each turn that may hold one more since then', async () => {
+test('one slot that comes free serves each turn that may now hold one more', async () => {
   const slots = createSlots({ perKey: 6, perTurn: asManyAsAreFree })
   const frees = []
   for (const turn of ['one', 'one', 'two', 'two']) frees.push(await slots.take('a', { turn }))
@@ -139,7 +139,7 @@ test('one slot that comes free serves each turn that may hold one more since the
   for (const free of await Promise.all(waiting)) expect(free).toBeDefined()
 })
 
-test('a request that gave up waiting, by its signal, is passed over and holds nothing', async () => {
+test('a request that its signal ended is passed over and holds nothing', async () => {
   const slots = createSlots({ perKey: 2, perTurn: asManyAsAreFree })
   const free = await slots.take('a', { turn: 'one' })
   const caller = new AbortController()

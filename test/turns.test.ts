@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createTurns } from '../server/turns.ts'
 
-test('work that becomes due at the same moment is done in turns of the event loop of its own', async () => {
+test('each piece of work that becomes due at the same moment runs in its own turn of the event loop', async () => {
   const nextTurn = createTurns(() => setImmediate())
   let turn = 0
   let isOver = false

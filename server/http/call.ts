@@ -6,7 +6,7 @@ import { Code, ConnectError, type ContextValues, createContextKey, createContext
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { logFieldsKey, requestIdKey } from '../caller.ts'
-import { hideUnexpected, NoAnswer, reasonOf } from '../errors.ts'
+import { hideUnexpected, OutcomeUnknown, reasonOf } from '../errors.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -135,7 +135,7 @@ function linger(raw: RawRequest): void {
  * unexpected fault. It logs it once, because an error it has returned has no cause left.
  */
 export function shown(error: unknown, call: Call): ConnectError {
-  if (error instanceof NoAnswer) {
+  if (error instanceof OutcomeUnknown) {
     call.log.error({ request_id: call.id, err: error }, 'closed without a response')
     call.hangUp()
     return UNANSWERED

@@ -1,6 +1,6 @@
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { itemFaultsKey } from '../caller.ts'
-import { NoAnswer, reasonOf } from '../errors.ts'
+import { OutcomeUnknown, reasonOf } from '../errors.ts'
 import { callKey, LEFT, shown } from './call.ts'
 import { refusal } from './faults.ts'
 import { textFaults } from './text.ts'
@@ -23,7 +23,7 @@ export const errors: Interceptor = (next) => async (request) => {
 /** The part of an error that the caller may see. */
 function visibleError(error: unknown, { contextValues, signal, stream }: Request): unknown {
   // A deadline that has passed is reported as such, whatever the work that it ended reports.
-  if (isDeadline(signal.reason) && !(error instanceof NoAnswer)) return signal.reason
+  if (isDeadline(signal.reason) && !(error instanceof OutcomeUnknown)) return signal.reason
   if (signal.aborted && error === signal.reason) return error
   // An error of the protocol library about a stream's messages has no error code yet: `nameFaults` adds it.
   if (stream && error instanceof ConnectError && !reasonOf(error)) return error

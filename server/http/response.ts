@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ConnectError } from '@connectrpc/connect'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ERRORS, wordsOfError } from '../errors.ts'
+import { contentsOfError, ERRORS } from '../errors.ts'
 import { shown } from './call.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -36,7 +36,7 @@ export interface ErrorBody {
 
 /** The REST form of an error made by `fail`. */
 export function errorBody(error: ConnectError, requestId: string): { status: number; body: ErrorBody } {
-  const { reason, message, retryAfterSeconds, fields } = wordsOfError(error)
+  const { reason, message, retryAfterSeconds, fields } = contentsOfError(error)
   const body: ErrorBody = { error: reason, message, request_id: requestId }
   if (retryAfterSeconds !== undefined) body.retry_after = retryAfterSeconds
   if (fields.length > 0) body.details = fields

@@ -14,7 +14,7 @@ import { ErrorReason, ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.t
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { CALL_TIMES } from '../config/limits.ts'
 import { enumNames } from '../enum-names.ts'
-import { type FieldFault, fail, failFields, hideUnexpected, NoAnswer, wordsOfError } from '../errors.ts'
+import { contentsOfError, type FieldFault, fail, failFields, hideUnexpected, OutcomeUnknown } from '../errors.ts'
 import type { Idempotency } from './idempotency.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope, NEVER } from './key.ts'
 import { readMessage } from './message.ts'
@@ -71,13 +71,13 @@ export interface BatchParts {
 }
 
 /**
- * Sends messages concurrently; each ends with its own response or error. Throws NoAnswer when one of them does:
+ * Sends messages concurrently; each ends with its own response or error. Throws OutcomeUnknown when one of them does:
  * anything in its place would be taken for its outcome, and an error would say that it is safe to retry.
  */
 export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.batchStart }: BatchParts): SendBatch {
   return async function sendBatch(emails, options) {
     const untilMs = performance.now() + startMs
-    const outcomes: (MessageResult | NoAnswer)[] = []
+    const outcomes: (MessageResult | OutcomeUnknown)[] = []
     const queue = emails.entries()
     async function lane(): Promise<void> {
       for (const [index, email] of queue) {
@@ -86,8 +86,8 @@ export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.
     }
     await Promise.all(Array.from({ length: CONCURRENT_MESSAGES }, lane))
 
-    const noAnswer = outcomes.find((outcome) => outcome instanceof NoAnswer)
-    if (noAnswer) throw noAnswer
+    const outcomeUnknown = outcomes.find((outcome) => outcome instanceof OutcomeUnknown)
+    if (outcomeUnknown) throw outcomeUnknown
     const all = outcomes as MessageResult[]
     const results = all.map(({ result }) => create(BatchResultSchema, result))
     return {
@@ -149,10 +149,10 @@ function resultOf(index: number, { $typeName: _, ...response }: SendResponse): M
   return { result: { index, ...response } }
 }
 
-function failureOf(index: number, error: unknown): MessageResult | NoAnswer {
-  if (error instanceof NoAnswer) return error
+function failureOf(index: number, error: unknown): MessageResult | OutcomeUnknown {
+  if (error instanceof OutcomeUnknown) return error
   const shown = hideUnexpected(error)
-  const { reason, message, retryAfterSeconds: retryAfter, fields: details } = wordsOfError(shown)
+  const { reason, message, retryAfterSeconds: retryAfter, fields: details } = contentsOfError(shown)
   return { result: { index, error: errorNames.value(reason), message, retryAfter, details }, cause: shown.cause }
 }
 

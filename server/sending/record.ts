@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { isRowFault, sqlStateOf } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { fail, NoAnswer, reasonOf } from '../errors.ts'
+import { fail, OutcomeUnknown, reasonOf } from '../errors.ts'
 import type { Claim } from '../history/claim.ts'
 import type { FirstAttempts } from '../history/first-attempts.ts'
 import { recordStep } from '../history/record.ts'
@@ -24,7 +24,7 @@ export interface RecordedSend {
 /**
  * Records a send in one commit, until the end of its lease. Returns the stored outcomes: ours, or those of the sweeper
  * when it was there first. Throws `transient_failure` when the sweeper removed the message because no marker was set,
- * and NoAnswer when the result is still unknown at the end of the lease: the sweeper will settle it.
+ * and OutcomeUnknown when the result is still unknown at the end of the lease: the sweeper will settle it.
  */
 export function recordUntil(
   db: Database,
@@ -61,7 +61,7 @@ const UNIQUE_VIOLATION = '23505'
 
 /**
  * Settles a send that never reaches SMTP: claim and record in one commit. Stores nothing when its key belongs to
- * another send. Throws NoAnswer when the result is unknown for the time of a lease.
+ * another send. Throws OutcomeUnknown when the result is unknown for the time of a lease.
  */
 export function settleUntil(
   db: Database,
@@ -93,7 +93,7 @@ const LATE_MS = 5_000
 
 /**
  * Repeats `work` until it returns, and so the stored result is known. An error made by `fail` ends the repeats; after
- * any other error the result is unknown. Throws NoAnswer when the time is over.
+ * any other error the result is unknown. Throws OutcomeUnknown when the time is over.
  */
 async function tryUntil<T>(leaseUntilMs: number, work: () => Promise<T>): Promise<T> {
   const untilMs = Math.max(leaseUntilMs, performance.now() + LATE_MS)
@@ -107,5 +107,5 @@ async function tryUntil<T>(leaseUntilMs: number, work: () => Promise<T>): Promis
       await sleep(waitMs)
     }
   }
-  throw new NoAnswer({ cause })
+  throw new OutcomeUnknown({ cause })
 }

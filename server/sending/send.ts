@@ -5,7 +5,7 @@ import { leaseOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
-import { fail, NoAnswer } from '../errors.ts'
+import { fail, OutcomeUnknown } from '../errors.ts'
 import type { Claim, KeyToTake } from '../history/claim.ts'
 import type { FirstAttempts } from '../history/first-attempts.ts'
 import { release } from '../history/release.ts'
@@ -75,8 +75,8 @@ const CHECKS = [
 /**
  * The steps of one send: checks -> claim -> SMTP, with the marker just before the final dot -> record. Claim, marker
  * and record are one commit each; no connection of the database is held in between. Throws `domain_not_verified` when
- * the From domain is not the account's, `transient_failure` for faults of our own before any marker, and NoAnswer when
- * the outcome cannot be recorded.
+ * the From domain is not the account's, `transient_failure` for faults of our own before any marker, and
+ * OutcomeUnknown when the outcome cannot be recorded.
  */
 export function createSend(parts: SendParts): Send {
   const { db, engine } = parts
@@ -144,7 +144,7 @@ export function createSend(parts: SendParts): Send {
 
   /** After an unexpected fault: a claim that cannot be released may have been sent, and the sweeper will settle it. */
   async function giveUp(claim: Claim, cause: unknown): Promise<never> {
-    throw (await undo(claim)) ? cause : new NoAnswer({ cause })
+    throw (await undo(claim)) ? cause : new OutcomeUnknown({ cause })
   }
 
   /** A release that fails leaves the claim to the sweeper; the caller's response stays the same. */

@@ -1,4 +1,4 @@
-import { createPlaces, type Free, ofOneTurn, type Places } from '../slots.ts'
+import { createPlaces, ofOneTurn, type Places, type Release } from '../slots.ts'
 import type { SiteLimits } from './limits.ts'
 import type { Session } from './session.ts'
 
@@ -64,7 +64,7 @@ export function createPool({ idleMs }: { idleMs: number }) {
     return shelf
   }
 
-  function slotOf(shelf: Shelf, free: Free): Slot {
+  function slotOf(shelf: Shelf, free: Release): Slot {
     const session = shelf.idle.pop()
     session?.wire.wake()
     const giveBack = (reusable?: Session) => {

@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
-import { NoAnswer } from '../../server/errors.ts'
+import { OutcomeUnknown } from '../../server/errors.ts'
 import { createApp } from '../../server/http/app.ts'
 import { type Listener, listen } from '../../server/http/listen.ts'
 
@@ -12,7 +12,7 @@ let listener: Listener
 beforeAll(async () => {
   const spec = createServiceImplSpec<typeof EmailService>(EmailService, {
     send: async () => {
-      throw new NoAnswer({ cause: new Error('the database is away') })
+      throw new OutcomeUnknown({ cause: new Error('the database is away') })
     },
   })
   const app = await createApp({

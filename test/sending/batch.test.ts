@@ -5,7 +5,7 @@ import { BatchItemSchema, SendResponseSchema } from '../../gen/verdict/v1/emails
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { leaseOf } from '../../server/config/limits.ts'
-import { fail, NoAnswer } from '../../server/errors.ts'
+import { fail, OutcomeUnknown } from '../../server/errors.ts'
 import { type BatchOptions, createBatch } from '../../server/sending/batch.ts'
 import { createBatchKeys } from '../../server/sending/batch-keys.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
@@ -111,24 +111,24 @@ test.each([
   expect((await run(1)).isFinal).toBe(isFinal)
 })
 
-test('when a message ends with NoAnswer, so does the whole batch, after all others have ended', async () => {
+test('when a message ends with OutcomeUnknown, so does the whole batch, after all others have ended', async () => {
   const ends: number[] = []
   const { run } = batchOf(async (_, index) => {
     await sleep(index * 10)
     ends.push(index)
-    if (index === 0) throw new NoAnswer({ cause: new Error('gone') })
+    if (index === 0) throw new OutcomeUnknown({ cause: new Error('gone') })
   })
-  await expect(run(3)).rejects.toThrow(NoAnswer)
+  await expect(run(3)).rejects.toThrow(OutcomeUnknown)
   expect(ends).toEqual([0, 1, 2])
 })
 
-test('a key whose batch ended with NoAnswer is free at once: a repeat sends its messages again', async () => {
+test('a key whose batch ended with OutcomeUnknown is free at once: a repeat sends its messages again', async () => {
   const batchKeys = createBatchKeys(database.db, leaseOf(30_000))
   const key = { accountId: ACCOUNT, scope: 'sendBatch/live', key: 'k', requestHash: '00', sandbox: false }
   const failing = batchOf(async () => {
-    throw new NoAnswer({ cause: new Error('gone') })
+    throw new OutcomeUnknown({ cause: new Error('gone') })
   })
-  await expect(batchKeys.once(key, () => failing.run(1))).rejects.toThrow(NoAnswer)
+  await expect(batchKeys.once(key, () => failing.run(1))).rejects.toThrow(OutcomeUnknown)
   const { run } = batchOf(async () => {})
   const watch = stopwatch()
   const { response, replayed } = await batchKeys.once(key, () => run(1))
