@@ -3,7 +3,8 @@ import { showId } from '../db/ids.ts'
 
 /**
  * The body of an event's POSTs. The event's row never changes, so these bytes are the same on every attempt and every
- * replay. The output of this function must never change either. A new field needs a new version, stored beside the event.
+ * replay. The output of this function must never change either. A new field needs a new version, stored beside the
+ * event.
  */
 export function payloadOf(event: DeliveryEvent): Buffer {
   return Buffer.from(

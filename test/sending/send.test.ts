@@ -189,7 +189,7 @@ test('no free connection in time is our fault: 500 transient_failure, and the re
   engine.close()
 })
 
-test('an unexpected fault after a marker is NoAnswer; before a marker the claim is released', async () => {
+test('an unexpected fault after a marker is OutcomeUnknown; before a marker the claim is released', async () => {
   const before = await rows()
   const failing = (positions: number[]) =>
     world.sendAlone({
