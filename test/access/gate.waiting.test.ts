@@ -54,7 +54,7 @@ const calling = (method: Call['method'], authorization: string | null): Call => 
 const call = (key: string | null, method: Call['method'] = Send) =>
   calling(method, key === null ? null : `Bearer ${key}`)
 
-/** The reason and the words of a refusal. */
+/** The reason and the message of a refusal. */
 async function refusal(admitted: Promise<unknown>): Promise<string> {
   const error = await admitted.then(
     () => new Error('was admitted'),
@@ -63,7 +63,7 @@ async function refusal(admitted: Promise<unknown>): Promise<string> {
   return `${reasonOf(error)}: ${error.rawMessage}`
 }
 
-test('a key tells who calls', async () => {
+test('a key identifies the caller', async () => {
   const live = await newKey()
   const dry = await newKey({ kind: 'test' })
   const gate = gateOf({ db, clock })
@@ -89,12 +89,12 @@ test.each([
     'This is not an API key. One is "svc_live_" or "svc_test_" and 49 characters: check that it is whole.',
   ],
   ['an unknown key', `Bearer ${makeKey('live')}`, 'This API key does not exist, was revoked or has expired.'],
-])('%s is refused', async (_, authorization, words) => {
+])('%s is refused', async (_, authorization, message) => {
   const gate = gateOf({ db, clock })
-  expect(await refusal(gate(calling(Send, authorization)))).toBe(`invalid_api_key: ${words}`)
+  expect(await refusal(gate(calling(Send, authorization)))).toBe(`invalid_api_key: ${message}`)
 })
 
-test('what is no key is refused without the database', async () => {
+test('a text that is not a key is refused without the database', async () => {
   const nowhere = connect('postgres://verdict:x@127.0.0.1:1/verdict')
   const gate = gateOf({ db: nowhere, clock })
   expect(await refusal(gate(call('svc_live_0000')))).toContain('invalid_api_key')
@@ -102,7 +102,7 @@ test('what is no key is refused without the database', async () => {
   await nowhere.$client.end()
 })
 
-test('a key without the scope of the method is refused, and told which', async () => {
+test('a key without the scope of the method is refused, and the error names the scope', async () => {
   const { key } = await newKey({ scopes: ['emails.send', 'emails.read'] })
   const gate = gateOf({ db, clock })
   expect(await refusal(gate(call(key, ListEvents)))).toBe(
@@ -111,9 +111,9 @@ test('a key without the scope of the method is refused, and told which', async (
   expect(await gate(call(key, EmailService.method.getEmail))).toMatchObject({ accountId })
 })
 
-test('a test key sends and reads, whatever scopes are stored with it, and is told why it does nothing else', async () => {
+test('a test key sends and reads whatever scopes it is stored with, and the error says why it does nothing else', async () => {
   const { key, apiKey } = await newKey({ kind: 'test', scopes: [...SCOPES_OF.test] })
-  // As it was stored before test keys were held to less.
+  // Older test keys may be stored with more scopes.
   await db
     .update(apiKeys)
     .set({ scopes: [...SCOPES] })
@@ -134,14 +134,14 @@ test('a test key sends and reads, whatever scopes are stored with it, and is tol
   expect(listed!.scopes).toEqual(SCOPES_OF.test)
 })
 
-test('a revoked key is told apart from an unknown one by nothing', async () => {
+test('a revoked key gets the same error as an unknown one', async () => {
   const { key, apiKey } = await newKey()
   await revokeKey(db, accountId, apiKey.id)
   const gate = gateOf({ db, clock })
   expect(await refusal(gate(call(key)))).toBe(await refusal(gate(call(makeKey('live')))))
 })
 
-test('a key expires at its very time by the clock of the database, also in the cache', async () => {
+test('a key expires at its exact time by the clock of the database, also in the cache', async () => {
   const expiresAt = new Date(Math.floor(clock.now()) + 60_000)
   const { key } = await newKey({ expiresAt })
   let now = expiresAt.getTime() - 1
@@ -153,7 +153,7 @@ test('a key expires at its very time by the clock of the database, also in the c
   )
 })
 
-test('a thousand first calls with one key ask the database once, and the next ones not at all', async () => {
+test('a thousand first calls with one key cost one query, and the next calls none', async () => {
   const { key } = await newKey()
   const gate = gateOf({ db, clock })
   const locker = connect(account.url, { connections: 1 })
@@ -163,11 +163,11 @@ test('a thousand first calls with one key ask the database once, and the next on
   await lock`lock table api_keys in access exclusive mode`
   const calls = Promise.all(Array.from({ length: 1000 }, () => gate(call(key))))
   await sleep(200)
-  const [waiting] = await lock`select count(*)::int as asked from pg_stat_activity
+  const [queries] = await lock`select count(*)::int as count from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock' and query like '%api_keys%'`
   await lock`commit`
   await calls
-  expect(waiting!.asked).toBe(1)
+  expect(queries!.count).toBe(1)
 
   await lock`begin`
   await lock`lock table api_keys in access exclusive mode`
@@ -177,7 +177,7 @@ test('a thousand first calls with one key ask the database once, and the next on
   await locker.$client.end()
 })
 
-test('every request with a valid key counts, those refused for their scope too', async () => {
+test('every request with a valid key counts, including those refused for their scope', async () => {
   const own = await createAccount(db, clock, 'Counted')
   const { key } = await newKey({ accountId: own.id })
   const other = await newKey({ accountId: own.id, kind: 'test' })
@@ -198,7 +198,7 @@ test('every request with a valid key counts, those refused for their scope too',
   expect(rates.at(-1)).toMatchObject({ limit: 60, remaining: 0 })
 })
 
-test('where no key is needed a caller without one counts by address, and a key that is sent counts and must be valid', async () => {
+test('where no key is needed, a caller without one counts by address; a key that is sent counts and must be valid', async () => {
   const own = await createAccount(db, clock, 'Visitor')
   const { key } = await newKey({ accountId: own.id })
   const gate = createGate({ db, clock, limits: { ...DEFAULT_LIMITS, defaultTier: 'free' } })
@@ -222,7 +222,7 @@ test('where no key is needed a caller without one counts by address, and a key t
   expect(await visit(key)).toMatchObject({ accountId: own.id })
 })
 
-test('the tier of an account decides, and one that the table does not know is as none', async () => {
+test('the tier of an account decides, and an unknown tier means the default', async () => {
   const limitOf = async (tier: string | null) => {
     const own = await createAccount(db, clock, 'Tier')
     await db.update(accounts).set({ tier }).where(eq(accounts.id, own.id))
@@ -236,7 +236,7 @@ test('the tier of an account decides, and one that the table does not know is as
   ])
 })
 
-test('a flood of made-up keys from one address is refused without a query, and keys in use pass', async () => {
+test('a flood of invented keys from one address is refused without a query, and keys in use pass', async () => {
   const { key } = await newKey()
   const { key: fresh } = await newKey()
   let queries = 0
@@ -260,7 +260,7 @@ test('a flood of made-up keys from one address is refused without a query, and k
     /The 600 requests per minute without a valid API key are used up\. Wait \d+ seconds\.$/,
   )
   expect(await refusal(gate(call(null)))).toContain('rate_limit_exceeded')
-  // A key in use passes; one that this process has not seen yet does so from another address, or a minute later.
+  // A key in use passes. A key that is new to this process passes from another address, or a minute later.
   expect(await gate(call(key))).toMatchObject({ accountId })
   expect(await refusal(gate(call(fresh)))).toContain('rate_limit_exceeded')
   expect(await gate({ ...call(fresh), remoteAddress: '192.0.2.2' })).toMatchObject({ accountId })
@@ -274,14 +274,14 @@ test('a flood of made-up keys from one address is refused without a query, and k
   expect(resetAt).toBeLessThanOrEqual(clock.now() / 1_000 + 61)
 })
 
-test('a thousand requests at once with a key that is new to the process are no flood', async () => {
+test('a thousand concurrent requests with a key that is new to the process are not a flood', async () => {
   const { key } = await newKey()
   const gate = gateOf({ db, clock })
   const callers = await Promise.all(Array.from({ length: 1_000 }, () => gate(call(key))))
   expect(callers.every((caller) => caller?.accountId === accountId)).toBe(true)
 })
 
-test.concurrent('a revocation bites within 5 s under steady use', async ({ expect }) => {
+test.concurrent('a revocation takes effect within 5 s under steady use', async ({ expect }) => {
   const { key, apiKey } = await newKey()
   const gate = gateOf({ db, clock })
   await gate(call(key))
@@ -294,7 +294,7 @@ test.concurrent('a revocation bites within 5 s under steady use', async ({ expec
   }
 })
 
-test.concurrent('a key that was tried before it was made works within 2 s of being made', async ({ expect }) => {
+test.concurrent('a key that was tried before it existed works within 2 s of its creation', async ({ expect }) => {
   const { key, apiKey } = await newKey()
   const [row] = await db.delete(apiKeys).where(eq(apiKeys.id, apiKey.id)).returning()
   const gate = gateOf({ db, clock })
@@ -304,7 +304,7 @@ test.concurrent('a key that was tried before it was made works within 2 s of bei
   expect(await gate(call(key))).toMatchObject({ keyId: apiKey.id })
 })
 
-test.concurrent('without the database every key gets transient_failure, and it works again when the database is back', async ({
+test.concurrent('without the database every key gets transient_failure, and keys work again when the database is back', async ({
   expect,
 }) => {
   const own = await createAccount(db, clock, 'Own')
@@ -327,7 +327,7 @@ test.concurrent('without the database every key gets transient_failure, and it w
   proxy.cut()
 })
 
-test.concurrent('the last use of a key is noted at most once a minute, and not in the way of a call', async ({
+test.concurrent('the last use of a key is stored at most once a minute, and no call waits for it', async ({
   expect,
 }) => {
   const { apiKey, key } = await newKey()
@@ -340,7 +340,7 @@ test.concurrent('the last use of a key is noted at most once a minute, and not i
   await expect.poll(lastUse).toBe(Math.floor(start))
   now = start + 59_000
   await gate(call(key))
-  // Another process, which has not seen the first use.
+  // Another process has not seen the first use.
   await db
     .update(apiKeys)
     .set({ lastUsedAt: new Date(start) })
@@ -352,7 +352,7 @@ test.concurrent('the last use of a key is noted at most once a minute, and not i
   await expect.poll(lastUse).toBe(Math.floor(start + 61_000))
 })
 
-/** A TCP proxy in front of Postgres that can be cut and mended. */
+/** A TCP proxy in front of PostgreSQL that can be cut and mended. */
 async function proxyOf(url: string) {
   const target = new URL(url)
   const sockets = new Set<Socket>()

@@ -16,7 +16,7 @@ test('no two keys are the same', () => {
   expect(new Set(Array.from({ length: 1000 }, () => makeKey('live'))).size).toBe(1000)
 })
 
-test('every single wrong character is found without the database', () => {
+test('every single wrong character is detected without the database', () => {
   for (let at = 0; at < key.length; at++) {
     for (const character of 'aA0z_ \u00e9') {
       if (character !== key[at]) expect(kindOfKey(key.slice(0, at) + character + key.slice(at + 1))).toBeUndefined()
@@ -24,7 +24,7 @@ test('every single wrong character is found without the database', () => {
   }
 })
 
-test('a key with two neighbours swapped, cut, or with something added, is none', () => {
+test('a key with two neighbours swapped, cut off or extended is invalid', () => {
   for (let at = 1; at < key.length; at++) {
     const swapped = key.slice(0, at - 1) + key[at] + key[at - 1] + key.slice(at + 1)
     if (swapped !== key) expect(kindOfKey(swapped)).toBeUndefined()
@@ -33,11 +33,11 @@ test('a key with two neighbours swapped, cut, or with something added, is none',
   for (const text of ['', ` ${key}`, `${key}\n`, `${key}0`, key.toUpperCase()]) expect(kindOfKey(text)).toBeUndefined()
 })
 
-test('a live key does not become a test key by its name', () => {
+test('a live key with the prefix of a test key is invalid', () => {
   expect(kindOfKey(key.replace('live', 'test'))).toBeUndefined()
 })
 
-test('no text makes it throw', () => {
+test('no text makes kindOfKey throw', () => {
   fc.assert(fc.property(fc.string({ unit: anyCharacter }), (text) => kindOfKey(text) === undefined))
 })
 

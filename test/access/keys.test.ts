@@ -27,7 +27,7 @@ test('an account is created and listed, the oldest first', async () => {
   expect((await listAccounts(db)).slice(-2)).toEqual([first, second])
 })
 
-test('a key is given out once; the database keeps its hash and its first characters', async () => {
+test('a key is shown once; the database keeps its hash and its first characters', async () => {
   const { id: accountId } = await createAccount(db, clock, 'Keys')
   const expiresAt = new Date('2099-01-01T00:00:00Z')
   const { key, apiKey } = await createKey(db, clock, { accountId, ...newKey, kind: 'test', expiresAt })
@@ -45,7 +45,7 @@ test('a key is given out once; the database keeps its hash and its first charact
   expect(apiKey).not.toHaveProperty('hash')
 })
 
-test('a test key is made with the scopes to send and to read, and with no other', async () => {
+test('a test key can be created with the scopes to send and to read, and with no others', async () => {
   const { id: accountId } = await createAccount(db, clock, 'Test keys')
   const make = (...scopes: string[]) => createKey(db, clock, { accountId, name: 'ci', kind: 'test', scopes })
   expect((await make(...SCOPES_OF.test)).apiKey.scopes).toEqual([
@@ -75,7 +75,7 @@ test('only the keys of the account are listed', async () => {
   expect(await listKeys(db, mine.id)).toEqual([apiKey])
 })
 
-test('a key is revoked by its own account only, and a second time changes nothing', async () => {
+test('only its own account can revoke a key, and a second revocation changes nothing', async () => {
   const mine = await createAccount(db, clock, 'Mine')
   const other = await createAccount(db, clock, 'Other')
   const { apiKey } = await createKey(db, clock, { accountId: mine.id, ...newKey })
@@ -86,7 +86,7 @@ test('a key is revoked by its own account only, and a second time changes nothin
   expect(await revokeKey(db, mine.id, apiKey.id)).toEqual(revoked)
 })
 
-test('the scopes are those the methods of the contract ask for', () => {
+test('the scopes are those that the methods of the contract require', () => {
   expect(SCOPES).toEqual([
     'domains.read',
     'domains.write',

@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { createLimiter, type RequestCount } from '../../server/access/limiter.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
-import { sql } from '../../server/db/drizzle.ts'
+import { eq, sql } from '../../server/db/drizzle.ts'
+import { rateWindows } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
 let database: TestDatabase
 let db: Database
-/** As of another process. */
+/** The connections of another process. */
 let otherDb: Database
 
 beforeAll(async () => {
@@ -27,22 +28,22 @@ const many = (requests: number, count: (i: number) => Promise<RequestCount>) =>
   Promise.all(Array.from({ length: requests }, (_, i) => count(i)))
 
 const moveStart = (caller: string, to: ReturnType<typeof sql>) =>
-  db.execute(sql`update rate_windows set started_at = ${to} where caller = ${caller}`)
+  db.update(rateWindows).set({ startedAt: to }).where(eq(rateWindows.caller, caller))
 
-test('of many concurrent requests at two processes exactly as many are admitted as the limit says', async () => {
+test('two processes admit exactly as many concurrent requests as the limit says', async () => {
   const limiters = [createLimiter(db), createLimiter(otherDb)]
   const account = randomUUID()
   const counted = await many(1_000, (i) => limiters[i % 2]!(account, 300))
   const admitted = counted.filter(({ admitted }) => admitted)
   expect(admitted).toHaveLength(300)
-  // Each has a place of its own in the window.
+  // Each request has its own place in the window.
   expect(admitted.map(({ remaining }) => remaining).sort((a, b) => b - a)).toEqual(
     Array.from({ length: 300 }, (_, i) => 299 - i),
   )
   expect(counted.every(({ remaining, admitted }) => admitted || remaining === 0)).toBe(true)
 })
 
-test('of a large limit places are taken ahead, and still no more are admitted than it says', async () => {
+test('places of a large limit are taken ahead, and still no more requests are admitted than it says', async () => {
   const limiters = [createLimiter(db), createLimiter(otherDb)]
   const account = randomUUID()
   const limit = 30_000
@@ -57,34 +58,34 @@ test('of a large limit places are taken ahead, and still no more are admitted th
   )
   const admitted = results[0]! + results[1]!
   expect(admitted).toBeLessThanOrEqual(limit)
-  // What one process holds when the other has used up the rest.
+  // One process may still keep places ahead when the other has used up the rest.
   expect(admitted).toBeGreaterThan(limit - 6)
 })
 
-test('of the limit of an unlimited account a hundred requests in a row are one statement', async () => {
+test('with a very large limit, a hundred requests in a row cost one statement', async () => {
   const count = createLimiter(db)
   const account = randomUUID()
   const remaining = []
   for (let i = 0; i < 100; i++) remaining.push((await count(account, 1_000_000)).remaining)
   expect(remaining).toEqual(Array.from({ length: 100 }, (_, i) => 999_999 - i))
-  const [row] = await db.execute(sql`select used from rate_windows where caller = ${account}`)
+  const [row] = await db.select({ used: rateWindows.used }).from(rateWindows).where(eq(rateWindows.caller, account))
   expect(row).toEqual({ used: 100 })
 })
 
-test('accounts do not count for each other, also when they share a statement', async () => {
+test('accounts are counted separately, also when they share a statement', async () => {
   const count = createLimiter(db)
   const accounts = Array.from({ length: 20 }, () => randomUUID())
   const counted = await many(200, (i) => count(accounts[i % 20]!, 7))
   expect(counted.filter(({ admitted }) => admitted)).toHaveLength(20 * 7)
 })
 
-test('a window is 60 s of the clock of the database, from its first request on', async () => {
+test('a window lasts 60 s by the clock of the database, from its first request on', async () => {
   const count = createLimiter(db)
   const account = randomUUID()
   const first = await count(account, 2)
-  const [row] = await db.execute<{ ends: number; now: number }>(sql`
-    select ceil(extract(epoch from started_at + interval '60 s'))::int as ends, extract(epoch from now())::float8 as now
-    from rate_windows where caller = ${account}`)
+  const ends = sql<number>`ceil(extract(epoch from ${rateWindows.startedAt} + interval '60 s'))::int`
+  const now = sql<number>`extract(epoch from now())::float8`
+  const [row] = await db.select({ ends, now }).from(rateWindows).where(eq(rateWindows.caller, account))
   expect(first).toEqual({ admitted: true, limit: 2, remaining: 1, resetAt: row!.ends, secondsLeft: 60 })
   expect(row!.ends - row!.now).toBeGreaterThan(59)
 
@@ -95,7 +96,7 @@ test('a window is 60 s of the clock of the database, from its first request on',
   expect(await count(account, 2)).toMatchObject({ admitted: true, remaining: 1, secondsLeft: 60 })
 })
 
-test('a clock of the database that was set back by hours locks nobody out', async () => {
+test('setting back the clock of the database by hours locks no account out', async () => {
   const count = createLimiter(db)
   const account = randomUUID()
   await count(account, 1)
@@ -105,20 +106,23 @@ test('a clock of the database that was set back by hours locks nobody out', asyn
   expect(await count(account, 1)).toMatchObject({ admitted: false, secondsLeft: 60 })
 })
 
-test.each([2, -2])('a node whose clock jumps by %s hours neither lets more in nor locks anybody out', async (hours) => {
-  const count = createLimiter(db)
-  const other = createLimiter(otherDb)
-  const account = randomUUID()
-  const before = await count(account, 3)
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hours * 3_600_000 })
-  const jumped = await count(account, 3)
-  expect(jumped).toMatchObject({ admitted: true, remaining: 1, resetAt: before.resetAt })
-  vi.useRealTimers()
-  expect(await other(account, 3)).toMatchObject({ admitted: true, remaining: 0, resetAt: before.resetAt })
-  expect(await count(account, 3)).toMatchObject({ admitted: false, resetAt: before.resetAt })
-})
+test.each([2, -2])(
+  'a node whose clock jumps by %s hours neither admits more requests nor locks an account out',
+  async (hours) => {
+    const count = createLimiter(db)
+    const other = createLimiter(otherDb)
+    const account = randomUUID()
+    const before = await count(account, 3)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hours * 3_600_000 })
+    const jumped = await count(account, 3)
+    expect(jumped).toMatchObject({ admitted: true, remaining: 1, resetAt: before.resetAt })
+    vi.useRealTimers()
+    expect(await other(account, 3)).toMatchObject({ admitted: true, remaining: 0, resetAt: before.resetAt })
+    expect(await count(account, 3)).toMatchObject({ admitted: false, resetAt: before.resetAt })
+  },
+)
 
-test('a limit that was lowered holds at once', async () => {
+test('a lowered limit takes effect at once', async () => {
   const count = createLimiter(db)
   const account = randomUUID()
   for (let i = 0; i < 10; i++) await count(account, 1_000_000)
@@ -126,7 +130,7 @@ test('a limit that was lowered holds at once', async () => {
   expect(await count(account, 5)).toMatchObject({ admitted: false, limit: 5, remaining: 0 })
 })
 
-test('what cannot be counted is refused as transient_failure within 5 s, and nothing is let in unseen', async () => {
+test('a request that cannot be counted is refused as transient_failure within 5 s, and none is admitted uncounted', async () => {
   const count = createLimiter(db)
   const account = randomUUID()
   const lock = await otherDb.$client.reserve()

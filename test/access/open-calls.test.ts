@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { reasonOf } from '../../server/errors.ts'
 
-/** How many of so many tries are not refused. */
+/** Counts the tries that are not refused. */
 function admitted(tries: number, attempt: (i: number) => unknown): number {
   const results = Array.from({ length: tries }, (_, i) => {
     try {
@@ -22,7 +22,7 @@ test('an address has 600 open calls a minute, whatever other addresses do', () =
   expect(admitted(1, () => count('192.0.2.2'))).toBe(1)
 })
 
-test('an address has 50 open streams at a time, and a closed one makes a place', () => {
+test('an address has 50 open streams at a time, and closing one makes room for another', () => {
   const { openStream } = createOpenCalls()
   const closes: (() => void)[] = []
   expect(admitted(150, () => closes.push(openStream('192.0.2.1')))).toBe(50)

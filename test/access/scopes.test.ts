@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
 import { mayCall, SCOPES, scopeOf } from '../../server/access/scopes.ts'
 
-test('every method of every service of the contract asks for a scope that a key can have, or for any', async () => {
+test('every method of every service of the contract requires a scope that a key can have, or any', async () => {
   const methods: DescMethod[] = []
   for (const path of globSync('gen/verdict/v1/*_pb.ts')) {
     for (const file of Object.values(await import(join(process.cwd(), path))).filter(isFile)) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createStrangers } from '../../server/access/strangers.ts'
 
-/** How many of so many visits are not over. */
+/** Counts the visits within the limit. */
 function admitted(visit: ReturnType<typeof createStrangers>, visits: number, address: (i: number) => string): number {
   return Array.from({ length: visits }, (_, i) => visit(address(i))).filter(({ over }) => !over).length
 }
@@ -24,7 +24,7 @@ test('a request that had a valid key after all does not count', () => {
   expect(admitted(visit, 1_000, () => '192.0.2.1')).toBe(600)
 })
 
-test('the addresses of one IPv6 /64 count together, those of two do not', () => {
+test('the addresses of one IPv6 /64 count together, those of different /64 separately', () => {
   const visit = createStrangers()
   expect(admitted(visit, 1_000, (i) => `2001:db8:0:1::${i.toString(16)}`)).toBe(600)
   expect(admitted(visit, 1_000, (i) => `2001:db8:0:2:${i.toString(16)}::`)).toBe(600)
@@ -37,12 +37,12 @@ test('an IPv4 address is the same in its IPv6 form', () => {
   expect(visit('::ffff:192.0.2.2').over).toBe(false)
 })
 
-test('what is no address counts together', () => {
+test('texts that are not addresses count together', () => {
   const visit = createStrangers()
   expect(admitted(visit, 1_000, (i) => (i % 2 ? '' : 'unknown'))).toBe(600)
 })
 
-test('a flood from any number of addresses takes bounded memory: the oldest windows are forgotten', () => {
+test('a flood from any number of addresses takes bounded memory: the oldest windows are dropped', () => {
   const visit = createStrangers()
   expect(admitted(visit, 600, () => '192.0.2.1')).toBe(600)
   for (let i = 0; i < 50_000; i++) visit(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`)

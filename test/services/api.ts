@@ -17,13 +17,13 @@ import { startWorld } from '../sending/world.ts'
 
 export type Api = Awaited<ReturnType<typeof startApi>>
 
-/** The whole API over a world of its own, with the keys of two accounts. */
+/** Starts the whole API over its own world, with the keys of two accounts. */
 export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMITS) {
   const world = await startWorld()
   const { db } = world
   const clock = now ? { ...world.clock, now } : world.clock
   const workflows = recordedWorkflows()
-  /** What the API logged of errors: the message, and that of the error. */
+  /** The errors that the API has logged: the message of the line, and that of the error. */
   const errors: string[] = []
   const note = ({ msg, err }: { msg: string; err?: Error }) => err && errors.push(`${msg}: ${err.message}`)
   const log = pino({ level: 'warn' }, { write: (line) => void note(JSON.parse(line)) })
@@ -90,22 +90,22 @@ export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMI
     await world.stop()
   }
 
-  /** One attempt of a dispatch (UUID), as a workflow asks for it. */
+  /** Makes one attempt of a dispatch (UUID), as a workflow would. */
   const { deliverOnce } = createDeliveries({ db, clock: world.clock, sealer: world.sealer, post: webhooks.post })
   return { world, url: listener.url, keys, call, send, workflows, dns, errors, deliverOnce, stop }
 }
 
-/** Who the service is to others. */
+/** How the service appears to others. */
 export const HOSTS = {
   sourceAddresses: ['192.0.2.25'],
   returnPathHost: undefined,
   bounceHost: 'mail.verdict.example',
 }
 
-/** DNS as a verification asks it, with nothing in it: remembers what was asked. A test sets `find` to what there is. */
+/** DNS for verifications, empty at first. It records what was asked; a test sets `find` to what DNS has. */
 function recordedDns() {
   const dns = {
-    /** Names of domains. */
+    /** The names of the checked domains. */
     asked: [] as string[],
     find: async (_: Domain): Promise<Findings> => ({}),
     check(domain: Domain): Promise<Findings> {
@@ -116,7 +116,7 @@ function recordedDns() {
   return dns
 }
 
-/** Temporal as the services ask it: remembers what was asked. A test sets `start` to what Temporal does. */
+/** Temporal for the services. It records their calls; a test sets `start` to what Temporal does. */
 function recordedWorkflows() {
   const started: Group[] = []
   const cancelled: string[] = []

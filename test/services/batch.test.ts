@@ -14,6 +14,8 @@ import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { callerKey, logFieldsKey } from '../../server/caller.ts'
 import { leaseOf } from '../../server/config/limits.ts'
+import { eq, sql } from '../../server/db/drizzle.ts'
+import { batchKeys, warmUps } from '../../server/db/schema.ts'
 import { createBatch, derivedKey } from '../../server/sending/batch.ts'
 import { type BatchKeys, createBatchKeys } from '../../server/sending/batch-keys.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
@@ -45,7 +47,7 @@ const batch = (body: unknown, headers: Record<string, string> = {}, key?: string
 const keyed = (key: string, body: unknown, more: Record<string, string> = {}) =>
   batch(body, { 'idempotency-key': key, ...more })
 const mails = () => api.world.exchanger.messages.length
-/** A domain whose DNS fails until it is repaired. */
+/** Makes the DNS of a domain fail until it is repaired. */
 function breakDns(domain: string): { repair(): void } {
   const { zone } = api.world.dns
   zone[`MX ${domain}`] = 'servfail'
@@ -58,7 +60,7 @@ function breakDns(domain: string): { repair(): void } {
   }
 }
 
-test('the results are in the order of the request, whichever ends first', async () => {
+test('the results are in the order of the request, whichever send ends first', async () => {
   const to = ['connection_timeout', 'delivered', 'mailbox_full', 'suppression_list', 'spam_blocked']
   const { status, json } = await batch({ emails: to.map((name) => item({ to: `${name}@simulator.test` })) })
   expect(status).toBe(200)
@@ -102,7 +104,7 @@ test.each<[what: string, email: unknown, error: string, field: string]>([
   expect(mails()).toBe(1)
 })
 
-test('one with many faults does not hide those of the next', async () => {
+test('a message with many faults does not hide those of the next', async () => {
   const many = item(Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`unknown_${i}`, 1])))
   const { json } = await batch([many, item({ subject: 5 }), item({ subject: '\0' })])
   expect(json.results.map(({ error }: { error: string }) => error)).toEqual(Array(3).fill('invalid_payload'))
@@ -117,7 +119,7 @@ test("a From domain that is not the account's, or not verified, is rejected, and
   expect(mails()).toBe(0)
 })
 
-test('a fault of ours at one message is its transient_failure, and the others are sent', async () => {
+test('an internal fault at one message is its transient_failure, and the others are sent', async () => {
   breakDns('broken.org')
   const { json } = await batch([item(), item({ to: 'ann@broken.org' })])
   expect(json.results).toMatchObject([{ status: 'delivered' }, { error: 'transient_failure' }])
@@ -150,7 +152,7 @@ test.each<[what: string, body: unknown]>([
   expect(mails()).toBe(0)
 })
 
-test('the repeat of a batch gives the original answer, byte for byte, says so, and sends nothing', async () => {
+test('a repeated batch gets the original response byte for byte, is told so, and sends nothing', async () => {
   const emails = [item(), item({ to: 'policy_block@simulator.test' }), item({ to: 'nobody' })]
   const first = await keyed('batch-1', { emails })
   const repeat = await keyed('batch-1', { emails })
@@ -162,7 +164,7 @@ test('the repeat of a batch gives the original answer, byte for byte, says so, a
   expect(mails()).toBe(1)
 })
 
-test('a repeat runs the messages that failed for a fault of ours, and no others', async () => {
+test('a repeat runs the messages that failed with an internal fault, and no others', async () => {
   const { repair } = breakDns('later.org')
   const emails = [item(), item({ to: 'ann@later.org' }), item({ to: 'nobody' })]
   const first = await keyed('batch-2', emails)
@@ -179,12 +181,13 @@ test('a repeat runs the messages that failed for a fault of ours, and no others'
   expect([third.text, third.headers.get('idempotent-replayed')]).toEqual([second.text, 'true'])
 })
 
-test('messages over the warm-up of their domain are 429 with retry_after, those that fit are sent, and a repeat sends the rest', async () => {
+test('messages over the warm-up of their domain are 429 with retry_after; a repeat sends them', async () => {
   const { db, account } = api.world
-  const sent = (emails: number) => db.$client`
-    insert into warm_ups (account_id, domain, day, emails)
-    values (${account.id}, 'example.test', (now() at time zone 'utc')::date, ${emails})
-    on conflict (account_id, domain, day) do update set emails = excluded.emails`
+  const sent = (emails: number) =>
+    db
+      .insert(warmUps)
+      .values({ accountId: account.id, domain: 'example.test', day: sql`(now() at time zone 'utc')::date`, emails })
+      .onConflictDoUpdate({ target: [warmUps.accountId, warmUps.domain, warmUps.day], set: { emails } })
   await sent(498)
   const emails = Array.from({ length: 5 }, () => item())
   const { json } = await keyed('batch-3', emails)
@@ -209,7 +212,7 @@ test('20 concurrent batches with one key: one mail for each message, equal bodie
   expect(mails()).toBe(30)
 })
 
-test('a batch that another process sends is waited for', async () => {
+test('a repeat waits for a batch that another process sends', async () => {
   const elsewhere = createBatchKeys(api.world.db, leaseOf(30_000))
   const { response } = await keyedElsewhere(elsewhere, 'batch-5', 500)
   const { json, headers } = await response
@@ -217,7 +220,7 @@ test('a batch that another process sends is waited for', async () => {
   expect(mails()).toBe(0)
 })
 
-/** Begins a batch of another process that takes its time, and one with the same key here. */
+/** Starts a batch that takes `ms` in another process, and one with the same key here. */
 async function keyedElsewhere(elsewhere: BatchKeys, key: string, ms: number) {
   const results = [{ index: 0, status: DeliveryStatus.DELIVERED, messageId: 'msg_elsewhere' }]
   const begun = Promise.withResolvers<void>()
@@ -233,7 +236,7 @@ async function keyedElsewhere(elsewhere: BatchKeys, key: string, ms: number) {
 
 const batchKey = (key: string) => ({ accountId: api.world.account.id, scope: 'sendBatch/live', key })
 
-test('a batch whose process died half-way is taken over: what it had sent is not sent again', async () => {
+test('a batch whose process died half-way is taken over, and what it sent is not sent again', async () => {
   const { db, account } = api.world
   const request = create(SendRequestSchema, { ...item(), to: ['ann@example.net'] })
   const sent = await api.world.sendWith()(readMessage(request), {
@@ -242,23 +245,29 @@ test('a batch whose process died half-way is taken over: what it had sent is not
     key: { ...derivedKey('batch-6', 0, false), requestHash: hashOf(SendRequestSchema, request) },
     signal: new AbortController().signal,
   })
-  await db.$client`insert into batch_keys (account_id, scope, key, request_hash, claim, lease_until, expires_at)
-    values (${account.id}, 'sendBatch/live', 'batch-6', '\\x00', ${randomUUID()}, clock_timestamp() + interval '400 ms',
-      now() + interval '23 hours')`
+  await db.insert(batchKeys).values({
+    ...batchKey('batch-6'),
+    requestHash: Buffer.of(0),
+    claim: randomUUID(),
+    leaseUntil: sql`clock_timestamp() + interval '400 ms'`,
+    expiresAt: sql`now() + interval '23 hours'`,
+  })
   const { json, headers } = await keyed('batch-6', [item(), item({ to: 'bob@example.net' })])
   expect(json.results[0].message_id).toBe(sent!.messageId)
   expect(json.results[1].status).toBe('delivered')
   expect([headers.get('idempotent-replayed'), headers.get('idempotency-mismatch')]).toEqual([null, 'body'])
   expect(mails()).toBe(2)
-  const [row] = await db.$client`select expires_at < now() + interval '23 hours 1 minute' as kept from batch_keys
-    where key = 'batch-6'`
-  expect(row!.kept).toBe(true)
+  const keepsExpiry = sql<boolean>`${batchKeys.expiresAt} < now() + interval '23 hours 1 minute'`
+  const [row] = await db.select({ keepsExpiry }).from(batchKeys).where(eq(batchKeys.key, 'batch-6'))
+  expect(row!.keepsExpiry).toBe(true)
 })
 
-test("a batch's key expires 24 hours after its first request: then everything is sent anew, also what a repeat had sent later", async () => {
-  const sql = api.world.db.$client
-  const age = (time: string) => sql`update batch_keys set expires_at = now() + interval '24 hours' - ${time}::interval
-    where key = 'batch-7'`
+test("a batch's key expires 24 hours after its first request; then everything is sent anew, even what a repeat sent later", async () => {
+  const age = (time: string) =>
+    api.world.db
+      .update(batchKeys)
+      .set({ expiresAt: sql`now() + interval '24 hours' - ${time}::interval` })
+      .where(eq(batchKeys.key, 'batch-7'))
   const { repair } = breakDns('late.org')
   const emails = [item(), item({ to: 'ann@late.org' })]
   await keyed('batch-7', emails)
@@ -272,13 +281,13 @@ test("a batch's key expires 24 hours after its first request: then everything is
   expect(anew.json.summary.delivered).toBe(2)
   expect(anew.headers.get('idempotent-replayed')).toBeNull()
   expect(mails()).toBe(4)
-  // The same when its row was removed meanwhile.
-  await sql`delete from batch_keys where key = 'batch-7'`
+  // The result is the same when the row was deleted meanwhile.
+  await api.world.db.delete(batchKeys).where(eq(batchKeys.key, 'batch-7'))
   await keyed('batch-7', emails)
   expect(mails()).toBe(6)
 })
 
-test('a message with a key of its own shares it with Send, live and sandbox apart', async () => {
+test('a message with its own key shares it with Send, live and sandbox apart', async () => {
   const first = await api.send({ to: 'ann@example.net' }, { 'idempotency-key': 'own-1' })
   const { json, headers } = await batch([item({ idempotency_key: 'own-1' }), item({ idempotency_key: 'own-2' })])
   expect(json.results[0].message_id).toBe(first.json.message_id)
@@ -293,7 +302,7 @@ test('a message with a key of its own shares it with Send, live and sandbox apar
   expect(sandbox.json.results[0].message_id).not.toBe(first.json.message_id)
 })
 
-test('many messages of one batch with the same key are one mail, and all have its answer', async () => {
+test('messages of one batch with the same key are one mail, and all have its result', async () => {
   api.world.exchanger.script = { dot: { after: 200, act: '250 2.0.0 ok' } }
   const { json } = await batch(Array.from({ length: 100 }, () => item({ idempotency_key: 'own-3' })))
   expect(json.summary.delivered).toBe(100)
@@ -301,7 +310,7 @@ test('many messages of one batch with the same key are one mail, and all have it
   expect(mails()).toBe(1)
 })
 
-test('a key derived for a message is no key of a caller, however long the key of the batch', async () => {
+test('a key derived for a message is never the key of a caller, however long the key of the batch', async () => {
   const long = 'x'.repeat(256)
   await keyed(long, [item()])
   expect((await keyed(long, [item()])).headers.get('idempotent-replayed')).toBe('true')
@@ -345,7 +354,7 @@ test.each(['the header', 'a test key'])('with %s a batch is a dry run of all its
   expect(mails()).toBe(1)
 })
 
-test('over gRPC the answer is the same, and a text that cannot be stored is the error of its message too', async () => {
+test('over gRPC the response is the same, and a text that cannot be stored is the error of its message too', async () => {
   const client = createClient(EmailService, createGrpcTransport({ baseUrl: api.url }))
   const headers = { authorization: `Bearer ${api.keys.live}`, 'idempotency-key': 'batch-9' }
   const emails = [item(), item({ subject: 'a\0b' }), item({ to: 'mailbox_full@simulator.test' })]
@@ -397,7 +406,7 @@ test('a batch with a key goes on when its caller leaves', async () => {
   expect(mails()).toBe(40)
 })
 
-test('a batch is one request for the rate limit', async () => {
+test('a batch counts as one request for the rate limit', async () => {
   const remaining = async () => Number((await batch([item(), item(), item()])).headers.get('x-ratelimit-remaining'))
   const before = await remaining()
   expect(before - (await remaining())).toBe(1)

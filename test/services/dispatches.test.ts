@@ -1,13 +1,17 @@
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { AttemptOutcome, DispatchKind, DispatchState, EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, readId, showId } from '../../server/db/ids.ts'
+import { attempts as attemptRows, dispatches as dispatchRows, events, openDispatches } from '../../server/db/schema.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { type Api, startApi } from './api.ts'
 
-// What the API tells of an event's way to the endpoint. The attempts are real ones, made one by one as a workflow would.
+// What the API shows of an event's way to the endpoint. The attempts are real POSTs, made one by one as a workflow
+// would make them.
 
 let api: Api
 let receiver: Receiver
@@ -28,7 +32,11 @@ beforeEach(() => {
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const uuid = (shown: string) => readId(shown.slice(0, 3) as 'evt', shown)!
 const dispatchOf = (eventId: string) => showId('dsp', uuid(eventId))
-const sql = () => api.world.db.$client
+const change = (id: string, columns: PgUpdateSetSource<typeof openDispatches>) =>
+  api.world.db
+    .update(openDispatches)
+    .set(columns)
+    .where(eq(openDispatches.id, uuid(id)))
 
 async function newEvent(headers?: Record<string, string>): Promise<string> {
   const { message_id } = (await api.send({}, headers)).json
@@ -42,7 +50,7 @@ const replay = async (id: string) => (await api.call('POST', `/api/v1/events/${i
 const attempt = (dispatchId: string, number: number, nextDelayMs?: number) =>
   api.deliverOnce({ dispatchId: uuid(dispatchId), number, nextDelayMs, early: true })
 
-test('an event that waits for its first attempt', async () => {
+test('an event that waits for its first attempt has a waiting dispatch', async () => {
   const id = await newEvent()
   const { dispatches, ...event } = await detail(id)
   expect(event).toEqual(await listed(id))
@@ -59,7 +67,7 @@ test('an event that waits for its first attempt', async () => {
   ])
 })
 
-test('a failed attempt and the acknowledged one after it', async () => {
+test('a failed attempt is shown before the acknowledged one', async () => {
   const id = await newEvent()
   receiver.script = { status: 503, body: 'restarting' }
   await attempt(dispatchOf(id), 1, 60_000)
@@ -94,9 +102,9 @@ test('a failed attempt and the acknowledged one after it', async () => {
   expect(await listed(id)).toEqual(event)
 })
 
-test('while an attempt is being made there is no next one, and what became of a lost one is unknown', async () => {
+test('a running attempt has no next one, and a lost attempt has the outcome unknown', async () => {
   const id = await newEvent()
-  await sql()`update open_dispatches set started_at = now() - interval '1 second' where id = ${uuid(id)}`
+  await change(id, { startedAt: sql`now() - interval '1 second'` })
   expect((await detail(id)).dispatches[0]).not.toHaveProperty('next_attempt_at')
   await attempt(dispatchOf(id), 1)
   const { dispatches, attempts } = await detail(id)
@@ -107,15 +115,15 @@ test('while an attempt is being made there is no next one, and what became of a 
   ])
 })
 
-test('while the process that stored the event makes its first attempt there is no next one', async () => {
+test('there is no next attempt while the process that stored the event makes the first one', async () => {
   const id = await newEvent()
-  await sql()`update open_dispatches set lease_until = now() + interval '1 minute' where id = ${uuid(id)}`
+  await change(id, { leaseUntil: sql`now() + interval '1 minute'` })
   expect((await detail(id)).dispatches[0]).not.toHaveProperty('next_attempt_at')
-  await sql()`update open_dispatches set lease_until = now() - interval '1 second' where id = ${uuid(id)}`
+  await change(id, { leaseUntil: sql`now() - interval '1 second'` })
   expect((await detail(id)).dispatches[0]).toHaveProperty('next_attempt_at')
 })
 
-test('an exhausted dispatch, and the replay that was acknowledged after it', async () => {
+test('an exhausted dispatch is shown before its acknowledged replay', async () => {
   const id = await newEvent()
   receiver.script = { status: 500 }
   await attempt(dispatchOf(id), 1, 0)
@@ -139,7 +147,7 @@ test('an exhausted dispatch, and the replay that was acknowledged after it', asy
   expect([attempts, acknowledged_at]).toEqual([3, dispatches[1].attempts[0].finished_at])
 })
 
-test('the first acknowledgement counts, and a replay leaves a dispatch that waits as it is', async () => {
+test('the first acknowledgement counts, and a replay does not change a waiting dispatch', async () => {
   const id = await newEvent()
   const replays = [await replay(id), await replay(id)]
   for (const one of replays) await attempt(one, 1)
@@ -155,7 +163,7 @@ test('the first acknowledgement counts, and a replay leaves a dispatch that wait
   )
 })
 
-test('the event of a dry run is pushed by a replay alone, and says what it is', async () => {
+test('only a replay pushes the event of a dry run, and its payload says sandbox', async () => {
   const id = await newEvent({ 'x-service-sandbox': 'true' })
   expect(await detail(id)).toMatchObject({ sandbox: true, attempts: 0, dispatches: [] })
   await attempt(await replay(id), 1)
@@ -163,18 +171,21 @@ test('the event of a dry run is pushed by a replay alone, and says what it is', 
   expect(JSON.parse(receiver.requests[0]!.body.toString())).toMatchObject({ event_id: id, sandbox: true })
 })
 
-test('of many replays the newest hundred are shown beside the original, and all are counted', async () => {
+test('of many replays the newest hundred are shown beside the original, and the attempts of all are counted', async () => {
   const id = await newEvent()
   await attempt(dispatchOf(id), 1)
   const ids = Array.from({ length: 105 }, (_, i) => newId(api.world.clock.now() + i))
-  await sql()`
-    with input as (select id::uuid from json_array_elements_text(${JSON.stringify(ids)}::json) as t(id)),
-    kept as (
-      insert into attempts (dispatch_id, number, started_at, outcome) select id, 1, now(), 'unknown' from input
-    )
-    insert into dispatches (id, event_id, message_id, account_id, kind, state, created_at, ended_at)
-    select i.id, e.id, e.message_id, e.account_id, 'replay', 'exhausted', now(), now() from input i, events e
-    where e.id = ${uuid(id)}`
+  const { db } = api.world
+  const now = new Date()
+  const [event] = await db
+    .select({ eventId: events.id, messageId: events.messageId, accountId: events.accountId })
+    .from(events)
+    .where(eq(events.id, uuid(id)))
+  const replays = { ...event!, kind: 'replay', state: 'exhausted', createdAt: now, endedAt: now }
+  await db.insert(dispatchRows).values(ids.map((replayId) => ({ id: replayId, ...replays })))
+  await db
+    .insert(attemptRows)
+    .values(ids.map((dispatchId) => ({ dispatchId, number: 1, startedAt: now, outcome: 'unknown' })))
   const { dispatches, attempts } = await detail(id)
   expect(attempts).toBe(106)
   const shown = dispatches.map(({ dispatch_id }: { dispatch_id: string }) => dispatch_id)
@@ -189,7 +200,7 @@ test('an event without an endpoint has no dispatch', async () => {
   expect(await replay(id)).toMatch(/^dsp_/)
 })
 
-test('what is unknown, of another account or no id at all is a 404', async () => {
+test('an unknown event, one of another account and an invalid id are 404', async () => {
   const id = await newEvent()
   for (const [shown, key] of [
     [showId('evt', newId(Date.now())), undefined],
@@ -202,7 +213,7 @@ test('what is unknown, of another account or no id at all is a 404', async () =>
   }
 })
 
-test('the same over gRPC', async () => {
+test('gRPC shows the same dispatches', async () => {
   const id = await newEvent()
   await attempt(dispatchOf(id), 1)
   const client = createClient(EventService, createGrpcTransport({ baseUrl: api.url }))

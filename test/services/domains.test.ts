@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -5,7 +6,7 @@ import { DkimKeyState, DomainService, DomainStatus } from '../../gen/verdict/v1/
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, readId, showId } from '../../server/db/ids.ts'
 import type { RecordCheck } from '../../server/db/json-columns.ts'
-import { domains } from '../../server/db/schema.ts'
+import { breakers, domains, warmUps } from '../../server/db/schema.ts'
 import { type Domain, findDomainById } from '../../server/domains/domains.ts'
 import type { Findings } from '../../server/domains/verify.ts'
 import { type Api, startApi } from './api.ts'
@@ -79,7 +80,7 @@ test('a domain is added with the records to publish', async () => {
   expect((await get(json.domain_id)).text).toBe((await add('Shop.Example.COM.')).text)
 })
 
-test('the private key is in no answer', async () => {
+test('no response has the private key', async () => {
   const { text, json } = await add('secret.example.com')
   const { dkimKeys } = (await findDomainById(api.world.db, uuid(json.domain_id)))!
   const { id, privateKey } = dkimKeys[0]!
@@ -87,7 +88,7 @@ test('the private key is in no answer', async () => {
   for (const bytes of [key, privateKey]) expect(text).not.toContain(bytes.toString('base64').slice(40, 80))
 })
 
-test('the same name again gives the same domain, with what is said of it now', async () => {
+test('the same name again returns the same domain, with the new settings', async () => {
   const first = (await add('again.example.com')).json
   expect((await add('again.example.com')).json).toEqual(first)
   expect((await add('again.example.com', { require_tls: true })).json).toEqual({ ...first, require_tls: true })
@@ -128,7 +129,7 @@ test('a name that another account has verified can be added, and stays pending',
   await api.call('DELETE', `${PATH}/${json.domain_id}`, { key: api.keys.stranger })
 })
 
-test('domains are listed by name, those of the account alone', async () => {
+test('only the domains of the account are listed, by name', async () => {
   await add('zoo.example.com')
   await add('ape.example.com')
   const names = (await api.call('GET', PATH)).json.domains.map(({ domain }: { domain: string }) => domain)
@@ -137,7 +138,7 @@ test('domains are listed by name, those of the account alone', async () => {
   expect((await api.call('GET', PATH, { key: api.keys.stranger })).json).toEqual({ domains: [] })
 })
 
-test('a domain of another account, of nobody, and what is no id is a 404 on every path', async () => {
+test('a domain of another account, an unknown one and an invalid id are 404 on every path', async () => {
   const { domain_id } = (await add('mine.example.com')).json
   const before = (await get(domain_id)).text
   for (const id of [domain_id, showId('dom', newId(Date.now())), domain_id.replace('dom_', 'msg_'), 'dom_x']) {
@@ -157,7 +158,7 @@ test('a domain of another account, of nobody, and what is no id is a 404 on ever
   expect(api.dns.asked).toEqual([])
 })
 
-test('TLS is demanded and taken back', async () => {
+test('TLS can be required and no longer required', async () => {
   const { domain_id, ...made } = (await add('tls.example.com', { require_tls: true })).json
   expect(made.require_tls).toBe(true)
   const patch = (body: object) => api.call('PATCH', `${PATH}/${domain_id}`, { body })
@@ -181,7 +182,7 @@ test('a deleted domain is gone', async () => {
 const found = (status: RecordCheck['status'], observed: string[] = [], error?: string): Findings[string] => {
   return { status, observed, ...(error ? { error } : {}) }
 }
-/** What DNS says when all is right. */
+/** The findings in DNS when every record is right. */
 const allFound = async ({ dkimKeys }: Domain): Promise<Findings> =>
   Object.fromEntries(
     ['SPF', 'RETURN_PATH', 'DMARC', ...dkimKeys.map(({ selector }) => `DKIM:${selector}`)].map((check) => [
@@ -190,7 +191,7 @@ const allFound = async ({ dkimKeys }: Domain): Promise<Findings> =>
     ]),
   )
 
-test('a verification asks DNS and shows what it had beside what is expected', async () => {
+test('a verification checks DNS and shows what it has beside what is expected', async () => {
   const { domain_id } = (await add('checked.example.com')).json
   api.dns.find = async (domain) => ({
     ...(await allFound(domain)),
@@ -211,7 +212,7 @@ test('a verification asks DNS and shows what it had beside what is expected', as
   expect((await get(domain_id)).json).toEqual(json)
 })
 
-test('a domain whose required records are all there is verified, and warms up from that day on', async () => {
+test('a domain that has all required records is verified, and warms up from that day on', async () => {
   const { domain_id } = (await add('right.example.com')).json
   api.dns.find = allFound
   const { json } = await check(domain_id)
@@ -223,7 +224,7 @@ test('a domain whose required records are all there is verified, and warms up fr
   expect(json.records.map(({ status }: { status: string }) => status)).toEqual(Array(4).fill('verified'))
 })
 
-test('a name that another account has verified is not verified here, and that is said to who owns its records', async () => {
+test('a name that another account has verified is not verified here; whoever owns its records is told so', async () => {
   const mine = (await add('twice.example.com')).json.domain_id
   const theirs = (await add('twice.example.com', {}, api.keys.stranger)).json.domain_id
   api.dns.find = allFound
@@ -238,7 +239,7 @@ test('a name that another account has verified is not verified here, and that is
   await api.call('DELETE', `${PATH}/${theirs}`, { key: api.keys.stranger })
 })
 
-test('within 5 s of a verification another one answers with its result and asks nobody', async () => {
+test('within 5 s of a verification another one returns its result without asking DNS', async () => {
   const { domain_id, domain } = (await add('often.example.com')).json
   expect((await check(domain_id)).text).toBe((await check(domain_id)).text)
   expect(api.dns.asked).toEqual([domain])
@@ -250,7 +251,7 @@ test('within 5 s of a verification another one answers with its result and asks 
   expect(api.dns.asked).toEqual([domain, domain])
 })
 
-/** DNS that answers when the test says so. */
+/** DNS that responds when the test says so. */
 function slowDns(): () => void {
   const { promise, resolve } = Promise.withResolvers<void>()
   api.dns.find = async () => {
@@ -260,7 +261,7 @@ function slowDns(): () => void {
   return resolve
 }
 
-test('verifications of a domain at the same time wait for one', async () => {
+test('concurrent verifications of a domain wait for one check', async () => {
   const { domain_id } = (await add('shared.example.com')).json
   const end = slowDns()
   const answers = Promise.all([check(domain_id), check(domain_id), check(domain_id)])
@@ -270,7 +271,7 @@ test('verifications of a domain at the same time wait for one', async () => {
   expect(api.dns.asked).toHaveLength(1)
 })
 
-test('an account has five verifications running at a time; one more is told to wait', async () => {
+test('an account has five verifications running at a time; a sixth is refused with a time to wait', async () => {
   const ids: string[] = []
   for (let i = 0; i < 6; i++) ids.push((await add(`slow-${i}.example.com`)).json.domain_id)
   const end = slowDns()
@@ -283,7 +284,7 @@ test('an account has five verifications running at a time; one more is told to w
   expect(statuses.sort()).toEqual([200, 200, 200, 200, 200, 429])
 })
 
-test('a check that fails on our side is a 500, and the next one is made', async () => {
+test('a check that fails on our side is a 500, and the next check runs', async () => {
   const { domain_id } = (await add('broken.example.com')).json
   api.dns.find = async () => {
     throw new Error('no sockets')
@@ -305,7 +306,7 @@ test('a domain that is deleted while it is checked is a 404', async () => {
   expect((await answer).status).toBe(404)
 })
 
-test('a rotation shows the next key among the records; seen, it signs, and the old one is kept', async () => {
+test('a rotation shows the next key among the records; once DNS has it, it signs, and the old key stays published', async () => {
   const { domain_id, dkim } = (await add('rotated.example.com')).json
   const { status, json } = await rotate(domain_id)
   expect([status, json.dkim.selector]).toEqual([200, dkim.selector])
@@ -328,14 +329,14 @@ test('a rotation shows the next key among the records; seen, it signs, and the o
   expect(dkimOf(after)).toMatchObject([{ required: false }, { required: true }])
 })
 
-test('warm-up is shown from the verification on, with its end', async () => {
+test('the warm-up is shown from the verification on, with its end', async () => {
   const { domain_id } = (await add('warm.example.com')).json
   const midnight = Math.floor(api.world.clock.now() / 86_400_000) * 86_400_000
   const yesterday = new Date(midnight - 3_600_000)
   await change(domain_id, { status: 'verified', verifiedAt: yesterday })
-  await api.world.db.$client`
-    insert into warm_ups (account_id, domain, day, emails)
-    values (${api.world.account.id}, 'warm.example.com', (now() at time zone 'utc')::date, 7)`
+  const day = sql`(now() at time zone 'utc')::date`
+  const accountId = api.world.account.id
+  await api.world.db.insert(warmUps).values({ accountId, domain: 'warm.example.com', day, emails: 7 })
   const completes_at = new Date(midnight + 4 * 86_400_000).toISOString()
   expect((await get(domain_id)).json).toMatchObject({
     status: 'verified',
@@ -352,22 +353,31 @@ test('warm-up is shown from the verification on, with its end', async () => {
 
 test('an open breaker is shown as paused, a half-open one as throttled', async () => {
   const { domain_id } = (await add('paused.example.com')).json
-  const set = (state: string) => api.world.db.$client`
-    insert into breakers (account_id, domain, state, changed_at, cause, base_emails, base_bounces, base_complaints)
-    values (${api.world.account.id}, 'paused.example.com', ${state}, now(), 'bounces', 0, 0, 0)
-    on conflict (account_id, domain) do update set state = ${state}`
+  const set = (state: 'open' | 'half_open') => {
+    const key = { accountId: api.world.account.id, domain: 'paused.example.com' }
+    const base = { baseEmails: 0, baseBounces: 0, baseComplaints: 0 }
+    return api.world.db
+      .insert(breakers)
+      .values({ ...key, state, changedAt: sql`now()`, cause: 'bounces', ...base })
+      .onConflictDoUpdate({ target: [breakers.accountId, breakers.domain], set: { state } })
+  }
   await set('open')
   expect((await get(domain_id)).json.sending).toBe('paused')
   await set('half_open')
   expect((await get(domain_id)).json.sending).toBe('throttled')
 })
 
-test('an account has at most 1,000 domains; the same name again is none more', async () => {
+test('an account has at most 1,000 domains; adding a name again does not count', async () => {
   const full = await add('first.example.com', {}, api.keys.stranger)
-  await api.world.db.execute(sql`
-    insert into domains (id, account_id, name, status)
-    select gen_random_uuid(), account_id, 'n' || n || '.example.com', 'pending'
-    from domains, generate_series(1, 999) n where domains.id = ${uuid(full.json.domain_id)}`)
+  const { db } = api.world
+  const [first] = await db
+    .select()
+    .from(domains)
+    .where(eq(domains.id, uuid(full.json.domain_id)))
+  const names = Array.from({ length: 999 }, (_, n) => `n${n + 1}.example.com`)
+  await db
+    .insert(domains)
+    .values(names.map((name) => ({ id: randomUUID(), accountId: first!.accountId, name, status: 'pending' as const })))
   const { status, json } = await add('last.example.com', {}, api.keys.stranger)
   expect([status, json.error, json.details[0].field]).toEqual([400, 'invalid_payload', 'domain'])
   expect((await add('first.example.com', {}, api.keys.stranger)).status).toBe(200)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId, readId, showId } from '../../server/db/ids.ts'
-import { feedback } from '../../server/db/schema.ts'
+import { feedback, messages, openMessages } from '../../server/db/schema.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -12,7 +12,7 @@ afterAll(() => api.stop())
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const DAY_MS = 86_400_000
 
-test('a send answers with status, message_id and the evidence, and nothing that does not apply', async () => {
+test('the response of a send has status, message_id and the evidence, and no field that does not apply', async () => {
   const { status, json } = await api.send()
   expect(status).toBe(200)
   expect(Object.keys(json)).toEqual(['status', 'message_id', 'smtp'])
@@ -58,7 +58,7 @@ test('Get email returns the stored email; its timestamps alone are camelCase', a
   expect(Date.parse(json.expiresAt) - Date.parse(json.createdAt)).toBe(90 * DAY_MS)
 })
 
-test('Get email shows what came back later beside the outcome, the oldest first', async () => {
+test('Get email shows late bounces and complaints beside the outcome, the oldest first', async () => {
   const { json: sent } = await api.send({ to: 'ann@example.net' })
   const of = {
     messageId: readId('msg', sent.message_id)!,
@@ -78,12 +78,12 @@ test('Get email shows what came back later beside the outcome, the oldest first'
   ])
 })
 
-test('while a send is still running it is not found', async () => {
+test('a running send is not found', async () => {
   const { world } = api
   world.exchanger.script = { dot: { after: 300, act: '250 2.0.0 queued' } }
   const sending = api.send({ to: 'ann@example.net' })
   await new Promise((done) => setTimeout(done, 150))
-  const [open] = await world.db.$client`select id from open_messages`
+  const [open] = await world.db.select().from(openMessages)
   const path = `/api/v1/emails/${showId('msg', open!.id)}`
   expect((await api.call('GET', path)).status).toBe(404)
   await sending
@@ -113,7 +113,7 @@ test.each(['msg_short', 'evt_01m7y6yyvye1masewbfb67e519', 'msg_ZZZZZZZZZZZZZZZZZ
   },
 )
 
-test('410 event_expired: an id whose time is over 90 days ago, whoever asks; a day less is 404', async () => {
+test('an id that is over 90 days old is 410 event_expired for every caller; a day less is 404', async () => {
   for (const key of [api.keys.live, api.keys.stranger]) {
     const get = (days: number) =>
       api.call('GET', `/api/v1/emails/${showId('msg', newId(Date.now() - days * DAY_MS))}`, { key })
@@ -123,7 +123,7 @@ test('410 event_expired: an id whose time is over 90 days ago, whoever asks; a d
   }
 })
 
-test('a header or a test key that says dry run is obeyed', async () => {
+test('the sandbox header and a test key each make a dry run', async () => {
   for (const { json } of [
     await api.send({}, { 'x-service-sandbox': 'TRUE' }),
     await api.send({}, {}, api.keys.test),
@@ -158,8 +158,8 @@ test('403 domain_not_verified: the From domain is not a domain of the account', 
   expect(other.error).toBe('domain_not_verified')
 })
 
-test('nothing is sent and nothing stored for a request that is refused', async () => {
-  const count = async () => (await api.world.db.$client`select count(*)::int as n from messages`)[0]!.n
+test('a refused request sends and stores nothing', async () => {
+  const count = () => api.world.db.$count(messages)
   const before = await count()
   for (const change of [
     { to: [] },

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, showId } from '../../server/db/ids.ts'
+import { openMessages, openRecipients } from '../../server/db/schema.ts'
 import type { Claim } from '../../server/history/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/history/first-attempts.ts'
 import { sweep } from '../../server/history/sweep.ts'
@@ -61,7 +63,7 @@ test.each([
   expect((await found(query)).sort()).toEqual([...recipients].sort())
 })
 
-test('a recipient is found by either way of writing an internationalised domain; what is no address is nobody', async () => {
+test('an internationalised domain is found in either form, and a text that is not an address matches no recipient', async () => {
   await api.send({ to: 'Bob@bücher.invalid' })
   const forms = ['bob@bücher.invalid', 'BOB@xn--bcher-kva.invalid']
   for (const form of forms) {
@@ -70,7 +72,7 @@ test('a recipient is found by either way of writing an internationalised domain;
   expect(await found('recipient=nonsense')).toEqual([])
 })
 
-test('the events of one message', async () => {
+test('the filter by message returns the events of that message', async () => {
   const { json } = await list(`message_id=${first}`)
   expect(json.events.map((event: { message_id: string }) => event.message_id)).toEqual([first])
   expect((await list(`message_id=${first}&status=bounced`)).json.events).toEqual([])
@@ -85,8 +87,8 @@ test('from is included and to is excluded', async () => {
   expect((await list(`message_id=${first}&from=${next}`)).json.events).toHaveLength(0)
 })
 
-/** A send that was accepted `agoMs` ago and has no outcome yet. */
-async function claimed(email: string, agoMs = 0): Promise<Claim> {
+/** Claims a send that was accepted `agoMs` ago and has no outcome yet. */
+async function claimSend(email: string, agoMs = 0): Promise<Claim> {
   const createdAtMs = Date.now() - agoMs
   const claim: Claim = {
     messageId: newId(createdAtMs),
@@ -110,15 +112,15 @@ const record = (claim: Claim) =>
     performance.now() + 5_000,
   )
 
-test('events are ordered by their timestamp, whichever send was accepted first, and from and to go by it too', async () => {
-  const first = await claimed('first@example.net', 30_000)
-  const second = await claimed('second@example.net')
+test('events are ordered and filtered by their timestamp, whichever send was accepted first', async () => {
+  const first = await claimSend('first@example.net', 30_000)
+  const second = await claimSend('second@example.net')
   await record(second)
   const listed = await list('tenant_id=slow')
   await record(first)
   expect(await found('tenant_id=slow')).toEqual(['first@example.net', 'second@example.net'])
   const { json } = await list('tenant_id=slow')
-  // What was listed once stays as it was.
+  // A listed event does not change.
   expect(json.events.slice(1)).toEqual(listed.json.events)
   const [{ timestamp }] = json.events
   expect(await found(`tenant_id=slow&from=${timestamp}`)).toEqual(['first@example.net'])
@@ -126,21 +128,18 @@ test('events are ordered by their timestamp, whichever send was accepted first, 
 })
 
 test('an event that the sweeper settles days after its send is listed first and found by from', async () => {
-  const { messageId, claimId } = await claimed('late@example.net', 86_400_000)
+  const { messageId, claimId } = await claimSend('late@example.net', 86_400_000)
   await markerStep(api.world.db)(messageId, claimId, [0])
   const from = new Date().toISOString()
-  for (const table of [
-    'open_messages set lease_until = now() where id',
-    'open_recipients set lease_until = now() where message_id',
-  ]) {
-    await api.world.db.$client.unsafe(`update ${table} = '${messageId}'`)
-  }
+  const lease = { leaseUntil: sql`now()` }
+  await api.world.db.update(openMessages).set(lease).where(eq(openMessages.id, messageId))
+  await api.world.db.update(openRecipients).set(lease).where(eq(openRecipients.messageId, messageId))
   await sweep(api.world.db)
   expect((await found(''))[0]).toBe('late@example.net')
   expect(await found(`from=${from}`)).toEqual(['late@example.net'])
 })
 
-test('pages of one give every event once', async () => {
+test('pages of one return every event once', async () => {
   const seen: string[] = []
   let cursor = ''
   for (let page = 0; page < 20; page++) {
@@ -181,12 +180,12 @@ test('a cursor of other filters, or one that was tampered with, is refused', asy
   }
 })
 
-test('another account sees none of them', async () => {
+test('another account sees none of these events', async () => {
   expect((await list('', api.keys.stranger)).json.events).toEqual([])
   expect((await list(`message_id=${first}`, api.keys.stranger)).json.events).toEqual([])
 })
 
-test("events are there for 90 days and gone after, by the database's clock", async () => {
+test("events exist for 90 days by the database's clock", async () => {
   const later = await startApi(() => Date.now() + 90 * 86_400_000 + 60_000)
   const { json } = await later.send()
   expect((await later.call('GET', '/api/v1/events')).json.events).toEqual([])

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createKey } from '../../server/access/keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
+import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
+import { idempotencyKeys, openMessages, openRecipients } from '../../server/db/schema.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -20,7 +22,7 @@ const send = (key: string, change: object = {}, headers: Record<string, string> 
   api.send({ to: TO, ...change }, { 'idempotency-key': key, ...headers }, apiKey)
 const mails = () => api.world.exchanger.messages.length
 
-test('a repeat gives the original answer, byte for byte, says so, and sends nothing', async () => {
+test('a repeat returns the original response byte for byte, says so, and sends nothing', async () => {
   const first = await send('order-1')
   const repeat = await send('order-1')
   expect(first.json.status).toBe('delivered')
@@ -41,7 +43,7 @@ test.each(['bounced', 'rejected', 'dry run'])(
   },
 )
 
-test('the original answer is given whatever the new body is, and Idempotency-Mismatch says that it differs', async () => {
+test('another body gets the original response too, and Idempotency-Mismatch says that the body differs', async () => {
   const first = await send('order-2')
   for (const change of [{ subject: 'Another' }, { to: 'not an address' }, { from: 'a@elsewhere.test' }]) {
     const repeat = await send('order-2', change)
@@ -68,13 +70,13 @@ test('200 concurrent requests with one key: one mail, equal bodies', async () =>
   expect(mails()).toBe(1)
 })
 
-test('concurrent requests with one key and a fault get the error of the first, and the key stays free', async () => {
+test('concurrent invalid requests with one key get the error of the first, and the key stays free', async () => {
   const answers = await Promise.all(Array.from({ length: 20 }, () => send('order-5', { to: 'nobody' })))
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 400))
   expect((await send('order-5')).json.status).toBe('delivered')
 })
 
-test('a fault of another body is not the fault of this one', async () => {
+test('the error of one body is not the error of another', async () => {
   const [bad, good] = await Promise.all([send('order-6', { to: 'nobody' }), send('order-6')])
   expect([bad.status, good.status]).toEqual([400, 200])
 })
@@ -113,15 +115,17 @@ test('a key is 1 to 256 printable ASCII characters, else 400 invalid_payload', a
   expect((await send('x'.repeat(256))).status).toBe(200)
 })
 
-test("a key expires 24 hours after its first request, by the database's clock: then it sends anew", async () => {
-  const sql = api.world.db.$client
+test("a key expires 24 hours after its first request, by the database's clock. Then the request is sent anew", async () => {
+  const { db } = api.world
   const first = await send('order-9')
-  const age = (
-    time: string,
-  ) => sql`update idempotency_keys set expires_at = now() + interval '24 hours' - ${time}::interval
-    where key = 'order-9'`
-  const [row] = await sql`select round(extract(epoch from expires_at - now()) / 60)::int as minutes
-    from idempotency_keys where key = 'order-9'`
+  const isKey = eq(idempotencyKeys.key, 'order-9')
+  const age = (time: string) =>
+    db
+      .update(idempotencyKeys)
+      .set({ expiresAt: sql`now() + interval '24 hours' - ${time}::interval` })
+      .where(isKey)
+  const minutes = sql<number>`round(extract(epoch from ${idempotencyKeys.expiresAt} - now()) / 60)::int`
+  const [row] = await db.select({ minutes }).from(idempotencyKeys).where(isKey)
   expect(row!.minutes).toBe(24 * 60)
   await age('23:59:59')
   expect((await send('order-9')).text).toBe(first.text)
@@ -132,18 +136,19 @@ test("a key expires 24 hours after its first request, by the database's clock: t
   expect(mails()).toBe(2)
 })
 
-test('the first that died before its marker leaves the key to a waiter; what had a marker is answered in doubt', async () => {
-  const sql = api.world.db.$client
+test('a send that died before its marker leaves its key to a waiting request; after the marker the response is in doubt', async () => {
+  const { db, account } = api.world
   for (const marked of [false, true]) {
     const id = newId(Date.now())
     const key = `died-${marked}`
-    await sql`insert into open_messages (id, account_id, claim, lease_until, created_at, region, domain, request, key_scope, key)
-      values (${id}, ${api.world.account.id}, ${randomUUID()}, clock_timestamp() + interval '300 ms', now(), 'eu', 'example.test',
-        '{"subject": "Hello"}', 'send/live', ${key})`
-    await sql`insert into open_recipients (message_id, position, event_id, email, claim, lease_until, marked_at)
-      select id, 0, ${newId(Date.now())}::uuid, ${TO}, claim, lease_until, ${marked ? sql`now()` : null} from open_messages where id = ${id}`
-    await sql`insert into idempotency_keys (account_id, scope, key, message_id, request_hash, expires_at)
-      values (${api.world.account.id}, 'send/live', ${key}, ${id}, '\\x00', now() + interval '24 hours')`
+    const lease = { claim: randomUUID(), leaseUntil: new Date(api.world.clock.now() + 300) }
+    const request = { from: 'hello@example.test', to: [TO], subject: 'Hello', headers: [], attachments: [] }
+    const message = { id, accountId: account.id, createdAt: new Date(), region: 'eu', domain: 'example.test', request }
+    await db.insert(openMessages).values({ ...message, ...lease, keyScope: 'send/live', key })
+    const recipient = { messageId: id, position: 0, eventId: newId(Date.now()), email: TO }
+    await db.insert(openRecipients).values({ ...recipient, ...lease, markedAt: marked ? sql`now()` : null })
+    const keyRow = { accountId: account.id, scope: 'send/live', key, messageId: id, requestHash: Buffer.of(0) }
+    await db.insert(idempotencyKeys).values({ ...keyRow, expiresAt: sql`now() + interval '24 hours'` })
     const { json, headers } = await send(key)
     expect(json).toMatchObject(marked ? { reason: 'connection_timeout', in_doubt: true } : { status: 'delivered' })
     expect(headers.get('idempotent-replayed')).toBe(marked ? 'true' : null)

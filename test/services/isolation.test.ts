@@ -3,13 +3,14 @@ import { type DescMethodUnary, type DescService, fromJson, type JsonObject, toJs
 import { type Client, ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { listAccounts } from '../../server/access/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { bindingsOf } from '../../server/http/bindings.ts'
 import { type Api, startApi } from './api.ts'
 import { mail, probesOf, suppressed, USES } from './probes.ts'
 
-// What one account knows of another one is worth nothing: on every route of the contract, over REST and gRPC, an identifier of another
-// account is answered byte for byte as one that nobody has.
+// An identifier of another account is worth nothing: on every route of the contract, over REST and gRPC, its response
+// is byte for byte the response of an unknown identifier.
 
 let messageId = ''
 let eventId = ''
@@ -26,7 +27,7 @@ const clients = new Map<DescService, Client<DescService>>()
 beforeAll(async () => {
   api = await startApi()
   const { db, sealer, clock } = api.world
-  const [stranger] = await db.$client`select id from accounts where name = 'Stranger'`
+  const stranger = (await listAccounts(db)).find(({ name }) => name === 'Stranger')
   await createDomain(
     { db, sealer, clock },
     { accountId: stranger!.id, name: 'stranger.test', status: 'verified', warmsUp: false },
@@ -38,7 +39,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.stop())
 
-/** All that the probes ask for. */
+/** Creates everything that the probes ask for. */
 async function fillOtherAccount(): Promise<void> {
   await api.call('PUT', '/api/v1/webhook', { body: { url: 'https://hooks.example.net/verdict' } })
   const letter = (tenant_id: string) => mail({ to: ['ann@example.net'], from: 'hello@example.test', tenant_id })
@@ -115,10 +116,10 @@ async function overGrpc(operation: string, request: JsonObject, headers: Record<
   }
 }
 
-/** Of its time, or of the request alone. */
+/** Fields that depend on the time or on the request alone. */
 const OWN_HEADERS = /^(date|content-length|x-ratelimit-(remaining|reset))$/
 
-/** An answer without what is another one in every answer: ids, times and what stands for the value itself. */
+/** A response without the parts that differ in every response: ids, times and the value itself. */
 function shapeOf({ status, headers, text }: Answered, value: string) {
   const plain = text
     .replaceAll(value, 'VALUE')
@@ -142,7 +143,7 @@ const whatTheOtherHas = async () => {
   return Promise.all(paths.map(async (path) => (await api.call('GET', path)).text))
 }
 
-test('every operation of the OpenAPI document that takes a key, and every method, is probed', async () => {
+test('every method, and every operation of the OpenAPI document that takes a key, is probed', async () => {
   const { json } = await api.call('GET', '/api/v1/openapi.json')
   const operations = Object.entries(json.paths as Record<string, Record<string, { security?: [] }>>).flatMap(
     ([path, verbs]) =>
@@ -152,7 +153,7 @@ test('every operation of the OpenAPI document that takes a key, and every method
   )
   expect(Object.keys(PROBES).sort()).toEqual(operations.sort())
   expect([...methods.keys()].sort()).toEqual(operations.sort())
-  // And in each of them every field that names something.
+  // Each of them is probed with every field that names something.
   for (const [operation, { input }] of methods) {
     const names = input.fields.filter(({ message }) => !message).map(({ name }) => name)
     const probed = PROBES[operation]!.map(({ what }) => what)
@@ -167,7 +168,7 @@ const CASES = Object.entries(PROBES).flatMap(([operation, probes]) =>
 )
 
 test.each(CASES)(
-  '$protocol $operation: the $what of another account is one that nobody has',
+  '$protocol $operation: the $what of another account is an unknown one',
   async ({ operation, protocol, theirs, nobodys, request, headers }) => {
     const before = await whatTheOtherHas()
     const ask = async (value: string) => {
@@ -180,7 +181,7 @@ test.each(CASES)(
   },
 )
 
-test('an endpoint is set, tested, rotated and deleted for the account alone', async () => {
+test('the calls of an account set, test, rotate and delete its own endpoint only', async () => {
   const mine = (await api.call('GET', '/api/v1/webhook')).text
   const key = api.keys.stranger
   const path = '/api/v1/webhook'
@@ -198,7 +199,7 @@ test('an endpoint is set, tested, rotated and deleted for the account alone', as
   }
 })
 
-test('the limits and the pages of another account show nothing of it', async () => {
+test('the limits and lists of one account show nothing of another', async () => {
   const { json } = await api.call('GET', '/api/v1/suppression?limit=1')
   const events = (await api.call('GET', '/api/v1/events?limit=1')).json
   for (const path of [

@@ -6,7 +6,7 @@ import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
-import { accounts, domains, rateWindows, warmUps } from '../../server/db/schema.ts'
+import { accounts, domains, hourlyStats, rateWindows, warmUps } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -18,7 +18,7 @@ afterAll(() => api.stop())
 
 const get = (path: string, key?: string) => api.call('GET', path, { key })
 
-/** The id of a new account, and a key to it that may not send. */
+/** Creates an account and a key that may not send. */
 async function newAccount(tier: string): Promise<{ id: string; key: string }> {
   const { db, clock } = api.world
   const id = crypto.randomUUID()
@@ -27,7 +27,7 @@ async function newAccount(tier: string): Promise<{ id: string; key: string }> {
   return { id, key }
 }
 
-test('the limits of an account are told to every valid key, whatever its scopes', async () => {
+test('every valid key can read the limits of its account, whatever its scopes', async () => {
   const { db, clock, account } = api.world
   const { key } = await createKey(db, clock, { accountId: account.id, name: 'none', kind: 'live', scopes: [] })
   const answer = await get('/api/v1/limits', key)
@@ -70,17 +70,21 @@ test('a domain shows the volume of its day of warm-up, and none when it does not
       accountId,
       name,
       status: verifiedAt ? 'verified' : 'pending',
-      verifiedAt: verifiedAt as never,
+      verifiedAt,
       warmsUp,
     })
   }
   const warmedUp = { accountId, domain: 'first.example' }
-  await db.insert(warmUps).values({ ...warmedUp, day: sql`(now() at time zone 'UTC')::date` as never, emails: 42 })
-  await db.insert(warmUps).values({ ...warmedUp, day: sql`(now() at time zone 'UTC')::date - 1` as never, emails: 7 })
-  await db.execute(sql`insert into hourly_stats (account_id, tenant_id, hour, domain, delivered, mailbox_full, suppression_list)
-    values (${accountId}, '', ${today}, 'after.example', 30, 3, 100),
-      (${accountId}, 'tenant', ${today}, 'after.example', 30, 3, 100),
-      (${accountId}, '', ${today} - interval '1 hour', 'after.example', 1000, 0, 0)`)
+  await db.insert(warmUps).values({ ...warmedUp, day: sql`(now() at time zone 'UTC')::date`, emails: 42 })
+  await db.insert(warmUps).values({ ...warmedUp, day: sql`(now() at time zone 'UTC')::date - 1`, emails: 7 })
+  const hours = { accountId, domain: 'after.example' }
+  const counts = { delivered: 30, mailbox_full: 3, suppression_list: 100 }
+  const yesterday = { delivered: 1_000 }
+  await db.insert(hourlyStats).values([
+    { ...hours, tenantId: '', hour: today, ...counts },
+    { ...hours, tenantId: 'tenant', hour: today, ...counts },
+    { ...hours, tenantId: '', hour: sql`${today} - interval '1 hour'`, ...yesterday },
+  ])
   expect((await get('/api/v1/limits', key)).json.domains).toEqual([
     { domain: 'after.example', daily_limit: null, sent_today: 33 },
     { domain: 'exempt.example', daily_limit: null, sent_today: 0 },
@@ -111,7 +115,7 @@ test('every 2xx of every endpoint has the three headers, integers, also in sandb
   }
 })
 
-test('health and pages have no limit, and what the API serves without a key has that of the address', async () => {
+test('health and pages have no limit; what the API serves without a key has the limit of the address', async () => {
   const limitOf = async (path: string, method = 'GET') => {
     const { ok, headers } = await fetch(api.url + path, { method })
     return [ok, headers.get('x-ratelimit-limit')]
@@ -124,7 +128,7 @@ test('health and pages have no limit, and what the API serves without a key has 
 test('a request over the limit is 429 with retry_after and Retry-After, before its body is read', async () => {
   const { key } = await newAccount('free')
   for (let left = 59; left >= 0; left--) {
-    // Refused ones count too.
+    // Refused requests count too.
     const { status, headers } = await get(left % 2 ? '/api/v1/limits' : '/api/v1/events?limit=0', key)
     expect([status, headers.get('x-ratelimit-remaining')]).toEqual([left % 2 ? 200 : 400, String(left)])
   }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { document, faultsAgainst } from '../http/gateway.ts'
 import { type Api, startApi } from './api.ts'
 
-// The limits that the OpenAPI document names, against the validation behind it.
+// Compares the limits in the OpenAPI document with the validation behind it.
 
 let api: Api
 beforeAll(async () => {
@@ -16,7 +16,7 @@ type Schema = any
 interface Case {
   verb: string
   path: string
-  /** The property or the query parameter. */
+  /** The property or query parameter. */
   field: string
   keyword: string
   within: unknown
@@ -26,7 +26,7 @@ interface Case {
 const resolved = (schema: Schema): Schema =>
   schema.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)] : schema
 
-/** A value at each limit of a schema, and the next one beyond it. `one` makes a good element of a list. */
+/** A value at each limit of a schema, and the next value beyond it. `one` creates a valid element of a list. */
 function casesOf(field: Schema, one: (i: number) => unknown): [keyword: string, within: unknown, beyond: unknown][] {
   const schema = resolved(field)
   if (schema.oneOf) return schema.oneOf.flatMap((option: Schema) => casesOf(option, one))
@@ -78,7 +78,7 @@ const CASES: Case[] = Object.entries(document.paths as Schema).flatMap(([path, v
   }),
 )
 
-/** Of a 400: whether it names the field. */
+/** Whether a 400 names the field. */
 async function isRefused({ verb, path, field }: Case, value: unknown): Promise<boolean> {
   const operation = document.paths[path][verb]
   const example = operation.requestBody?.content['application/json'].example
@@ -93,7 +93,7 @@ async function isRefused({ verb, path, field }: Case, value: unknown): Promise<b
   return answer.status === 400 && named.includes(field)
 }
 
-test('the document names limits of every kind', () => {
+test('the document has limits of every kind', () => {
   const kinds = new Set(CASES.map(({ keyword }) => keyword))
   expect([...kinds].sort()).toEqual(
     ['maxItems', 'maxLength', 'maxProperties', 'maximum', 'minItems', 'minLength', 'minimum'].sort(),
@@ -147,7 +147,7 @@ test('a file name is as long as the document allows, and no longer', async () =>
   }
 })
 
-test('the headers of a repeat are in the document, of a send, a dry run and a batch', async () => {
+test('the document has the headers of a repeated send, dry run and batch', async () => {
   for (const [path, body] of [
     ['/api/v1/emails/send', MESSAGE],
     ['/api/v1/emails/validate', MESSAGE],

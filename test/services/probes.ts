@@ -2,7 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf'
 
 export type Protocol = 'REST' | 'gRPC'
 
-/** A request with an identifier in it: of another account, or of nobody. */
+/** A request with an identifier in it: of another account, or an unknown one. */
 export interface Probe {
   what: string
   theirs(protocol: Protocol): string
@@ -13,7 +13,7 @@ export interface Probe {
 
 const TENANT = { what: 'tenant_id', theirs: () => 'acme-1', nobodys: () => 'acmf-1' }
 const DOMAIN = { what: 'domain', theirs: () => 'example.test', nobodys: () => 'exbmple.test' }
-/** On a suppression list of the other account, one for each use: what a request adds is no stranger to the next one. */
+/** Addresses on a suppression list of the other account, one for each use: a request may add the address it names. */
 export const suppressed = (use: string) => ({
   what: 'email',
   theirs: (protocol: Protocol) => `a-${use}-${protocol.toLowerCase()}@example.net`,
@@ -41,7 +41,7 @@ const sends = (use: string, request: (mail: object) => JsonObject = (mail) => ma
   },
 ]
 
-/** By the operations of the OpenAPI document. The ids are the other account's. */
+/** The probes by operation of the OpenAPI document. The ids belong to the other account. */
 export const probesOf = (
   messageId: () => string,
   eventId: () => string,
@@ -78,14 +78,14 @@ export const probesOf = (
       request: (message_id) => ({ message_id }),
     },
   ],
-  // There is one endpoint, that of the account itself.
+  // These calls know only the endpoint of the calling account.
   'GET /api/v1/webhook': [],
   'PUT /api/v1/webhook': [],
   'DELETE /api/v1/webhook': [],
   'POST /api/v1/webhook/test': [],
   'POST /api/v1/webhook/secret/rotate': [],
   'GET /api/v1/domains': [],
-  // Both can be added.
+  // An account can add either address.
   'POST /api/v1/domains': [
     { what: 'domain', theirs: () => 'theirs.test', nobodys: () => 'thfirs.test', request: (domain) => ({ domain }) },
   ],
@@ -114,7 +114,7 @@ export const probesOf = (
     { ...suppressed('remove'), request: (email) => ({ email }) },
     { ...TENANT, request: (tenant_id) => ({ tenant_id, email: 'a-remove-rest@example.net' }) },
   ],
-  // Nothing can be asked of it.
+  // These calls take no identifier.
   'GET /api/v1/limits': [],
 })
 
@@ -132,5 +132,5 @@ const domain = (domainId: () => string, more: JsonObject = {}): Probe => ({
   request: (id) => ({ id, ...more }),
 })
 
-/** The same time, and other random bits. */
+/** Returns an id with the same time and other random bits. */
 const like = (id: string) => id.slice(0, -8) + [...id.slice(-8)].map((char) => (char === '0' ? '1' : '0')).join('')

@@ -11,7 +11,7 @@ import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { type Api, startApi } from './api.ts'
 
-// Replays from the call to the receiver: the API, a real Temporal, its workers, the database.
+// Replays from the call to the receiver, through the API, a real Temporal, its workers and the database.
 
 const SCHEDULE_MS = [0, 100, 60_000]
 
@@ -108,7 +108,7 @@ test('a dry run says so in the payload of its replay', async () => {
   await expect.poll(bodies).toMatchObject([{ event_id: event_ids[0], sandbox: true }])
 })
 
-test('a failed replay is tried again by its schedule, at the endpoint of that moment', async () => {
+test('a failed replay is retried by its schedule, at the endpoint that is current then', async () => {
   const { event_ids } = await sent()
   const other = await startReceiver()
   receiver.script = async () => {
@@ -139,7 +139,7 @@ test('the workflow of a replay ends when the endpoint is deleted', async () => {
   expect(receiver.requests).toHaveLength(2)
 })
 
-test('a replay that a silent Temporal took after all posts nothing', async () => {
+test('a refused replay posts nothing, even if a silent Temporal took it after all', async () => {
   const { event_ids } = await sent()
   temporal.pause()
   // A signal needs a moment to stop all threads.

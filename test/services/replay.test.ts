@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import type { Database } from '../../server/db/connect.ts'
+import { and, asc, eq, getTableColumns, sql } from '../../server/db/drizzle.ts'
 import { newId, readId, showId, timeOfId } from '../../server/db/ids.ts'
+import { openDispatches } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { type Api, startApi } from './api.ts'
 
-// Replays as the API accepts them. What a workflow makes of them is tested with Temporal.
+// How the API accepts replays. replay-temporal.process.test.ts tests their workflows.
 
 let api: Api
 beforeAll(async () => {
@@ -27,15 +31,19 @@ async function sent(change: object = {}, headers?: Record<string, string>) {
 
 const uuid = (shown: string) => readId(shown.slice(0, 3) as 'evt', shown)!
 
-async function openDispatches(eventId: string) {
-  const rows = await api.world.db.$client`
-    select id, message_id, kind, attempt, workflow_id, lease_until, handed_over_at is not null as handed_over,
-      deadline_at - created_at = interval '24 hours' and due_at = created_at as whole_window
-    from open_dispatches where event_id = ${uuid(eventId)} order by id`
-  return rows.map((row) => ({ ...row }))
+async function dispatchesOf(eventId: string) {
+  const { id, messageId, kind, attempt, workflowId, leaseUntil, ...times } = getTableColumns(openDispatches)
+  const handedOver = sql<boolean>`${times.handedOverAt} is not null`
+  const wholeWindow = sql<boolean>`
+    ${times.deadlineAt} - ${times.createdAt} = interval '24 hours' and ${times.dueAt} = ${times.createdAt}`
+  return api.world.db
+    .select({ id, messageId, kind, attempt, workflowId, leaseUntil, handedOver, wholeWindow })
+    .from(openDispatches)
+    .where(eq(openDispatches.eventId, uuid(eventId)))
+    .orderBy(asc(id))
 }
 
-/** What Temporal does with a start, for one test. */
+/** Replaces what Temporal does with a start, for one test. */
 function temporal(start: Api['workflows']['start']): void {
   const usual = api.workflows.start
   api.workflows.start = start
@@ -44,7 +52,7 @@ function temporal(start: Api['workflows']['start']): void {
   })
 }
 
-test('an event is replayed: a dispatch of its own from attempt 1 on, made by one workflow', async () => {
+test('a replayed event has its own dispatch from attempt 1 on, made by one workflow', async () => {
   const { messageId, eventIds } = await sent()
   const { status, json } = await replayEvent(eventIds[0])
   expect([status, json]).toEqual([
@@ -57,17 +65,17 @@ test('an event is replayed: a dispatch of its own from attempt 1 on, made by one
       dispatch_id: expect.stringMatching(/^dsp_[0-9a-z]{26}$/),
     },
   ])
-  const [original, replay] = await openDispatches(eventIds[0])
-  expect(original).toMatchObject({ id: uuid(eventIds[0]), kind: 'original', workflow_id: null })
+  const [original, replay] = await dispatchesOf(eventIds[0])
+  expect(original).toMatchObject({ id: uuid(eventIds[0]), kind: 'original', workflowId: null })
   expect(replay).toEqual({
     id: uuid(json.dispatch_id),
-    message_id: uuid(messageId),
+    messageId: uuid(messageId),
     kind: 'replay',
     attempt: 1,
-    workflow_id: `replay-${json.dispatch_id}`,
-    lease_until: null,
-    handed_over: true,
-    whole_window: true,
+    workflowId: `replay-${json.dispatch_id}`,
+    leaseUntil: null,
+    handedOver: true,
+    wholeWindow: true,
   })
   const atMs = Date.parse(json.dispatched_at)
   expect(api.workflows.started).toEqual([
@@ -106,21 +114,21 @@ test('all events of a message are replayed in the order of its recipients, by on
 
 test('the event of a dry run is replayed like any other', async () => {
   const { messageId, eventIds } = await sent({}, { 'x-service-sandbox': 'true' })
-  expect(await openDispatches(eventIds[0])).toEqual([])
+  expect(await dispatchesOf(eventIds[0])).toEqual([])
   expect((await replayEvent(eventIds[0])).status).toBe(200)
   expect((await replayMessage(messageId)).json.count).toBe(1)
-  expect(await openDispatches(eventIds[0])).toHaveLength(2)
+  expect(await dispatchesOf(eventIds[0])).toHaveLength(2)
 })
 
-test('each replay is a dispatch of its own', async () => {
+test('each replay has its own dispatch', async () => {
   const { eventIds } = await sent()
   const answers = await Promise.all(Array.from({ length: 5 }, () => replayEvent(eventIds[0])))
   expect(new Set(answers.map(({ json }) => json.dispatch_id)).size).toBe(5)
-  expect(await openDispatches(eventIds[0])).toHaveLength(6)
+  expect(await dispatchesOf(eventIds[0])).toHaveLength(6)
   expect(api.workflows.started).toHaveLength(5)
 })
 
-test('what is unknown, of another account or no id at all is a 404', async () => {
+test('an unknown event, one of another account and an invalid id are 404', async () => {
   const { messageId, eventIds } = await sent()
   await api.call('PUT', '/api/v1/webhook', { key: api.keys.stranger, body: { url: 'http://127.0.0.1:9/other' } })
   for (const id of [showId('evt', newId(Date.now())), messageId, 'nonsense', '%20']) {
@@ -135,7 +143,7 @@ test('what is unknown, of another account or no id at all is a 404', async () =>
   expect(api.workflows.started).toEqual([])
 })
 
-test('without an endpoint it is a 409 that says how to set one', async () => {
+test('a replay without an endpoint is a 409 that says how to set one', async () => {
   const { messageId, eventIds } = await sent()
   await api.call('DELETE', '/api/v1/webhook')
   onTestFinished(() => void setEndpoint())
@@ -143,10 +151,10 @@ test('without an endpoint it is a 409 that says how to set one', async () => {
     expect([status, json.error]).toEqual([409, 'webhook_not_configured'])
     expect(json.message).toContain('PUT /api/v1/webhook')
   }
-  expect(await openDispatches(eventIds[0])).toEqual([])
+  expect(await dispatchesOf(eventIds[0])).toEqual([])
 })
 
-test('on day 89 an event is replayable, on day 91 it is a 410 for whoever asks', async () => {
+test('on day 89 an event is replayable, on day 91 it is a 410 for every caller', async () => {
   let days = 0
   const later = await startApi(() => Date.now() + days * 86_400_000)
   onTestFinished(() => later.stop())
@@ -167,7 +175,7 @@ test('on day 89 an event is replayable, on day 91 it is a 410 for whoever asks',
   expect((await later.call('POST', `/api/v1/messages/${message_id}/replay`)).json.error).toBe('event_expired')
 })
 
-test('when the workflow cannot be started it is a 500, and nothing is left of the replay', async () => {
+test('a replay whose workflow cannot be started is a 500 and leaves nothing behind', async () => {
   const { messageId } = await sent({ to: ['delivered@simulator.test', 'delivered+2@simulator.test'] })
   temporal(() => Promise.reject(new Error('PERMISSION_DENIED')))
   const { status, json } = await replayMessage(messageId)
@@ -175,45 +183,47 @@ test('when the workflow cannot be started it is a 500, and nothing is left of th
   expect(json.message).toBe('The replay could not be started. Nothing was dispatched; it is safe to retry.')
   const reports = api.errors.filter((error) => error.startsWith('a replay'))
   expect(reports).toEqual(['a replay could not be started: PERMISSION_DENIED'])
-  const [row] = await api.world.db.$client`
-    select count(*)::int from open_dispatches where message_id = ${uuid(messageId)} and kind = 'replay'`
-  expect(row!.count).toBe(0)
+  const isReplay = and(eq(openDispatches.messageId, uuid(messageId)), eq(openDispatches.kind, 'replay'))
+  expect(await api.world.db.$count(openDispatches, isReplay)).toBe(0)
 })
 
 test.each([
-  ['an attempt has begun', 'update open_dispatches set started_at = now() where workflow_id = $1'],
-  ['an attempt is over', 'update open_dispatches set attempt = 2 where workflow_id = $1'],
-  ['the loop started it', 'update open_dispatches set handed_over_at = now() where workflow_id = $1'],
-  ['it is acknowledged', 'delete from open_dispatches where workflow_id = $1'],
-])('a replay whose start seems to fail is accepted when %s all the same', async (_, statement) => {
+  ['an attempt has started', (db: Database) => db.update(openDispatches).set({ startedAt: sql`now()` })],
+  ['an attempt has ended', (db: Database) => db.update(openDispatches).set({ attempt: 2 })],
+  ['the hand-over loop has started it', (db: Database) => db.update(openDispatches).set({ handedOverAt: sql`now()` })],
+  ['it is acknowledged', (db: Database) => db.delete(openDispatches)],
+])('a replay whose start seems to fail is accepted when %s', async (_, change) => {
   const { messageId } = await sent({ to: ['delivered@simulator.test', 'delivered+2@simulator.test'] })
   temporal(async ({ workflowId }) => {
-    await api.world.db.$client.unsafe(statement, [workflowId])
+    await change(api.world.db).where(eq(openDispatches.workflowId, workflowId))
     throw new Error('DEADLINE_EXCEEDED')
   })
   const { status, json } = await replayMessage(messageId)
   expect([status, json.count]).toEqual([200, 2])
 })
 
-test('one row of a message that has begun keeps them all', async () => {
+test('one started dispatch of a message keeps them all', async () => {
   const { messageId, eventIds } = await sent({ to: ['delivered@simulator.test', 'delivered+2@simulator.test'] })
   temporal(async ({ dispatchIds }) => {
-    await api.world.db.$client`update open_dispatches set started_at = now() where id = ${dispatchIds[1]!}`
+    const startedAt = sql`now()`
+    await api.world.db.update(openDispatches).set({ startedAt }).where(eq(openDispatches.id, dispatchIds[1]!))
     throw new Error('UNAVAILABLE')
   })
   expect((await replayMessage(messageId)).status).toBe(200)
-  for (const id of eventIds) expect(await openDispatches(id)).toHaveLength(2)
+  for (const id of eventIds) expect(await dispatchesOf(id)).toHaveLength(2)
 })
 
-test('when nobody can say whether it was accepted, the answer says so', async () => {
+const CANCEL_WAITING = `
+  select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+
+test('when it is unknown whether a replay was accepted, the response says so', async () => {
   const { eventIds } = await sent()
-  const sql = api.world.db.$client
   const refused = Promise.withResolvers<void>()
   let holding: Promise<unknown> | undefined
   temporal(async ({ workflowId }) => {
     const locked = Promise.withResolvers<void>()
-    holding = sql.begin(async (transaction) => {
-      await transaction`select 1 from open_dispatches where workflow_id = ${workflowId} for update`
+    holding = api.world.db.transaction(async (tx) => {
+      await tx.select().from(openDispatches).where(eq(openDispatches.workflowId, workflowId)).for('update')
       locked.resolve()
       await refused.promise
     })
@@ -221,14 +231,12 @@ test('when nobody can say whether it was accepted, the answer says so', async ()
     throw new Error('UNAVAILABLE')
   })
   const answer = replayEvent(eventIds[0])
-  // Whoever waits for the row hears that it was not done.
-  const cancelled = () => sql`
-    select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-  await expect.poll(async () => (await cancelled()).length).toBe(1)
+  // The statement that waits for the row fails: nothing was withdrawn.
+  await expect.poll(async () => (await run(api.world.db, CANCEL_WAITING)).count).toBe(1)
   refused.resolve()
   await holding
   const { status, json } = await answer
   expect([status, json.error]).toEqual([500, 'transient_failure'])
   expect(json.message).toContain('It is not known whether the replay was accepted')
-  expect(await openDispatches(eventIds[0])).toHaveLength(2)
+  expect(await dispatchesOf(eventIds[0])).toHaveLength(2)
 })

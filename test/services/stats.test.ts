@@ -1,42 +1,43 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { hourlyStats } from '../../server/db/schema.ts'
 import { OTHER_TENANTS } from '../../server/reputation/counts.ts'
 import { type Api, startApi } from './api.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** The clock of this API: a Wednesday at noon, and a little. */
+/** This API's clock: a Wednesday, shortly after noon. */
 const NOW = Date.parse('2020-11-18T12:34:56.789Z')
 const EXAMPLE = 'example.test'
 
 let api: Api
 beforeAll(async () => {
   api = await startApi(() => NOW)
-  await counted('2020-11-18T12:00Z', { delivered: 90, mailbox_full: 6, no_mx_record: 4, latency_5: 50, latency_6: 50 })
-  await counted('2020-11-18T11:00Z', { delivered: 10, suppression_list: 3, latency_5: 10 })
-  await counted('2020-11-12T00:00Z', {
+  await count('2020-11-18T12:00Z', { delivered: 90, mailbox_full: 6, no_mx_record: 4, latency_5: 50, latency_6: 50 })
+  await count('2020-11-18T11:00Z', { delivered: 10, suppression_list: 3, latency_5: 10 })
+  await count('2020-11-12T00:00Z', {
     delivered: 7,
     invalid_address: 2,
     domain_not_verified: 1,
     complaints: 1,
     late_bounces: 2,
   })
-  await counted('2020-11-11T23:00Z', { delivered: 1_000 })
-  await counted('2020-11-18T12:00Z', { delivered: 5 }, { domain: 'other.test' })
-  await counted('2020-11-18T12:00Z', { delivered: 2, policy_block: 1 }, { tenantId: 'shop-1' })
-  await counted('2024-03-01T00:00Z', { delivered: 4 })
+  await count('2020-11-11T23:00Z', { delivered: 1_000 })
+  await count('2020-11-18T12:00Z', { delivered: 5 }, { domain: 'other.test' })
+  await count('2020-11-18T12:00Z', { delivered: 2, policy_block: 1 }, { tenantId: 'shop-1' })
+  await count('2024-03-01T00:00Z', { delivered: 4 })
 })
 afterAll(() => api.stop())
 
-/** One row of the statistics, as an outcome's commit keeps it. */
-async function counted(hour: string, counts: Record<string, number>, of: { domain?: string; tenantId?: string } = {}) {
-  const sql = api.world.db.$client
+/** Inserts a row of statistics, as the commit of an outcome does. */
+async function count(hour: string, counts: Record<string, number>, of: { domain?: string; tenantId?: string } = {}) {
   const { domain = EXAMPLE, tenantId = '' } = of
-  await sql`insert into hourly_stats ${sql({ account_id: api.world.account.id, tenant_id: tenantId, hour, domain, ...counts })}`
+  const key = { accountId: api.world.account.id, tenantId, hour: new Date(hour), domain }
+  await api.world.db.insert(hourlyStats).values({ ...key, ...counts })
 }
 
 const stats = async (query = '', key?: string) => api.call('GET', `/api/v1/stats?${query}`, { key })
 
-test('the last 7 days by day when nothing is asked', async () => {
+test('the default is the last 7 days by day', async () => {
   const { status, json } = await stats()
   expect(status).toBe(200)
   expect(json).toEqual({
@@ -86,7 +87,7 @@ test('the last 7 days by day when nothing is asked', async () => {
   })
 })
 
-test('by the hour, from included and to excluded', async () => {
+test('statistics by the hour include from and exclude to', async () => {
   const { json } = await stats('from=2020-11-18T11:00:00Z&to=2020-11-18T12:00:00Z&granularity=hour')
   expect(json.series).toEqual([
     { period: '2020-11-18T11:00:00.000Z', sent: 10, delivered: 10, bounced: 0, rejected: 3 },
@@ -94,28 +95,28 @@ test('by the hour, from included and to excluded', async () => {
   expect(json.totals.sent).toBe(10)
 })
 
-test('in total: one period', async () => {
+test('statistics in total have one period', async () => {
   const { json } = await stats('from=2020-11-11&to=2020-11-19&granularity=total')
   expect(json.series).toEqual([
     { period: '2020-11-11T00:00:00.000Z', sent: 1_122, delivered: 1_112, bounced: 10, rejected: 6 },
   ])
 })
 
-test('a filter by domain, written in any case', async () => {
+test('the filter by domain ignores case', async () => {
   const { json } = await stats('domain=Other.Test.&granularity=total')
   expect(json.totals).toMatchObject({ sent: 5, delivered: 5 })
   expect(json.domains).toEqual([])
 })
 
-test('a filter by tenant', async () => {
+test('the filter by tenant counts that tenant alone', async () => {
   const { json } = await stats('tenant_id=shop-1&granularity=total')
   expect(json.totals).toMatchObject({ sent: 3, delivered: 2, bounced: 1, bounce_rate: 1 / 3 })
   expect(json.reasons).toMatchObject({ policy_block: 1, mailbox_full: 0 })
 })
 
-test('a tenant that an hour may have counted together with others is told so', async () => {
-  await counted('2020-11-05T12:00Z', { delivered: 8 }, { tenantId: OTHER_TENANTS })
-  await counted('2020-11-05T12:00Z', { delivered: 3 }, { tenantId: 'busy' })
+test('the response says when an hour may have counted the tenant together with others', async () => {
+  await count('2020-11-05T12:00Z', { delivered: 8 }, { tenantId: OTHER_TENANTS })
+  await count('2020-11-05T12:00Z', { delivered: 3 }, { tenantId: 'busy' })
   const day = 'from=2020-11-05&to=2020-11-06'
   expect((await stats(`${day}&tenant_id=busy`)).json).toMatchObject({ totals: { delivered: 3 }, incomplete: true })
   expect((await stats(`${day}&tenant_id=quiet`)).json).toMatchObject({ totals: { delivered: 0 }, incomplete: true })
@@ -125,7 +126,7 @@ test('a tenant that an hour may have counted together with others is told so', a
 })
 
 test.each(['domain=unknown.test', 'tenant_id=unknown', 'domain=other.test&tenant_id=shop-1'])(
-  'what nobody knows gives zeros, null rates and null percentiles: %s',
+  'an unknown domain or tenant has zeros, null rates and null percentiles: %s',
   async (query) => {
     const { status, json } = await stats(query)
     expect(status).toBe(200)
@@ -146,7 +147,7 @@ test.each(['domain=unknown.test', 'tenant_id=unknown', 'domain=other.test&tenant
   },
 )
 
-test('another account sees nothing of it', async () => {
+test('another account sees none of these counts', async () => {
   const { json } = await stats('', api.keys.stranger)
   expect(json.totals.sent).toBe(0)
   expect(json.domains).toEqual([])
@@ -159,7 +160,7 @@ test.each([
   ['to=2020-11-11', '2020-11-04T00:00:00.000Z', '2020-11-11T00:00:00.000Z'],
   ['granularity=hour&to=2020-11-11T05:00', '2020-11-04T05:00:00.000Z', '2020-11-11T05:00:00.000Z'],
   ['granularity=hour&from=2020-11-18T02:00:00%2B02:00', '2020-11-18T00:00:00.000Z', '2020-11-18T13:00:00.000Z'],
-])('the time is widened to whole periods, and the answer says so: %s', async (query, from, to) => {
+])('the time is widened to whole periods, and the response says so: %s', async (query, from, to) => {
   const { json } = await stats(query)
   expect([json.from, json.to]).toEqual([from, to])
   const ms = json.series.map(({ period }: { period: string }) => Date.parse(period))
@@ -206,7 +207,7 @@ test.each([
   expect([status, json.error, json.details?.[0]?.field]).toEqual([400, 'invalid_payload', field])
 })
 
-test('the widest time there is', async () => {
+test('the widest possible time is counted', async () => {
   const { status, json } = await stats('from=1000-01-01&to=2999-12-31T23:59:59.999Z&granularity=total')
   expect(status).toBe(200)
   expect(json.to).toBe('3000-01-01T00:00:00.000Z')
@@ -215,10 +216,10 @@ test('the widest time there is', async () => {
 
 test('a domain is shown as paused by an open breaker, as throttled near to it, otherwise as active', async () => {
   const hour = new Date(Date.now() - (Date.now() % HOUR_MS))
-  await counted(hour.toISOString(), { delivered: 90, mailbox_does_not_exist: 10 })
+  await count(hour.toISOString(), { delivered: 90, mailbox_does_not_exist: 10 })
   expect((await stats()).json.domains[0]).toEqual({ domain: EXAMPLE, sending: 'paused' })
-  await counted(new Date(hour.getTime() - 2 * HOUR_MS).toISOString(), { delivered: 50 })
+  await count(new Date(hour.getTime() - 2 * HOUR_MS).toISOString(), { delivered: 50 })
   expect((await stats(`domain=${EXAMPLE}`)).json.domains).toEqual([{ domain: EXAMPLE, sending: 'throttled' }])
-  await counted(new Date(hour.getTime() - 23 * HOUR_MS).toISOString(), { delivered: 500 })
+  await count(new Date(hour.getTime() - 23 * HOUR_MS).toISOString(), { delivered: 500 })
   expect((await stats(`from=${new Date(NOW - DAY_MS).toISOString()}`)).json.domains[0].sending).toBe('active')
 })

@@ -22,7 +22,7 @@ const list = (query: string, key?: string) => api.call('GET', `${PATH}?${query}`
 const remove = (email: string, query = '', key?: string) => api.call('DELETE', `${PATH}/${email}${query}`, { key })
 const listed = async (query: string): Promise<Entry[]> => (await list(query)).json.entries
 
-/** A row of the table as it is, also of other accounts. */
+/** Inserts a row as it is, also for other accounts. */
 async function insert(email: string, change: Partial<typeof suppressions.$inferInsert> = {}) {
   const row = { id: newId(Date.now()), accountId: api.world.account.id, tenantId: '', email, reason: 'bounce' as const }
   await api.world.db.insert(suppressions).values({ ...row, ...change })
@@ -42,7 +42,7 @@ async function countRows(): Promise<number> {
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
-test('an import tells what was imported, what was there already and what is no address', async () => {
+test('an import reports what it imported, what was suppressed already and what is not an address', async () => {
   await add({ email: 'there@import.example' })
   const emails = ['new@import.example', 'there@import.example', 'no address', 'NEW@import.example', '', 'a@b']
   expect((await importAll({ emails })).json).toEqual({
@@ -62,11 +62,11 @@ test('an import tells what was imported, what was there already and what is no a
   expect((await importAll({ emails })).json).toMatchObject({ imported: 0, already_suppressed: 3, invalid: 3 })
 })
 
-test('an import of which nothing is an address is answered, not refused', async () => {
+test('an import without any valid address is accepted', async () => {
   expect(await importAll({ emails: ['x'] })).toMatchObject({ status: 200, json: { imported: 0, invalid: 1, total: 1 } })
 })
 
-test('mixed case and internationalised domains are one address', async () => {
+test('addresses that differ in case or in the form of their domain are one address', async () => {
   const emails = ['Ann@Bücher.example', 'ann@xn--bcher-kva.example', 'ANN@BÜCHER.EXAMPLE', '"ann"@bücher.example']
   expect((await importAll({ emails })).json).toMatchObject({ imported: 1, already_suppressed: 3, invalid: 0 })
   const [entry] = await listed(`email=${encodeURIComponent('aNN@bücher.Example')}`)
@@ -76,14 +76,14 @@ test('mixed case and internationalised domains are one address', async () => {
   expect(await listed('email=ann@xn--bcher-kva.example')).toEqual([])
 })
 
-test('the reason of an import is import, of an added entry manual, or what the caller says', async () => {
+test('the default reason of an import is import, and that of an added entry is manual', async () => {
   await importAll({ emails: ['old@reason.example'], reason: 'complaint' })
   expect((await listed('email=old@reason.example'))[0]).toMatchObject({ reason: 'complaint' })
   expect((await add({ email: 'plain@reason.example' })).json).toMatchObject({ reason: 'manual' })
   expect((await add({ email: 'told@reason.example', reason: 'bounce' })).json).toMatchObject({ reason: 'bounce' })
 })
 
-test('an entry that stays keeps its reason, its message and its time', async () => {
+test('a permanent entry keeps its reason, its message and its time', async () => {
   const messageId = newId(Date.now())
   const createdAt = new Date('2026-01-02T03:04:05.678Z')
   await insert('kept@stay.example', { messageId, detail: '550 5.1.1 unknown', createdAt })
@@ -104,7 +104,7 @@ test('an entry that stays keeps its reason, its message and its time', async () 
 test.each([
   ['expires', 3_600_000],
   ['has expired', -3_600_000],
-])('an entry that %s is replaced by one that stays', async (_, inMs) => {
+])('an entry that %s is replaced by a permanent one', async (_, inMs) => {
   const stale = { detail: 'full', messageId: newId(Date.now()), expiresAt: new Date(Date.now() + inMs) }
   await insert(`import${inMs}@expiry.example`, stale)
   await insert(`add${inMs}@expiry.example`, stale)
@@ -119,7 +119,7 @@ test.each([
   }
 })
 
-test('an entry that has expired is not listed and cannot be removed', async () => {
+test('an expired entry is not listed and cannot be removed', async () => {
   await insert('over@gone.example', { expiresAt: new Date(Date.now() - 1_000) })
   await insert('week@gone.example', { expiresAt: new Date(Date.now() + 60_000) })
   expect(await listed('email=over@gone.example')).toEqual([])
@@ -127,7 +127,7 @@ test('an entry that has expired is not listed and cannot be removed', async () =
   expect((await remove('over@gone.example')).status).toBe(404)
 })
 
-test('the list of a tenant and that of the account are apart', async () => {
+test('the lists of a tenant and of the account are separate', async () => {
   await importAll({ emails: ['a@tenant.example'], tenant_id: 'acme' })
   await importAll({ emails: ['a@tenant.example'], tenant_id: 'zeta' })
   expect((await importAll({ emails: ['a@tenant.example'] })).json).toMatchObject({ imported: 1 })
@@ -160,12 +160,12 @@ test.each([
   ['who?@path.example', 'who%3F@path.example'],
   ['hash#tag@path.example', 'hash%23tag@path.example'],
   ['"two words"@path.example', '%22two%20words%22@path.example'],
-])('%s in a path is written %s', async (email, path) => {
+])('%s in a path is written as %s', async (email, path) => {
   expect((await add({ email })).json).toMatchObject({ email })
   expect((await remove(path)).status).toBe(200)
 })
 
-test('what is imported while it is imported elsewhere is counted once', async () => {
+test('addresses that two imports contain at the same time are counted once', async () => {
   const emails = Array.from({ length: 300 }, (_, i) => `${i}@race.example`)
   const answers = await Promise.all([emails, emails.toReversed(), emails].map((emails) => importAll({ emails })))
   const total = answers.reduce((sum, { json }) => sum + json.imported, 0)
@@ -173,7 +173,7 @@ test('what is imported while it is imported elsewhere is counted once', async ()
   expect(total).toBe(300)
 })
 
-test('an address added and removed by many at once is there or not there, and no call fails', async () => {
+test('concurrent calls that add and remove an address never fail', async () => {
   const calls = Array.from({ length: 40 }, (_, i) =>
     i % 2 ? remove('busy@race.example') : add({ email: 'busy@race.example' }),
   )
@@ -184,7 +184,7 @@ test('an address added and removed by many at once is there or not there, and no
   }
 })
 
-test('a global entry that holds for an address is shown with it, without what made it', async () => {
+test('the global entry of an address is shown with it, without the message that created it', async () => {
   await insert('g@global.example', { accountId: EVERYBODY, messageId: newId(Date.now()), detail: 'of another account' })
   expect(await listed('email=G@global.example')).toEqual([
     { email: 'g@global.example', scope: 'global', reason: 'bounce', created_at: TIME },
@@ -193,7 +193,7 @@ test('a global entry that holds for an address is shown with it, without what ma
   expect(await listed('email=g@global.example&tenant_id=acme')).toEqual([])
 })
 
-test('a global entry is never touched by an account', async () => {
+test('an account never changes a global entry', async () => {
   await insert('h@global.example', { accountId: EVERYBODY, expiresAt: new Date(Date.now() + 60_000) })
   const before = await rowOf('h@global.example')
   expect(await remove('h@global.example')).toMatchObject({
@@ -205,7 +205,7 @@ test('a global entry is never touched by an account', async () => {
   expect(await rowOf('h@global.example')).toEqual(before)
 })
 
-test('lists are newest first, and pages of one give every entry once', async () => {
+test('lists are newest first, and pages of one return every entry once', async () => {
   const emails = Array.from({ length: 7 }, (_, i) => `${i}@pages.example`)
   for (const email of emails) await add({ email, tenant_id: 'pages' })
   const seen: string[] = []
@@ -220,7 +220,7 @@ test('lists are newest first, and pages of one give every entry once', async () 
   expect(seen).toEqual(emails.toReversed())
 })
 
-test('filters must all match', async () => {
+test('an entry must match all filters', async () => {
   await add({ email: 'f@filter.example', reason: 'complaint', tenant_id: 'filter' })
   await add({ email: 'g@filter.example', tenant_id: 'filter' })
   const found = async (query: string) => (await listed(query)).map(({ email }) => email)
@@ -296,7 +296,7 @@ test.each([
   expect(await countRows()).toBe(before)
 })
 
-test('a removal with a body is refused: a tenant named there would not be heard, and the entry of the account go', async () => {
+test('a removal with a body is refused: its tenant would be ignored, and the entry of the account removed', async () => {
   await add({ email: 'body@example.com' })
   const before = await countRows()
   const removal = `${PATH}/body@example.com`
@@ -321,7 +321,7 @@ test('a send to a suppressed address is rejected before its mail server is asked
   expect((await api.send({ to: 'Ann@example.net' })).json.status).toBe('delivered')
 })
 
-test('an entry of a tenant holds for the sends of that tenant alone', async () => {
+test('the entry of a tenant suppresses only the sends of that tenant', async () => {
   await add({ email: 'tom@example.net', tenant_id: 'acme' })
   const statusFor = async (tenant_id?: string) => (await api.send({ to: 'tom@example.net', tenant_id })).json.status
   expect([await statusFor('acme'), await statusFor('zeta'), await statusFor()]).toEqual([
@@ -331,11 +331,11 @@ test('an entry of a tenant holds for the sends of that tenant alone', async () =
   ])
 })
 
-test('import is no address: other methods of its path are refused', async () => {
+test('import is not an address: other methods of its path are refused', async () => {
   expect((await remove('import')).status).toBe(405)
 })
 
-test('an entry of another account is byte for byte like one that nobody has', async () => {
+test('the response about an entry of another account is byte for byte that of an unknown entry', async () => {
   await add({ email: 'ours@alien.example', tenant_id: 'acme' })
   const before = await countRows()
   const answer = async (email: string, query: string) => {
@@ -355,7 +355,7 @@ test('an entry of another account is byte for byte like one that nobody has', as
   expect(await listed('email=ours@alien.example')).toHaveLength(1)
 })
 
-test('gRPC gives the same answers, and refuses what is no value of the contract', async () => {
+test('gRPC returns the same, and refuses values that the contract lacks', async () => {
   const client = createClient(SuppressionService, createGrpcTransport({ baseUrl: api.url }))
   const headers = { authorization: `Bearer ${api.keys.live}` }
   const imported = await client.import({ emails: ['a@grpc.example', 'x'] }, { headers })

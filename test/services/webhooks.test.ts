@@ -4,7 +4,9 @@ import { createGrpcTransport } from '@connectrpc/connect-node'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
+import { eq, sql } from '../../server/db/drizzle.ts'
 import { readId } from '../../server/db/ids.ts'
+import { attempts, events, openDispatches, webhookEndpoints, webhookHours } from '../../server/db/schema.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/receiver.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -35,19 +37,19 @@ const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const SECRET = expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/)
 const NO_ATTEMPTS = { acknowledged: 0, failed: 0, success_rate: null, consecutive_failures: 0, waiting: 0 }
 
-/** Whether the specification's own signature of a request is made with this secret. */
+/** Whether a request's signature by the specification was made with this secret. */
 function isSignedWith(secret: string, { headers, body }: ReceivedRequest, header = 'service-signature'): boolean {
   const hash = createHmac('sha256', secret).update(`${headers['service-timestamp']}.`).update(body)
   return hash.digest('hex') === headers[header]
 }
 
-test('the first PUT makes the endpoint and shows its secret, once', async () => {
+test('the first PUT creates the endpoint and shows its secret once', async () => {
   const made = await put(receiver.url)
   const endpoint = { url: receiver.url, created_at: TIME, updated_at: TIME, health: NO_ATTEMPTS }
   expect([made.status, made.json]).toEqual([200, { ...endpoint, secret: SECRET }])
   const { secret, ...shown } = made.json
   expect((await get()).json).toEqual(shown)
-  const rows = await api.world.db.$client`select * from webhook_endpoints`
+  const rows = await api.world.db.select().from(webhookEndpoints)
   expect(JSON.stringify(rows, (_, value) => value)).not.toContain(secret)
   expect(Buffer.from(rows[0]!.secret).includes(secret)).toBe(false)
 })
@@ -63,7 +65,7 @@ test('a later PUT changes the URL and keeps the secret', async () => {
   expect(isSignedWith(secret, receiver.requests[0]!)).toBe(true)
 })
 
-test('many PUTs at once make one endpoint and show one secret', async () => {
+test('concurrent PUTs create one endpoint and show one secret', async () => {
   const answers = await Promise.all(Array.from({ length: 8 }, () => put(receiver.url)))
   expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
   const secrets = answers.flatMap(({ json }) => json.secret ?? [])
@@ -86,7 +88,7 @@ test.each([
   expect((await get()).status).toBe(404)
 })
 
-test('a refused URL leaves the endpoint that is there', async () => {
+test('a refused URL does not change the endpoint', async () => {
   const { url } = (await put(receiver.url)).json
   expect((await put('https://127.0.0.1.example.com\\@evil/')).status).toBe(400)
   expect((await get()).json.url).toBe(url)
@@ -107,7 +109,7 @@ test('without an endpoint there is nothing to read, delete, rotate or test', asy
   }
 })
 
-test('each account has an endpoint of its own', async () => {
+test('each account has its own endpoint', async () => {
   const mine = (await put(receiver.url)).json
   expect((await get(api.keys.stranger)).status).toBe(404)
   const theirs = (await put('https://hooks.example.com/theirs', api.keys.stranger)).json
@@ -116,7 +118,7 @@ test('each account has an endpoint of its own', async () => {
   expect((await get()).json.url).toBe(receiver.url)
 })
 
-test('rotation shows a new secret; for 24 hours both sign, and then only the new one', async () => {
+test('a rotation shows a new secret; for 24 hours both secrets sign, then only the new one', async () => {
   const first = (await put(receiver.url)).json.secret
   const { status, json } = await rotate()
   expect([status, json]).toMatchObject([200, { url: receiver.url, secret: SECRET, previous_secret_until: TIME }])
@@ -131,7 +133,7 @@ test('rotation shows a new secret; for 24 hours both sign, and then only the new
   expect(isSignedWith(first, during, 'service-signature-previous')).toBe(true)
   for (const one of [first, secret]) expect(() => new Webhook(one).verify(during.body, during.headers)).not.toThrow()
 
-  await api.world.db.$client`update webhook_endpoints set previous_until = now() - interval '1 second'`
+  await api.world.db.update(webhookEndpoints).set({ previousUntil: sql`now() - interval '1 second'` })
   await testIt()
   const after = receiver.requests[1]!
   expect(after.headers).not.toHaveProperty('service-signature-previous')
@@ -139,7 +141,7 @@ test('rotation shows a new secret; for 24 hours both sign, and then only the new
   expect((await get()).json).not.toHaveProperty('previous_secret_until')
 })
 
-test('rotations at the same time give a secret each, of which the last two sign', async () => {
+test('concurrent rotations return a secret each, and the last two sign', async () => {
   await put(receiver.url)
   const answers = await Promise.all(Array.from({ length: 4 }, rotate))
   const secrets: string[] = answers.map(({ json }) => json.secret)
@@ -149,7 +151,7 @@ test('rotations at the same time give a secret each, of which the last two sign'
   expect([signs().length, signs('service-signature-previous').length]).toEqual([1, 1])
 })
 
-test('a test posts a signed event now and tells how it went', async () => {
+test('a test posts a signed event at once and returns its outcome', async () => {
   const { secret } = (await put(receiver.url)).json
   receiver.script = { status: 200, body: 'thank you' }
   const { status, json } = await testIt()
@@ -192,7 +194,7 @@ test.each([
   expect([status, json]).toEqual([200, expect.objectContaining(expected)])
 })
 
-test('an endpoint that is not there is told without a word about our network', async () => {
+test('the outcome of an unreachable endpoint says nothing about our network', async () => {
   const gone = await startReceiver()
   await gone.close()
   await put(gone.url)
@@ -201,30 +203,27 @@ test('an endpoint that is not there is told without a word about our network', a
   expect(text).not.toMatch(/127\.0\.0\.1|ECONNREFUSED|errno/)
 })
 
-test('a test is stored nowhere and counts in no figure', async () => {
+test('a test is not stored and not counted', async () => {
   await put(receiver.url)
   receiver.script = { status: 500 }
   await testIt()
   expect((await get()).json.health).toEqual(NO_ATTEMPTS)
-  const [stored] = await api.world.db.$client`
-    select (select count(*)::int from open_dispatches) + (select count(*)::int from attempts) +
-      (select count(*)::int from events) as count`
-  expect(stored!.count).toBe(0)
+  for (const table of [openDispatches, attempts, events]) expect(await api.world.db.$count(table)).toBe(0)
 })
 
 const uuid = (shown: string) => readId(shown.slice(0, 3) as 'evt', shown)!
 
-/** A delivered event whose dispatch waits. */
-async function waiting(): Promise<string> {
+/** Creates a delivered event with a waiting dispatch and returns its id. */
+async function waitingEvent(): Promise<string> {
   const { message_id } = (await api.send()).json
   return (await api.call('GET', `/api/v1/events?message_id=${message_id}`)).json.events[0].event_id
 }
 
 const attempt = (shown: string, number: number) => api.deliverOnce({ dispatchId: uuid(shown), number, nextDelayMs: 0 })
 
-test('health tells attempts, their failures since the last success, and what waits', async () => {
+test('health shows attempts, failures since the last success, and waiting events', async () => {
   await put(receiver.url)
-  const [first, second] = [await waiting(), await waiting()]
+  const [first, second] = [await waitingEvent(), await waitingEvent()]
   expect((await get()).json.health).toEqual({ ...NO_ATTEMPTS, waiting: 2, oldest_waiting_at: TIME })
   receiver.script = { status: 500 }
   await attempt(first, 1)
@@ -247,7 +246,7 @@ test('health tells attempts, their failures since the last success, and what wai
   expect(health.last_failure_at > health.last_success_at).toBe(true)
 })
 
-test('failures add up over the hours since the last success; only 24 hours count otherwise', async () => {
+test('consecutive failures add up over all hours since the last success; everything else counts 24 hours', async () => {
   await put(receiver.url)
   const hours = [
     { ago: 30, acknowledged: 5, failed: 9, since: 4 },
@@ -256,21 +255,23 @@ test('failures add up over the hours since the last success; only 24 hours count
     { ago: 0, acknowledged: 0, failed: 1, since: 1 },
   ]
   for (const { ago, acknowledged, failed, since } of hours) {
-    await api.world.db.$client`
-      insert into webhook_hours (account_id, hour, acknowledged, failed, last_failed_at, failed_since)
-      values (${api.world.account.id}, date_trunc('hour', now(), 'UTC') - ${ago} * interval '1 hour', ${acknowledged}, ${failed},
-        now(), ${since})`
+    const hour = sql`date_trunc('hour', now(), 'UTC') - ${ago} * interval '1 hour'`
+    const counts = { acknowledged, failed, failedSince: since, lastFailedAt: sql`now()` }
+    await api.world.db.insert(webhookHours).values({ accountId: api.world.account.id, hour, ...counts })
   }
   const { health } = (await get()).json
   expect(health).toMatchObject({ acknowledged: 0, failed: 3, success_rate: 0, consecutive_failures: 14 })
 })
 
-test('deleting the endpoint cancels what waits, in its commit and in Temporal', async () => {
+test('deleting the endpoint cancels waiting dispatches, in its commit and in Temporal', async () => {
   await put(receiver.url)
-  const [tried, untried] = [await waiting(), await waiting()]
+  const [tried, untried] = [await waitingEvent(), await waitingEvent()]
   receiver.script = { status: 503 }
   await attempt(tried, 1)
-  await api.world.db.$client`update open_dispatches set workflow_id = 'webhook-1' where id = ${uuid(tried)}`
+  await api.world.db
+    .update(openDispatches)
+    .set({ workflowId: 'webhook-1' })
+    .where(eq(openDispatches.id, uuid(tried)))
   const replayed = (await api.call('POST', `/api/v1/events/${untried}/replay`)).json.dispatch_id
   expect(await api.call('DELETE', PATH)).toMatchObject({ status: 200, json: {} })
 
@@ -286,13 +287,13 @@ test('deleting the endpoint cancels what waits, in its commit and in Temporal', 
   receiver.requests.length = 0
   expect(await attempt(tried, 2)).toEqual({ state: 'ended' })
   expect(receiver.requests).toEqual([])
-  // A later endpoint begins anew, with another secret and figures of its own.
+  // A later endpoint starts anew, with another secret and its own figures.
   expect((await put(receiver.url)).json).toMatchObject({ secret: SECRET, health: NO_ATTEMPTS })
 })
 
 test('deleting the endpoint does not wait for Temporal', async () => {
   await put(receiver.url)
-  const eventId = await waiting()
+  const eventId = await waitingEvent()
   await api.call('POST', `/api/v1/events/${eventId}/replay`)
   const { cancel } = api.workflows
   api.workflows.cancel = () => Promise.reject(new Error('UNAVAILABLE'))
