@@ -17,20 +17,20 @@ beforeEach(() => {
 })
 afterEach(() => void vi.unstubAllEnvs())
 
-const words = async (...args: string[]) => (await run(args)).text
+const textOf = async (...args: string[]) => (await run(args)).text
 
 test('an API key is enough to add, list, show, verify, rotate and remove a domain', async () => {
   const added = await run(['domains', 'add', 'Api.Example.org', '--require-tls'])
   expect(added.json).toMatchObject({ domain: 'api.example.org', status: 'pending', require_tls: true })
   expect(added.text).toContain('  rp.api.example.org.  MX  10 mail.verdict.example.\n')
   expect(added.text).toContain('Then: verdict domains verify api.example.org')
-  expect(await words('domains', 'list')).toMatch(/\napi\.example\.org +pending/)
-  expect(await words('domains', 'show', 'api.example.org')).toMatch(/^api\.example\.org is pending\.\n\nSPF: pending/)
+  expect(await textOf('domains', 'list')).toMatch(/\napi\.example\.org +pending/)
+  expect(await textOf('domains', 'show', 'api.example.org')).toMatch(/^api\.example\.org is pending\.\n\nSPF: pending/)
   expect(await run(['domains', 'verify', 'api.example.org'])).toMatchObject({ exit: 'failed' })
   expect(api.dns.asked).toContain('api.example.org')
-  expect(await words('domains', 'rotate', 'api.example.org')).toMatch(/^Publish the next key of api\.example\.org:/)
-  expect(await words('domains', 'list')).toMatch(/\(next\)/)
-  expect(await words('domains', 'remove', 'api.example.org')).toBe('Removed api.example.org.')
+  expect(await textOf('domains', 'rotate', 'api.example.org')).toMatch(/^Publish the next key of api\.example\.org:/)
+  expect(await textOf('domains', 'list')).toMatch(/\(next\)/)
+  expect(await textOf('domains', 'remove', 'api.example.org')).toBe('Removed api.example.org.')
   await expect(run(['domains', 'show', 'api.example.org'])).rejects.toMatchObject({
     exit: 'not_found',
     message: 'The account has no domain api.example.org. See: verdict domains list',

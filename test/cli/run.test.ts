@@ -53,14 +53,14 @@ async function json(...args: string[]) {
   return JSON.parse(JSON.stringify((await run(args)).json))
 }
 
-const words = async (...args: string[]) => (await run(args)).text
+const textOf = async (...args: string[]) => (await run(args)).text
 
 test('without an account, the message says how to create one', async () => {
   await expect(run(['keys', 'list'])).rejects.toMatchObject({
     exit: 'not_found',
     message: 'There is no account. Create one: verdict accounts create <name>',
   })
-  expect(await words('accounts', 'list')).toBe('There is no account. Create one: verdict accounts create <name>')
+  expect(await textOf('accounts', 'list')).toBe('There is no account. Create one: verdict accounts create <name>')
 })
 
 test('the only account is the default', async () => {
@@ -75,10 +75,10 @@ test('with several accounts the account must be named, by id or by name', async 
     exit: 'usage',
     message: expect.stringContaining('One more'),
   })
-  expect(await words('keys', 'list', '--account', account_id)).toBe('The account has no key.')
-  expect(await words('keys', 'list', '--account', 'One more')).toBe('The account has no key.')
+  expect(await textOf('keys', 'list', '--account', account_id)).toBe('The account has no key.')
+  expect(await textOf('keys', 'list', '--account', 'One more')).toBe('The account has no key.')
   await expect(run(['keys', 'list', '--account', 'Absent'])).rejects.toMatchObject({ exit: 'not_found' })
-  expect(await words('accounts', 'list')).toMatch(
+  expect(await textOf('accounts', 'list')).toMatch(
     /^ACCOUNT +NAME +TIER +CREATED\nacc_\w{26} {2}Web shop .*\nacc_\w{26} {2}One more/,
   )
 })
@@ -103,7 +103,7 @@ test('a key is shown once; by default it has all scopes and never expires', asyn
   const reader = await json('keys', 'create', 'reader', '--account', 'Keys', ...scopes)
   expect(reader).toMatchObject({ kind: 'test', scopes: ['events.read', 'emails.read'] })
   expect((Date.parse(reader.expires_at) - Date.now()) / 86_400_000).toBeCloseTo(90, 1)
-  const listed = await words('keys', 'list', '--account', 'Keys')
+  const listed = await textOf('keys', 'list', '--account', 'Keys')
   expect(listed).toMatch(/all +svc_live_\w{4}\.\.\. +live .*\n.*reader +svc_test_\w{4}\.\.\. +test until \d{4}/)
   expect(listed).not.toContain(key)
 })
@@ -126,7 +126,7 @@ test('a revoked key stays in the list, marked as revoked', async () => {
   await run(['accounts', 'create', 'Revoked'])
   const { key_id } = await json('keys', 'create', 'old', '--account', 'Revoked')
   expect((await json('keys', 'revoke', key_id, '--account', 'Revoked')).revoked_at).not.toBeNull()
-  expect(await words('keys', 'list', '--account', 'Revoked')).toMatch(/old .* revoked \d{4}-/)
+  expect(await textOf('keys', 'list', '--account', 'Revoked')).toMatch(/old .* revoked \d{4}-/)
 })
 
 test('a key is revoked in its own account only', async () => {
@@ -155,20 +155,20 @@ test('a domain is added, its records are published, then it may send', async () 
     ['DKIM', dkim],
     ['DMARC', '_dmarc.pub.example'],
   ])
-  const instructions = await words(...add)
+  const instructions = await textOf(...add)
   expect(instructions).toContain('rp.pub.example.  TXT  "v=spf1 ip4:192.0.2.25 -all"')
   expect(instructions).toContain('rp.pub.example.  MX  10 mail.verdict.example.')
   expect(instructions).toContain(`${dkim}.  TXT  "v=DKIM1; k=rsa; p=`)
   expect(instructions).toContain('Then: verdict domains verify pub.example')
   const verified = await json(...add, '--verified')
   expect(verified).toMatchObject({ domain_id: pending.domain_id, status: 'verified', records: pending.records })
-  expect(await words('domains', 'list', '--account', 'Publisher')).toMatch(/pub\.example +verified/)
+  expect(await textOf('domains', 'list', '--account', 'Publisher')).toMatch(/pub\.example +verified/)
 })
 
 test('a record that the service does not know yet names the missing variable', async () => {
   await run(['accounts', 'create', 'Unknown'])
   set({ NODE_ENV: 'production', SMTP_HELO_NAME: 'localhost' })
-  const instructions = await words('domains', 'add', 'unknown.example', '--account', 'Unknown')
+  const instructions = await textOf('domains', 'add', 'unknown.example', '--account', 'Unknown')
   expect(instructions).toContain('RETURN_PATH: The service does not know the full name of its mail server yet')
   expect(instructions).toContain('its operator sets SMTP_HELO_NAME.')
   expect(instructions).not.toContain('rp.unknown.example.  MX')
@@ -178,7 +178,7 @@ test('with a return path host, a domain owner publishes one CNAME, and the opera
   await run(['accounts', 'create', 'Hosted'])
   set({ SMTP_SOURCE_ADDRESSES: '192.0.2.25', SMTP_HELO_NAME: 'mail.verdict.example' })
   set({ RETURN_PATH_HOST: 'bounces.verdict.example' })
-  const instructions = await words('domains', 'add', 'hosted.example', '--account', 'Hosted')
+  const instructions = await textOf('domains', 'add', 'hosted.example', '--account', 'Hosted')
   expect(instructions).toContain('  rp.hosted.example.  CNAME  bounces.verdict.example.\n')
   expect(instructions).toMatch(
     /You publish once, for all domains:\n\n {2}bounces\.verdict\.example\. {2}TXT {2}"v=spf1 /,
@@ -190,7 +190,7 @@ test('a domain is shown, gets a next key, and is removed', async () => {
   await run(['accounts', 'create', 'Keeper'])
   const of = ['--account', 'Keeper']
   await run(['domains', 'add', 'kept.example', ...of])
-  const shown = await words('domains', 'show', 'Kept.Example.', ...of)
+  const shown = await textOf('domains', 'show', 'Kept.Example.', ...of)
   expect(shown).toMatch(/^kept\.example is pending\.\n\n/)
   expect(shown).toMatch(/\nDMARC: pending\n {2}_dmarc\.kept\.example\. {2}TXT {2}"v=DMARC1; p=none"\n/)
   const rotated = await run(['domains', 'rotate', 'kept.example', ...of])
@@ -198,10 +198,10 @@ test('a domain is shown, gets a next key, and is removed', async () => {
   expect([active, next]).toMatchObject([{ state: 'active' }, { state: 'next' }])
   expect(rotated.text).toContain(`  ${next!.selector}._domainkey.kept.example.  TXT  "v=DKIM1; k=rsa; p=`)
   expect(await json('domains', 'rotate', 'kept.example', ...of)).toEqual(JSON.parse(JSON.stringify(rotated.json)))
-  expect(await words('domains', 'show', 'kept.example', ...of)).toContain(`  ${next!.selector} is next`)
-  expect(await words('domains', 'list', ...of)).toContain(`${active!.selector}, ${next!.selector} (next)`)
-  expect(await words('domains', 'remove', 'kept.example', ...of)).toBe('Removed kept.example.')
-  expect(await words('domains', 'list', ...of)).toBe('The account has no domain.')
+  expect(await textOf('domains', 'show', 'kept.example', ...of)).toContain(`  ${next!.selector} is next`)
+  expect(await textOf('domains', 'list', ...of)).toContain(`${active!.selector}, ${next!.selector} (next)`)
+  expect(await textOf('domains', 'remove', 'kept.example', ...of)).toBe('Removed kept.example.')
+  expect(await textOf('domains', 'list', ...of)).toBe('The account has no domain.')
 })
 
 test('a domain is verified by what DNS has, and the report names what is missing', async () => {
@@ -240,8 +240,8 @@ test('a domain is found in its own account only', async () => {
     ['remove', 'owned.example'],
     ['show', 'not a name'],
   ] as const) {
-    const asked = run(['domains', command, name, '--account', 'Another'])
-    await expect(asked).rejects.toMatchObject({
+    const result = run(['domains', command, name, '--account', 'Another'])
+    await expect(result).rejects.toMatchObject({
       exit: 'not_found',
       message: `The account has no domain ${name}. See: verdict domains list`,
     })
@@ -249,7 +249,7 @@ test('a domain is found in its own account only', async () => {
   expect(await json('domains', 'list', '--account', 'Owner')).toMatchObject({ domains: [{ dkim_keys: [{}] }] })
 })
 
-test.each<[why: string, args: string[], words: string]>([
+test.each<[why: string, args: string[], part: string]>([
   ['no command', [], 'Usage: verdict <command>'],
   ['an unknown command', ['frobnicate'], "verdict: unknown command 'frobnicate'\nSee: verdict --help"],
   ['a group without a command', ['keys'], 'revoke [options] <key_id>'],
@@ -276,13 +276,13 @@ test.each<[why: string, args: string[], words: string]>([
     ['domains', 'add', 'localhost'],
     'localhost is a single label. Expected a domain name',
   ],
-])('%s is a usage error whose message says what is expected', async (_, args, words) => {
-  await expect(run(args)).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(words) })
+])('%s is a usage error whose message says what is expected', async (_, args, part) => {
+  await expect(run(args)).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(part) })
 })
 
 /** The names in the lists of commands that a help prints. */
 async function listedCommands(...path: string[]): Promise<string[]> {
-  const help = await words(...path, '--help')
+  const help = await textOf(...path, '--help')
   const names = [...help.matchAll(/^ {2}([a-z]+)(?: \[options\])?(?: (?:<\w+>|\[\w+\]))? {2,}[A-Z]/gm)]
   return names.map(([, name]) => name!).filter((name) => name !== 'help')
 }
@@ -300,16 +300,16 @@ test('the help of every command has examples', async () => {
   for (const path of commands.flat()) {
     const name = path.join(' ')
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
-    expect(await words(...path, '--help')).toMatch(pattern)
+    expect(await textOf(...path, '--help')).toMatch(pattern)
   }
 })
 
 test('help can be printed as JSON', async () => {
-  expect(await json('send', '--help')).toEqual({ help: await words('send', '--help') })
+  expect(await json('send', '--help')).toEqual({ help: await textOf('send', '--help') })
 })
 
 test('the help explains the exit codes', async () => {
-  expect(await words('help')).toMatch(
+  expect(await textOf('help')).toMatch(
     /Exit codes:\n {2}0 {3}success.*\n {2}1 .*\n {2}2 .*\n {2}3 .*\n {2}69 .*\n {2}78 /,
   )
 })
@@ -361,7 +361,7 @@ test('secrets are sealed with the first key; a secret that no key opens is a fai
     /ENCRYPTION_KEYS does not name: "k1"\n\d+ still need an older key\. Add it to ENCRYPTION_KEYS/,
   )
   set({ ENCRYPTION_KEYS: `${fresh},k1:${secret}` })
-  expect(await words('doctor')).toMatch(
+  expect(await textOf('doctor')).toMatch(
     /ok +secrets: (\d+) of \1 are sealed with an older key than k9: verdict secrets/,
   )
   const well = await run(['secrets', 'rotate'])
@@ -482,7 +482,7 @@ test('events are listed by filters, with the cursor of the next page', async () 
     attempts: 0,
   }
   using there = await service(200, JSON.stringify({ events: [event], next_cursor: 'abc', has_more: true }))
-  const listed = await words('events', '--status', 'bounced', '--recipient', 'b+x@r.example')
+  const listed = await textOf('events', '--status', 'bounced', '--recipient', 'b+x@r.example')
   expect(listed).toMatch(/\n2026-01-01T00:00:00\.000Z {2}bounced {2}mailbox_full {2}b@r\.example/)
   expect(listed).toContain('More: --cursor abc')
   expect(there.requests[0]!.url).toBe('/api/v1/events?status=bounced&recipient=b%2Bx%40r.example')
@@ -519,8 +519,8 @@ test('an instance of npm start on another port is found in its folder', async ()
 
 test('the version is printed', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
-  for (const words of [['--version'], ['-V'], ['version']])
-    expect(await run(words)).toEqual({ json: { version }, text: version })
+  for (const args of [['--version'], ['-V'], ['version']])
+    expect(await run(args)).toEqual({ json: { version }, text: version })
 })
 
 test.each([
@@ -539,7 +539,7 @@ test.each([
 })
 
 test('a group without a command prints its help', async () => {
-  await expect(run(['domains'])).rejects.toMatchObject({ exit: 'usage', message: await words('domains', '--help') })
+  await expect(run(['domains'])).rejects.toMatchObject({ exit: 'usage', message: await textOf('domains', '--help') })
   expect(await listedCommands('domains')).toEqual(['add', 'list', 'show', 'verify', 'rotate', 'remove'])
 })
 

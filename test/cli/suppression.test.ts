@@ -113,11 +113,11 @@ test('import reads the standard input', async () => {
 test('an import that fails halfway says how far it came', async () => {
   let requests = 0
   const server = createServer((_, response) => {
-    const answers = [
+    const responses = [
       [200, { imported: 10_000, already_suppressed: 0, invalid: 0, total: 10_000, errors: [] }],
       [500, { error: 'transient_failure', message: 'Retry.' }],
     ] as const
-    const [status, body] = answers[requests++]!
+    const [status, body] = responses[requests++]!
     response.writeHead(status).end(JSON.stringify(body))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

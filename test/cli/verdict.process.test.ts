@@ -82,8 +82,8 @@ test('a rotation of the encryption key that is killed halfway is finished by the
   child.kill('SIGKILL')
   expect(String(progress)).toMatch(/^\d+ of 2\d{3}\n/)
   await once(child, 'close')
-  const left = (await verdict(['doctor'], { ENCRYPTION_KEYS })).stdout
-  expect(left).toMatch(/ok +secrets: [1-9]\d* of \d+ are sealed with an older key than k2: verdict secrets rotate/)
+  const report = (await verdict(['doctor'], { ENCRYPTION_KEYS })).stdout
+  expect(report).toMatch(/ok +secrets: [1-9]\d* of \d+ are sealed with an older key than k2: verdict secrets rotate/)
 
   const { code, json, stderr } = await verdict(args, { ENCRYPTION_KEYS })
   expect({ code, json }).toMatchObject({ code: 0, json: { key: 'k2', older: 0, faults: [] } })

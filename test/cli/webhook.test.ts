@@ -22,7 +22,7 @@ beforeEach(() => {
 })
 afterEach(() => void vi.unstubAllEnvs())
 
-const words = async (...args: string[]) => (await run(args)).text
+const textOf = async (...args: string[]) => (await run(args)).text
 const missing = { exit: 'not_found', message: expect.stringContaining('has no webhook endpoint') }
 
 test('an endpoint is set, its secret shown once, tested, rotated and deleted', async () => {
@@ -31,8 +31,8 @@ test('an endpoint is set, its secret shown once, tested, rotated and deleted', a
   expect(set.json).toMatchObject({ url: receiver.url, secret: expect.stringMatching(/^whsec_/) })
   const { secret } = set.json as { secret: string }
   expect(set.text).toBe(`Events are sent to ${receiver.url}\nIts secret is ${secret}\nStore it: it is not shown again.`)
-  expect(await words('webhook', 'set', receiver.url)).toBe(`Events are sent to ${receiver.url}`)
-  expect(await words('webhook', 'get')).toBe(`${receiver.url}\n  0 attempts acknowledged and 0 failed in 24 hours`)
+  expect(await textOf('webhook', 'set', receiver.url)).toBe(`Events are sent to ${receiver.url}`)
+  expect(await textOf('webhook', 'get')).toBe(`${receiver.url}\n  0 attempts acknowledged and 0 failed in 24 hours`)
 
   expect(await run(['webhook', 'test'])).toMatchObject({
     text: expect.stringMatching(/^The endpoint acknowledged the test event with 200\. \(acked, \d+ ms\)$/),
@@ -47,11 +47,11 @@ test('an endpoint is set, its secret shown once, tested, rotated and deleted', a
   })
   receiver.script = {}
 
-  const rotated = await words('webhook', 'rotate')
+  const rotated = await textOf('webhook', 'rotate')
   expect(rotated).toMatch(/^The new secret is whsec_\S+\nStore it: .* The old one stays valid until \d{4}-\S+Z\.$/)
   expect(rotated).not.toContain(secret)
-  expect(await words('webhook', 'get')).toMatch(/\n {2}also signed with the previous secret until /)
-  expect(await words('webhook', 'delete')).toBe('Deleted. Events are no longer sent to an endpoint.')
+  expect(await textOf('webhook', 'get')).toMatch(/\n {2}also signed with the previous secret until /)
+  expect(await textOf('webhook', 'delete')).toBe('Deleted. Events are no longer sent to an endpoint.')
   await expect(run(['webhook', 'delete'])).rejects.toMatchObject(missing)
 })
 
@@ -73,15 +73,15 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
   await attempt(event_id, 1)
   receiver.script = {}
   const dispatch_id = event_id.replace('evt_', 'dsp_')
-  const shown = await words('events', event_id)
+  const shown = await textOf('events', event_id)
   expect(shown.split('\n')).toEqual([
     `${event_id}: delivered@simulator.test delivered`,
     expect.stringMatching(new RegExp(`^ {2}\\S+Z, message ${message_id}$`)),
     expect.stringMatching(new RegExp(`^ {2}${dispatch_id} \\(original\\): waiting, next attempt at \\S+Z$`)),
     expect.stringMatching(/^ {4}attempt 1 at \S+Z: not_200 \(HTTP 500\), \d+ ms: "no\\n"$/),
   ])
-  expect(await words('events')).toMatch(/delivered@simulator\.test {2}no, 1 +msg_/)
-  expect(await words('webhook', 'get')).toMatch(
+  expect(await textOf('events')).toMatch(/delivered@simulator\.test {2}no, 1 +msg_/)
+  expect(await textOf('webhook', 'get')).toMatch(
     /0 attempts acknowledged and 1 failed.*\n {2}1 failed since .*never.*\n/,
   )
 
@@ -90,10 +90,10 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
   const { dispatch_id: replay } = replayed.json as { dispatch_id: string }
   expect(replayed.text).toMatch(new RegExp(`^${event_id}: ${replay}, accepted at \\S+Z$`))
   await attempt(replay, 1)
-  expect(await words('events', event_id)).toMatch(
+  expect(await textOf('events', event_id)).toMatch(
     new RegExp(`${replay} \\(replay\\): acknowledged\n {4}attempt 1 .*acked.*\n {4}http://temporal.test/`),
   )
-  expect(await words('events')).toMatch(/delivered@simulator\.test {2}yes, 2 +msg_/)
+  expect(await textOf('events')).toMatch(/delivered@simulator\.test {2}yes, 2 +msg_/)
   expect((await run(['replay', message_id])).json).toMatchObject({ replayed: true, count: 1 })
 })
 

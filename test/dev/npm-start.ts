@@ -5,23 +5,25 @@ import { expect } from 'vitest'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 
 export interface NpmStart {
-  /** Where the test may keep more. */
+  /** A folder for further files of the test. */
   folder: string
   dataDir: string
   readyFile: string
   start(env?: NodeJS.ProcessEnv, command?: string[]): RunningProcess
-  /** Starts it and waits until it is ready. */
-  serving(env?: NodeJS.ProcessEnv, command?: string[]): Promise<{ program: RunningProcess; ready: Ready }>
-  /** Ends all that runs of it. */
+  /** Starts npm start and waits until it is ready. */
+  startAndWait(env?: NodeJS.ProcessEnv, command?: string[]): Promise<{ program: RunningProcess; ready: Ready }>
+  /** Ends every npm start of the test. */
   stop(): Promise<void>
-  /** The number of the process of its whose number and command line look so. */
-  pidOf(command: RegExp): Promise<number>
-  /** No process lives that was started for its folder: neither API nor worker, PostgreSQL, Temporal, or who keeps them. */
-  nothingIsLeft(withinMs?: number): Promise<void>
+  /** The id of the first of its processes whose id and command line match the pattern. */
+  pidOf(pattern: RegExp): Promise<number>
+  /**
+   * Expects that no process runs that was started for its folder: API, worker, PostgreSQL, Temporal or their keepers.
+   */
+  expectNoProcess(withinMs?: number): Promise<void>
   remove(): Promise<void>
 }
 
-/** What is in the ready file. */
+/** The content of the ready file. */
 export interface Ready {
   url: string
   temporal_ui_url: string
@@ -29,7 +31,7 @@ export interface Ready {
   pid: number
 }
 
-/** `npm start` on free ports, with a folder of its own. */
+/** Prepares `npm start` on free ports, with a separate folder. */
 export async function npmStart(): Promise<NpmStart> {
   const folder = await mkdtemp(join(tmpdir(), 'verdict-start-'))
   const dataDir = join(folder, 'data')
@@ -46,7 +48,7 @@ export async function npmStart(): Promise<NpmStart> {
     dataDir,
     readyFile,
     start,
-    async serving(env, command) {
+    async startAndWait(env, command) {
       const program = start(env, command)
       await waitForOutput(program, /^ready .*\n/m)
       return { program, ready: JSON.parse(await readFile(readyFile, 'utf8')) }
@@ -54,36 +56,36 @@ export async function npmStart(): Promise<NpmStart> {
     async stop() {
       for (const program of running.splice(0)) await program.kill('SIGTERM')
     },
-    async pidOf(command) {
-      const found = (await processesOf(dataDir)).find((process) => command.test(process))
-      return Number.parseInt(found ?? '', 10)
+    async pidOf(pattern) {
+      const match = (await processesOf(dataDir)).find((process) => pattern.test(process))
+      return Number.parseInt(match ?? '', 10)
     },
-    async nothingIsLeft(withinMs = 15_000) {
+    async expectNoProcess(withinMs = 15_000) {
       await expect.poll(() => processesOf(dataDir), { timeout: withinMs }).toEqual([])
     },
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }
 
-/** The number and the command line of each. */
+/** The id and the command line of each process with this DATA_DIR. */
 async function processesOf(dataDir: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const read = (pid: string, file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')
-  const theirs = pids.map(async (pid) => {
-    const isTheirs = (await read(pid, 'environ')).split('\0').includes(`DATA_DIR=${dataDir}`)
-    return isTheirs ? [`${pid} ${(await read(pid, 'cmdline')).replaceAll('\0', ' ')}`] : []
+  const matches = pids.map(async (pid) => {
+    const isMatch = (await read(pid, 'environ')).split('\0').includes(`DATA_DIR=${dataDir}`)
+    return isMatch ? [`${pid} ${(await read(pid, 'cmdline')).replaceAll('\0', ' ')}`] : []
   })
-  return (await Promise.all(theirs)).flat()
+  return (await Promise.all(matches)).flat()
 }
 
 export const namespacesOf = (uiUrl: string) =>
   fetch(`${uiUrl}/api/v1/namespaces`).then(
-    (answer) => answer.text(),
+    (response) => response.text(),
     () => 'nothing',
   )
 
 export async function send({ url, keys }: { url: string; keys: { live: string } }, to: string) {
-  const { headers } = authorized(keys.live)
+  const { headers } = authorization(keys.live)
   const body = JSON.stringify({ from: 'hello@example.test', to, subject: 'Hello', text: 'Hi' })
   const response = await fetch(`${url}/api/v1/emails/send`, {
     method: 'POST',
@@ -93,6 +95,6 @@ export async function send({ url, keys }: { url: string; keys: { live: string } 
   return response.json() as Promise<Record<string, unknown>>
 }
 
-export function authorized(key: string) {
+export function authorization(key: string) {
   return { headers: { authorization: `Bearer ${key}` } }
 }

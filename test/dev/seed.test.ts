@@ -24,41 +24,41 @@ afterAll(async () => {
 })
 
 const keysFile = () => join(folder, 'keys.json')
-const again = (databaseUrl = database.url) => seed({ databaseUrl, encryptionKeys, keysFile: keysFile() })
+const runSeed = (databaseUrl = database.url) => seed({ databaseUrl, encryptionKeys, keysFile: keysFile() })
 
-test('there is one account without a tier, one verified domain with a DKIM key that DNS is not asked about, one live and one test key', async () => {
-  const keys = await again()
+test('the seed is one account without a tier, one verified domain with a DKIM key and no DNS checks, one live and one test key', async () => {
+  const keys = await runSeed()
   const [account, ...others] = await listAccounts(database.db)
   expect([account, others]).toMatchObject([{ name: 'Development', tier: null }, []])
   const domains = await listDomains(database.db, account!.id)
-  const kept = { status: 'verified', nextCheckAt: null, warmsUp: false }
-  expect(domains).toMatchObject([{ name: 'example.test', ...kept, dkimKeys: [{ algorithm: 'rsa' }] }])
+  const unchecked = { status: 'verified', nextCheckAt: null, warmsUp: false }
+  expect(domains).toMatchObject([{ name: 'example.test', ...unchecked, dkimKeys: [{ algorithm: 'rsa' }] }])
   expect((await listKeys(database.db, account!.id)).map(({ test }) => test)).toEqual([false, true])
   expect(JSON.parse(await readFile(keysFile(), 'utf8'))).toEqual(keys)
   expect((await stat(keysFile())).mode & 0o777).toBe(0o600)
 })
 
 test('seeding again changes nothing', async () => {
-  const before = await again()
-  expect(await again()).toEqual(before)
+  const before = await runSeed()
+  expect(await runSeed()).toEqual(before)
   const [account, ...others] = await listAccounts(database.db)
   expect(others).toEqual([])
   expect(await listKeys(database.db, account!.id)).toHaveLength(2)
 })
 
-test('a kept key that was revoked is replaced', async () => {
-  const before = await again()
+test('seeding again replaces a stored key that was revoked', async () => {
+  const before = await runSeed()
   const [account] = await listAccounts(database.db)
   const [live] = await listKeys(database.db, account!.id)
   await revokeKey(database.db, account!.id, live!.id)
-  const after = await again()
+  const after = await runSeed()
   expect(after.live).not.toBe(before.live)
-  expect(await again()).toEqual(after)
+  expect(await runSeed()).toEqual(after)
 })
 
-test('kept keys of another database are replaced', async () => {
-  const before = await again()
+test('seeding again replaces stored keys of another database', async () => {
+  const before = await runSeed()
   const other = await testDatabase()
-  expect((await again(other.url)).live).not.toBe(before.live)
+  expect((await runSeed(other.url)).live).not.toBe(before.live)
   await other.drop()
 })

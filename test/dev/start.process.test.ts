@@ -11,7 +11,7 @@ import { published } from '../domains/verifying.ts'
 import { startDns } from '../harness/dns.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import { authorized, type NpmStart, namespacesOf, npmStart, send } from './npm-start.ts'
+import { authorization, type NpmStart, namespacesOf, npmStart, send } from './npm-start.ts'
 
 let npm: NpmStart
 
@@ -23,18 +23,18 @@ afterEach(() => npm.stop())
 
 afterAll(() => npm.remove())
 
-test('npm start, from nothing, prints a command that says delivered, and Ctrl-C leaves nothing behind', async () => {
-  const { program, ready } = await npm.serving({}, ['npm', 'start'])
+test('the first npm start prints a command that sends an email, and Ctrl-C ends every process', async () => {
+  const { program, ready } = await npm.startAndWait({}, ['npm', 'start'])
   const { stdout } = await promisify(execFile)('sh', ['-c', firstCommand(program.stdout())])
   expect(JSON.parse(stdout)).toMatchObject({ status: 'delivered', message_id: expect.stringMatching(/^msg_/) })
   expect(program.stdout().trimEnd().split('\n').at(-1)).toBe(`ready ${ready.url}`)
   process.kill(-program.pid, 'SIGINT')
   await program.ended
-  await npm.nothingIsLeft()
+  await npm.expectNoProcess()
 })
 
-test('the ready file has the addresses, the keys and the process to stop, for its owner alone', async () => {
-  const { program, ready } = await npm.serving()
+test('the ready file has the addresses, the keys and the process id, and only its owner can read it', async () => {
+  const { program, ready } = await npm.startAndWait()
   expect(ready).toEqual({
     url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     grpc_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -48,7 +48,7 @@ test('the ready file has the addresses, the keys and the process to stop, for it
   ]) {
     expect((await stat(path)).mode & 0o777).toBe(0o600)
   }
-  // By which the command line finds it on any port.
+  // The command line finds the instance by this file, whatever its port.
   expect(JSON.parse(await readFile(join(npm.dataDir, 'instance.json'), 'utf8'))).toEqual({ url: ready.url })
   await expect.poll(() => namespacesOf(ready.temporal_ui_url)).toContain('"name": "default"')
   expect(program.stdout()).toContain(ready.temporal_ui_url)
@@ -56,39 +56,39 @@ test('the ready file has the addresses, the keys and the process to stop, for it
   expect(program.stdout()).toContain(ready.keys.test)
 })
 
-test('no other user can read anything in DATA_DIR, the database of Temporal included', async () => {
-  await npm.serving()
+test('no other user can read a file in DATA_DIR, the database of Temporal included', async () => {
+  await npm.startAndWait()
   await expect.poll(() => readdir(npm.dataDir), { timeout: 30_000 }).toContain('temporal.db')
   const paths = [npm.dataDir, ...(await readdir(npm.dataDir)).map((name) => join(npm.dataDir, name))]
   for (const path of paths) expect({ path, open: (await stat(path)).mode & 0o066 }).toEqual({ path, open: 0 })
 })
 
 test('a second start has the keys and the messages of the first', async () => {
-  const first = await npm.serving()
+  const first = await npm.startAndWait()
   const { message_id } = await send(first.ready, 'delivered@simulator.test')
   expect(await first.program.kill()).toBe(0)
-  const { ready } = await npm.serving()
+  const { ready } = await npm.startAndWait()
   expect(ready.keys).toEqual(first.ready.keys)
-  const response = await fetch(`${ready.url}/api/v1/emails/${message_id}`, authorized(ready.keys.live))
+  const response = await fetch(`${ready.url}/api/v1/emails/${message_id}`, authorization(ready.keys.live))
   expect(await response.json()).toMatchObject({ message_id, status: 'delivered' })
 })
 
-test('the live key sends and the test key only ever makes dry runs', async () => {
-  const { ready } = await npm.serving()
+test('the live key sends, and the test key makes dry runs only', async () => {
+  const { ready } = await npm.startAndWait()
   const live = await send(ready, 'mailbox_full@simulator.test')
   expect(live).toMatchObject({ status: 'bounced', reason: 'mailbox_full', smtp: { code: 452 } })
   const dry = await send({ ...ready, keys: { live: ready.keys.test } }, 'mailbox_full@simulator.test')
   expect(dry).toMatchObject({ status: 'bounced', reason: 'mailbox_full', sandbox: true })
 })
 
-test('a webhook to this machine that is not acknowledged is retried by a workflow', async () => {
+test('a workflow retries a webhook to this machine that is not acknowledged', async () => {
   const receiver = await startReceiver()
   receiver.script = () => ({ status: receiver.requests.length > 1 ? 200 : 503 })
-  const { ready } = await npm.serving({ WEBHOOK_SCHEDULE: '0,1s' })
-  const { headers } = authorized(ready.keys.live)
+  const { ready } = await npm.startAndWait({ WEBHOOK_SCHEDULE: '0,1s' })
+  const { headers } = authorization(ready.keys.live)
   const put = { method: 'PUT', headers: { ...headers, 'content-type': 'application/json' } }
-  const set = await fetch(`${ready.url}/api/v1/webhook`, { ...put, body: JSON.stringify({ url: receiver.url }) })
-  expect(set.status).toBe(200)
+  const response = await fetch(`${ready.url}/api/v1/webhook`, { ...put, body: JSON.stringify({ url: receiver.url }) })
+  expect(response.status).toBe(200)
   const { message_id } = await send(ready, 'delivered@simulator.test')
   await expect.poll(() => receiver.requests.length, { timeout: 30_000 }).toBe(2)
   for (const { body } of receiver.requests) expect(JSON.parse(String(body))).toMatchObject({ message_id })
@@ -98,28 +98,28 @@ test('a webhook to this machine that is not acknowledged is retried by a workflo
   await receiver.close()
 })
 
-test('a domain of your own is verified in a local DNS, with nothing set but where that DNS is', async () => {
+test('a domain is verified with a local DNS server when only DNS_SERVERS is set', async () => {
   await using dns = await localDns()
-  const { ready } = await npm.serving({ DNS_SERVERS: dns.address, TEMPORAL_ADDRESS: '127.0.0.1:1' })
-  const { headers } = authorized(ready.keys.live)
-  const ask = async (path: string, body: object = {}) => {
-    const post = {
+  const { ready } = await npm.startAndWait({ DNS_SERVERS: dns.address, TEMPORAL_ADDRESS: '127.0.0.1:1' })
+  const { headers } = authorization(ready.keys.live)
+  const call = async (path: string, body: object = {}) => {
+    const request = {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     }
-    return (await fetch(`${ready.url}/api/v1/domains${path}`, post)).json() as Promise<Shown>
+    return (await fetch(`${ready.url}/api/v1/domains${path}`, request)).json() as Promise<Domain>
   }
-  const { domain_id: id, records } = await ask('', { domain: 'shop.example' })
+  const { domain_id: id, records } = await call('', { domain: 'shop.example' })
   for (const record of records) dns.zone[`${record.type} ${record.host}`] = [published(record)]
-  // DNS is asked about a domain at most every five seconds.
+  // The service queries DNS for a domain at most every five seconds.
   await expect
-    .poll(() => ask(`/${id}/verify`), { timeout: 20_000, interval: 1_000 })
+    .poll(() => call(`/${id}/verify`), { timeout: 20_000, interval: 1_000 })
     .toMatchObject({ status: 'verified' })
 })
 
-/** A domain as the API shows it. */
-interface Shown {
+/** A domain as the API returns it. */
+interface Domain {
   domain_id: string
   status: string
   records: DnsRecord[]
@@ -133,7 +133,7 @@ async function localDns() {
 test('DATABASE_URL replaces the embedded database', async () => {
   const database = await testDatabase()
   const own = join(npm.folder, 'own')
-  const { program, ready } = await npm.serving({ DATABASE_URL: database.url, DATA_DIR: own })
+  const { program, ready } = await npm.startAndWait({ DATABASE_URL: database.url, DATA_DIR: own })
   await send(ready, 'delivered@simulator.test')
   expect(await database.db.$count(messages)).toBe(1)
   await expect(stat(join(own, 'postgres'))).rejects.toThrow('ENOENT')
@@ -141,64 +141,60 @@ test('DATABASE_URL replaces the embedded database', async () => {
   await database.drop()
 })
 
-test('TEMPORAL_ADDRESS replaces the Temporal that would be brought', async () => {
+test('TEMPORAL_ADDRESS replaces the embedded Temporal', async () => {
   const own = join(npm.folder, 'own-temporal')
-  const given = { TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_UI_URL: 'https://temporal.example.test/' }
-  const { program, ready } = await npm.serving({ ...given, DATA_DIR: own })
+  const env = { TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_UI_URL: 'https://temporal.example.test/' }
+  const { program, ready } = await npm.startAndWait({ ...env, DATA_DIR: own })
   expect(ready.temporal_ui_url).toBe('https://temporal.example.test')
   expect(await program.kill()).toBe(0)
   await expect(stat(join(own, 'temporal.log'))).rejects.toThrow('ENOENT')
 })
 
-test('a port that is in use is named with the way out', async () => {
-  await using other = await listening()
+test('the message about a port in use names the port and a command with another one', async () => {
+  await using other = await listenOnFreePort()
   const program = npm.start({ PORT: String(other.port) })
   expect(await program.ended).toBe(1)
   expect(program.stderr()).toContain(`Port ${other.port} is in use`)
   expect(program.stderr()).toContain(`PORT=${other.port + 1} npm start`)
 })
 
-test('a second npm start on the same folder is told what uses it', async () => {
-  await npm.serving()
+test('a second npm start on the same folder says which process uses it', async () => {
+  await npm.startAndWait()
   const second = npm.start({ VERDICT_READY_FILE: '' })
   expect(await second.ended).toBe(1)
   expect(second.stderr()).toMatch(/is in use: its PostgreSQL is process \d+, on port \d+/)
 })
 
-test('every fault of the configuration is told at once, before anything is started', async () => {
+test('npm start reports every configuration fault at once, before it starts anything', async () => {
   const program = npm.start({ PORT: 'many', SMTP_PORT: 'few', DATA_DIR: join(npm.folder, 'never') })
   expect(await program.ended).toBe(78)
   expect(program.stderr()).toMatch(/PORT must be.*SMTP_PORT must be/s)
   await expect(stat(join(npm.folder, 'never'))).rejects.toThrow('ENOENT')
 })
 
-test.each<[what: string, env: NodeJS.ProcessEnv, words: string[]]>([
-  [
-    'a database that is not there',
-    { DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' },
-    ['ECONNREFUSED', 'DATABASE_URL'],
-  ],
+test.each<[what: string, env: NodeJS.ProcessEnv, parts: string[]]>([
+  ['a database that is down', { DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' }, ['ECONNREFUSED', 'DATABASE_URL']],
   ['a folder that is a file', { DATA_DIR: 'package.json' }, ['DATA_DIR', 'package.json', 'EEXIST']],
-  ['a ready file in no folder', { VERDICT_READY_FILE: 'nowhere/ready.json' }, ['VERDICT_READY_FILE', 'ENOENT']],
-])('%s is told in words, without a stack', async (_, env, words) => {
-  const program = npm.start({ DATA_DIR: join(npm.folder, 'told'), ...env })
+  ['a ready file in a missing folder', { VERDICT_READY_FILE: 'nowhere/ready.json' }, ['VERDICT_READY_FILE', 'ENOENT']],
+])('the message about %s has no stack trace', async (_, env, parts) => {
+  const program = npm.start({ DATA_DIR: join(npm.folder, 'refused'), ...env })
   expect(await program.ended).toBe(1)
-  for (const word of words) expect(program.stderr()).toContain(word)
+  for (const part of parts) expect(program.stderr()).toContain(part)
   expect(program.stderr()).not.toMatch(/^ {4}at |hunter2/m)
 })
 
-test('production is not started by accident', async () => {
+test('npm start refuses to run with NODE_ENV=production', async () => {
   const program = npm.start({ NODE_ENV: 'production' })
   expect(await program.ended).toBe(1)
   expect(program.stderr()).toContain('npm run api')
 })
 
-/** What is printed from `curl` up to the next empty line. */
+/** The output from `curl` to the next empty line. */
 function firstCommand(text: string): string {
   return text.match(/^curl .*?(?=\n\n)/ms)![0]
 }
 
-async function listening(): Promise<{ port: number } & AsyncDisposable> {
+async function listenOnFreePort(): Promise<{ port: number } & AsyncDisposable> {
   const server: Server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }

@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(dataDir, { recursive: true, force: true }))
 
-test('what was committed is there after a stop and a new start', async () => {
+test('committed data is there after a stop and a new start', async () => {
   const first = await startPostgres({ dataDir })
   await query(first.url, 'create table t (a int)')
   await first.stop()
@@ -28,7 +28,7 @@ test('what was committed is there after a stop and a new start', async () => {
   await second.stop()
 })
 
-test('writes are flushed to disk, 200 sessions fit, and only the password opens it', async () => {
+test('the server flushes writes to disk, allows 200 sessions and requires the password', async () => {
   const server = await startPostgres({ dataDir, temporary: true })
   const [row] = await query(server.url, `select current_setting('fsync') fsync, current_setting('max_connections') max`)
   expect(row).toEqual({ fsync: 'on', max: '200' })
@@ -38,13 +38,13 @@ test('writes are flushed to disk, 200 sessions fit, and only the password opens 
   await server.stop()
 })
 
-test('a temporary server takes its files with it', async () => {
+test('a temporary server removes its files when it stops', async () => {
   const server = await startPostgres({ dataDir, temporary: true })
   await server.stop()
   expect(existsSync(dataDir)).toBe(false)
 })
 
-test('a process that is killed takes its server with it, and the next start finds the data', async () => {
+test('the server ends when the process that started it is killed, and the next start has the data', async () => {
   const child = await startInChild('')
   const pid = await serverPid()
   child.kill('SIGKILL')
@@ -54,13 +54,13 @@ test('a process that is killed takes its server with it, and the next start find
   await next.stop()
 })
 
-test('a process that is killed takes the files of a temporary server with it', async () => {
+test('the files of a temporary server are removed when the process that started it is killed', async () => {
   const child = await startInChild('temporary: true,')
   child.kill('SIGKILL')
   await expect.poll(() => existsSync(dataDir)).toBe(false)
 })
 
-test('a server that was killed with its keeper is recovered', async () => {
+test('a server that was killed with its keeper recovers at the next start', async () => {
   const server = await startPostgres({ dataDir })
   await query(server.url, 'create table t (a int)')
   process.kill(await serverPid(), 'SIGKILL')
@@ -70,26 +70,26 @@ test('a server that was killed with its keeper is recovered', async () => {
   await next.stop()
 })
 
-test('a process that has the number of a dead server is not taken for it', async () => {
+test('a process with the id of a dead server is not mistaken for that server', async () => {
   const server = await startPostgres({ dataDir })
   process.kill(await serverPid(), 'SIGKILL')
   await server.gone
-  await giveNumber('1')
+  await writePid('1')
   const next = await startPostgres({ dataDir })
   await next.stop()
 })
 
 test.each(['its own', "another process's"])(
-  'a start waits for the children of a server that was killed, when its number is %s',
-  async (whose) => {
+  'a start waits for the children of a killed server when its pid file has %s id',
+  async (owner) => {
     const server = await startPostgres({ dataDir })
     const [child] = await query(server.url, `select pid from pg_stat_activity where backend_type = 'checkpointer'`)
     process.kill(child!.pid, 'SIGSTOP')
     process.kill(await serverPid(), 'SIGKILL')
     await server.gone
-    if (whose !== 'its own') await giveNumber('1')
+    if (owner !== 'its own') await writePid('1')
     const starting = startPostgres({ dataDir })
-    // Longer than a start waits for a server that answers.
+    // Longer than a start waits for a server that responds.
     await sleep(2_500)
     process.kill(child!.pid, 'SIGCONT')
     const next = await starting
@@ -98,27 +98,27 @@ test.each(['its own', "another process's"])(
   },
 )
 
-test('the death of the server is told', async () => {
+test('`gone` resolves when the server dies', async () => {
   const server = await startPostgres({ dataDir, temporary: true })
   process.kill(await serverPid(), 'SIGQUIT')
   await server.gone
 })
 
-test('a second server on the same folder is refused with the process and the port of the first', async () => {
+test('a second server on the same folder is refused, and the message names the process and the port of the first', async () => {
   const server = await startPostgres({ dataDir })
   const { port } = new URL(server.url)
-  const refused = startPostgres({ dataDir })
-  await expect(refused).rejects.toThrow(`process ${await serverPid()}, on port ${port}`)
-  await expect(refused).rejects.toBeInstanceOf(Problem)
+  const refusal = startPostgres({ dataDir })
+  await expect(refusal).rejects.toThrow(`process ${await serverPid()}, on port ${port}`)
+  await expect(refusal).rejects.toBeInstanceOf(Problem)
   await server.stop()
 })
 
-test('a cluster of another major version is refused with the way out', async () => {
+test('a cluster of another major version is refused, and the message says what to do', async () => {
   await (await startPostgres({ dataDir })).stop()
   await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n')
-  const refused = startPostgres({ dataDir })
-  await expect(refused).rejects.toThrow(/created by PostgreSQL 17.*includes PostgreSQL 18.*\n.*DATA_DIR/)
-  await expect(refused).rejects.toBeInstanceOf(Problem)
+  const refusal = startPostgres({ dataDir })
+  await expect(refusal).rejects.toThrow(/created by PostgreSQL 17.*includes PostgreSQL 18.*\n.*DATA_DIR/)
+  await expect(refusal).rejects.toBeInstanceOf(Problem)
 })
 
 test('two servers on different folders start at the same time', async () => {
@@ -149,8 +149,8 @@ async function query(url: string, text: string) {
   }
 }
 
-/** Writes the number of another process into the file that a killed server left. */
-async function giveNumber(pid: string): Promise<void> {
+/** Writes the id of another process into the pid file that a killed server left. */
+async function writePid(pid: string): Promise<void> {
   const pidFile = join(dataDir, 'postgres', 'postmaster.pid')
   const lines = (await readFile(pidFile, 'utf8')).split('\n')
   await writeFile(pidFile, [pid, ...lines.slice(1)].join('\n'))

@@ -12,7 +12,7 @@ import { type RunningProcess, startProgram } from '../../harness/process.ts'
 const NAME = `temporal-${TEMPORAL_VERSION}-${process.platform}-${process.arch}`
 /** A proxy through which the download of Temporal's SDK fails at once. */
 const NO_INTERNET = 'http://127.0.0.1:1'
-/** It serves, but knows no search attributes; and a Go from before modules had toolchains. */
+/** A Temporal without search attributes, and a Go that cannot download toolchains. */
 const TOO_OLD = { temporal: 'echo "--port int"', go: 'echo go1.19.8' }
 const GO_1_99 = `[ "$1" = env ] && echo go1.99.0 && exit\n`
 
@@ -26,8 +26,8 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-/** Brings the program, with these in front of all others on PATH. */
-async function bring(programs: Record<string, string>, env: NodeJS.ProcessEnv = {}): Promise<RunningProcess> {
+/** Installs the program, with these programs first on PATH. */
+async function install(programs: Record<string, string>, env: NodeJS.ProcessEnv = {}): Promise<RunningProcess> {
   const bin = join(folder, 'bin')
   await mkdir(bin, { recursive: true })
   for (const [name, script] of Object.entries({ ...TOO_OLD, ...programs })) await program(join(bin, name), script)
@@ -50,92 +50,93 @@ async function fillCache(): Promise<void> {
 }
 
 async function outcome(running: RunningProcess) {
-  return { exit: await running.ended, path: running.stdout().trim(), told: running.stderr() }
+  return { exit: await running.ended, path: running.stdout().trim(), messages: running.stderr() }
 }
 
-/** Builds what follows `-o`. */
+/** The script of a Go that writes the content to the file after `-o`. */
 const build = (content: string) => `${GO_1_99}while [ "$1" != -o ]; do shift; done\n${content} > "$2"; chmod +x "$2"`
 
-test('a temporal on PATH is taken before anything else, and nothing is told', async () => {
+test('a temporal on PATH is used before any other, without a message', async () => {
   await fillCache()
-  const bringing = await bring({ temporal: 'echo "--search-attribute KEY=VALUE"' })
-  expect(await outcome(bringing)).toEqual({ exit: 0, path: 'temporal', told: '' })
+  const installation = await install({ temporal: 'echo "--search-attribute KEY=VALUE"' })
+  expect(await outcome(installation)).toEqual({ exit: 0, path: 'temporal', messages: '' })
 })
 
-test('one on PATH that is too old is passed over for the one in the cache', async () => {
+test('the program in the cache is used when the temporal on PATH is too old', async () => {
   await fillCache()
-  expect(await outcome(await bring({}))).toEqual({ exit: 0, path: join(cache, NAME), told: '' })
+  expect(await outcome(await install({}))).toEqual({ exit: 0, path: join(cache, NAME), messages: '' })
 })
 
-test('without a way to the internet it is built with Go, which is told, once', async () => {
-  const built = await outcome(await bring({ go: build('echo "#!/bin/sh"') }))
-  expect(built).toMatchObject({ exit: 0, path: join(cache, NAME) })
-  expect(built.told).toMatch(/is being downloaded.*is being built with Go.*5 minutes.*is installed in/s)
-  expect(await readFile(built.path, 'utf8')).toBe('#!/bin/sh\n')
-  expect(await outcome(await bring({}))).toEqual({ exit: 0, path: built.path, told: '' })
+test('without internet access the program is built with Go once, with messages', async () => {
+  const result = await outcome(await install({ go: build('echo "#!/bin/sh"') }))
+  expect(result).toMatchObject({ exit: 0, path: join(cache, NAME) })
+  expect(result.messages).toMatch(/is being downloaded.*is being built with Go.*5 minutes.*is installed in/s)
+  expect(await readFile(result.path, 'utf8')).toBe('#!/bin/sh\n')
+  expect(await outcome(await install({}))).toEqual({ exit: 0, path: result.path, messages: '' })
   expect(await readdir(cache)).toEqual([NAME])
 })
 
-test('a way to the internet on which nothing comes is given up within seconds', async () => {
-  await using silent = await listening(createServer(() => {}))
-  const bringing = await bring({ go: build('echo') }, { HTTPS_PROXY: silent.url })
-  expect(await outcome(bringing)).toMatchObject({ exit: 0, path: join(cache, NAME) })
+test('a silent internet connection is given up within seconds', async () => {
+  await using silent = await listenOnFreePort(createServer(() => {}))
+  const installation = await install({ go: build('echo') }, { HTTPS_PROXY: silent.url })
+  expect(await outcome(installation)).toMatchObject({ exit: 0, path: join(cache, NAME) })
 })
 
-test('two that build at the same time leave one whole program and nothing else', async () => {
+test('two concurrent builds leave one complete program and no other file', async () => {
   const slow = { go: build('sleep 1; echo whole') }
-  const both = await Promise.all([bring(slow), bring(slow)])
-  for (const bringing of both) expect(await outcome(bringing)).toMatchObject({ exit: 0, path: join(cache, NAME) })
+  const both = await Promise.all([install(slow), install(slow)])
+  for (const installation of both)
+    expect(await outcome(installation)).toMatchObject({ exit: 0, path: join(cache, NAME) })
   expect(await readdir(cache)).toEqual([NAME])
   expect(await readFile(join(cache, NAME), 'utf8')).toBe('whole\n')
 })
 
-test('a build that fails is told with the last words of Go', async () => {
-  const failed = await outcome(await bring({ go: `${GO_1_99}echo "no space left on device" >&2; exit 1` }))
-  expect(failed).toMatchObject({ exit: 1, path: '' })
-  expect(failed.told).toMatch(/cannot be built with Go:\nno space left on device\n$/)
+test('the message about a failed build has the last output of Go', async () => {
+  const failure = await outcome(await install({ go: `${GO_1_99}echo "no space left on device" >&2; exit 1` }))
+  expect(failure).toMatchObject({ exit: 1, path: '' })
+  expect(failure.messages).toMatch(/cannot be built with Go:\nno space left on device\n$/)
 })
 
-test('a Go that is too old, and no newer one to be had, is told with the other ways', async () => {
-  const { url, [Symbol.asyncDispose]: close } = await listening(createServer())
+test('the message about a Go that is too old names the alternatives when no newer one can be downloaded', async () => {
+  const { url, [Symbol.asyncDispose]: close } = await listenOnFreePort(createServer())
   await close()
-  const failed = await outcome(await bring({}, { GOPROXY: `${url},direct` }))
-  expect(failed).toMatchObject({ exit: 1, path: '' })
-  expect(failed.told).toMatch(/ECONNREFUSED.*go\.dev\/dl.*docs\.temporal\.io\/cli.*TEMPORAL_ADDRESS/)
+  const failure = await outcome(await install({}, { GOPROXY: `${url},direct` }))
+  expect(failure).toMatchObject({ exit: 1, path: '' })
+  expect(failure.messages).toMatch(/ECONNREFUSED.*go\.dev\/dl.*docs\.temporal\.io\/cli.*TEMPORAL_ADDRESS/)
 })
 
-test('a Go that is not the expected one is not run', async () => {
-  const asked: (string | undefined)[] = []
+test('a downloaded Go with another checksum is not run', async () => {
+  const requests: (string | undefined)[] = []
   const proxy = createHttpServer(({ url }, response) => {
-    asked.push(url)
+    requests.push(url)
     response.end('PK: another archive')
   })
-  await using other = await listening(proxy)
-  const failed = await outcome(await bring({}, { GOPROXY: `${other.url}/|direct` }))
-  expect(asked).toEqual([expect.stringMatching(/^\/golang\.org\/toolchain\/@v\/v0\.0\.1-go[\d.]+\.linux-\w+\.zip$/)])
-  expect(failed).toMatchObject({ exit: 1, path: '' })
-  expect(failed.told).toContain('its SHA-256 differs')
+  await using other = await listenOnFreePort(proxy)
+  const failure = await outcome(await install({}, { GOPROXY: `${other.url}/|direct` }))
+  expect(requests).toEqual([expect.stringMatching(/^\/golang\.org\/toolchain\/@v\/v0\.0\.1-go[\d.]+\.linux-\w+\.zip$/)])
+  expect(failure).toMatchObject({ exit: 1, path: '' })
+  expect(failure.messages).toContain('its SHA-256 differs')
   expect(existsSync(join(cache, NAME))).toBe(false)
 })
 
-test('a build does not outlive the process that wanted it', async () => {
+test('a build ends with the process that started it', async () => {
   const pidFile = join(folder, 'pid')
-  const bringing = await bring({
+  const installation = await install({
     go: `${GO_1_99}echo $$ > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; exec sleep 600`,
   })
   await expect.poll(() => existsSync(pidFile)).toBe(true)
   const go = Number(await readFile(pidFile, 'utf8'))
-  await bringing.kill('SIGKILL')
+  await installation.kill('SIGKILL')
   await expect.poll(() => existsSync(`/proc/${go}`)).toBe(false)
 })
 
-test('a cache that cannot be made is told', async () => {
+test('the message names a cache folder that cannot be created', async () => {
   await writeFile(join(folder, 'cache'), 'a file')
-  const failed = await outcome(await bring({}))
-  expect(failed).toMatchObject({ exit: 1, path: '', told: expect.stringContaining(`${cache} cannot be created`) })
+  const failure = await outcome(await install({}))
+  expect(failure).toMatchObject({ exit: 1, path: '', messages: expect.stringContaining(`${cache} cannot be created`) })
 })
 
-async function listening(server: Server): Promise<{ url: string } & AsyncDisposable> {
+async function listenOnFreePort(server: Server): Promise<{ url: string } & AsyncDisposable> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
