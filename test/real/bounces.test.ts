@@ -3,7 +3,8 @@ import { type Exchanger, type Script, startExchanger } from '../harness/exchange
 import { eventually, freePort } from './daemon.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
 
-// Postfix takes mail for `late.example.net` without knowing who is there, as many a gateway does, and learns it from a server inside.
+// Like many gateways, Postfix accepts mail for `late.example.net` without a list of its users, and learns from an inner
+// server who exists.
 
 let world: MailWorld
 let inside: Exchanger
@@ -21,7 +22,7 @@ beforeAll(async () => {
         relay_domains: 'late.example.net',
         default_transport: 'error:nothing leaves the machine',
         transport_maps: `inline:{ {late.example.net = smtp:[127.0.0.1]:${inside.port}} {rp.shop.example.com = smtp:[127.0.0.1]:${bouncePort}} }`,
-        // What one connection was refused for says nothing of the next.
+        // Every delivery opens its own connection, so that a refusal does not affect the next one.
         smtp_connection_cache_on_demand: 'no',
       },
     }),
@@ -41,8 +42,8 @@ function script(script: Script): void {
   })
 }
 
-/** Sends, and gives the stored email once something has come back. */
-async function sent(to: string) {
+/** Sends an email and returns the stored one once it has feedback. */
+async function sendAndAwaitFeedback(to: string) {
   const { body } = await world.product.send({ to })
   expect(body).toMatchObject({ status: 'delivered', smtp: { code: 250 } })
   return eventually(async () => {
@@ -51,11 +52,11 @@ async function sent(to: string) {
   })
 }
 
-test('what Postfix took and bounces later is told with the message, and the address is suppressed', async () => {
+test('a bounce after acceptance is stored with the message, and the address is suppressed', async () => {
   script({
     rcpt: '550 5.1.1 <gone@late.example.net>: Recipient address rejected: User unknown in local recipient table',
   })
-  const email = await sent('gone@late.example.net')
+  const email = await sendAndAwaitFeedback('gone@late.example.net')
   const detail = '550 5.1.1 <gone@late.example.net>: Recipient address rejected: User unknown in local recipient table'
   expect(email).toMatchObject({
     status: 'delivered',
@@ -64,7 +65,7 @@ test('what Postfix took and bounces later is told with the message, and the addr
   })
   expect(email.feedback[0].reported_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
   expect(email.events).toHaveLength(1)
-  // Its sender was told so: Postfix keeps nothing.
+  // The bounce was delivered to the return path: Postfix keeps nothing in its queue.
   expect(world.postfix.log()).toMatch(/to=<b\.[^>]+>, .*status=sent \(250 2\.0\.0 Thank you\)/)
 
   const { entries } = await world.product.get('/api/v1/suppression?email=gone@late.example.net')
@@ -75,9 +76,9 @@ test('what Postfix took and bounces later is told with the message, and the addr
   expect(totals).toMatchObject({ delivered: 1, bounced: 0, late_bounces: 1, complaints: 0 })
 })
 
-test('a content that is refused inside is told as that, and suppresses nobody', async () => {
+test('a bounce for refused content has the reason spam_blocked, and suppresses no address', async () => {
   script({ dot: '554 5.7.1 This message looks like spam' })
-  const { feedback } = await sent('anna@late.example.net')
+  const { feedback } = await sendAndAwaitFeedback('anna@late.example.net')
   expect(feedback).toMatchObject([
     { kind: 'bounce', reason: 'spam_blocked', detail: '554 5.7.1 This message looks like spam' },
   ])

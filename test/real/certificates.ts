@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
 
-// Made by openssl and valid for two days. Each is a pair of files: `<path>.pem` and `<path>.key`.
+// openssl makes these certificates. They are valid for two days. Each is a pair of files: `<path>.pem` and
+// `<path>.key`.
 
-/** Signed by itself, so trusted by nobody unless told to. */
+/** Makes a self-signed certificate. It is trusted only where it is configured as an authority. */
 export function selfSigned(path: string, host: string): void {
   openssl(path, host)
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startNsd } from './nsd.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
 
-// Three clients that know nothing of this code: plain curl, buf curl by reflection, grpc-js by the proto files.
+// Three clients without code of this project: plain curl, buf curl with reflection, grpc-js with the proto files.
 
 type Json = Record<string, unknown>
 interface Client {
@@ -35,7 +35,7 @@ afterAll(async () => {
 const run = promisify(execFile)
 
 function curl(): Client {
-  const ask = async (path: string, ...more: string[]) => {
+  const call = async (path: string, ...more: string[]) => {
     const { stdout } = await run('curl', [
       '-sS',
       '-H',
@@ -47,8 +47,8 @@ function curl(): Client {
   }
   return {
     send: (message) =>
-      ask('/api/v1/emails/send', '-H', 'Content-Type: application/json', '-d', JSON.stringify(message)),
-    getEmail: (id) => ask(`/api/v1/emails/${id}`),
+      call('/api/v1/emails/send', '-H', 'Content-Type: application/json', '-d', JSON.stringify(message)),
+    getEmail: (id) => call(`/api/v1/emails/${id}`),
   }
 }
 
@@ -83,14 +83,14 @@ function grpcJs(): Client {
   return { send: (message) => call('Send', message), getEmail: (id) => call('GetEmail', { id }) }
 }
 
-/** An outcome in the words of REST, without what differs from send to send. */
+/** An outcome with the values of REST, without the fields that differ between sends. */
 function outcomeOf({ status, reason, retryable, smtp }: Json) {
   const { duration_ms: _, tls, ...evidence } = (smtp ?? {}) as Json
   return JSON.parse(
     JSON.stringify({ status, reason, retryable, smtp: { ...evidence, tls: tls ?? undefined } }),
     (_key, value) =>
       typeof value === 'string'
-        ? value.replace(/^(DELIVERY_STATUS|REASON|SMTP_PHASE)_(\w+)$/, (_, _enum, word) => word.toLowerCase())
+        ? value.replace(/^(DELIVERY_STATUS|REASON|SMTP_PHASE)_(\w+)$/, (_, _enum, name) => name.toLowerCase())
         : value,
   )
 }
@@ -104,7 +104,7 @@ const SIMULATED = {
 }
 
 test.each(Object.entries(SIMULATED))(
-  'curl, buf curl and grpc-js send to %s@simulator.test and read the same answer',
+  'curl, buf curl and grpc-js send to %s@simulator.test and get the same response',
   async (name, outcome) => {
     const message = {
       from: `hello@${SENDER_DOMAIN}`,
@@ -112,15 +112,15 @@ test.each(Object.entries(SIMULATED))(
       subject: 'Hello',
       text: 'It works.',
     }
-    const answers = await Promise.all(Object.values(clients).map((client) => client.send(message)))
-    const [first, ...others] = answers.map(outcomeOf)
+    const responses = await Promise.all(Object.values(clients).map((client) => client.send(message)))
+    const [first, ...others] = responses.map(outcomeOf)
     expect(first).toMatchObject(outcome)
     expect(others).toEqual([first, first])
-    expect(new Set(answers.map(({ message_id }) => message_id)).size).toBe(3)
+    expect(new Set(responses.map(({ message_id }) => message_id)).size).toBe(3)
   },
 )
 
-test('what one client sent every client reads back alike', async () => {
+test('every client reads the same email back, whichever client sent it', async () => {
   const message = {
     from: `hello@${SENDER_DOMAIN}`,
     to: ['delivered@simulator.test'],
@@ -130,7 +130,7 @@ test('what one client sent every client reads back alike', async () => {
   for (const sender of Object.values(clients)) {
     const { message_id: id } = await sender.send(message)
     const emails = await Promise.all(Object.values(clients).map((client) => client.getEmail(id as string)))
-    const read = emails.map((email) => {
+    const contents = emails.map((email) => {
       const { message_id, from, to, subject, size_bytes, recipients, events } = email as Json & {
         recipients: Json[]
         events: Json[]
@@ -138,23 +138,23 @@ test('what one client sent every client reads back alike', async () => {
       const outcomes = recipients.map((recipient) => [recipient.email, outcomeOf(recipient)])
       return { message_id, from, to, subject, size_bytes, outcomes, events: events.map(({ event_id }) => event_id) }
     })
-    expect(read[0]).toMatchObject({ message_id: id, from: message.from, to: message.to, subject: 'Hello' })
-    expect(read.slice(1)).toEqual([read[0], read[0]])
+    expect(contents[0]).toMatchObject({ message_id: id, from: message.from, to: message.to, subject: 'Hello' })
+    expect(contents.slice(1)).toEqual([contents[0], contents[0]])
   }
 })
 
-test('a fault is an error of each protocol, with the same words', async () => {
+test('a fault is an error in each protocol, with the same message', async () => {
   const message = { from: `hello@${SENDER_DOMAIN}`, to: [], subject: 'Hello', text: 'It works.' }
   const rest = await clients.curl.send(message)
   expect(rest).toMatchObject({ error: 'invalid_payload', message: expect.stringMatching(/^to /) })
-  const words = String(rest.message)
-  // connect-node escapes more of `grpc-message` than it has to, and grpc-js undoes less than it should.
+  const text = String(rest.message)
+  // connect-node escapes more of `grpc-message` than necessary, and grpc-js unescapes less than it should.
   const fault = await clients['grpc-js'].send(message).catch((error: grpc.ServiceError) => error as unknown as Json)
   expect({ code: fault.code, details: decodeURIComponent(String(fault.details)) }).toEqual({
     code: grpc.status.INVALID_ARGUMENT,
-    details: words,
+    details: text,
   })
   await expect(clients['buf curl'].send(message)).rejects.toMatchObject({
-    stderr: expect.stringContaining(words),
+    stderr: expect.stringContaining(text),
   })
 })

@@ -14,13 +14,14 @@ import { PER_MINUTE, rateOf, TINY } from '../faults/rates.ts'
 import { startWorld, type World } from '../faults/world.ts'
 import { eventually } from './daemon.ts'
 
-// Two processes on one database, one of them under libfaketime. Its clock (what Date, the logs and OpenSSL see) is what a file says,
-// read anew at every look, so that it jumps while the process runs. The monotonic clock is left alone: no operating system sets it.
+// Two processes use one database, one of them under libfaketime. It reads its clock (for Date, the logs and OpenSSL)
+// from a file each time, so that the clock can jump while the process runs. The monotonic clock stays right, because no
+// operating system changes it.
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const SHIFTS: { shift: string; ms: number }[] = [
-  // Of these the process knows from its start; to all the others it jumps.
+  // The process starts with the first shift and jumps to all others.
   { shift: '+2h', ms: 2 * HOUR_MS },
   { shift: '-2h', ms: -2 * HOUR_MS },
   { shift: '+26h', ms: 26 * HOUR_MS },
@@ -35,7 +36,7 @@ const clockFile = () => join(folder, 'clock')
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'verdict-clock-'))
   await writeFile(clockFile(), SHIFTS[0]!.shift)
-  // The day after the first has another volume, the day before it none.
+  // The second day of the warm-up has another limit, and the day before the first has none.
   world = await startWorld({ limits: { ...TINY, warmup: [9_000, 10] } })
   right = await world.start()
   wrong = await world.start({
@@ -58,13 +59,13 @@ function faketime(): string {
 async function keyOf(accountId: string, expiresAt?: Date): Promise<string> {
   const { db } = world.database
   const clock = await databaseClock(db)
-  const made = await createKey(db, clock, { accountId, name: 'clocks', kind: 'live', scopes: SCOPES, expiresAt })
+  const newKey = await createKey(db, clock, { accountId, name: 'clocks', kind: 'live', scopes: SCOPES, expiresAt })
   clock.stop()
-  return made.key
+  return newKey.key
 }
 
-/** What one key is told by one process. */
-async function ask(node: Node, key: string, path = '/api/v1/events') {
+/** The response of one process to a request with one key. */
+async function getWithKey(node: Node, key: string, path = '/api/v1/events') {
   const client = createClient({ node: node.name, url: `http://127.0.0.1:${node.wire.http.port}`, key }, [])
   return client.get(path).finally(client.close)
 }
@@ -79,7 +80,7 @@ const idOf = ({ body }: { body?: unknown }) => (body as { message_id: string }).
 describe.each(SHIFTS)('a process whose clock is at $shift', ({ shift, ms }) => {
   beforeAll(async () => {
     await writeFile(clockFile(), shift)
-    // Node.js looks at the clock for this header once a second.
+    // Node.js reads the clock for this header once a second.
     const isWrong = async () => {
       const { headers } = await wrong.client.get('/healthz')
       return Math.abs(Date.parse(headers.date!) - Date.now() - ms) < MINUTE_MS || undefined
@@ -87,7 +88,7 @@ describe.each(SHIFTS)('a process whose clock is at $shift', ({ shift, ms }) => {
     await eventually(isWrong)
   })
 
-  test('neither locks an account out nor lets more of its requests in, and ends windows when they end', async () => {
+  test('neither locks an account out nor admits more of its requests, and ends rate-limit windows on time', async () => {
     const { db } = world.database
     const clock = await databaseClock(db)
     const { id } = await createAccount(db, clock, 'Tiny')
@@ -102,35 +103,35 @@ describe.each(SHIFTS)('a process whose clock is at $shift', ({ shift, ms }) => {
     for (const window of ['first', 'next']) {
       const rates = await burst()
       expect(rates.filter(({ admitted }) => admitted).length, window).toBe(PER_MINUTE)
-      const left = rates.map(({ reset }) => reset - Date.now() / 1_000)
-      expect(Math.max(...left)).toBeLessThan(62)
-      expect(Math.min(...left)).toBeGreaterThan(0)
+      const remainingSeconds = rates.map(({ reset }) => reset - Date.now() / 1_000)
+      expect(Math.max(...remainingSeconds)).toBeLessThan(62)
+      expect(Math.min(...remainingSeconds)).toBeGreaterThan(0)
       await world.sql`update rate_windows set started_at = started_at - interval '60 seconds' where caller = ${id}`
     }
     for (const { close } of clients) close()
   })
 
-  test("keys live for 24 hours by the database's clock", async () => {
+  test("keeps idempotency keys for 24 hours by the database's clock", async () => {
     for (const [first, second] of [
       [right, wrong],
       [wrong, right],
     ] as const) {
-      const post = letter(`life-${shift}-${first.name}`)
-      const answer = idOf(await first.client.send(post))
+      const keyedLetter = letter(`life-${shift}-${first.name}`)
+      const messageId = idOf(await first.client.send(keyedLetter))
       const [row] = await world.sql`select extract(epoch from expires_at - now())::float8 as seconds
-        from idempotency_keys where key = ${post.key!}`
+        from idempotency_keys where key = ${keyedLetter.key!}`
       expect(Math.abs(row!.seconds - 86_400)).toBeLessThan(60)
-      expect(idOf(await second.client.send(post))).toBe(answer)
+      expect(idOf(await second.client.send(keyedLetter))).toBe(messageId)
       const expireIn = (time: string) =>
-        world.sql`update idempotency_keys set expires_at = now() + ${time}::interval where key = ${post.key!}`
+        world.sql`update idempotency_keys set expires_at = now() + ${time}::interval where key = ${keyedLetter.key!}`
       await expireIn('5 seconds')
-      expect(idOf(await second.client.send(post))).toBe(answer)
+      expect(idOf(await second.client.send(keyedLetter))).toBe(messageId)
       await expireIn('-1 second')
-      expect(idOf(await second.client.send(letter(post.key)))).not.toBe(answer)
+      expect(idOf(await second.client.send(letter(keyedLetter.key)))).not.toBe(messageId)
     }
   })
 
-  test('stores messages and events with the time of the database, in the partition of its day', async () => {
+  test('stores messages and events with the time of the database, in the partition of that day', async () => {
     const message = idOf(await wrong.client.send(letter()))
     const id = readId('msg', message)!
     const [stored] = await world.sql`
@@ -144,8 +145,8 @@ describe.each(SHIFTS)('a process whose clock is at $shift', ({ shift, ms }) => {
       const { status, body } = await node.client.get(`/api/v1/emails/${message}`)
       expect(status).toBe(200)
       expect(Math.abs(Date.parse((body as { createdAt: string }).createdAt) - now)).toBeLessThan(MINUTE_MS)
-      const listed = await node.client.get(`/api/v1/events?message_id=${message}`)
-      expect((listed.body as { events: unknown[] }).events).toHaveLength(1)
+      const list = await node.client.get(`/api/v1/events?message_id=${message}`)
+      expect((list.body as { events: unknown[] }).events).toHaveLength(1)
     }
   })
 
@@ -154,8 +155,8 @@ describe.each(SHIFTS)('a process whose clock is at $shift', ({ shift, ms }) => {
     const { content } = world.servers.get('one.example')!.messages.at(-1)!
     const [, date] = /^Date: (.*)\r$/m.exec(content)!
     expect(Math.abs(Date.parse(date!) - Date.now())).toBeLessThan(MINUTE_MS)
-    const [, signed] = /[;\s]t=(\d+)/.exec(content)!
-    expect(Math.abs(Number(signed) * 1_000 - Date.now())).toBeLessThan(MINUTE_MS)
+    const [, signatureTime] = /[;\s]t=(\d+)/.exec(content)!
+    expect(Math.abs(Number(signatureTime) * 1_000 - Date.now())).toBeLessThan(MINUTE_MS)
   })
 
   test("counts a warm-up on the database's day", async () => {
@@ -168,18 +169,18 @@ describe.each(SHIFTS)('a process whose clock is at $shift', ({ shift, ms }) => {
     expect(days).toEqual([{ today: true, emails: 30 }])
   })
 
-  test("takes API keys until they expire by the database's clock, and not after", async () => {
+  test("accepts API keys until they expire by the database's clock", async () => {
     const keyFor = (minutes: number) => keyOf(world.account.id, new Date(Date.now() + minutes * MINUTE_MS))
     const [valid, expired] = [await keyFor(60), await keyFor(-60)]
     for (const node of [right, wrong]) {
-      expect((await ask(node, valid)).status).toBe(200)
-      expect((await ask(node, expired)).status).toBe(401)
+      expect((await getWithKey(node, valid)).status).toBe(200)
+      expect((await getWithKey(node, expired)).status).toBe(401)
     }
   })
 })
 
-test('the four logs agree', async () => {
-  // Each of the keys has expired once, and then stood for another request.
+test('the logs of callers, mail servers, database and processes agree', async () => {
+  // Each key expired once and was then used for another request.
   for (const entry of world.logs.requests) entry.key = undefined
   expect(await world.verdict()).toEqual([])
 })

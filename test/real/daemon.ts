@@ -7,14 +7,16 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Daemon {
-  /** Everything it has said so far. */
+  /** All output of the server so far. */
   log(): string
   stop(): Promise<void>
 }
 
 const READY_WITHIN_MS = 20_000
 
-/** Stops the server as soon as its own standard input ends: by `stop`, and also when the process of the tests is killed. */
+/**
+ * Stops the server when the keeper's standard input ends: by `stop`, or because the process of the tests was killed.
+ */
 const KEEPER = `
 exec 3<&0
 signal=$1; shift
@@ -24,7 +26,10 @@ wait "$server"; status=$?
 kill "$watch"
 exit "$status"`
 
-/** A server in the foreground, ready when it takes connections on `port`. Throws, with what it said, when it does not. */
+/**
+ * Starts a server in the foreground. Resolves when it accepts connections on `port`, and throws with its output when it
+ * does not.
+ */
 export async function startDaemon(
   command: string[],
   { address = '127.0.0.1', port, signal = 'TERM' }: { address?: string; port: number; signal?: 'TERM' | 'INT' },
@@ -36,19 +41,19 @@ export async function startDaemon(
       log += text
     })
   }
-  const gone = once(keeper, 'close')
-  let ended = false
-  gone.then(() => {
-    ended = true
+  const end = once(keeper, 'close')
+  let hasEnded = false
+  end.then(() => {
+    hasEnded = true
   })
   const stop = async () => {
     keeper.stdin.end()
-    await gone
+    await end
   }
   for (const deadline = Date.now() + READY_WITHIN_MS; !(await accepts(address, port)); await sleep(50)) {
-    if (!ended && Date.now() < deadline) continue
+    if (!hasEnded && Date.now() < deadline) continue
     await stop()
-    throw new Error(`${command.join(' ')} did not come up on ${address}:${port}\n${log}`)
+    throw new Error(`${command.join(' ')} did not start on ${address}:${port}\n${log}`)
   }
   return { log: () => log, stop }
 }
@@ -63,27 +68,27 @@ async function accepts(address: string, port: number): Promise<boolean> {
   })
 }
 
-/** Free on 127.0.0.1 when it was asked for. */
+/** Returns a port that was free on 127.0.0.1 at the time of the call. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }
-  await new Promise((closed) => server.close(closed))
+  await new Promise((resolve) => server.close(resolve))
   return port
 }
 
-/** A new folder that other users may enter: the servers run as users of their own. */
+/** Creates a folder that other users may enter, because each server runs as a separate user. */
 export async function openFolder(name: string): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), `verdict-${name}-`))
   await chmod(path, 0o755)
   return path
 }
 
-/** Asks again until there is an answer. */
-export async function eventually<T>(ask: () => Promise<T | undefined>, withinMs = 15_000): Promise<T> {
+/** Calls `read` until it returns a value. Throws after the timeout. */
+export async function eventually<T>(read: () => Promise<T | undefined>, withinMs = 15_000): Promise<T> {
   for (const deadline = Date.now() + withinMs; ; await sleep(100)) {
-    const answer = await ask()
-    if (answer !== undefined) return answer
+    const value = await read()
+    if (value !== undefined) return value
     if (Date.now() > deadline) throw new Error(`nothing within ${withinMs} ms`)
   }
 }

@@ -4,10 +4,10 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Daemon, eventually, freePort, openFolder, startDaemon } from './daemon.ts'
 
-/** The server asks for it, as a production server does: tests see what a wrong one leads to. */
+/** The server requires a password like a production server, so that tests can try a wrong one. */
 const PASSWORD = 'of-these-tests'
 
-/** An own cluster of Debian's PostgreSQL, the newest that is installed. `url` connects as its superuser. */
+/** Starts a separate cluster of the newest Debian PostgreSQL that is installed. `url` connects as its superuser. */
 export async function startDebianPostgres(): Promise<Daemon & { url: string; version: string }> {
   const [programs] = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => majorOf(b) - majorOf(a))
   if (!programs) throw new Error('There is no PostgreSQL in /usr/lib/postgresql')
@@ -28,7 +28,7 @@ export async function startDebianPostgres(): Promise<Daemon & { url: string; ver
     port,
     signal: 'INT',
   })
-  // It listens before it answers.
+  // The server listens before it accepts queries.
   await eventually(async () => daemon.log().includes('ready to accept connections') || undefined)
   const stop = async () => {
     await daemon.stop()

@@ -3,11 +3,11 @@ import { authenticate } from 'mailauth'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
 import { splitTrace } from './mailbox.ts'
-import { askOpendkim } from './opendkim.ts'
+import { verifyWithOpendkim } from './opendkim.ts'
 import { SENDER_DOMAIN } from './product.ts'
 
 let world: MailWorld
-/** As it lies in the mailbox. */
+/** The message as stored in the mailbox. */
 let mail: Buffer
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => world?.end())
 
-const opendkim = (message: Buffer) => askOpendkim(message, { domain: 'example.com', port: world.nsd.port })
+const opendkim = (message: Buffer) => verifyWithOpendkim(message, { domain: 'example.com', port: world.nsd.port })
 
 async function mailauth(file: Buffer) {
   const resolver = new Resolver()
@@ -46,13 +46,13 @@ async function mailauth(file: Buffer) {
   })
 }
 
-test('opendkim verifies the mail in the mailbox', async () => {
+test('opendkim verifies the signature of the mail in the mailbox', async () => {
   expect(await opendkim(mail)).toMatch(
     new RegExp(`^verification \\(s=\\S+, d=${SENDER_DOMAIN}, 2048-bit key\\) succeeded$`),
   )
 })
 
-test('mailauth verifies the mail in the mailbox: DKIM and SPF pass and are aligned, so DMARC passes', async () => {
+test('mailauth verifies the mail in the mailbox: DKIM and SPF pass with alignment, so DMARC passes', async () => {
   const { dkim, spf, dmarc } = await mailauth(mail)
   expect(dkim.results).toMatchObject([
     {
@@ -71,15 +71,15 @@ const TAMPERED: Record<string, (text: string) => string> = {
   'another subject': (text) => text.replace(/^Subject: /m, 'Subject: Re: '),
   'another attachment': (text) => text.replace('BwcHBwcH', 'BwcHBwcI'),
   'a second From': (text) => text.replace(/^From: /m, 'From: a@evil.example\nFrom: '),
-  'a Reply-To that was not there': (text) => text.replace(/^From: /m, 'Reply-To: a@evil.example\nFrom: '),
-  'another place to unsubscribe': (text) => text.replace('example.com/u>', 'example.com/v>'),
+  'an added Reply-To': (text) => text.replace(/^From: /m, 'Reply-To: a@evil.example\nFrom: '),
+  'another unsubscribe link': (text) => text.replace('example.com/u>', 'example.com/v>'),
 }
 
-test.each(Object.entries(TAMPERED))('with %s neither takes it for ours', async (_, tamper) => {
+test.each(Object.entries(TAMPERED))('neither opendkim nor mailauth verifies a mail with %s', async (_, tamper) => {
   const tampered = Buffer.from(tamper(mail.toString('latin1')), 'latin1')
   expect(tampered.equals(mail)).toBe(false)
   expect(await opendkim(tampered)).toMatch(/verification .*failed/)
   const { dkim } = await mailauth(tampered)
-  // mailauth says `neutral` of a body with another hash.
+  // mailauth reports `neutral` for a body with another hash.
   expect(dkim.results.map(({ status }) => status.result)).toEqual([expect.stringMatching(/^(fail|neutral)$/)])
 })

@@ -38,7 +38,7 @@ afterAll(() => world?.end())
 test.each([
   ['an MX', 'ordinary', 'mx.example.net'],
   ['no MX but an address, which is an implicit MX', 'implicit', 'implicit.example.net'],
-  ['an alias of a domain with an MX', 'alias', 'mx.example.net'],
+  ['an alias for a domain with an MX', 'alias', 'mx.example.net'],
   ['more MX records than fit into UDP', 'many', 'a-rather-long-name-of-a-mail-exchanger-number-0.example.net'],
 ])('a domain with %s gets its mail', async (_, domain, mx) => {
   const before = await world.postfix.count('anna')
@@ -50,7 +50,7 @@ test.each([
 test.each([
   ['does not exist', 'nothing-of-that-name'],
   ['has neither MX nor address', 'words'],
-  ['has an MX of which no name resolves', 'nameless'],
+  ['has an MX whose name does not resolve', 'nameless'],
 ])('a domain that %s has no mail exchanger', async (_, domain) => {
   const { status, body } = await world.product.send({ to: `anna@${domain}.example.net` })
   expect(status).toBe(200)
@@ -61,13 +61,13 @@ test.each([
   ['a null MX', 'null'],
   ['an MX at a private address', 'private'],
   ['an MX that is an IP literal', 'literal'],
-])('a domain with %s can never be mailed', async (_, domain) => {
+])('mail to a domain with %s is rejected', async (_, domain) => {
   const { status, body } = await world.product.send({ to: `anna@${domain}.example.net` })
   expect(status).toBe(200)
   expect(body).toMatchObject({ status: 'rejected', reason: 'invalid_address' })
 })
 
-test('a name server that refuses to answer proves nothing: 500, nothing sent and nothing stored', async () => {
+test('a name server that refuses a query makes the send fail with 500, and nothing is sent or stored', async () => {
   const before = await world.postfix.count('anna')
   const { events } = await world.product.get('/api/v1/events?limit=100')
   const to = ['anna@ordinary.example.net', 'anna@a-zone-it-does-not-have.example.org']

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { type Daemon, freePort, openFolder, startDaemon } from './daemon.ts'
 
 /**
- * Dovecot's quota-status alone: Postfix asks it at RCPT whether a mailbox of `mailboxes` has room, and gives its answer, `552 5.2.2
- * Mailbox is full`, to the client. Such a question is called policy delegation.
+ * Starts only Dovecot's quota-status. At RCPT, Postfix asks it whether a mailbox in `mailboxes` has room (policy
+ * delegation), and sends its reply, `552 5.2.2 Mailbox is full`, to the client.
  */
 export async function startQuotaStatus(mailboxes: string, quota: string): Promise<Daemon & { policy: string }> {
   const folder = await openFolder('dovecot')

@@ -8,7 +8,7 @@ import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { openFolder } from './daemon.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
 
-// Clients as a user makes them from the OpenAPI document, without an option that the document needs.
+// Clients are generated from the OpenAPI document as a user does it, without special options for this document.
 
 const GENERATOR = 'org.openapitools:openapi-generator-cli:7.25.0'
 const TYPESCRIPT = ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3', '@types/node@26.6.6']
@@ -37,25 +37,25 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** The standard output of a program that must succeed. */
+/** Runs a program that must succeed, and returns its standard output. */
 async function run(cwd: string, command: string, ...args: string[]): Promise<string> {
   const { url } = product.api
   const env = { VERDICT_URL: url, VERDICT_API_KEY: account.key, FROM: `hello@${SENDER_DOMAIN}`, GOFLAGS: '-mod=mod' }
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
-  const said = { out: '', all: '' }
+  const output = { stdout: '', all: '' }
   child.stdout.setEncoding('utf8').on('data', (text) => {
-    said.out += text
-    said.all += text
+    output.stdout += text
+    output.all += text
   })
   child.stderr.setEncoding('utf8').on('data', (text) => {
-    said.all += text
+    output.all += text
   })
   const [status] = await once(child, 'close')
-  expect(status, `${command} ${args.join(' ')}\n${said.all.slice(-4_000)}`).toBe(0)
-  return said.out
+  expect(status, `${command} ${args.join(' ')}\n${output.all.slice(-4_000)}`).toBe(0)
+  return output.stdout
 }
 
-/** The folder with a client in a language. */
+/** Generates a client in a language and returns its folder. */
 async function generate(language: string, ...options: string[]): Promise<string> {
   const jar = join(folder, `${GENERATOR.split(':').slice(1).join('-')}.jar`)
   const client = join(folder, language)
@@ -81,7 +81,7 @@ const RUN: Record<string, () => Promise<string>> = {
     const program = join(client, 'program')
     await cp(join(PROGRAMS, 'main.go'), join(program, 'main.go'), { recursive: true })
     await writeFile(join(program, 'main.go'), main.replace('verdict.example/client', module))
-    // Its own tests, which want more packages than the client.
+    // The generated tests need more packages than the client.
     await rm(join(client, 'test'), { recursive: true, force: true })
     const bringUp = { tell: () => {}, signal: AbortSignal.timeout(300_000), cacheDir: cacheFolder(process.env) }
     const go = await goToolchain(bringUp)
@@ -124,7 +124,7 @@ const RUN: Record<string, () => Promise<string>> = {
 }
 
 test.for(Object.keys(RUN))(
-  'a client for %s that is generated from the document compiles, sends and reads back',
+  'a generated %s client compiles, sends an email and reads it back',
   { timeout: DOWNLOAD_AND_COMPILE_MS },
   async (language) => {
     expect(JSON.parse(await RUN[language]!())).toEqual(EXPECTED)

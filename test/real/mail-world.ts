@@ -14,13 +14,16 @@ export interface MailWorld {
 type Setup = Omit<PostfixSetup, 'mailboxes'>
 
 export interface MailWorldSetup {
-  /** Lines of the zone of `example.net`, where the recipients are. */
+  /** Lines of the recipients' zone, `example.net`. */
   recipients: string
   postfix: (mailboxes: string) => Setup | Promise<Setup>
   env?: NodeJS.ProcessEnv
 }
 
-/** The product with Postfix as the recipients' server and nsd as the DNS of senders and recipients: no name leads out of the machine. */
+/**
+ * Starts the product with Postfix as the recipients' server and nsd as the only DNS, so that no name leads out of the
+ * machine.
+ */
 export async function startMailWorld({ recipients, postfix: setUp, env }: MailWorldSetup): Promise<MailWorld> {
   const mailboxes = await mailboxFolder()
   const account = await createSender()

@@ -6,7 +6,7 @@ export interface Nginx extends Daemon {
   url: string
 }
 
-/** An own instance of Debian's nginx in front of API processes on these ports, set up as docs/going-live.md says. */
+/** Starts a separate nginx in front of API processes on these ports, configured as in docs/going-live.md. */
 export async function startNginx(ports: readonly number[]): Promise<Nginx> {
   const folder = await openFolder('nginx')
   const port = await freePort()

@@ -4,13 +4,13 @@ import { type Daemon, freePort, openFolder, startDaemon } from './daemon.ts'
 
 export interface Nsd extends Daemon {
   port: number
-  /** As DNS_SERVERS takes it. */
+  /** The value for DNS_SERVERS. */
   address: string
 }
 
 /**
- * An own instance of nsd for these zones: by name, the records but for SOA and NS as in a zone file. All else it refuses. `also` are
- * addresses of loopback it answers at too, on the port of DNS.
+ * Starts a separate nsd for these zones: records by zone name, in the format of a zone file, without SOA and NS. It
+ * refuses all other names. `also` are further loopback addresses, on which it listens on port 53.
  */
 export async function startNsd(zones: Record<string, string>, { also = [] }: { also?: string[] } = {}): Promise<Nsd> {
   const folder = await openFolder('nsd')

@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
-/** In a folder of its own, where some leave files. */
+/** Runs a command in a temporary folder, because some commands leave files. */
 async function run(command: string, ...args: string[]): Promise<{ status: number | null; output: string }> {
   const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
   const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -75,7 +75,10 @@ let nsd: Awaited<ReturnType<typeof startNsd>>
 let product: Product
 let temporal: TestTemporal
 
-/** No name but the sender's exists in the only DNS there is, and webhooks go to a proxy that is not there: nothing leaves the machine. */
+/**
+ * The only DNS server has no name but the sender's, and webhooks go to a proxy that is down, so nothing leaves the
+ * machine.
+ */
 async function startProductWithoutInternet(): Promise<void> {
   account = await createSender(SENDER_DOMAIN)
   nsd = await startNsd({ '.': account.zone })
@@ -98,9 +101,9 @@ afterAll(async () => {
 const SIMULATED = ['delivered', 'mailbox_full', 'mailbox_does_not_exist', 'spam_blocked', 'invalid_address', 'nobody+x']
 
 /**
- * Values that lead further than invented ones. The document says in words what makes an address, a time, a file or a header good, and how
- * long anything may be: a request that fits the schema may still be refused, with 400. An id whose time has passed is 410; a replay without an endpoint is 409. In a batch
- * what is wrong with one message is told in a 200.
+ * Values that reach more code than generated ones. The document describes in prose what a valid address, time, file or
+ * header is, and how long values may be, so a request that matches the schema may still be refused with 400. An expired
+ * id is 410. A replay without an endpoint is 409. A batch reports the faults of one message in a response of 200.
  */
 const configuration = (messageId: string, eventId: string) => `
 [checks.positive_data_acceptance]
@@ -126,7 +129,7 @@ checks.negative_data_rejection.enabled = false
 
 type Document = { paths: Record<string, Record<string, { parameters?: { name?: string }[] }>> }
 
-/** A repeated Idempotency-Key is answered with its first answer whatever the body is: what is wrong with a body could not be told. */
+/** A repeated Idempotency-Key gets its first response whatever the body is, which would hide the faults of the body. */
 function withoutKeys(document: unknown): unknown {
   for (const operation of Object.values((document as Document).paths).flatMap((path) => Object.values(path))) {
     operation.parameters = operation.parameters?.filter(({ name }) => name !== 'Idempotency-Key')
@@ -140,20 +143,20 @@ async function setEndpoint(): Promise<void> {
   await fetch(`${product.api.url}/api/v1/webhook`, { method: 'PUT', headers, body }).catch(() => {})
 }
 
-test('schemathesis finds nothing against a running instance', async () => {
+test('schemathesis finds no fault in a running instance', async () => {
   await startProductWithoutInternet()
   const { body } = await product.send({ to: 'delivered@simulator.test' })
-  // Schemathesis deletes it again and again.
-  const setting = setInterval(() => void setEndpoint(), 500)
+  // Schemathesis deletes the endpoint repeatedly.
+  const endpointTimer = setInterval(() => void setEndpoint(), 500)
   const { events } = await product.get(`/api/v1/events?message_id=${body.message_id}`)
   await writeFile(join(folder, 'schemathesis.toml'), configuration(body.message_id, events[0].event_id))
   const python = join(folder, 'python', 'bin')
   const requirements = resolve('test/real/requirements.txt')
-  const prepared = [
+  const preparations = [
     await run('/usr/bin/python3', '-m', 'venv', join(folder, 'python')),
     await run(`${python}/pip`, 'install', '--quiet', '--no-deps', '--requirement', requirements),
   ]
-  for (const { status, output } of prepared) expect(status, output).toBe(0)
+  for (const { status, output } of preparations) expect(status, output).toBe(0)
 
   const { url } = product.api
   const document = join(folder, 'document.json')
@@ -161,16 +164,16 @@ test('schemathesis finds nothing against a running instance', async () => {
   const key = `Authorization: Bearer ${account.key}`
   const options = ['--url', url, '--header', key, '--max-examples', '200', '--seed', '1', '--no-color']
   const { status, output } = await run(`${python}/schemathesis`, 'run', document, ...options)
-  clearInterval(setting)
+  clearInterval(endpointTimer)
   expect(status, output).toBe(0)
   const cases = Number(/Test cases:\s+(\d+) generated/.exec(output)?.[1])
   expect(cases).toBeGreaterThan(500)
-  // It came further than the checks of the request.
-  const sent = await account.database.db.$count(messages)
-  expect(sent).toBeGreaterThan(20)
-  // Those that wait, and those whose endpoint was deleted.
+  // Requests got past the validation.
+  const sends = await account.database.db.$count(messages)
+  expect(sends).toBeGreaterThan(20)
+  // Both waiting replays and those whose endpoint was deleted.
   const counts = [openDispatches, dispatches].map((t) => account.database.db.$count(t, eq(t.kind, 'replay')))
-  const replayed = (await Promise.all(counts)).reduce((sum, count) => sum + count)
-  expect(replayed).toBeGreaterThan(5)
-  console.log(`schemathesis: ${cases} requests, ${sent} of them accepted as sends, ${replayed} as replays`)
+  const replays = (await Promise.all(counts)).reduce((sum, count) => sum + count)
+  expect(replays).toBeGreaterThan(5)
+  console.log(`schemathesis: ${cases} requests, ${sends} of them accepted as sends, ${replays} as replays`)
 }, 900_000)

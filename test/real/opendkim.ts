@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { openFolder } from './daemon.ts'
 
 /**
- * opendkim's verdict on a message as it lies in a mailbox: `verification (s=..., d=..., 2048-bit key) succeeded`, or why not. The keys
- * come from the DNS server at `port`, which has to know all of `domain`.
+ * Verifies the signature of a message from a mailbox with opendkim. Returns `verification (s=..., d=..., 2048-bit key)
+ * succeeded`, or why it failed. The keys come from the DNS server at `port`, which must be authoritative for `domain`.
  */
-export async function askOpendkim(
+export async function verifyWithOpendkim(
   message: Buffer,
   { domain, port }: { domain: string; port: number },
 ): Promise<string> {
   const folder = await openFolder('opendkim')
   const file = (name: string) => join(folder, name)
-  // Debian's opendkim resolves by libunbound.
+  // Debian's opendkim resolves names with libunbound.
   const resolver = `server:\n  do-not-query-localhost: no\nstub-zone:\n  name: "${domain}"\n  stub-addr: 127.0.0.1@${port}\n`
   await writeFile(file('unbound.conf'), resolver)
   await writeFile(file('opendkim.conf'), `Mode v\nResolverConfiguration ${file('unbound.conf')}\n`)

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 
-/** Debian packages, and what each is here for. */
+/** The Debian packages and the purpose of each. */
 export const PACKAGES: Record<string, string> = {
   postgresql: 'the database',
   postfix: "the recipient's mail server",
@@ -20,7 +20,7 @@ export const PACKAGES: Record<string, string> = {
 const POLICY = '/usr/sbin/policy-rc.d'
 const REFUSE_TO_START = '#!/bin/sh\nexit 101\n'
 
-/** Installs what is missing and says what is used. Throws when something cannot be had. */
+/** Installs missing packages and prints the version of each. Throws when a package cannot be installed. */
 export function installPackages(): void {
   if (!existsSync('/usr/bin/apt-get')) throw new Error('There is no apt-get: these tests need Debian 12 or later')
   const missing = Object.keys(PACKAGES).filter((name) => versionOf(name) === undefined)
@@ -35,8 +35,8 @@ function install(names: string[]): void {
     apt('update', '-qq')
     apt('install', '-y', '-qq', '--no-install-recommends', ...names)
   })
-  const still = names.filter((name) => versionOf(name) === undefined)
-  if (still.length > 0) throw new Error(`apt-get did not install ${still.join(', ')}`)
+  const missing = names.filter((name) => versionOf(name) === undefined)
+  if (missing.length > 0) throw new Error(`apt-get did not install ${missing.join(', ')}`)
 }
 
 function apt(...args: string[]): void {
@@ -45,14 +45,16 @@ function apt(...args: string[]): void {
   if (status !== 0) throw new Error(`apt-get ${args.join(' ')} failed (${error?.message ?? status})`)
 }
 
-/** A mail server of the machine's own is none of our business: Debian is not to set one up. */
+/** Keeps Debian from setting up a mail server for the machine. */
 function preseedPostfix(): void {
   if (versionOf('postfix') !== undefined) return
   const input = 'postfix postfix/main_mailer_type select No configuration\n'
   execFileSync('debconf-set-selections', { input })
 }
 
-/** Debian asks `policy-rc.d` before it starts a service it has installed. A policy that the machine has already is left alone. */
+/**
+ * Debian runs `policy-rc.d` before it starts a newly installed service. A policy that the machine already has stays.
+ */
 function withoutStartingServices(action: () => void): void {
   const ours = !existsSync(POLICY)
   if (ours) writeFileSync(POLICY, REFUSE_TO_START, { mode: 0o755 })
@@ -63,7 +65,7 @@ function withoutStartingServices(action: () => void): void {
   }
 }
 
-/** Of a package that is installed and configured. */
+/** The version of a package, if it is installed and configured. */
 function versionOf(name: string): string | undefined {
   const query = ['-W', '-f', '$' + '{db:Status-Abbrev} $' + '{Version}', name]
   const [status, version] = spawnSync('dpkg-query', query, { encoding: 'utf8' }).stdout.split(/ +/)

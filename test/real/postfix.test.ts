@@ -7,7 +7,8 @@ import { fieldNames, splitTrace } from './mailbox.ts'
 import type { PostfixSetup } from './postfix.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
 
-// Each is a listener of Postfix with settings of its own; `recorded` leads there through a recorder, nobody listens at `dead`.
+// Each host is a Postfix listener with separate settings. `recorded` leads to Postfix through a recorder, and `dead`
+// has no listener.
 const HOSTS = {
   plain: '127.0.0.1',
   quota: '127.0.0.2',
@@ -93,27 +94,24 @@ const MESSAGES = {
   },
 }
 
-test.each(Object.entries(MESSAGES))(
-  'a delivered mail lies in the mailbox byte for byte as sent: %s',
-  async (_, message) => {
-    const before = await world.postfix.count('anna')
-    const { status, body } = await world.product.send({ to: 'anna@recorded.example.net', ...message })
-    expect([status, body.status]).toEqual([200, 'delivered'])
-    expect(body.smtp).toMatchObject({ code: 250, enhanced: '2.0.0', phase: 'dot', mx: 'mx.recorded.example.net' })
+test.each(Object.entries(MESSAGES))('a delivered mail arrives in the mailbox byte for byte: %s', async (_, message) => {
+  const before = await world.postfix.count('anna')
+  const { status, body } = await world.product.send({ to: 'anna@recorded.example.net', ...message })
+  expect([status, body.status]).toEqual([200, 'delivered'])
+  expect(body.smtp).toMatchObject({ code: 250, enhanced: '2.0.0', phase: 'dot', mx: 'mx.recorded.example.net' })
 
-    const file = await world.postfix.mail('anna', before + 1)
-    const { trace, message: arrived } = splitTrace(file)
-    const sent = recorder.contents().at(-1)!
-    expect(arrived.equals(sent)).toBe(true)
-    // Nothing but what Postfix itself says of the way is in front of it.
-    expect(new Set(fieldNames(trace))).toEqual(new Set(['Return-Path', 'X-Original-To', 'Delivered-To', 'Received']))
-  },
-)
+  const file = await world.postfix.mail('anna', before + 1)
+  const { trace, message: mailboxMessage } = splitTrace(file)
+  const sentMessage = recorder.contents().at(-1)!
+  expect(mailboxMessage.equals(sentMessage)).toBe(true)
+  // Only the trace fields of Postfix are in front of the message.
+  expect(new Set(fieldNames(trace))).toEqual(new Set(['Return-Path', 'X-Original-To', 'Delivered-To', 'Received']))
+})
 
-/** Line ends are those of mail there, and a body ends with one. */
+/** Splits a body into lines. In the mailbox, lines end as in mail, and the body ends with a line end. */
 const linesOf = (text = '') => text.trimEnd().split(/\r?\n/)
 
-test('a reader of the mailbox sees what the caller sent', async () => {
+test('a mail reader sees what the caller sent', async () => {
   const before = await world.postfix.count('anna')
   const message = MESSAGES['html and text in several scripts, with lines longer than SMTP allows']
   const { attachments } = MESSAGES['attachments of every octet']
@@ -131,7 +129,7 @@ test('a reader of the mailbox sees what the caller sent', async () => {
   expect(mail.messageId).toBe(`<${body.message_id}@rp.shop.example.com>`)
 })
 
-test('an unknown user is a mailbox that does not exist', async () => {
+test('an unknown user bounces with mailbox_does_not_exist', async () => {
   const { body } = await world.product.send({ to: 'nobody@plain.example.net' })
   expect(body).toMatchObject({ status: 'bounced', reason: 'mailbox_does_not_exist' })
   expect(body.smtp).toMatchObject({
@@ -144,10 +142,10 @@ test('an unknown user is a mailbox that does not exist', async () => {
   expect(body.smtp.reply).toMatch(/User unknown in virtual mailbox table/)
 })
 
-test('an over-quota mailbox is full, and one with room is not', async () => {
+test('a mailbox over its quota bounces with mailbox_full, and one with room gets the mail', async () => {
   const text = 'x'.repeat(70).concat('\n').repeat(20_000)
-  const filling = await world.product.send({ to: 'full@plain.example.net', text })
-  expect(filling.body.status).toBe('delivered')
+  const largeSend = await world.product.send({ to: 'full@plain.example.net', text })
+  expect(largeSend.body.status).toBe('delivered')
   await world.postfix.mail('full')
   const { body } = await world.product.send({ to: 'full@quota.example.net' })
   expect(body).toMatchObject({ status: 'bounced', reason: 'mailbox_full' })
@@ -156,7 +154,7 @@ test('an over-quota mailbox is full, and one with room is not', async () => {
   expect((await world.product.send({ to: 'anna@quota.example.net' })).body.status).toBe('delivered')
 })
 
-test('of several recipients each has its own outcome, and the good one has the mail', async () => {
+test('each of several recipients has its own outcome, and the valid one gets the mail', async () => {
   const before = await world.postfix.count('anna')
   const to = ['stranger@plain.example.net', 'anna@plain.example.net', 'anna@dead.example.net']
   const { body } = await world.product.send({ to, subject: 'For all of you' })
@@ -174,25 +172,25 @@ test('of several recipients each has its own outcome, and the good one has the m
 
 const REFUSALS = [
   {
-    what: 'relaying denied is a policy block',
+    what: 'a server that denies relaying is a policy block',
     send: { to: 'anna@elsewhere.example.net' },
     reason: 'policy_block',
     smtp: { code: 554, enhanced: '5.7.1', phase: 'rcpt', reply: /Relay access denied/ },
   },
   {
-    what: 'a message larger than the server says it takes is a policy block',
+    what: 'a message above the size limit that the server announces is a policy block',
     send: { to: 'anna@small.example.net', text: 'x'.repeat(20_000) },
     reason: 'policy_block',
     smtp: { code: 250, phase: 'ehlo', reply: /SIZE 10000/ },
   },
   {
-    what: 'content refused after the dot is spam',
+    what: 'content refused after the dot is spam_blocked',
     send: { to: 'anna@plain.example.net', subject: 'You won the lottery' },
     reason: 'spam_blocked',
     smtp: { code: 550, enhanced: '5.7.1', phase: 'dot', reply: /message content rejected/ },
   },
   {
-    what: 'greylisting is a temporary failure that may be sent again',
+    what: 'greylisting is a temporary failure that is retryable',
     send: { to: 'grey@plain.example.net' },
     reason: 'temporary_failure',
     retryable: true,
@@ -218,7 +216,7 @@ test.each(REFUSALS)('$what', async ({ send, reason, retryable, smtp: { reply, ..
   expect(await world.postfix.count('anna')).toBe(before)
 })
 
-test('a dead first exchanger leaves the second', async () => {
+test('the second mail exchanger gets the mail when the first is down', async () => {
   const { body } = await world.product.send({ to: 'anna@second.example.net' })
   expect(body).toMatchObject({ status: 'delivered', smtp: { mx: 'mx.plain.example.net' } })
 })

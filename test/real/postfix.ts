@@ -5,28 +5,31 @@ import { join } from 'node:path'
 import { type Daemon, eventually, freePort, openFolder, startDaemon } from './daemon.ts'
 
 export interface Postfix extends Daemon {
-  /** Of all its listeners. */
+  /** The port of all listeners. */
   port: number
-  /** Resolves to the newest message in a mailbox once it holds `count` of them, as it lies there. */
+  /** Resolves with the newest message of a mailbox, as stored, once the mailbox holds `count` messages. */
   mail(mailbox: string, count?: number): Promise<Buffer>
-  /** How many messages lie in a mailbox. */
+  /** The number of messages in a mailbox. */
   count(mailbox: string): Promise<number>
 }
 
 export interface PostfixSetup {
-  /** Where it listens, on one and the same port of different loopback addresses, with the settings of smtpd there. */
+  /** The settings of smtpd for each loopback address on which it listens. All use the same port. */
   listeners: Record<string, Record<string, string>>
-  /** Addresses, and the mailbox in `mailboxes` that each is delivered to. Their domains are all it takes mail for. */
+  /** The mailbox in `mailboxes` for each address. Postfix accepts mail for their domains only. */
   addresses: Record<string, string>
   /** The folder of the Maildirs, owned by `nobody`. */
   mailboxes: string
   /** Further lines of main.cf. */
   settings?: Record<string, string>
-  /** Whether it sends mail itself, to where `transport_maps` in `settings` leads it. */
+  /** Whether Postfix also sends mail, as `transport_maps` in `settings` says. */
   sends?: boolean
 }
 
-/** An own instance of Postfix that takes mail for its mailboxes as it would from the Internet. The machine's own is not touched. */
+/**
+ * Starts a separate Postfix that accepts mail for its mailboxes as from the Internet. It leaves the machine's own
+ * Postfix alone.
+ */
 export async function startPostfix(setup: PostfixSetup): Promise<Postfix> {
   const folder = await openFolder('postfix')
   const port = await freePort()
@@ -35,7 +38,8 @@ export async function startPostfix(setup: PostfixSetup): Promise<Postfix> {
   await writeFile(join(folder, 'main.cf'), lines(mainSettings(folder, setup)))
   await writeFile(join(folder, 'master.cf'), listeners(setup, port) + SERVICES + (setup.sends ? SENDER : ''))
   const [first = ''] = Object.keys(setup.listeners)
-  // `check` makes the queue's folders. Run by `postfix start`, the master would be nobody's child.
+  // `check` creates the folders of the queue. `postfix start` is not used: it would detach the master from this
+  // process.
   const start = [
     'sh',
     '-c',
@@ -45,7 +49,7 @@ export async function startPostfix(setup: PostfixSetup): Promise<Postfix> {
 
   const messages = async (mailbox: string): Promise<string[]> => {
     const inbox = join(setup.mailboxes, mailbox, 'new')
-    // Their names begin with the time, in seconds and microseconds: V801Ifc0006M345678.
+    // File names contain the time in seconds and microseconds, as in 1790000000.V801Ifc0006M345678.
     const order = (name: string) => `${name.split('.')[0]} ${/M(\d+)/.exec(name)?.[1]?.padStart(6, '0')}`
     const names = await readdir(inbox).catch(() => [])
     return names.sort((a, b) => order(a).localeCompare(order(b))).map((name) => join(inbox, name))
@@ -67,7 +71,7 @@ export async function startPostfix(setup: PostfixSetup): Promise<Postfix> {
   }
 }
 
-/** A folder for Maildirs, which Postfix and Dovecot use as `nobody`. */
+/** Creates a folder for Maildirs, owned by `nobody`: Postfix and Dovecot use it as that user. */
 export async function mailboxFolder(): Promise<string> {
   const folder = await openFolder('mailboxes')
   await chown(folder, idOf('nobody', '-u'), idOf('nobody', '-g'))
@@ -88,7 +92,7 @@ function mainSettings(folder: string, { addresses, mailboxes, settings }: Postfi
     myhostname: 'mail.example.net',
     mydestination: '',
     alias_maps: '',
-    // Whoever connects from loopback is a stranger here, as everybody on the Internet is.
+    // Clients on loopback get no privileges, like clients on the Internet.
     mynetworks: '',
     local_header_rewrite_clients: '',
     smtpd_relay_restrictions: 'reject_unauth_destination',
@@ -102,7 +106,7 @@ function mainSettings(folder: string, { addresses, mailboxes, settings }: Postfi
   }
 }
 
-/** Without chroot, which would need copies of system files. */
+/** The services run without chroot, which would need copies of system files. */
 const SERVICES = `cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr
 rewrite unix - - n - - trivial-rewrite

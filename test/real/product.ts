@@ -4,19 +4,22 @@ import { openAccount } from '../harness/account.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
 
-/** Where mail comes from in these tests. Reserved by IANA (RFC 2606 3), but not under a special-use top-level domain. */
+/** The sender's domain. IANA reserves it (RFC 2606 3), but its top-level domain is not a special-use one. */
 export const SENDER_DOMAIN = 'shop.example.com'
 
 export interface Account {
   database: TestDatabase
   /** A live key with every scope. */
   key: string
-  /** What its domain has to publish, as lines of a zone. */
+  /** The records that its domain must publish, as lines of a zone. */
   zone: string
   env: NodeJS.ProcessEnv
 }
 
-/** A database with one account that has a key and a verified domain, and the environment an API process needs for them. */
+/**
+ * Creates a database with one account, its key and verified domain, and the environment that an API process needs for
+ * them.
+ */
 export async function createSender(name = SENDER_DOMAIN): Promise<Account> {
   const database = await testDatabase()
   const { db, url } = database
@@ -27,17 +30,17 @@ export async function createSender(name = SENDER_DOMAIN): Promise<Account> {
   return { database, key, zone, env: { DATABASE_URL: url, ENCRYPTION_KEYS } }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what REST answers, as a client reads it.
+// biome-ignore lint/suspicious/noExplicitAny: the JSON of a REST response, as a client reads it.
 type Json = any
 
 export interface Product {
   api: RunningApi
-  /** A send over REST from `SENDER_DOMAIN`, with a subject and a text unless they are given. */
+  /** Sends over REST from `SENDER_DOMAIN`, with a default subject and text. */
   send(message: object): Promise<{ status: number; body: Json }>
   get(path: string): Promise<Json>
 }
 
-/** The API as a process of its own. */
+/** Starts the API as a separate process. */
 export async function startProduct({ key, env }: Account, more: NodeJS.ProcessEnv): Promise<Product> {
   const api = await startApiProcess({ ...env, ...more })
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }

@@ -23,7 +23,7 @@ print(json.dumps([
 ]))
 `
 
-test("Python's email reads every attachment by the name it was given", () => {
+test("Python's email package reads the name of every attachment", () => {
   const message = buildMessage({
     messageId: 'msg_1@rp.shop.example',
     date: new Date('2026-01-02T03:04:05Z'),
@@ -35,9 +35,9 @@ test("Python's email reads every attachment by the name it was given", () => {
     attachments: NAMES.map((filename) => ({ filename, content: Buffer.from('x') })),
     boundarySeed: 'msg_1',
   })
-  const shown = execFileSync('/usr/bin/python3', ['-c', READ_NAMES], {
+  const output = execFileSync('/usr/bin/python3', ['-c', READ_NAMES], {
     input: Buffer.concat(message),
     encoding: 'utf8',
   })
-  for (const names of JSON.parse(shown)) expect(names).toEqual(NAMES)
+  for (const names of JSON.parse(output)) expect(names).toEqual(NAMES)
 })

@@ -2,12 +2,15 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 
 export interface Recorder {
-  /** What the client has sent as the content of its messages, dot-stuffing undone. */
+  /** The contents of the messages that the client sent, without dot-stuffing. */
   contents(): Buffer[]
   close(): Promise<void>
 }
 
-/** Passes connections to `address` on to `target`, on the same port, and keeps every octet the client sends. */
+/**
+ * Starts a proxy that passes connections from `address` to `target` on the same port, and keeps every octet of the
+ * client.
+ */
 export async function startRecorder(address: string, target: string, port: number): Promise<Recorder> {
   const conversations: Buffer[][] = []
   const server = createServer((client) => {
@@ -22,11 +25,11 @@ export async function startRecorder(address: string, target: string, port: numbe
   await once(server, 'listening')
   return {
     contents: () => conversations.flatMap((octets) => contentsOf(Buffer.concat(octets).toString('latin1'))),
-    close: () => new Promise((closed) => server.close(() => closed())),
+    close: () => new Promise((resolve) => server.close(() => resolve())),
   }
 }
 
-/** RFC 5321 4.5.2. `latin1` keeps every octet as a character of its own. */
+/** Finds the message contents and removes dot-stuffing (RFC 5321 4.5.2). `latin1` maps every octet to one character. */
 function contentsOf(conversation: string): Buffer[] {
   return [...conversation.matchAll(/\r\nDATA\r\n(.*?\r\n)\.\r\n/gs)].map(([, content]) =>
     Buffer.from(content!.replace(/^\./gm, ''), 'latin1'),

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { startDebianPostgres } from './debian-postgres.ts'
 import { installPackages } from './packages.ts'
 
-// `npm run test:real`: the product among the servers it meets in the world, from Debian's packages. Installs what is missing; what
-// cannot be had is a failure. What follows `--` goes to Vitest.
+// `npm run test:real` tests the product with servers that it meets in production, from Debian's packages. It installs
+// missing packages and fails when one cannot be installed. It passes arguments after `--` to Vitest.
 
 if (process.getuid?.() !== 0) {
   console.error(

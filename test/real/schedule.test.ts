@@ -10,14 +10,14 @@ import { bundleWorkflows, runWorkers } from '../../workflows/run-workers.ts'
 import { quiet } from '../workflows/world.ts'
 import { timeSkippingServer } from './time-skipping.ts'
 
-// The true schedule, in a Temporal in which hours pass in no time.
+// Tests the real retry schedule in a Temporal server that skips time.
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 let environment: TestWorkflowEnvironment
 const stopping = new AbortController()
-let working: Promise<void>
+let workers: Promise<void>
 let deliverOnce: DeliverOnce
 beforeAll(async () => {
   quiet()
@@ -27,7 +27,7 @@ beforeAll(async () => {
   })
   const DELIVERY_STATUS_KEYWORD = { DeliveryStatus: 2 }
   await environment.connection.operatorService.addSearchAttributes({ searchAttributes: DELIVERY_STATUS_KEYWORD })
-  working = runWorkers({
+  workers = runWorkers({
     connection: environment.nativeConnection,
     namespace: 'default',
     workflowBundle: await bundleWorkflows(),
@@ -44,17 +44,17 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   stopping.abort()
-  await working
+  await workers
   await environment?.teardown()
 })
 
-/** Minutes after its start at which a delivery makes its attempts, and how it ends. */
-async function attemptsOf(answer: (number: number, madeBefore: number) => ReturnType<DeliverOnce>) {
+/** Runs a delivery. Returns the minutes after its start at which it made attempts, and its result. */
+async function attemptsOf(attempt: (number: number, previous: number) => ReturnType<DeliverOnce>) {
   const minutes: number[] = []
   const startMs = await environment.currentTimeMs()
   deliverOnce = async ({ number }) => {
     minutes.push(Math.round(((await environment.currentTimeMs()) - startMs) / 100 / 6) / 100)
-    return answer(number, minutes.length - 1)
+    return attempt(number, minutes.length - 1)
   }
   const dispatchId = showId('dsp', newId(Date.now()))
   const summary = await environment.client.workflow.execute<typeof deliverWebhooks>('deliverWebhooks', {
@@ -72,17 +72,17 @@ async function attemptsOf(answer: (number: number, madeBefore: number) => Return
   return { minutes, summary }
 }
 
-const failed = async () => ({ state: 'failed', outcome: 'not_200', statusCode: 503 }) as const
+const fail = async () => ({ state: 'failed', outcome: 'not_200', statusCode: 503 }) as const
 
-test('six attempts: at once, and 1, 5, 15, 60 and 360 minutes after the failure before', async () => {
-  const { minutes, summary } = await attemptsOf(failed)
-  const whole = minutes.map((minute) => Math.round(minute))
-  expect(whole).toEqual([0, 1, 6, 21, 81, 441])
+test('a delivery makes six attempts: at once, then 1, 5, 15, 60 and 360 minutes after the previous failure', async () => {
+  const { minutes, summary } = await attemptsOf(fail)
+  const wholeMinutes = minutes.map((minute) => Math.round(minute))
+  expect(wholeMinutes).toEqual([0, 1, 6, 21, 81, 441])
   expect(summary).toMatchObject({ exhausted: 1 })
 })
 
-test('an endpoint without a free place is asked again after 5 s doubling to 2 minutes, give or take half, and keeps its attempts', async () => {
-  const { minutes, summary } = await attemptsOf(async (_, before) => (before < 9 ? { state: 'not_due' } : failed()))
+test('a delivery to a busy endpoint waits 5 s, doubling to 2 minutes, plus or minus half, and keeps its six attempts', async () => {
+  const { minutes, summary } = await attemptsOf(async (_, previous) => (previous < 9 ? { state: 'not_due' } : fail()))
   expect(summary).toMatchObject({ exhausted: 1 })
   const waits = minutes.slice(1, 10).map((minute, index) => (minute - minutes[index]!) * 60)
   for (const [index, wait] of waits.entries()) {
@@ -93,7 +93,7 @@ test('an endpoint without a free place is asked again after 5 s doubling to 2 mi
   expect(minutes).toHaveLength(9 + 6)
 })
 
-test('an endpoint that never has a place is given up when the window of 24 hours is over', async () => {
+test('a delivery to an endpoint that is always busy is exhausted after the window of 24 hours', async () => {
   const { minutes, summary } = await attemptsOf(async () => ({ state: 'not_due' }))
   expect(summary).toMatchObject({ exhausted: 1 })
   expect(minutes.at(-1)).toBeGreaterThan(24 * 60 - 4)

@@ -9,7 +9,7 @@ import { type MailWorld, startMailWorld } from './mail-world.ts'
 import { splitTrace } from './mailbox.ts'
 import type { PostfixSetup } from './postfix.ts'
 
-// Each is a listener of Postfix: without STARTTLS, and with different certificates and versions of TLS.
+// Each host is a Postfix listener: one without STARTTLS, the others with different certificates and TLS versions.
 const HOSTS = {
   plain: '127.0.0.1',
   untrusted: '127.0.0.2',
@@ -21,7 +21,7 @@ const RECIPIENTS = Object.entries(HOSTS)
   .map(([host, address]) => `mx.${host} A ${address}\n${host} MX 10 mx.${host}`)
   .join('\n')
 
-/** Domains with an MTA-STS policy and the exchangers above; the policy names those of the first two. */
+/** Domains with an MTA-STS policy and the exchangers above. The policy lists those of the first two. */
 const POLICY_HOST = '127.0.0.6'
 const MTA_STS = { kept: 'trusted', broken: 'untrusted', foreign: 'plain' }
 const PROTECTED = Object.entries(MTA_STS)
@@ -57,7 +57,7 @@ afterAll(async () => {
   await rm(certificates, { recursive: true })
 })
 
-/** On the port of HTTPS: a policy has no other (RFC 8461 3.3). */
+/** Starts an HTTPS server on port 443, the only port for a policy (RFC 8461 3.3). */
 async function startPolicyHost(authority: string): Promise<Server> {
   const names = Object.keys(MTA_STS).map((domain) => `mta-sts.${domain}.example.net`)
   const pairs = names.map(async (name) => {
@@ -85,7 +85,7 @@ function listeners(): PostfixSetup['listeners'] {
     [HOSTS.plain]: {},
     [HOSTS.untrusted]: tls('untrusted'),
     [HOSTS.trusted]: tls('trusted'),
-    // Of an authority that is trusted, but for another host.
+    // The certificate of a trusted authority, but for another host.
     [HOSTS.stranger]: tls('trusted'),
     [HOSTS.outdated]: { ...tls('untrusted'), smtpd_tls_protocols: 'TLSv1.1' },
   }
@@ -96,7 +96,7 @@ test.each([
   ['for another host', 'stranger', false],
   ['that is trusted', 'trusted', true],
 ])(
-  'STARTTLS with a certificate %s: the mail arrives, and the evidence says how it travelled',
+  'mail over STARTTLS with a certificate %s arrives, and the evidence has the TLS version and the verification',
   async (_, host, verified) => {
     const before = await world.postfix.count('anna')
     const { body } = await world.product.send({ to: `anna@${host}.example.net` })
@@ -108,14 +108,14 @@ test.each([
 test.each([
   ['without STARTTLS', 'plain'],
   ['whose TLS is too old', 'outdated'],
-])('a server %s gets the mail in clear, and the evidence says so', async (_, host) => {
+])('a server %s gets the mail without TLS, and the evidence says so', async (_, host) => {
   const before = await world.postfix.count('anna')
   const { body } = await world.product.send({ to: `anna@${host}.example.net` })
   expect(body).toMatchObject({ status: 'delivered', smtp: { tls: null } })
   expect(splitTrace(await world.postfix.mail('anna', before + 1)).trace).not.toContain('TLS')
 })
 
-test('a domain whose MTA-STS policy its exchanger keeps gets its mail over verified TLS', async () => {
+test('a domain whose exchanger matches its MTA-STS policy gets its mail over verified TLS', async () => {
   const { body } = await world.product.send({ to: 'anna@kept.example.net' })
   expect(body).toMatchObject({ status: 'delivered', smtp: { mx: 'mx.trusted.example.net', tls: { verified: true } } })
 })
@@ -140,19 +140,19 @@ test.each([
       detail: 'the MTA-STS policy of foreign.example.net permits none of its mail exchangers (mx.plain.example.net)',
     },
   ],
-])('under an enforced MTA-STS policy an exchanger that %s gets nothing', async (_, domain, smtp) => {
+])('an exchanger that %s gets no mail under an enforced MTA-STS policy', async (_, domain, smtp) => {
   const before = await world.postfix.count('anna')
   const { body } = await world.product.send({ to: `anna@${domain}.example.net` })
   expect(body).toMatchObject({ status: 'bounced', reason: 'policy_block', smtp })
   expect(await world.postfix.count('anna')).toBe(before)
 })
 
-test('mail of a domain that requires TLS is for servers with a trusted certificate only', async () => {
+test('a domain that requires TLS sends only to servers with a trusted certificate', async () => {
   await world.account.database.db.$client`update domains set requires_tls = true`
   const sendTo = async (host: string) => (await world.product.send({ to: `anna@${host}.example.net` })).body
-  // A change of a domain is seen within 5 s.
-  const refused = { status: 'bounced', reason: 'policy_block', smtp: { phase: 'starttls' } }
-  await vi.waitFor(async () => expect(await sendTo('plain')).toMatchObject(refused), { timeout: 8_000, interval: 500 })
-  for (const host of ['untrusted', 'stranger', 'outdated']) expect(await sendTo(host)).toMatchObject(refused)
+  // A change of a domain takes effect within 5 s.
+  const refusal = { status: 'bounced', reason: 'policy_block', smtp: { phase: 'starttls' } }
+  await vi.waitFor(async () => expect(await sendTo('plain')).toMatchObject(refusal), { timeout: 8_000, interval: 500 })
+  for (const host of ['untrusted', 'stranger', 'outdated']) expect(await sendTo(host)).toMatchObject(refusal)
   expect(await sendTo('trusted')).toMatchObject({ status: 'delivered', smtp: { tls: { verified: true } } })
 })

@@ -11,25 +11,25 @@ exec java -cp "$(dirname "$0")/*" io.temporal.testserver.TestServer "$@"
 `
 
 /**
- * The test server of Temporal's Java SDK, in which hours pass in no time: a program for
- * `TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } })`. Fetched from Maven Central
- * once (33 MB). Needs Maven and Java 17 or later.
+ * Returns the path of the test server of Temporal's Java SDK, which skips time, for
+ * `TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } })`. Downloads
+ * it once from Maven Central (33 MB). Needs Maven and Java 17 or later.
  */
 export async function timeSkippingServer(): Promise<string> {
   const version = /temporal-test-server<\/artifactId>\s*<version>([^<]+)/.exec(await readFile(POM, 'utf8'))![1]
   const cache = cacheFolder(process.env)
   const folder = join(cache, `temporal-test-server-${version}`)
   const program = join(folder, 'temporal-test-server')
-  const isThere = await access(program).then(
+  const exists = await access(program).then(
     () => true,
     () => false,
   )
-  if (!isThere) await fetchTo(folder, cache)
+  if (!exists) await download(folder, cache)
   return program
 }
 
-/** Fetched beside its place and then renamed. */
-async function fetchTo(folder: string, cache: string): Promise<void> {
+/** Downloads to a temporary folder and then renames it, so that an interrupted download leaves no incomplete folder. */
+async function download(folder: string, cache: string): Promise<void> {
   await mkdir(cache, { recursive: true })
   const unfinished = await mkdtemp(`${folder}-`)
   const goals = ['dependency:copy-dependencies', `-DoutputDirectory=${unfinished}`]

@@ -12,7 +12,7 @@ import org.openapitools.client.model.SendRequest;
 import org.openapitools.client.model.SendRequestTo;
 import org.openapitools.client.model.SuppressionServiceImportRequest;
 
-/** Sends one email, a batch and an import with a client made by openapi-generator, reads back, and prints what it was told. */
+/** Sends one email, a batch and an import with a client made by openapi-generator, reads them back, and prints the results. */
 public class Main {
   public static void main(String[] args) throws ApiException, IOException {
     ApiClient client = new ApiClient().setBasePath(System.getenv("VERDICT_URL"));
@@ -39,8 +39,8 @@ public class Main {
     try {
       emails.getEmail("msg_unknown", null);
       throw new IllegalStateException("There is no such email.");
-    } catch (ApiException failed) {
-      fault = Error.fromJson(failed.getResponseBody()).getError().getValue();
+    } catch (ApiException exception) {
+      fault = Error.fromJson(exception.getResponseBody()).getError().getValue();
     }
 
     System.out.printf(

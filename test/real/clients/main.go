@@ -9,7 +9,7 @@ import (
 	verdict "verdict.example/client"
 )
 
-// Sends one email, a batch and an import with a client made by openapi-generator, reads back, and prints what it was told.
+// Sends one email, a batch and an import with a client made by openapi-generator, reads them back, and prints the results.
 func main() {
 	configuration := verdict.NewConfiguration()
 	configuration.Servers = verdict.ServerConfigurations{{URL: os.Getenv("VERDICT_URL")}}
@@ -38,12 +38,12 @@ func main() {
 	_, _, err = client.EmailsAPI.GetEmail(ctx, "msg_unknown").Execute()
 	fault := err.(*verdict.GenericOpenAPIError).Model().(verdict.Error)
 
-	answer, err := json.Marshal(map[string]any{
+	output, err := json.Marshal(map[string]any{
 		"sent": sent.Status, "code": sent.Smtp.GetCode(), "batch": batch.Results[0].GetReason(),
 		"subject": email.Subject, "events": len(events.Events), "imported": imported.Imported, "error": fault.Error,
 	})
 	must(err)
-	fmt.Println(string(answer))
+	fmt.Println(string(output))
 }
 
 func must(err error) {

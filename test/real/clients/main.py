@@ -1,4 +1,4 @@
-"""Sends one email, a batch and an import with a client made by openapi-generator, reads back, and prints what it was told."""
+"""Sends one email, a batch and an import with a client made by openapi-generator, reads them back, and prints the results."""
 
 import json
 import os
@@ -36,8 +36,8 @@ with ApiClient(configuration) as client:
     try:
         emails.get_email("msg_unknown")
         raise AssertionError("There is no such email.")
-    except ApiException as failed:
-        fault = Error.from_json(failed.body)
+    except ApiException as exception:
+        fault = Error.from_json(exception.body)
 
 print(
     json.dumps(
