@@ -1,17 +1,19 @@
 import { domainToASCII } from 'node:url'
 import { readReturnPath } from '../domains/return-path.ts'
 
-/** Whose mail it is: that of a message's return path, or without one that of the address for complaints. */
+/** The addressee of a mail: the return path of a message, or, without a message, the address for complaints. */
 export interface Addressee {
   messageId?: string
 }
 
-/** Where mailbox providers send complaints when they ask for one address: at any host that return paths are at. */
+/**
+ * The local part for complaints, for mailbox providers that ask for one address. It works at any host of return paths.
+ */
 const COMPLAINTS = 'fbl'
 
 /**
- * The addresses that mail is taken for. The token of a return path is proof enough: it is looked at whatever the host, so that bounces
- * find their way while an operator moves to another one.
+ * Recognises the addresses that mail is accepted for. The token of a return path is proof enough at any host, so that
+ * bounces arrive while the operator moves to another host.
  */
 export function addresseesOf({
   returnPathKeys,

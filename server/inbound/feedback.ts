@@ -3,24 +3,27 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import { isExpired } from '../db/retention.ts'
+import { run } from '../db/statement.ts'
 import { hourlyStatistics, SUPPRESSIONS } from '../history/tail.ts'
 import { inTime } from '../in-time.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
 import { strikeOfBounce } from '../reputation/strikes.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'
-import type { Failure } from './diagnosis.ts'
+import type { FailedRecipient } from './diagnosis.ts'
 import type { Report } from './report.ts'
 
-/** What became of a report. */
-export type Kept =
+/** The result for a report. */
+export type FeedbackResult =
   | 'kept'
-  /** It has come before. */
+  /** The report was stored before. */
   | 'known'
-  /** Nobody whom the message was delivered to, or it was never sent: a dry run, the simulator. */
+  /**
+   * The report names no recipient who may have the message, or the message was never sent: a dry run, the simulator.
+   */
   | 'nobody'
-  /** The message is over 90 days old, or there is none. */
+  /** The message is over 90 days old, or does not exist. */
   | 'unknown'
-  /** Its outcome is not stored yet: to be asked again. */
+  /** The outcome of the message is not stored yet: try again later. */
   | 'running'
 
 interface Message {
@@ -30,11 +33,11 @@ interface Message {
   tenantId: string | null
   sandbox: boolean
   from: string
-  /** Who may have received it. */
+  /** The recipients who may have the message. */
   recipients: string[]
 }
 
-// Both places in one statement: between two, a message could go from one to the other.
+// One statement looks in both places: between two statements, a message could move from one to the other.
 export const MESSAGE = `
   select exists (select from open_messages where id = $1) as "isRunning", account_id as "accountId", tenant_id as "tenantId", sandbox,
     request ->> 'from' as "from", (
@@ -43,7 +46,7 @@ export const MESSAGE = `
     ) as recipients
   from (values (1)) as asked left join messages on id = $1`
 
-// Beside the message, once for each recipient and kind; what it means for the address and for the domain is in the same commit.
+// Stores feedback once for each recipient and kind; the same commit holds its effects on the address and on the domain.
 export const KEEP = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(id uuid, message_id uuid, account_id uuid, tenant_id text, domain text,
@@ -70,38 +73,39 @@ export const KEEP = `
 
 const STATEMENT_MS = 5_000
 
-/** Keeps what is reported of a message. When it throws nobody knows whether it is kept; asking again is safe. */
+/** Stores the feedback of a report. After a throw it is unknown whether it was stored; a repeat is safe. */
 export function feedbackStep({ db, clock }: { db: Database; clock: DatabaseClock }) {
-  const run = <T extends object>(statement: string, parameters: string[]) =>
-    inTime(db.$client.unsafe<T[]>(statement, parameters), STATEMENT_MS)
+  // Unprepared: history is partitioned by day, and only a plan for this id leaves out the other days.
+  const runInTime = <Row extends object>(statement: string, parameters: string[]) =>
+    inTime(run<Row>(db, statement, parameters, { prepare: false }), STATEMENT_MS)
 
-  return async (messageId: string, report: Report): Promise<Kept> => {
+  return async (messageId: string, report: Report): Promise<FeedbackResult> => {
     if (isExpired(messageId, clock)) return 'unknown'
-    const [message] = await run<Message>(MESSAGE, [messageId])
+    const [message] = await runInTime<Message>(MESSAGE, [messageId])
     const { isRunning, accountId: account_id, tenantId: tenant_id, sandbox, from, recipients } = message!
     if (isRunning) return 'running'
     if (account_id === null) return 'unknown'
-    const said = sandbox ? [] : feedbackOf(report, recipients)
-    if (said.length === 0) return 'nobody'
-    const of = { message_id: messageId, account_id, tenant_id, domain: parseMailbox(from)!.domain }
-    const rows = said.map((each) => ({ id: newId(clock.now()), ...of, ...each }))
-    const kept = await run(KEEP, [JSON.stringify(rows)])
-    return kept.length > 0 ? 'kept' : 'known'
+    const feedback = sandbox ? [] : feedbackOf(report, recipients)
+    if (feedback.length === 0) return 'nobody'
+    const common = { message_id: messageId, account_id, tenant_id, domain: parseMailbox(from)!.domain }
+    const rows = feedback.map((each) => ({ id: newId(clock.now()), ...common, ...each }))
+    const stored = await runInTime(KEEP, [JSON.stringify(rows)])
+    return stored.length > 0 ? 'kept' : 'known'
   }
 }
 
 function feedbackOf(report: Report, recipients: string[]) {
   if (report.kind === 'complaint') {
-    const recipient = whoIs(report.addresses, recipients)
+    const recipient = recipientOf(report.addresses, recipients)
     const complaint = { kind: 'complaint', detail: report.type, strike: 'complaint' }
     return recipient === undefined ? [] : [{ ...complaint, recipient, strike_email: recipient.toLowerCase() }]
   }
-  const found = new Map<string, Failure>()
+  const failures = new Map<string, FailedRecipient>()
   for (const failure of report.failures) {
-    const recipient = whoIs(failure.addresses, recipients)
-    if (recipient !== undefined && !found.has(recipient)) found.set(recipient, failure)
+    const recipient = recipientOf(failure.addresses, recipients)
+    if (recipient !== undefined && !failures.has(recipient)) failures.set(recipient, failure)
   }
-  return [...found].map(([recipient, { reason, enhanced, detail }]) => ({
+  return [...failures].map(([recipient, { reason, enhanced, detail }]) => ({
     kind: 'bounce',
     recipient,
     reason,
@@ -111,9 +115,12 @@ function feedbackOf(report: Report, recipients: string[]) {
   }))
 }
 
-/** A report may name an address that the recipient forwards to, or hide it: of the only one it is told all the same. */
-function whoIs(addresses: string[], recipients: string[]): string | undefined {
+/**
+ * The recipient whom the report names. A report may name a forwarding address, or hide it; a sole recipient is meant
+ * anyway.
+ */
+function recipientOf(addresses: string[], recipients: string[]): string | undefined {
   const forms = recipients.map((recipient) => recipient.toLowerCase())
-  const named = addresses.map((address) => forms.indexOf(matchingFormOf(address) ?? '')).find((i) => i >= 0)
-  return recipients[named ?? (recipients.length === 1 ? 0 : -1)]
+  const index = addresses.map((address) => forms.indexOf(matchingFormOf(address) ?? '')).find((i) => i >= 0)
+  return recipients[index ?? (recipients.length === 1 ? 0 : -1)]
 }

@@ -1,15 +1,15 @@
-// Fields as headers have them (RFC 5322 2.2), and the reports that are made of them (RFC 3464 2.1, RFC 5965 3).
+// Fields as in headers (RFC 5322 2.2), and in reports that consist of fields (RFC 3464 2.1, RFC 5965 3).
 
 export interface Field {
   /** In lower case. */
   name: string
-  /** Its value as it was folded, without the white space around each line, and without lines of nothing. */
+  /** The value, one entry for each folded line, without the white space around it and without empty lines. */
   lines: string[]
 }
 
 const FIELD = /^([!-9;-~]{1,64})[ \t]*:(.*)$/s
 
-/** The fields of a text, in groups that empty lines divide. What is no field is skipped. */
+/** The fields of a text, in groups that empty lines divide. Other lines are skipped. */
 export function readFields(text: string): Field[][] {
   const groups: Field[][] = [[]]
   for (const line of text.split(/\r?\n/)) {
@@ -22,27 +22,27 @@ export function readFields(text: string): Field[][] {
   return groups.filter((group) => group.length > 0)
 }
 
-/** The first field of this name, as it was folded; none when it is not there. */
+/** The lines of the first field with this name; empty when there is none. */
 export function fieldLines(fields: readonly Field[], name: string): string[] {
   return fields.find((field) => field.name === name)?.lines ?? []
 }
 
-/** The first field of this name on one line; empty when it is not there. */
+/** The first field with this name on one line; empty when there is none. */
 export function fieldValue(fields: readonly Field[], name: string): string {
   return fieldLines(fields, name).join(' ')
 }
 
-/** Every field of this name, each on one line. */
+/** Every field with this name, each on one line. */
 export function fieldValues(fields: readonly Field[], name: string): string[] {
   return fields.filter((field) => field.name === name).map(({ lines }) => lines.join(' '))
 }
 
-/** Of `rfc822; <ann@example.com>` and `dns; mx.example.com` what is named. */
-export function bare(value: string): string {
+/** The name in a value: `ann@example.com` of `rfc822; <ann@example.com>`, `mx.example.com` of `dns; mx.example.com`. */
+export function bareValue(value: string): string {
   return withoutType(value).replace(/^<|>$/g, '').trim()
 }
 
-/** Of `smtp; 550 5.1.1 ...` what follows the type. */
+/** The value without its type: `550 5.1.1 ...` of `smtp; 550 5.1.1 ...`. */
 export function withoutType(value: string): string {
   return value.replace(/^[\w-]{1,32}\s{0,8};\s{0,8}/, '')
 }

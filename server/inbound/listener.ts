@@ -6,14 +6,14 @@ import { createVisitors } from './visitors.ts'
 
 export interface ListenerParts {
   host: string
-  /** 0 takes a free one. */
+  /** 0 chooses a free port. */
   port: number
-  /** What it calls itself. */
+  /** The name in the greeting. */
   name: string
-  /** PEM. Without it there is no STARTTLS. */
+  /** In PEM. When absent, STARTTLS is not offered. */
   tls?: { cert: string; key: string }
   addresseeOf(address: string): Addressee | undefined
-  /** Rejected when the mail could not be taken: its sender is told to come again. */
+  /** Rejects when the mail could not be processed: its sender is then told to try again. */
   receive(mail: Addressee & { content: Buffer }): Promise<void>
   failed(error: unknown): void
   limits?: Partial<ListenerLimits>
@@ -21,28 +21,28 @@ export interface ListenerParts {
 
 export interface ListenerLimits {
   connections: number
-  connectionsOfOne: number
+  connectionsPerNetwork: number
   idleMs: number
-  /** Of a connection, whatever it does. */
+  /** The longest life of a connection, whatever it does. */
   totalMs: number
   messageBytes: number
-  /** Of the messages that are being received, together. */
+  /** The most bytes of all mails that are being received. */
   bytesHeld: number
 }
 
 const LIMITS: ListenerLimits = {
   connections: 200,
-  connectionsOfOne: 10,
+  connectionsPerNetwork: 10,
   idleMs: 60_000,
   totalMs: 300_000,
   messageBytes: 1024 * 1024,
   bytesHeld: 32 * 1024 * 1024,
 }
-/** A message that is so many times too large is cut off; until then it is read and refused at its end, as SMTP wants it. */
+/** A mail this many times too large is cut off. A smaller one is read and refused at its end, as SMTP requires. */
 const FAR_TOO_LARGE = 20
-/** RFC 5321 4.5.3.1.4 asks for 512, extensions add to it. */
+/** RFC 5321 4.5.3.1.4 asks for 512; extensions need more. */
 const MAX_COMMAND_BYTES = 2_048
-/** Sockets that are told to go away live for a moment; what comes on top of them is dropped without a word. */
+/** Refused sockets live for a moment. Beyond this multiple of the limit, connections are dropped without a reply. */
 const DROPPED_FROM = 2
 const CLOSE_WITHIN_MS = 2_000
 
@@ -52,8 +52,8 @@ export interface BounceListener {
 }
 
 /**
- * The mail server for what comes back: it takes mail for our own return paths and for complaints, and relays nothing. A mail is
- * answered with 250 when what it reports is stored. Rejects when the port cannot be had.
+ * The mail server for bounces: it accepts mail to our own return paths and to the address for complaints, and relays
+ * nothing. It replies 250 once the report in the mail is stored. Rejects when the port is not available.
  */
 export async function listenForBounces(parts: ListenerParts): Promise<BounceListener> {
   const { addresseeOf, tls } = parts
@@ -76,23 +76,24 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
     maxCommandLength: MAX_COMMAND_BYTES,
     socketTimeout: limits.idleMs,
     closeTimeout: CLOSE_WITHIN_MS,
-    onConnect(session, answer) {
+    onConnect(session, reply) {
       const connection = [...server.connections].find(({ id }) => id === session.id)
-      const refused = connection && visitors.enter(session, () => connection.send(421, '4.4.2 This takes too long'))
-      answer(refused ? refusal(421, '4.7.0 Too many connections from you') : null)
+      const isRefused = connection && visitors.enter(session, () => connection.send(421, '4.4.2 This takes too long'))
+      reply(isRefused ? refusal(421, '4.7.0 Too many connections from you') : null)
     },
-    onMailFrom(_sender, session, answer) {
+    onMailFrom(_sender, session, reply) {
       addressees.delete(session)
-      answer(visitors.begins(session) ? null : refusal(421, '4.7.0 Enough for one connection'))
+      reply(visitors.mayBeginMail(session) ? null : refusal(421, '4.7.0 Enough for one connection'))
     },
-    onRcptTo({ address }, session, answer) {
+    onRcptTo({ address }, session, reply) {
       const addressee = addresseeOf(address)
       if (addressee) addressees.set(session, addressee)
-      if (addressee || !visitors.isLost(session)) return answer(addressee ? null : refusal(550, '5.7.1 No relay'))
-      answer(refusal(421, '4.7.0 Too many unknown recipients'))
+      if (addressee || !visitors.hasTooManyStrangers(session))
+        return reply(addressee ? null : refusal(550, '5.7.1 No relay'))
+      reply(refusal(421, '4.7.0 Too many unknown recipients'))
     },
-    onData(content, session, answer) {
-      readData(content, addressees.get(session)!, answer)
+    onData(content, session, reply) {
+      readData(content, addressees.get(session)!, reply)
       content.on('data', () => {
         if ((content.byteLength ?? 0) > FAR_TOO_LARGE * limits.messageBytes) visitors.sendAway(session)
       })
@@ -100,7 +101,7 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
     onClose: (session) => visitors.leave(session),
   })
   server.server.maxConnections = DROPPED_FROM * limits.connections
-  // Clients that hang up in the middle: nothing is lost by it.
+  // Clients that hang up in the middle are no fault: nothing is lost by it.
   server.on('error', () => {})
   server.listen(parts.port, parts.host)
   await once(server.server, 'listening')
@@ -110,12 +111,12 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
   }
 }
 
-type Answer = (error: Error | null, message?: string) => void
+type ReplyToMail = (error: Error | null, message?: string) => void
 
-/** Reads a mail into memory, of which all that are being read share one measure, and has it taken. */
+/** Reads a mail into memory and hands it on. All mails that are being read share one limit on memory. */
 function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerLimits) {
   let held = 0
-  return (stream: SMTPServerDataStream, addressee: Addressee, answer: Answer) => {
+  return (stream: SMTPServerDataStream, addressee: Addressee, reply: ReplyToMail) => {
     let chunks: Buffer[] = []
     let bytes = 0
     let isBusy = false
@@ -137,10 +138,10 @@ function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerL
       try {
         if (isBusy) throw new Error('too much mail at a time')
         if (!stream.sizeExceeded) await receive({ ...addressee, content: Buffer.concat(chunks) })
-        answer(null, '2.0.0 Thank you')
+        reply(null, '2.0.0 Thank you')
       } catch (error) {
         failed(error)
-        answer(refusal(451, '4.3.0 Not now, come again'))
+        reply(refusal(451, '4.3.0 Not now, come again'))
       } finally {
         release()
       }

@@ -1,15 +1,15 @@
 import PostalMime from 'postal-mime'
 
-/** A report as it came, in parts. Text is what is shown to people, in a part of its own or alone. */
+/** A report in its parts. `text` is the text for people, in a part of its own or alone. */
 export interface Parts {
   header(name: string): string
   text: string
-  /** The content of the first part of one of these media types; undefined when there is none. */
+  /** The content of the first part with one of these media types; undefined when there is none. */
   part(...types: string[]): string | undefined
 }
 
-// What a report says stands at its beginning, the message it is about at its end. Reading takes time by the line, and everything here
-// may be written to take as long as it can: more is not looked at.
+// A report begins with its statements and ends with the original message. Each line takes time to read, and an attacker
+// may write a mail that takes as long as possible: the rest is not read.
 const MAX_BYTES = 192 * 1024
 const MAX_LINES = 2_500
 const MAX_HEADER_BYTES = 64 * 1024
@@ -17,7 +17,7 @@ const MAX_DEPTH = 10
 
 export async function readParts(mail: Buffer): Promise<Parts | undefined> {
   const options = { forceRfc822Attachments: true, maxHeadersSize: MAX_HEADER_BYTES, maxNestingDepth: MAX_DEPTH }
-  // It throws for what is nested too deep, and for too large headers.
+  // The parser throws on parts nested too deep, and on headers too large.
   const email = await PostalMime.parse(beginning(mail), options).catch(() => undefined)
   return (
     email && {

@@ -1,26 +1,26 @@
 import { readReturnPath } from '../domains/return-path.ts'
 import type { Addressee } from './addressee.ts'
-import type { Kept } from './feedback.ts'
+import type { FeedbackResult } from './feedback.ts'
 import { type Report, readReport } from './report.ts'
 
 export interface Mail extends Addressee {
   content: Buffer
 }
 
-/** What a mail was: a report and what became of it, or nothing that says anything. */
-export interface Received {
+/** A received mail: a report with its result, or no report. */
+export interface ReceivedMail {
   messageId?: string
   report: Report['kind'] | 'none'
-  kept?: Kept
+  kept?: FeedbackResult
 }
 
-/** After each report a rest of so many times as long as it took, up to a second: whoever sends us reports does not slow down sends. */
+/** The rest after each mail, as a multiple of its time, at most a second: many reports must not slow down sends. */
 const REST = 2
 const MAX_REST_MS = 1_000
 
 /**
- * Takes the mails that come in, one at a time. Its promise is rejected when the report could not be kept, or not yet: the sender has
- * to come again. `report` hears of each that was taken.
+ * Processes the mails that come in, one at a time. The promise rejects when the report could not be stored, or not yet:
+ * the sender must try again. `report` is called with each mail that was processed.
  */
 export function createReceiver({
   returnPathKeys,
@@ -28,19 +28,19 @@ export function createReceiver({
   report,
 }: {
   returnPathKeys: readonly Uint8Array[]
-  keep(messageId: string, report: Report): Promise<Kept>
-  report(received: Received): void
+  keep(messageId: string, report: Report): Promise<FeedbackResult>
+  report(mail: ReceivedMail): void
 }): (mail: Mail) => Promise<void> {
   let last: Promise<unknown> = Promise.resolve()
 
-  async function take({ content, messageId: addressed }: Mail): Promise<void> {
-    const messageId = addressed ?? tokenIn(content, returnPathKeys)
-    const found = messageId && (await readReport(content))
-    // Whoever has a message has its token: from the address that all know, only a complaint is taken.
-    const isTaken = found && (addressed !== undefined || found.kind === 'complaint')
-    const kept = isTaken ? await keep(messageId!, found) : undefined
+  async function processMail({ content, messageId: addressedMessageId }: Mail): Promise<void> {
+    const messageId = addressedMessageId ?? tokenIn(content, returnPathKeys)
+    const mailReport = messageId && (await readReport(content))
+    // Every recipient of a message has its token, so the public address for complaints accepts nothing but complaints.
+    const isAccepted = mailReport && (addressedMessageId !== undefined || mailReport.kind === 'complaint')
+    const kept = isAccepted ? await keep(messageId!, mailReport) : undefined
     if (kept === 'running') throw new Error('the outcome of the message is not stored yet')
-    report({ messageId, report: isTaken ? found.kind : 'none', kept })
+    report({ messageId, report: isAccepted ? mailReport.kind : 'none', kept })
   }
 
   return async (mail) => {
@@ -50,7 +50,7 @@ export function createReceiver({
     await before
     const startedAt = performance.now()
     try {
-      await take(mail)
+      await processMail(mail)
     } finally {
       setTimeout(turn.resolve, Math.min((performance.now() - startedAt) * REST, MAX_REST_MS))
     }
@@ -60,7 +60,7 @@ export function createReceiver({
 const TOKEN = /\bb\.[0-9a-z]{26}\.[0-9a-v]{16}(?![\w.])/gi
 const MAX_TOKENS = 20
 
-/** A complaint quotes the message, whose return path proves that the service wrote it. */
+/** A complaint quotes the message, whose return path proves that the service sent it. */
 function tokenIn(content: Buffer, keys: readonly Uint8Array[]): string | undefined {
   const tokens = [...new Set(content.toString('latin1').match(TOKEN))].slice(0, MAX_TOKENS)
   return tokens.map((token) => readReturnPath(keys, token)).find((messageId) => messageId !== undefined)

@@ -2,16 +2,16 @@ import { connect, type Socket } from 'node:net'
 import { connect as secure } from 'node:tls'
 
 export interface Client {
-  /** Sends a line, or nothing, and gives the last line of the reply; '' when the connection ended instead. */
+  /** Sends a line, if one is given, and returns the last line of the reply; '' when the connection ended instead. */
   say(line?: string): Promise<string>
-  /** Sends as it is. */
+  /** Sends the bytes unchanged. */
   write(bytes: string | Buffer): void
   startTls(): Promise<void>
   ended(): boolean
   close(): void
 }
 
-/** A mail client that says what it is told. The connection is open, and the greeting has not been read. */
+/** A mail client that sends what the test says. The connection is open, and the greeting is not read yet. */
 export async function openClient(port: number, host = '127.0.0.1', localAddress?: string): Promise<Client> {
   let socket: Socket = connect({ port, host, localAddress })
   let unread = ''
@@ -62,7 +62,7 @@ export async function openClient(port: number, host = '127.0.0.1', localAddress?
   }
 }
 
-/** One mail in one connection; the first reply that refuses, or that to the mail itself. */
+/** Sends one mail over one connection. Returns the first reply that refuses, or the reply to the mail. */
 export async function deliver(port: number, to: string, mail: string, from = ''): Promise<string> {
   const client = await openClient(port)
   const replies = [await client.say()]

@@ -39,8 +39,8 @@ const counts = async () => [
     select tenant_id, domain, complaints, late_bounces from hourly_stats where complaints + late_bounces > 0 order by tenant_id`),
 ]
 
-test('a late bounce stands beside its message, suppresses the address and counts for the domain', async () => {
-  const { id, returnPath } = await world.sent()
+test('a late bounce is stored beside its message, suppresses the address and counts for the domain', async () => {
+  const { id, returnPath } = await world.sendMessage()
   const before = await world.db.$client`select * from messages where id = ${id}`
   expect(await world.bounce(returnPath, reports.POSTFIX)).toBe(TAKEN)
   const detail = '550 5.1.1 <ann@example.net>: Recipient address rejected: User unknown in virtual mailbox table'
@@ -56,7 +56,7 @@ test('a late bounce stands beside its message, suppresses the address and counts
 })
 
 test('a complaint suppresses at once, and is no bounce', async () => {
-  const { id, returnPath } = await world.sent()
+  const { id, returnPath } = await world.sendMessage()
   expect(await world.bounce(returnPath, complaint(), 'staff@hotmail.example')).toBe(TAKEN)
   expect(await feedback()).toMatchObject([{ kind: 'complaint', reason: null, detail: 'abuse' }])
   expect(await entries()).toMatchObject([
@@ -65,8 +65,8 @@ test('a complaint suppresses at once, and is no bounce', async () => {
   expect(await counts()).toEqual([{ tenant_id: '', domain: 'example.test', complaints: 1, late_bounces: 0 }])
 })
 
-test('a report that comes twice, or from two servers, is one', async () => {
-  const { returnPath } = await world.sent()
+test('a report that comes twice, or from two servers, is stored once', async () => {
+  const { returnPath } = await world.sendMessage()
   for (const mail of [reports.POSTFIX, reports.POSTFIX, reports.SENDMAIL, complaint(), complaint()]) {
     expect(await world.bounce(returnPath, mail)).toBe(TAKEN)
   }
@@ -75,8 +75,8 @@ test('a report that comes twice, or from two servers, is one', async () => {
   expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'known', 'known', 'kept', 'known'])
 })
 
-test('two reports at the same moment are one as well', async () => {
-  const { id } = await world.sent()
+test('two reports at the same moment are stored once too', async () => {
+  const { id } = await world.sendMessage()
   const to = `${makeReturnPath(world.returnPathKeys[0], id)}@rp.example.test`
   const replies = await Promise.all(Array.from({ length: 8 }, () => world.bounce(to, reports.POSTFIX)))
   expect(new Set(replies)).toEqual(new Set([TAKEN]))
@@ -84,8 +84,8 @@ test('two reports at the same moment are one as well', async () => {
   expect(await counts()).toMatchObject([{ late_bounces: 1 }])
 })
 
-test('what a send with a tenant brings back is the tenant\u2019s', async () => {
-  const { returnPath } = await world.sent({ tenantId: 'shop-1' })
+test('the feedback to a send with a tenant belongs to the tenant', async () => {
+  const { returnPath } = await world.sendMessage({ tenantId: 'shop-1' })
   await world.bounce(returnPath, reports.POSTFIX)
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', tenant_id: 'shop-1' }])
   expect(await counts()).toEqual([
@@ -98,18 +98,18 @@ test.each([
   ['5.2.1', 'smtp; 550 5.2.1 Disabled', 2, true],
   ['5.0.0', 'smtp; 550 Sorry', 2, true],
   ['5.2.2', 'smtp; 552 5.2.2 Over quota', 3, false],
-])('%s suppresses like a reply does: %s, at report number %i', async (status, diagnostic, at, stays) => {
+])('%s suppresses as a reply does: %s, at report number %i', async (status, diagnostic, at, stays) => {
   for (let n = 1; n <= at; n++) {
     expect(await entries()).toEqual([])
-    await world.bounce((await world.sent()).returnPath, failed(status, diagnostic))
+    await world.bounce((await world.sendMessage()).returnPath, failed(status, diagnostic))
   }
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'bounce', stays }])
 })
 
-test('strikes count together, whether a server said so at once or later', async () => {
-  const { returnPath } = await world.sent()
+test('strikes of replies and of late bounces count together', async () => {
+  const { returnPath } = await world.sendMessage()
   script(world, { rcpt: '550 5.2.1 Disabled' })
-  await world.sent()
+  await world.sendMessage()
   expect(await entries()).toEqual([])
   await world.bounce(returnPath, failed('5.2.1', 'smtp; 550 5.2.1 Disabled'))
   expect(await entries()).toMatchObject([{ email: 'ann@example.net' }])
@@ -119,15 +119,15 @@ test.each([
   ['5.7.1', 'smtp; 550 5.7.1 No such user, says our policy'],
   ['4.4.7', 'x-local; gave up'],
   ['5.4.4', 'smtp; 554 5.4.4 no route'],
-])('a refusal that is not about the mailbox is kept and suppresses nobody: %s', async (status, diagnostic) => {
-  await world.bounce((await world.sent()).returnPath, failed(status, diagnostic))
+])('a refusal that is not about the mailbox is stored and suppresses no address: %s', async (status, diagnostic) => {
+  await world.bounce((await world.sendMessage()).returnPath, failed(status, diagnostic))
   expect(await feedback()).toHaveLength(1)
   expect(await entries()).toEqual([])
   expect(await counts()).toEqual([])
 })
 
-test('of several recipients the one that the report names is meant, in whatever case; a stranger is nobody', async () => {
-  const { returnPath } = await world.sent({ to: ['Ann@example.net', 'bob@example.net'] })
+test('among several recipients the report is about the one it names, in any case; a stranger is ignored', async () => {
+  const { returnPath } = await world.sendMessage({ to: ['Ann@example.net', 'bob@example.net'] })
   await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 unknown', 'BOB@Example.NET'))
   await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 unknown', 'cy@example.net'))
   await world.bounce(returnPath, arf({ fields: 'Original-Rcpt-To: redacted\n' }))
@@ -141,26 +141,26 @@ test('of several recipients the one that the report names is meant, in whatever 
   expect((await entries()).map(({ email }) => email)).toEqual(['ann@example.net', 'bob@example.net'])
 })
 
-test('of the only recipient a report may name an address it was forwarded to', async () => {
-  const { returnPath } = await world.sent()
+test('a report about the only recipient may name a forwarding address', async () => {
+  const { returnPath } = await world.sendMessage()
   await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 unknown', 'ann@elsewhere.example'))
   expect(await entries()).toMatchObject([{ email: 'ann@example.net' }])
 })
 
-test('a recipient whose server had refused brings back nothing; one in doubt may', async () => {
-  const { id } = await world.sent()
+test('feedback about a recipient whose server had refused is ignored; about one in doubt it counts', async () => {
+  const { id } = await world.sendMessage()
   script(world, { rcpt: '550 5.7.1 No' })
-  const refused = await world.sent()
+  const refused = await world.sendMessage()
   script(world, { dot: 'close' })
-  const doubtful = await world.sent()
+  const doubtful = await world.sendMessage()
   const to = (id: string) => `${makeReturnPath(world.returnPathKeys[0], id)}@rp.example.test`
   for (const each of [id, refused.id, doubtful.id]) await world.bounce(to(each), failed('5.3.0', 'smtp; 554 5.3.0 no'))
   expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'nobody', 'kept'])
 })
 
-test('dry runs and the simulator bring back nothing', async () => {
-  const dry = await world.sent({}, true)
-  const simulated = await world.sent({ to: ['delivered@simulator.test'] })
+test('feedback to dry runs and to the simulator is ignored', async () => {
+  const dry = await world.sendMessage({}, true)
+  const simulated = await world.sendMessage({ to: ['delivered@simulator.test'] })
   for (const { id } of [dry, simulated]) {
     const to = `${makeReturnPath(world.returnPathKeys[0], id)}@rp.example.test`
     expect(await world.bounce(to, reports.POSTFIX)).toBe(TAKEN)
@@ -171,7 +171,7 @@ test('dry runs and the simulator bring back nothing', async () => {
   expect(await counts()).toEqual([])
 })
 
-test('a message that is unknown or over 90 days old is forgotten, and its sender is not told to come again', async () => {
+test('a report about a message that is unknown or over 90 days old is accepted and ignored', async () => {
   const now = world.clock.now()
   for (const id of [newId(now), newId(now - 91 * 86_400_000)]) {
     expect(await world.bounce(`${makeReturnPath(world.returnPathKeys[0], id)}@rp.example.test`, reports.POSTFIX)).toBe(
@@ -181,11 +181,11 @@ test('a message that is unknown or over 90 days old is forgotten, and its sender
   expect(world.received.map(({ kept }) => kept)).toEqual(['unknown', 'unknown'])
 })
 
-test('a bounce that is faster than the outcome is told to come again', async () => {
+test('the sender of a bounce that is faster than the outcome is told to try again', async () => {
   script(world, {
     dot: { after: 300, act: '250 queued' },
   })
-  const sending = world.sent()
+  const sending = world.sendMessage()
   while (world.exchanger.messages.length === 0) await sleep(10)
   const early = world.exchanger.messages[0]!.from
   expect(await world.bounce(early, reports.POSTFIX)).toBe('451 4.3.0 Not now, come again')
@@ -194,23 +194,23 @@ test('a bounce that is faster than the outcome is told to come again', async () 
   expect(await feedback()).toHaveLength(1)
 })
 
-test('mail that is no report is taken and forgotten', async () => {
-  const { returnPath } = await world.sent()
+test('mail that is no report is accepted and ignored', async () => {
+  const { returnPath } = await world.sendMessage()
   expect(await world.bounce(returnPath, reports.OUT_OF_OFFICE, 'ann@example.net')).toBe(TAKEN)
   expect(await world.bounce(returnPath, '')).toBe(TAKEN)
   expect(world.received.map(({ report }) => report)).toEqual(['none', 'none'])
 })
 
-test('complaints may come to one address, when they quote a return path of ours', async () => {
-  const { id, returnPath } = await world.sent()
+test('complaints may come to one address when they quote a return path of ours', async () => {
+  const { id, returnPath } = await world.sendMessage()
   const quoting = (path: string) =>
     arf({ fields: 'Original-Rcpt-To: ann@example.net\n', original: `Return-Path: <${path}>\nFrom: a@b\n` })
   expect(await world.bounce('fbl@rp.example.test', quoting(returnPath), 'complaints@yahoo.example')).toBe(TAKEN)
   expect(await feedback()).toMatchObject([{ message_id: id, kind: 'complaint' }])
 })
 
-test('at that address a forged token, no token, or a bounce says nothing', async () => {
-  const { returnPath } = await world.sent()
+test('at that address mail with a forged token, without a token, or with a bounce is ignored', async () => {
+  const { returnPath } = await world.sendMessage()
   const forged = returnPath.replace(/\.[0-9a-v]{16}@/, '.0000000000000000@')
   for (const mail of [
     arf({ original: `Return-Path: <${forged}>\n` }),
@@ -226,7 +226,7 @@ test('at that address a forged token, no token, or a bounce says nothing', async
   expect(await feedback()).toEqual([])
 })
 
-test('late bounces and complaints open the breaker, and the statistics show them apart', async () => {
+test('late bounces and complaints open the breaker, and the statistics show them separately', async () => {
   const { db, account } = world
   await db.$client`
     insert into hourly_stats (account_id, tenant_id, hour, domain, shard, delivered)
@@ -234,8 +234,8 @@ test('late bounces and complaints open the breaker, and the statistics show them
   const state = () => createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }).peek(account.id, 'example.test')
   const paths: string[] = []
   for (let i = 0; i < 10; i++) {
-    // A suppressed address would not be mailed again.
-    paths.push((await world.sent({ to: [`user${i}@example.net`] })).returnPath)
+    // A suppressed address is never mailed again.
+    paths.push((await world.sendMessage({ to: [`user${i}@example.net`] })).returnPath)
   }
   expect((await state()).state).toBe('active')
   for (const path of paths.slice(0, 2)) await world.bounce(path, complaint('Original-Rcpt-To: redacted\n'))
@@ -251,7 +251,7 @@ test('late bounces and complaints open the breaker, and the statistics show them
   expect(total[0]!.sent).toBe(105)
   expect((await state()).state).toBe('throttled')
   await world.bounce(
-    (await world.sent({ to: ['last@example.net'] })).returnPath,
+    (await world.sendMessage({ to: ['last@example.net'] })).returnPath,
     failed('5.1.1', 'smtp; 550 5.1.1 no such user', 'x@example.net'),
   )
   expect((await state()).state).toBe('paused')
@@ -260,8 +260,8 @@ test('late bounces and complaints open the breaker, and the statistics show them
   expect(await readStatistics(db, question)).toMatchObject({ delivered: 106, bounced: 0, lateBounces: 11 })
 })
 
-test('a message\u2019s id is not enough: without its MAC nothing is taken', async () => {
-  const { messageId } = await world.sent()
+test('the id of a message is not enough: without its MAC no report is accepted', async () => {
+  const { messageId } = await world.sendMessage()
   const to = `b.${messageId.slice(4)}.0123456789abcdef@rp.example.test`
   expect(await world.bounce(to, reports.POSTFIX)).toBe('550 5.7.1 No relay')
 })

@@ -4,7 +4,7 @@ import { readReport } from '../../server/inbound/report.ts'
 import { HOSTILE, hostile } from '../harness/hostile.ts'
 import { arf, dsn } from './reports.ts'
 
-test('whatever text a report has, what is kept of it has no harmful character', async () => {
+test('no harmful character of a report is stored, whatever its text is', async () => {
   await fc.assert(
     fc.asyncProperty(hostile, hostile, async (words, notice) => {
       const line = words.replace(/[\r\n]/g, ' ')
@@ -20,7 +20,7 @@ test('whatever text a report has, what is kept of it has no harmful character', 
   )
 })
 
-test('a report that is cut in the middle of a character keeps no half of it', async () => {
+test('no half of a character is stored when a report is cut in its middle', async () => {
   const fields = [
     `Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 ${'x'.repeat(4_091)}🙂`,
   ]

@@ -12,7 +12,7 @@ const KEYS = [randomBytes(32), randomBytes(32)] as const
 const TOKEN = makeReturnPath(KEYS[0], newId(Date.now()))
 const TO = `${TOKEN}@rp.example.test`
 
-/** A listener that remembers what it received. */
+/** A listener that records what it received. */
 async function listener(more: Partial<ListenerParts> = {}) {
   const mails: Parameters<ListenerParts['receive']>[0][] = []
   const errors: Error[] = []
@@ -35,7 +35,7 @@ async function client(port: number): Promise<Client> {
   return opened
 }
 
-/** A client that has said EHLO, and, with a recipient, is about to say DATA. */
+/** A client that has sent EHLO and, with a recipient, is ready to send DATA. */
 async function greeted(port: number, to?: string): Promise<Client> {
   const opened = await client(port)
   await opened.say()
@@ -45,7 +45,7 @@ async function greeted(port: number, to?: string): Promise<Client> {
   return opened
 }
 
-test('a mail to a return path is taken with the message it belongs to, whoever sent it', async () => {
+test('a mail to a return path is received with the message it belongs to, whatever its sender', async () => {
   const { port, mails } = await listener()
   expect(await deliver(port, TO, '.a\r\n..\r\nb')).toBe('250 2.0.0 Thank you')
   expect(await deliver(port, TO.toUpperCase(), 'x', 'ann@example.net')).toBe('250 2.0.0 Thank you')
@@ -53,7 +53,7 @@ test('a mail to a return path is taken with the message it belongs to, whoever s
   expect(new Set(mails.map(({ messageId }) => messageId)).size).toBe(1)
 })
 
-test('a token of the key before the last rotation is one still, at any host', async () => {
+test('a token of the key before the last rotation still counts, at any host', async () => {
   const { port, mails } = await listener()
   await deliver(port, `${makeReturnPath(KEYS[1], newId(Date.now()))}@moved.example`, 'x')
   expect(mails).toHaveLength(1)
@@ -74,13 +74,13 @@ test.each([
   `b.01kctznv0zf3kanvqtfn6xkbd4.0123456789abcdef@rp.example.test`,
   `${TOKEN}x@rp.example.test`,
   `${TOKEN}%example.net@rp.example.test`,
-])('nothing is relayed, and what is not ours is refused: %s', async (to) => {
+])('nothing is relayed, and other addresses are refused: %s', async (to) => {
   const { port, mails } = await listener()
   expect(await deliver(port, to, 'x')).toBe('550 5.7.1 No relay')
   expect(mails).toEqual([])
 })
 
-test('a source route and a second recipient do not get a mail anywhere else', async () => {
+test('neither a source route nor a second recipient sends a mail anywhere else', async () => {
   const { port, mails } = await listener()
   const { say } = await greeted(port, `@example.net:${TO}`)
   expect(await say(`RCPT TO:<${makeReturnPath(KEYS[0], newId(Date.now()))}@rp.example.test>`)).toMatch(/^452/)
@@ -90,7 +90,7 @@ test('a source route and a second recipient do not get a mail anywhere else', as
   expect(mails).toHaveLength(1)
 })
 
-test('what a mail could not be taken for is told as not now, and the connection goes on', async () => {
+test('when a mail cannot be processed, its sender is told to try again and the connection goes on', async () => {
   let isDown = true
   const { port, errors } = await listener({
     receive: async () => {
@@ -106,7 +106,7 @@ test('what a mail could not be taken for is told as not now, and the connection 
   expect(errors.map(({ message }) => message)).toEqual(['no database'])
 })
 
-test('250 is said after the mail is taken, not before', async () => {
+test('the reply 250 comes after the mail is processed, not before', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const { port } = await listener({ receive: () => promise })
   const { say } = await greeted(port, TO)
@@ -141,7 +141,7 @@ test('STARTTLS is offered with a certificate, and not without; AUTH never', asyn
   expect(await opened.say('x\r\n.')).toMatch(/^250/)
 })
 
-test('a mail over the limit is refused at its end, or before when it says its size', async () => {
+test('a mail over the limit is refused at its end, or before when its size is declared', async () => {
   const { port, mails } = await listener({ limits: { messageBytes: 10_000 } })
   expect(await deliver(port, TO, 'x'.repeat(9_990))).toMatch(/^250/)
   expect(await deliver(port, TO, 'x'.repeat(10_001))).toMatch(/^552/)
@@ -150,7 +150,7 @@ test('a mail over the limit is refused at its end, or before when it says its si
   expect(mails).toHaveLength(1)
 })
 
-test('who does not end a mail or a line is cut off', async () => {
+test('a client that never ends a mail or a line is cut off', async () => {
   const { port, mails } = await listener({ limits: { messageBytes: 10_000 } })
   const endless = await greeted(port, TO)
   await endless.say('DATA')
@@ -162,7 +162,7 @@ test('who does not end a mail or a line is cut off', async () => {
   expect(mails).toEqual([])
 })
 
-test('who talks before he is greeted is refused', async () => {
+test('a client that talks before the greeting is refused', async () => {
   const { port } = await listener()
   const early = await client(port)
   early.write('EHLO spam.example\r\nMAIL FROM:<>\r\n')
@@ -170,7 +170,7 @@ test('who talks before he is greeted is refused', async () => {
   expect(await early.say()).toBe('')
 })
 
-test('who says nothing, or a little all the time, is sent away', async () => {
+test('a client that is silent, or sends a little all the time, is disconnected', async () => {
   const { port } = await listener({ limits: { idleMs: 300, totalMs: 900 } })
   const idle = await greeted(port)
   expect(await idle.say()).toMatch(/^421 Timeout/)
@@ -181,8 +181,8 @@ test('who says nothing, or a little all the time, is sent away', async () => {
   clearInterval(drip)
 })
 
-test('one address has a few connections, all together have some more, and what they leave is free again', async () => {
-  const { port } = await listener({ limits: { connections: 6, connectionsOfOne: 4 } })
+test('one address may have a few connections and all together some more, and closed connections make room again', async () => {
+  const { port } = await listener({ limits: { connections: 6, connectionsPerNetwork: 4 } })
   const held = await Promise.all(Array.from({ length: 4 }, () => greeted(port)))
   expect(await (await client(port)).say()).toBe('421 4.7.0 Too many connections from you')
   const elsewhere = await Promise.all(
@@ -200,7 +200,7 @@ test('one address has a few connections, all together have some more, and what t
   expect(await (await client(port)).say()).toMatch(/^220/)
 })
 
-test('who tries recipient after recipient, or mail after mail without end, has had enough', async () => {
+test('a client that tries recipient after recipient, or mail after mail, is disconnected', async () => {
   const { port } = await listener()
   const searching = await greeted(port)
   await searching.say('MAIL FROM:<>')
@@ -214,7 +214,7 @@ test('who tries recipient after recipient, or mail after mail without end, has h
   expect(await busy.say('MAIL FROM:<>')).toMatch(/^421/)
 })
 
-test('mails that are being read share one measure of memory; who is over it comes again', async () => {
+test('mails that are being read share a limit on memory; a sender over the limit is told to try again', async () => {
   const { port, mails } = await listener({ limits: { messageBytes: 10_000, bytesHeld: 15_000 } })
   const first = await greeted(port, TO)
   await first.say('DATA')
@@ -233,7 +233,7 @@ test('mails that are being read share one measure of memory; who is over it come
   expect(mails).toHaveLength(3)
 })
 
-test('while it closes nobody new is let in, and a mail that is being taken is answered', async () => {
+test('while the listener closes, it accepts no new connection, and replies to a mail in progress', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const { port, close } = await listener({ receive: () => promise })
   const { say } = await greeted(port, TO)
@@ -247,7 +247,7 @@ test('while it closes nobody new is let in, and a mail that is being taken is an
   await closed
 })
 
-test('a port that is taken is an error', async () => {
+test('a port in use is an error', async () => {
   const { port } = await listener()
   await expect(listener({ port })).rejects.toThrow('EADDRINUSE')
 })

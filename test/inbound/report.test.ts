@@ -48,11 +48,11 @@ const SHAPES: [string, string, object][] = [
   ],
 ]
 
-test.each(SHAPES)('a bounce is read as a reply would be: %s', async (_, mail, failure) => {
+test.each(SHAPES)('a bounce is read like a reply: %s', async (_, mail, failure) => {
   expect(await read(mail)).toEqual({ kind: 'bounce', failures: [expect.objectContaining(failure)] })
 })
 
-test('Exim names its recipients in a field and says why under each', async () => {
+test('Exim names the recipients in a field, and the text has the reason under each', async () => {
   const failures = [
     {
       addresses: ['ann@example.net'],
@@ -97,13 +97,13 @@ test.each([
   ['x-local; the user ran out of words', '5.0.0', 'policy_block'],
   ['x-local; gave up after 5 days', '4.4.7', 'temporary_failure'],
   ['X-Postfix; host mx.example.net[192.0.2.7] said: 550 5.1.1 unknown user', '5.1.1', 'mailbox_does_not_exist'],
-  // A status of another class than the reply's is not believed.
+  // A status of another class than the reply's is ignored.
   ['smtp; 450 later', '5.1.1', 'temporary_failure'],
-])('the diagnostic code decides by the rules of a reply: %s (%s) is %s', async (diagnostic, status, reason) => {
+])('the diagnostic code decides by the rules for replies: %s (%s) is %s', async (diagnostic, status, reason) => {
   expect(await read(field(diagnostic, status))).toMatchObject({ failures: [{ reason }] })
 })
 
-test('a notification of several recipients says of each', async () => {
+test('a notification about several recipients reports each of them', async () => {
   const of = (name: string, action: string, status: string) =>
     `Final-Recipient: rfc822; ${name}@example.net\nAction: ${action}\nStatus: ${status}\nDiagnostic-Code: smtp; ${status[0]}50 ${status} words`
   const fields = [
@@ -129,7 +129,7 @@ test.each([
   ['nothing', ''],
   ['noise', crlf('\u0000\u0001\nContent-Type: multipart/report; boundary=\n\n--\n--\n')],
   ['a report that names nobody', dsn({ fields: [] })],
-])('is neither a bounce nor a complaint: %s', async (_, mail) => {
+])('mail that is neither a bounce nor a complaint: %s', async (_, mail) => {
   expect(await read(mail)).toBeUndefined()
 })
 
@@ -146,7 +146,7 @@ test.each([
   expect(new Set((report as { addresses: string[] }).addresses)).toEqual(new Set(['ann@example.net']))
 })
 
-test('a complaint that hides its recipient names nobody: the message itself names all', async () => {
+test('a complaint that hides its recipient names none: the message itself names all recipients', async () => {
   expect(await read(arf({ fields: 'Original-Rcpt-To: redacted\n' }))).toEqual({
     kind: 'complaint',
     type: 'abuse',
@@ -154,7 +154,7 @@ test('a complaint that hides its recipient names nobody: the message itself name
   })
 })
 
-test('a status in base64, in a strange charset, with bare line feeds is read all the same', async () => {
+test('a status in base64, in a strange charset or with bare line feeds is readable', async () => {
   const status = 'Reporting-MTA: dns; x\n\nFinal-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.1\n'
   const mail = multipart('multipart/report', [
     { type: 'text/plain; charset=x-unknown', content: '\u00e9\u00ff' },
@@ -193,14 +193,14 @@ const BOMBS: [string, string][] = [
   ['flowed text', `Content-Type: text/plain; format=flowed; delsp=yes\n\n${full('a \n')}`],
 ]
 
-test.each(BOMBS)('what is made to take long does not: %s', async (_, mail) => {
+test.each(BOMBS)('a mail made to take long does not: %s', async (_, mail) => {
   const before = process.threadCpuUsage()
   await read(crlf(mail).slice(0, MB))
   const { user, system } = process.threadCpuUsage(before)
   expect((user + system) / 1_000).toBeLessThan(300)
 })
 
-test('whatever the bytes, reading ends with a report or without one, and a report holds what can be stored', async () => {
+test('any bytes are a report or none, and every report can be stored', async () => {
   const words = [
     '\n',
     '\r\n',

@@ -1,4 +1,4 @@
-// Reports as mail servers and mailbox providers write them, about a message to ann@example.net, or with other recipients.
+// Reports as mail servers and mailbox providers write them, about a message to ann@example.net or to other recipients.
 
 const RETURNED = `Return-Path: <b.01kctznv0zf3kanvqtfn6xkbd4.0123456789abcdef@rp.example.test>
 From: Verdict <hello@example.test>
@@ -28,7 +28,7 @@ export function multipart(type: string, parts: Part[], header = ''): string {
 
 export const crlf = (text: string) => text.replace(/\r?\n/g, '\r\n')
 
-/** A delivery status notification with these words for people, and these fields for each recipient. */
+/** A delivery status notification with this text for people, and these fields for each recipient. */
 export function dsn({ notice = 'It did not work.', fields, original = RETURNED }: Dsn): string {
   return multipart('multipart/report; report-type=delivery-status', [
     { type: 'text/plain; charset=us-ascii', content: notice },
@@ -88,7 +88,7 @@ Diagnostic-Code: smtp; 554 5.7.1 Spam message rejected`,
   ],
 })
 
-/** Given up after five days of a full mailbox. */
+/** A server that gave up after five days of a full mailbox. */
 export const POSTFIX_GIVEN_UP = dsn({
   fields: [
     `Final-Recipient: rfc822; ann@example.net
@@ -115,7 +115,7 @@ export const POSTFIX_DELIVERED = dsn({
   ],
 })
 
-/** Text, HTML, status and original as Exchange Online nests them, the fields without a blank after the semicolons. */
+/** Text, HTML, status and original as Exchange Online nests them; its fields have no blank after the semicolons. */
 export const EXCHANGE_ONLINE = multipart('multipart/report; report-type=delivery-status', [
   {
     type: 'multipart/alternative; differences=Content-Type; boundary="=_inner"',
@@ -282,7 +282,7 @@ interface Arf {
   originalType?: string
 }
 
-/** A complaint as RFC 5965 has it. */
+/** A complaint in the form of RFC 5965. */
 export function arf({
   type = 'abuse',
   fields = '',
@@ -319,7 +319,7 @@ Source: Comcast
   originalType: 'text/rfc822-headers',
 })
 
-/** Microsoft's Junk Mail Reporting Program: the message alone, with the recipient in a field of its own. */
+/** Microsoft's Junk Mail Reporting Program: only the message, with the recipient in its own field. */
 export const MICROSOFT_COMPLAINT = multipart('multipart/mixed', [
   { type: 'message/rfc822', content: `X-HmXmrOriginalRecipient: <ann@example.net>\n${RETURNED}` },
 ])

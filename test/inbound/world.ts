@@ -2,18 +2,18 @@ import { readId } from '../../server/db/ids.ts'
 import { addresseesOf } from '../../server/inbound/addressee.ts'
 import { feedbackStep } from '../../server/inbound/feedback.ts'
 import { type ListenerParts, listenForBounces } from '../../server/inbound/listener.ts'
-import { createReceiver, type Received } from '../../server/inbound/receive.ts'
+import { createReceiver, type ReceivedMail } from '../../server/inbound/receive.ts'
 import { message, startWorld } from '../sending/world.ts'
 import { deliver } from './client.ts'
 
 export type InboundWorld = Awaited<ReturnType<typeof startInboundWorld>>
 
-/** A world of sends with a listener for what comes back. */
+/** A world of sends with a listener for bounces. */
 export async function startInboundWorld(more: Partial<ListenerParts> = {}) {
   const world = await startWorld()
   const { db, clock, sealer, account, exchanger } = world
   const returnPathKeys = sealer.deriveKeys('return-path')
-  const received: Received[] = []
+  const received: ReceivedMail[] = []
   const errors: unknown[] = []
   const receive = createReceiver({
     returnPathKeys,
@@ -31,8 +31,8 @@ export async function startInboundWorld(more: Partial<ListenerParts> = {}) {
   })
   const send = world.sendAlone()
 
-  /** Sends a message and gives its UUID and the address its bounces go to. */
-  async function sent(change: Parameters<typeof message>[0] = {}, sandbox = false) {
+  /** Sends a message, and returns its UUID and the address for its bounces. */
+  async function sendMessage(change: Parameters<typeof message>[0] = {}, sandbox = false) {
     const { messageId } = await send(message(change), {
       accountId: account.id,
       sandbox,
@@ -54,8 +54,8 @@ export async function startInboundWorld(more: Partial<ListenerParts> = {}) {
     errors,
     receive,
     returnPathKeys,
-    sent,
-    /** The reply to a mail that comes back to this address. */
+    sendMessage,
+    /** The reply to a mail to this address. */
     bounce: (to: string, mail: string, from?: string) => deliver(listener.port, to, mail, from),
     stop,
   }

@@ -21,14 +21,14 @@ async function sendTimes(count: number): Promise<number[]> {
   const times: number[] = []
   for (let i = 0; i < count; i++) {
     const startedAt = performance.now()
-    await world.sent({ to: [`user${i}@example.net`] })
+    await world.sendMessage({ to: [`user${i}@example.net`] })
     times.push(performance.now() - startedAt)
   }
   return times
 }
 
 test('10,000 concurrent connections delay no send, and bounces are accepted again when they are closed', async () => {
-  const { returnPath } = await world.sent()
+  const { returnPath } = await world.sendMessage()
   const flood = endWithUs(fork(FLOOD, [String(world.port), String(CONNECTIONS)], { stdio: 'ignore' }))
   await sleep(200)
   const sendTimesMs = await sendTimes(200)
@@ -47,7 +47,7 @@ test('10,000 concurrent connections delay no send, and bounces are accepted agai
 })
 
 test('reports that are expensive to parse delay no send', async () => {
-  const { returnPath } = await world.sent()
+  const { returnPath } = await world.sendMessage()
   const bomb = `Content-Type: multipart/mixed; boundary=b\r\n\r\n${'--b\r\n\r\nx\r\n'.repeat(90_000)}`
   const stopping = new AbortController()
   const attack = async () => {
