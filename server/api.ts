@@ -9,7 +9,7 @@ import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
 import { createGate } from './access/gate.ts'
 import { createOpenCalls } from './access/open-calls.ts'
 import { matchingFormOf } from './address.ts'
-import { type Limits, leaseOf } from './config/limits.ts'
+import { leaseOf, type OperatorLimits } from './config/limits.ts'
 import type { DatabaseClock } from './db/clock.ts'
 import type { Database } from './db/connect.ts'
 import type { Sealer } from './db/encryption.ts'
@@ -39,7 +39,7 @@ export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCall
   clock: DatabaseClock
   sealer: Sealer
   /** The limits of tiers, warm-up and the circuit breaker. */
-  limits: Limits
+  limits: OperatorLimits
   sendBudgetMs: number
   send: Send
   breaker: Breaker

@@ -1,6 +1,6 @@
 import type { DescMethod } from '@bufbuild/protobuf'
 import type { Caller } from '../caller.ts'
-import { type Limits, tierOf } from '../config/limits.ts'
+import { type OperatorLimits, tierOf } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { fail } from '../errors.ts'
@@ -17,7 +17,7 @@ export interface Call extends Visitor {
 interface Parts {
   db: Database
   clock: DatabaseClock
-  limits: Limits
+  limits: OperatorLimits
 }
 
 /**

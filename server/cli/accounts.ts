@@ -1,6 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings'
 import { type Account, createAccount, listAccounts, setTier } from '../access/accounts.ts'
-import { type Limits, tierOf } from '../config/limits.ts'
+import { type OperatorLimits, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { showId } from '../db/ids.ts'
 import { examples, Failure, type Print } from './command.ts'
@@ -70,12 +70,12 @@ const DEFAULT = 'default'
 
 const NO_ACCOUNT = 'There is no account. Create one: verdict accounts create <name>'
 
-function readLimits(): Limits {
+function readLimits(): OperatorLimits {
   const { tiers, defaultTier } = variables('tiers', 'defaultTier')
   return { ...tiers, defaultTier }
 }
 
-function describeTier(limits: Limits, tier: string | null): string {
+function describeTier(limits: OperatorLimits, tier: string | null): string {
   const { name, requestsPerMinute } = tierOf(limits, tier)
   const shown = tier === null ? `${DEFAULT} (${name})` : tier === name ? name : `${tier} (unknown, so ${name})`
   return `${shown}, ${requestsPerMinute}/min`

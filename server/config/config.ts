@@ -1,17 +1,17 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import type { Limits } from './limits.ts'
-import { TEMPORAL_TLS_IS_MEANT, VARIABLES, type Variable, type Variables } from './variables.ts'
+import type { OperatorLimits } from './limits.ts'
+import { NEEDS_TEMPORAL_TLS, VARIABLES, type Variable, type Variables } from './variables.ts'
 
 type Combined = 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier' | TemporalVariable
 
 type TemporalVariable = Exclude<Extract<keyof Variables, `temporal${string}`>, 'temporalUiUrl'>
 
 export interface Config extends Readonly<Omit<Variables, Combined>> {
-  /** PEM texts that fit each other. */
+  /** A certificate and its key, PEM. */
   tls: KeyPair | undefined
-  /** undefined when no address is set. */
+  /** undefined when TEMPORAL_ADDRESS is not set. */
   temporal: TemporalConfig | undefined
-  limits: Limits
+  limits: OperatorLimits
 }
 
 export interface KeyPair {
@@ -19,21 +19,21 @@ export interface KeyPair {
   key: string
 }
 
-/** How Temporal is reached. */
+/** How to connect to Temporal. */
 export interface TemporalConfig {
   /** `host:port` */
   address: string
   namespace: string
   apiKey: string | undefined
-  /** undefined means plain text. `ca` (PEM) is trusted instead of the system's; `client` is shown to the server. */
+  /** undefined means plain text. `ca` (PEM) replaces the system's authorities. `client` is the client certificate. */
   tls: { ca: string | undefined; client: KeyPair | undefined; serverName: string | undefined } | undefined
 }
 
 export interface Fault {
-  /** The variable. */
+  /** The variable's name. */
   name: string
   why: string
-  /** As it could be set: `PORT=8080`. */
+  /** A valid setting: `PORT=8080`. */
   example: string
 }
 
@@ -41,8 +41,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 type Key = keyof Variables
 
 /**
- * Reads the whole environment, once, into one frozen object, or tells every fault there is in it. A variable that is empty counts
- * as not set. `warnings` names variables that look like a known one misspelt. Reads the files that TLS_* and TIERS_FILE name.
+ * Reads the whole environment once into one frozen object, or returns all its faults. An empty variable counts as not
+ * set. `warnings` names variables that look misspelt. Reads the files that TLS_* and TIERS_FILE name.
  */
 export function readConfig(env: Environment): { config: Config; warnings: string[] } | { faults: Fault[] } {
   const { variables, faults } = read(env, Object.keys(VARIABLES) as Key[])
@@ -74,7 +74,7 @@ function keyPair(cert: string | undefined, key: string | undefined): KeyPair | u
   return cert && key ? { cert, key } : undefined
 }
 
-/** Reads some variables only, for a command that needs no more of them. */
+/** Reads some variables only, for a command that needs only these. */
 export function readVariables<Wanted extends Key>(
   env: Environment,
   wanted: readonly Wanted[],
@@ -85,20 +85,20 @@ export function readVariables<Wanted extends Key>(
 }
 
 function read(env: Environment, wanted: readonly Key[]): { variables: Variables; faults: Fault[] } {
-  const known: Partial<Record<Key, unknown>> = {}
+  const variables: Partial<Record<Key, unknown>> = {}
   const faults: Fault[] = []
   for (const key of wanted) {
     const variable: Variable<unknown> = VARIABLES[key]
     const text = env[variable.name]
     try {
-      if (text) known[key] = variable.read(text)
+      if (text) variables[key] = variable.read(text)
       else if (isRequired(variable, env)) throw new Error('must be set')
-      else known[key] = variable.default?.(known as Variables)
+      else variables[key] = variable.default?.(variables as Variables)
     } catch (error) {
       faults.push(faultOf(variable, (error as Error).message))
     }
   }
-  return { variables: known as Variables, faults }
+  return { variables: variables as Variables, faults }
 }
 
 /** Prints every fault and ends the process with exit code 78 (EX_CONFIG of sysexits.h). */
@@ -127,8 +127,8 @@ function keyPairFaults(env: Environment, variables: Variables, certOf: Key, keyO
 
 function temporalFaults(variables: Partial<Variables>): Fault[] {
   if (variables.temporalTls !== false) return []
-  const meant = TEMPORAL_TLS_IS_MEANT.find((key) => variables[key] !== undefined)
-  return meant ? [faultOf(VARIABLES.temporalTls, `must not be false when ${VARIABLES[meant].name} is set`)] : []
+  const key = NEEDS_TEMPORAL_TLS.find((key) => variables[key] !== undefined)
+  return key ? [faultOf(VARIABLES.temporalTls, `must not be false when ${VARIABLES[key].name} is set`)] : []
 }
 
 function tierFaults({ tiers, defaultTier }: Partial<Variables>): Fault[] {
@@ -136,12 +136,15 @@ function tierFaults({ tiers, defaultTier }: Partial<Variables>): Fault[] {
   return [faultOf(VARIABLES.defaultTier, `must be one of ${Object.keys(tiers.tiers).join(', ')}`)]
 }
 
-/** Names that differ from a known one in case, in underscores, or by one letter that is wrong, missing, extra or swapped. */
+/**
+ * Warns of names that differ from a variable's name in case, in underscores, or by one letter that is wrong, missing,
+ * extra or swapped.
+ */
 function misspelt(env: Environment): string[] {
-  const known = Object.values(VARIABLES).map(({ name }) => name)
+  const names = Object.values(VARIABLES).map(({ name }) => name)
   return Object.keys(env).flatMap((name) => {
-    if (known.includes(name)) return []
-    const meant = known.find((other) => other.length > 5 && isOneSlipFrom(plain(name), plain(other)))
+    if (names.includes(name)) return []
+    const meant = names.find((other) => other.length > 5 && isOneSlipFrom(plain(name), plain(other)))
     return meant ? [`${name} is no variable of this service. Was ${meant} meant?`] : []
   })
 }

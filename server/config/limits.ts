@@ -1,9 +1,9 @@
-/** What the operator can set of the limits, by TIERS_FILE and DEFAULT_TIER. */
-export interface Limits {
+/** The limits that the operator sets with TIERS_FILE and DEFAULT_TIER. */
+export interface OperatorLimits {
   readonly tiers: Readonly<Record<string, Tier>>
-  /** The tier of accounts that have none set; one of `tiers`. */
+  /** The tier of accounts without a tier; one of `tiers`. */
   readonly defaultTier: string
-  /** Emails a new domain may send on its first, second, ... UTC day. Empty: no domain warms up. */
+  /** How many emails a new domain may send on its first, second, ... UTC day. When empty, no domain warms up. */
   readonly warmUp: readonly number[]
   readonly breaker: BreakerLimits
 }
@@ -12,20 +12,20 @@ export interface Tier {
   readonly requestsPerMinute: number
 }
 
-/** Rates are fractions of the emails of a domain in the rolling 24 hours. */
+/** Rates are fractions of a domain's emails in the rolling 24 hours. */
 export interface BreakerLimits {
-  /** Below it no rate means anything. */
+  /** The breaker ignores rates over fewer emails. */
   readonly minEmails: number
   readonly bounceWarn: number
   readonly bounceOpen: number
   readonly complaintWarn: number
   readonly complaintOpen: number
-  /** How long an open breaker refuses everything. */
+  /** How long an open breaker refuses all emails. */
   readonly openMinutes: number
 }
 
-/** What holds when nothing is configured. */
-export const DEFAULT_LIMITS: Limits = Object.freeze({
+/** The limits when nothing is configured. */
+export const DEFAULT_LIMITS: OperatorLimits = Object.freeze({
   tiers: Object.freeze({
     free: Object.freeze({ requestsPerMinute: 60 }),
     pro: Object.freeze({ requestsPerMinute: 600 }),
@@ -44,7 +44,7 @@ export const DEFAULT_LIMITS: Limits = Object.freeze({
   }),
 })
 
-/** What one request may hold, whoever asks. What one message may hold stands beside its checks. */
+/** Limits of one request, the same for all callers. The limits of one message are beside its checks. */
 export const REQUEST_LIMITS = {
   bytes: 15 * 2 ** 20,
   batchEmails: 100,
@@ -53,9 +53,9 @@ export const REQUEST_LIMITS = {
 
 /** How long parts of a call may take, in milliseconds. */
 export const CALL_TIMES = {
-  /** After the budget of a send, to record its outcome. */
+  /** The time to record a send's outcome, after its budget. */
   record: 10_000,
-  /** After the lease of the first request with a key, to wait for its answer. */
+  /** How long a repeat waits for the first request with its key, after that request's lease. */
   repeat: 10_000,
   /** A message that has not started within this time of its batch is never started. */
   batchStart: 60_000,
@@ -64,11 +64,11 @@ export const CALL_TIMES = {
 /** The lease of a send: its budget, and the time to record its outcome. */
 export const leaseOf = (sendBudgetMs: number) => sendBudgetMs + CALL_TIMES.record
 
-/** The longest any call may take: a repeat of a batch, which waits for a batch that another process runs. */
+/** The longest time of a call: a repeat of a batch, which waits for the batch in another process. */
 export const longestCallMs = (sendBudgetMs: number) => CALL_TIMES.batchStart + leaseOf(sendBudgetMs) + CALL_TIMES.repeat
 
-/** The tier of an account. One that the table no longer holds counts as none set. */
-export function tierOf({ tiers, defaultTier }: Limits, tier: string | null): Tier & { readonly name: string } {
+/** The tier of an account. A tier that is no longer configured counts as none. */
+export function tierOf({ tiers, defaultTier }: OperatorLimits, tier: string | null): Tier & { readonly name: string } {
   const name = tier !== null && Object.hasOwn(tiers, tier) ? tier : defaultTier
   return { name, ...tiers[name]! }
 }

@@ -1,4 +1,7 @@
-/** The specification's retry schedule of a webhook: each delay counts from the failure before. All of it within 24 hours. */
+/**
+ * The specification's retry schedule of webhooks. Each delay counts from the previous failure. All attempts are
+ * within 24 hours.
+ */
 export const RETRY_SCHEDULE = [
   { attempt: 1, delay: 'immediate', delayMs: 0 },
   { attempt: 2, delay: '1 minute', delayMs: 60_000 },

@@ -4,7 +4,7 @@ import type { Fault } from './config.ts'
 
 const NAME = 'SMTP_SOURCE_ADDRESSES'
 
-/** A fault when mail cannot leave from all of these addresses, because the machine does not have some. Sends would fail one by one. */
+/** Returns a fault when the machine lacks one of these addresses: sends from it would fail one by one. */
 export async function sourceAddressFaults(addresses: readonly string[]): Promise<Fault[]> {
   const owned = await Promise.all(addresses.map(isOwn))
   const foreign = addresses.filter((_, i) => !owned[i])
@@ -13,13 +13,13 @@ export async function sourceAddressFaults(addresses: readonly string[]): Promise
   return [{ name: NAME, why, example: `${NAME}=192.0.2.25` }]
 }
 
-/** Whether a socket can have this address: the kernel decides at each connection in the same way. */
+/** Whether a socket can have this address. The kernel decides in the same way at each connection. */
 function isOwn(address: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')
     socket.on('error', (error: NodeJS.ErrnoException) => {
       socket.close()
-      // Without IPv6 in the kernel the family itself is not there.
+      // EAFNOSUPPORT: the kernel has no IPv6.
       if (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT') resolve(false)
       else reject(error)
     })

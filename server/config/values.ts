@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 
-// How the text of a variable is read. Each reader throws an Error that says what the value must be, never what it was.
+// Readers of the variables' texts. Each throws an Error that says what the value must be, and never repeats the value.
 
 export type Read<T> = (text: string) => T
 
@@ -17,11 +17,11 @@ export function wholeNumber(least: number, most: number): Read<number> {
   }
 }
 
-export function oneOf<Word extends string>(...words: Word[]): Read<Word> {
+export function oneOf<Value extends string>(...values: Value[]): Read<Value> {
   return (text) => {
-    const word = words.find((word) => word === text)
-    if (word === undefined) throw new Error(`must be one of ${words.join(', ')}`)
-    return word
+    const value = values.find((value) => value === text)
+    if (value === undefined) throw new Error(`must be one of ${values.join(', ')}`)
+    return value
   }
 }
 
@@ -38,7 +38,10 @@ export function listOf<T>(read: Read<T>): Read<readonly T[]> {
   return (text) => text.split(',').map((item) => read(item.trim()))
 }
 
-/** Labels of at most 63 letters, digits and hyphens (RFC 1123 2.1); a last label of digits would be an address. */
+/**
+ * Labels of at most 63 letters, digits and hyphens (RFC 1123 2.1). The last label is not only digits: that is an
+ * address.
+ */
 const HOST_NAME = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*(?!\d+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 /** A host name in lower case and A-labels. */
@@ -48,7 +51,7 @@ export const hostName: Read<string> = (text) => {
   return name
 }
 
-/** An address or a name to listen on or to dial. */
+/** An IP address or a host name, to listen on or to dial. */
 export const host: Read<string> = (text) => {
   if (isIP(text)) return text
   return hostName(text)
@@ -59,13 +62,13 @@ export const ipAddress: Read<string> = (text) => {
   return text
 }
 
-/** An address alone, or a range in CIDR notation. */
+/** An IP address, or a range in CIDR notation. */
 export const subnet: Read<string> = (text) => {
   const [address = '', bits, more] = text.split('/')
   const family = isIP(address)
-  const known =
+  const isValid =
     family !== 0 && !address.includes('%') && more === undefined && (bits === undefined || /^\d{1,3}$/.test(bits))
-  if (!known || Number(bits ?? 0) > (family === 4 ? 32 : 128))
+  if (!isValid || Number(bits ?? 0) > (family === 4 ? 32 : 128))
     throw new Error('must be addresses or ranges in CIDR notation')
   return bits === undefined ? `${address}/${family === 4 ? 32 : 128}` : text
 }
@@ -130,7 +133,7 @@ export const publicUrl: Read<string> = (text) => {
   return url.href.replace(/\/$/, '')
 }
 
-/** Of a proxy: it may hold a user and a password. */
+/** The URL of a proxy, which may hold a user and a password. */
 export const proxyUrl: Read<string> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search || url.hash) {
@@ -143,7 +146,7 @@ const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_00
 const MOST_ATTEMPTS = 20
 const SCHEDULE_WITHIN_MS = 24 * 3_600_000
 
-/** `0,1m,5m,...`: before each attempt the time since the one before it, in milliseconds. */
+/** `0,1m,5m,...`: the delay before each attempt, in milliseconds. */
 export const schedule: Read<readonly number[]> = (text) => {
   const delaysMs = listOf((item) => {
     const [, digits, unit] = /^(\d{1,8})(ms|s|m|h)$/.exec(item) ?? []

@@ -5,7 +5,7 @@ import { type FileLimits, limitsFile } from './limits-file.ts'
 import { RETRY_SCHEDULE } from './retry-schedule.ts'
 import * as values from './values.ts'
 
-/** What each variable says. */
+/** The value of each variable. */
 export interface Variables {
   production: boolean
   host: string
@@ -13,21 +13,21 @@ export interface Variables {
   port: number
   grpcPort: number | undefined
   databaseUrl: string
-  /** The first encrypts, all decrypt. */
+  /** The first key encrypts, all of them decrypt. */
   encryptionKeys: readonly { id: string; key: Buffer }[]
-  /** Without the final slash; undefined: the address it listens on. */
+  /** Without the final slash; undefined means the address that the API listens on. */
   publicUrl: string | undefined
   /** PEM. */
   tlsCert: string | undefined
   /** PEM. */
   tlsKey: string | undefined
-  /** Proxies whose headers count, in CIDR notation. */
+  /** Proxies whose headers are trusted, in CIDR notation. */
   trustProxy: readonly string[]
-  /** How long requests are still served after a signal to stop, while `/readyz` already says so. */
+  /** How long the API still serves requests after a signal to stop, while `/readyz` already fails. */
   drainGraceMs: number
-  /** How long accepted requests have after that. */
+  /** How long accepted requests may take after that. */
   drainMs: number
-  /** `host:port`; undefined when there is no Temporal: retries and replays of webhooks wait for one. */
+  /** `host:port`; undefined without Temporal. Retries wait for it, and replays are refused. */
   temporalAddress: string | undefined
   temporalNamespace: string
   temporalApiKey: string | undefined
@@ -39,36 +39,42 @@ export interface Variables {
   temporalTlsKey: string | undefined
   temporalTlsServerName: string | undefined
   temporalTls: boolean
-  /** Base of links to workflows, without the final slash. */
+  /** The base of links to workflows, without the final slash. */
   temporalUiUrl: string | undefined
   /** In CIDR notation. */
   webhookAllowSubnets: readonly string[]
-  /** Before each attempt the time since the one before it. */
+  /** The delay before each attempt, in milliseconds. */
   webhookSchedule: readonly number[]
   webhookProxy: string | undefined
-  /** Who makes the first attempt: the process that recorded the event, or a workflow. */
+  /** What makes the first attempt: the process that recorded the event, or a workflow. */
   webhookFirstAttempt: 'inline' | 'workflow'
-  /** `ip`, `ip:port` or `[ip]:port`; undefined takes the system's. */
+  /** `ip`, `ip:port` or `[ip]:port`; undefined means the system's. */
   dnsServers: readonly string[] | undefined
   smtpPort: number
   smtpRoutes: ReadonlyMap<string, { host: string; port: number }>
   /** In CIDR notation. */
   smtpAllowSubnets: readonly string[]
-  /** The machine's own. Empty lets the system choose. */
+  /** Addresses of this machine. When empty, the system chooses. */
   smtpSourceAddresses: readonly string[]
-  /** What other mail servers see, when it is not the source addresses: of all machines that send. Empty when it is not said. */
+  /**
+   * The addresses that other mail servers see, of all machines that send. By default they are the source addresses.
+   * Empty when neither is set.
+   */
   smtpPublicAddresses: readonly string[]
   smtpHeloName: string
-  /** undefined takes `rp.<domain>`. */
+  /** undefined means `rp.<domain>`. */
   returnPathHost: string | undefined
-  /** Where late bounces and complaints are taken; undefined: nowhere. 0 takes a free port. */
+  /**
+   * The port for late bounces and complaints; undefined means that the API does not listen for them. 0 takes a free
+   * port.
+   */
   bouncePort: number | undefined
   bounceHost: string
   sendBudgetMs: number
   storeContent: boolean
   dataRegion: string
   tiers: FileLimits
-  /** A tier of `tiers`. */
+  /** One of `tiers`. */
   defaultTier: string
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** Absolute. */
@@ -81,17 +87,17 @@ export interface Variable<T> {
   read: values.Read<T>
   example: string
   required?: 'always' | 'in production'
-  /** May use what stands above it in the table. */
-  default?: (known: Variables) => T
+  /** May use the variables above it in the table. */
+  default?: (variables: Variables) => T
 }
 
 const none = () => undefined
 
-/** After the longest call: to write its answer. */
+/** The time to write the response of the longest call. */
 const DRAIN_MARGIN_MS = 10_000
 
-/** Nobody gives one of these and wants plain text. */
-export const TEMPORAL_TLS_IS_MEANT = [
+/** An operator who sets one of these variables wants TLS. */
+export const NEEDS_TEMPORAL_TLS = [
   'temporalApiKey',
   'temporalTlsCa',
   'temporalTlsCert',
@@ -225,7 +231,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     name: 'TEMPORAL_TLS',
     read: values.yesOrNo,
     example: 'true',
-    default: (known) => TEMPORAL_TLS_IS_MEANT.some((key) => known[key] !== undefined),
+    default: (variables) => NEEDS_TEMPORAL_TLS.some((key) => variables[key] !== undefined),
   },
   temporalUiUrl: {
     name: 'TEMPORAL_UI_URL',

@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { callerKey } from '../caller.ts'
-import { type Limits, REQUEST_LIMITS, tierOf } from '../config/limits.ts'
+import { type OperatorLimits, REQUEST_LIMITS, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { accounts } from '../db/schema.ts'
@@ -28,7 +28,13 @@ const COUNTS = {
   importAddresses: REQUEST_LIMITS.importAddresses,
 }
 
-export function limitsService({ db, limits }: { db: Database; limits: Limits }): ServiceImpl<typeof LimitsService> {
+export function limitsService({
+  db,
+  limits,
+}: {
+  db: Database
+  limits: OperatorLimits
+}): ServiceImpl<typeof LimitsService> {
   return {
     async getLimits(_, context) {
       const { accountId } = context.values.get(callerKey)!

@@ -29,7 +29,7 @@ function faults(env: Record<string, string>): string[] {
   return 'faults' in reading ? reading.faults.map(({ name, why }) => `${name} ${why}`) : []
 }
 
-test('the least configuration takes the documented default of everything else', () => {
+test('a minimal configuration has the documented default of every other variable', () => {
   expect(config({})).toEqual({
     production: false,
     host: '127.0.0.1',
@@ -52,7 +52,7 @@ test('the least configuration takes the documented default of everything else', 
     bounceHost: '127.0.0.1',
     sendBudgetMs: 30_000,
     drainGraceMs: 0,
-    // A repeat of a batch waits for 60 + 30 + 10 + 10 s, and 10 s more are for its answer.
+    // A repeat of a batch waits for 60 + 30 + 10 + 10 s, and its response has 10 s more.
     drainMs: 120_000,
     temporal: undefined,
     temporalUiUrl: undefined,
@@ -69,7 +69,7 @@ test('the least configuration takes the documented default of everything else', 
   })
 })
 
-test('bounces are taken where the API listens, unless BOUNCE_HOST says otherwise', () => {
+test('the bounce listener uses the address of the API, unless BOUNCE_HOST is set', () => {
   expect(config({ HOST: '0.0.0.0', BOUNCE_PORT: '25' })).toMatchObject({ bouncePort: 25, bounceHost: '0.0.0.0' })
 })
 
@@ -77,7 +77,7 @@ test('the configuration cannot be changed', () => {
   expect(Object.isFrozen(config({}))).toBe(true)
 })
 
-test('a variable that is empty counts as not set', () => {
+test('an empty variable counts as not set', () => {
   expect(config({ PORT: '', SMTP_ROUTES: '', STORE_CONTENT: '' })).toEqual(config({}))
 })
 
@@ -212,7 +212,7 @@ test.each([
   expect(faults({ [name]: value })).toContain(`${name} ${why}`)
 })
 
-test('all faults are told at once, each with an example', () => {
+test('all faults are reported at once, each with an example', () => {
   expect(readConfig({ PORT: 'http', SEND_BUDGET_MS: '5', TLS_CERT_FILE: '/nowhere', NODE_ENV: 'production' })).toEqual({
     faults: [
       { name: 'PORT', why: 'must be a whole number from 0 to 65535', example: 'PORT=8080' },
@@ -252,7 +252,7 @@ test('a certificate and its key are read', () => {
   expect(read.tls).toEqual({ cert: CERT, key: CERT_KEY })
 })
 
-test('a certificate without its key, with the key of another, or which is none, is a fault', () => {
+test('a certificate without its key, with the key of another, or that is not a certificate, is a fault', () => {
   const TLS_CERT_FILE = file('tls.crt', CERT)
   const stranger = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
   expect(faults({ TLS_CERT_FILE })).toEqual(['TLS_KEY_FILE must be set when TLS_CERT_FILE is'])
@@ -265,7 +265,7 @@ test('a certificate without its key, with the key of another, or which is none, 
   ])
 })
 
-test('Temporal is spoken to in plain text, unless an API key or a file of TLS says otherwise', () => {
+test('the connection to Temporal is plain text, unless an API key or a TLS file is set', () => {
   const temporal = (env: Record<string, string>) => config({ TEMPORAL_ADDRESS: 'localhost:7233', ...env }).temporal
   const system = { ca: undefined, client: undefined, serverName: undefined }
   expect(temporal({})?.tls).toBeUndefined()
@@ -299,7 +299,7 @@ test.each([
   expect(reading).toMatchObject({ warnings: [`${name} is no variable of this service. Was ${meant} meant?`] })
 })
 
-test('variables of others are no warning', () => {
+test('variables of other programs cause no warning', () => {
   const others = {
     HOME: '/',
     POST: '1',
@@ -312,14 +312,14 @@ test('variables of others are no warning', () => {
   expect(readConfig({ ...least, ...others })).toMatchObject({ warnings: [] })
 })
 
-test('a command that needs some variables only is not told of the others', () => {
+test('a command that needs some variables only is not warned of the others', () => {
   expect(readVariables({ ...least, PORT: 'x' }, ['databaseUrl'])).toEqual({
     variables: { databaseUrl: least.DATABASE_URL },
   })
   expect(readVariables({ PORT: 'x' }, ['databaseUrl'])).toMatchObject({ faults: [{ name: 'DATABASE_URL' }] })
 })
 
-test('reported faults are printed, one paragraph each, and the process ends with 78', () => {
+test('reported faults are printed in one paragraph each, and the process exits with 78', () => {
   const script = `import { readConfig, reportFaults } from './server/config/config.ts'
     const reading = readConfig({ PORT: 'x', DATABASE_URL: 'postgres://db/verdict' })
     if ('faults' in reading) reportFaults(reading.faults)`
@@ -335,7 +335,7 @@ test('reported faults are printed, one paragraph each, and the process ends with
 `)
 })
 
-test('TIERS_FILE overlays the tiers, the warm-up and the breaker; what is absent keeps its default', () => {
+test('TIERS_FILE replaces tiers, warm-up and breaker limits; a missing value keeps its default', () => {
   const TIERS_FILE = file(
     'tiers.json',
     JSON.stringify({
@@ -374,7 +374,7 @@ test.each([
   expect(more).toEqual([])
 })
 
-test('every fault of the TIERS_FILE is told at once', () => {
+test('all faults of the TIERS_FILE are reported at once', () => {
   const text = '{"warmup": 1, "tiers": {"A": {"requests_per_minute": 1}}, "breaker": {"x": 1, "min_emails": 0}}'
   expect(faults({ TIERS_FILE: file('faulty.json', text), PORT: 'x' })).toEqual([
     'PORT must be a whole number from 0 to 65535',
@@ -386,7 +386,7 @@ test('every fault of the TIERS_FILE is told at once', () => {
   ])
 })
 
-test('TIERS_FILE must be JSON that can be read, and DEFAULT_TIER one of the tiers', () => {
+test('TIERS_FILE must name a readable JSON file, and DEFAULT_TIER one of the tiers', () => {
   expect(faults({ TIERS_FILE: '/nowhere/tiers.json' })).toEqual([
     'TIERS_FILE must name a file that can be read (ENOENT)',
   ])
@@ -394,7 +394,7 @@ test('TIERS_FILE must be JSON that can be read, and DEFAULT_TIER one of the tier
   expect(faults({ DEFAULT_TIER: 'constructor' })).toEqual(['DEFAULT_TIER must be one of free, pro, scale, unlimited'])
 })
 
-// A self-signed certificate for `localhost`, made for this test.
+// A self-signed certificate for `localhost`, created for this test.
 const CERT_KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgQBAitdwOCP6Gtx1p
 ojaKI1Kbe8KcJxfQ4LawbMtSwgihRANCAAQXv4OCvh35qf02o1LRv10v71QqGgbw

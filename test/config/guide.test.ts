@@ -15,7 +15,7 @@ const ROWS = [...GUIDE.matchAll(/^\| `([A-Z0-9_]+)` *\| (.*?) *\| (.*?) *\| `(.*
 )
 const row = (name: string) => ROWS.find((one) => one.name === name)!
 
-/** Names that code outside of the table of variables reads from the environment. */
+/** Variables that code outside the table reads from the environment. */
 function readElsewhere(): string[] {
   const files = ['server', 'workflows', 'dev'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -36,13 +36,13 @@ test('every variable that the code reads is in the guide once, and the guide nam
   expect(ROWS.map(({ name }) => name).toSorted()).toEqual([...new Set(read)].toSorted())
 })
 
-test.for(Object.entries(VARIABLES))('the guide says of %s what the code does', ([key, variable]) => {
+test.for(Object.entries(VARIABLES))('the guide describes %s as the code reads it', ([key, variable]) => {
   const { name, required, example } = variable
   const { byDefault, meaning, example: shown } = row(name)
   expect(meaning).toMatch(/^[A-Z`].*\.$/)
   expect(byDefault.startsWith('required')).toBe(required !== undefined)
   expect(byDefault.startsWith('required in production')).toBe(required === 'in production')
-  // A folder of one's own is clearer than the default.
+  // The guide shows a folder of the operator, which is clearer than the default.
   if (key !== 'dataDir') expect(shown).toBe(example)
   const known = { host: '127.0.0.1', sendBudgetMs: 30_000, production: false } as Variables
   const value = required ? undefined : variable.default?.(known)

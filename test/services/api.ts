@@ -3,7 +3,7 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
 import { createApi } from '../../server/api.ts'
-import { DEFAULT_LIMITS, type Limits } from '../../server/config/limits.ts'
+import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
 import { createResolver } from '../../server/dns/resolver.ts'
 import type { Domain } from '../../server/domains/domains.ts'
 import type { Findings } from '../../server/domains/verify.ts'
@@ -18,7 +18,7 @@ import { startWorld } from '../sending/world.ts'
 export type Api = Awaited<ReturnType<typeof startApi>>
 
 /** Starts the whole API over its own world, with the keys of two accounts. */
-export async function startApi(now?: () => number, limits: Limits = DEFAULT_LIMITS) {
+export async function startApi(now?: () => number, limits: OperatorLimits = DEFAULT_LIMITS) {
   const world = await startWorld()
   const { db } = world
   const clock = now ? { ...world.clock, now } : world.clock
