@@ -1,19 +1,48 @@
 import { defineConfig } from 'vitest/config'
 
-const shared = {
-  globalSetup: ['test/harness/global-postgres.ts', 'test/harness/global-temporal.ts'],
-  hookTimeout: 120_000,
-  expect: { poll: { timeout: 20_000 } },
-}
+const shared = { hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
+
+/** A proxy must not see one failed request: nothing else runs beside it. */
+const ROLLING_RESTART = 'test/real/rolling-restart.test.ts'
 
 /** Run by test/real/run.ts, which brings what the tests need. */
 export default defineConfig({
   test: {
-    // Each file has servers of its own, and the machine is small.
-    fileParallelism: false,
+    globalSetup: ['test/harness/global-postgres.ts', 'test/harness/global-temporal.ts'],
+    teardownTimeout: 20_000,
     projects: [
-      { test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], testTimeout: 60_000 } },
-      { test: { ...shared, name: 'database', include: ['test/{db,sending}/**/*.test.ts'], testTimeout: 30_000 } },
+      {
+        test: {
+          ...shared,
+          name: 'real',
+          include: ['test/real/**/*.test.ts'],
+          exclude: [ROLLING_RESTART],
+          testTimeout: 120_000,
+          sequence: { groupOrder: 0 },
+          // Each file has servers of its own. The check of the OpenAPI document takes as long as all others.
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'database',
+          include: ['test/{db,sending,history}/**/*.test.ts'],
+          testTimeout: 120_000,
+          sequence: { groupOrder: 1 },
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'rolling restart',
+          include: [ROLLING_RESTART],
+          testTimeout: 300_000,
+          sequence: { groupOrder: 2 },
+          maxWorkers: 1,
+        },
+      },
     ],
   },
 })
