@@ -103,9 +103,9 @@ test('a key is shown once; by default it has all scopes and never expires', asyn
   const reader = await json('keys', 'create', 'reader', '--account', 'Keys', ...scopes)
   expect(reader).toMatchObject({ kind: 'test', scopes: ['events.read', 'emails.read'] })
   expect((Date.parse(reader.expires_at) - Date.now()) / 86_400_000).toBeCloseTo(90, 1)
-  const listed = await textOf('keys', 'list', '--account', 'Keys')
-  expect(listed).toMatch(/all +svc_live_\w{4}\.\.\. +live .*\n.*reader +svc_test_\w{4}\.\.\. +test until \d{4}/)
-  expect(listed).not.toContain(key)
+  const list = await textOf('keys', 'list', '--account', 'Keys')
+  expect(list).toMatch(/all +svc_live_\w{4}\.\.\. +live .*\n.*reader +svc_test_\w{4}\.\.\. +test until \d{4}/)
+  expect(list).not.toContain(key)
 })
 
 test('a test key has the scopes to send and to read; a request for more is refused with the reason', async () => {
@@ -482,9 +482,9 @@ test('events are listed by filters, with the cursor of the next page', async () 
     attempts: 0,
   }
   using there = await service(200, JSON.stringify({ events: [event], next_cursor: 'abc', has_more: true }))
-  const listed = await textOf('events', '--status', 'bounced', '--recipient', 'b+x@r.example')
-  expect(listed).toMatch(/\n2026-01-01T00:00:00\.000Z {2}bounced {2}mailbox_full {2}b@r\.example/)
-  expect(listed).toContain('More: --cursor abc')
+  const list = await textOf('events', '--status', 'bounced', '--recipient', 'b+x@r.example')
+  expect(list).toMatch(/\n2026-01-01T00:00:00\.000Z {2}bounced {2}mailbox_full {2}b@r\.example/)
+  expect(list).toContain('More: --cursor abc')
   expect(there.requests[0]!.url).toBe('/api/v1/events?status=bounced&recipient=b%2Bx%40r.example')
 })
 

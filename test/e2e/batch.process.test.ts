@@ -27,33 +27,33 @@ async function startSlowly() {
     await instance.stop()
     await exchanger.close()
   })
-  const accepted = () => exchanger.messages.map(({ to }) => to[0]!)
-  return { exchanger, instance, accepted }
+  const acceptedRecipients = () => exchanger.messages.map(({ to }) => to[0]!)
+  return { exchanger, instance, acceptedRecipients }
 }
 
 test('a batch gets its response after SIGTERM, and a repeat to another process sends the messages that had not started', async () => {
-  const { instance, accepted } = await startSlowly()
-  const running = instance.post(PATH, EMAILS, HEADERS)
-  await expect.poll(() => accepted().length).toBeGreaterThan(0)
-  const ended = instance.api.kill('SIGTERM')
-  const first = (await (await running).json()) as BatchResponse
-  expect(await ended).toBe(0)
+  const { instance, acceptedRecipients } = await startSlowly()
+  const response = instance.post(PATH, EMAILS, HEADERS)
+  await expect.poll(() => acceptedRecipients().length).toBeGreaterThan(0)
+  const exit = instance.api.kill('SIGTERM')
+  const first = (await (await response).json()) as BatchResponse
+  expect(await exit).toBe(0)
   expect(first.summary.failed).toBeGreaterThan(0)
   expect(first.summary.delivered + first.summary.failed).toBe(80)
   expect(first.results.filter(({ error }) => error === 'transient_failure')).toHaveLength(first.summary.failed)
 
   const second = await repeat(instance)
   expect(second.summary.delivered).toBe(80)
-  expect(accepted()).toHaveLength(80)
-  expect(new Set(accepted()).size).toBe(80)
+  expect(acceptedRecipients()).toHaveLength(80)
+  expect(new Set(acceptedRecipients()).size).toBe(80)
 })
 
 test('a batch whose process is killed half-way is taken over by another process, and no recipient gets two messages', async () => {
-  const { instance, accepted } = await startSlowly()
-  const running = instance.post(PATH, EMAILS, HEADERS).catch(() => 'cut')
-  await expect.poll(() => accepted().length).toBeGreaterThan(20)
+  const { instance, acceptedRecipients } = await startSlowly()
+  const response = instance.post(PATH, EMAILS, HEADERS).catch(() => 'cut')
+  await expect.poll(() => acceptedRecipients().length).toBeGreaterThan(20)
   await instance.api.kill('SIGKILL')
-  expect(await running).toBe('cut')
+  expect(await response).toBe('cut')
   await sleep(500)
   const sql = instance.database.db.$client
   // The leases expire.
@@ -63,11 +63,11 @@ test('a batch whose process is killed half-way is taken over by another process,
 
   const { results, summary } = await repeat(instance)
   expect(summary).toMatchObject({ total: 80, failed: 0 })
-  expect(new Set(accepted()).size).toBe(accepted().length)
+  expect(new Set(acceptedRecipients()).size).toBe(acceptedRecipients().length)
   const doubtful = results.filter((result) => result.in_doubt).length
   expect(summary.delivered + doubtful).toBe(80)
   expect(doubtful).toBeGreaterThan(0)
-  expect(accepted().length).toBeGreaterThanOrEqual(summary.delivered)
+  expect(acceptedRecipients().length).toBeGreaterThanOrEqual(summary.delivered)
 })
 
 /** Sends the same request to a new process on the same database. */

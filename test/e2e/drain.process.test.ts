@@ -29,10 +29,10 @@ test('after SIGTERM every accepted request gets its response, no message is cut 
   const { exchanger, instance } = await startSlow(1_000)
   const sends = Array.from({ length: 20 }, () => instance.send({ to: 'ann@slow.test' }))
   await sleep(500)
-  const ended = instance.api.kill('SIGTERM')
+  const exit = instance.api.kill('SIGTERM')
   const results = await Promise.all(sends.map(async (send) => (await send).json()))
   expect(results.map((result) => (result as { status: string }).status)).toEqual(results.map(() => 'delivered'))
-  expect(await ended).toBe(0)
+  expect(await exit).toBe(0)
   expect(exchanger.messages).toHaveLength(20)
 })
 
@@ -44,8 +44,8 @@ test('after SIGTERM the API finishes and stores a send without a key whose calle
   caller.abort()
   expect(await send).toBe('left')
   expect(await instance.api.kill('SIGTERM')).toBe(0)
-  const stored = await instance.database.db.select({ status: messages.status }).from(messages)
-  expect(stored).toEqual([{ status: 'delivered' }])
+  const rows = await instance.database.db.select({ status: messages.status }).from(messages)
+  expect(rows).toEqual([{ status: 'delivered' }])
 })
 
 test('SIGHUP does not stop the API', async () => {
@@ -73,11 +73,11 @@ test('a second signal ends the API at once, unless it comes within 500 ms of the
 test('after SIGTERM /readyz responds with 503 at once, and new connections are served for DRAIN_GRACE_MS', async () => {
   const instance = await startInstance({ DRAIN_GRACE_MS: '12000' })
   onTestFinished(() => instance.stop())
-  const ended = instance.api.kill('SIGTERM')
+  const exit = instance.api.kill('SIGTERM')
   await expect.poll(() => readiness(instance.api.url), { timeout: 10_000, interval: 50 }).toBe(503)
   expect(await onNewConnection(`${instance.api.url}/healthz`)).toBe(200)
   expect((await instance.send()).status).toBe(200)
-  expect(await ended).toBe(0)
+  expect(await exit).toBe(0)
   await expect(instance.send()).rejects.toThrow('fetch failed')
 })
 

@@ -80,11 +80,11 @@ export async function killTheWinner(callers: number, endsLeases: boolean): Promi
  * for the other.
  */
 export async function expectOneMailOrInDoubt({ world, responses }: KillOutcome): Promise<void> {
-  const [sent, ...more] = bodiesOf(responses.before)
-  const [inDoubt, ...others] = bodiesOf(responses.after)
+  const [body, ...more] = bodiesOf(responses.before)
+  const [inDoubtBody, ...others] = bodiesOf(responses.after)
   expect([more, others]).toEqual([[], []])
-  expect(JSON.parse(sent!)).toMatchObject({ status: 'delivered' })
-  expect(JSON.parse(inDoubt!)).toMatchObject({ reason: 'connection_timeout', in_doubt: true })
+  expect(JSON.parse(body!)).toMatchObject({ status: 'delivered' })
+  expect(JSON.parse(inDoubtBody!)).toMatchObject({ reason: 'connection_timeout', in_doubt: true })
   const sentRequests = world.logs.mail.dots.map(({ request }) => request).sort()
   expect(sentRequests).toEqual([WINNERS.after.request, WINNERS.before.request])
   expect(await world.verdict()).toEqual([])

@@ -32,8 +32,12 @@ export function unreachableLetters(purpose: string, count: number): Letter[] {
 export function letters(purpose: string, count: number, dice: Dice): Letter[] {
   return Array.from({ length: count }, (_, i) => {
     const request = `${purpose}-${i + 1}`
-    const accepted = dice.pick([['ann@one.example'], ['ann@two.example'], ['ann@one.example', 'ann@two.example']])
-    const addresses = [...accepted, ...OTHERS.filter(() => dice.chance(0.25))]
+    const acceptedAddresses = dice.pick([
+      ['ann@one.example'],
+      ['ann@two.example'],
+      ['ann@one.example', 'ann@two.example'],
+    ])
+    const addresses = [...acceptedAddresses, ...OTHERS.filter(() => dice.chance(0.25))]
     const to = addresses.map((address) => address.replace('@', `.${request}@`))
     return { request, to, text: 'All is well.\n'.repeat(dice.chance(0.2) ? 15_000 : 10) }
   })

@@ -21,12 +21,12 @@ test('a process paused before the marker until its lease expires sends no dot, a
   expect(world.logs.mail.dots.filter(({ request }) => request === entry.request)).toEqual([])
 })
 
-test.each(['between', 'after'] as const)(
-  'a process paused %s marker and record until its lease expires responds in doubt',
-  (point) => {
-    expect(results[point].entry).toMatchObject({ status: 200, body: { in_doubt: true } })
-  },
-)
+test.each([
+  ['between marker and dot', 'between'],
+  ['after the dot', 'after'],
+] as const)('a process paused %s until its lease expires responds in doubt', (_, point) => {
+  expect(results[point].entry).toMatchObject({ status: 200, body: { in_doubt: true } })
+})
 
 test('the logs of callers, mail servers, database and processes agree', async () => {
   expect(await world.verdict()).toEqual([])

@@ -4,17 +4,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { startProxy, type TcpProxy } from './proxy.ts'
 
-/** Starts an echo server that adds angle brackets, behind a proxy. `seen` records what each end notices. */
+/** Starts an echo server that adds angle brackets, behind a proxy. `log` records what each end notices. */
 async function setUp(onMessage?: TcpProxy['onMessage']) {
-  const seen = { heard: '', said: '', ends: [] as string[] }
+  const log = { received: '', echoed: '', ends: [] as string[] }
   const note = (who: string, socket: Socket) => {
-    socket.on('end', () => seen.ends.push(`${who} end`))
-    socket.on('error', (error: NodeJS.ErrnoException) => seen.ends.push(`${who} ${error.code}`))
+    socket.on('end', () => log.ends.push(`${who} end`))
+    socket.on('error', (error: NodeJS.ErrnoException) => log.ends.push(`${who} ${error.code}`))
   }
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     note('server', socket)
     socket.on('data', (bytes) => {
-      seen.heard += bytes
+      log.received += bytes
       socket.write(`<${bytes}>`)
     })
   }).listen(0, '127.0.0.1')
@@ -30,16 +30,16 @@ async function setUp(onMessage?: TcpProxy['onMessage']) {
     const client = connect({ host: '127.0.0.1', port: proxy.port, allowHalfOpen: true, noDelay: true })
     note('client', client)
     return client.on('data', (bytes) => {
-      seen.said += bytes
+      log.echoed += bytes
     })
   }
 
   /** Sends a word and waits for its echo. */
   async function say(client: Socket, word: string): Promise<void> {
     client.write(word)
-    await expect.poll(() => seen.said).toContain(`<${word}>`)
+    await expect.poll(() => log.echoed).toContain(`<${word}>`)
   }
-  return { seen, proxy, dial, say }
+  return { log, proxy, dial, say }
 }
 
 /** Performs the act on messages that consist of this word. */
@@ -62,73 +62,73 @@ test('the proxy passes messages on and numbers them, with their direction and co
 })
 
 test('the proxy passes the end of a stream on, one direction at a time', async () => {
-  const { seen, dial } = await setUp()
+  const { log, dial } = await setUp()
   dial().end('bye')
-  await expect.poll(() => seen).toEqual({ heard: 'bye', said: '<bye>', ends: ['server end'] })
+  await expect.poll(() => log).toEqual({ received: 'bye', echoed: '<bye>', ends: ['server end'] })
 })
 
 test('drop loses one message and passes those that follow', async () => {
-  const { seen, dial, say } = await setUp(on('b', 'drop'))
+  const { log, dial, say } = await setUp(on('b', 'drop'))
   const client = dial()
   await say(client, 'a')
   client.write('b')
   await sleep(50)
   await say(client, 'c')
-  expect(seen.heard).toBe('ac')
+  expect(log.received).toBe('ac')
 })
 
 test('reset resets the connections on both sides', async () => {
-  const { seen, dial, say } = await setUp(on('b', 'reset'))
+  const { log, dial, say } = await setUp(on('b', 'reset'))
   const client = dial()
   await say(client, 'a')
   client.write('b')
-  await expect.poll(() => seen.ends.toSorted()).toEqual(['client ECONNRESET', 'server ECONNRESET'])
-  expect(seen.heard).toBe('a')
+  await expect.poll(() => log.ends.toSorted()).toEqual(['client ECONNRESET', 'server ECONNRESET'])
+  expect(log.received).toBe('a')
 })
 
 test('half_close passes the message on and then ends its direction', async () => {
-  const { seen, dial, say } = await setUp(on('<a>', 'half_close'))
+  const { log, dial, say } = await setUp(on('<a>', 'half_close'))
   const client = dial()
   await say(client, 'a')
   client.write('b')
-  await expect.poll(() => seen).toEqual({ heard: 'ab', said: '<a>', ends: ['client end'] })
+  await expect.poll(() => log).toEqual({ received: 'ab', echoed: '<a>', ends: ['client end'] })
 })
 
 test('hang stops everything on the connection, even its end', async () => {
-  const { seen, dial } = await setUp(on('<a>', 'hang'))
+  const { log, dial } = await setUp(on('<a>', 'hang'))
   const client = dial()
   client.write('a')
-  await expect.poll(() => seen.heard).toBe('a')
+  await expect.poll(() => log.received).toBe('a')
   client.end('b')
   await sleep(50)
   client.resetAndDestroy()
   await sleep(50)
-  expect(seen).toEqual({ heard: 'a', said: '', ends: [] })
+  expect(log).toEqual({ received: 'a', echoed: '', ends: [] })
 })
 
 test('a fault after the first bytes of a message passes at most these bytes', async () => {
-  const { seen, dial } = await setUp(on('12345', { bytes: 2, act: 'reset' }))
+  const { log, dial } = await setUp(on('12345', { bytes: 2, act: 'reset' }))
   dial().write('12345')
-  await expect.poll(() => seen.ends).toContain('client ECONNRESET')
-  expect('12').toContain(seen.heard)
+  await expect.poll(() => log.ends).toContain('client ECONNRESET')
+  expect('12').toContain(log.received)
 })
 
 test('a delay keeps the order of messages in its direction', async () => {
-  const { seen, dial } = await setUp(on('a', { afterMs: 100, act: 'pass' }))
+  const { log, dial } = await setUp(on('a', { afterMs: 100, act: 'pass' }))
   const client = dial()
   client.write('a')
   await sleep(20)
   client.write('b')
-  await expect.poll(() => seen.heard).not.toBe('')
-  await expect.poll(() => seen.heard).toBe('ab')
+  await expect.poll(() => log.received).not.toBe('')
+  await expect.poll(() => log.received).toBe('ab')
 })
 
 test('the proxy resets connections while it has no target, and serves them again with one', async () => {
-  const { seen, proxy, dial, say } = await setUp()
+  const { log, proxy, dial, say } = await setUp()
   const { target } = proxy
   proxy.target = undefined
   dial()
-  await expect.poll(() => seen.ends).toEqual(['client ECONNRESET'])
+  await expect.poll(() => log.ends).toEqual(['client ECONNRESET'])
   proxy.target = target
   await say(dial(), 'a')
 })

@@ -134,12 +134,12 @@ describe.each(SHIFTS)('a process whose clock is at $shift', ({ shift, ms }) => {
   test('stores messages and events with the time of the database, in the partition of that day', async () => {
     const message = idOf(await wrong.client.send(letter()))
     const id = readId('msg', message)!
-    const [stored] = await world.sql`
+    const [row] = await world.sql`
       select m.tableoid::regclass::text as messages, e.tableoid::regclass::text as events,
         to_char(now() at time zone 'utc', 'YYYYMMDD') as today, extract(epoch from now())::float8 * 1000 as now
       from messages m join events e on e.message_id = m.id where m.id = ${id}`
-    const { today, now } = stored!
-    expect(stored).toMatchObject({ messages: `messages_${today}`, events: `events_${today}` })
+    const { today, now } = row!
+    expect(row).toMatchObject({ messages: `messages_${today}`, events: `events_${today}` })
     expect(Math.abs(timeOfId(id) - now)).toBeLessThan(MINUTE_MS)
     for (const node of [right, wrong]) {
       const { status, body } = await node.client.get(`/api/v1/emails/${message}`)

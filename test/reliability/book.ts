@@ -4,17 +4,17 @@ export type Book = ReturnType<typeof openBook>
 
 /** The logs with indexes for the checks. The last snapshot counts as stored. */
 export function openBook(logs: Logs) {
-  const stored: Snapshot = logs.database.at(-1) ?? { atMs: 0, messages: [], recipients: [], events: [], open: [] }
+  const lastSnapshot: Snapshot = logs.database.at(-1) ?? { atMs: 0, messages: [], recipients: [], events: [], open: [] }
   const entriesOf = Map.groupBy(logs.requests, (entry) => entry.request)
-  const messages = new Map(stored.messages.map((row) => [row.id, row]))
-  const messagesOf = Map.groupBy(stored.messages, (row) => row.request)
-  const recipientsOf = Map.groupBy(stored.recipients, (row) => row.message)
-  const eventsOf = Map.groupBy(stored.events, (row) => row.message)
+  const messages = new Map(lastSnapshot.messages.map((row) => [row.id, row]))
+  const messagesOf = Map.groupBy(lastSnapshot.messages, (row) => row.request)
+  const recipientsOf = Map.groupBy(lastSnapshot.recipients, (row) => row.message)
+  const eventsOf = Map.groupBy(lastSnapshot.events, (row) => row.message)
   const dotsOf = Map.groupBy(logs.mail.dots, (dot) => dot.message)
   const dotsFor = Map.groupBy(logs.mail.dots, (dot) => dot.request)
   return {
     logs,
-    stored,
+    lastSnapshot,
     /** The tries of a request. There is one, unless the request has a key. */
     entriesOf: (request: string): ClientEntry[] => entriesOf.get(request) ?? [],
     message: (id: string): MessageRow | undefined => messages.get(id),

@@ -46,27 +46,27 @@ function perfect() {
   const row = (id: string, number: number, outcome: string, status: number | null, finishedMs: number | null) => {
     return { dispatch: id, number, outcome, status, finishedMs }
   }
-  const waiting: DispatchRow = {
+  const waitingDispatch: DispatchRow = {
     ...original,
     state: 'waiting',
     endedMs: undefined,
     next: { attempt: 2, dueMs: T + 600, handedOver: true },
   }
-  const failed = row('dsp_1', 1, 'not_200', 503, T + 100)
+  const failedAttempt = row('dsp_1', 1, 'not_200', 503, T + 100)
   const event = { id: 'evt_1', message: 'msg_1', recipient: 'ann@one.example', status: 'delivered', reason: null }
   const outcome = { message: 'msg_1', event: 'evt_1', email: event.recipient, status: 'delivered', reason: null }
-  const stored: WebhookRows = {
+  const lastRows: WebhookRows = {
     nowMs: T + 20_000,
     events: [{ id: 'evt_1', account: 'acc', createdMs: T }],
     dispatches: [original, replay],
     attempts: [
-      failed,
+      failedAttempt,
       row('dsp_1', 2, 'unknown', null, null),
       row('dsp_1', 2, 'acked', 200, T + 2_000),
       row('dsp_2', 1, 'acked', 200, T + 9_100),
     ],
   }
-  const early: WebhookRows = { ...stored, nowMs: T + 300, dispatches: [waiting], attempts: [failed] }
+  const early: WebhookRows = { ...lastRows, nowMs: T + 300, dispatches: [waitingDispatch], attempts: [failedAttempt] }
   const snapshot = (webhooks: WebhookRows): Snapshot => {
     return { atMs: 0, messages: [], recipients: [{ ...outcome, inDoubt: false }], events: [event], open: [], webhooks }
   }
@@ -76,15 +76,15 @@ function perfect() {
     post('dsp_1', 2, T + 1_900, 200),
     post('dsp_2', 1, T + 9_050, 200, [SECOND, FIRST]),
   ]
-  const accepted = { replayed: true, event_id: 'evt_1', message_id: 'msg_1', dispatch_id: 'dsp_2' }
-  const replayEntry = { of: 'evt_1', sentAtMs: 9_000, status: 200, body: accepted }
+  const acceptedReplay = { replayed: true, event_id: 'evt_1', message_id: 'msg_1', dispatch_id: 'dsp_2' }
+  const replayEntry = { of: 'evt_1', sentAtMs: 9_000, status: 200, body: acceptedReplay }
   const logs: Logs = {
     requests: [],
     mail: {
       rcptAddresses: [],
       dots: [{ message: 'msg_1', request: 'one', to: [event.recipient], reply: 250, atMs: 40 }],
     },
-    database: [snapshot(early), snapshot(stored)],
+    database: [snapshot(early), snapshot(lastRows)],
     processes: [],
     webhooks: {
       scheduleMs: [0, 500, 1_000],
@@ -99,11 +99,11 @@ function perfect() {
   return {
     logs,
     webhooks: logs.webhooks!,
-    stored,
+    lastRows,
     early,
     original,
     replay,
-    waiting,
+    waitingDispatch,
     posts,
     replayEntry,
     event,
@@ -125,17 +125,17 @@ test('a dispatch that waits in a workflow until its attempt is due is not a viol
 })
 
 /** Changes the logs as if the last attempt of the original dispatch had failed and the next one were still to come. */
-function waitAgain({ stored, waiting, posts, logs }: Run, change: Partial<NonNullable<DispatchRow['next']>>) {
-  const next = { attempt: 3, dueMs: stored.nowMs + 500, handedOver: true, ...change }
-  stored.dispatches[0] = { ...waiting, next }
-  Object.assign(stored.attempts[2]!, { outcome: 'not_200', status: 503 })
+function waitAgain({ lastRows, waitingDispatch, posts, logs }: Run, change: Partial<NonNullable<DispatchRow['next']>>) {
+  const next = { attempt: 3, dueMs: lastRows.nowMs + 500, handedOver: true, ...change }
+  lastRows.dispatches[0] = { ...waitingDispatch, next }
+  Object.assign(lastRows.attempts[2]!, { outcome: 'not_200', status: 503 })
   Object.assign(posts[2]!, { status: 503 })
   return logs
 }
 
 function exhaust(run: Run, change: object = {}) {
   Object.assign(run.original, { state: 'exhausted', ...change })
-  Object.assign(run.stored.attempts[2]!, { outcome: 'not_200', status: 503 })
+  Object.assign(run.lastRows.attempts[2]!, { outcome: 'not_200', status: 503 })
 }
 
 function change(entry: PostEntry, headers: Record<string, string>) {
@@ -148,7 +148,7 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
   [
     9,
     'an event has two original dispatches',
-    ({ stored, original }) => stored.dispatches.push({ ...original, id: 'dsp_9' }),
+    ({ lastRows, original }) => lastRows.dispatches.push({ ...original, id: 'dsp_9' }),
   ],
   [
     9,
@@ -162,8 +162,12 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
   [10, 'an attempt is overdue', (run) => waitAgain(run, { dueMs: T + 1_000 })],
   [10, 'a dispatch waits for a fourth attempt of three', (run) => waitAgain(run, { attempt: 4 })],
   [10, 'a dispatch is exhausted after two attempts of three', (run) => exhaust(run)],
-  [10, 'an attempt is skipped', ({ stored }) => Object.assign(stored.attempts[0]!, { number: 2 })],
-  [10, 'a dispatch is waiting and ended at the same time', ({ stored, waiting }) => stored.dispatches.push(waiting)],
+  [10, 'an attempt is skipped', ({ lastRows }) => Object.assign(lastRows.attempts[0]!, { number: 2 })],
+  [
+    10,
+    'a dispatch is waiting and ended at the same time',
+    ({ lastRows, waitingDispatch }) => lastRows.dispatches.push(waitingDispatch),
+  ],
   [
     10,
     'a dispatch leaves a terminal state',
@@ -178,12 +182,12 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
   [
     11,
     'an attempt arrives too early after the end of the previous attempt',
-    ({ stored }) => Object.assign(stored.attempts[0]!, { finishedMs: T + 400 }),
+    ({ lastRows }) => Object.assign(lastRows.attempts[0]!, { finishedMs: T + 400 }),
   ],
   [
     11,
     'an attempt arrives before the previous one ended',
-    ({ stored }) => Object.assign(stored.attempts[0]!, { outcome: 'unknown', finishedMs: null }),
+    ({ lastRows }) => Object.assign(lastRows.attempts[0]!, { outcome: 'unknown', finishedMs: null }),
   ],
   [
     11,
@@ -192,7 +196,7 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
   ],
   [11, 'a fourth attempt of three arrives', ({ posts }) => change(posts[2]!, { 'service-attempt': '4' })],
   [11, 'an attempt has no number', ({ posts }) => delete posts[2]!.headers['service-attempt']],
-  [11, 'a POST has no stored attempt', ({ stored }) => stored.attempts.splice(1, 1)],
+  [11, 'a POST has no stored attempt', ({ lastRows }) => lastRows.attempts.splice(1, 1)],
   [
     12,
     'two POSTs of one event have different bytes',
@@ -222,17 +226,17 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
     'a POST after a rotation is signed with the new secret only',
     ({ posts }) => posts.splice(3, 1, post('dsp_2', 1, T + 9_050, 200, [SECOND])),
   ],
-  [13, 'a status of 204 acknowledges', ({ stored }) => Object.assign(stored.attempts[2]!, { status: 204 })],
-  [13, 'a status of 200 counts as a failure', ({ stored }) => Object.assign(stored.attempts[0]!, { status: 200 })],
+  [13, 'a status of 204 acknowledges', ({ lastRows }) => Object.assign(lastRows.attempts[2]!, { status: 204 })],
+  [13, 'a status of 200 counts as a failure', ({ lastRows }) => Object.assign(lastRows.attempts[0]!, { status: 200 })],
   [13, 'a dispatch is acknowledged without a response of 200', ({ posts }) => posts.splice(1, 2)],
-  [13, 'a dispatch is acknowledged without a stored attempt', ({ stored }) => stored.attempts.splice(2, 1)],
+  [13, 'a dispatch is acknowledged without a stored attempt', ({ lastRows }) => lastRows.attempts.splice(2, 1)],
   [13, 'a dispatch is exhausted after a response of 200', (run) => exhaust(run)],
   [
     13,
     'a POST arrives after the end of its dispatch',
     ({ posts }) => posts.push(post('dsp_1', 3, T + 6_000, 200, [SECOND, FIRST])),
   ],
-  [14, 'an accepted replay is not stored', ({ stored }) => stored.dispatches.pop()],
+  [14, 'an accepted replay is not stored', ({ lastRows }) => lastRows.dispatches.pop()],
   [14, 'a refused replay is stored', ({ replayEntry }) => Object.assign(replayEntry, { status: 500, body: REFUSED })],
   [14, 'a replay is stored without a request', ({ webhooks }) => webhooks.replays.pop()],
   [14, 'a replay sends mail', ({ logs }) => logs.mail.dots.push({ ...logs.mail.dots[0]!, atMs: 9_020 })],
@@ -250,8 +254,8 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
 
 const REFUSED = { error: 'transient_failure', message: 'Nothing was dispatched.' }
 
-function vanish({ logs, stored, early, original }: Run) {
-  stored.dispatches.shift()
+function vanish({ logs, lastRows, early, original }: Run) {
+  lastRows.dispatches.shift()
   early.dispatches = [original]
   logs.database[0]!.webhooks = early
 }

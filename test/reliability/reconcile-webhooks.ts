@@ -39,17 +39,18 @@ const ENDS = ['acknowledged', 'exhausted', 'cancelled']
 
 function* storedWithTheOutcome({ logs, endpointsAt, mayLackEndpoint }: WebhookBook): Iterable<Finding> {
   for (const { recipients, events, webhooks } of logs.database) {
-    const stored = new Set(events.map(({ id }) => id))
-    for (const row of recipients) if (!stored.has(row.event)) yield ['an outcome without its event', row]
+    const eventIds = new Set(events.map(({ id }) => id))
+    for (const row of recipients) if (!eventIds.has(row.event)) yield ['an outcome without its event', row]
     const originals = (webhooks?.dispatches ?? []).filter(({ kind }) => kind === 'original')
     const dispatchesOf = Map.groupBy(originals, (row) => row.event)
     for (const event of webhooks?.events ?? []) {
-      const mine = dispatchesOf.get(event.id) ?? []
+      const originalDispatches = dispatchesOf.get(event.id) ?? []
       const mayHave = endpointsAt(event.account, event.createdMs).some(({ url }) => url !== undefined)
-      if (mine.length > 1) yield ['two original dispatches of one event', mine]
-      if (mine.length === 0 && !mayLackEndpoint(event.account, event.createdMs))
+      if (originalDispatches.length > 1) yield ['two original dispatches of one event', originalDispatches]
+      if (originalDispatches.length === 0 && !mayLackEndpoint(event.account, event.createdMs))
         yield ['an event without its dispatch', event]
-      if (mine.length > 0 && !mayHave) yield ['a dispatch of an account without an endpoint', { event, mine }]
+      if (originalDispatches.length > 0 && !mayHave)
+        yield ['a dispatch of an account without an endpoint', { event, originalDispatches }]
     }
   }
 }
@@ -60,15 +61,15 @@ function* onlyStoredIsPosted({ posts, dispatch }: WebhookBook): Iterable<Finding
   }
 }
 
-function* endsOrIsScheduled({ stored, attemptsOf, webhooks }: WebhookBook): Iterable<Finding> {
+function* endsOrIsScheduled({ lastRows, attemptsOf, webhooks }: WebhookBook): Iterable<Finding> {
   const last = webhooks.scheduleMs.length
-  for (const row of stored.dispatches) {
+  for (const row of lastRows.dispatches) {
     const attempts = attemptsOf(row.id)
     const highest = Math.max(0, ...attempts.map(({ number }) => number))
     if (row.next) {
       const { attempt, dueMs, handedOver } = row.next
       if (!handedOver) yield ['a waiting dispatch that no workflow has', row]
-      if (dueMs < stored.nowMs - LONGEST_POST_MS) yield ['a waiting dispatch whose attempt is overdue', row]
+      if (dueMs < lastRows.nowMs - LONGEST_POST_MS) yield ['a waiting dispatch whose attempt is overdue', row]
       if (attempt > last) yield ['a waiting dispatch whose next attempt is not in the schedule', row]
     } else if (!ENDS.includes(row.state)) yield ['not a terminal state', row]
     else if (row.state === 'exhausted' && highest < last && row.endedMs! < row.createdMs + WINDOW_MS)
@@ -79,15 +80,15 @@ function* endsOrIsScheduled({ stored, attemptsOf, webhooks }: WebhookBook): Iter
 }
 
 function* endsForGood({ logs }: WebhookBook): Iterable<Finding> {
-  const ended = new Map<string, DispatchRow>()
+  const endedDispatches = new Map<string, DispatchRow>()
   for (const { webhooks } of logs.database) {
     const rows = Map.groupBy(webhooks?.dispatches ?? [], ({ id }) => id)
     for (const both of rows.values()) if (both.length > 1) yield ['a dispatch that is waiting and ended', both]
-    for (const [id, before] of ended) {
+    for (const [id, before] of endedDispatches) {
       const after = rows.get(id)?.[0]
       if (after?.state !== before.state) yield ['a terminal state was left', { before, after }]
     }
-    for (const [id, [row]] of rows) if (row!.endedMs !== undefined) ended.set(id, row!)
+    for (const [id, [row]] of rows) if (row!.endedMs !== undefined) endedDispatches.set(id, row!)
   }
 }
 
@@ -111,13 +112,13 @@ function* delaysAreKept({ posts, webhooks, dispatch, postsOf, attemptsOf }: Webh
 
 /** An attempt that was in flight when its dispatch was cancelled needs no row. */
 function* everyPostIsStored({ posts, dispatch, attemptsOf }: WebhookBook): Iterable<Finding> {
-  for (const [name, mine] of Map.groupBy(posts, (post) => `${post.dispatch} ${post.attempt}`)) {
+  for (const [name, attemptPosts] of Map.groupBy(posts, (post) => `${post.dispatch} ${post.attempt}`)) {
     const [id, number] = name.split(' ') as [string, string]
     const row = dispatch(id)
     const rows = attemptsOf(id).filter((attempt) => attempt.number === Number(number))
-    const attempts = mine.filter((post, i) => !isRepeat(post, mine[i - 1]))
+    const attempts = attemptPosts.filter((post, i) => !isRepeat(post, attemptPosts[i - 1]))
     if (row && row.state !== 'cancelled' && !row.next && rows.length < attempts.length)
-      yield ['more POSTs than stored attempts', { posts: mine, rows }]
+      yield ['more POSTs than stored attempts', { posts: attemptPosts, rows }]
   }
 }
 
@@ -129,11 +130,11 @@ function isRepeat(post: Post, before: Post | undefined): boolean {
 
 function* sameBytes({ logs, posts }: WebhookBook): Iterable<Finding> {
   const events = new Map(logs.database.at(-1)?.events.map((row) => [row.id, row]))
-  for (const [id, mine] of Map.groupBy(posts, (post) => post.event)) {
-    const bodies = new Set(mine.map(({ body }) => body))
-    if (bodies.size > 1) yield ['an event with different bytes', mine]
+  for (const [id, eventPosts] of Map.groupBy(posts, (post) => post.event)) {
+    const bodies = new Set(eventPosts.map(({ body }) => body))
+    if (bodies.size > 1) yield ['an event with different bytes', eventPosts]
     const event = events.get(id)
-    const payload = JSON.parse(Buffer.from(mine[0]!.body, 'base64').toString())
+    const payload = JSON.parse(Buffer.from(eventPosts[0]!.body, 'base64').toString())
     const isTrue =
       payload.event_id === event?.id &&
       payload.message_id === event?.message &&
@@ -152,11 +153,11 @@ function* sameBytes({ logs, posts }: WebhookBook): Iterable<Finding> {
 /** Whether the receiver responded with 200 before the sender stopped waiting for the head of the response. */
 const isAcknowledged = ({ status, arrivedMs, respondedMs }: Post) => status === 200 && respondedMs! - arrivedMs < 4_500
 
-function* only200Acknowledges({ stored, postsOf, attemptsOf }: WebhookBook): Iterable<Finding> {
-  for (const row of stored.attempts) {
+function* only200Acknowledges({ lastRows, postsOf, attemptsOf }: WebhookBook): Iterable<Finding> {
+  for (const row of lastRows.attempts) {
     if ((row.outcome === 'acked') !== (row.status === 200)) yield ['acknowledged by another status than 200', row]
   }
-  for (const row of stored.dispatches) {
+  for (const row of lastRows.dispatches) {
     const posts = postsOf(row.id)
     const acknowledged = posts.filter(isAcknowledged)
     const acked = attemptsOf(row.id).filter(({ outcome }) => outcome === 'acked')
@@ -169,8 +170,8 @@ function* only200Acknowledges({ stored, postsOf, attemptsOf }: WebhookBook): Ite
   }
 }
 
-function* nothingFollowsTheEnd({ stored, postsOf }: WebhookBook): Iterable<Finding> {
-  for (const row of stored.dispatches.filter(({ endedMs }) => endedMs !== undefined)) {
+function* nothingFollowsTheEnd({ lastRows, postsOf }: WebhookBook): Iterable<Finding> {
+  for (const row of lastRows.dispatches.filter(({ endedMs }) => endedMs !== undefined)) {
     const late = postsOf(row.id).filter(({ arrivedMs }) => arrivedMs > row.endedMs! + IN_FLIGHT_MS)
     if (late.length > 0) yield ['a POST after the dispatch ended', { row, late }]
   }

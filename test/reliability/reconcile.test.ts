@@ -24,7 +24,7 @@ function perfect() {
       ],
     },
   }
-  const refused: ClientEntry = {
+  const failedRequest: ClientEntry = {
     ...request,
     request: 'two',
     status: 500,
@@ -34,7 +34,7 @@ function perfect() {
   const row = { message: 'msg_1', inDoubt: false }
   const ann = { ...row, event: 'evt_1', email: 'ann@one.example', status: 'delivered', reason: null }
   const bob = { ...row, event: 'evt_2', email: 'bob@printer.local', status: 'rejected', reason: 'invalid_address' }
-  const stored: Snapshot = {
+  const lastSnapshot: Snapshot = {
     atMs: 10,
     messages: [{ id: 'msg_1', request: 'one', status: 'rejected', reason: 'invalid_address' }],
     recipients: [ann, bob],
@@ -45,29 +45,37 @@ function perfect() {
     open: [],
   }
   const logs: Logs = {
-    requests: [request, refused],
+    requests: [request, failedRequest],
     mail: { rcptAddresses: ['ann@one.example'], dots: [dot] },
-    database: [structuredClone(stored), stored],
+    database: [structuredClone(lastSnapshot), lastSnapshot],
     processes: [{ node: 'a', atMs: 0, event: 'started' }],
   }
-  return { logs, request, refused, dot, stored, ann: stored.recipients[0]!, bob: stored.recipients[1]! }
+  return {
+    logs,
+    request,
+    failedRequest,
+    dot,
+    lastSnapshot,
+    ann: lastSnapshot.recipients[0]!,
+    bob: lastSnapshot.recipients[1]!,
+  }
 }
 
 type Run = ReturnType<typeof perfect>
 
 /** Changes the logs as if a crash had left two rows open and the sweeper had settled them. */
-function crash({ logs, request, stored }: Run, marked: [ann: boolean, bob: boolean]): Snapshot {
+function crash({ logs, request, lastSnapshot }: Run, marked: [ann: boolean, bob: boolean]): Snapshot {
   const row = { message: 'msg_1', request: 'one', claim: 'c' }
   const open = request.to.map((email, i) => ({ ...row, email, marked: marked[i]! }))
   logs.processes.push({ node: 'a', atMs: 6, event: 'crashed', open })
   logs.database.shift()
   Object.assign(request, { status: undefined, body: undefined, lost: 'ECONNRESET' })
-  for (const [i, recipient] of stored.recipients.entries()) {
+  for (const [i, recipient] of lastSnapshot.recipients.entries()) {
     const reason = marked[i] ? 'connection_timeout' : 'temporary_failure'
     Object.assign(recipient, { status: 'bounced', reason, inDoubt: marked[i] })
-    Object.assign(stored.events[i]!, { status: 'bounced', reason })
+    Object.assign(lastSnapshot.events[i]!, { status: 'bounced', reason })
   }
-  return stored
+  return lastSnapshot
 }
 
 test('a run without faults has no violations', () => {
@@ -102,7 +110,7 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
   [
     2,
     'a message has a state that is not terminal',
-    ({ stored }) => Object.assign(stored.messages[0]!, { status: 'sending' }),
+    ({ lastSnapshot }) => Object.assign(lastSnapshot.messages[0]!, { status: 'sending' }),
   ],
   [3, 'a delivered recipient has a refused dot', ({ dot }) => Object.assign(dot, { reply: 451 })],
   [3, 'a delivered recipient has no dot of its own', ({ dot }) => Object.assign(dot, { to: ['zoe@one.example'] })],
@@ -113,11 +121,11 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
   ],
   [4, 'an accepted recipient is stored as bounced', ({ ann }) => Object.assign(ann, { status: 'bounced' })],
   [5, 'a recipient accepts a message twice', ({ logs, dot }) => logs.mail.dots.push(dot)],
-  [5, 'a request has two messages', ({ stored }) => stored.messages.push({ ...MESSAGE, id: 'msg_2' })],
+  [5, 'a request has two messages', ({ lastSnapshot }) => lastSnapshot.messages.push({ ...MESSAGE, id: 'msg_2' })],
   [
     5,
     'a key has two messages',
-    (run) => run.stored.messages.push({ ...MESSAGE, id: 'msg_2', request: repeat(run).request }),
+    (run) => run.lastSnapshot.messages.push({ ...MESSAGE, id: 'msg_2', request: repeat(run).request }),
   ],
   [
     5,
@@ -129,7 +137,7 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
     'two requests with one key get different responses',
     (run) => Object.assign(repeat(run), { body: { message_id: 'msg_2' } }),
   ],
-  [6, 'a send stays open', ({ stored }) => stored.open.push({ ...OPEN, marked: false })],
+  [6, 'a send stays open', ({ lastSnapshot }) => lastSnapshot.open.push({ ...OPEN, marked: false })],
   [6, 'a message without a marker is stored', (run) => crash(run, [false, false])],
   [6, 'a message with a marker is removed', (run) => Object.assign(crash(run, [true, false]), { messages: [] })],
   [
@@ -138,19 +146,27 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
     (run) => Object.assign(crash(run, [true, false]).recipients[1]!, { inDoubt: true }),
   ],
   [7, 'a rejected recipient is in a RCPT command', ({ logs }) => logs.mail.rcptAddresses.push('bob@printer.local')],
-  [9, 'an event is missing', ({ stored }) => stored.events.pop()],
-  [9, 'a recipient has two events', ({ stored }) => stored.events.push({ ...stored.events[0]!, id: 'evt_9' })],
+  [9, 'an event is missing', ({ lastSnapshot }) => lastSnapshot.events.pop()],
+  [
+    9,
+    'a recipient has two events',
+    ({ lastSnapshot }) => lastSnapshot.events.push({ ...lastSnapshot.events[0]!, id: 'evt_9' }),
+  ],
   [
     9,
     'an event has another status than its recipient',
-    ({ stored }) => Object.assign(stored.events[0]!, { status: 'bounced' }),
+    ({ lastSnapshot }) => Object.assign(lastSnapshot.events[0]!, { status: 'bounced' }),
   ],
-  [9, 'an event has no message', ({ stored }) => stored.events.push({ ...stored.events[0]!, message: 'msg_9' })],
+  [
+    9,
+    'an event has no message',
+    ({ lastSnapshot }) => lastSnapshot.events.push({ ...lastSnapshot.events[0]!, message: 'msg_9' }),
+  ],
   [18, 'a request with a response of 500 sent mail', ({ dot }) => Object.assign(dot, { request: 'two' })],
   [
     18,
     'a request with a response of 500 left a message',
-    ({ stored }) => stored.messages.push({ ...MESSAGE, id: 'msg_2', request: 'two' }),
+    ({ lastSnapshot }) => lastSnapshot.messages.push({ ...MESSAGE, id: 'msg_2', request: 'two' }),
   ],
   [
     22,
@@ -164,14 +180,18 @@ const BROKEN: [statement: number, how: string, breakIt: (run: Run) => unknown][]
     (run) => terminate(run).logs.processes.push({ ...ENDED, how: 1 }),
   ],
   [22, 'a process exits without a signal', ({ logs }) => logs.processes.push({ ...ENDED, how: 0 })],
-  [23, 'a response has an undocumented status', ({ refused }) => Object.assign(refused, { status: 502 })],
+  [23, 'a response has an undocumented status', ({ failedRequest }) => Object.assign(failedRequest, { status: 502 })],
   [
     23,
     'a response contains a stack trace',
-    ({ refused }) => Object.assign(refused.body!, { message: 'Error: x\n    at send (/app/send.js:1:1)' }),
+    ({ failedRequest }) => Object.assign(failedRequest.body!, { message: 'Error: x\n    at send (/app/send.js:1:1)' }),
   ],
-  [23, 'an error response has no error code', ({ refused }) => Object.assign(refused, { body: 'Bad Gateway' })],
-  [23, 'a request never ends', ({ refused }) => Object.assign(refused, { endedAtMs: undefined })],
+  [
+    23,
+    'an error response has no error code',
+    ({ failedRequest }) => Object.assign(failedRequest, { body: 'Bad Gateway' }),
+  ],
+  [23, 'a request never ends', ({ failedRequest }) => Object.assign(failedRequest, { endedAtMs: undefined })],
 ]
 
 const MESSAGE = { id: '', request: 'one', status: 'rejected', reason: 'invalid_address' }

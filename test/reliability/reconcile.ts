@@ -56,8 +56,8 @@ function agrees(response: SendResponse, row: MessageRow): boolean {
 
 const STATES = ['delivered', 'bounced', 'rejected']
 
-function* statesAreTerminal({ logs, stored }: Book): Iterable<Finding> {
-  for (const row of [...stored.messages, ...stored.recipients]) {
+function* statesAreTerminal({ logs, lastSnapshot }: Book): Iterable<Finding> {
+  for (const row of [...lastSnapshot.messages, ...lastSnapshot.recipients]) {
     if (!STATES.includes(row.status)) yield ['not a terminal state', row]
   }
   const before = new Map<string, string>()
@@ -79,8 +79,8 @@ function statesIn({ messages, recipients, events }: Snapshot): Map<string, strin
   ])
 }
 
-function* deliveredWasAccepted({ stored, dotsOf }: Book): Iterable<Finding> {
-  for (const row of stored.recipients.filter(({ status }) => status === 'delivered')) {
+function* deliveredWasAccepted({ lastSnapshot, dotsOf }: Book): Iterable<Finding> {
+  for (const row of lastSnapshot.recipients.filter(({ status }) => status === 'delivered')) {
     const dots = dotsOf(row.message).filter(({ to }) => to.includes(row.email))
     if (!dots.some(isAccepted)) yield ['delivered without a reply of 250 to its dot', { row, dots }]
   }
@@ -97,8 +97,8 @@ function* acceptedIsStored({ logs, message, recipientsOf }: Book): Iterable<Find
   }
 }
 
-function* nothingStaysOpen({ logs, stored, ...book }: Book): Iterable<Finding> {
-  for (const row of stored.open) yield ['still open after lease and sweep', row]
+function* nothingStaysOpen({ logs, lastSnapshot, ...book }: Book): Iterable<Finding> {
+  for (const row of lastSnapshot.open) yield ['still open after lease and sweep', row]
   const leftOpen = logs.processes.flatMap((process) => (process.event === 'crashed' ? process.open : []))
   for (const [id, rows] of Map.groupBy(leftOpen, (row) => row.message)) {
     const row = book.message(id)
@@ -117,21 +117,21 @@ function* nothingStaysOpen({ logs, stored, ...book }: Book): Iterable<Finding> {
   }
 }
 
-function* rejectedHasNoRcpt({ logs, stored }: Book): Iterable<Finding> {
+function* rejectedHasNoRcpt({ logs, lastSnapshot }: Book): Iterable<Finding> {
   const rcptAddresses = new Set(logs.mail.rcptAddresses)
-  for (const row of stored.recipients) {
+  for (const row of lastSnapshot.recipients) {
     if (row.status === 'rejected' && rcptAddresses.has(row.email)) yield ['rejected, but its server got a RCPT', row]
   }
 }
 
-function* oneEventEach({ stored: snapshot, message, recipientsOf, eventsOf }: Book): Iterable<Finding> {
-  for (const { id } of snapshot.messages) {
-    const stored = eventsOf(id).map((e) => `${e.id} ${e.recipient} ${e.status} ${e.reason}`)
+function* oneEventEach({ lastSnapshot, message, recipientsOf, eventsOf }: Book): Iterable<Finding> {
+  for (const { id } of lastSnapshot.messages) {
+    const events = eventsOf(id).map((e) => `${e.id} ${e.recipient} ${e.status} ${e.reason}`)
     const expected = recipientsOf(id).map((r) => `${r.event} ${r.email} ${r.status} ${r.reason}`)
-    if (expected.length === 0 || stored.sort().join() !== expected.sort().join())
-      yield ['not one event for each recipient', { id, stored, expected }]
+    if (expected.length === 0 || events.sort().join() !== expected.sort().join())
+      yield ['not one event for each recipient', { id, events, expected }]
   }
-  const strays = [...snapshot.events, ...snapshot.recipients].filter((row) => !message(row.message))
+  const strays = [...lastSnapshot.events, ...lastSnapshot.recipients].filter((row) => !message(row.message))
   for (const row of strays) yield ['a row without its message', row]
 }
 

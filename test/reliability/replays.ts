@@ -14,14 +14,14 @@ function acceptedReplaysIn({ status, body }: ReplayEntry): AcceptedReplay[] {
 }
 
 /** Statement 14: an accepted replay is stored, and a refused one is not. */
-export function* replaysAreKept({ stored, webhooks, dispatch }: WebhookBook): Iterable<Finding> {
+export function* replaysAreKept({ lastRows, webhooks, dispatch }: WebhookBook): Iterable<Finding> {
   const acceptedReplays = webhooks.replays.flatMap(acceptedReplaysIn)
   for (const accepted of acceptedReplays) {
     const row = dispatch(accepted.dispatch_id)
     if (row?.kind !== 'replay' || row.event !== accepted.event_id) yield ['a replay that was lost', { accepted, row }]
   }
   const acceptedIds = new Set(acceptedReplays.map(({ dispatch_id }) => dispatch_id))
-  const otherReplays = stored.dispatches.filter(({ id, kind }) => kind === 'replay' && !acceptedIds.has(id))
+  const otherReplays = lastRows.dispatches.filter(({ id, kind }) => kind === 'replay' && !acceptedIds.has(id))
   for (const row of otherReplays) {
     const candidates = webhooks.replays.filter(
       (entry) => isUnknown(entry) && [row.event, row.message].includes(entry.of),

@@ -10,8 +10,8 @@ export function* everySignatureVerifies({ posts, dispatch, webhooks, endpointsAt
   for (const post of posts) {
     const account = dispatch(post.dispatch)?.account
     if (account === undefined) continue
-    const mine = webhooks.endpoints.filter((entry) => entry.account === account)
-    const signers = endpointsAt(account, post.arrivedMs, IN_FLIGHT_MS).map((entry) => secretsOf(mine, entry))
+    const accountEntries = webhooks.endpoints.filter((entry) => entry.account === account)
+    const signers = endpointsAt(account, post.arrivedMs, IN_FLIGHT_MS).map((entry) => secretsOf(accountEntries, entry))
     if (!signers.some((secrets) => isSignedWith(post, secrets))) yield ['a signature that does not verify', post]
     if (
       post.headers['webhook-id'] !== post.event ||

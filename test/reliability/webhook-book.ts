@@ -17,11 +17,11 @@ const NOTHING: WebhookRows = { nowMs: 0, events: [], dispatches: [], attempts: [
 
 /** The logs of webhooks with indexes for the checks. The last snapshot counts as stored. */
 export function openWebhookBook(logs: Logs, webhooks: WebhookLogs) {
-  const stored = logs.database.at(-1)?.webhooks ?? NOTHING
+  const lastRows = logs.database.at(-1)?.webhooks ?? NOTHING
   const posts = webhooks.posts.map(readPost)
-  const dispatches = new Map(stored.dispatches.map((row) => [row.id, row]))
+  const dispatches = new Map(lastRows.dispatches.map((row) => [row.id, row]))
   const postsOf = Map.groupBy(posts, (post) => post.dispatch)
-  const attemptsOf = Map.groupBy(stored.attempts, (row) => row.dispatch)
+  const attemptsOf = Map.groupBy(lastRows.attempts, (row) => row.dispatch)
   const endpointsOf = Map.groupBy(webhooks.endpoints, (entry) => entry.account)
 
   /** The endpoints that an account may have had at a moment. There is more than one while a change is in progress. */
@@ -40,7 +40,7 @@ export function openWebhookBook(logs: Logs, webhooks: WebhookLogs) {
   return {
     logs,
     webhooks,
-    stored,
+    lastRows,
     posts,
     endpointsAt,
     mayLackEndpoint,

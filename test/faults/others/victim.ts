@@ -127,8 +127,8 @@ export function harm({ calm, attacked }: Comparison, bars: Partial<Record<keyof 
     const most = calm[kind].p99 * factor + plusMs
     const slow = p99 > most ? [`${kind}: p99 ${p99.toFixed(0)} ms, at most ${most.toFixed(0)} ms are allowed`] : []
     const few = count === 0 ? [`${kind}: there were none`] : []
-    const failed = faults.length > 0 ? [`${kind}: ${faults.length} of ${count} failed, first: ${faults[0]}`] : []
-    return [...few, ...slow, ...failed]
+    const failures = faults.length > 0 ? [`${kind}: ${faults.length} of ${count} failed, first: ${faults[0]}`] : []
+    return [...few, ...slow, ...failures]
   })
 }
 

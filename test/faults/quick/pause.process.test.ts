@@ -13,16 +13,19 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 
-test('a process paused past its lease before the marker sets no marker and sends nothing', () => {
+test('a process paused past its lease before the marker sets no marker, sends no dot and responds with 500', () => {
   const { entry, triedMarkerLate } = results.before
   expect(triedMarkerLate).toBe(true)
   expect(entry).toMatchObject({ status: 500, body: { error: 'transient_failure' } })
   expect(world.logs.mail.dots.filter(({ request }) => request === entry.request)).toEqual([])
 })
 
-test.each(['between', 'after'] as const)(
-  'a process paused %s marker and record responds with what the sweeper of another process stored: in doubt',
-  (point) => {
+test.each([
+  ['between marker and dot', 'between'],
+  ['after the dot', 'after'],
+] as const)(
+  'a process paused past its lease %s responds with what the sweeper of another process stored: in doubt',
+  (_, point) => {
     expect(results[point].entry).toMatchObject({ status: 200, body: { in_doubt: true } })
   },
 )

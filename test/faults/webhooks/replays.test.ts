@@ -20,12 +20,12 @@ beforeAll(async () => {
   endpoint = endpointOf(run, run.account.id)
   await endpoint.put(node.client, hook.url)
   await run.work()
-  const sent = await Promise.all(letters('replayed', 5, diceFor('replays')).map((letter) => node.client.send(letter)))
+  const sends = await Promise.all(letters('replayed', 5, diceFor('replays')).map((letter) => node.client.send(letter)))
   await run.waitUntilSettled()
   const { body } = await node.client.get('/api/v1/events?limit=100')
   ids = {
     events: (body as { events: { event_id: string }[] }).events.map(({ event_id }) => event_id),
-    messages: sent.map(({ body }) => (body as { message_id: string }).message_id),
+    messages: sends.map(({ body }) => (body as { message_id: string }).message_id),
   }
 })
 afterAll(() => run.stop())
@@ -45,9 +45,9 @@ test('replays go to the current endpoint, are retried there, and send no mail', 
   const entries = await Promise.all(some.map((id) => replay(run, node.client, id)))
   expect(entries.map(({ status }) => status)).toEqual(entries.map(() => 200))
   await run.waitUntilSettled()
-  const stored = await replays()
-  expect(stored).toHaveLength(4 + ids.events.length)
-  expect(new Set(stored.map(({ state }) => state))).toEqual(new Set(['acknowledged']))
+  const storedReplays = await replays()
+  expect(storedReplays).toHaveLength(4 + ids.events.length)
+  expect(new Set(storedReplays.map(({ state }) => state))).toEqual(new Set(['acknowledged']))
   expect(
     new Set(
       run
@@ -88,12 +88,12 @@ test('a replay whose API process is killed between its commit and the start of i
   expect(entry.status).toBeUndefined()
   await end
   await node.cleanUp()
-  const stored = await replays()
-  expect(stored.length).toBeGreaterThan(before.length)
+  const storedReplays = await replays()
+  expect(storedReplays.length).toBeGreaterThan(before.length)
   await run.start()
   await run.waitUntilSettled()
   expect((await replays()).slice(before.length).map(({ state }) => state)).toEqual(
-    stored.slice(before.length).map(() => 'acknowledged'),
+    storedReplays.slice(before.length).map(() => 'acknowledged'),
   )
 })
 
