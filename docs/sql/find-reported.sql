@@ -5,4 +5,4 @@ select exists (select from open_messages where id = $1) as "isRunning", account_
     select coalesce(json_agg(email order by position), '[]') from recipients
     where message_id = $1 and (status = 'delivered' or in_doubt) and email not like '%@simulator.test'
   ) as recipients
-from (values (1)) as asked left join messages on id = $1
+from (values (1)) as one_row left join messages on id = $1

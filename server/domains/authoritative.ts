@@ -73,7 +73,7 @@ export function createDns({ servers, mayDial, port = 53, tryMs = TRY_MS, totalMs
   )
   const addresses = createResolver({ servers, tryTimeoutMs: tryMs })
 
-  /** The servers of these names that are asked. */
+  /** The addresses at which to ask the servers with these names. */
   async function serversNamed(names: readonly string[]): Promise<DnsServer[]> {
     const answers = await Promise.all([
       ...names.map((name) => addresses.a(name)),
@@ -141,7 +141,7 @@ function createDomainDns(domain: string, { resolvers, serversNamed, tryMs, endMs
     return undefined
   }
 
-  /** The smallest zone that contains the domain, and its servers that are asked. */
+  /** The smallest zone that contains the domain, and the addresses at which to ask its servers. */
   async function findAuthority(): Promise<Authority | undefined> {
     const cuts = await Promise.all(zonesOf(domain).map(async (zone) => [zone, await askResolver(zone, 'NS')] as const))
     for (const [zone, answer] of cuts) {

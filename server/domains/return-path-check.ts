@@ -16,18 +16,18 @@ export function checkReturnPath(
 
 async function checkExchanger(dns: DomainDns, domain: string, record: DnsRecord): Promise<Finding> {
   const { host, value } = record
-  const wanted = nameOf(value)
+  const expected = nameOf(value)
   const answer = await dns.find(host, 'MX')
   if (answer.kind === 'unanswered') return unanswered(host, answer)
   if (answer.kind === 'missing') {
-    return missing(dns, domain, record, answer, (values) => values.some((there) => nameOf(there) === wanted))
+    return missing(dns, domain, record, answer, (values) => values.some((there) => nameOf(there) === expected))
   }
   const first = mostPreferred(answer)
-  if (first.every((exchanger) => exchanger === wanted)) return verified(answer.values)
+  if (first.every((exchanger) => exchanger === expected)) return verified(answer.values)
   return failed(
     answer.values,
-    answer.values.some((there) => nameOf(there) === wanted)
-      ? `Bounces go to ${first.filter((exchanger) => exchanger !== wanted).join(', ')} too, or first. Leave only the MX record shown.`
+    answer.values.some((there) => nameOf(there) === expected)
+      ? `Bounces go to ${first.filter((exchanger) => exchanger !== expected).join(', ')} too, or first. Leave only the MX record shown.`
       : `Bounces go to ${first.join(', ')}. Replace it by the MX record shown.`,
   )
 }

@@ -41,9 +41,9 @@ export function createHttpsGet({ lookup, mayDial, port = 443 }: HttpsGetOptions)
   return async (host, path, signal) => {
     const authority = port === 443 ? host : `${host}:${port}`
     const origin = `https://${authority}`
-    const dialled = await dial({ protocol: 'https:', host, port, origin, path, mayDial }, signal)
-    if (dialled.kind !== 'dialled') return failed(CAUSES[dialled.kind](host))
-    const { socket } = dialled
+    const connection = await dial({ protocol: 'https:', host, port, origin, path, mayDial }, signal)
+    if (connection.kind !== 'dialled') return failed(CAUSES[connection.kind](host))
+    const { socket } = connection
     try {
       return await exchange(socket, authority, path, signal)
     } catch (error) {

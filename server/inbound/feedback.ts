@@ -44,7 +44,7 @@ export const MESSAGE = `
       select coalesce(json_agg(email order by position), '[]') from recipients
       where message_id = $1 and (status = 'delivered' or in_doubt) and email not like '%@simulator.test'
     ) as recipients
-  from (values (1)) as asked left join messages on id = $1`
+  from (values (1)) as one_row left join messages on id = $1`
 
 // Stores feedback once for each recipient and kind; the same commit holds its effects on the address and on the domain.
 export const KEEP = `

@@ -115,23 +115,23 @@ type ReplyToMail = (error: Error | null, message?: string) => void
 
 /** Reads a mail into memory and hands it on. All mails that are being read share one limit on memory. */
 function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerLimits) {
-  let held = 0
+  let heldBytes = 0
   return (stream: SMTPServerDataStream, addressee: Addressee, reply: ReplyToMail) => {
     let chunks: Buffer[] = []
     let bytes = 0
     let isBusy = false
     const release = () => {
-      held -= bytes
+      heldBytes -= bytes
       bytes = 0
       chunks = []
     }
     stream.on('data', (chunk: Buffer) => {
       if (isBusy || stream.sizeExceeded) return release()
-      isBusy = held + chunk.length > bytesHeld
+      isBusy = heldBytes + chunk.length > bytesHeld
       if (isBusy) return release()
       chunks.push(chunk)
       bytes += chunk.length
-      held += chunk.length
+      heldBytes += chunk.length
     })
     stream.on('error', release)
     stream.on('end', async () => {

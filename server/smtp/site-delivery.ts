@@ -67,15 +67,15 @@ async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger
     const isIdle = session !== undefined
     const signal = ledger.isPermissionAsked() ? undefined : delivery.signal
     const call = { ...delivery, host, tlsDemandedBy: site.tlsDemandedBy, untilMs: dotMs, signal }
-    const opening = session ?? (await openSession(tools.opening, call))
+    const sessionOrFailure = session ?? (await openSession(tools.opening, call))
     session = undefined
-    const isOpen = opening.kind === 'session'
+    const isOpen = sessionOrFailure.kind === 'session'
     const result: TransactionResult = isOpen
-      ? await transact(opening, ledger.mail(signal))
-      : { verdicts: [], failure: opening, reusable: false }
-    ledger.note(result, { mx: host.name, ip: opening.ip, tls: opening.tls ?? null })
-    if (isOpen && result.replyMayCome) tools.lateReplies.waitFor(opening, delivery)
-    if (isOpen && result.reusable) return opening
+      ? await transact(sessionOrFailure, ledger.mail(signal))
+      : { verdicts: [], failure: sessionOrFailure, reusable: false }
+    ledger.note(result, { mx: host.name, ip: sessionOrFailure.ip, tls: sessionOrFailure.tls ?? null })
+    if (isOpen && result.replyMayCome) tools.lateReplies.waitFor(sessionOrFailure, delivery)
+    if (isOpen && result.reusable) return sessionOrFailure
     // When every recipient has a verdict, the rest of the conversation does not matter.
     if (!result.failure || ledger.isSettled()) return undefined
     hosts = hostsAfter(result.failure, { hosts, host, isIdle, mayRepeat })

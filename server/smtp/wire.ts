@@ -97,7 +97,7 @@ export function createWire(socket: Socket, owedReplies: number): Wire {
     rest: (untilMs, onEnd) => (broken ? onEnd() : wait.start(untilMs, onEnd)),
     wake: wait.cancel,
     trouble() {
-      if (inbox.hasUnexpectedInput()) breakWith('garbage', 'words nobody asked for')
+      if (inbox.hasUnexpectedInput()) breakWith('garbage', 'input that answers no command')
       return broken
     },
     isQuiet: () => inbox.isSettled() && wire.trouble() === undefined,
@@ -139,7 +139,7 @@ function createInbox(owedReplies: number) {
       if (parsed.kind === 'malformed') {
         fault ??= { detail: parsed.detail }
       } else if (owed === 0) {
-        fault ??= { detail: 'a reply nobody asked for', reply: parsed }
+        fault ??= { detail: 'a reply that answers no command', reply: parsed }
       } else {
         owed--
         replies.push(parsed)
