@@ -1,6 +1,5 @@
 import postgres from 'postgres'
 import { drizzle } from './drizzle.ts'
-import * as relations from './relations.ts'
 import * as schema from './schema.ts'
 import { watchedSockets } from './sockets.ts'
 
@@ -49,5 +48,5 @@ export function connect(url: string, { connections = 10, statementMs = 15_000 }:
     // postgres.js lacks this option in its types.
     ...(statementMs > 0 ? { socket: watchedSockets(statementMs) } : {}),
   })
-  return drizzle(client, { schema: { ...schema, ...relations } })
+  return drizzle(client, { schema })
 }

@@ -25,11 +25,7 @@ import {
 import type { AttemptPhases, RecordCheck, StoredRequest } from './json-columns.ts'
 import { LATENCY_COLUMNS } from './latency-buckets.ts'
 
-const bytea = customType<{ data: Buffer; driverData: Buffer | string }>({
-  dataType: () => 'bytea',
-  // A relational query (`db.query`) reads rows as JSON, where bytes are `\\x` and hexadecimal digits.
-  fromDriver: (bytes) => (typeof bytes === 'string' ? Buffer.from(bytes.slice(2), 'hex') : bytes),
-})
+const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 const at = (name: string) => timestamp(name, { withTimezone: true, precision: 3 })
 const count = (name: string) => integer(name).notNull().default(0)
 

@@ -102,12 +102,19 @@ export async function findDomainById(db: Database, id: string): Promise<Domain |
   return domain
 }
 
-function readDomains(db: Database, where: SQL): Promise<Domain[]> {
-  return db.query.domains.findMany({
-    where,
-    orderBy: asc(domains.name),
-    with: { dkimKeys: { orderBy: asc(dkimKeys.id) } },
-  })
+/** Reads domains in the order of their names. The join returns a domain once for each of its keys. */
+async function readDomains(db: Database, where: SQL): Promise<Domain[]> {
+  const rows = await db
+    .select({ domain: domains, key: dkimKeys })
+    .from(domains)
+    .leftJoin(dkimKeys, eq(dkimKeys.domainId, domains.id))
+    .where(where)
+    .orderBy(asc(domains.name), asc(dkimKeys.id))
+  const rowsByDomain = Map.groupBy(rows, ({ domain }) => domain.id)
+  return [...rowsByDomain.values()].map((rowsOfDomain) => ({
+    ...rowsOfDomain[0]!.domain,
+    dkimKeys: rowsOfDomain.flatMap(({ key }) => key ?? []),
+  }))
 }
 
 export async function setRequiresTls(db: Database, id: string, requiresTls: boolean): Promise<void> {
