@@ -4,21 +4,25 @@ import { recent } from '../server/recent.ts'
 
 const KEEP = { keepMs: 200, missingMs: 50, maxEntries: 3 }
 
-function counted(answer: (key: string, reads: number) => Promise<string | undefined>, keep: Partial<typeof KEEP> = {}) {
+/** A cache that lists its reads. */
+function countingCache(
+  respond: (key: string, reads: number) => Promise<string | undefined>,
+  keep: Partial<typeof KEEP> = {},
+) {
   const reads: string[] = []
-  const read = (key: string) => answer(key, reads.push(key))
+  const read = (key: string) => respond(key, reads.push(key))
   return { find: recent({ read, ...KEEP, ...keep }), reads }
 }
 
 test('concurrent calls with the same key share one read', async () => {
-  const { find, reads } = counted(async (key) => `value of ${key}`)
-  const found = await Promise.all(['a', 'a', 'b', 'a'].map(find))
-  expect(found).toEqual(['value of a', 'value of a', 'value of b', 'value of a'])
+  const { find, reads } = countingCache(async (key) => `value of ${key}`)
+  const values = await Promise.all(['a', 'a', 'b', 'a'].map(find))
+  expect(values).toEqual(['value of a', 'value of a', 'value of b', 'value of a'])
   expect(reads).toEqual(['a', 'b'])
 })
 
 test('a value is read again when its time is over, counted from the beginning of its read', async () => {
-  const { find } = counted(async (_, reads) => {
+  const { find } = countingCache(async (_, reads) => {
     await sleep(150)
     return String(reads)
   })
@@ -29,7 +33,7 @@ test('a value is read again when its time is over, counted from the beginning of
 })
 
 test('no call waits for a read that began too long ago', async () => {
-  const { find } = counted((_, reads) => (reads === 1 ? new Promise(() => {}) : Promise.resolve('second')), {
+  const { find } = countingCache((_, reads) => (reads === 1 ? new Promise(() => {}) : Promise.resolve('second')), {
     keepMs: 30,
   })
   void find('a').catch(() => {})
@@ -38,7 +42,7 @@ test('no call waits for a read that began too long ago', async () => {
 })
 
 test('a missing value is kept for a shorter time', async () => {
-  const { find, reads } = counted(async (_, reads) => (reads === 1 ? undefined : 'made since'))
+  const { find, reads } = countingCache(async (_, reads) => (reads === 1 ? undefined : 'made since'))
   expect(await find('a')).toBeUndefined()
   expect(await find('a')).toBeUndefined()
   expect(reads).toHaveLength(1)
@@ -47,7 +51,7 @@ test('a missing value is kept for a shorter time', async () => {
 })
 
 test('a read that fails rejects the calls that waited and is not kept', async () => {
-  const { find } = counted(async (_, reads) => {
+  const { find } = countingCache(async (_, reads) => {
     if (reads === 1) throw new Error('gone')
     return 'back'
   })
@@ -57,12 +61,12 @@ test('a read that fails rejects the calls that waited and is not kept', async ()
 })
 
 test('a read without a response fails after 5 s', async () => {
-  const { find } = counted(() => new Promise(() => {}))
+  const { find } = countingCache(() => new Promise(() => {}))
   await expect(find('a')).rejects.toThrow('the database did not answer within 5000 ms')
 })
 
 test('the cache is bounded: the oldest entry goes first', async () => {
-  const { find, reads } = counted(async (key) => key)
+  const { find, reads } = countingCache(async (key) => key)
   for (const key of ['a', 'b', 'c', 'd']) await find(key)
   for (const key of ['b', 'c', 'd']) await find(key)
   expect(reads).toEqual(['a', 'b', 'c', 'd'])

@@ -114,7 +114,7 @@ test('each key counts the slots that its own turns leave free', async () => {
 
 test('turns that hold as many slots as they leave free are served in turn, each in the order of its requests', async () => {
   const slots = createSlots({ perKey: 2, perTurn: asManyAsAreFree })
-  const held = await slots.take('a', { turn: 'one' })
+  const slot = await slots.take('a', { turn: 'one' })
   const order: string[] = []
   const wait = async (turn: string, name: string) => {
     const free = await slots.take('a', { turn })
@@ -124,7 +124,7 @@ test('turns that hold as many slots as they leave free are served in turn, each 
   const all = [wait('one', 'one 1'), wait('one', 'one 2')]
   const second = await slots.take('a', { turn: 'two' })
   all.push(wait('two', 'two 1'), wait('one', 'one 3'), wait('two', 'two 2'))
-  held!()
+  slot!()
   second!()
   await Promise.all(all)
   expect(order).toEqual(['one 1', 'two 1', 'one 2', 'two 2', 'one 3'])

@@ -28,7 +28,7 @@ export interface GroupAttempt {
   /** Shown ids, `dsp_...`. */
   dispatchIds: string[]
   attempt: number
-  /** A key that stands for the endpoint where places are counted. */
+  /** The endpoint's key for the count of its slots; it is opaque, because histories hold it. */
   endpoint: string
   /** Whether the attempt may begin before it is due, because an operator asked for it. */
   early?: boolean

@@ -61,8 +61,8 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
   }
 
   async function signalCancel(workflowId: string, dispatchIds?: string[]): Promise<void> {
-    const shown = dispatchIds?.map((id) => showId('dsp', id))
-    const signalling = client.getHandle(workflowId).signal<[string[]?]>('cancel', shown)
+    const shownIds = dispatchIds?.map((id) => showId('dsp', id))
+    const signalling = client.getHandle(workflowId).signal<[string[]?]>('cancel', shownIds)
     await signalling.catch((error) => {
       // The workflow is already over.
       if (!(error instanceof WorkflowNotFoundError)) throw error

@@ -22,7 +22,7 @@ import { attemptDetails, attemptSummary, endDetails, type Summary, timerSummary,
  * histories and keep their names.
  */
 export interface Delivery {
-  /** A key that stands for the endpoint where places are counted. */
+  /** The endpoint's key for the count of its slots; opaque. */
   endpoint: string
   /** The retry schedule: the delay before each attempt, counted from the failure of the previous one. */
   scheduleMs: number[]

@@ -144,8 +144,8 @@ function misspelt(env: Environment): string[] {
   const names = Object.values(VARIABLES).map(({ name }) => name)
   return Object.keys(env).flatMap((name) => {
     if (names.includes(name)) return []
-    const meant = names.find((other) => other.length > 5 && isOneSlipFrom(plain(name), plain(other)))
-    return meant ? [`${name} is no variable of this service. Was ${meant} meant?`] : []
+    const similar = names.find((other) => other.length > 5 && isOneSlipFrom(plain(name), plain(other)))
+    return similar ? [`${name} is no variable of this service. Was ${similar} meant?`] : []
   })
 }
 

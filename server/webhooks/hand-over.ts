@@ -8,11 +8,14 @@ import { groupDispatches, type PendingDispatch } from './groups.ts'
 import type { Group, Workflows } from './workflows.ts'
 
 const EVERY_MS = 500
-/** Rows that one pass assigns, and workflows that it starts or looks for. */
+/** The most rows that one pass assigns, and the most workflows that it starts or looks for. */
 const ROWS_PER_PASS = 2_000
 const WORKFLOWS_PER_PASS = 100
 const STARTS_AT_A_TIME = 10
-/** When an attempt of a workflow is overdue by this much, the hand-over looks for the workflow, again and again. */
+/**
+ * When a workflow's attempt is overdue by this much, the hand-over looks for the workflow, and again after each such
+ * time.
+ */
 const OVERDUE_MS = 120_000
 
 export interface HandOverParts {
@@ -20,7 +23,7 @@ export interface HandOverParts {
   workflows: Workflows
   /** The retry schedule: the delay before each attempt. */
   scheduleMs: readonly number[]
-  /** Dispatches that one workflow takes at most. */
+  /** The most dispatches of one workflow. */
   maxGroup: number
   overdueMs?: number
   /** Is called with what a pass did, or with the error of one that failed; the next pass tries again. */
@@ -191,7 +194,7 @@ export async function markHandedOver(db: Database, workflowIds: string[]): Promi
   if (workflowIds.length > 0) await run(db, MARK_HANDED_OVER, [`{${workflowIds}}`])
 }
 
-// Other processes leave these workflows alone for a while, as if they had looked for them.
+// Marks the workflows that this pass looks for, so that other passes and processes leave them alone for a while.
 export const CLAIM_OVERDUE = `
   with overdue as materialized (
     select distinct workflow_id from open_dispatches

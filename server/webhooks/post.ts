@@ -152,8 +152,8 @@ function resultOf(response: Response | NoResponse, dialling: Phases): PostResult
   if (response.kind !== 'response') return { outcome: outcomeWithout(response), phases }
   const { statusCode, isCut } = response
   const excerpt = excerptOf(response.excerpt, isCut)
-  const shown = excerpt === undefined ? {} : { excerpt, excerptCut: isCut }
-  return { outcome: outcomeOf(response), statusCode, phases, ...shown }
+  const excerptFields = excerpt === undefined ? {} : { excerpt, excerptCut: isCut }
+  return { outcome: outcomeOf(response), statusCode, phases, ...excerptFields }
 }
 
 function outcomeWithout({ kind, isTls }: NoResponse): PostOutcome {

@@ -22,7 +22,7 @@ export interface Group {
 
 /**
  * The workflows of webhooks, as the server starts and cancels them. Every call throws when Temporal refuses, or does
- * not answer within a few seconds.
+ * not respond within a few seconds.
  */
 export interface Workflows {
   /** Succeeds also when a workflow with this id exists already. */

@@ -242,14 +242,18 @@ test('in production DATABASE_URL, ENCRYPTION_KEYS, PUBLIC_URL and TEMPORAL_ADDRE
 })
 
 test('no fault repeats the value of a variable: it may be a secret', () => {
-  const told = faults({ DATABASE_URL: 'mysql://u:hunter2@db', ENCRYPTION_KEYS: 'k1:hunter2', PUBLIC_URL: 'hunter2' })
-  expect(told).toHaveLength(3)
-  expect(told.join()).not.toContain('hunter2')
+  const messages = faults({
+    DATABASE_URL: 'mysql://u:hunter2@db',
+    ENCRYPTION_KEYS: 'k1:hunter2',
+    PUBLIC_URL: 'hunter2',
+  })
+  expect(messages).toHaveLength(3)
+  expect(messages.join()).not.toContain('hunter2')
 })
 
 test('a certificate and its key are read', () => {
-  const read = config({ TLS_CERT_FILE: file('tls.crt', CERT), TLS_KEY_FILE: file('tls.key', CERT_KEY) })
-  expect(read.tls).toEqual({ cert: CERT, key: CERT_KEY })
+  const settings = config({ TLS_CERT_FILE: file('tls.crt', CERT), TLS_KEY_FILE: file('tls.key', CERT_KEY) })
+  expect(settings.tls).toEqual({ cert: CERT, key: CERT_KEY })
 })
 
 test('a certificate without its key, with the key of another, or that is not a certificate, is a fault', () => {
@@ -368,9 +372,9 @@ test.each([
   ['{"breaker": {"bounce_warn": 0.2}}', 'breaker.bounce_warn must not be above bounce_open'],
   ['{"breaker": {"complaint_open": 0}}', 'breaker.complaint_warn must not be above complaint_open'],
 ])('TIERS_FILE with %s: %s', (text, why) => {
-  const [told, ...more] = faults({ TIERS_FILE: file('faulty.json', text) })
-  expect(told).toContain('TIERS_FILE must name a file of limits without fault: ')
-  expect(told).toContain(why)
+  const [message, ...more] = faults({ TIERS_FILE: file('faulty.json', text) })
+  expect(message).toContain('TIERS_FILE must name a file of limits without fault: ')
+  expect(message).toContain(why)
   expect(more).toEqual([])
 })
 

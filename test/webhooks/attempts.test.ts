@@ -67,13 +67,13 @@ test.each([
   [{ status: 301, headers: { location: 'http://127.0.0.1:1/' } }, 'not_200'],
   [{ status: 201 }, 'success_but_not_200'],
   [{ status: 204 }, 'success_but_not_200'],
-])('HTTP 200 alone acknowledges: %j is %s, and the next attempt is due after its delay', async (answer, outcome) => {
+])('HTTP 200 alone acknowledges: %j is %s, and the next attempt is due after its delay', async (response, outcome) => {
   const event = await one({ attempt: 2, due: -1 })
-  receiver.script = answer
-  expect(await deliver(event, 2)).toMatchObject({ state: 'failed', outcome, statusCode: answer.status })
+  receiver.script = response
+  expect(await deliver(event, 2)).toMatchObject({ state: 'failed', outcome, statusCode: response.status })
   expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 3, waits: true, started_at: null }])
   const [attempt] = await attemptsOf(database, event)
-  expect(attempt).toMatchObject({ number: 2, outcome, status_code: answer.status })
+  expect(attempt).toMatchObject({ number: 2, outcome, status_code: response.status })
   expect(Date.parse(attempt!.next_attempt_at) - Date.parse(attempt!.finished_at)).toBeGreaterThan(59_000)
 })
 
@@ -137,9 +137,9 @@ test('an attempt that was made is not made again', async () => {
 
 test('a process whose lease is nearly over, or gone, does not make the first attempt', async () => {
   const late = await one({ lease: 5 })
-  const taken = await one({ workflowId: 'webhook-x-1' })
+  const assigned = await one({ workflowId: 'webhook-x-1' })
   expect(await deliveries.deliverFirst(late)).toBeUndefined()
-  expect(await deliveries.deliverFirst(taken)).toBeUndefined()
+  expect(await deliveries.deliverFirst(assigned)).toBeUndefined()
   expect(receiver.requests).toEqual([])
 })
 
@@ -204,13 +204,13 @@ test.each([
     for (const status of [200, 503]) {
       await putEndpoint({ db: database.db, sealer }, accountId, receiver.url)
       const event = await one(state)
-      const held = Promise.withResolvers<object>()
+      const response = Promise.withResolvers<object>()
       receiver.requests.length = 0
-      receiver.script = () => held.promise
+      receiver.script = () => response.promise
       const attempt = number === 1 ? deliveries.deliverFirst(event, 60_000) : deliver(event, number)
       await expect.poll(() => receiver.requests.length).toBe(1)
       expect(await deleteEndpoint(database.db, accountId)).toEqual(number === 1 ? [] : ['webhook-x-2'])
-      held.resolve({ status })
+      response.resolve({ status })
       const result = await attempt
       if (result && 'stored' in result) await result.stored
       expect(await stateOf(database, event)).toBe(status === 200 ? 'acknowledged' : 'waiting')
@@ -221,14 +221,14 @@ test.each([
 
 test('a dispatch that was cancelled never shows an acknowledged attempt', async () => {
   const event = await one({ lease: 30 })
-  const held = Promise.withResolvers<object>()
-  receiver.script = () => held.promise
+  const response = Promise.withResolvers<object>()
+  receiver.script = () => response.promise
   const attempt = deliveries.deliverFirst(event, 60_000)
   await expect.poll(() => receiver.requests.length).toBe(1)
   // The process stood still past its lease. A workflow took over and was cancelled.
   await database.db.$client`update open_dispatches set lease_until = null, started_at = now() where id = ${event.id}`
   await finishDispatches(database.db, [event.id], 'cancelled')
-  held.resolve({})
+  response.resolve({})
   await (await attempt)!.stored
   expect(await stateOf(database, event)).toBe('cancelled')
   expect(await attemptsOf(database, event)).toMatchObject([{ number: 1, outcome: 'unknown' }])
@@ -293,13 +293,14 @@ test('the health of an endpoint counts attempts, and failures since the last ack
 test('an endpoint that has acknowledged nothing for an hour is failing, until it acknowledges again', async () => {
   receiver.script = { status: 500 }
   await deliver(await one({ attempt: 2, due: -1 }), 2)
-  const found = async () => (await failingEndpoints(database.db)).filter((endpoint) => endpoint.accountId === accountId)
-  expect(await found()).toEqual([])
+  const failing = async () =>
+    (await failingEndpoints(database.db)).filter((endpoint) => endpoint.accountId === accountId)
+  expect(await failing()).toEqual([])
   await database.db.$client`update webhook_hours set hour = hour - interval '2 hours' where account_id = ${accountId}`
-  expect(await found()).toMatchObject([{ url: receiver.url }])
+  expect(await failing()).toMatchObject([{ url: receiver.url }])
   receiver.script = {}
   await deliver(await one({ attempt: 2, due: -1 }), 2)
-  expect(await found()).toEqual([])
+  expect(await failing()).toEqual([])
 })
 
 test('an event of an account without an endpoint cannot be delivered', async () => {

@@ -19,8 +19,8 @@ test('one account has at most 64 connections to an origin, and its POSTs beyond 
   const receiver = await receiving()
   const post = posting()
   receiver.script = { delayMs: 50 }
-  const posted = await Promise.all(Array.from({ length: 200 }, () => post(receiver.url)))
-  expect(new Set(posted.map(({ outcome }) => outcome))).toEqual(new Set(['acked']))
+  const results = await Promise.all(Array.from({ length: 200 }, () => post(receiver.url)))
+  expect(new Set(results.map(({ outcome }) => outcome))).toEqual(new Set(['acked']))
   expect([receiver.requests.length, receiver.connections]).toEqual([200, 64])
 })
 
@@ -42,13 +42,13 @@ test('accounts whose POSTs hang at an origin leave places for the other accounts
 test('a POST that finds no place at its origin in time is not made, and does not count as failed', async () => {
   const receiver = await receiving()
   const post = postingFor({ limits: { placeMs: 100 } })
-  const held = Promise.withResolvers<object>()
-  receiver.script = () => held.promise
+  const response = Promise.withResolvers<object>()
+  receiver.script = () => response.promise
   const all = Array.from({ length: 65 }, () => post(receiver.url, {}, BODY, { accountId: 'account' }))
   expect(await all.at(-1)).toBeUndefined()
   await expect.poll(() => receiver.requests.length).toBe(64)
-  held.resolve({})
-  expect((await Promise.all(all)).filter((posted) => posted?.outcome === 'acked')).toHaveLength(64)
+  response.resolve({})
+  expect((await Promise.all(all)).filter((result) => result?.outcome === 'acked')).toHaveLength(64)
   expect(await post(receiver.url, {}, BODY, { accountId: 'account' })).toMatchObject({ outcome: 'acked' })
 })
 
@@ -57,8 +57,8 @@ test.each([false, true])('an idle connection that the receiver has closed costs 
   const post = posting()
   await Promise.all([post(receiver.url), post(receiver.url), post(receiver.url)])
   receiver.cut()
-  const posted = await Promise.all([post(receiver.url), post(receiver.url), post(receiver.url)])
-  expect(posted.map(({ outcome }) => outcome)).toEqual(['acked', 'acked', 'acked'])
+  const results = await Promise.all([post(receiver.url), post(receiver.url), post(receiver.url)])
+  expect(results.map(({ outcome }) => outcome)).toEqual(['acked', 'acked', 'acked'])
 })
 
 test.each([false, true])(
@@ -93,11 +93,11 @@ test('an aborted POST rejects at once with the reason, and its connection is clo
   receiver.script = { fault: 'hang' }
   const post = posting()
   const caller = new AbortController()
-  const posted = post(receiver.url, caller.signal)
+  const result = post(receiver.url, caller.signal)
   await expect.poll(() => receiver.requests.length).toBe(1)
   const closed = once(receiver.requests[0]!.socket, 'close')
   caller.abort(new Error('shutting down'))
-  await expect(posted).rejects.toThrow('shutting down')
+  await expect(result).rejects.toThrow('shutting down')
   await closed
   await expect(post(receiver.url, caller.signal)).rejects.toThrow('shutting down')
   const dialling = new AbortController()

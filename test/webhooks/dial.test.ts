@@ -16,17 +16,17 @@ test('every new connection looks the name up again, and dials the addresses of t
   const receiver = await receiving()
   receiver.script = { headers: { connection: 'close' } }
   const inside = await counting(receiver.port)
-  const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.1'], ['127.0.0.2', '127.0.0.1'], ['127.0.0.1', '127.0.0.2']]
-  const asked: string[] = []
+  const lookups = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.1'], ['127.0.0.2', '127.0.0.1'], ['127.0.0.1', '127.0.0.2']]
+  const queries: string[] = []
   const lookup = async (name: string) => {
-    asked.push(name)
-    return answers.shift()!
+    queries.push(name)
+    return lookups.shift()!
   }
   const post = posting({ lookup })
   const outcomes = []
   for (let i = 0; i < 5; i++) outcomes.push((await post(`http://hooks.example.com:${receiver.port}/`)).outcome)
   expect(outcomes).toEqual(['acked', 'blocked', 'acked', 'blocked', 'blocked'])
-  expect(asked).toEqual(Array(5).fill('hooks.example.com'))
+  expect(queries).toEqual(Array(5).fill('hooks.example.com'))
   expect([receiver.requests.length, inside.connections]).toEqual([2, 0])
 })
 
@@ -101,8 +101,8 @@ test('through a proxy the name is vetted here, and the tunnel leads to the vette
 test('a proxy that refuses is a failure to connect, and nothing of its response is shown', async () => {
   const receiver = await receiving()
   const proxy = await startProxy(403)
-  const posted = await posting({ proxy: `http://127.0.0.1:${proxy.port}` })(receiver.url)
-  expect(posted).toEqual({ outcome: 'connect', phases: { connect: expect.any(Number) } })
+  const result = await posting({ proxy: `http://127.0.0.1:${proxy.port}` })(receiver.url)
+  expect(result).toEqual({ outcome: 'connect', phases: { connect: expect.any(Number) } })
   expect(receiver.connections).toBe(0)
 })
 

@@ -57,9 +57,11 @@ const events = (count: number, accountId = newId(Date.now())) =>
  */
 async function grown(count: number) {
   const accounts = new Set(Array.from({ length: count }, () => newId(Date.now())))
-  const held = Promise.withResolvers<Posting>()
+  const pending = Promise.withResolvers<Posting>()
   let isHanging = false
-  const all = dispatcherOver(({ accountId }) => (isHanging && accounts.has(accountId) ? held.promise : sleep(2, acked)))
+  const all = dispatcherOver(({ accountId }) =>
+    isHanging && accounts.has(accountId) ? pending.promise : sleep(2, acked),
+  )
   const { dispatcher, seen } = all
   const offered = [...accounts].map((account) => events(2_000, account))
   for (let i = 0; i < 2_000; i++) for (const those of offered) if (i < 10_000 / count - 1) dispatcher.offer(those[i]!)
@@ -68,7 +70,7 @@ async function grown(count: number) {
   isHanging = true
   await eventually(() => expect(all.inFlight()).toBeGreaterThan(60))
   await sleep(50)
-  return { ...all, release: () => held.resolve(refused) }
+  return { ...all, release: () => pending.resolve(refused) }
 }
 
 test('attempts to one endpoint start at 10 at a time, and grow to 64 while it acknowledges at once', async () => {
@@ -147,8 +149,8 @@ test.each([1, 4, 20])(
 )
 
 test('endpoints for which thousands of events wait leave room in the queue for the events of others', async () => {
-  const held = Promise.withResolvers<Posting>()
-  const { dispatcher } = dispatcherOver(() => held.promise)
+  const pending = Promise.withResolvers<Posting>()
+  const { dispatcher } = dispatcherOver(() => pending.promise)
   const victim = events(100)
   await storeDispatches(database, victim, { lease: 30 })
   for (let account = 0; account < 5; account++) for (const event of events(2_500)) dispatcher.offer(event)
@@ -159,7 +161,7 @@ test('endpoints for which thousands of events wait leave room in the queue for t
   for (const event of [...events(2_500, last!.accountId), last!]) dispatcher.offer(event)
   await eventually(async () => expect((await openDispatches(database, [last!]))[0]!.lease_until).toBeNull())
   for (const row of await openDispatches(database, victim)) expect(row.lease_until).not.toBeNull()
-  held.resolve(acked)
+  pending.resolve(acked)
   await dispatcher.drain()
 })
 
@@ -175,8 +177,8 @@ test('a first attempt that is not made gives up its lease, so that no attempt is
 })
 
 test('an event that does not fit gives up its lease and stays a row', async () => {
-  const held = Promise.withResolvers<Posting>()
-  const { dispatcher } = dispatcherOver(() => held.promise)
+  const pending = Promise.withResolvers<Posting>()
+  const { dispatcher } = dispatcherOver(() => pending.promise)
   const some = events(2_020)
   await storeDispatches(database, some, { lease: 30 })
   for (const event of some) dispatcher.offer(event)
@@ -184,13 +186,13 @@ test('an event that does not fit gives up its lease and stays a row', async () =
     const rows = await openDispatches(database, some)
     expect(rows.filter((row) => row.lease_until === null)).toHaveLength(10)
   })
-  held.resolve(acked)
+  pending.resolve(acked)
   await dispatcher.drain()
 })
 
 test('a drain waits for the attempts in flight and leaves the rest to Temporal', async () => {
-  const held = Promise.withResolvers<Posting>()
-  const { dispatcher, seen } = dispatcherOver(() => held.promise)
+  const pending = Promise.withResolvers<Posting>()
+  const { dispatcher, seen } = dispatcherOver(() => pending.promise)
   const some = events(30)
   await storeDispatches(database, some, { lease: 30 })
   for (const event of some) dispatcher.offer(event)
@@ -203,7 +205,7 @@ test('a drain waits for the attempts in flight and leaves the rest to Temporal',
     expect(rows.filter((row) => row.lease_until === null)).toHaveLength(20)
   })
   expect(drained).toBe(false)
-  held.resolve(acked)
+  pending.resolve(acked)
   await drain
   expect(seen.order).toHaveLength(10)
 })

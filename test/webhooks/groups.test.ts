@@ -57,13 +57,13 @@ test('10,000 failures of one endpoint, 200 a second, make 200 groups', () => {
   }))
   let groups = 0
   for (let now = NOW; left.length > 0; now += 500) {
-    const taken = groupDispatches(
+    const newGroups = groupDispatches(
       left.filter((row) => row.dueMs - 60_000 <= now),
       now,
       LIMITS,
     )
-    groups += taken.length
-    left.splice(0, taken.flat().length)
+    groups += newGroups.length
+    left.splice(0, newGroups.flat().length)
   }
   expect(groups).toBe(200)
 })

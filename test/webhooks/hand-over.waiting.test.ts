@@ -117,10 +117,10 @@ test('while Temporal is away rows keep their workflow ids, and the workflows are
   const events = some(3)
   await store(events)
   let isAway = true
-  const asked = new Set<string>()
+  const workflowIds = new Set<string>()
   const { reports, started } = loop({
     async start(group) {
-      asked.add(group.workflowId)
+      workflowIds.add(group.workflowId)
       if (isAway) throw new Error('Temporal is away')
       started.push(group)
     },
@@ -128,7 +128,7 @@ test('while Temporal is away rows keep their workflow ids, and the workflows are
   await eventually(() => expect(reports.filter((report) => 'error' in report).length).toBeGreaterThan(1))
   isAway = false
   await eventually(() => expect(started).toHaveLength(1))
-  expect([...asked]).toEqual([started[0]!.workflowId])
+  expect([...workflowIds]).toEqual([started[0]!.workflowId])
   expect(started[0]!.dispatchIds).toHaveLength(3)
 })
 

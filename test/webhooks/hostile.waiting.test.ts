@@ -24,8 +24,9 @@ function posting(limits?: typeof LIMITS) {
     ca: RECEIVER_AUTHORITY,
     limits,
   })
-  const posted: Receiving = async (url, headers, body) => (await post(url, headers, body, { accountId: 'account' }))!
-  return { post: posted, close }
+  const postForAccount: Receiving = async (url, headers, body) =>
+    (await post(url, headers, body, { accountId: 'account' }))!
+  return { post: postForAccount, close }
 }
 
 // The longest test comes first.
@@ -61,7 +62,7 @@ test.concurrent('by default a receiver has 5 s for its head and 1 s for its body
   await Promise.all([hanging.close(), dripping.close()])
 })
 
-const HOSTILE: [what: string, answer: ScriptedResponse, expected: Partial<PostResult>, atMostMs: number][] = [
+const HOSTILE: [what: string, response: ScriptedResponse, expected: Partial<PostResult>, atMostMs: number][] = [
   ['hangs', { fault: 'hang' }, { outcome: 'timeout_head' }, LIMITS.headMs],
   ['drips its head', { fault: 'drip_head' }, { outcome: 'timeout_head' }, LIMITS.headMs],
   ['never ends its interim responses', { fault: 'endless_interim' }, { outcome: 'connect' }, 0],
@@ -101,17 +102,17 @@ const HOSTILE: [what: string, answer: ScriptedResponse, expected: Partial<PostRe
 
 test.concurrent.for(HOSTILE)(
   'a receiver that %s is bounded in time',
-  async ([, answer, expected, atMostMs], { expect }) => {
+  async ([, response, expected, atMostMs], { expect }) => {
     for (const tls of [false, true]) {
       const receiver = await startReceiver({ tls })
-      receiver.script = answer
+      receiver.script = response
       const { post, close } = posting(atMostMs === 0 ? PATIENT : LIMITS)
       const watch = stopwatch()
-      const posted = await post(receiver.url, {}, Buffer.from('{}'))
+      const result = await post(receiver.url, {}, Buffer.from('{}'))
       expect(watch.ms()).toBeLessThan(atMostMs + MARGIN_MS)
-      expect(posted).toMatchObject(expected)
-      if (expected.statusCode === undefined && expected.outcome !== 'acked') expect(posted.statusCode).toBeUndefined()
-      expect(JSON.stringify(posted)).not.toContain('127.0.0.1')
+      expect(result).toMatchObject(expected)
+      if (expected.statusCode === undefined && expected.outcome !== 'acked') expect(result.statusCode).toBeUndefined()
+      expect(JSON.stringify(result)).not.toContain('127.0.0.1')
       await close()
       await receiver.close()
     }
@@ -125,8 +126,8 @@ test.concurrent('a receiver that speaks no TLS, or nothing at all, is tls', asyn
   const { post, close } = posting(LIMITS)
   const at = (port: number) => post(`https://127.0.0.1:${port}/`, {}, Buffer.from('{}'))
   const watch = stopwatch()
-  const posted = await Promise.all([at(garbage.port), at((silent.address() as AddressInfo).port)])
-  expect(posted.map(({ outcome }) => outcome)).toEqual(['tls', 'tls'])
+  const results = await Promise.all([at(garbage.port), at((silent.address() as AddressInfo).port)])
+  expect(results.map(({ outcome }) => outcome)).toEqual(['tls', 'tls'])
   expect(watch.ms()).toBeLessThan(LIMITS.connectMs + MARGIN_MS)
   silent.close()
   await close()
@@ -140,8 +141,8 @@ test.concurrent('a host that refuses, or neither accepts nor refuses, is connect
   const { post, close } = posting(LIMITS)
   const watch = stopwatch()
   const urls = [closed.url, `http://${silent.host}:${silent.port}/`]
-  const posted = await Promise.all(urls.map((url) => post(url, {}, Buffer.from('{}'))))
-  expect(posted).toEqual(Array(2).fill({ outcome: 'connect', phases: { connect: expect.any(Number) } }))
+  const results = await Promise.all(urls.map((url) => post(url, {}, Buffer.from('{}'))))
+  expect(results).toEqual(Array(2).fill({ outcome: 'connect', phases: { connect: expect.any(Number) } }))
   expect(watch.ms()).toBeLessThan(LIMITS.connectMs + MARGIN_MS)
   await close()
   silent.close()
@@ -151,8 +152,8 @@ test.concurrent('512 idle connections to very many origins stay open, for four s
   const receiver = await startReceiver()
   const { post, close } = posting()
   const urls = Array.from({ length: 600 }, (_, i) => `http://hooks-${i}.example.com:${receiver.port}/`)
-  const posted = await Promise.all(urls.map((url) => post(url, {}, Buffer.from('{}'))))
-  expect(new Set(posted.map(({ outcome }) => outcome))).toEqual(new Set(['acked']))
+  const results = await Promise.all(urls.map((url) => post(url, {}, Buffer.from('{}'))))
+  expect(new Set(results.map(({ outcome }) => outcome))).toEqual(new Set(['acked']))
   const open = () => receiver.requests.filter(({ socket }) => !socket.destroyed).length
   await expect.poll(open).toBe(512)
   await expect.poll(open).toBe(0)

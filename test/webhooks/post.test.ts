@@ -89,11 +89,11 @@ test('the response is kept as an excerpt of 1,024 octets, flagged when it was cu
 })
 
 test('an excerpt can be stored and shown: valid UTF-8 without control characters, whatever came', () => {
-  const shown = (octets: Buffer | string) => excerptOf(Buffer.from(octets as string), false)
-  expect(shown('a\u0000b\u001b[31mc\r\nd\te')).toBe('a\uFFFDb\uFFFD[31mc\nd\te')
-  expect(shown('\u202eabc\u2028\u0085')).toBe('\uFFFDabc\uFFFD\uFFFD')
-  expect(shown(Buffer.from([0xc3, 0x28, 0xff]))).toBe('\uFFFD(\uFFFD')
-  expect(shown('größe 😀')).toBe('größe 😀')
+  const excerpt = (octets: Buffer | string) => excerptOf(Buffer.from(octets as string), false)
+  expect(excerpt('a\u0000b\u001b[31mc\r\nd\te')).toBe('a\uFFFDb\uFFFD[31mc\nd\te')
+  expect(excerpt('\u202eabc\u2028\u0085')).toBe('\uFFFDabc\uFFFD\uFFFD')
+  expect(excerpt(Buffer.from([0xc3, 0x28, 0xff]))).toBe('\uFFFD(\uFFFD')
+  expect(excerpt('größe 😀')).toBe('größe 😀')
   fc.assert(
     fc.property(fc.uint8Array(), fc.boolean(), (octets, isCut) => {
       const text = excerptOf(Buffer.from(octets), isCut) ?? ''

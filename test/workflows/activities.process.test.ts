@@ -55,7 +55,7 @@ test('a hanging endpoint has at most a tenth of the slots; a group that finds no
     await hanging.promise
     return http(503)
   })
-  const held = Array.from({ length: GROUPS_PER_ENDPOINT }, () => run(activities, group(1)))
+  const runs = Array.from({ length: GROUPS_PER_ENDPOINT }, () => run(activities, group(1)))
   const late = group(3)
   const watch = stopwatch()
   expect(await run(activities, late)).toEqual({ acknowledged: 0, over: 0, failed: [], busy: late.dispatchIds })
@@ -63,7 +63,7 @@ test('a hanging endpoint has at most a tenth of the slots; a group that finds no
   const other = run(activities, group(1, 'other.example.com'))
   const replay = run(activities, group(1), 'webhook-replays')
   hanging.resolve()
-  for (const { failed, busy } of await Promise.all([...held, other, replay])) {
+  for (const { failed, busy } of await Promise.all([...runs, other, replay])) {
     expect([failed.length, busy.length]).toEqual([1, 0])
   }
 })
@@ -90,48 +90,48 @@ test('the result names the responses of failed attempts, the most frequent first
 })
 
 test('a fault of the service is thrown after all other attempts have ended, and its text stays out of the history', async () => {
-  let ended = 0
+  let attempts = 0
   const activities = activitiesOf(async () => {
-    if (ended++ === 0) throw new Error('Failed query: select 1\nparams: ann@example.net,whsec_c2VjcmV0')
+    if (attempts++ === 0) throw new Error('Failed query: select 1\nparams: ann@example.net,whsec_c2VjcmV0')
     await new Promise((resolve) => setTimeout(resolve, 50))
-    ended++
+    attempts++
     return acked
   })
   const fault: ApplicationFailure = await run(activities, group(4)).then(Promise.reject, (error) => error)
   expect(fault).toBeInstanceOf(ApplicationFailure)
   expect(fault.nonRetryable).toBeFalsy()
   expect(`${fault.message} ${fault.stack}`).not.toMatch(/ann@|whsec_/)
-  expect(ended).toBe(7)
+  expect(attempts).toBe(7)
   expect(String(faults.at(-1))).toContain('whsec_')
 })
 
 test('when the workflow is cancelled, POSTs in flight are aborted and no further one begins', async () => {
-  let begun = 0
+  let posts = 0
   const activities = activitiesOf(async ({ signal }) => {
-    begun++
+    posts++
     await new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)))
     return acked
   })
   const env = environment()
   const running = env.run(activities.attemptDispatches, group(50)).catch((error) => error)
-  await until(() => begun === POSTS_PER_ENDPOINT)
+  await until(() => posts === POSTS_PER_ENDPOINT)
   env.cancel('CANCELLED')
   expect(await running).toBeInstanceOf(CancelledFailure)
-  expect(begun).toBe(POSTS_PER_ENDPOINT)
+  expect(posts).toBe(POSTS_PER_ENDPOINT)
 })
 
 test('when the worker stops, POSTs in flight end and no further one begins', async () => {
-  let begun = 0
+  let posts = 0
   const posting = Promise.withResolvers<void>()
   const activities = activitiesOf(async () => {
-    begun++
+    posts++
     await posting.promise
     return acked
   })
   const running = run(activities, group(50)).catch((error) => error)
-  await until(() => begun === POSTS_PER_ENDPOINT)
+  await until(() => posts === POSTS_PER_ENDPOINT)
   stopping.abort()
   posting.resolve()
   expect(await running).toBeInstanceOf(ApplicationFailure)
-  expect(begun).toBe(POSTS_PER_ENDPOINT)
+  expect(posts).toBe(POSTS_PER_ENDPOINT)
 })

@@ -13,7 +13,8 @@ import { quiet, until } from './world.ts'
 
 let temporal: TestTemporal
 let config: TemporalConfig
-const shown: string[] = []
+/** The server name and the client certificate of each connection. */
+const certificates: string[] = []
 const server = createServer({
   ...CERTIFICATE,
   ca: AUTHORITY,
@@ -25,7 +26,7 @@ beforeAll(async () => {
   quiet()
   temporal = await startTemporal()
   server.on('secureConnection', (socket: TLSSocket) => {
-    shown.push(`${socket.servername} ${socket.getPeerCertificate().subject.CN}`)
+    certificates.push(`${socket.servername} ${socket.getPeerCertificate().subject.CN}`)
     const behind = connect(temporal.port, '127.0.0.1')
     socket.pipe(behind).pipe(socket)
     for (const end of [socket, behind]) end.on('error', () => {})
@@ -52,10 +53,10 @@ afterAll(async () => {
   await temporal?.stop()
 })
 
-async function answers(temporal: TemporalConfig): Promise<boolean> {
+async function responds(temporal: TemporalConfig): Promise<boolean> {
   const connection = lazyConnection(temporal)
-  const asking = connection.withDeadline(Date.now() + 3_000, () => connection.workflowService.getSystemInfo({}))
-  return asking
+  const response = connection.withDeadline(Date.now() + 3_000, () => connection.workflowService.getSystemInfo({}))
+  return response
     .then(
       () => true,
       () => false,
@@ -64,23 +65,23 @@ async function answers(temporal: TemporalConfig): Promise<boolean> {
 }
 
 test('calls reach a Temporal behind TLS, trust only its authority and present the client certificate', async () => {
-  expect(await answers(config)).toBe(true)
-  expect(shown.at(-1)).toBe('mx1.example.test mx1.example.test')
+  expect(await responds(config)).toBe(true)
+  expect(certificates.at(-1)).toBe('mx1.example.test mx1.example.test')
 })
 
 test('workers do the same', async () => {
-  const before = shown.length
+  const before = certificates.length
   const connection = await NativeConnection.connect(connectionOptions(config))
-  expect(shown.length).toBeGreaterThan(before)
+  expect(certificates.length).toBeGreaterThan(before)
   await connection.close()
 })
 
 test('a connection to a Temporal with the wrong certificate is refused', async () => {
-  const before = shown.length
-  expect(await answers({ ...config, tls: { ...config.tls!, serverName: 'temporal.example.test' } })).toBe(false)
-  expect(await answers({ ...config, tls: { ...config.tls!, ca: WEAK_CERTIFICATE.cert } })).toBe(false)
-  expect(await answers({ ...config, tls: { ...config.tls!, ca: undefined } })).toBe(false)
-  expect(shown.length).toBe(before)
+  const before = certificates.length
+  expect(await responds({ ...config, tls: { ...config.tls!, serverName: 'temporal.example.test' } })).toBe(false)
+  expect(await responds({ ...config, tls: { ...config.tls!, ca: WEAK_CERTIFICATE.cert } })).toBe(false)
+  expect(await responds({ ...config, tls: { ...config.tls!, ca: undefined } })).toBe(false)
+  expect(certificates.length).toBe(before)
 })
 
 test('every call carries the API key', async () => {
@@ -92,7 +93,7 @@ test('every call carries the API key', async () => {
   })
   await new Promise<void>((listening) => stranger.listen(0, '127.0.0.1', listening))
   const address = `127.0.0.1:${(stranger.address() as { port: number }).port}`
-  expect(await answers({ ...config, address })).toBe(false)
+  expect(await responds({ ...config, address })).toBe(false)
   await expect(NativeConnection.connect(connectionOptions({ ...config, address }))).rejects.toThrow()
   stranger.close()
   expect(new Set(keys)).toEqual(new Set(['Bearer a-key']))

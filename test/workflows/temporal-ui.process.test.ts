@@ -29,10 +29,10 @@ afterAll(async () => {
 })
 
 async function ui(path: string, init?: RequestInit) {
-  const answer = await fetch(`${temporal.uiUrl}/api/v1/namespaces/default/${path}`, init)
-  expect(answer.status).toBe(200)
+  const response = await fetch(`${temporal.uiUrl}/api/v1/namespaces/default/${path}`, init)
+  expect(response.status).toBe(200)
   // biome-ignore lint/suspicious/noExplicitAny: the UI's own, undescribed JSON
-  return answer.json() as Promise<any>
+  return response.json() as Promise<any>
 }
 
 const text = (payload: { data: string } | undefined) =>
