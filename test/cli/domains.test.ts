@@ -20,10 +20,10 @@ afterEach(() => void vi.unstubAllEnvs())
 const textOf = async (...args: string[]) => (await run(args)).text
 
 test('an API key is enough to add, list, show, verify, rotate and remove a domain', async () => {
-  const added = await run(['domains', 'add', 'Api.Example.org', '--require-tls'])
-  expect(added.json).toMatchObject({ domain: 'api.example.org', status: 'pending', require_tls: true })
-  expect(added.text).toContain('  rp.api.example.org.  MX  10 mail.verdict.example.\n')
-  expect(added.text).toContain('Then: verdict domains verify api.example.org')
+  const newDomain = await run(['domains', 'add', 'Api.Example.org', '--require-tls'])
+  expect(newDomain.json).toMatchObject({ domain: 'api.example.org', status: 'pending', require_tls: true })
+  expect(newDomain.text).toContain('  rp.api.example.org.  MX  10 mail.verdict.example.\n')
+  expect(newDomain.text).toContain('Then: verdict domains verify api.example.org')
   expect(await textOf('domains', 'list')).toMatch(/\napi\.example\.org +pending/)
   expect(await textOf('domains', 'show', 'api.example.org')).toMatch(/^api\.example\.org is pending\.\n\nSPF: pending/)
   expect(await run(['domains', 'verify', 'api.example.org'])).toMatchObject({ exit: 'failed' })

@@ -39,8 +39,12 @@ afterAll(async () => {
 
 /** Runs a command in an empty folder; by default with the test's database. */
 async function verdict(args: string[], env: Record<string, string> = {}) {
-  const given = { DATABASE_URL: database.url, ENCRYPTION_KEYS: `k1:${secret.toString('base64')}`, ...env }
-  const child = spawn(process.execPath, [BIN, ...args], { cwd: folder, env: given, stdio: ['ignore', 'pipe', 'pipe'] })
+  const variables = { DATABASE_URL: database.url, ENCRYPTION_KEYS: `k1:${secret.toString('base64')}`, ...env }
+  const child = spawn(process.execPath, [BIN, ...args], {
+    cwd: folder,
+    env: variables,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const [[code], stdout, stderr] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)])
   return { code, stdout, stderr, json: args.includes('--json') && stdout ? JSON.parse(stdout) : undefined }
 }

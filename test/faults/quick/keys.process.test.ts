@@ -21,7 +21,7 @@ test('200 concurrent requests with one key over two processes send one mail and 
   expect(await world.verdict()).toEqual([])
 })
 
-test('a waiter in another process takes over a send whose process is killed before the marker; after it all are in doubt', async () => {
+test('when the process that sends is killed, another one sends the mail if there is no marker, and otherwise all get in doubt', async () => {
   const outcome = await killTheWinner(30, true)
   world = outcome.world
   await expectOneMailOrInDoubt(outcome)
