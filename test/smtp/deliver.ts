@@ -73,8 +73,8 @@ export async function send(engine: Engine, site: Site, more: Partial<Delivery> =
   return attempt!
 }
 
-/** The outcome in one word: `delivered`, `mailbox_full`, `in_doubt`, `our_fault`. */
-export function word({ outcome }: SmtpAttempt): string {
+/** The name of the outcome: `delivered`, `mailbox_full`, `in_doubt`, `our_fault`. */
+export function outcomeOf({ outcome }: SmtpAttempt): string {
   return outcome.kind === 'bounced' ? outcome.reason : outcome.kind
 }
 

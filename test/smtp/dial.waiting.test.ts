@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SilentPort, startSilentPort } from '../harness/silent-port.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { closedPort, engineWith, eventually, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
+import { closedPort, engineWith, eventually, exchangerWith, hostOf, outcomeOf, send, siteOf, sleep } from './deliver.ts'
 
 let silent: SilentPort
 beforeAll(async () => {
@@ -29,7 +29,7 @@ test('a silent address is given up at the deadline of the dot, too', async () =>
   const startedAt = performance.now()
   const watch = stopwatch()
   const attempt = await send(engineWith({ limits: { connectMs: 10_000 } }), siteOf(silent, silent), { budgetMs: 2_000 })
-  expect(word(attempt)).toBe('connection_timeout')
+  expect(outcomeOf(attempt)).toBe('connection_timeout')
   expect(performance.now() - startedAt).toBeGreaterThan(990)
   expect(watch.ms()).toBeLessThan(1_900)
 })
@@ -71,14 +71,14 @@ test('an address that refuses costs the other one no time', async () => {
 test('an address listed twice is dialled once', async () => {
   const exchanger = await exchangerWith({ greeting: { after: 150, act: '220 mx.test' } })
   const host = { ...hostOf(exchanger), addresses: ['127.0.0.1', '127.0.0.1'] }
-  expect(word(await send(engineWith(), { key: 'twice', hosts: [host] }))).toBe('delivered')
+  expect(outcomeOf(await send(engineWith(), { key: 'twice', hosts: [host] }))).toBe('delivered')
   expect(exchanger.sessions).toHaveLength(1)
 })
 
 test('a third address is not tried', async () => {
   const exchanger = await exchangerWith()
   const host = { ...hostOf(exchanger), addresses: ['127.0.0.8', '127.0.0.9', '127.0.0.1'] }
-  expect(word(await send(engineWith(), { key: 'x', hosts: [host] }))).toBe('connection_timeout')
+  expect(outcomeOf(await send(engineWith(), { key: 'x', hosts: [host] }))).toBe('connection_timeout')
   expect(exchanger.sessions).toEqual([])
 })
 
@@ -110,7 +110,7 @@ test('a host without an address of our family is unreachable, although the syste
   expect(attempt).toMatchObject({ phase: 'connect', outcome: { reason: 'connection_timeout' } })
   expect(attempt.detail).toBe('no address we can reach')
   expect(exchanger.sessions).toEqual([])
-  expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+  expect(outcomeOf(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
 })
 
 test('a source address that is not ours is our fault, and no other host is tried', async () => {

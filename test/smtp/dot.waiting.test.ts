@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { SmtpAttempt } from '../../server/smtp/attempt.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { deliveryTo, engineWith, eventually, exchangerWith, send, siteOf, sleep, word } from './deliver.ts'
+import { deliveryTo, engineWith, eventually, exchangerWith, outcomeOf, send, siteOf, sleep } from './deliver.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
 
@@ -54,7 +54,7 @@ test.concurrent('the caller is asked for permission while the content is on its 
     },
   })
   expect(arrived).toMatch(/Hello\.\r\n$/)
-  expect(word(attempt)).toBe('delivered')
+  expect(outcomeOf(attempt)).toBe('delivered')
 })
 
 test.concurrent('a server that sends more than the go-ahead for the content ends the attempt before the caller is asked', async () => {
@@ -65,7 +65,7 @@ test.concurrent('a server that sends more than the go-ahead for the content ends
     return true
   }
   const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot })
-  expect([word(attempt), isAsked]).toEqual(['temporary_failure', false])
+  expect([outcomeOf(attempt), isAsked]).toEqual(['temporary_failure', false])
 })
 
 test.concurrent('when the server closes while the content is on its way, the next host is tried with a new permission', async () => {
@@ -82,7 +82,7 @@ test.concurrent('when the server closes while the content is on its way, the nex
         return ++asked > 0
       },
     })
-    expect(word(attempt)).toBe('delivered')
+    expect(outcomeOf(attempt)).toBe('delivered')
     expect([asked, first.messages.length, second.messages.length]).toEqual([2, 0, 1])
   }
 })
@@ -90,7 +90,7 @@ test.concurrent('when the server closes while the content is on its way, the nex
 test.concurrent('when the server closes while the caller refuses permission, no other host is tried', async () => {
   const [first, second] = [await exchangerWith({ content: 'close' }), await exchangerWith()]
   const attempt = await send(engineWith(), siteOf(first, second), { beforeDot: () => sleep(50).then(() => false) })
-  expect(word(attempt)).toBe('temporary_failure')
+  expect(outcomeOf(attempt)).toBe('temporary_failure')
   expect(second.sessions).toEqual([])
 })
 
@@ -132,7 +132,7 @@ test.concurrent('once the caller was asked for permission, its giving up does no
         return true
       },
     })
-    expect(word(attempt)).toBe('delivered')
+    expect(outcomeOf(attempt)).toBe('delivered')
   }
 })
 
@@ -146,7 +146,7 @@ test.concurrent('a caller that gives up after it was asked does not stop the nex
       return sleep(500).then(() => true)
     },
   })
-  expect(word(attempt)).toBe('delivered')
+  expect(outcomeOf(attempt)).toBe('delivered')
 })
 
 test.concurrent('a caller that gives up stops only the sites that it was not asked about yet', async () => {
@@ -166,7 +166,7 @@ test.concurrent('a caller that gives up stops only the sites that it was not ask
       },
     }),
   )
-  expect(attempts.map(word)).toEqual(['delivered', 'our_fault'])
+  expect(attempts.map(outcomeOf)).toEqual(['delivered', 'our_fault'])
 })
 
 // Time
@@ -192,13 +192,13 @@ test.concurrent('a site may have a command timeout of its own', async () => {
 
 test.concurrent('the reply to the dot may take all of the remaining budget', async () => {
   const exchanger = await exchangerWith({ dot: { after: 2_000, act: '250 2.0.0 ok' } })
-  expect(word(await send(patient(), siteOf(exchanger), { budgetMs: 3_600 }))).toBe('delivered')
+  expect(outcomeOf(await send(patient(), siteOf(exchanger), { budgetMs: 3_600 }))).toBe('delivered')
 })
 
 test.concurrent('no host is dialled after the deadline of the dot', async () => {
   const exchanger = await exchangerWith()
   const startedAtMs = performance.now() - 1_500
-  expect(word(await send(engineWith(), siteOf(exchanger), { startedAtMs, budgetMs: 2_000 }))).toBe('our_fault')
+  expect(outcomeOf(await send(engineWith(), siteOf(exchanger), { startedAtMs, budgetMs: 2_000 }))).toBe('our_fault')
   expect(exchanger.sessions).toEqual([])
 })
 
@@ -217,7 +217,7 @@ test.concurrent.each([
   expect(attempt).toMatchObject({ phase: 'after_dot', outcome: { kind: 'in_doubt' }, tls: null })
   expect(attempt.durationMs).toBeGreaterThan(1_990)
   expect(late).toEqual([])
-  await eventually(() => expect(late.map(word)).toEqual([expected]))
+  await eventually(() => expect(late.map(outcomeOf)).toEqual([expected]))
   expect(references).toEqual(['message 17'])
   expect(late[0]).toMatchObject({
     phase: 'dot',
@@ -250,7 +250,7 @@ test.concurrent('closing the engine ends the wait for late replies, also that of
     if (closes === 'after it') await running
     expect(exchanger.sessions[0]!.closed).toBe(false)
     engine.close()
-    expect(word(await running)).toBe('in_doubt')
+    expect(outcomeOf(await running)).toBe('in_doubt')
     await eventually(() => expect(exchanger.sessions[0]!.closed).toBe(true))
   }
 })

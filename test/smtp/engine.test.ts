@@ -12,10 +12,10 @@ import {
   engineWith,
   eventually,
   exchangerWith,
+  outcomeOf,
   send,
   siteOf,
   sleep,
-  word,
 } from './deliver.ts'
 
 const NO_PIPELINING = { ehlo: '250 mx.test' }
@@ -51,7 +51,7 @@ test('look-up and delivery together lead from the name of a domain to its exchan
   })
   const engine = engineWith({ resolver: createResolver({ servers: [dns.address] }), smtpPort: exchanger.port })
   const lookup = await engine.lookUp('example.test')
-  expect(lookup.kind === 'site' && word(await send(engine, lookup.site))).toBe('delivered')
+  expect(lookup.kind === 'site' && outcomeOf(await send(engine, lookup.site))).toBe('delivered')
   await dns.close()
 })
 
@@ -150,7 +150,7 @@ test('fifty recipients are still two round trips', async () => {
 
 test('without PIPELINING each command waits for the reply to the one before', async () => {
   const exchanger = await exchangerWith(NO_PIPELINING)
-  expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+  expect(outcomeOf(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
   const { segments } = exchanger.sessions[0]!
   expect(segments.slice(1, 4)).toEqual([
     'MAIL FROM:<sender@sender.test>\r\n',
@@ -161,7 +161,7 @@ test('without PIPELINING each command waits for the reply to the one before', as
 
 test.each([500, 502])('a server that answers EHLO with %i is greeted with HELO', async (code) => {
   const exchanger = await exchangerWith({ ehlo: `${code} what?` })
-  expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+  expect(outcomeOf(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
   expect(linesOf(exchanger).slice(0, 3)).toEqual([
     'EHLO sender.test',
     'HELO sender.test',
@@ -186,7 +186,7 @@ test('greetings and replies of several lines are understood', async () => {
 
 test('a server that offers DSN is asked to send bounces with the headers only', async () => {
   const exchanger = await exchangerWith({ ehlo: '250-mx.test\r\n250-PIPELINING\r\n250-DSN\r\n250 SIZE 60' })
-  expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+  expect(outcomeOf(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
   expect(linesOf(exchanger)).toContain('MAIL FROM:<sender@sender.test> SIZE=26 RET=HDRS')
 })
 
@@ -195,9 +195,9 @@ test('a server that offers DSN is asked to send bounces with the headers only', 
 test('the message size is declared to a server that announces a limit, and a message over the limit is a policy block that is never sent', async () => {
   const exchanger = await exchangerWith({ ehlo: '250-mx.test\r\n250-PIPELINING\r\n250 SIZE 60' })
   const [engine, site] = [engineWith(), siteOf(exchanger)]
-  expect(word(await send(engine, site))).toBe('delivered')
+  expect(outcomeOf(await send(engine, site))).toBe('delivered')
   expect(linesOf(exchanger)).toContain('MAIL FROM:<sender@sender.test> SIZE=26')
-  expect(word(await send(engine, site, { content: [Buffer.from('.x\r\n'.repeat(15))] }))).toBe('delivered')
+  expect(outcomeOf(await send(engine, site, { content: [Buffer.from('.x\r\n'.repeat(15))] }))).toBe('delivered')
   const attempt = await send(engine, site, { content: [Buffer.from(`${'.x\r\n'.repeat(15)}\r\n`)] })
   expect(attempt).toMatchObject({
     phase: 'ehlo',
@@ -206,14 +206,14 @@ test('the message size is declared to a server that announces a limit, and a mes
     detail: expect.stringContaining('62'),
   })
   expect([exchanger.messages.length, exchanger.sessions.length]).toEqual([2, 1])
-  expect(word(await send(engine, site))).toBe('delivered')
+  expect(outcomeOf(await send(engine, site))).toBe('delivered')
 })
 
 test.each(['SIZE', 'SIZE 0', 'SIZE unlimited', 'SIZE -5', 'size 1000', 'SIZE 99999999999999999999999'])(
   '%s is no limit for a small message',
   async (size) => {
     const exchanger = await exchangerWith({ ehlo: `250-mx.test\r\n250 ${size}` })
-    expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+    expect(outcomeOf(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
   },
 )
 
@@ -232,7 +232,7 @@ test('each recipient has its own outcome, in the order of the recipients', async
         beforeDot: async (recipients) => asked.push(recipients) > 0,
       }),
     )
-    expect(attempts.map(word)).toEqual(['mailbox_does_not_exist', 'delivered', 'mailbox_full', 'delivered'])
+    expect(attempts.map(outcomeOf)).toEqual(['mailbox_does_not_exist', 'delivered', 'mailbox_full', 'delivered'])
     expect(attempts.map(({ phase }) => phase)).toEqual(['rcpt', 'dot', 'rcpt', 'dot'])
     expect(asked).toEqual([[1, 3]])
     expect(exchanger.messages.map(({ to }) => to)).toEqual([['one@example.test', 'two@example.test']])
@@ -255,7 +255,13 @@ test('sites are served side by side, each with its own transaction and its own p
       beforeDot: async (recipients) => asked.push(recipients) > 0,
     }),
   )
-  expect(attempts.map(word)).toEqual(['delivered', 'delivered', 'mailbox_does_not_exist', 'delivered', 'delivered'])
+  expect(attempts.map(outcomeOf)).toEqual([
+    'delivered',
+    'delivered',
+    'mailbox_does_not_exist',
+    'delivered',
+    'delivered',
+  ])
   expect(watch.ms()).toBeLessThan(1_900)
   expect(asked.sort()).toEqual([
     [0, 3],
@@ -282,7 +288,7 @@ test.each([
   async (_, script, expected) => {
     const exchanger = await exchangerWith({ ...script, data: '354 give it to me' })
     const [engine, site] = [engineWith(), siteOf(exchanger)]
-    expect(word(await send(engine, site))).toBe(expected)
+    expect(outcomeOf(await send(engine, site))).toBe(expected)
     await eventually(() => expect(exchanger.sessions[0]!.closed).toBe(true))
     expect(exchanger.sessions[0]!.segments.at(-1)).toMatch(/DATA\r\n$/)
   },
@@ -297,7 +303,7 @@ test.each([
   'a server that refuses every recipient and then %s is not tried again, nor is another one',
   async (_, data) => {
     const [first, second] = [await exchangerWith({ rcpt: '550 5.1.1 no', data }), await exchangerWith()]
-    expect(word(await send(engineWith(), siteOf(first, second)))).toBe('mailbox_does_not_exist')
+    expect(outcomeOf(await send(engineWith(), siteOf(first, second)))).toBe('mailbox_does_not_exist')
     await eventually(() => expect(first.sessions[0]!.closed).toBe(true))
     await sleep(20)
     expect([first.sessions.length, second.sessions.length]).toEqual([1, 0])
@@ -310,7 +316,7 @@ test('a server that refuses the sender and then falls silent costs one timeout, 
   const recipients = [1, 2, 3, 4].map((i) => ({ address: `user${i}@example.test`, site }))
   const watch = stopwatch()
   const attempts = await engineWith({ limits: { commandMs: 1_000 } }).deliver(deliveryTo(site, { recipients }))
-  expect(attempts.map(word)).toEqual(Array(4).fill('policy_block'))
+  expect(attempts.map(outcomeOf)).toEqual(Array(4).fill('policy_block'))
   expect(watch.ms()).toBeLessThan(1_900)
 })
 
@@ -326,11 +332,11 @@ test.each([
   })
   const [engine, site] = [engineWith(), siteOf(exchanger)]
   const to = (address: string) => send(engine, site, { recipients: [{ address, site }] })
-  expect([word(await to('no@x.test')), word(await to('yes@x.test')), word(await to('yes@x.test'))]).toEqual([
-    'mailbox_does_not_exist',
-    'delivered',
-    'delivered',
-  ])
+  expect([
+    outcomeOf(await to('no@x.test')),
+    outcomeOf(await to('yes@x.test')),
+    outcomeOf(await to('yes@x.test')),
+  ]).toEqual(['mailbox_does_not_exist', 'delivered', 'delivered'])
   expect(exchanger.sessions).toHaveLength(1)
   expect(linesOf(exchanger).filter((line) => line === 'RSET')).toHaveLength(1)
 })
@@ -338,7 +344,10 @@ test.each([
 test('a refused sender needs no reset', async () => {
   const exchanger = await exchangerWith({ mail: (_line, times) => (times === 0 ? '550 5.7.1 no' : undefined) })
   const [engine, site] = [engineWith(), siteOf(exchanger)]
-  expect([word(await send(engine, site)), word(await send(engine, site))]).toEqual(['policy_block', 'delivered'])
+  expect([outcomeOf(await send(engine, site)), outcomeOf(await send(engine, site))]).toEqual([
+    'policy_block',
+    'delivered',
+  ])
   expect(linesOf(exchanger)).not.toContain('RSET')
   expect(exchanger.sessions).toHaveLength(1)
 })
@@ -357,7 +366,7 @@ test.each([
 ])('an acceptance %s, before the dot, is no acceptance', async (_, script) => {
   const exchanger = await exchangerWith(script)
   const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(500).then(() => true) })
-  expect(word(attempt)).toBe('temporary_failure')
+  expect(outcomeOf(attempt)).toBe('temporary_failure')
   expect(exchanger.messages).toEqual([])
   expect(exchanger.sessions.map(({ segments }) => segments.join('')).join('')).not.toMatch(/\r\n\.\r\n/)
 })
@@ -377,7 +386,7 @@ test('when all hosts refuse the connection, the attempt is a connection timeout 
 
 test('at most two hosts are tried', async () => {
   const third = await exchangerWith()
-  expect(word(await send(engineWith(), siteOf(await closedPort(), await closedPort(), third)))).toBe(
+  expect(outcomeOf(await send(engineWith(), siteOf(await closedPort(), await closedPort(), third)))).toBe(
     'connection_timeout',
   )
   expect(third.sessions).toEqual([])
@@ -409,7 +418,7 @@ test('a recipient that the first host refused stays refused; the second host get
   const site = siteOf(first, second)
   const recipients = ['no', 'yes'].map((user) => ({ address: `${user}@example.test`, site }))
   const attempts = await engineWith().deliver(deliveryTo(site, { recipients }))
-  expect(attempts.map(word)).toEqual(['mailbox_does_not_exist', 'delivered'])
+  expect(attempts.map(outcomeOf)).toEqual(['mailbox_does_not_exist', 'delivered'])
   expect(attempts.map((attempt) => attempt.mx)).toEqual(['mx1.example.test', 'mx2.example.test'])
   expect(linesOf(second).filter((line) => line.startsWith('RCPT'))).toEqual(['RCPT TO:<yes@example.test>'])
 })
@@ -444,7 +453,7 @@ test('a send that is running when the engine is closed completes', async () => {
   const running = send(engine, siteOf(exchanger))
   await sleep(30)
   engine.close()
-  expect(word(await running)).toBe('delivered')
+  expect(outcomeOf(await running)).toBe('delivered')
   await eventually(() => expect(linesOf(exchanger).at(-1)).toBe('QUIT'))
 })
 
@@ -471,7 +480,7 @@ test('a message of 10 MB arrives byte for byte', async () => {
   const lines = Buffer.from(`.${'x'.repeat(75)}\r\n`.repeat(130_000))
   const content = [...CONTENT, lines.subarray(0, 77), lines.subarray(77)]
   const attempt: SmtpAttempt = await send(engineWith(), siteOf(exchanger), { content, budgetMs: 20_000 })
-  expect(word(attempt)).toBe('delivered')
+  expect(outcomeOf(attempt)).toBe('delivered')
   expect(exchanger.messages[0]!.content.length).toBe(Buffer.concat(content).length)
   expect(exchanger.messages[0]!.content === Buffer.concat(content).toString('latin1')).toBe(true)
 })

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import type { Act, Verb } from '../harness/exchanger.ts'
-import { engineWith, exchangerWith, send, siteOf, sleep, word } from './deliver.ts'
+import { engineWith, exchangerWith, outcomeOf, send, siteOf, sleep } from './deliver.ts'
 
 // Every fault at every verb, against an exchanger that has it each time and one that has it the first time only.
 
@@ -57,7 +57,7 @@ test.concurrent.each(CASES)('$name at $verb: $expected', async ({ verb, act, exp
   const isContent = verb === 'content'
   const engine = engineWith(isContent ? { limits: { commandMs: 3_000 } } : {})
   const attempt = await send(engine, siteOf(exchanger), { beforeDot, budgetMs: isContent ? 10_000 : 4_000 })
-  expect(word(attempt)).toBe(expected)
+  expect(outcomeOf(attempt)).toBe(expected)
   if (expected === 'in_doubt') return
   const isGarbage = expected === 'temporary_failure'
   expect({ sessions: exchanger.sessions.length, phase: attempt.phase }).toEqual({
@@ -77,7 +77,7 @@ const ONCE = FAULTS.filter(([, , expected]) => expected === 'temporary_failure')
 test.concurrent.each(ONCE)('$name at $verb once: a fresh connection delivers the message', async ({ verb, act }) => {
   const exchanger = await exchangerWith({ [verb]: (_line: string, times: number) => (times === 0 ? act : undefined) })
   const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(500).then(() => true) })
-  expect(word(attempt)).toBe('delivered')
+  expect(outcomeOf(attempt)).toBe('delivered')
   expect([exchanger.sessions.length, exchanger.messages.length]).toEqual([2, 1])
 })
 
@@ -93,7 +93,7 @@ test.concurrent.each([
     for (const offers of [{}, { ehlo: '250 mx.test' }]) {
       const [first, second] = [await exchangerWith({ ...offers, [verb]: reply }), await exchangerWith()]
       const attempt = await send(engineWith(), siteOf(first, second))
-      expect([word(attempt), attempt.phase]).toEqual(['temporary_failure', verb])
+      expect([outcomeOf(attempt), attempt.phase]).toEqual(['temporary_failure', verb])
       expect([first.sessions.length, second.sessions.length]).toEqual([2, 0])
       expect(first.sessions.map(({ segments }) => segments.join('')).join('')).not.toContain('Hello.')
     }
@@ -107,7 +107,7 @@ const LOST = FAULTS.filter(([, , expected]) => expected === 'connection_timeout'
 test.concurrent.each(LOST)('$name at $verb: the second host gets the message', async ({ verb, act }) => {
   const [bad, good] = [await exchangerWith({ [verb]: act }), await exchangerWith()]
   const attempt = await send(engineWith(), siteOf(bad, good))
-  expect(word(attempt)).toBe('delivered')
+  expect(outcomeOf(attempt)).toBe('delivered')
   expect(attempt.mx).toBe('mx2.example.test')
   expect([bad.messages.length, good.messages.length]).toEqual([0, 1])
 })
@@ -159,7 +159,7 @@ for (const pipelining of [true, false]) {
     const script = { ehlo, [verb]: reply }
     const [first, second] = [await exchangerWith(script), await exchangerWith(script)]
     const attempt = await send(engineWith(), siteOf(first, second))
-    expect(word(attempt)).toBe(expected)
+    expect(outcomeOf(attempt)).toBe(expected)
     expect(attempt.phase).toBe(phase)
     expect(attempt.reply?.code).toBe(Number(reply.slice(0, 3)))
     expect(first.sessions.length + second.sessions.length).toBe(hosts)

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { Exchanger } from '../harness/exchanger.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { engineWith, eventually, exchangerWith, hostOf, send, siteOf, sleep, word } from './deliver.ts'
+import { engineWith, eventually, exchangerWith, hostOf, outcomeOf, send, siteOf, sleep } from './deliver.ts'
 
 vi.setConfig({ maxConcurrency: 16 })
 
@@ -19,7 +19,7 @@ test.concurrent('a site gets at most 20 connections for one caller, and its othe
   const exchanger = await exchangerWith(SLOW)
   const [engine, site] = [patientEngine(), siteOf(exchanger)]
   const attempts = await many(50, () => send(engine, site))
-  expect(attempts.map(word)).toEqual(Array(50).fill('delivered'))
+  expect(attempts.map(outcomeOf)).toEqual(Array(50).fill('delivered'))
   expect(exchanger.sessions).toHaveLength(20)
 })
 
@@ -30,7 +30,7 @@ test.concurrent('a site gets at most 25 connections for all callers', async () =
   const exchanger = await exchangerWith(SLOW)
   const [engine, site] = [patientEngine(), siteOf(exchanger)]
   const attempts = await many(80, (i) => send(engine, site, { turn: `caller ${i % 4}`, budgetMs: 20_000 }))
-  expect(attempts.map(word)).toEqual(Array(80).fill('delivered'))
+  expect(attempts.map(outcomeOf)).toEqual(Array(80).fill('delivered'))
   expect(exchanger.sessions).toHaveLength(25)
 })
 
@@ -48,7 +48,7 @@ test.concurrent('a caller whose messages all hang leaves connections for others'
   const hanging = many(60, () => send(engine, site, { turn: 'a', sender: 'slow@x.test', budgetMs: 5_000 }))
   await eventually(() => expect(exchanger.messages).toHaveLength(20))
   const attempts = await many(10, () => send(engine, site, { turn: 'b' }))
-  expect(attempts.map(word)).toEqual(Array(10).fill('delivered'))
+  expect(attempts.map(outcomeOf)).toEqual(Array(10).fill('delivered'))
   engine.close()
   await hanging
 })
@@ -113,8 +113,8 @@ test.concurrent('a caller may give up while it waits for a slot, and the slot go
   await sleep(10)
   caller.abort()
   expect(await left).toMatchObject({ outcome: { kind: 'our_fault', cause: 'the caller left' } })
-  expect(word(await next)).toBe('delivered')
-  expect((await busy).map(word)).toEqual(Array(20).fill('delivered'))
+  expect(outcomeOf(await next)).toBe('delivered')
+  expect((await busy).map(outcomeOf)).toEqual(Array(20).fill('delivered'))
   expect(exchanger.messages).toHaveLength(21)
 })
 
@@ -126,7 +126,7 @@ test.concurrent('a send that waits for a slot when the engine is closed ends as 
   await sleep(10)
   engine.close()
   expect(await waiting).toMatchObject({ outcome: { kind: 'our_fault', cause: 'draining' } })
-  expect((await busy).map(word)).toEqual(Array(20).fill('delivered'))
+  expect((await busy).map(outcomeOf)).toEqual(Array(20).fill('delivered'))
 })
 
 test.concurrent('a slot is freed whatever happened on it', async () => {
@@ -137,7 +137,7 @@ test.concurrent('a slot is freed whatever happened on it', async () => {
   exchanger.script = {}
   const opened = exchanger.sessions.length
   const attempts = await many(40, () => send(engine, site))
-  expect(attempts.map(word)).toEqual(Array(40).fill('delivered'))
+  expect(attempts.map(outcomeOf)).toEqual(Array(40).fill('delivered'))
   expect(exchanger.sessions.length).toBeLessThanOrEqual(opened + 20)
   expect(open(exchanger)).toBeLessThanOrEqual(20)
 })
@@ -176,9 +176,9 @@ test.concurrent.each([
     dot: (_line, times) => (times === 0 ? { raw: '250 2.0.0 ok\r\n', act: { after: 30, act } } : undefined),
   })
   const [engine, site] = [engineWith(), siteOf(exchanger)]
-  expect(word(await send(engine, site))).toBe('delivered')
+  expect(outcomeOf(await send(engine, site))).toBe('delivered')
   await eventually(() => expect(exchanger.sessions[0]!.closed).toBe(true))
-  expect(word(await send(engine, site))).toBe('delivered')
+  expect(outcomeOf(await send(engine, site))).toBe('delivered')
   expect(exchanger.sessions.map(({ commands }) => commands.filter((line) => line.startsWith('MAIL')).length)).toEqual([
     1, 1,
   ])
@@ -196,7 +196,7 @@ test.concurrent.each([
     const exchanger = await exchangerWith({ mail: (_line, times) => (times === 1 ? act : undefined) })
     const [engine, site] = [engineWith(), siteOf(exchanger)]
     await send(engine, site)
-    expect(word(await send(engine, site))).toBe('delivered')
+    expect(outcomeOf(await send(engine, site))).toBe('delivered')
     expect([exchanger.sessions.length, exchanger.messages.length]).toEqual([2, 2])
   },
 )
@@ -205,7 +205,7 @@ test.concurrent('a new connection that dies at MAIL is not replaced', async () =
   const exchanger = await exchangerWith({ mail: (_line, times) => (times > 0 ? 'close' : undefined) })
   const [engine, site] = [engineWith(), siteOf(exchanger)]
   await send(engine, site)
-  expect(word(await send(engine, site))).toBe('connection_timeout')
+  expect(outcomeOf(await send(engine, site))).toBe('connection_timeout')
   expect(exchanger.sessions).toHaveLength(2)
 })
 
@@ -229,7 +229,7 @@ test.concurrent.each([
     [verb.toLowerCase()]: (_line: string, times: number) => (times === 0 ? reply : undefined),
   })
   const [engine, site] = [engineWith(), siteOf(exchanger)]
-  expect([word(await send(engine, site)), word(await send(engine, site))]).toEqual([expected, 'delivered'])
+  expect([outcomeOf(await send(engine, site)), outcomeOf(await send(engine, site))]).toEqual([expected, 'delivered'])
   expect(exchanger.sessions).toHaveLength(2)
 })
 
@@ -237,6 +237,6 @@ test.concurrent('a connection whose dot is in doubt holds no slot', async () => 
   const exchanger = await exchangerWith({ dot: (_line, times) => (times < 20 ? 'stall' : undefined) })
   const [engine, site] = [engineWith(), siteOf(exchanger)]
   const doubtful = await many(20, () => send(engine, site, { budgetMs: 3_000 }))
-  expect(doubtful.map(word)).toEqual(Array(20).fill('in_doubt'))
-  expect(word(await send(engine, site))).toBe('delivered')
+  expect(doubtful.map(outcomeOf)).toEqual(Array(20).fill('in_doubt'))
+  expect(outcomeOf(await send(engine, site))).toBe('delivered')
 })

@@ -20,10 +20,10 @@ import {
   eventually,
   exchangerWith,
   hostOf,
+  outcomeOf,
   send,
   siteOf,
   sleep,
-  word,
 } from './deliver.ts'
 
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY, POLICY_AUTHORITY]))
@@ -78,7 +78,7 @@ test.each([
 test('a large message arrives whole over TLS', async () => {
   const exchanger = await offering()
   const content = [Buffer.from(`.${'x'.repeat(75)}\r\n`.repeat(30_000))]
-  expect(word(await send(engineWith(), siteOf(exchanger), { content, budgetMs: 20_000 }))).toBe('delivered')
+  expect(outcomeOf(await send(engineWith(), siteOf(exchanger), { content, budgetMs: 20_000 }))).toBe('delivered')
   expect(exchanger.messages[0]!.content === content.toString()).toBe(true)
 })
 
@@ -172,7 +172,7 @@ test.each(['close', 'reset', 'stall'] as const)('a %s at the second EHLO leads t
 test('extensions offered before TLS count for nothing after it', async () => {
   const before = '250-mx.test\r\n250-PIPELINING\r\n250-SIZE 1\r\n250 STARTTLS'
   const exchanger = await offering({ ehlo: (_line, times) => (times === 0 ? before : '250 mx.test') })
-  expect(word(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
+  expect(outcomeOf(await send(engineWith(), siteOf(exchanger)))).toBe('delivered')
   expect(exchanger.sessions[0]!.segments).toContain('MAIL FROM:<sender@sender.test>\r\n')
 })
 
@@ -183,14 +183,14 @@ test('when the caller gives up in the handshake, it is our fault and the host ke
   const sending = send(engine, siteOf(exchanger), { signal: caller.signal })
   await eventually(() => expect(exchanger.sessions[0]!.commands).toContain('STARTTLS'))
   caller.abort()
-  expect(word(await sending)).toBe('our_fault')
+  expect(outcomeOf(await sending)).toBe('our_fault')
   expect(await send(engine, siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.3' } })
 })
 
 test('a handshake that our own deadline cut short proves nothing about the server, which keeps its TLS', async () => {
   const exchanger = await offering({ handshake: (_line, times) => (times === 0 ? 'stall' : undefined) })
   const engine = engineWith({ limits: { commandMs: 10_000 } })
-  expect(word(await send(engine, siteOf(exchanger), { budgetMs: 3_000 }))).toBe('connection_timeout')
+  expect(outcomeOf(await send(engine, siteOf(exchanger), { budgetMs: 3_000 }))).toBe('connection_timeout')
   expect(await send(engine, siteOf(exchanger))).toMatchObject({ tls: { version: 'TLSv1.3' } })
 })
 
@@ -200,7 +200,7 @@ test('a failed handshake and then a closed port is a connection timeout', async 
     greeting: (_line, times) => (times > 0 ? 'close' : undefined),
   })
   const attempt = await send(engineWith(), siteOf(exchanger, await closedPort()))
-  expect(word(attempt)).toBe('connection_timeout')
+  expect(outcomeOf(attempt)).toBe('connection_timeout')
 })
 
 const demanding = (site: Site) => demandTls(site, 'MTA-STS')
@@ -283,8 +283,8 @@ test('a host with broken TLS that got mail in clear does not get it in clear whe
 test('an open connection in clear, or with an unverified certificate, is not reused where TLS is demanded', async () => {
   for (const exchanger of [await exchangerWith(), await offering({}, EXPIRED_CERTIFICATE)]) {
     const engine = engineWith()
-    expect(word(await send(engine, siteOf(exchanger)))).toBe('delivered')
-    expect(word(await send(engine, demanding(siteOf(exchanger))))).toBe('policy_block')
+    expect(outcomeOf(await send(engine, siteOf(exchanger)))).toBe('delivered')
+    expect(outcomeOf(await send(engine, demanding(siteOf(exchanger))))).toBe('policy_block')
     expect(exchanger.messages).toHaveLength(1)
   }
 })
@@ -299,7 +299,7 @@ test('in one delivery, the demand for TLS holds for the recipients of its domain
       { address: 'b@plain.test', site },
     ],
   })
-  expect(attempts.map(word)).toEqual(['policy_block', 'delivered'])
+  expect(attempts.map(outcomeOf)).toEqual(['policy_block', 'delivered'])
   expect(exchanger.messages.map(({ to }) => to)).toEqual([['b@plain.test']])
 })
 
@@ -310,7 +310,7 @@ test('a second demand changes nothing', () => {
 
 test('an injection after STARTTLS is also one where TLS is demanded', async () => {
   const exchanger = await offering({ starttls: { raw: '220 go\r\n250 x\r\n' }, handshake: 'stall' })
-  expect(word(await send(engineWith(), demanding(siteOf(exchanger))))).toBe('temporary_failure')
+  expect(outcomeOf(await send(engineWith(), demanding(siteOf(exchanger))))).toBe('temporary_failure')
   expect(exchanger.messages).toEqual([])
 })
 
@@ -320,5 +320,5 @@ test('when the caller gives up in a demanded handshake, it is our fault', async 
   const sending = send(engineWith(), demanding(siteOf(exchanger)), { signal: caller.signal })
   await eventually(() => expect(exchanger.sessions[0]!.commands).toContain('STARTTLS'))
   caller.abort()
-  expect(word(await sending)).toBe('our_fault')
+  expect(outcomeOf(await sending)).toBe('our_fault')
 })
