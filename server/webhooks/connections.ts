@@ -104,9 +104,7 @@ export function createConnections(dial: Dial) {
   }
 
   function originOf(name: string): Origin {
-    const existing = origins.get(name)
-    if (existing) return existing
-    const origin: Origin = { name, connections: 0, idle: [] }
+    const origin = origins.get(name) ?? { name, connections: 0, idle: [] }
     origins.set(name, origin)
     return origin
   }

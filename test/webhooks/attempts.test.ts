@@ -137,9 +137,9 @@ test('an attempt that was made is not made again', async () => {
 
 test('a process whose lease is nearly over, or gone, does not make the first attempt', async () => {
   const late = await one({ lease: 5 })
-  const assigned = await one({ workflowId: 'webhook-x-1' })
+  const assignedEvent = await one({ workflowId: 'webhook-x-1' })
   expect(await deliveries.deliverFirst(late)).toBeUndefined()
-  expect(await deliveries.deliverFirst(assigned)).toBeUndefined()
+  expect(await deliveries.deliverFirst(assignedEvent)).toBeUndefined()
   expect(receiver.requests).toEqual([])
 })
 

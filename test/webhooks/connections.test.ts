@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { afterEach, expect, test } from 'vitest'
-import { BODY, posting, postingFor, receiving, undo } from './posting.ts'
+import { BODY, newAccountPost, newPost, newReceiver, undo } from './posting.ts'
 
 afterEach(undo)
 
 test('a connection stays open after a response of up to 64 KiB; a longer response ends it', async () => {
-  const receiver = await receiving()
-  const post = posting()
+  const receiver = await newReceiver()
+  const post = newAccountPost()
   receiver.script = { body: Buffer.alloc(64 * 1_024, 'a') }
   for (let i = 0; i < 3; i++) expect(await post(receiver.url)).toMatchObject({ outcome: 'acked', excerptCut: true })
   expect(receiver.connections).toBe(1)
@@ -16,8 +16,8 @@ test('a connection stays open after a response of up to 64 KiB; a longer respons
 })
 
 test('one account has at most 64 connections to an origin, and its POSTs beyond wait for one of them', async () => {
-  const receiver = await receiving()
-  const post = posting()
+  const receiver = await newReceiver()
+  const post = newAccountPost()
   receiver.script = { delayMs: 50 }
   const results = await Promise.all(Array.from({ length: 200 }, () => post(receiver.url)))
   expect(new Set(results.map(({ outcome }) => outcome))).toEqual(new Set(['acked']))
@@ -25,8 +25,8 @@ test('one account has at most 64 connections to an origin, and its POSTs beyond 
 })
 
 test('accounts whose POSTs hang at an origin leave places for the other accounts, whose POSTs do not wait', async () => {
-  const receiver = await receiving()
-  const post = postingFor({ limits: { placeMs: 10_000 } })
+  const receiver = await newReceiver()
+  const post = newPost({ limits: { placeMs: 10_000 } })
   const caller = new AbortController()
   receiver.script = ({ path }) => (path === '/hang' ? { fault: 'hang' } : {})
   const hang = (accountId: string) =>
@@ -40,8 +40,8 @@ test('accounts whose POSTs hang at an origin leave places for the other accounts
 })
 
 test('a POST that finds no place at its origin in time is not made, and does not count as failed', async () => {
-  const receiver = await receiving()
-  const post = postingFor({ limits: { placeMs: 100 } })
+  const receiver = await newReceiver()
+  const post = newPost({ limits: { placeMs: 100 } })
   const response = Promise.withResolvers<object>()
   receiver.script = () => response.promise
   const all = Array.from({ length: 65 }, () => post(receiver.url, {}, BODY, { accountId: 'account' }))
@@ -53,8 +53,8 @@ test('a POST that finds no place at its origin in time is not made, and does not
 })
 
 test.each([false, true])('an idle connection that the receiver has closed costs no attempt (TLS: %s)', async (tls) => {
-  const receiver = await receiving({ tls })
-  const post = posting()
+  const receiver = await newReceiver({ tls })
+  const post = newAccountPost()
   await Promise.all([post(receiver.url), post(receiver.url), post(receiver.url)])
   receiver.cut()
   const results = await Promise.all([post(receiver.url), post(receiver.url), post(receiver.url)])
@@ -64,8 +64,8 @@ test.each([false, true])('an idle connection that the receiver has closed costs 
 test.each([false, true])(
   'only a POST whose idle connection ends without an octet of a response is made once more (TLS: %s)',
   async (tls) => {
-    const receiver = await receiving({ tls })
-    const post = posting()
+    const receiver = await newReceiver({ tls })
+    const post = newAccountPost()
     expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
     receiver.script = { fault: 'close' }
     expect(await post(receiver.url)).toMatchObject({ outcome: 'connect' })
@@ -81,17 +81,17 @@ test.each([false, true])(
 )
 
 test('a receiver that keeps no connection gets a new one for each POST', async () => {
-  const receiver = await receiving()
+  const receiver = await newReceiver()
   receiver.script = { headers: { connection: 'close' } }
-  const post = posting()
+  const post = newAccountPost()
   for (let i = 0; i < 3; i++) expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
   expect(receiver.connections).toBe(3)
 })
 
 test('an aborted POST rejects at once with the reason, and its connection is closed', async () => {
-  const receiver = await receiving()
+  const receiver = await newReceiver()
   receiver.script = { fault: 'hang' }
-  const post = posting()
+  const post = newAccountPost()
   const caller = new AbortController()
   const result = post(receiver.url, caller.signal)
   await expect.poll(() => receiver.requests.length).toBe(1)
@@ -101,7 +101,7 @@ test('an aborted POST rejects at once with the reason, and its connection is clo
   await closed
   await expect(post(receiver.url, caller.signal)).rejects.toThrow('shutting down')
   const dialling = new AbortController()
-  const slow = posting({ lookup: () => new Promise(() => {}) })
+  const slow = newAccountPost({ lookup: () => new Promise(() => {}) })
   const early = slow('https://hooks.example.com/', dialling.signal)
   dialling.abort(new Error('shutting down'))
   await expect(early).rejects.toThrow('shutting down')

@@ -8,12 +8,12 @@ import { promisify } from 'node:util'
 import { afterEach, expect, test, vi } from 'vitest'
 import { lookupWith } from '../../server/egress/lookup.ts'
 import { CERTIFICATE, RECEIVER_AUTHORITY } from '../harness/certificates.ts'
-import { ends, listening, posting, receiving, undo } from './posting.ts'
+import { ends, newAccountPost, newReceiver, startListening, undo } from './posting.ts'
 
 afterEach(undo)
 
 test('every new connection looks the name up again, and dials the addresses of that look-up', async () => {
-  const receiver = await receiving()
+  const receiver = await newReceiver()
   receiver.script = { headers: { connection: 'close' } }
   const inside = await counting(receiver.port)
   const lookups = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.1'], ['127.0.0.2', '127.0.0.1'], ['127.0.0.1', '127.0.0.2']]
@@ -22,7 +22,7 @@ test('every new connection looks the name up again, and dials the addresses of t
     queries.push(name)
     return lookups.shift()!
   }
-  const post = posting({ lookup })
+  const post = newAccountPost({ lookup })
   const outcomes = []
   for (let i = 0; i < 5; i++) outcomes.push((await post(`http://hooks.example.com:${receiver.port}/`)).outcome)
   expect(outcomes).toEqual(['acked', 'blocked', 'acked', 'blocked', 'blocked'])
@@ -31,8 +31,8 @@ test('every new connection looks the name up again, and dials the addresses of t
 })
 
 test('the next good address is dialled when the first one refuses', async () => {
-  const receiver = await receiving()
-  const post = posting({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.3', '127.0.0.1'] })
+  const receiver = await newReceiver()
+  const post = newAccountPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.3', '127.0.0.1'] })
   expect(await post(`http://hooks.example.com:${receiver.port}/`)).toMatchObject({ outcome: 'acked' })
 })
 
@@ -40,7 +40,7 @@ test.each([
   ['no address', async () => []],
   ['no response', () => new Promise<string[]>(() => {})],
 ])('a name with %s is dns', async (_, lookup) => {
-  const post = posting({ lookup, limits: { totalMs: 1_000, connectMs: 100, headMs: 500 } })
+  const post = newAccountPost({ lookup, limits: { totalMs: 1_000, connectMs: 100, headMs: 500 } })
   expect(await post('https://hooks.example.com/')).toEqual({ outcome: 'dns', phases: { dns: expect.any(Number) } })
 })
 
@@ -53,20 +53,20 @@ test('one address family is enough for a look-up', async () => {
 })
 
 test('a certificate has to be trusted and to name the host', async () => {
-  const receiver = await receiving({ tls: true })
-  const stranger = await receiving({ tls: CERTIFICATE })
-  const post = posting()
+  const receiver = await newReceiver({ tls: true })
+  const stranger = await newReceiver({ tls: CERTIFICATE })
+  const post = newAccountPost()
   const at = (name: string) => receiver.url.replace('127.0.0.1', name)
   expect(await post(at('receiver.example.test'))).toMatchObject({ outcome: 'acked' })
   expect(await post(at('receiver.example.test.'))).toMatchObject({ outcome: 'acked' })
   expect(await post(at('other.example.test'))).toMatchObject({ outcome: 'tls' })
-  expect(await posting({ ca: undefined })(at('receiver.example.test'))).toMatchObject({ outcome: 'tls' })
+  expect(await newAccountPost({ ca: undefined })(at('receiver.example.test'))).toMatchObject({ outcome: 'tls' })
   expect(await post(stranger.url)).toMatchObject({ outcome: 'tls' })
   expect([receiver.requests.length, stranger.requests.length]).toEqual([2, 0])
 })
 
 test('authorities of NODE_EXTRA_CA_CERTS are trusted', async () => {
-  const receiver = await receiving({ tls: true })
+  const receiver = await newReceiver({ tls: true })
   const dir = await mkdtemp(join(tmpdir(), 'verdict-ca-'))
   ends.push(() => rm(dir, { recursive: true }))
   await writeFile(join(dir, 'ca.pem'), RECEIVER_AUTHORITY)
@@ -87,32 +87,32 @@ test('authorities of NODE_EXTRA_CA_CERTS are trusted', async () => {
 })
 
 test('through a proxy the name is vetted here, and the tunnel leads to the vetted address', async () => {
-  const receiver = await receiving({ tls: true })
+  const receiver = await newReceiver({ tls: true })
   const proxy = await startProxy()
-  const post = posting({ proxy: `http://user:pass@127.0.0.1:${proxy.port}` })
+  const post = newAccountPost({ proxy: `http://user:pass@127.0.0.1:${proxy.port}` })
   const url = receiver.url.replace('127.0.0.1', 'receiver.example.test')
   for (let i = 0; i < 2; i++) expect(await post(url)).toMatchObject({ outcome: 'acked' })
   expect(proxy.tunnels).toEqual([`127.0.0.1:${receiver.port} Basic ${btoa('user:pass')}`])
-  const rebound = posting({ proxy: `http://127.0.0.1:${proxy.port}`, lookup: async () => ['127.0.0.2'] })
+  const rebound = newAccountPost({ proxy: `http://127.0.0.1:${proxy.port}`, lookup: async () => ['127.0.0.2'] })
   expect(await rebound(url)).toMatchObject({ outcome: 'blocked' })
   expect(proxy.tunnels).toHaveLength(1)
 })
 
 test('a proxy that refuses is a failure to connect, and nothing of its response is shown', async () => {
-  const receiver = await receiving()
+  const receiver = await newReceiver()
   const proxy = await startProxy(403)
-  const result = await posting({ proxy: `http://127.0.0.1:${proxy.port}` })(receiver.url)
+  const result = await newAccountPost({ proxy: `http://127.0.0.1:${proxy.port}` })(receiver.url)
   expect(result).toEqual({ outcome: 'connect', phases: { connect: expect.any(Number) } })
   expect(receiver.connections).toBe(0)
 })
 
 test('a proxy named by the environment is not used', async () => {
-  const receiver = await receiving()
+  const receiver = await newReceiver()
   const proxy = await startProxy()
   const names = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY']
   for (const name of names) vi.stubEnv(name, `http://127.0.0.1:${proxy.port}`)
   ends.push(() => vi.unstubAllEnvs())
-  expect(await posting()(receiver.url)).toMatchObject({ outcome: 'acked' })
+  expect(await newAccountPost()(receiver.url)).toMatchObject({ outcome: 'acked' })
   expect(proxy.connections).toBe(0)
 })
 
@@ -123,7 +123,7 @@ async function counting(port: number) {
     counter.connections++
     socket.destroy()
   })
-  await listening(server, port, '127.0.0.2')
+  await startListening(server, port, '127.0.0.2')
   return counter
 }
 
@@ -139,7 +139,7 @@ async function startProxy(refusal?: number) {
     target.on('error', () => socket.destroy()).pipe(socket)
     socket.on('error', () => target.destroy()).pipe(target)
   })
-  await listening(server)
+  await startListening(server)
   proxy.port = (server.address() as AddressInfo).port
   return proxy
 }

@@ -4,13 +4,13 @@ import { Webhook } from 'standardwebhooks'
 import { afterEach, expect, test } from 'vitest'
 import { excerptOf } from '../../server/webhooks/excerpt.ts'
 import { newSecret, signedHeaders } from '../../server/webhooks/signature.ts'
-import { BODY, listening, posting, receiving, undo } from './posting.ts'
+import { BODY, newAccountPost, newReceiver, startListening, undo } from './posting.ts'
 
 afterEach(undo)
 
 test('a receiver gets the signed headers and exactly the bytes that were signed', async () => {
-  const receiver = await receiving({ tls: true })
-  const post = posting()
+  const receiver = await newReceiver({ tls: true })
+  const post = newAccountPost()
   const secret = newSecret()
   const ids = { eventId: 'evt_01h455vb4pex5vsknk084sn02q', dispatchId: 'dsp_01h455vb4pex5vsknk084sn02r' }
   const timestamp = Math.floor(Date.now() / 1_000)
@@ -46,23 +46,23 @@ test.each([
   [599, 'not_200'],
   [999, 'not_200'],
 ])('status %i is %s', async (status, outcome) => {
-  const receiver = await receiving()
+  const receiver = await newReceiver()
   receiver.script = { status }
-  expect(await posting()(receiver.url)).toMatchObject({ outcome, statusCode: status })
+  expect(await newAccountPost()(receiver.url)).toMatchObject({ outcome, statusCode: status })
 })
 
 test.each([301, 302, 303, 307, 308])('a redirect (%i) is a failure and is not followed', async (status) => {
-  const receiver = await receiving()
-  const elsewhere = await receiving()
+  const receiver = await newReceiver()
+  const elsewhere = await newReceiver()
   receiver.script = { status, headers: { location: elsewhere.url } }
-  expect(await posting()(receiver.url)).toMatchObject({ outcome: 'not_200', statusCode: status })
+  expect(await newAccountPost()(receiver.url)).toMatchObject({ outcome: 'not_200', statusCode: status })
   expect([receiver.requests.length, elsewhere.connections]).toEqual([1, 0])
 })
 
 test('a first POST reports all its phases; a POST on an idle connection reports head and body', async () => {
-  const receiver = await receiving({ tls: true })
+  const receiver = await newReceiver({ tls: true })
   const url = receiver.url.replace('127.0.0.1', 'receiver.example.test')
-  const post = posting()
+  const post = newAccountPost()
   const first = await post(url)
   expect(Object.keys(first.phases)).toEqual(['dns', 'connect', 'tls', 'head', 'body'])
   receiver.script = { delayMs: 120 }
@@ -73,8 +73,8 @@ test('a first POST reports all its phases; a POST on an idle connection reports 
 })
 
 test('the response is kept as an excerpt of 1,024 octets, flagged when it was cut', async () => {
-  const receiver = await receiving()
-  const post = posting()
+  const receiver = await newReceiver()
+  const post = newAccountPost()
   receiver.script = { status: 500, body: 'out of order' }
   expect(await post(receiver.url)).toMatchObject({ excerpt: 'out of order', excerptCut: false })
   receiver.script = { status: 500, body: 'x'.repeat(1_024) }
@@ -107,9 +107,9 @@ test('an interim response does not count; the final one does', async () => {
   const server = createServer((socket) => {
     socket.once('data', () => socket.end('HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\nthanks'))
   })
-  await listening(server)
+  await startListening(server)
   const { port } = server.address() as AddressInfo
-  expect(await posting()(`http://127.0.0.1:${port}/`)).toMatchObject({
+  expect(await newAccountPost()(`http://127.0.0.1:${port}/`)).toMatchObject({
     outcome: 'acked',
     excerpt: 'thanks',
     excerptCut: false,
@@ -117,6 +117,8 @@ test('an interim response does not count; the final one does', async () => {
 })
 
 test('a malformed request is a fault of the service and not of the receiver', async () => {
-  const receiver = await receiving()
-  await expect(posting()(receiver.url, undefined, { 'X-Broken': 'a\nb' })).rejects.toThrow(/invalid X-Broken header/)
+  const receiver = await newReceiver()
+  await expect(newAccountPost()(receiver.url, undefined, { 'X-Broken': 'a\nb' })).rejects.toThrow(
+    /invalid X-Broken header/,
+  )
 })

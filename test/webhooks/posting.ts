@@ -12,7 +12,7 @@ export async function undo(): Promise<void> {
   for (const end of ends.splice(0).reverse()) await end()
 }
 
-export async function receiving(options?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
+export async function newReceiver(options?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
   const receiver = await startReceiver(options)
   ends.push(receiver.close)
   return receiver
@@ -20,22 +20,22 @@ export async function receiving(options?: Parameters<typeof startReceiver>[0]): 
 
 type Options = Partial<Parameters<typeof createPost>[0]>
 
-/** POSTs of one account that always find a place. */
-export function posting(options: Options = {}) {
-  const post = postingFor(options)
+/** Creates a function that makes POSTs of one account. They always find a place. */
+export function newAccountPost(options: Options = {}) {
+  const post = newPost(options)
   return async (url: string, signal?: AbortSignal, headers = {}) =>
     (await post(url, headers, BODY, { accountId: 'account', signal }))!
 }
 
-/** POSTs for which every name leads to 127.0.0.1, the only address allowed. */
-export function postingFor(options: Options = {}): Post {
+/** Creates a `Post` for which every name leads to 127.0.0.1, the only address allowed. */
+export function newPost(options: Options = {}): Post {
   const lookup = async () => ['127.0.0.1']
   const { post, close } = createPost({ allowSubnets: ['127.0.0.1/32'], lookup, ca: RECEIVER_AUTHORITY, ...options })
   ends.push(close)
   return post
 }
 
-export async function listening(server: Server, port = 0, host = '127.0.0.1'): Promise<void> {
+export async function startListening(server: Server, port = 0, host = '127.0.0.1'): Promise<void> {
   server.listen(port, host)
   await once(server, 'listening')
   ends.push(() => new Promise((resolve) => server.close(resolve)))
