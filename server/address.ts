@@ -57,8 +57,7 @@ export function parseMailbox(text: string): Mailbox | undefined {
 }
 
 /**
- * The form that all spellings of an address share, for look-ups. Servers that distinguish `A@b` from `a@b` are a
- * legend.
+ * The form that all spellings of an address share, for look-ups. In practice no server distinguishes `A@b` from `a@b`.
  */
 export function matchingForm({ address }: Address): string {
   return address.toLowerCase()

@@ -2,9 +2,9 @@ import type { DeliveryEvent } from '../db/delivery-event.ts'
 
 const MAX_IN_FLIGHT = 200
 const MAX_QUEUED = 10_000
-/** Events of one account. More of them would only wait until they are stale. */
+/** The most queued events of one account. More of them would only wait until they are stale. */
 const MAX_QUEUED_PER_ACCOUNT = 2_000
-// Attempts in flight to one endpoint.
+// The most attempts in flight to one endpoint, at first and after many quick ones.
 const FIRST_LIMIT = 10
 const MAX_LIMIT = 64
 /** An endpoint that frees the slot of an attempt within this time gets more slots. */
@@ -21,7 +21,7 @@ interface Lane {
 /** An event whose attempt begins now, and the slot for it. */
 export interface Turn {
   event: DeliveryEvent
-  /** Adapts the number of the endpoint's slots to how the attempt went. */
+  /** Raises or lowers the endpoint's limit, by the result of the attempt and its time. */
   adapt(isAcknowledged: boolean): void
   /** Frees the slot. */
   end(): void
