@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { messages } from '../../server/db/schema.ts'
+import { eq, sql } from '../../server/db/drizzle.ts'
+import { apiKeys, messages } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 import { startInstance } from './instance.ts'
 
@@ -87,9 +89,9 @@ test('/readyz reports a database fault within 5 s of its start, and recovery wit
   const { db } = instance.database
   const status = async () => (await instance.get('/readyz')).status
   expect(await status()).toBe(200)
-  await db.$client`alter table heartbeat rename to heartbeat_away`
+  await run(db, 'alter table heartbeat rename to heartbeat_away')
   await expect.poll(status).toBe(503)
-  await db.$client`alter table heartbeat_away rename to heartbeat`
+  await run(db, 'alter table heartbeat_away rename to heartbeat')
   await expect.poll(status).toBe(200)
 })
 
@@ -97,6 +99,6 @@ test('a revoked key is refused within 5 s', async () => {
   const instance = await startInstance()
   onTestFinished(() => instance.stop())
   expect((await instance.send()).status).toBe(200)
-  await instance.database.db.$client`update api_keys set revoked_at = now() where id = ${instance.keyId}`
+  await instance.database.db.update(apiKeys).set({ revokedAt: sql`now()` }).where(eq(apiKeys.id, instance.keyId))
   await expect.poll(async () => (await instance.send()).status, { timeout: 5_000, interval: 200 }).toBe(401)
 })

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
+import { databaseTime } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
+import { eq, getTableColumns, sql } from '../../server/db/drizzle.ts'
+import { breakers, hourlyStats } from '../../server/db/schema.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { cpuStopwatch } from '../harness/stopwatch.ts'
@@ -33,22 +37,33 @@ interface Counts {
 
 /** Stores the counts of one hour: `emails` in all, `bounces` of them to mailboxes that do not exist. */
 async function sent({ emails = 0, bounces = 0, complaints = 0, hoursAgo = 0, tenantId = '', domain = DOMAIN }: Counts) {
-  await database.db.$client`
-    insert into hourly_stats as s (account_id, tenant_id, hour, domain, delivered, mailbox_does_not_exist, complaints)
-    values (${accountId}, ${tenantId}, date_trunc('hour', now(), 'UTC') - ${hoursAgo}::int * interval '1 hour', ${domain},
-      ${emails - bounces}, ${bounces}, ${complaints})
-    on conflict (account_id, tenant_id, hour, domain, shard) do update set delivered = s.delivered + excluded.delivered,
-      mailbox_does_not_exist = s.mailbox_does_not_exist + excluded.mailbox_does_not_exist,
-      complaints = s.complaints + excluded.complaints`
+  const hour = sql`date_trunc('hour', now(), 'UTC') - ${hoursAgo}::int * interval '1 hour'`
+  const counts = { delivered: emails - bounces, mailbox_does_not_exist: bounces, complaints }
+  const { accountId: account, shard } = hourlyStats
+  await database.db
+    .insert(hourlyStats)
+    .values({ accountId, tenantId, hour, domain, ...counts })
+    .onConflictDoUpdate({
+      target: [account, hourlyStats.tenantId, hourlyStats.hour, hourlyStats.domain, shard],
+      set: Object.fromEntries(
+        Object.keys(counts).map((name) => [name, sql.raw(`hourly_stats.${name} + excluded.${name}`)]),
+      ),
+    })
 }
 
 /** Moves the last change this far into the past. */
-const longAgo = (interval: string) =>
-  database.db.$client`
-    update breakers set changed_at = changed_at - ${interval}::interval where account_id = ${accountId}`
+const longAgo = (interval: string) => changeBreaker({ changedAt: sql`${breakers.changedAt} - ${interval}::interval` })
 
+const changeBreaker = (columns: PgUpdateSetSource<typeof breakers>) =>
+  database.db.update(breakers).set(columns).where(eq(breakers.accountId, accountId))
+
+/** Changes all statistics of the account. */
+const changeHours = (counts: Record<string, number>) =>
+  database.db.update(hourlyStats).set(counts).where(eq(hourlyStats.accountId, accountId))
+
+const { state, cause, admitted, changedAt } = getTableColumns(breakers)
 const row = async () =>
-  (await database.db.$client`select state, cause, admitted from breakers where account_id = ${accountId}`)[0]
+  (await database.db.select({ state, cause, admitted }).from(breakers).where(eq(breakers.accountId, accountId)))[0]
 
 const peek = (of = breaker()) => of.peek(accountId, DOMAIN)
 const admit = (emails = 1, of = breaker()) => of.admit(accountId, DOMAIN, emails)
@@ -66,9 +81,8 @@ async function halfOpen() {
 
 /** Waits for the next minute when this one is about to end, so that the rest of the test is in one minute. */
 async function inOneMinute() {
-  const [{ left }] = await database.db.$client<[{ left: number }]>`
-    select (60 - extract(second from now()))::float8 as left`
-  if (left < 5) await sleep(left * 1_000 + 50)
+  const leftMs = 60_000 - ((await databaseTime(database.db)) % 60_000)
+  if (leftMs < 5_000) await sleep(leftMs + 50)
 }
 
 test.each<[string, Counts, string]>([
@@ -101,21 +115,20 @@ test('the last 23 hours and the current one count; older hours do not', async ()
 
 test('only hard bounces count', async () => {
   await sent({ emails: 100 })
-  await database.db.$client`
-    update hourly_stats set delivered = 0, mailbox_full = 20, no_mx_record = 20, connection_timeout = 20, policy_block = 20,
-      spam_blocked = 10, temporary_failure = 10 where account_id = ${accountId}`
+  const soft = { mailbox_full: 20, no_mx_record: 20, connection_timeout: 20, policy_block: 20 }
+  await changeHours({ delivered: 0, ...soft, spam_blocked: 10, temporary_failure: 10 })
   expect(await peek()).toEqual({ state: 'active' })
 })
 
 test('rejected emails are not part of the total of a share', async () => {
   await sent({ emails: 100, bounces: 10 })
-  await database.db.$client`update hourly_stats set suppression_list = 10000 where account_id = ${accountId}`
+  await changeHours({ suppression_list: 10_000 })
   expect(await peek()).toMatchObject({ state: 'paused' })
 })
 
 test('the shards of an hour are added up', async () => {
   await sent({ emails: 60, bounces: 6 })
-  await database.db.$client`update hourly_stats set shard = 3 where account_id = ${accountId}`
+  await changeHours({ shard: 3 })
   await sent({ emails: 40, bounces: 4 })
   expect(await peek()).toMatchObject({ state: 'paused' })
 })
@@ -168,7 +181,7 @@ test('half open: the next minute admits 10 more', async () => {
   await inOneMinute()
   expect(await admit(10)).toBeUndefined()
   expect(await admit(1)).toBeDefined()
-  await database.db.$client`update breakers set minute = minute - interval '1 minute' where account_id = ${accountId}`
+  await changeBreaker({ minute: sql`${breakers.minute} - interval '1 minute'` })
   expect(await admit(7)).toBeUndefined()
   expect(await admit(4)).toBeDefined()
   expect(await admit(3)).toBeUndefined()
@@ -181,7 +194,7 @@ test('half open: a message of 25 emails is admitted first in its minute, and tak
   const refusal = (await admit(1))!
   expect(refusal.retryAfterSeconds).toBeGreaterThan(120)
   expect(refusal.retryAfterSeconds).toBeLessThanOrEqual(180)
-  await database.db.$client`update breakers set minute = minute - interval '2 minutes' where account_id = ${accountId}`
+  await changeBreaker({ minute: sql`${breakers.minute} - interval '2 minutes'` })
   expect(await admit(5)).toBeUndefined()
   expect(await admit(1)).toBeDefined()
 })
@@ -206,8 +219,8 @@ test('closes after 100 clean emails, not after 99', async () => {
 test('closes even when 100 emails take longer than a day', async () => {
   await halfOpen()
   await longAgo('30 hours')
-  await database.db.$client`update breakers set base_emails = 0, base_bounces = 0 where account_id = ${accountId}`
-  await database.db.$client`delete from hourly_stats where account_id = ${accountId}`
+  await changeBreaker({ baseEmails: 0, baseBounces: 0 })
+  await database.db.delete(hourlyStats).where(eq(hourlyStats.accountId, accountId))
   await sent({ emails: 50, hoursAgo: 29 })
   await sent({ emails: 49 })
   expect(await peek()).toEqual({ state: 'throttled' })
@@ -247,7 +260,7 @@ test('a day after it has closed, all of the last 24 hours count', async () => {
   await halfOpen()
   await sent({ emails: 100 })
   expect(await peek()).toEqual({ state: 'active' })
-  await database.db.$client`delete from hourly_stats where account_id = ${accountId}`
+  await database.db.delete(hourlyStats).where(eq(hourlyStats.accountId, accountId))
   await sent({ emails: 100, bounces: 10 })
   await longAgo('25 hours')
   expect(await peek()).toMatchObject({ state: 'paused' })
@@ -257,9 +270,10 @@ test('many processes with the same reading make one change', async () => {
   await sent({ emails: 100, bounces: 10 })
   const seen = await Promise.all(Array.from({ length: 20 }, () => peek()))
   expect(seen.every(({ state }) => state === 'paused')).toBe(true)
-  const [before] = await database.db.$client`select changed_at from breakers where account_id = ${accountId}`
+  const isOurs = eq(breakers.accountId, accountId)
+  const [before] = await database.db.select({ changedAt }).from(breakers).where(isOurs)
   await peek()
-  const [after] = await database.db.$client`select changed_at from breakers where account_id = ${accountId}`
+  const [after] = await database.db.select({ changedAt }).from(breakers).where(isOurs)
   expect(after).toEqual(before)
 })
 

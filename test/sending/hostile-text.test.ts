@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { cleanJson, cleanText } from '../../server/clean-text.ts'
 import { readId } from '../../server/db/ids.ts'
+import { run } from '../../server/db/statement.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
 import type { Engine, SmtpAttempt } from '../../server/smtp/attempt.ts'
 import type { Verb } from '../harness/exchanger.ts'
@@ -18,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 // Some of these replies are hard bounces.
-beforeEach(() => world.db.$client`truncate suppressions, suppression_strikes`)
+beforeEach(() => run(world.db, 'truncate suppressions, suppression_strikes'))
 
 type Change = Parameters<typeof message>[0]
 
@@ -49,7 +50,7 @@ test('the outcome is stored and its evidence is clean, whatever a mail server re
       const line = Buffer.from(`${code} ${words.replace(/[\r\n]/g, '\v')}\r\n`)
       const engine = world.engineWith()
       script(world, { [verb]: { raw: Buffer.concat([Buffer.from(`${code}-\xff\xc3\r\n`, 'latin1'), line]) } })
-      await world.db.$client`truncate suppressions, suppression_strikes`
+      await run(world.db, 'truncate suppressions, suppression_strikes')
       const { response, stored } = await send({}, engine)
       engine.close()
       expect(JSON.stringify(response, bigintless)).not.toMatch(HOSTILE)

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { eq, inArray } from '../../server/db/drizzle.ts'
 import { readId } from '../../server/db/ids.ts'
+import { domains, events, messages, openMessages } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { OutcomeUnknown, reasonOf } from '../../server/errors.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
@@ -27,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 beforeEach(async () => {
   // The bounces of one test must not suppress the addresses of the next.
-  await world.db.$client`truncate suppressions, suppression_strikes`
+  await run(world.db, 'truncate suppressions, suppression_strikes')
   world.exchanger.messages.length = 0
   world.exchanger.sessions.length = 0
 })
@@ -43,20 +46,18 @@ const send = (change: Parameters<typeof message>[0] = {}, more = {}) =>
 
 async function stored(messageId: string) {
   const id = readId('msg', messageId)!
-  const sql = world.db.$client
-  const [row] = await sql`select status, reason, sandbox, size_bytes from messages where id = ${id}`
-  const events = await sql`select status, reason, recipient from events where message_id = ${id} order by id`
+  const [row] = await run(world.db, 'select status, reason, sandbox, size_bytes from messages where id = $1', [id])
+  const { status, reason, recipient } = events
+  const eventsOfMessage = world.db.select({ status, reason, recipient }).from(events).where(eq(events.messageId, id))
   return {
     message: row && { ...row },
-    events: events.map((event) => ({ ...event })),
+    events: await eventsOfMessage.orderBy(events.id),
     outcomes: await storedOutcomes(world.db, id),
   }
 }
 
 async function rows() {
-  const [row] = await world.db.$client`
-    select (select count(*)::int from open_messages) as open, (select count(*)::int from messages) as messages`
-  return { open: row!.open, messages: row!.messages }
+  return { open: await world.db.$count(openMessages), messages: await world.db.$count(messages) }
 }
 
 test("delivered: the recipient's server replied 250 to the final dot; the response has its evidence", async () => {
@@ -121,13 +122,13 @@ test('403 domain_not_verified: the From domain is not a domain of the account', 
   expect(await rows()).toEqual(before)
 })
 
-test.each(['pending', 'failed', 'lapsed'])(
+test.each(['pending', 'failed', 'lapsed'] as const)(
   'rejected/domain_not_verified: the domain is in the account but %s; zero SMTP bytes',
   async (status) => {
     const name = `${status}.test`
     const { db, sealer, clock, account } = world
     await createDomain({ db, sealer, clock }, { accountId: account.id, name, status: 'pending' })
-    await db.$client`update domains set status = ${status} where name = ${name}`
+    await db.update(domains).set({ status }).where(eq(domains.name, name))
     const response = await send({ from: `a@${name}` })
     expect(response).toMatchObject({
       status: DeliveryStatus.REJECTED,
@@ -205,7 +206,7 @@ test('an unexpected fault after a marker is OutcomeUnknown; before a marker the 
   expect(await rows()).toEqual(before)
   await expect(failing([0])(message(), options())).rejects.toBeInstanceOf(OutcomeUnknown)
   expect(await rows()).toEqual({ ...before, open: before.open + 1 })
-  await world.db.$client`truncate open_messages, open_recipients`
+  await run(world.db, 'truncate open_messages, open_recipients')
 })
 
 test('a caller that leaves before the marker stops the send; one that leaves after it does not', async () => {
@@ -276,13 +277,17 @@ test.each(SIMULATED)(
 test('bodies are stored only when the operator stores content', async () => {
   const without = await send()
   const kept = await world.sendAlone({ storeContent: true })(message({ html: '<p>Hi</p>' }), options())
-  const requests = await world.db.$client`
-    select request from messages where id in (${readId('msg', without.messageId)!}, ${readId('msg', kept.messageId)!}) order by id`
+  const ids = [without, kept].map(({ messageId }) => readId('msg', messageId)!)
+  const requests = await world.db.select().from(messages).where(inArray(messages.id, ids)).orderBy(messages.id)
   expect(requests.map(({ request }) => [request.text, request.html])).toEqual([
     [undefined, undefined],
     ['Hi Ann', '<p>Hi</p>'],
   ])
 })
+
+const BUSY_CONNECTIONS = `
+  select count(*)::int from pg_stat_activity
+  where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`
 
 test('no database connection is held while SMTP runs', async () => {
   let dots = 0
@@ -294,10 +299,9 @@ test('no database connection is held while SMTP runs', async () => {
   })
   const sends = Array.from({ length: 15 }, () => send())
   await eventually(() => expect(dots).toBe(15))
-  const select = world.db.$client`select 1`.then(() => 'the database')
+  const select = run(world.db, 'select 1').then(() => 'the database')
   expect(await Promise.race([select, ...sends.map((sent) => sent.then(() => 'a mail server'))])).toBe('the database')
-  const [row] = await world.db.$client`
-    select count(*)::int as held from pg_stat_activity where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`
-  expect(row!.held).toBe(0)
+  const [row] = await run<{ count: number }>(world.db, BUSY_CONNECTIONS)
+  expect(row!.count).toBe(0)
   await Promise.all(sends)
 })

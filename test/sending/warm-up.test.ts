@@ -2,7 +2,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { connect } from '../../server/db/connect.ts'
+import { sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
+import { idempotencyKeys, openMessages, openRecipients, warmUps } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
 import type { Claim } from '../../server/history/claim.ts'
 import { sweep } from '../../server/history/sweep.ts'
@@ -16,7 +19,9 @@ beforeAll(async () => {
   world = await startWorld({ 'MX gone.org': 'nxdomain' })
 })
 afterAll(() => world.stop())
-beforeEach(() => world.db.$client`truncate warm_ups`)
+beforeEach(async () => {
+  await world.db.delete(warmUps)
+})
 
 const options = (more: { sandbox?: boolean } = {}) => ({
   accountId: world.account.id,
@@ -24,11 +29,14 @@ const options = (more: { sandbox?: boolean } = {}) => ({
   signal: new AbortController().signal,
   ...more,
 })
+const REQUEST = { from: '', to: [], subject: '', headers: [], attachments: [] }
 const today = () => new Date(world.clock.now()).toISOString().slice(0, 10)
-const sentToday = async () => (await world.db.$client`select emails from warm_ups`)[0]?.emails ?? 0
+const sentToday = async () => (await world.db.select().from(warmUps))[0]?.emails ?? 0
 async function used(emails: number): Promise<void> {
-  await world.db.$client`insert into warm_ups values (${world.account.id}, 'example.test', ${today()}, ${emails})
-    on conflict (account_id, domain, day) do update set emails = excluded.emails`
+  await world.db
+    .insert(warmUps)
+    .values({ accountId: world.account.id, domain: 'example.test', day: today(), emails })
+    .onConflictDoUpdate({ target: [warmUps.accountId, warmUps.domain, warmUps.day], set: { emails } })
 }
 /** `delivered`, or the error code. */
 const resultOf = (sending: Promise<{ status: DeliveryStatus }>) =>
@@ -173,44 +181,46 @@ test('warm-up: only the commit that deletes a claim returns its emails', async (
 })
 
 test('warm-up: the sweeper returns the emails of crashed sends without a marker, and no others', async () => {
-  const sql = world.db.$client
   await used(100)
   for (const [i, marked] of [false, false, true].entries()) {
     const id = `0${Date.now().toString(16)}`
       .padStart(12, '0')
       .replace(/^(.{8})(.{4})$/, `$1-$2-7000-8000-00000000000${i}`)
-    await sql`insert into open_messages
-      (id, account_id, claim, lease_until, created_at, region, domain, request, warm_up_day, warm_up_emails)
-      values (${id}, ${world.account.id}, ${id}, now() - interval '1 second', now(), 'eu', 'example.test', '{}', ${today()}, 7)`
-    await sql`insert into open_recipients (message_id, position, event_id, email, claim, lease_until, marked_at)
-      select id, 0, id, 'a@example.net', id, lease_until, ${marked ? sql`now()` : null} from open_messages where id = ${id}`
+    const lease = { claim: id, leaseUntil: sql`now() - interval '1 second'` }
+    const message = { id, accountId: world.account.id, createdAt: sql`now()`, region: 'eu', domain: 'example.test' }
+    const warmUp = { warmUpDay: today(), warmUpEmails: 7 }
+    await world.db.insert(openMessages).values({ ...message, ...lease, ...warmUp, request: REQUEST })
+    const recipient = { messageId: id, position: 0, eventId: id, email: 'a@example.net' }
+    await world.db.insert(openRecipients).values({ ...recipient, ...lease, markedAt: marked ? sql`now()` : null })
   }
   expect(await sweep(world.db)).toEqual({ settled: 1, released: 2 })
   expect(await sentToday()).toBe(86)
 })
 
+const WAITING = `
+  select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+
 test('warm-up: a return locks its rows in the order of the claims, and before any key', async () => {
-  const sql = world.db.$client
+  const accountId = world.account.id
   const domains = Array.from({ length: 12 }, (_, i) => `d${String(i).padStart(2, '0')}.test`)
   for (const domain of domains.toReversed()) {
     const id = newId(Date.now())
-    await sql`insert into warm_ups values (${world.account.id}, ${domain}, ${today()}, 1)`
-    await sql`insert into idempotency_keys values (${world.account.id}, 'send/live', ${domain}, ${id}, '', now() + interval '1 hour')`
-    await sql`insert into open_messages
-      (id, account_id, claim, lease_until, created_at, region, domain, request, key_scope, key, warm_up_day, warm_up_emails)
-      values (${id}, ${world.account.id}, ${id}, now() - interval '1 second', now(), 'eu', ${domain}, '{}', 'send/live',
-        ${domain}, ${today()}, 1)`
+    await world.db.insert(warmUps).values({ accountId, domain, day: today(), emails: 1 })
+    const key = { accountId, scope: 'send/live', key: domain, messageId: id, requestHash: Buffer.of() }
+    await world.db.insert(idempotencyKeys).values({ ...key, expiresAt: sql`now() + interval '1 hour'` })
+    const lease = { claim: id, leaseUntil: sql`now() - interval '1 second'` }
+    const message = { id, accountId, createdAt: sql`now()`, region: 'eu', domain, request: REQUEST }
+    const taken = { keyScope: 'send/live', key: domain, warmUpDay: today(), warmUpEmails: 1 }
+    await world.db.insert(openMessages).values({ ...message, ...lease, ...taken })
   }
   let swept: Promise<unknown> | undefined
-  await sql.begin(async (claiming) => {
+  await world.db.$client.begin(async (claiming) => {
     await claiming`select from warm_ups where domain = ${domains[0]!} for update`
     swept = sweep(world.db)
-    await expect
-      .poll(() => sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
-      .not.toHaveLength(0)
+    await expect.poll(() => run(world.db, WAITING)).not.toHaveLength(0)
     expect(await claiming`select from warm_ups for update skip locked`).toHaveLength(12)
     expect(await claiming`select from idempotency_keys for update skip locked`).toHaveLength(12)
   })
   expect(await swept).toEqual({ settled: 0, released: 12 })
-  expect(await sql`select from idempotency_keys`).toHaveLength(0)
+  expect(await world.db.$count(idempotencyKeys)).toBe(0)
 })
