@@ -2,15 +2,14 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { factsOf, report, view } from '../../server/cli/domain-text.ts'
 import { applyChecks } from '../../server/domains/apply-checks.ts'
-import { findDomainById } from '../../server/domains/domains.ts'
+import { findDomain, findDomainById } from '../../server/domains/domains.ts'
 import type { DnsServerForTests } from '../harness/dns.ts'
 import { HOSTILE, hostile, rawRecord, respond } from '../harness/hostile.ts'
 import { startWorld, type World } from '../sending/world.ts'
 import { HOSTS, startVerifier } from './verifying.ts'
 
 // The owner of a domain, or an attacker with its DNS, decides what a check finds. The text reaches the database, the
-// API
-// and an operator's terminal.
+// API and an operator's terminal.
 
 let world: World
 let dns: DnsServerForTests
@@ -24,6 +23,8 @@ afterAll(async () => {
   await dns.close()
   await world.stop()
 })
+
+const pendingDomain = () => findDomain(world.db, world.account.id, 'pending.test')
 
 const label = fc.oneof(
   hostile.map((text) => Buffer.from(text).subarray(0, 63)),
@@ -49,7 +50,7 @@ const answer = fc.oneof(
 )
 
 test('a check of any published octets can be stored, and can be printed', async () => {
-  const [{ id }] = await world.db.$client<[{ id: string }]>`select id from domains where name = 'pending.test'`
+  const { id } = (await pendingDomain())!
   await fc.assert(
     fc.asyncProperty(answer, async ({ TXT, MX }) => {
       dns.zone['*'] = { raw: (query) => respond(query, query.includes(Buffer.from([0, 16, 0, 1])) ? TXT : MX) }
@@ -67,8 +68,7 @@ test('a check of any published octets can be stored, and can be printed', async 
 })
 
 test('text that was stored before texts were cleaned does not reach the terminal either', async () => {
-  const [row] = await world.db.$client<[{ id: string }]>`select id from domains where name = 'pending.test'`
-  const domain = (await findDomainById(world.db, row.id))!
+  const domain = (await pendingDomain())!
   const old = {
     status: 'failed' as const,
     observed: ['\x9b31m'],

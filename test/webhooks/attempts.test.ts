@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createAccount } from '../../server/access/accounts.ts'
 import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, showId } from '../../server/db/ids.ts'
+import { openDispatches as openDispatchRows, webhookHours } from '../../server/db/schema.ts'
 import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
 import { deleteEndpoint, putEndpoint, rotateSecret } from '../../server/webhooks/endpoints.ts'
@@ -226,7 +228,10 @@ test('a dispatch that was cancelled never shows an acknowledged attempt', async 
   const attempt = deliveries.deliverFirst(event, 60_000)
   await expect.poll(() => receiver.requests.length).toBe(1)
   // The process stood still past its lease. A workflow took over and was cancelled.
-  await database.db.$client`update open_dispatches set lease_until = null, started_at = now() where id = ${event.id}`
+  await database.db
+    .update(openDispatchRows)
+    .set({ leaseUntil: null, startedAt: sql`now()` })
+    .where(eq(openDispatchRows.id, event.id))
   await finishDispatches(database.db, [event.id], 'cancelled')
   response.resolve({})
   await (await attempt)!.stored
@@ -248,7 +253,9 @@ test('200 acknowledges also when a workflow has taken the dispatch over in the m
   const first = deliveries.deliverFirst(event, 60_000)
   await new Promise((done) => setTimeout(done, 100))
   await database.db
-    .$client`update open_dispatches set lease_until = null, workflow_id = 'webhook-x-1' where id = ${event.id}`
+    .update(openDispatchRows)
+    .set({ leaseUntil: null, workflowId: 'webhook-x-1' })
+    .where(eq(openDispatchRows.id, event.id))
   await (await first)!.stored
   expect(await stateOf(database, event)).toBe('acknowledged')
   expect(await deliver(event, 1)).toEqual({ state: 'acknowledged' })
@@ -296,7 +303,10 @@ test('an endpoint that has acknowledged nothing for an hour is failing, until it
   const failing = async () =>
     (await failingEndpoints(database.db)).filter((endpoint) => endpoint.accountId === accountId)
   expect(await failing()).toEqual([])
-  await database.db.$client`update webhook_hours set hour = hour - interval '2 hours' where account_id = ${accountId}`
+  await database.db
+    .update(webhookHours)
+    .set({ hour: sql`${webhookHours.hour} - interval '2 hours'` })
+    .where(eq(webhookHours.accountId, accountId))
   expect(await failing()).toMatchObject([{ url: receiver.url }])
   receiver.script = {}
   await deliver(await one({ attempt: 2, due: -1 }), 2)
