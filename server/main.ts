@@ -30,7 +30,7 @@ async function checkSourceAddresses({ smtpSourceAddresses }: Config): Promise<vo
   if (faults.length > 0) reportFaults(faults)
 }
 
-async function start(program: Program): Promise<void> {
+async function start(program: Program): Promise<object> {
   const { config, log, db, clock, ends } = program
   warnOfPrivateRanges(program)
   const sealer = createSealer(config.encryptionKeys)
@@ -95,7 +95,7 @@ async function start(program: Program): Promise<void> {
     await sleep(config.drainGraceMs)
   })
   log.info({ url: listener.url, public_url: config.publicUrl, version: packageJson.version }, 'ready')
-  process.send?.({ ready: listener.url, grpcUrl: listener.grpcUrl })
+  return { ready: listener.url, grpcUrl: listener.grpcUrl }
 }
 
 function warnOfPrivateRanges({ config, log }: Program): void {

@@ -24,8 +24,8 @@ export interface Process {
   name: string
   /** Checks the configuration before the database is used. Throws, or reports the faults. */
   check(config: Config): Promise<void> | void
-  /** Resolves when the process serves. */
-  start(program: Program): Promise<void>
+  /** Resolves when the process serves, to what a parent process is told then. */
+  start(program: Program): Promise<object>
 }
 
 /**
@@ -47,11 +47,13 @@ export async function run({ name, check, start }: Process): Promise<void> {
     await waitForDatabase(db, (what) => log.warn(what))
     const clock = await databaseClock(db)
     ends.defer(() => clock.stop())
-    await start({ config, log, db, clock, ends })
+    const ready = await start({ config, log, db, clock, ends })
     drainWhenStopped(async () => {
       await ends.disposeAsync()
       log.info('drained')
     })
+    // A parent may send a signal as soon as it hears this.
+    process.send?.(ready)
   } catch (error) {
     log.fatal({ err: error }, `the ${name} cannot start`)
     console.error(`The ${name} cannot start: ${(error as Error).message}`)

@@ -41,7 +41,7 @@ function checkTemporal({ temporal }: Config): void {
   if (!temporal) throw new Error('TEMPORAL_ADDRESS is not set: without Temporal a worker has nothing to do.')
 }
 
-async function start(program: Program): Promise<void> {
+async function start(program: Program): Promise<object> {
   const { config, log, db, ends } = program
   const temporal = config.temporal!
   installLogger(log)
@@ -90,7 +90,7 @@ async function start(program: Program): Promise<void> {
     stopping.abort()
   })
   log.info({ version: packageJson.version, temporal: temporal.address }, 'ready')
-  process.send?.({ ready: true })
+  return { ready: true }
 }
 
 /** The activities of the workflows: POST events, end dispatches, drop old history and check domains. */
