@@ -8,6 +8,9 @@ const PROCESSES = 'test/**/*.process.test.ts'
 /** Configurations of their own run these. */
 const ELSEWHERE = ['test/real/**', 'test/faults/**']
 
+/** Workers for files that wait for sockets and PostgreSQL at least half of their time: two to a processor. */
+const MOSTLY_WAITING = 2 * availableParallelism()
+
 /** For a busy machine: what is waited for comes, however long it takes. */
 const patience = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
 
@@ -24,8 +27,6 @@ const sharing = {
 export default defineConfig({
   test: {
     globalSetup: ['test/harness/global-postgres.ts'],
-    // A file that shares its processor with another one is no faster, and its time limits are shorter than they say.
-    maxWorkers: availableParallelism(),
     // What keeps a run from its end is ended after this: no handle that was forgotten holds up `.ci/run`.
     teardownTimeout: 20_000,
     projects: [
@@ -36,15 +37,28 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: [WAITING, PROCESSES, ...ELSEWHERE],
+          sequence: { groupOrder: 0 },
+          maxWorkers: MOSTLY_WAITING,
         },
       },
-      { test: { ...sharing, name: 'waiting', include: [WAITING] } },
+      {
+        test: {
+          ...sharing,
+          name: 'waiting',
+          include: [WAITING],
+          sequence: { groupOrder: 1 },
+          maxWorkers: MOSTLY_WAITING,
+        },
+      },
       // These need Temporal, which a new machine has to build first.
       {
         test: {
           name: 'processes',
           include: [PROCESSES],
           globalSetup: ['test/harness/global-temporal.ts'],
+          sequence: { groupOrder: 2 },
+          // These start several processes each: more files at a time would shorten their time limits.
+          maxWorkers: availableParallelism(),
           ...patience,
         },
       },

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { availableParallelism } from 'node:os'
 
 // `npm run check`: the fast loop. The checks of the source run side by side. The tests follow alone, because they use
 // every processor and their time limits assume a machine that is not overloaded. Every check runs; a failure prints its
@@ -13,8 +12,7 @@ const OF_THE_SOURCE: Check[] = [
   ['format and lint', 'biome ci --colors=off --error-on-warnings .'],
   ['types', 'tsc --noEmit'],
 ]
-// These tests wait for sockets and PostgreSQL about half of their time: two files to a processor.
-const TESTS: Check = ['tests', `vitest run --project unit --maxWorkers ${2 * availableParallelism()}`]
+const TESTS: Check = ['tests', 'vitest run --project unit']
 
 function run(command: string): Promise<{ ok: boolean; output: string }> {
   return new Promise((resolve) => {

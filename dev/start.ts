@@ -27,7 +27,7 @@ try {
   process.exitCode = 1
 }
 
-/** Serves until a signal stops it, or until one of its parts ends by itself. Throws when it cannot start. */
+/** Starts all parts, and runs until a signal arrives or a part ends by itself. Throws when a part cannot start. */
 async function start(): Promise<void> {
   const { host, port, grpcPort, readyFile, ...config } = readSettings()
   const stop = stopSignals()
@@ -78,7 +78,7 @@ async function start(): Promise<void> {
   }
   const fault = await end
   if (fault) {
-    // Printed before the drain, not after it.
+    // Printed before the drain, which can take long.
     console.error(`\n${fault}`)
     process.exitCode = 1
   } else console.log('\nStopping after the accepted requests have finished. Press Ctrl-C again to stop at once.')

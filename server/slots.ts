@@ -3,9 +3,9 @@ import { createTally } from './tally.ts'
 /** Gives a place back. */
 export type Release = () => void
 
-/** How long a request waits for a place. Without a limit it waits for ever. */
+/** When a request stops waiting for a place. Without either field it waits indefinitely. */
 export interface Patience {
-  /** By `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   untilMs?: number
   signal?: AbortSignal
 }
@@ -14,7 +14,7 @@ export interface Patience {
  * A number of places that turns share fairly. A turn is a name for requests that belong together, such as an account.
  */
 export interface Places {
-  /** Takes a place if one is free. */
+  /** Takes a place, or returns undefined when none is free or the turn is at its limit. */
   takeNow(turn: string): Release | undefined
   /**
    * Waits for a place. Turns are served one after the other, each in the order of its requests, so that many requests
@@ -23,7 +23,7 @@ export interface Places {
    */
   take(turn: string, patience?: Patience): Promise<Release | undefined>
   isUnused(): boolean
-  /** Ends the wait of all requests without a place. */
+  /** Resolves all waiting requests to undefined. Places that are taken stay taken. */
   close(): void
 }
 
@@ -34,7 +34,7 @@ export interface PlacesOptions {
    * computes it from the number of free places.
    */
   perTurn?: number | ((free: number) => number)
-  /** The most requests of all turns that wait at a time. */
+  /** The most requests that may wait at a time, over all turns. */
   maxWaiting?: number
 }
 
@@ -116,7 +116,7 @@ export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }
   }
 }
 
-/** The most places of one turn that leaves a fifth for others, however long it holds its places. */
+/** Returns 80 % of the places, rounded up: the most that one turn may hold, so that others find some free. */
 export function ofOneTurn(places: number): number {
   return Math.ceil(places * 0.8)
 }
@@ -138,7 +138,7 @@ interface SlotsOptions extends Omit<PlacesOptions, 'places'> {
   perKey: number
 }
 
-/** Creates `perKey` slots for each key. */
+/** Creates `perKey` slots for each key at its first use, and drops them when none of them is taken. */
 export function createSlots({ perKey, ...options }: SlotsOptions): Slots {
   const keys = new Map<string, Places>()
 

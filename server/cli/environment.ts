@@ -10,7 +10,7 @@ function stored(name: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined
 }
 
-/** The environment; database, Temporal and encryption keys are by default those of `npm start`. */
+/** Returns the environment. Database, Temporal and encryption keys default to those that `npm start` stored. */
 export function environment(): Record<string, string | undefined> {
   const database = stored('database.json')
   const temporal = stored('temporal.json')
@@ -22,19 +22,19 @@ export function environment(): Record<string, string | undefined> {
   }
 }
 
-/** The live key of the instance that `npm start` runs here. */
+/** Returns the live API key that `npm start` stored in DATA_DIR, or undefined when there is none. */
 export function developmentKey(): string | undefined {
   const keys = stored('keys.json')
   return keys && JSON.parse(keys).live
 }
 
-/** The URL of the instance that `npm start` runs here. */
+/** Returns the URL that the last `npm start` stored in DATA_DIR, or the default URL. */
 export function developmentUrl(): string {
   const instance = stored('instance.json')
   return instance ? JSON.parse(instance).url : 'http://127.0.0.1:8080'
 }
 
-/** The values of these variables. Throws one Failure for all that are missing or invalid. */
+/** Returns the named variables. Throws one Failure that lists every missing or invalid one. */
 export function variables<Name extends keyof Variables>(...names: Name[]): Pick<Variables, Name> {
   const reading = readVariables(environment(), names)
   if ('variables' in reading) return reading.variables

@@ -1,4 +1,4 @@
-// What the JSON columns of schema.ts hold.
+// The types of the JSON columns in schema.ts.
 
 /** The parts of a send request that Get email shows. Bodies only where the operator stores content. */
 export interface StoredRequest {
@@ -12,14 +12,14 @@ export interface StoredRequest {
   text?: string
 }
 
-/** What DNS had at the last check of a record of a domain. */
+/** The result of the last DNS check of one of a domain's records. */
 export interface RecordCheck {
-  /** `pending`: unknown, because the record's name servers did not answer. */
+  /** `pending`: the record's name servers did not answer, so its status is unknown. */
   status: 'pending' | 'verified' | 'failed'
   observed: string[]
   /** What is wrong and how to fix it, for the owner of the domain. */
   error?: string
-  /** ISO 8601. */
+  /** The time of the check, in ISO 8601. */
   checked_at: string
 }
 

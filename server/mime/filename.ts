@@ -1,4 +1,4 @@
-/** Octets; most file systems allow no more. */
+/** In bytes of UTF-8. Most file systems allow no longer names. */
 const MAX_FILENAME = 255
 /** These characters reorder the text after them, so that `gpj.exe` looks like `exe.jpg`. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g

@@ -14,7 +14,7 @@ export interface SuppressionList {
   tenantId?: string
 }
 
-// The addresses are sorted, so two imports never wait for each other.
+// The addresses are sorted, so that two concurrent imports cannot deadlock.
 const ADD = `
   insert into suppressions as s (id, account_id, tenant_id, email, reason)
   select i.id, $2, $3, i.email, $4 from json_to_recordset($1::json) as i(id uuid, email text) order by i.email
@@ -46,7 +46,7 @@ export interface SuppressionFilters {
   email?: string
   reason?: SuppressionRow['reason']
   tenantId?: string
-  /** The last id of the page before. */
+  /** The id of the previous page's last entry. */
   after?: string
 }
 
@@ -74,7 +74,7 @@ export async function listSuppressions(
     .limit(limit)
 }
 
-/** Finds the entry of an address on one list, if it is in force. */
+/** Returns the unexpired entry of an address on one list, or undefined. */
 export async function findSuppression(
   db: Database,
   list: SuppressionList,
@@ -87,7 +87,7 @@ export async function findSuppression(
   return row
 }
 
-/** Removes an address from a list. Returns false when it was not on it. */
+/** Removes an address from a list. Returns false when the list has no unexpired entry for it. */
 export async function removeSuppression(db: Database, list: SuppressionList, email: string): Promise<boolean> {
   const removed = await db
     .delete(suppressions)

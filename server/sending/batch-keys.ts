@@ -59,7 +59,7 @@ export const LET_BATCH_GO = `
 
 interface BatchRow {
   requestHash: string
-  /** The whole response; null while the batch runs or may run again. */
+  /** The SendBatchResponse in binary form. Null while the batch is running or may run again. */
   answer: Uint8Array | null
   isRunning: boolean
 }
@@ -91,13 +91,13 @@ export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
     }
   }
 
-  /** Returns undefined when another process has just taken the key. */
+  /** Takes the key and runs `send`. Returns undefined when another process takes the key first. */
   async function takeAndSend(
     key: BatchKey,
     send: () => Promise<BatchRun>,
   ): Promise<FirstResponse<SendBatchResponse> | undefined> {
     const claimId = randomUUID()
-    // When this statement is lost, the lease ends by itself.
+    // If this statement fails, the lease expires on its own.
     const letGo = () => runInTime(LET_BATCH_GO, [...nameOf(key), claimId]).catch(() => {})
     const letGoAndThrow = async (error: unknown) => {
       await letGo()
@@ -107,7 +107,7 @@ export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
     const [batch] = await runInTime<Pick<BatchRow, 'requestHash'>>(TAKE_BATCH, row).catch(letGoAndThrow)
     if (!batch) return undefined
     const { response, isFinal } = await send().catch(letGoAndThrow)
-    // When either statement is lost, the messages keep their responses: this response stays true.
+    // If either statement fails, this response is still correct: each message's own response is stored.
     if (!isFinal) await letGo()
     else {
       const answer = toBinary(SendBatchResponseSchema, response)

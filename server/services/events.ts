@@ -32,7 +32,7 @@ export interface EventServiceParts {
   /** Returns an address in its matching form; undefined for a text that is not an address. */
   matchingForm(text: string): string | undefined
   replay: Replay
-  /** Where the Temporal UI shows a workflow; undefined when its address is not configured. */
+  /** Returns the URL of a workflow in the Temporal UI, or undefined when no address of the UI is configured. */
   workflowUrl(workflowId: string): string | undefined
 }
 
@@ -116,7 +116,7 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
 
 function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts['matchingForm']): SQL[] {
   const { tenantId, sandbox } = request
-  // A text that is not an address matches no recipient: the list is empty.
+  // Text that is not an address becomes '', which matches no recipient.
   const recipient = request.recipient === undefined ? undefined : (matchingForm(request.recipient) ?? '')
   const status = readEnum('status', request.status, statusNames)
   const reason = readEnum('reason', request.reason, reasonNames)
@@ -154,7 +154,7 @@ async function eventsOfMessage(db: Database, shownId: string): Promise<SQL> {
 
 type EventRow = typeof events.$inferSelect
 
-/** Reads the events of one message, in the order of its recipients. */
+/** Loads an account's events of one message, in the order of the message's recipients. */
 async function eventsInOrder(db: Database, accountId: string, messageId: string): Promise<EventRow[]> {
   const rows = await db
     .select({ id: recipients.eventId })

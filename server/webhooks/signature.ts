@@ -11,9 +11,9 @@ interface SignedParts {
   attempt: number
   /** The time of this attempt, Unix seconds. Receivers refuse requests that are more than 300 s old. */
   timestamp: number
-  /** As the account owner has it: `whsec_...`. */
+  /** The current secret in the form that the account owner receives, `whsec_...`. */
   secret: string
-  /** The secret before the last rotation, while it is still valid. */
+  /** The secret that the last rotation replaced, while it is still valid. */
   previousSecret?: string
 }
 
@@ -49,12 +49,12 @@ export function signedHeaders(parts: SignedParts): Record<string, string> {
   return headers
 }
 
-/** Creates a secret of 256 bits, as many as HMAC-SHA256 uses. */
+/** Creates a random secret of 256 bits, the output length of HMAC-SHA256: RFC 2104 advises no less. */
 export function newSecret(): string {
   return `${PREFIX}${randomBytes(32).toString('base64')}`
 }
 
-/** The keys of a secret, created once for each secret: creating them costs as much as a signature. */
+/** Returns both HMAC keys of a secret. They are cached, because creating them costs as much as a signature. */
 const keysOf = remember((secret) => ({
   own: createSecretKey(secret, 'utf8'),
   standard: createSecretKey(secret.slice(PREFIX.length), 'base64'),
