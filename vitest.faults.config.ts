@@ -18,9 +18,19 @@ export default defineConfig({
           ...shared,
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
-          exclude: ['test/faults/others/**'],
+          exclude: ['test/faults/{others,quick}/**'],
           sequence: { groupOrder: 0 },
           // Each file starts and ends processes by the dozen, and waits for them more than half of its time.
+          maxWorkers: 2,
+        },
+      },
+      // Short runs of the same faults, which are part of `npm test`, too.
+      {
+        test: {
+          ...shared,
+          name: 'quick',
+          include: ['test/faults/quick/**/*.test.ts'],
+          sequence: { groupOrder: 0 },
           maxWorkers: 2,
         },
       },
