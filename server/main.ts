@@ -13,7 +13,6 @@ import { sendingHosts } from './domains/records.ts'
 import { createVerifier } from './domains/verify.ts'
 import { createGuard } from './egress/guard.ts'
 import { lookupWith } from './egress/lookup.ts'
-import { startFirstAttempts } from './first-attempts.ts'
 import { listen } from './http/listen.ts'
 import { startOutbound } from './outbound.ts'
 import { type Program, run } from './program.ts'
@@ -21,7 +20,7 @@ import { createBreaker } from './reputation/breaker.ts'
 import { startUpkeep } from './upkeep.ts'
 import { createPost } from './webhooks/post.ts'
 
-// `npm run api`: upkeep -> Temporal and webhooks -> sends -> the API -> bounces -> listen.
+// `npm run api`: Temporal and webhooks -> upkeep -> sends -> the API -> bounces -> listen.
 
 await run({ name: 'API', check: checkSourceAddresses, start })
 
@@ -37,7 +36,6 @@ async function start(program: Program): Promise<object> {
   for (const lost of await findLostKeys(db, sealer)) {
     log.error(lost, `ENCRYPTION_KEYS does not open what the key ${lost.key} sealed: add that key again`)
   }
-  await startUpkeep(program)
 
   const temporal = createTemporal(config)
   ends.defer(() => temporal.close())
@@ -48,12 +46,11 @@ async function start(program: Program): Promise<object> {
     proxy: config.webhookProxy,
   })
   ends.defer(() => webhooks.close())
-  const firstAttempts = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config) : undefined
-  ends.defer(() => firstAttempts?.drain())
+  await startUpkeep(program)
 
   const breaker = createBreaker({ db, thresholds: config.limits.breaker })
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
-  const send = await startOutbound(program, { sealer, resolver, mayDial, breaker, firstAttempts })
+  const send = await startOutbound(program, { sealer, resolver, mayDial, breaker })
 
   const hosts = sendingHosts(config)
   if (hosts.sourceDetail) log.warn(`SPF names the address that mail leaves from: ${hosts.sourceDetail}`)

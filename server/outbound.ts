@@ -6,7 +6,8 @@ import { createSenderDomains } from './domains/sender.ts'
 import type { Guard } from './egress/guard.ts'
 import { createHttpsGet } from './egress/https-get.ts'
 import { lookupWith } from './egress/lookup.ts'
-import { type FirstAttempts, LEFT_TO_TEMPORAL } from './history/first-attempts.ts'
+import { startFirstAttempts } from './first-attempts.ts'
+import { LEFT_TO_TEMPORAL } from './history/first-attempts.ts'
 import type { Program } from './program.ts'
 import type { Breaker } from './reputation/breaker.ts'
 import { suppressionLookup } from './reputation/suppression.ts'
@@ -23,28 +24,29 @@ interface Parts {
   resolver: Resolver
   mayDial: Guard
   breaker: Breaker
-  /** When undefined, Temporal makes the first attempts as well. */
-  firstAttempts: FirstAttempts | undefined
 }
 
 /**
- * Starts what sends need: the simulator, the SMTP engine, and the recipe over both. A shutdown waits for every send.
+ * Starts what sends need: the simulator, the SMTP engine, the thread of first webhook attempts, and the recipe over all
+ * three. A shutdown waits for every send, then for the attempts that began.
  */
 export async function startOutbound(program: Program, parts: Parts): Promise<Send> {
   const { config, db, clock, ends } = program
-  const { sealer, breaker, firstAttempts = LEFT_TO_TEMPORAL } = parts
+  const { sealer, breaker } = parts
   const simulator = createSimulator()
   await simulator.listen()
   ends.defer(() => simulator.close())
   const engine = startEngine(program, parts)
   ends.defer(() => engine.close())
+  const dispatcher = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config) : undefined
+  ends.defer(() => dispatcher?.drain())
   const [returnPathKey] = sealer.deriveKeys('return-path')
   const { send, idle } = sendsInProgress(
     createSend({
       db,
       clock,
       engine,
-      firstAttempts,
+      firstAttempts: dispatcher ?? LEFT_TO_TEMPORAL,
       senderDomains: createSenderDomains({ db, sealer }),
       simulated: simulator.route,
       hasStaticRoute: (domain) => config.smtpRoutes.has(domain),

@@ -56,8 +56,6 @@ async function start(program: Program): Promise<object> {
       () => troubles.resolve(NAMESPACE),
       (error) => troubles.report(NAMESPACE, error),
     )
-  const preparing = every(SET_UP_EVERY_MS, prepare, () => {})
-  ends.defer(() => preparing.stop())
 
   const working = keepWorking({
     temporal,
@@ -70,6 +68,8 @@ async function start(program: Program): Promise<object> {
     onError: (error) => troubles.report(TEMPORAL, error),
   })
   ends.defer(() => working)
+  const preparing = every(SET_UP_EVERY_MS, prepare, () => {})
+  ends.defer(() => preparing.stop())
 
   const { webhookSchedule: scheduleMs } = config
   const handOver = keepHandingOver({
