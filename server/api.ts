@@ -60,7 +60,7 @@ export interface Api {
 /** Creates the API: its services, the gate before them, and the app that serves both over HTTP. */
 export async function createApi(parts: ApiParts): Promise<Api> {
   const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks } = parts
-  const { workflows, workflowUrl } = parts
+  const { workflows, workflowUrl, checks, about, publicUrl, trustProxy } = parts
   const sendLeaseMs = leaseOf(sendBudgetMs)
   const idempotency = createIdempotency(db, sendLeaseMs)
   const batchKeys = createBatchKeys(db, sendLeaseMs)
@@ -69,7 +69,6 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const [logKey] = sealer.deriveKeys('log')
   const hashAddress = createAddressHash(logKey)
   const { verifyNow } = createVerification({ db, clock, hosts, verifier })
-  const matchingForm = matchingFormOf
   const replay = createReplay({
     db,
     clock,
@@ -78,7 +77,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   })
 
   const emails = emailService({ db, clock, send, idempotency, sendBatch, batchKeys, hashAddress })
-  const events = eventService({ db, clock, matchingForm, replay, workflowUrl })
+  const events = eventService({ db, clock, matchingForm: matchingFormOf, replay, workflowUrl })
   const webhook = webhookService({
     db,
     clock,
@@ -91,7 +90,11 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const domains = domainService({ db, clock, sealer, hosts, breaker, warmUpSteps: limits.warmUp, verifyNow })
 
   const app = await createApp({
-    ...parts,
+    log,
+    checks,
+    about,
+    publicUrl,
+    trustProxy,
     services: [
       createServiceImplSpec<typeof EmailService>(EmailService, emails),
       createServiceImplSpec<typeof EventService>(EventService, events),
@@ -100,7 +103,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
-        suppressionService({ db, clock, matchingForm }),
+        suppressionService({ db, clock, matchingForm: matchingFormOf }),
       ),
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],

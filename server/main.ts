@@ -9,8 +9,7 @@ import { createSealer } from './db/encryption.ts'
 import { findLostKeys } from './db/lost-keys.ts'
 import { databaseReadiness } from './db/readiness.ts'
 import { createResolver } from './dns/resolver.ts'
-import { sendingHosts } from './domains/records.ts'
-import { createVerifier } from './domains/verify.ts'
+import { domainChecks } from './domain-checks.ts'
 import { createGuard } from './egress/guard.ts'
 import { lookupWith } from './egress/lookup.ts'
 import { listen } from './http/listen.ts'
@@ -52,8 +51,6 @@ async function start(program: Program): Promise<object> {
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const send = await startOutbound(program, { sealer, resolver, mayDial, breaker })
 
-  const hosts = sendingHosts(config)
-  if (hosts.sourceDetail) log.warn(`SPF names the address that mail leaves from: ${hosts.sourceDetail}`)
   const databaseState = databaseReadiness(db)
   const api = await createApi({
     db,
@@ -64,8 +61,7 @@ async function start(program: Program): Promise<object> {
     sendBudgetMs: config.sendBudgetMs,
     send,
     breaker,
-    hosts,
-    verifier: createVerifier({ servers: config.dnsServers, mayDial, hosts }),
+    ...domainChecks(program, mayDial),
     webhooks,
     workflows: temporal.workflows,
     workflowUrl: temporal.workflowUrl,

@@ -24,7 +24,7 @@ export interface Process {
   name: string
   /** Checks the configuration before the database is used. Throws, or reports the faults. */
   check(config: Config): Promise<void> | void
-  /** Resolves when the process serves, to what a parent process is told then. */
+  /** Resolves when the process serves, to the message for its parent process. */
   start(program: Program): Promise<object>
 }
 

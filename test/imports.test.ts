@@ -63,7 +63,10 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   // The operator's command line is a composition root, too.
   [/^server\/cli\//, everything],
   [/^server\/first-attempts\.ts$/, /^server\/((db|webhooks)\/|(first-attempts-thread|config\/config)\.ts$)/],
-  [/^server\/(main|api|program|outbound|bounces|upkeep|deliveries|first-attempts-thread)\.ts$/, everything],
+  [
+    /^server\/(main|api|program|outbound|bounces|upkeep|domain-checks|deliveries|first-attempts-thread)\.ts$/,
+    everything,
+  ],
   [/^dev\//, everything],
 ]
 

@@ -6,10 +6,9 @@ import type { Config } from '../server/config/config.ts'
 import { dropExpired } from '../server/db/drop-expired.ts'
 import { showId } from '../server/db/ids.ts'
 import { deliveriesOf } from '../server/deliveries.ts'
+import { domainChecks } from '../server/domain-checks.ts'
 import type { Domain } from '../server/domains/domains.ts'
-import { sendingHosts } from '../server/domains/records.ts'
 import { createVerification } from '../server/domains/verification.ts'
-import { createVerifier } from '../server/domains/verify.ts'
 import { createGuard } from '../server/egress/guard.ts'
 import { every } from '../server/every.ts'
 import { type Program, run } from '../server/program.ts'
@@ -94,14 +93,12 @@ async function start(program: Program): Promise<object> {
 }
 
 /** The activities of the workflows: POST events, end dispatches, drop old history and check domains. */
-function startActivities({ config, log, db, clock, ends }: Program, stopping: AbortSignal): Activities {
+function startActivities(program: Program, stopping: AbortSignal): Activities {
+  const { config, log, db, clock, ends } = program
   const deliveries = deliveriesOf(config, { db, clock, log })
   ends.defer(() => deliveries.close())
-  const hosts = sendingHosts(config)
-  if (hosts.sourceDetail) log.warn(`SPF names the address that mail leaves from: ${hosts.sourceDetail}`)
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
-  const verifier = createVerifier({ servers: config.dnsServers, mayDial, hosts })
-  const verification = createVerification({ db, clock, hosts, verifier })
+  const verification = createVerification({ db, clock, ...domainChecks(program, mayDial) })
   const checks = {
     changed: ({ id, name }: Domain, status: Domain['status']) =>
       log[status === 'verified' ? 'info' : 'warn'](

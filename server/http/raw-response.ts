@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { ConnectError } from '@connectrpc/connect'
 import { fail } from '../errors.ts'
 import type { RawResponse } from './call.ts'
-import { errorBody, JSON_TYPE } from './response.ts'
+import { errorBody, jsonText } from './response.ts'
 
 const PHRASES: Record<number, string> = { 400: 'Bad Request', 405: 'Method Not Allowed' }
 
@@ -33,12 +33,8 @@ export function respondRaw(socket: Duplex, fault: ConnectError, id: string = ran
 
 function errorParts(fault: ConnectError, id: string) {
   const { status, body } = errorBody(fault, id)
-  const text = JSON.stringify(body)
-  return {
-    status,
-    headers: { 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(text), 'x-request-id': id },
-    text,
-  }
+  const { text, headers } = jsonText(body)
+  return { status, text, headers: { ...headers, 'x-request-id': id } }
 }
 
 const MESSAGES: Record<string, string> = {

@@ -19,10 +19,15 @@ export function sendError(error: unknown, { call }: FastifyRequest, reply: Fasti
 
 /** HTTP/2 refuses the body that Fastify would write here. */
 function sendHead(status: number, body: ErrorBody, reply: FastifyReply): void {
-  const length = Buffer.byteLength(JSON.stringify(body))
-  reply.headers({ 'content-type': JSON_TYPE, 'content-length': length }).hijack()
+  reply.headers(jsonText(body).headers).hijack()
   // The responses of HTTP/1.1 and HTTP/2 both accept these, but their types have no common signature.
   ;(reply.raw as ServerResponse).writeHead(status, reply.getHeaders() as OutgoingHttpHeaders).end()
+}
+
+/** An error body as text, with the headers that describe it, for responses that Fastify does not write. */
+export function jsonText(body: ErrorBody) {
+  const text = JSON.stringify(body)
+  return { text, headers: { 'content-type': JSON_TYPE, 'content-length': String(Buffer.byteLength(text)) } }
 }
 
 /** The body of every error on REST. */

@@ -7,7 +7,7 @@ import {
 } from '@connectrpc/connect/protocol'
 import { fail } from '../errors.ts'
 import { type Call, callKey, shown } from './call.ts'
-import { errorBody, JSON_TYPE } from './response.ts'
+import { errorBody, jsonText } from './response.ts'
 import { nameFaults } from './rpc-faults.ts'
 
 /** The one error that connect-fastify takes in silence. It prints any other, and sends an empty 200 in its place. */
@@ -55,9 +55,8 @@ function errorResponse(error: unknown, call: Call): UniversalServerResponse {
   const visible = shown(error, call)
   if (call.left) throw abandoned(call)
   const { status, body } = errorBody(visible, call.id)
-  const bytes = Buffer.from(JSON.stringify(body))
-  const header = new Headers({ 'content-type': JSON_TYPE, 'content-length': String(bytes.length) })
-  return { status, header, body: createAsyncIterable([bytes]) }
+  const { text, headers } = jsonText(body)
+  return { status, header: new Headers(headers), body: createAsyncIterable([Buffer.from(text)]) }
 }
 
 /** A response whose errors carry our error codes, and whose connection is closed when its body fails. */
