@@ -126,7 +126,7 @@ function newClaim(accountId: string, createdAtMs: number): Claim {
     region: 'eu',
     domain: 'example.test',
     request: { subject: 'Your order is on its way' },
-    recipients: [{ eventId: newId(createdAtMs), email: 'recipient@to.test' }],
+    recipients: [{ eventId: newId(createdAtMs), email: 'recipient@to.test', kind: 'to' }],
   }
 }
 

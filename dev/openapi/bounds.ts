@@ -15,24 +15,32 @@ export interface Bounds {
 const TEXT: Bounds = { value: { minLength: 1 } }
 const PAGE_SIZE: Bounds = { value: { minimum: 1, maximum: MAX_LIMIT } }
 const TENANT_ID: Bounds = { value: { minLength: 1, maxLength: LIMITS.tenantIdCharacters } }
+const TAG: Bounds = { value: { minLength: 1, maxLength: LIMITS.tagCharacters } }
 /** An ISO 8601 date or time. */
 const TIME: Bounds = { value: { pattern: '^\\d{4}-\\d\\d-\\d\\d(T.+)?$' } }
 // JSON Schema counts characters, validation counts bytes. Every body within the bytes is within the characters.
 const BODY: Bounds = { value: { maxLength: LIMITS.bodyBytes } }
 
 const MESSAGE: Record<string, Bounds> = {
-  to: { whole: { minItems: 1, maxItems: LIMITS.recipients }, value: { minLength: 1 } },
+  to: { whole: { minItems: 1 }, value: { minLength: 1 } },
+  cc: { value: { minLength: 1 } },
+  bcc: { value: { minLength: 1 } },
   from: TEXT,
   subject: { value: { minLength: 1, maxLength: LIMITS.subjectCharacters } },
   html: BODY,
   text: BODY,
-  reply_to: TEXT,
+  reply_to: { whole: { maxItems: LIMITS.replyTo }, value: { minLength: 1 } },
   attachments: { whole: { maxItems: LIMITS.attachments } },
   headers: {
     whole: { maxProperties: LIMITS.headers, propertyNames: { pattern: '^[!-9;-~]{1,76}$' } },
     value: { maxLength: LIMITS.headerValueCharacters },
   },
   tenant_id: TENANT_ID,
+  metadata: {
+    whole: { maxProperties: LIMITS.metadataPairs, propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,40}$' } },
+    value: { maxLength: LIMITS.metadataValueCharacters },
+  },
+  tag: TAG,
 }
 
 /**
@@ -46,6 +54,8 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   Attachment: {
     filename: { value: { minLength: 1, maxLength: LIMITS.filenameCharacters } },
     content: { required: true },
+    content_type: TEXT,
+    content_id: { value: { pattern: '^[A-Za-z0-9._@+-]{1,128}$' } },
   },
   GetEmailRequest: { id: TEXT },
   ListEventsRequest: {
@@ -56,6 +66,8 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
     to: TIME,
     limit: PAGE_SIZE,
     cursor: TEXT,
+    tag: TAG,
+    event: { value: { pattern: '^email\\.(delivery|feedback)$' } },
   },
   GetEventRequest: { event_id: TEXT },
   ReplayEventRequest: { event_id: TEXT },

@@ -2,19 +2,19 @@
 with
 input as materialized (
   select * from json_to_recordset($1::json) as r(
-    message_id uuid, claim uuid, status text, reason text, size_bytes int, outcomes json)
+    message_id uuid, claim uuid, status text, reason text, size_bytes int, digest text, outcomes json)
 ),
 message as (
   delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
   returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain,
-    false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.outcomes
+    false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.digest, i.outcomes
 ),
 recipient as (
   delete from open_recipients o using message m where o.message_id = m.id
-  returning o.message_id, o.position, o.event_id, o.email
+  returning o.message_id, o.position, o.event_id, o.email, o.kind
 ),
 outcome as (
-  select r.message_id, r.email, o.*,
+  select r.message_id, r.email, r.kind, o.*,
     (lpad(to_hex((extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::int8), 12,
       '0') || substr(r.event_id::text, 14))::uuid as event_id
   from message m
@@ -25,19 +25,26 @@ outcome as (
 ),
 kept_message as (
   insert into messages (
-    id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, completed_at, request, checks)
-  select id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at,
+    id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes, digest, created_at,
+    completed_at, request, checks)
+  select id, account_id, status, reason, sandbox, tenant_id, region, domain, request ->> 'tag', size_bytes,
+    decode(digest, 'hex'), created_at,
     greatest(m.created_at, now())::timestamptz(3),
     request, checks
   from message m
 ),
 kept_recipient as (
-  insert into recipients (message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression)
-  select message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression from outcome
+  insert into recipients (
+    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+  select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
+    o.smtp, o.suppression
+  from outcome o join message m on m.id = o.message_id
 ),
 event as (
-  insert into events (id, message_id, account_id, status, reason, recipient, tenant_id, sandbox, created_at)
-  select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, m.tenant_id, m.sandbox,
+  insert into events (
+    id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, created_at)
+  select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, o.kind, m.tenant_id, m.sandbox,
+    m.request ->> 'tag', m.request -> 'metadata',
     greatest(m.created_at, now())::timestamptz(3)
   from outcome o join message m on m.id = o.message_id
 ),

@@ -4,7 +4,7 @@ input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, account_id uuid, created_at timestamptz, tenant_id text, region text, domain text, request json,
       recipients json, key_scope text, key text, request_hash text, sandbox boolean, checks json, status text,
-      reason text, size_bytes int, outcomes json)
+      reason text, size_bytes int, digest text, outcomes json)
 ),
 taken_key as (
   insert into idempotency_keys as kept (account_id, scope, key, message_id, request_hash, expires_at)
@@ -20,30 +20,37 @@ message as materialized (
   select * from input where key is null or id in (select message_id from taken_key)
 ),
 outcome as (
-  select m.id as message_id, r.email, o.*,
+  select m.id as message_id, r.email, r.kind, o.*,
     (lpad(to_hex((extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::int8), 12,
       '0') || substr(r.event_id::text, 14))::uuid as event_id
   from message m
-  cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text)
+  cross join lateral json_to_recordset(m.recipients) as r(position smallint, event_id uuid, email text, kind text)
   join lateral json_to_recordset(m.outcomes) as o(
     position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
       strike text, strike_email text) on o.position = r.position
 ),
 kept_message as (
   insert into messages (
-    id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, completed_at, request, checks)
-  select id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at,
+    id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes, digest, created_at,
+    completed_at, request, checks)
+  select id, account_id, status, reason, sandbox, tenant_id, region, domain, request ->> 'tag', size_bytes,
+    decode(digest, 'hex'), created_at,
     greatest(m.created_at, now())::timestamptz(3),
     request, checks
   from message m
 ),
 kept_recipient as (
-  insert into recipients (message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression)
-  select message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression from outcome
+  insert into recipients (
+    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+  select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
+    o.smtp, o.suppression
+  from outcome o join message m on m.id = o.message_id
 ),
 event as (
-  insert into events (id, message_id, account_id, status, reason, recipient, tenant_id, sandbox, created_at)
-  select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, m.tenant_id, m.sandbox,
+  insert into events (
+    id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, created_at)
+  select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, o.kind, m.tenant_id, m.sandbox,
+    m.request ->> 'tag', m.request -> 'metadata',
     greatest(m.created_at, now())::timestamptz(3)
   from outcome o join message m on m.id = o.message_id
 ),

@@ -9,10 +9,10 @@ due_message as (
 ),
 recipient as (
   delete from open_recipients o using due where o.message_id = due.id
-  returning o.message_id, o.position, o.event_id, o.email, o.marked_at is not null as marked
+  returning o.message_id, o.position, o.event_id, o.email, o.kind, o.marked_at is not null as marked
 ),
 outcome as (
-  select o.message_id, o.position, o.email, 'bounced' as status,
+  select o.message_id, o.position, o.email, o.kind, 'bounced' as status,
     case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
     not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression,
     null as strike, null as strike_email,
@@ -22,7 +22,7 @@ outcome as (
   where o.message_id in (select message_id from recipient where marked)
 ),
 message as (
-  select m.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes
+  select m.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes, null::text as digest
   from due_message m join outcome first on first.message_id = m.id and first.position = 0
 ),
 released as (
@@ -45,19 +45,26 @@ freed_key as (
 ),
 kept_message as (
   insert into messages (
-    id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, completed_at, request, checks)
-  select id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at,
+    id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes, digest, created_at,
+    completed_at, request, checks)
+  select id, account_id, status, reason, sandbox, tenant_id, region, domain, request ->> 'tag', size_bytes,
+    decode(digest, 'hex'), created_at,
     greatest(m.created_at, now())::timestamptz(3),
     request, checks
   from message m
 ),
 kept_recipient as (
-  insert into recipients (message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression)
-  select message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression from outcome
+  insert into recipients (
+    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+  select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
+    o.smtp, o.suppression
+  from outcome o join message m on m.id = o.message_id
 ),
 event as (
-  insert into events (id, message_id, account_id, status, reason, recipient, tenant_id, sandbox, created_at)
-  select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, m.tenant_id, m.sandbox,
+  insert into events (
+    id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, created_at)
+  select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, o.kind, m.tenant_id, m.sandbox,
+    m.request ->> 'tag', m.request -> 'metadata',
     greatest(m.created_at, now())::timestamptz(3)
   from outcome o join message m on m.id = o.message_id
 ),

@@ -1,7 +1,12 @@
 import type { JsonValue } from '@bufbuild/protobuf'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { AttemptOutcomeSchema, DispatchKindSchema, DispatchStateSchema } from '../../gen/verdict/v1/events_pb.ts'
-import { DeliveryStatusSchema, ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import {
+  DeliveryStatusSchema,
+  FeedbackKindSchema,
+  ReasonSchema,
+  RecipientKindSchema,
+} from '../../gen/verdict/v1/outcomes_pb.ts'
 import { shortNames } from '../enum-names.ts'
 import {
   boolean,
@@ -38,6 +43,10 @@ function oneOf({ table, name }: PgColumn) {
 
 const STATUSES = shortNames(DeliveryStatusSchema)
 const REASONS = shortNames(ReasonSchema)
+const RECIPIENT_KINDS = shortNames(RecipientKindSchema)
+const FEEDBACK_KINDS = shortNames(FeedbackKindSchema)
+/** The kinds of stored events. */
+export const EVENT_KINDS = ['email.delivery', 'email.feedback'] as const
 
 const DISPATCH_KINDS = shortNames(DispatchKindSchema)
 /** The states of a dispatch in history, where none is waiting. */
@@ -133,6 +142,16 @@ export const dkimKeys = pgTable(
   (t) => [uniqueIndex('dkim_keys_selector').on(t.domainId, t.selector), oneOf(t.algorithm), oneOf(t.state)],
 )
 
+/** The keys that sign receipts. The newest one signs; the public keys of all are shown for ever. */
+export const receiptKeys = pgTable('receipt_keys', {
+  id: uuid().primaryKey(),
+  /** PKCS #8 DER, sealed: see encryption.ts. null once a newer key signs. */
+  privateKey: bytea('private_key'),
+  /** SPKI DER. */
+  publicKey: bytea('public_key').notNull(),
+  createdAt: at('created_at').notNull().defaultNow(),
+})
+
 // Running sends. These tables are small, and empty when nothing runs. Only the sweeper looks for old rows in them.
 
 export const openMessages = pgTable('open_messages', {
@@ -162,13 +181,14 @@ export const openRecipients = pgTable(
     position: smallint().notNull(),
     eventId: uuid('event_id').notNull(),
     email: text().notNull(),
+    kind: text({ enum: RECIPIENT_KINDS }).notNull().default('to'),
     // Repeated from the message: the marker's condition must be on the very row that it updates.
     claim: uuid().notNull(),
     leaseUntil: at('lease_until').notNull(),
     /** Set just before the final dot: from then on the message may have arrived. */
     markedAt: at('marked_at'),
   },
-  (t) => [primaryKey({ columns: [t.messageId, t.position] })],
+  (t) => [primaryKey({ columns: [t.messageId, t.position] }), oneOf(t.kind)],
 )
 
 // History: rows are inserted once and never changed. Partitioned by the time in the id; a day is dropped after 90 days.
@@ -183,23 +203,40 @@ export const messages = pgTable(
     sandbox: boolean().notNull(),
     tenantId: text('tenant_id'),
     region: text().notNull(),
+    /** The domain of From. */
+    domain: text().notNull().default(''),
+    tag: text(),
     sizeBytes: integer('size_bytes').notNull(),
+    /** SHA-256 of the message as it went out; null when nothing went out. */
+    digest: bytea(),
     createdAt: at('created_at').notNull(),
     completedAt: at('completed_at').notNull(),
     request: json().$type<StoredRequest>().notNull(),
     /** The checks of a dry run, as JSON of a list of `verdict.v1.Check`. */
     checks: json().$type<JsonValue[]>(),
   },
-  (t) => [oneOf(t.status), oneOf(t.reason)],
+  (t) => [
+    index('messages_account').on(t.accountId, t.id),
+    index('messages_domain').on(t.accountId, t.domain, t.id),
+    index('messages_failed').on(t.accountId, t.status, t.reason, t.id).where(sql`status <> 'delivered'`),
+    index('messages_tenant').on(t.accountId, t.tenantId, t.id).where(sql`tenant_id is not null`),
+    index('messages_tag').on(t.accountId, t.tag, t.id).where(sql`tag is not null`),
+    index('messages_sandbox').on(t.accountId, t.id).where(sql`sandbox`),
+    oneOf(t.status),
+    oneOf(t.reason),
+  ],
 )
 
 export const recipients = pgTable(
   'recipients',
   {
     messageId: uuid('message_id').notNull(),
+    /** null in a row that an earlier version of this service stored during an upgrade. */
+    accountId: uuid('account_id'),
     position: smallint().notNull(),
     eventId: uuid('event_id').notNull(),
     email: text().notNull(),
+    kind: text({ enum: RECIPIENT_KINDS }).notNull().default('to'),
     status: text({ enum: STATUSES }).notNull(),
     reason: text({ enum: REASONS }),
     retryable: boolean().notNull(),
@@ -209,7 +246,13 @@ export const recipients = pgTable(
     /** The entry that suppressed the recipient, as JSON of `verdict.v1.Suppression`. */
     suppression: json().$type<JsonValue>(),
   },
-  (t) => [primaryKey({ columns: [t.messageId, t.position] }), oneOf(t.status), oneOf(t.reason)],
+  (t) => [
+    primaryKey({ columns: [t.messageId, t.position] }),
+    index('recipients_email').on(t.accountId, sql`lower(email)`, t.messageId),
+    oneOf(t.kind),
+    oneOf(t.status),
+    oneOf(t.reason),
+  ],
 )
 
 export const events = pgTable(
@@ -218,11 +261,20 @@ export const events = pgTable(
     id: uuid().primaryKey(),
     messageId: uuid('message_id').notNull(),
     accountId: uuid('account_id').notNull(),
+    event: text({ enum: EVENT_KINDS }).notNull().default('email.delivery'),
     status: text({ enum: STATUSES }).notNull(),
     reason: text({ enum: REASONS }),
     recipient: text().notNull(),
+    kind: text({ enum: RECIPIENT_KINDS }).notNull().default('to'),
     tenantId: text('tenant_id'),
     sandbox: boolean().notNull(),
+    tag: text(),
+    metadata: json().$type<Record<string, string>>(),
+    /** What a feedback event reports, and the text of the report. null for a delivery event. */
+    feedback: text({ enum: FEEDBACK_KINDS }),
+    detail: text(),
+    /** The version of the event's webhook payload: see webhooks/payload.ts. */
+    payload: smallint().notNull().default(1),
     createdAt: at('created_at').notNull(),
   },
   (t) => [
@@ -230,8 +282,13 @@ export const events = pgTable(
     index('events_recipient').on(t.accountId, sql`lower(recipient)`, t.id),
     index('events_failed').on(t.accountId, t.status, t.reason, t.id).where(sql`status <> 'delivered'`),
     index('events_tenant').on(t.accountId, t.tenantId, t.id).where(sql`tenant_id is not null`),
+    index('events_tag').on(t.accountId, t.tag, t.id).where(sql`tag is not null`),
+    index('events_feedback').on(t.accountId, t.id).where(sql`event = 'email.feedback'`),
+    oneOf(t.event),
     oneOf(t.status),
     oneOf(t.reason),
+    oneOf(t.kind),
+    oneOf(t.feedback),
   ],
 )
 
@@ -288,6 +345,9 @@ export const webhookEndpoints = pgTable('webhook_endpoints', {
     .primaryKey()
     .references(() => accounts.id),
   url: text().notNull(),
+  /** The kinds of events that are pushed, and the states of those that are. */
+  events: text({ enum: EVENT_KINDS }).array().notNull().default(['email.delivery']),
+  statuses: text({ enum: STATUSES }).array().notNull().default(STATUSES),
   /** The whole secret as it is shown, `whsec_...`, sealed: see encryption.ts. */
   secret: bytea().notNull(),
   /** The secret before the last rotation, sealed. It also signs until `previous_until`. */
@@ -435,7 +495,7 @@ export const suppressionStrikes = pgTable(
   ],
 )
 
-/** Late bounces and complaints. They never change the state of a message. Kept for 90 days. */
+/** Late bounces and complaints. They never change the state of a message. Kept for 90 days. Its id is its event's. */
 export const feedback = pgTable(
   'feedback',
   {
@@ -444,8 +504,8 @@ export const feedback = pgTable(
     accountId: uuid('account_id').notNull(),
     /** The address as the message has it. */
     recipient: text().notNull(),
-    kind: text({ enum: ['bounce', 'complaint'] }).notNull(),
-    /** The reason of a bounce; null for a complaint. */
+    kind: text({ enum: FEEDBACK_KINDS }).notNull(),
+    /** The reason of a late bounce; null for a complaint. */
     reason: text({ enum: REASONS }),
     /** The text of the report. */
     detail: text(),

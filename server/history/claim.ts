@@ -1,5 +1,8 @@
 import type { SendRow } from './rows.ts'
 
+/** The field of the request that a recipient was given in. */
+export type RecipientKindName = 'to' | 'cc' | 'bcc'
+
 /** A send as it is claimed. Ids are UUIDs. The lease is counted from the commit, by the database's clock. */
 export interface Claim {
   messageId: string
@@ -15,7 +18,7 @@ export interface Claim {
   /** What Get email shows of the request. */
   request: object
   /** The random part of `eventId` stays; its time becomes that of the outcome. */
-  recipients: { eventId: string; email: string }[]
+  recipients: { eventId: string; email: string; kind: RecipientKindName }[]
   key?: KeyToTake
   warmUp?: WarmUpShare
 }
@@ -45,7 +48,12 @@ export function sendRow(claim: Claim): SendRow {
     region: claim.region,
     domain: claim.domain,
     request: claim.request,
-    recipients: claim.recipients.map(({ eventId, email }, position) => ({ position, event_id: eventId, email })),
+    recipients: claim.recipients.map(({ eventId, email, kind }, position) => ({
+      position,
+      event_id: eventId,
+      email,
+      kind,
+    })),
     key_scope: claim.key?.scope,
     key: claim.key?.key,
     request_hash: claim.key?.requestHash,

@@ -15,14 +15,14 @@ export const RECORD = `
   message as (
     delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
     returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain,
-      false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.outcomes
+      false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.digest, i.outcomes
   ),
   recipient as (
     delete from open_recipients o using message m where o.message_id = m.id
-    returning o.message_id, o.position, o.event_id, o.email
+    returning o.message_id, o.position, o.event_id, o.email, o.kind
   ),
   outcome as (
-    select r.message_id, r.email, o.*,
+    select r.message_id, r.email, r.kind, o.*,
       ${eventIdOf('r.event_id')} as event_id
     from message m
     cross join lateral json_to_recordset(m.outcomes) as o(

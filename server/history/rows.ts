@@ -7,6 +7,7 @@ export const RECIPIENT = {
   position: 'smallint',
   event_id: 'uuid',
   email: 'text',
+  kind: 'text',
 } as const satisfies Columns
 
 /** A send as its claim stores it. `recipients` is a list of RECIPIENT. */
@@ -37,11 +38,12 @@ export const OUTCOME = {
   strike_email: 'text',
 } as const satisfies Columns
 
-/** How a whole message ends. `outcomes` is a list of OUTCOME. */
+/** How a whole message ends. `digest` is the SHA-256, in hex, of what went out. `outcomes` is a list of OUTCOME. */
 export const ENDING = {
   status: 'text',
   reason: 'text null',
   size_bytes: 'int',
+  digest: 'text null',
   outcomes: 'json',
 } as const satisfies Columns
 

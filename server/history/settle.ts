@@ -17,7 +17,7 @@ export const SETTLE = `
     select * from input where key is null or id in (select message_id from taken_key)
   ),
   outcome as (
-    select m.id as message_id, r.email, o.*,
+    select m.id as message_id, r.email, r.kind, o.*,
       ${eventIdOf('r.event_id')} as event_id
     from message m
     cross join lateral json_to_recordset(m.recipients) as r(${recordset(RECIPIENT)})

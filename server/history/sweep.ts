@@ -25,10 +25,10 @@ const sweepOf = (which: string) => `
   ),
   recipient as (
     delete from open_recipients o using due where o.message_id = due.id
-    returning o.message_id, o.position, o.event_id, o.email, o.marked_at is not null as marked
+    returning o.message_id, o.position, o.event_id, o.email, o.kind, o.marked_at is not null as marked
   ),
   outcome as (
-    select o.message_id, o.position, o.email, 'bounced' as status,
+    select o.message_id, o.position, o.email, o.kind, 'bounced' as status,
       case when o.marked then 'connection_timeout' else 'temporary_failure' end as reason,
       not o.marked as retryable, o.marked as in_doubt, null::json as smtp, null::json as suppression,
       null as strike, null as strike_email,
@@ -37,7 +37,7 @@ const sweepOf = (which: string) => `
     where o.message_id in (select message_id from recipient where marked)
   ),
   message as (
-    select m.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes
+    select m.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes, null::text as digest
     from due_message m join outcome first on first.message_id = m.id and first.position = 0
   ),
   released as (

@@ -5,9 +5,9 @@ import { EVENT_AT } from './event-ids.ts'
 
 // The tail of every statement that ends sends, in reading order: history, dispatches, statistics, suppressions. Its
 // parts are CTEs that read two others, which the head of the statement defines:
-//   message: id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason and
-//            size_bytes
-//   outcome: message_id, event_id, email, and the columns of OUTCOME (rows.ts)
+//   message: id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason,
+//            size_bytes and digest
+//   outcome: message_id, event_id, email, kind, and the columns of OUTCOME (rows.ts)
 
 /** No attempt begins later than this after its dispatch was created. */
 export const WINDOW_HOURS = 24
@@ -33,19 +33,26 @@ export const tail = ({ shard, leaseMs }: TailParts): string => `
 const HISTORY = `
   kept_message as (
     insert into messages (
-      id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at, completed_at, request, checks)
-    select id, account_id, status, reason, sandbox, tenant_id, region, size_bytes, created_at,
+      id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes, digest, created_at,
+      completed_at, request, checks)
+    select id, account_id, status, reason, sandbox, tenant_id, region, domain, request ->> 'tag', size_bytes,
+      decode(digest, 'hex'), created_at,
       ${EVENT_AT},
       request, checks
     from message m
   ),
   kept_recipient as (
-    insert into recipients (message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression)
-    select message_id, position, event_id, email, status, reason, retryable, in_doubt, smtp, suppression from outcome
+    insert into recipients (
+      message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+    select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
+      o.smtp, o.suppression
+    from outcome o join message m on m.id = o.message_id
   ),
   event as (
-    insert into events (id, message_id, account_id, status, reason, recipient, tenant_id, sandbox, created_at)
-    select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, m.tenant_id, m.sandbox,
+    insert into events (
+      id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, created_at)
+    select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, o.kind, m.tenant_id, m.sandbox,
+      m.request ->> 'tag', m.request -> 'metadata',
       ${EVENT_AT}
     from outcome o join message m on m.id = o.message_id
   )`

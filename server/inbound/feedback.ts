@@ -106,7 +106,7 @@ function feedbackOf(report: Report, recipients: string[]) {
     if (recipient !== undefined && !failures.has(recipient)) failures.set(recipient, failure)
   }
   return [...failures].map(([recipient, { reason, enhanced, detail }]) => ({
-    kind: 'bounce',
+    kind: 'late_bounce',
     recipient,
     reason,
     detail: detail || null,

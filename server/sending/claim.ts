@@ -56,8 +56,8 @@ export const CLAIM = `
     from winner
   ),
   recipient as (
-    insert into open_recipients (message_id, position, event_id, email, claim, lease_until)
-    select w.id, r.position, r.event_id, r.email, w.claim, now() + w.lease_ms * interval '1 millisecond'
+    insert into open_recipients (message_id, position, event_id, email, kind, claim, lease_until)
+    select w.id, r.position, r.event_id, r.email, r.kind, w.claim, now() + w.lease_ms * interval '1 millisecond'
     from winner w, json_to_recordset(w.recipients) as r(${recordset(RECIPIENT)})
   )
   select i.id, case

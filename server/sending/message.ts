@@ -14,6 +14,12 @@ export const LIMITS = {
   headers: MAX_CUSTOM_HEADERS,
   headerValueCharacters: MAX_HEADER_VALUE,
   tenantIdCharacters: 128,
+  replyTo: 10,
+  metadataPairs: 20,
+  metadataKeyCharacters: 40,
+  metadataValueCharacters: 500,
+  metadataBytes: 4_096,
+  tagCharacters: 100,
 } as const
 
 /** A send request whose every field has been checked. */
@@ -48,7 +54,7 @@ export function readMessage(request: SendRequest): Message {
   const to = readRecipients(request.to, refuse, addressFaults)
   const from = readMailbox('from', request.from, refuse, addressFaults)
   const replyTo =
-    request.replyTo === undefined ? undefined : readMailbox('reply_to', request.replyTo, refuse, addressFaults)
+    request.replyTo[0] === undefined ? undefined : readMailbox('reply_to', request.replyTo[0], refuse, addressFaults)
   checkSubject(request.subject, refuse)
   checkBodies(request, refuse)
   checkAttachments(request.attachments, refuse)
@@ -69,7 +75,7 @@ export function readMessage(request: SendRequest): Message {
     attachments: request.attachments.map(({ filename, content }) => ({ filename, content: content! })),
     headers: Object.entries(request.headers),
     tenantId: request.tenantId,
-    original: { from: request.from, replyTo: request.replyTo },
+    original: { from: request.from, replyTo: request.replyTo[0] },
   }
 }
 

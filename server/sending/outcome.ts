@@ -137,6 +137,7 @@ export function endingRow(outcomes: RecipientOutcome[], sizeBytes: number): Endi
     status: statusNames.name(status),
     reason: reason === undefined ? null : reasonNames.name(reason),
     size_bytes: sizeBytes,
+    digest: null,
     outcomes: outcomes.map(outcomeRow),
   }
 }

@@ -186,7 +186,7 @@ function newClaim(
     region,
     domain: message.from.domain,
     request: storedRequest(message, storeContent),
-    recipients: message.to.map(({ address }) => ({ eventId: newId(createdAtMs), email: address })),
+    recipients: message.to.map(({ address }) => ({ eventId: newId(createdAtMs), email: address, kind: 'to' as const })),
     key,
   }
 }

@@ -3,14 +3,13 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import {
   type EmailService,
-  type FeedbackKind,
-  FeedbackKindSchema,
   type GetEmailResponse,
   GetEmailResponseSchema,
   type SendRequest,
   SendRequestSchema,
   type SendResponse,
 } from '../../gen/verdict/v1/emails_pb.ts'
+import { type FeedbackKind, FeedbackKindSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { callerKey, logFieldsKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'

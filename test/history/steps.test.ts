@@ -38,7 +38,7 @@ function newClaim(emails = ['ann@example.net'], leaseMs = 40_000, createdAtMs = 
     region: 'eu',
     domain: 'example.test',
     request: { subject: 'Hello' },
-    recipients: emails.map((email) => ({ eventId: newId(createdAtMs), email })),
+    recipients: emails.map((email) => ({ eventId: newId(createdAtMs), email, kind: 'to' })),
   }
 }
 

@@ -153,7 +153,7 @@ function newClaim(email: string): Claim {
     region: 'eu',
     domain: 'example.test',
     request: {},
-    recipients: [{ eventId: newId(createdAtMs), email }],
+    recipients: [{ eventId: newId(createdAtMs), email, kind: 'to' }],
   }
 }
 

@@ -108,7 +108,7 @@ test('the largest requests of the contract pass: a full batch and an import of 1
     subject: 'Hello',
     html: 'Hello',
     text: 'Hello',
-    replyTo: 'a@b.example',
+    replyTo: ['a@b.example'],
     attachments: Array.from({ length: 10 }, () => ({ filename: 'a.txt', content: Buffer.from('a') })),
     headers: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`X-${i}`, 'a'])),
     tenantId: 'a',

@@ -45,7 +45,7 @@ test('a late bounce is stored beside its message, suppresses the address and cou
   expect(await world.bounce(returnPath, reports.POSTFIX)).toBe(TAKEN)
   const detail = '550 5.1.1 <ann@example.net>: Recipient address rejected: User unknown in virtual mailbox table'
   expect([...(await feedback())]).toEqual([
-    { message_id: id, recipient: 'ann@example.net', kind: 'bounce', reason: 'mailbox_does_not_exist', detail },
+    { message_id: id, recipient: 'ann@example.net', kind: 'late_bounce', reason: 'mailbox_does_not_exist', detail },
   ])
   expect([...(await entries())]).toEqual([
     { email: 'ann@example.net', tenant_id: '', reason: 'bounce', message_id: id, detail, stays: true },
@@ -70,7 +70,7 @@ test('a report that comes twice, or from two servers, is stored once', async () 
   for (const mail of [reports.POSTFIX, reports.POSTFIX, reports.SENDMAIL, complaint(), complaint()]) {
     expect(await world.bounce(returnPath, mail)).toBe(TAKEN)
   }
-  expect((await feedback()).map(({ kind }) => kind)).toEqual(['bounce', 'complaint'])
+  expect((await feedback()).map(({ kind }) => kind)).toEqual(['late_bounce', 'complaint'])
   expect(await counts()).toMatchObject([{ complaints: 1, late_bounces: 1 }])
   expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'known', 'known', 'kept', 'known'])
 })

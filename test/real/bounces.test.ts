@@ -61,7 +61,7 @@ test('a bounce after acceptance is stored with the message, and the address is s
   expect(email).toMatchObject({
     status: 'delivered',
     recipients: [{ email: 'gone@late.example.net', status: 'delivered' }],
-    feedback: [{ kind: 'bounce', reason: 'mailbox_does_not_exist', recipient: 'gone@late.example.net', detail }],
+    feedback: [{ kind: 'late_bounce', reason: 'mailbox_does_not_exist', recipient: 'gone@late.example.net', detail }],
   })
   expect(email.feedback[0].reported_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
   expect(email.events).toHaveLength(1)

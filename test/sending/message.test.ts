@@ -39,7 +39,7 @@ const INVALID_PAYLOAD: [sentence: string, change: Change, fields: string[]][] = 
   ['html has at most 2 MiB', { html: 'x'.repeat(2 * MiB + 1) }, ['html']],
   ['text has at most 2 MiB, counted in bytes', { text: 'ü'.repeat(MiB + 1) }, ['text']],
   ['a body holds no NUL', { text: 'a\0b' }, ['text']],
-  ['an empty reply_to is refused', { replyTo: '' }, ['reply_to']],
+  ['an empty reply_to is refused', { replyTo: [''] }, ['reply_to']],
   ['at most 10 attachments', { attachments: Array.from({ length: 11 }, () => file('a.txt')) }, ['attachments']],
   [
     'a file name has at most 1,024 characters',
@@ -81,7 +81,7 @@ const INVALID_ADDRESS: [sentence: string, change: Change, fields: string[]][] = 
   ['one address per item', { to: ['ann@example.net,bob@example.net'] }, ['to']],
   ['no line break in an address', { to: ['ann@example.net\r\nDATA'] }, ['to']],
   ['from does not parse', { from: 'hello' }, ['from']],
-  ['reply_to does not parse', { replyTo: 'a@b@c' }, ['reply_to']],
+  ['reply_to does not parse', { replyTo: ['a@b@c'] }, ['reply_to']],
 ]
 
 test.each(INVALID_ADDRESS)('400 invalid_address: %s', (_, change, fields) => {
@@ -116,7 +116,7 @@ test('an attachment whose content is empty is an empty file', () => {
 })
 
 test('from and reply_to accept a display name', () => {
-  const message = read({ from: 'Ann Lee <hello@example.test>', replyTo: '"Lee, Ann" <ann@example.test>' })
+  const message = read({ from: 'Ann Lee <hello@example.test>', replyTo: ['"Lee, Ann" <ann@example.test>'] })
   expect(message.from.name).toBe('Ann Lee')
   expect(message.replyTo?.name).toBe('Lee, Ann')
 })

@@ -117,7 +117,11 @@ function claimOf(emails: number, i: number, key?: string): Claim {
     region: 'eu',
     domain: 'example.test',
     request: {},
-    recipients: Array.from({ length: emails }, () => ({ eventId: newId(createdAtMs), email: 'ann@example.net' })),
+    recipients: Array.from({ length: emails }, () => ({
+      eventId: newId(createdAtMs),
+      email: 'ann@example.net',
+      kind: 'to',
+    })),
     warmUp: { day: today(), dailyLimit: 500, emails },
     key: key === undefined ? undefined : { scope: 'send/live', key, requestHash: '00' },
   }

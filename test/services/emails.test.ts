@@ -68,12 +68,17 @@ test('Get email shows late bounces and complaints beside the outcome, the oldest
   const at = Date.parse('2026-01-31T12:00:00.000Z')
   await api.world.db.insert(feedback).values([
     { id: newId(at + 1), ...of, kind: 'complaint', detail: 'abuse', reportedAt: new Date(at + 1) },
-    { id: newId(at), ...of, kind: 'bounce', reason: 'mailbox_full', reportedAt: new Date(at) },
+    { id: newId(at), ...of, kind: 'late_bounce', reason: 'mailbox_full', reportedAt: new Date(at) },
   ])
   const { json } = await api.call('GET', `/api/v1/emails/${sent.message_id}`)
   expect(json.status).toBe('delivered')
   expect(json.feedback).toEqual([
-    { kind: 'bounce', reason: 'mailbox_full', reported_at: '2026-01-31T12:00:00.000Z', recipient: 'ann@example.net' },
+    {
+      kind: 'late_bounce',
+      reason: 'mailbox_full',
+      reported_at: '2026-01-31T12:00:00.000Z',
+      recipient: 'ann@example.net',
+    },
     { kind: 'complaint', reported_at: '2026-01-31T12:00:00.001Z', recipient: 'ann@example.net', detail: 'abuse' },
   ])
 })

@@ -100,7 +100,7 @@ async function claimSend(email: string, agoMs = 0): Promise<Claim> {
     region: 'eu',
     domain: 'example.test',
     request: { subject: 'Hello' },
-    recipients: [{ eventId: newId(createdAtMs), email }],
+    recipients: [{ eventId: newId(createdAtMs), email, kind: 'to' as const }],
   }
   await claimStep(api.world.db)(claim)
   return claim

@@ -4,26 +4,26 @@
 
 // Sending email and reading sent email back.
 
-import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { ErrorReason, FieldFault } from "./errors_pb.ts";
 import { file_verdict_v1_errors } from "./errors_pb.ts";
 import { file_verdict_v1_options } from "./options_pb.ts";
-import type { DeliveryStatus, Reason, RecipientOutcome, SmtpEvidence, Suppression } from "./outcomes_pb.ts";
+import type { DeliveryStatus, FeedbackKind, Reason, RecipientOutcome, SmtpEvidence, Suppression } from "./outcomes_pb.ts";
 import { file_verdict_v1_outcomes } from "./outcomes_pb.ts";
-import type { Message, UnknownEnum } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file verdict/v1/emails.proto.
  */
 export const file_verdict_v1_emails: GenFile = /*@__PURE__*/
-  fileDesc("Chd2ZXJkaWN0L3YxL2VtYWlscy5wcm90bxIKdmVyZGljdC52MSJACgpBdHRhY2htZW50EhAKCGZpbGVuYW1lGAEgASgJEhQKB2NvbnRlbnQYAiABKAxIAIgBAUIKCghfY29udGVudCLrAgoLU2VuZFJlcXVlc3QSEgoCdG8YASADKAlCBoq1GAIIARIMCgRmcm9tGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEQoEaHRtbBgEIAEoCUgAiAEBEhEKBHRleHQYBSABKAlIAYgBARIfCghyZXBseV90bxgGIAEoCUgCUghyZXBseV90b4gBARIrCgthdHRhY2htZW50cxgHIAMoCzIWLnZlcmRpY3QudjEuQXR0YWNobWVudBI1CgdoZWFkZXJzGAggAygLMiQudmVyZGljdC52MS5TZW5kUmVxdWVzdC5IZWFkZXJzRW50cnkSIQoJdGVuYW50X2lkGAkgASgJSANSCXRlbmFudF9pZIgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfaHRtbEIHCgVfdGV4dEILCglfcmVwbHlfdG9CDAoKX3RlbmFudF9pZCLfAwoMU2VuZFJlc3BvbnNlEioKBnN0YXR1cxgBIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhYKCXJldHJ5YWJsZRgEIAEoCEgBiAEBEh8KCGluX2RvdWJ0GAUgASgISAJSCGluX2RvdWJ0iAEBEiYKBHNtdHAYBiABKAsyGC52ZXJkaWN0LnYxLlNtdHBFdmlkZW5jZRI4CgpyZWNpcGllbnRzGAcgAygLMhwudmVyZGljdC52MS5SZWNpcGllbnRPdXRjb21lQgaKtRgCEAESFAoHc2FuZGJveBgIIAEoCEgDiAEBEikKBmNoZWNrcxgJIAMoCzIRLnZlcmRpY3QudjEuQ2hlY2tCBoq1GAIQARIsCgtzdXBwcmVzc2lvbhgKIAEoCzIXLnZlcmRpY3QudjEuU3VwcHJlc3Npb24SEwoGZGV0YWlsGAsgASgJSASIAQFCCQoHX3JlYXNvbkIMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEIKCghfc2FuZGJveEIJCgdfZGV0YWlsIkUKBUNoZWNrEgwKBG5hbWUYASABKAkSDgoGcGFzc2VkGAIgASgIEhMKBmRldGFpbBgDIAEoCUgAiAEBQgkKB19kZXRhaWwiQwoQU2VuZEJhdGNoUmVxdWVzdBIvCgZlbWFpbHMYASADKAsyFS52ZXJkaWN0LnYxLkJhdGNoSXRlbUIIirUYBCABKAEiqgMKCUJhdGNoSXRlbRISCgJ0bxgBIAMoCUIGirUYAggBEgwKBGZyb20YAiABKAkSDwoHc3ViamVjdBgDIAEoCRIRCgRodG1sGAQgASgJSACIAQESEQoEdGV4dBgFIAEoCUgBiAEBEh8KCHJlcGx5X3RvGAYgASgJSAJSCHJlcGx5X3RviAEBEisKC2F0dGFjaG1lbnRzGAcgAygLMhYudmVyZGljdC52MS5BdHRhY2htZW50EjMKB2hlYWRlcnMYCCADKAsyIi52ZXJkaWN0LnYxLkJhdGNoSXRlbS5IZWFkZXJzRW50cnkSIQoJdGVuYW50X2lkGAkgASgJSANSCXRlbmFudF9pZIgBARItCg9pZGVtcG90ZW5jeV9rZXkYCiABKAlIBFIPaWRlbXBvdGVuY3lfa2V5iAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9odG1sQgcKBV90ZXh0QgsKCV9yZXBseV90b0IMCgpfdGVuYW50X2lkQhIKEF9pZGVtcG90ZW5jeV9rZXkiaAoRU2VuZEJhdGNoUmVzcG9uc2USKAoHcmVzdWx0cxgBIAMoCzIXLnZlcmRpY3QudjEuQmF0Y2hSZXN1bHQSKQoHc3VtbWFyeRgCIAEoCzIYLnZlcmRpY3QudjEuQmF0Y2hTdW1tYXJ5ItIFCgtCYXRjaFJlc3VsdBINCgVpbmRleBgBIAEoDRIvCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzSACIAQESIwoKbWVzc2FnZV9pZBgDIAEoCUgBUgptZXNzYWdlX2lkiAEBEicKBnJlYXNvbhgEIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSAKIAQESFgoJcmV0cnlhYmxlGAUgASgISAOIAQESHwoIaW5fZG91YnQYBiABKAhIBFIIaW5fZG91YnSIAQESJgoEc210cBgHIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEjgKCnJlY2lwaWVudHMYCCADKAsyHC52ZXJkaWN0LnYxLlJlY2lwaWVudE91dGNvbWVCBoq1GAIQARIUCgdzYW5kYm94GAkgASgISAWIAQESKQoGY2hlY2tzGAogAygLMhEudmVyZGljdC52MS5DaGVja0IGirUYAhABEiwKC3N1cHByZXNzaW9uGAsgASgLMhcudmVyZGljdC52MS5TdXBwcmVzc2lvbhIrCgVlcnJvchgMIAEoDjIXLnZlcmRpY3QudjEuRXJyb3JSZWFzb25IBogBARIUCgdtZXNzYWdlGA0gASgJSAeIAQESJQoLcmV0cnlfYWZ0ZXIYDiABKA1ICFILcmV0cnlfYWZ0ZXKIAQESLwoHZGV0YWlscxgPIAMoCzIWLnZlcmRpY3QudjEuRmllbGRGYXVsdEIGirUYAhABEhMKBmRldGFpbBgQIAEoCUgJiAEBQgkKB19zdGF0dXNCDQoLX21lc3NhZ2VfaWRCCQoHX3JlYXNvbkIMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEIKCghfc2FuZGJveEIICgZfZXJyb3JCCgoIX21lc3NhZ2VCDgoMX3JldHJ5X2FmdGVyQgkKB19kZXRhaWwiYwoMQmF0Y2hTdW1tYXJ5Eg0KBXRvdGFsGAEgASgNEhEKCWRlbGl2ZXJlZBgCIAEoDRIPCgdib3VuY2VkGAMgASgNEhAKCHJlamVjdGVkGAQgASgNEg4KBmZhaWxlZBgFIAEoDSIdCg9HZXRFbWFpbFJlcXVlc3QSCgoCaWQYASABKAkiaAoQU3RvcmVkQXR0YWNobWVudBIQCghmaWxlbmFtZRgBIAEoCRIiCgxjb250ZW50X3R5cGUYAiABKAlSDGNvbnRlbnRfdHlwZRIeCgpzaXplX2J5dGVzGAMgASgNUgpzaXplX2J5dGVzIpYBCgpFbWFpbEV2ZW50EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIqCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEhEKCXJlY2lwaWVudBgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wItcBCghGZWVkYmFjaxImCgRraW5kGAEgASgOMhgudmVyZGljdC52MS5GZWVkYmFja0tpbmQSJwoGcmVhc29uGAIgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARI8CgtyZXBvcnRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSC3JlcG9ydGVkX2F0EhEKCXJlY2lwaWVudBgEIAEoCRITCgZkZXRhaWwYBSABKAlIAYgBAUIJCgdfcmVhc29uQgkKB19kZXRhaWwi5gYKEEdldEVtYWlsUmVzcG9uc2USHgoKbWVzc2FnZV9pZBgBIAEoCVIKbWVzc2FnZV9pZBIqCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEicKBnJlYXNvbhgDIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESDAoEZnJvbRgEIAEoCRIKCgJ0bxgFIAMoCRIfCghyZXBseV90bxgGIAEoCUgBUghyZXBseV90b4gBARIPCgdzdWJqZWN0GAcgASgJEjoKB2hlYWRlcnMYCCADKAsyKS52ZXJkaWN0LnYxLkdldEVtYWlsUmVzcG9uc2UuSGVhZGVyc0VudHJ5EiEKCXRlbmFudF9pZBgJIAEoCUgCUgl0ZW5hbnRfaWSIAQESDwoHc2FuZGJveBgKIAEoCBIfCghpbl9kb3VidBgLIAEoCEgDUghpbl9kb3VidIgBARIeCgpzaXplX2J5dGVzGAwgASgNUgpzaXplX2J5dGVzEjEKC2F0dGFjaG1lbnRzGA0gAygLMhwudmVyZGljdC52MS5TdG9yZWRBdHRhY2htZW50EjAKCnJlY2lwaWVudHMYDiADKAsyHC52ZXJkaWN0LnYxLlJlY2lwaWVudE91dGNvbWUSJgoGZXZlbnRzGA8gAygLMhYudmVyZGljdC52MS5FbWFpbEV2ZW50Ei4KCmNyZWF0ZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGNvbXBsZXRlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoEaHRtbBgTIAEoCUgEiAEBEhEKBHRleHQYFCABKAlIBYgBARImCghmZWVkYmFjaxgVIAMoCzIULnZlcmRpY3QudjEuRmVlZGJhY2saLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkILCglfcmVwbHlfdG9CDAoKX3RlbmFudF9pZEILCglfaW5fZG91YnRCBwoFX2h0bWxCBwoFX3RleHQqZAoMRmVlZGJhY2tLaW5kEh0KGUZFRURCQUNLX0tJTkRfVU5TUEVDSUZJRUQQABIYChRGRUVEQkFDS19LSU5EX0JPVU5DRRABEhsKF0ZFRURCQUNLX0tJTkRfQ09NUExBSU5UEAIy1wMKDEVtYWlsU2VydmljZRJoCgRTZW5kEhcudmVyZGljdC52MS5TZW5kUmVxdWVzdBoYLnZlcmRpY3QudjEuU2VuZFJlc3BvbnNlIi2StRgLZW1haWxzLnNlbmSC0+STAhg6ASoiEy9hcGkvdjEvZW1haWxzL3NlbmQScAoIVmFsaWRhdGUSFy52ZXJkaWN0LnYxLlNlbmRSZXF1ZXN0GhgudmVyZGljdC52MS5TZW5kUmVzcG9uc2UiMZK1GAtlbWFpbHMuc2VuZILT5JMCHDoBKiIXL2FwaS92MS9lbWFpbHMvdmFsaWRhdGUSeAoJU2VuZEJhdGNoEhwudmVyZGljdC52MS5TZW5kQmF0Y2hSZXF1ZXN0Gh0udmVyZGljdC52MS5TZW5kQmF0Y2hSZXNwb25zZSIukrUYC2VtYWlscy5zZW5kgtPkkwIZOgEqIhQvYXBpL3YxL2VtYWlscy9iYXRjaBJxCghHZXRFbWFpbBIbLnZlcmRpY3QudjEuR2V0RW1haWxSZXF1ZXN0GhwudmVyZGljdC52MS5HZXRFbWFpbFJlc3BvbnNlIiqStRgLZW1haWxzLnJlYWSC0+STAhUSEy9hcGkvdjEvZW1haWxzL3tpZH1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_errors, file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chd2ZXJkaWN0L3YxL2VtYWlscy5wcm90bxIKdmVyZGljdC52MSKuAQoKQXR0YWNobWVudBIQCghmaWxlbmFtZRgBIAEoCRIUCgdjb250ZW50GAIgASgMSACIAQESJwoMY29udGVudF90eXBlGAMgASgJSAFSDGNvbnRlbnRfdHlwZYgBARIjCgpjb250ZW50X2lkGAQgASgJSAJSCmNvbnRlbnRfaWSIAQFCCgoIX2NvbnRlbnRCDwoNX2NvbnRlbnRfdHlwZUINCgtfY29udGVudF9pZCKUBAoLU2VuZFJlcXVlc3QSEgoCdG8YASADKAlCBoq1GAIIARIMCgRmcm9tGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEQoEaHRtbBgEIAEoCUgAiAEBEhEKBHRleHQYBSABKAlIAYgBARIiCghyZXBseV90bxgGIAMoCUIGirUYAggBUghyZXBseV90bxIrCgthdHRhY2htZW50cxgHIAMoCzIWLnZlcmRpY3QudjEuQXR0YWNobWVudBI1CgdoZWFkZXJzGAggAygLMiQudmVyZGljdC52MS5TZW5kUmVxdWVzdC5IZWFkZXJzRW50cnkSIQoJdGVuYW50X2lkGAkgASgJSAJSCXRlbmFudF9pZIgBARISCgJjYxgLIAMoCUIGirUYAggBEhMKA2JjYxgMIAMoCUIGirUYAggBEjcKCG1ldGFkYXRhGA0gAygLMiUudmVyZGljdC52MS5TZW5kUmVxdWVzdC5NZXRhZGF0YUVudHJ5EhAKA3RhZxgOIAEoCUgDiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfaHRtbEIHCgVfdGV4dEIMCgpfdGVuYW50X2lkQgYKBF90YWdKBAgKEAsi3wMKDFNlbmRSZXNwb25zZRIqCgZzdGF0dXMYASABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSJwoGcmVhc29uGAMgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIWCglyZXRyeWFibGUYBCABKAhIAYgBARIfCghpbl9kb3VidBgFIAEoCEgCUghpbl9kb3VidIgBARImCgRzbXRwGAYgASgLMhgudmVyZGljdC52MS5TbXRwRXZpZGVuY2USOAoKcmVjaXBpZW50cxgHIAMoCzIcLnZlcmRpY3QudjEuUmVjaXBpZW50T3V0Y29tZUIGirUYAhABEhQKB3NhbmRib3gYCCABKAhIA4gBARIpCgZjaGVja3MYCSADKAsyES52ZXJkaWN0LnYxLkNoZWNrQgaKtRgCEAESLAoLc3VwcHJlc3Npb24YCiABKAsyFy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uEhMKBmRldGFpbBgLIAEoCUgEiAEBQgkKB19yZWFzb25CDAoKX3JldHJ5YWJsZUILCglfaW5fZG91YnRCCgoIX3NhbmRib3hCCQoHX2RldGFpbCJFCgVDaGVjaxIMCgRuYW1lGAEgASgJEg4KBnBhc3NlZBgCIAEoCBITCgZkZXRhaWwYAyABKAlIAIgBAUIJCgdfZGV0YWlsIkMKEFNlbmRCYXRjaFJlcXVlc3QSLwoGZW1haWxzGAEgAygLMhUudmVyZGljdC52MS5CYXRjaEl0ZW1CCIq1GAQgASgBIssECglCYXRjaEl0ZW0SEgoCdG8YASADKAlCBoq1GAIIARIMCgRmcm9tGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEQoEaHRtbBgEIAEoCUgAiAEBEhEKBHRleHQYBSABKAlIAYgBARIiCghyZXBseV90bxgGIAMoCUIGirUYAggBUghyZXBseV90bxIrCgthdHRhY2htZW50cxgHIAMoCzIWLnZlcmRpY3QudjEuQXR0YWNobWVudBIzCgdoZWFkZXJzGAggAygLMiIudmVyZGljdC52MS5CYXRjaEl0ZW0uSGVhZGVyc0VudHJ5EiEKCXRlbmFudF9pZBgJIAEoCUgCUgl0ZW5hbnRfaWSIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAogASgJSANSD2lkZW1wb3RlbmN5X2tleYgBARISCgJjYxgLIAMoCUIGirUYAggBEhMKA2JjYxgMIAMoCUIGirUYAggBEjUKCG1ldGFkYXRhGA0gAygLMiMudmVyZGljdC52MS5CYXRjaEl0ZW0uTWV0YWRhdGFFbnRyeRIQCgN0YWcYDiABKAlIBIgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2h0bWxCBwoFX3RleHRCDAoKX3RlbmFudF9pZEISChBfaWRlbXBvdGVuY3lfa2V5QgYKBF90YWciaAoRU2VuZEJhdGNoUmVzcG9uc2USKAoHcmVzdWx0cxgBIAMoCzIXLnZlcmRpY3QudjEuQmF0Y2hSZXN1bHQSKQoHc3VtbWFyeRgCIAEoCzIYLnZlcmRpY3QudjEuQmF0Y2hTdW1tYXJ5ItIFCgtCYXRjaFJlc3VsdBINCgVpbmRleBgBIAEoDRIvCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzSACIAQESIwoKbWVzc2FnZV9pZBgDIAEoCUgBUgptZXNzYWdlX2lkiAEBEicKBnJlYXNvbhgEIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSAKIAQESFgoJcmV0cnlhYmxlGAUgASgISAOIAQESHwoIaW5fZG91YnQYBiABKAhIBFIIaW5fZG91YnSIAQESJgoEc210cBgHIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEjgKCnJlY2lwaWVudHMYCCADKAsyHC52ZXJkaWN0LnYxLlJlY2lwaWVudE91dGNvbWVCBoq1GAIQARIUCgdzYW5kYm94GAkgASgISAWIAQESKQoGY2hlY2tzGAogAygLMhEudmVyZGljdC52MS5DaGVja0IGirUYAhABEiwKC3N1cHByZXNzaW9uGAsgASgLMhcudmVyZGljdC52MS5TdXBwcmVzc2lvbhIrCgVlcnJvchgMIAEoDjIXLnZlcmRpY3QudjEuRXJyb3JSZWFzb25IBogBARIUCgdtZXNzYWdlGA0gASgJSAeIAQESJQoLcmV0cnlfYWZ0ZXIYDiABKA1ICFILcmV0cnlfYWZ0ZXKIAQESLwoHZGV0YWlscxgPIAMoCzIWLnZlcmRpY3QudjEuRmllbGRGYXVsdEIGirUYAhABEhMKBmRldGFpbBgQIAEoCUgJiAEBQgkKB19zdGF0dXNCDQoLX21lc3NhZ2VfaWRCCQoHX3JlYXNvbkIMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEIKCghfc2FuZGJveEIICgZfZXJyb3JCCgoIX21lc3NhZ2VCDgoMX3JldHJ5X2FmdGVyQgkKB19kZXRhaWwiYwoMQmF0Y2hTdW1tYXJ5Eg0KBXRvdGFsGAEgASgNEhEKCWRlbGl2ZXJlZBgCIAEoDRIPCgdib3VuY2VkGAMgASgNEhAKCHJlamVjdGVkGAQgASgNEg4KBmZhaWxlZBgFIAEoDSIdCg9HZXRFbWFpbFJlcXVlc3QSCgoCaWQYASABKAkinAEKEFN0b3JlZEF0dGFjaG1lbnQSEAoIZmlsZW5hbWUYASABKAkSIgoMY29udGVudF90eXBlGAIgASgJUgxjb250ZW50X3R5cGUSHgoKc2l6ZV9ieXRlcxgDIAEoDVIKc2l6ZV9ieXRlcxIjCgpjb250ZW50X2lkGAQgASgJSABSCmNvbnRlbnRfaWSIAQFCDQoLX2NvbnRlbnRfaWQilgEKCkVtYWlsRXZlbnQSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkEioKBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSEQoJcmVjaXBpZW50GAMgASgJEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi1wEKCEZlZWRiYWNrEiYKBGtpbmQYASABKA4yGC52ZXJkaWN0LnYxLkZlZWRiYWNrS2luZBInCgZyZWFzb24YAiABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEjwKC3JlcG9ydGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFILcmVwb3J0ZWRfYXQSEQoJcmVjaXBpZW50GAQgASgJEhMKBmRldGFpbBgFIAEoCUgBiAEBQgkKB19yZWFzb25CCQoHX2RldGFpbCKgCAoQR2V0RW1haWxSZXNwb25zZRIeCgptZXNzYWdlX2lkGAEgASgJUgptZXNzYWdlX2lkEioKBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSJwoGcmVhc29uGAMgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIMCgRmcm9tGAQgASgJEgoKAnRvGAUgAygJEh8KCHJlcGx5X3RvGAYgASgJSAFSCHJlcGx5X3RviAEBEg8KB3N1YmplY3QYByABKAkSOgoHaGVhZGVycxgIIAMoCzIpLnZlcmRpY3QudjEuR2V0RW1haWxSZXNwb25zZS5IZWFkZXJzRW50cnkSIQoJdGVuYW50X2lkGAkgASgJSAJSCXRlbmFudF9pZIgBARIPCgdzYW5kYm94GAogASgIEh8KCGluX2RvdWJ0GAsgASgISANSCGluX2RvdWJ0iAEBEh4KCnNpemVfYnl0ZXMYDCABKA1SCnNpemVfYnl0ZXMSMQoLYXR0YWNobWVudHMYDSADKAsyHC52ZXJkaWN0LnYxLlN0b3JlZEF0dGFjaG1lbnQSMAoKcmVjaXBpZW50cxgOIAMoCzIcLnZlcmRpY3QudjEuUmVjaXBpZW50T3V0Y29tZRImCgZldmVudHMYDyADKAsyFi52ZXJkaWN0LnYxLkVtYWlsRXZlbnQSLgoKY3JlYXRlZF9hdBgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMY29tcGxldGVkX2F0GBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRodG1sGBMgASgJSASIAQESEQoEdGV4dBgUIAEoCUgFiAEBEiYKCGZlZWRiYWNrGBUgAygLMhQudmVyZGljdC52MS5GZWVkYmFjaxISCgJjYxgWIAMoCUIGirUYAhABEhMKA2JjYxgXIAMoCUIGirUYAhABEkQKCG1ldGFkYXRhGBggAygLMioudmVyZGljdC52MS5HZXRFbWFpbFJlc3BvbnNlLk1ldGFkYXRhRW50cnlCBoq1GAIQARIQCgN0YWcYGSABKAlIBogBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkILCglfcmVwbHlfdG9CDAoKX3RlbmFudF9pZEILCglfaW5fZG91YnRCBwoFX2h0bWxCBwoFX3RleHRCBgoEX3RhZzLXAwoMRW1haWxTZXJ2aWNlEmgKBFNlbmQSFy52ZXJkaWN0LnYxLlNlbmRSZXF1ZXN0GhgudmVyZGljdC52MS5TZW5kUmVzcG9uc2UiLZK1GAtlbWFpbHMuc2VuZILT5JMCGDoBKiITL2FwaS92MS9lbWFpbHMvc2VuZBJwCghWYWxpZGF0ZRIXLnZlcmRpY3QudjEuU2VuZFJlcXVlc3QaGC52ZXJkaWN0LnYxLlNlbmRSZXNwb25zZSIxkrUYC2VtYWlscy5zZW5kgtPkkwIcOgEqIhcvYXBpL3YxL2VtYWlscy92YWxpZGF0ZRJ4CglTZW5kQmF0Y2gSHC52ZXJkaWN0LnYxLlNlbmRCYXRjaFJlcXVlc3QaHS52ZXJkaWN0LnYxLlNlbmRCYXRjaFJlc3BvbnNlIi6StRgLZW1haWxzLnNlbmSC0+STAhk6ASoiFC9hcGkvdjEvZW1haWxzL2JhdGNoEnEKCEdldEVtYWlsEhsudmVyZGljdC52MS5HZXRFbWFpbFJlcXVlc3QaHC52ZXJkaWN0LnYxLkdldEVtYWlsUmVzcG9uc2UiKpK1GAtlbWFpbHMucmVhZILT5JMCFRITL2FwaS92MS9lbWFpbHMve2lkfWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_errors, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
- * A file attached to the message. Its media type follows from the extension of `filename`.
+ * A file attached to the message, or an image shown within its HTML.
  *
  * @generated from message verdict.v1.Attachment
  */
@@ -42,6 +42,22 @@ export type Attachment = Message<"verdict.v1.Attachment"> & {
    * @generated from field: optional bytes content = 2;
    */
   content?: Uint8Array | undefined;
+
+  /**
+   * Media type, such as `image/png`. `multipart/*` and `message/*` are refused. By default it follows from the extension
+   * of `filename`.
+   *
+   * @generated from field: optional string content_type = 3 [json_name = "content_type"];
+   */
+  contentType?: string | undefined;
+
+  /**
+   * Makes the file an inline part of the HTML, which refers to it as `cid:` and this id. 1 to 128 characters of
+   * `A-Z a-z 0-9 . _ @ + -`, different for each file. Needs `html`.
+   *
+   * @generated from field: optional string content_id = 4 [json_name = "content_id"];
+   */
+  contentId?: string | undefined;
 };
 
 /**
@@ -58,8 +74,9 @@ export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
  */
 export type SendRequest = Message<"verdict.v1.SendRequest"> & {
   /**
-   * One to 50 recipient addresses, without display names. Duplicates are removed. In JSON a single string is also
-   * accepted.
+   * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted. `to`,
+   * `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of the
+   * first of them.
    *
    * @generated from field: repeated string to = 1;
    */
@@ -94,11 +111,11 @@ export type SendRequest = Message<"verdict.v1.SendRequest"> & {
   text?: string | undefined;
 
   /**
-   * Reply-To address, with or without a display name.
+   * Reply-To addresses, at most 10, with or without display names. In JSON a single string is also accepted.
    *
-   * @generated from field: optional string reply_to = 6 [json_name = "reply_to"];
+   * @generated from field: repeated string reply_to = 6 [json_name = "reply_to"];
    */
-  replyTo?: string | undefined;
+  replyTo: string[];
 
   /**
    * Files to attach, at most 10.
@@ -122,6 +139,37 @@ export type SendRequest = Message<"verdict.v1.SendRequest"> & {
    * @generated from field: optional string tenant_id = 9 [json_name = "tenant_id"];
    */
   tenantId?: string | undefined;
+
+  /**
+   * Recipients whom the message names in its Cc header. The format is that of `to`.
+   *
+   * @generated from field: repeated string cc = 11;
+   */
+  cc: string[];
+
+  /**
+   * Recipients whom no copy of the message names. The format is that of `to`.
+   *
+   * @generated from field: repeated string bcc = 12;
+   */
+  bcc: string[];
+
+  /**
+   * Your own data about the message: at most 20 pairs. A key has 1 to 40 characters of `A-Z a-z 0-9 _ . -`, a value at
+   * most 500 characters, all of them together at most 4,096 bytes. It comes back in Get email, lists, events and
+   * webhooks, and is in no header of the message.
+   *
+   * @generated from field: map<string, string> metadata = 13;
+   */
+  metadata: { [key: string]: string };
+
+  /**
+   * Your own name for a group of messages, 1 to 100 printable characters. It comes back where `metadata` does, and
+   * filters lists of emails and events.
+   *
+   * @generated from field: optional string tag = 14;
+   */
+  tag?: string | undefined;
 };
 
 /**
@@ -289,8 +337,9 @@ export const SendBatchRequestSchema: GenMessage<SendBatchRequest> = /*@__PURE__*
  */
 export type BatchItem = Message<"verdict.v1.BatchItem"> & {
   /**
-   * One to 50 recipient addresses, without display names. Duplicates are removed. In JSON a single string is also
-   * accepted.
+   * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted. `to`,
+   * `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of the
+   * first of them.
    *
    * @generated from field: repeated string to = 1;
    */
@@ -326,11 +375,11 @@ export type BatchItem = Message<"verdict.v1.BatchItem"> & {
   text?: string | undefined;
 
   /**
-   * Reply-To address, with or without a display name.
+   * Reply-To addresses, at most 10, with or without display names. In JSON a single string is also accepted.
    *
-   * @generated from field: optional string reply_to = 6 [json_name = "reply_to"];
+   * @generated from field: repeated string reply_to = 6 [json_name = "reply_to"];
    */
-  replyTo?: string | undefined;
+  replyTo: string[];
 
   /**
    * Files to attach, at most 10.
@@ -362,6 +411,37 @@ export type BatchItem = Message<"verdict.v1.BatchItem"> & {
    * @generated from field: optional string idempotency_key = 10 [json_name = "idempotency_key"];
    */
   idempotencyKey?: string | undefined;
+
+  /**
+   * Recipients whom the message names in its Cc header. The format is that of `to`.
+   *
+   * @generated from field: repeated string cc = 11;
+   */
+  cc: string[];
+
+  /**
+   * Recipients whom no copy of the message names. The format is that of `to`.
+   *
+   * @generated from field: repeated string bcc = 12;
+   */
+  bcc: string[];
+
+  /**
+   * Your own data about the message: at most 20 pairs. A key has 1 to 40 characters of `A-Z a-z 0-9 _ . -`, a value at
+   * most 500 characters, all of them together at most 4,096 bytes. It comes back in Get email, lists, events and
+   * webhooks, and is in no header of the message.
+   *
+   * @generated from field: map<string, string> metadata = 13;
+   */
+  metadata: { [key: string]: string };
+
+  /**
+   * Your own name for a group of messages, 1 to 100 printable characters. It comes back where `metadata` does, and
+   * filters lists of emails and events.
+   *
+   * @generated from field: optional string tag = 14;
+   */
+  tag?: string | undefined;
 };
 
 /**
@@ -613,7 +693,7 @@ export type StoredAttachment = Message<"verdict.v1.StoredAttachment"> & {
   filename: string;
 
   /**
-   * Media type, derived from the extension of the file name.
+   * Media type as sent.
    *
    * @generated from field: string content_type = 2 [json_name = "content_type"];
    */
@@ -625,6 +705,13 @@ export type StoredAttachment = Message<"verdict.v1.StoredAttachment"> & {
    * @generated from field: uint32 size_bytes = 3 [json_name = "size_bytes"];
    */
   sizeBytes: number;
+
+  /**
+   * The id by which the HTML refers to the file. Absent for a file that is attached.
+   *
+   * @generated from field: optional string content_id = 4 [json_name = "content_id"];
+   */
+  contentId?: string | undefined;
 };
 
 /**
@@ -761,14 +848,14 @@ export type GetEmailResponse = Message<"verdict.v1.GetEmailResponse"> & {
   from: string;
 
   /**
-   * Recipient addresses.
+   * The recipients of `to`, each `ann@example.com` or `Ann <ann@example.com>`, with its domain as A-labels.
    *
    * @generated from field: repeated string to = 5;
    */
   to: string[];
 
   /**
-   * Reply-To, as given in the request.
+   * Reply-To. Several addresses are separated by commas, as in the header of the message.
    *
    * @generated from field: optional string reply_to = 6 [json_name = "reply_to"];
    */
@@ -878,6 +965,34 @@ export type GetEmailResponse = Message<"verdict.v1.GetEmailResponse"> & {
    * @generated from field: repeated verdict.v1.Feedback feedback = 21;
    */
   feedback: Feedback[];
+
+  /**
+   * The recipients of `cc`, in the format of `to`.
+   *
+   * @generated from field: repeated string cc = 22;
+   */
+  cc: string[];
+
+  /**
+   * The recipients of `bcc`, in the format of `to`.
+   *
+   * @generated from field: repeated string bcc = 23;
+   */
+  bcc: string[];
+
+  /**
+   * Metadata given with the send.
+   *
+   * @generated from field: map<string, string> metadata = 24;
+   */
+  metadata: { [key: string]: string };
+
+  /**
+   * Tag given with the send.
+   *
+   * @generated from field: optional string tag = 25;
+   */
+  tag?: string | undefined;
 };
 
 /**
@@ -886,47 +1001,6 @@ export type GetEmailResponse = Message<"verdict.v1.GetEmailResponse"> & {
  */
 export const GetEmailResponseSchema: GenMessage<GetEmailResponse> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 13);
-
-/**
- * What a later report says.
- *
- * @generated from enum verdict.v1.FeedbackKind
- */
-export const FeedbackKind = {
-  /**
-   * Never sent by the service.
-   *
-   * @generated from enum value: FEEDBACK_KIND_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED: 0,
-
-  /**
-   * A mail server accepted the email and then could not deliver it.
-   *
-   * @generated from enum value: FEEDBACK_KIND_BOUNCE = 1;
-   */
-  BOUNCE: 1,
-
-  /**
-   * The recipient complained, for example by marking the email as spam.
-   *
-   * @generated from enum value: FEEDBACK_KIND_COMPLAINT = 2;
-   */
-  COMPLAINT: 2,
-} as const;
-
-/**
- * What a later report says.
- *
- * @generated from enum verdict.v1.FeedbackKind
- */
-export type FeedbackKind = (typeof FeedbackKind)[keyof typeof FeedbackKind] | UnknownEnum;
-
-/**
- * Describes the enum verdict.v1.FeedbackKind.
- */
-export const FeedbackKindSchema: GenEnum<FeedbackKind> = /*@__PURE__*/
-  enumDesc(file_verdict_v1_emails, 0);
 
 /**
  * Sends email and returns what the recipient's mail server said.

@@ -10,7 +10,7 @@ import { file_google_api_annotations } from "../../google/api/annotations_pb.ts"
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_verdict_v1_options } from "./options_pb.ts";
-import type { DeliveryStatus, Reason } from "./outcomes_pb.ts";
+import type { DeliveryStatus, FeedbackKind, Reason, RecipientKind, SmtpEvidence } from "./outcomes_pb.ts";
 import { file_verdict_v1_outcomes } from "./outcomes_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/events.proto.
  */
 export const file_verdict_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Chd2ZXJkaWN0L3YxL2V2ZW50cy5wcm90bxIKdmVyZGljdC52MSLAAwoRTGlzdEV2ZW50c1JlcXVlc3QSIwoKbWVzc2FnZV9pZBgBIAEoCUgAUgptZXNzYWdlX2lkiAEBEi8KBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNIAYgBARInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgCiAEBEhYKCXJlY2lwaWVudBgEIAEoCUgDiAEBEiEKCXRlbmFudF9pZBgFIAEoCUgEUgl0ZW5hbnRfaWSIAQESFAoHc2FuZGJveBgGIAEoCEgFiAEBEigKBGZyb20YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVsaW1pdBgJIAEoDUgGiAEBEhMKBmN1cnNvchgKIAEoCUgHiAEBQg0KC19tZXNzYWdlX2lkQgkKB19zdGF0dXNCCQoHX3JlYXNvbkIMCgpfcmVjaXBpZW50QgwKCl90ZW5hbnRfaWRCCgoIX3NhbmRib3hCCAoGX2xpbWl0QgkKB19jdXJzb3IiigEKEkxpc3RFdmVudHNSZXNwb25zZRIhCgZldmVudHMYASADKAsyES52ZXJkaWN0LnYxLkV2ZW50EiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBEhoKCGhhc19tb3JlGAMgASgIUghoYXNfbW9yZUIOCgxfbmV4dF9jdXJzb3IimAMKBUV2ZW50EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAIgASgJUgptZXNzYWdlX2lkEioKBnN0YXR1cxgDIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgZyZWFzb24YBSABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXJlY2lwaWVudBgGIAEoCRIhCgl0ZW5hbnRfaWQYByABKAlIAVIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCCABKAgSEAoIYXR0ZW1wdHMYCSABKA0SSQoPYWNrbm93bGVkZ2VkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCUg9hY2tub3dsZWRnZWRfYXSIAQFCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQhIKEF9hY2tub3dsZWRnZWRfYXQiLQoPR2V0RXZlbnRSZXF1ZXN0EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZCLNAwoQR2V0RXZlbnRSZXNwb25zZRIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBIqCgZzdGF0dXMYAyABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGcmVhc29uGAUgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIRCglyZWNpcGllbnQYBiABKAkSIQoJdGVuYW50X2lkGAcgASgJSAFSCXRlbmFudF9pZIgBARIPCgdzYW5kYm94GAggASgIEhAKCGF0dGVtcHRzGAkgASgNEkkKD2Fja25vd2xlZGdlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAlIPYWNrbm93bGVkZ2VkX2F0iAEBEigKCmRpc3BhdGNoZXMYCyADKAsyFC52ZXJkaWN0LnYxLkRpc3BhdGNoQgkKB19yZWFzb25CDAoKX3RlbmFudF9pZEISChBfYWNrbm93bGVkZ2VkX2F0IvsDCghEaXNwYXRjaBIgCgtkaXNwYXRjaF9pZBgBIAEoCVILZGlzcGF0Y2hfaWQSJgoEa2luZBgCIAEoDjIYLnZlcmRpY3QudjEuRGlzcGF0Y2hLaW5kEigKBXN0YXRlGAMgASgOMhkudmVyZGljdC52MS5EaXNwYXRjaFN0YXRlEjoKCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjsKCGVuZGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAUghlbmRlZF9hdIgBARIlCgt3b3JrZmxvd19pZBgGIAEoCUgBUgt3b3JrZmxvd19pZIgBARInCgx3b3JrZmxvd191cmwYByABKAlIAlIMd29ya2Zsb3dfdXJsiAEBEkkKD25leHRfYXR0ZW1wdF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA1IPbmV4dF9hdHRlbXB0X2F0iAEBEiUKCGF0dGVtcHRzGAkgAygLMhMudmVyZGljdC52MS5BdHRlbXB0QgsKCV9lbmRlZF9hdEIOCgxfd29ya2Zsb3dfaWRCDwoNX3dvcmtmbG93X3VybEISChBfbmV4dF9hdHRlbXB0X2F0Iu4DCgdBdHRlbXB0Eg4KBm51bWJlchgBIAEoDRI6CgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBJBCgtmaW5pc2hlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAFILZmluaXNoZWRfYXSIAQESKwoHb3V0Y29tZRgEIAEoDjIaLnZlcmRpY3QudjEuQXR0ZW1wdE91dGNvbWUSJQoLc3RhdHVzX2NvZGUYBSABKA1IAVILc3RhdHVzX2NvZGWIAQESJQoLZHVyYXRpb25fbXMYBiABKA1IAlILZHVyYXRpb25fbXOIAQESKQoGcGhhc2VzGAcgASgLMhkudmVyZGljdC52MS5BdHRlbXB0UGhhc2VzEi8KEHJlc3BvbnNlX2V4Y2VycHQYCCABKAlIA1IQcmVzcG9uc2VfZXhjZXJwdIgBARInCgxyZXNwb25zZV9jdXQYCSABKAhIBFIMcmVzcG9uc2VfY3V0iAEBQg4KDF9maW5pc2hlZF9hdEIOCgxfc3RhdHVzX2NvZGVCDgoMX2R1cmF0aW9uX21zQhMKEV9yZXNwb25zZV9leGNlcnB0Qg8KDV9yZXNwb25zZV9jdXQi6QEKDUF0dGVtcHRQaGFzZXMSGwoGZG5zX21zGAEgASgBSABSBmRuc19tc4gBARIjCgpjb25uZWN0X21zGAIgASgBSAFSCmNvbm5lY3RfbXOIAQESGwoGdGxzX21zGAMgASgBSAJSBnRsc19tc4gBARIdCgdoZWFkX21zGAQgASgBSANSB2hlYWRfbXOIAQESHQoHYm9keV9tcxgFIAEoAUgEUgdib2R5X21ziAEBQgkKB19kbnNfbXNCDQoLX2Nvbm5lY3RfbXNCCQoHX3Rsc19tc0IKCghfaGVhZF9tc0IKCghfYm9keV9tcyIwChJSZXBsYXlFdmVudFJlcXVlc3QSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkIscBChNSZXBsYXlFdmVudFJlc3BvbnNlEhAKCHJlcGxheWVkGAEgASgIEhoKCGV2ZW50X2lkGAIgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAMgASgJUgptZXNzYWdlX2lkEkAKDWRpc3BhdGNoZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg1kaXNwYXRjaGVkX2F0EiAKC2Rpc3BhdGNoX2lkGAUgASgJUgtkaXNwYXRjaF9pZCI2ChRSZXBsYXlNZXNzYWdlUmVxdWVzdBIeCgptZXNzYWdlX2lkGAEgASgJUgptZXNzYWdlX2lkIokBChVSZXBsYXlNZXNzYWdlUmVzcG9uc2USEAoIcmVwbGF5ZWQYASABKAgSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBINCgVjb3VudBgDIAEoDRIvCgZldmVudHMYBCADKAsyHy52ZXJkaWN0LnYxLlJlcGxheUV2ZW50UmVzcG9uc2UqYwoMRGlzcGF0Y2hLaW5kEh0KGURJU1BBVENIX0tJTkRfVU5TUEVDSUZJRUQQABIaChZESVNQQVRDSF9LSU5EX09SSUdJTkFMEAESGAoURElTUEFUQ0hfS0lORF9SRVBMQVkQAiqoAQoNRGlzcGF0Y2hTdGF0ZRIeChpESVNQQVRDSF9TVEFURV9VTlNQRUNJRklFRBAAEhoKFkRJU1BBVENIX1NUQVRFX1dBSVRJTkcQARIfChtESVNQQVRDSF9TVEFURV9BQ0tOT1dMRURHRUQQAhIcChhESVNQQVRDSF9TVEFURV9FWEhBVVNURUQQAxIcChhESVNQQVRDSF9TVEFURV9DQU5DRUxMRUQQBCrfAgoOQXR0ZW1wdE91dGNvbWUSHwobQVRURU1QVF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGQoVQVRURU1QVF9PVVRDT01FX0FDS0VEEAESFwoTQVRURU1QVF9PVVRDT01FX0ROUxACEhsKF0FUVEVNUFRfT1VUQ09NRV9CTE9DS0VEEAMSFwoTQVRURU1QVF9PVVRDT01FX1RMUxAEEhsKF0FUVEVNUFRfT1VUQ09NRV9DT05ORUNUEAUSIAocQVRURU1QVF9PVVRDT01FX1RJTUVPVVRfSEVBRBAGEiAKHEFUVEVNUFRfT1VUQ09NRV9USU1FT1VUX0JPRFkQBxIbChdBVFRFTVBUX09VVENPTUVfTk9UXzIwMBAIEicKI0FUVEVNUFRfT1VUQ09NRV9TVUNDRVNTX0JVVF9OT1RfMjAwEAkSGwoXQVRURU1QVF9PVVRDT01FX1VOS05PV04QCjKdBAoMRXZlbnRTZXJ2aWNlEnIKCkxpc3RFdmVudHMSHS52ZXJkaWN0LnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh4udmVyZGljdC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiJZK1GAtldmVudHMucmVhZILT5JMCEBIOL2FwaS92MS9ldmVudHMSdwoIR2V0RXZlbnQSGy52ZXJkaWN0LnYxLkdldEV2ZW50UmVxdWVzdBocLnZlcmRpY3QudjEuR2V0RXZlbnRSZXNwb25zZSIwkrUYC2V2ZW50cy5yZWFkgtPkkwIbEhkvYXBpL3YxL2V2ZW50cy97ZXZlbnRfaWR9EokBCgtSZXBsYXlFdmVudBIeLnZlcmRpY3QudjEuUmVwbGF5RXZlbnRSZXF1ZXN0Gh8udmVyZGljdC52MS5SZXBsYXlFdmVudFJlc3BvbnNlIjmStRgNZXZlbnRzLnJlcGxheYLT5JMCIiIgL2FwaS92MS9ldmVudHMve2V2ZW50X2lkfS9yZXBsYXkSkwEKDVJlcGxheU1lc3NhZ2USIC52ZXJkaWN0LnYxLlJlcGxheU1lc3NhZ2VSZXF1ZXN0GiEudmVyZGljdC52MS5SZXBsYXlNZXNzYWdlUmVzcG9uc2UiPZK1GA1ldmVudHMucmVwbGF5gtPkkwImIiQvYXBpL3YxL21lc3NhZ2VzL3ttZXNzYWdlX2lkfS9yZXBsYXliBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chd2ZXJkaWN0L3YxL2V2ZW50cy5wcm90bxIKdmVyZGljdC52MSL4AwoRTGlzdEV2ZW50c1JlcXVlc3QSIwoKbWVzc2FnZV9pZBgBIAEoCUgAUgptZXNzYWdlX2lkiAEBEi8KBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNIAYgBARInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgCiAEBEhYKCXJlY2lwaWVudBgEIAEoCUgDiAEBEiEKCXRlbmFudF9pZBgFIAEoCUgEUgl0ZW5hbnRfaWSIAQESFAoHc2FuZGJveBgGIAEoCEgFiAEBEigKBGZyb20YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVsaW1pdBgJIAEoDUgGiAEBEhMKBmN1cnNvchgKIAEoCUgHiAEBEhAKA3RhZxgLIAEoCUgIiAEBEhIKBWV2ZW50GAwgASgJSAmIAQFCDQoLX21lc3NhZ2VfaWRCCQoHX3N0YXR1c0IJCgdfcmVhc29uQgwKCl9yZWNpcGllbnRCDAoKX3RlbmFudF9pZEIKCghfc2FuZGJveEIICgZfbGltaXRCCQoHX2N1cnNvckIGCgRfdGFnQggKBl9ldmVudCKKAQoSTGlzdEV2ZW50c1Jlc3BvbnNlEiEKBmV2ZW50cxgBIAMoCzIRLnZlcmRpY3QudjEuRXZlbnQSJQoLbmV4dF9jdXJzb3IYAiABKAlIAFILbmV4dF9jdXJzb3KIAQESGgoIaGFzX21vcmUYAyABKAhSCGhhc19tb3JlQg4KDF9uZXh0X2N1cnNvciKwBgoFRXZlbnQSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKBnJlYXNvbhgFIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESEQoJcmVjaXBpZW50GAYgASgJEiEKCXRlbmFudF9pZBgHIAEoCUgBUgl0ZW5hbnRfaWSIAQESDwoHc2FuZGJveBgIIAEoCBIQCghhdHRlbXB0cxgJIAEoDRJJCg9hY2tub3dsZWRnZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAJSD2Fja25vd2xlZGdlZF9hdIgBARINCgVldmVudBgLIAEoCRInCgRraW5kGAwgASgOMhkudmVyZGljdC52MS5SZWNpcGllbnRLaW5kEi8KCGZlZWRiYWNrGA0gASgOMhgudmVyZGljdC52MS5GZWVkYmFja0tpbmRIA4gBARITCgZkZXRhaWwYDiABKAlIBIgBARIQCgN0YWcYDyABKAlIBYgBARI5CghtZXRhZGF0YRgQIAMoCzIfLnZlcmRpY3QudjEuRXZlbnQuTWV0YWRhdGFFbnRyeUIGirUYAhABEiYKBHNtdHAYESABKAsyGC52ZXJkaWN0LnYxLlNtdHBFdmlkZW5jZRIWCglyZXRyeWFibGUYEiABKAhIBogBARIfCghpbl9kb3VidBgTIAEoCEgHUghpbl9kb3VidIgBARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQhIKEF9hY2tub3dsZWRnZWRfYXRCCwoJX2ZlZWRiYWNrQgkKB19kZXRhaWxCBgoEX3RhZ0IMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidCItCg9HZXRFdmVudFJlcXVlc3QSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkIvAGChBHZXRFdmVudFJlc3BvbnNlEhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBIeCgptZXNzYWdlX2lkGAIgASgJUgptZXNzYWdlX2lkEioKBnN0YXR1cxgDIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgZyZWFzb24YBSABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXJlY2lwaWVudBgGIAEoCRIhCgl0ZW5hbnRfaWQYByABKAlIAVIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCCABKAgSEAoIYXR0ZW1wdHMYCSABKA0SSQoPYWNrbm93bGVkZ2VkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCUg9hY2tub3dsZWRnZWRfYXSIAQESKAoKZGlzcGF0Y2hlcxgLIAMoCzIULnZlcmRpY3QudjEuRGlzcGF0Y2gSDQoFZXZlbnQYDCABKAkSJwoEa2luZBgNIAEoDjIZLnZlcmRpY3QudjEuUmVjaXBpZW50S2luZBIvCghmZWVkYmFjaxgOIAEoDjIYLnZlcmRpY3QudjEuRmVlZGJhY2tLaW5kSAOIAQESEwoGZGV0YWlsGA8gASgJSASIAQESEAoDdGFnGBAgASgJSAWIAQESRAoIbWV0YWRhdGEYESADKAsyKi52ZXJkaWN0LnYxLkdldEV2ZW50UmVzcG9uc2UuTWV0YWRhdGFFbnRyeUIGirUYAhABEiYKBHNtdHAYEiABKAsyGC52ZXJkaWN0LnYxLlNtdHBFdmlkZW5jZRIWCglyZXRyeWFibGUYEyABKAhIBogBARIfCghpbl9kb3VidBgUIAEoCEgHUghpbl9kb3VidIgBARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkIMCgpfdGVuYW50X2lkQhIKEF9hY2tub3dsZWRnZWRfYXRCCwoJX2ZlZWRiYWNrQgkKB19kZXRhaWxCBgoEX3RhZ0IMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidCL7AwoIRGlzcGF0Y2gSIAoLZGlzcGF0Y2hfaWQYASABKAlSC2Rpc3BhdGNoX2lkEiYKBGtpbmQYAiABKA4yGC52ZXJkaWN0LnYxLkRpc3BhdGNoS2luZBIoCgVzdGF0ZRgDIAEoDjIZLnZlcmRpY3QudjEuRGlzcGF0Y2hTdGF0ZRI6CgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdBI7CghlbmRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAFIIZW5kZWRfYXSIAQESJQoLd29ya2Zsb3dfaWQYBiABKAlIAVILd29ya2Zsb3dfaWSIAQESJwoMd29ya2Zsb3dfdXJsGAcgASgJSAJSDHdvcmtmbG93X3VybIgBARJJCg9uZXh0X2F0dGVtcHRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSANSD25leHRfYXR0ZW1wdF9hdIgBARIlCghhdHRlbXB0cxgJIAMoCzITLnZlcmRpY3QudjEuQXR0ZW1wdEILCglfZW5kZWRfYXRCDgoMX3dvcmtmbG93X2lkQg8KDV93b3JrZmxvd191cmxCEgoQX25leHRfYXR0ZW1wdF9hdCLuAwoHQXR0ZW1wdBIOCgZudW1iZXIYASABKA0SOgoKc3RhcnRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0ZWRfYXQSQQoLZmluaXNoZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABSC2ZpbmlzaGVkX2F0iAEBEisKB291dGNvbWUYBCABKA4yGi52ZXJkaWN0LnYxLkF0dGVtcHRPdXRjb21lEiUKC3N0YXR1c19jb2RlGAUgASgNSAFSC3N0YXR1c19jb2RliAEBEiUKC2R1cmF0aW9uX21zGAYgASgNSAJSC2R1cmF0aW9uX21ziAEBEikKBnBoYXNlcxgHIAEoCzIZLnZlcmRpY3QudjEuQXR0ZW1wdFBoYXNlcxIvChByZXNwb25zZV9leGNlcnB0GAggASgJSANSEHJlc3BvbnNlX2V4Y2VycHSIAQESJwoMcmVzcG9uc2VfY3V0GAkgASgISARSDHJlc3BvbnNlX2N1dIgBAUIOCgxfZmluaXNoZWRfYXRCDgoMX3N0YXR1c19jb2RlQg4KDF9kdXJhdGlvbl9tc0ITChFfcmVzcG9uc2VfZXhjZXJwdEIPCg1fcmVzcG9uc2VfY3V0IukBCg1BdHRlbXB0UGhhc2VzEhsKBmRuc19tcxgBIAEoAUgAUgZkbnNfbXOIAQESIwoKY29ubmVjdF9tcxgCIAEoAUgBUgpjb25uZWN0X21ziAEBEhsKBnRsc19tcxgDIAEoAUgCUgZ0bHNfbXOIAQESHQoHaGVhZF9tcxgEIAEoAUgDUgdoZWFkX21ziAEBEh0KB2JvZHlfbXMYBSABKAFIBFIHYm9keV9tc4gBAUIJCgdfZG5zX21zQg0KC19jb25uZWN0X21zQgkKB190bHNfbXNCCgoIX2hlYWRfbXNCCgoIX2JvZHlfbXMiMAoSUmVwbGF5RXZlbnRSZXF1ZXN0EhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZCLHAQoTUmVwbGF5RXZlbnRSZXNwb25zZRIQCghyZXBsYXllZBgBIAEoCBIaCghldmVudF9pZBgCIAEoCVIIZXZlbnRfaWQSHgoKbWVzc2FnZV9pZBgDIAEoCVIKbWVzc2FnZV9pZBJACg1kaXNwYXRjaGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFINZGlzcGF0Y2hlZF9hdBIgCgtkaXNwYXRjaF9pZBgFIAEoCVILZGlzcGF0Y2hfaWQiNgoUUmVwbGF5TWVzc2FnZVJlcXVlc3QSHgoKbWVzc2FnZV9pZBgBIAEoCVIKbWVzc2FnZV9pZCKJAQoVUmVwbGF5TWVzc2FnZVJlc3BvbnNlEhAKCHJlcGxheWVkGAEgASgIEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSDQoFY291bnQYAyABKA0SLwoGZXZlbnRzGAQgAygLMh8udmVyZGljdC52MS5SZXBsYXlFdmVudFJlc3BvbnNlKmMKDERpc3BhdGNoS2luZBIdChlESVNQQVRDSF9LSU5EX1VOU1BFQ0lGSUVEEAASGgoWRElTUEFUQ0hfS0lORF9PUklHSU5BTBABEhgKFERJU1BBVENIX0tJTkRfUkVQTEFZEAIqqAEKDURpc3BhdGNoU3RhdGUSHgoaRElTUEFUQ0hfU1RBVEVfVU5TUEVDSUZJRUQQABIaChZESVNQQVRDSF9TVEFURV9XQUlUSU5HEAESHwobRElTUEFUQ0hfU1RBVEVfQUNLTk9XTEVER0VEEAISHAoYRElTUEFUQ0hfU1RBVEVfRVhIQVVTVEVEEAMSHAoYRElTUEFUQ0hfU1RBVEVfQ0FOQ0VMTEVEEAQq3wIKDkF0dGVtcHRPdXRjb21lEh8KG0FUVEVNUFRfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhkKFUFUVEVNUFRfT1VUQ09NRV9BQ0tFRBABEhcKE0FUVEVNUFRfT1VUQ09NRV9ETlMQAhIbChdBVFRFTVBUX09VVENPTUVfQkxPQ0tFRBADEhcKE0FUVEVNUFRfT1VUQ09NRV9UTFMQBBIbChdBVFRFTVBUX09VVENPTUVfQ09OTkVDVBAFEiAKHEFUVEVNUFRfT1VUQ09NRV9USU1FT1VUX0hFQUQQBhIgChxBVFRFTVBUX09VVENPTUVfVElNRU9VVF9CT0RZEAcSGwoXQVRURU1QVF9PVVRDT01FX05PVF8yMDAQCBInCiNBVFRFTVBUX09VVENPTUVfU1VDQ0VTU19CVVRfTk9UXzIwMBAJEhsKF0FUVEVNUFRfT1VUQ09NRV9VTktOT1dOEAoynQQKDEV2ZW50U2VydmljZRJyCgpMaXN0RXZlbnRzEh0udmVyZGljdC52MS5MaXN0RXZlbnRzUmVxdWVzdBoeLnZlcmRpY3QudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIiWStRgLZXZlbnRzLnJlYWSC0+STAhASDi9hcGkvdjEvZXZlbnRzEncKCEdldEV2ZW50EhsudmVyZGljdC52MS5HZXRFdmVudFJlcXVlc3QaHC52ZXJkaWN0LnYxLkdldEV2ZW50UmVzcG9uc2UiMJK1GAtldmVudHMucmVhZILT5JMCGxIZL2FwaS92MS9ldmVudHMve2V2ZW50X2lkfRKJAQoLUmVwbGF5RXZlbnQSHi52ZXJkaWN0LnYxLlJlcGxheUV2ZW50UmVxdWVzdBofLnZlcmRpY3QudjEuUmVwbGF5RXZlbnRSZXNwb25zZSI5krUYDWV2ZW50cy5yZXBsYXmC0+STAiIiIC9hcGkvdjEvZXZlbnRzL3tldmVudF9pZH0vcmVwbGF5EpMBCg1SZXBsYXlNZXNzYWdlEiAudmVyZGljdC52MS5SZXBsYXlNZXNzYWdlUmVxdWVzdBohLnZlcmRpY3QudjEuUmVwbGF5TWVzc2FnZVJlc3BvbnNlIj2StRgNZXZlbnRzLnJlcGxheYLT5JMCJiIkL2FwaS92MS9tZXNzYWdlcy97bWVzc2FnZV9pZH0vcmVwbGF5YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * Filters and page of a list of events.
@@ -97,6 +97,20 @@ export type ListEventsRequest = Message<"verdict.v1.ListEventsRequest"> & {
    * @generated from field: optional string cursor = 10;
    */
   cursor?: string | undefined;
+
+  /**
+   * Only events of sends with this tag.
+   *
+   * @generated from field: optional string tag = 11;
+   */
+  tag?: string | undefined;
+
+  /**
+   * Only events of this kind: `email.delivery` or `email.feedback`.
+   *
+   * @generated from field: optional string event = 12;
+   */
+  event?: string | undefined;
 };
 
 /**
@@ -143,7 +157,7 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
   messageDesc(file_verdict_v1_events, 1);
 
 /**
- * A delivery event: the terminal state of one recipient of a message.
+ * An event: the terminal state of one recipient of a message, or a later report about that recipient.
  *
  * @generated from message verdict.v1.Event
  */
@@ -177,7 +191,8 @@ export type Event = Message<"verdict.v1.Event"> & {
   timestamp?: Timestamp | undefined;
 
   /**
-   * Reason of the outcome. Present when `status` is `bounced` or `rejected`.
+   * Reason of the outcome. Present when `status` is `bounced` or `rejected`. For a feedback event, the reason that the
+   * report gives.
    *
    * @generated from field: optional verdict.v1.Reason reason = 5;
    */
@@ -217,6 +232,70 @@ export type Event = Message<"verdict.v1.Event"> & {
    * @generated from field: optional google.protobuf.Timestamp acknowledged_at = 10 [json_name = "acknowledged_at"];
    */
   acknowledgedAt?: Timestamp | undefined;
+
+  /**
+   * Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it.
+   *
+   * @generated from field: string event = 11;
+   */
+  event: string;
+
+  /**
+   * Field of the request that the recipient was given in.
+   *
+   * @generated from field: verdict.v1.RecipientKind kind = 12;
+   */
+  kind: RecipientKind;
+
+  /**
+   * What a feedback event reports. Absent for a delivery event.
+   *
+   * @generated from field: optional verdict.v1.FeedbackKind feedback = 13;
+   */
+  feedback?: FeedbackKind | undefined;
+
+  /**
+   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Absent for a
+   * delivery event.
+   *
+   * @generated from field: optional string detail = 14;
+   */
+  detail?: string | undefined;
+
+  /**
+   * Tag given with the send.
+   *
+   * @generated from field: optional string tag = 15;
+   */
+  tag?: string | undefined;
+
+  /**
+   * Metadata given with the send.
+   *
+   * @generated from field: map<string, string> metadata = 16;
+   */
+  metadata: { [key: string]: string };
+
+  /**
+   * Evidence for the outcome. Absent when neither a server nor its DNS was asked, and for a feedback event.
+   *
+   * @generated from field: verdict.v1.SmtpEvidence smtp = 17;
+   */
+  smtp?: SmtpEvidence | undefined;
+
+  /**
+   * True when you may send the message again as a new send (`temporary_failure`).
+   *
+   * @generated from field: optional bool retryable = 18;
+   */
+  retryable?: boolean | undefined;
+
+  /**
+   * True when the reply to the final dot was lost: the message may or may not have arrived.
+   *
+   * @generated from field: optional bool in_doubt = 19 [json_name = "in_doubt"];
+   */
+  inDoubt?: boolean | undefined;
 };
 
 /**
@@ -282,7 +361,8 @@ export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
   timestamp?: Timestamp | undefined;
 
   /**
-   * Reason of the outcome. Present when `status` is `bounced` or `rejected`.
+   * Reason of the outcome. Present when `status` is `bounced` or `rejected`. For a feedback event, the reason that the
+   * report gives.
    *
    * @generated from field: optional verdict.v1.Reason reason = 5;
    */
@@ -331,6 +411,70 @@ export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
    * @generated from field: repeated verdict.v1.Dispatch dispatches = 11;
    */
   dispatches: Dispatch[];
+
+  /**
+   * Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it.
+   *
+   * @generated from field: string event = 12;
+   */
+  event: string;
+
+  /**
+   * Field of the request that the recipient was given in.
+   *
+   * @generated from field: verdict.v1.RecipientKind kind = 13;
+   */
+  kind: RecipientKind;
+
+  /**
+   * What a feedback event reports. Absent for a delivery event.
+   *
+   * @generated from field: optional verdict.v1.FeedbackKind feedback = 14;
+   */
+  feedback?: FeedbackKind | undefined;
+
+  /**
+   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Absent for a
+   * delivery event.
+   *
+   * @generated from field: optional string detail = 15;
+   */
+  detail?: string | undefined;
+
+  /**
+   * Tag given with the send.
+   *
+   * @generated from field: optional string tag = 16;
+   */
+  tag?: string | undefined;
+
+  /**
+   * Metadata given with the send.
+   *
+   * @generated from field: map<string, string> metadata = 17;
+   */
+  metadata: { [key: string]: string };
+
+  /**
+   * Evidence for the outcome. Absent when neither a server nor its DNS was asked, and for a feedback event.
+   *
+   * @generated from field: verdict.v1.SmtpEvidence smtp = 18;
+   */
+  smtp?: SmtpEvidence | undefined;
+
+  /**
+   * True when you may send the message again as a new send (`temporary_failure`).
+   *
+   * @generated from field: optional bool retryable = 19;
+   */
+  retryable?: boolean | undefined;
+
+  /**
+   * True when the reply to the final dot was lost: the message may or may not have arrived.
+   *
+   * @generated from field: optional bool in_doubt = 20 [json_name = "in_doubt"];
+   */
+  inDoubt?: boolean | undefined;
 };
 
 /**

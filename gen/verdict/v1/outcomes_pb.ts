@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/outcomes.proto.
  */
 export const file_verdict_v1_outcomes: GenFile = /*@__PURE__*/
-  fileDesc("Chl2ZXJkaWN0L3YxL291dGNvbWVzLnByb3RvEgp2ZXJkaWN0LnYxIigKA1RscxIPCgd2ZXJzaW9uGAEgASgJEhAKCHZlcmlmaWVkGAIgASgIIqoCCgxTbXRwRXZpZGVuY2USDwoCbXgYASABKAlIAIgBARIPCgJpcBgCIAEoCUgBiAEBEhEKBGNvZGUYAyABKA1IAogBARIVCghlbmhhbmNlZBgEIAEoCUgDiAEBEhIKBXJlcGx5GAUgASgJSASIAQESJAoFcGhhc2UYBiABKA4yFS52ZXJkaWN0LnYxLlNtdHBQaGFzZRIkCgN0bHMYByABKAsyDy52ZXJkaWN0LnYxLlRsc0IGirUYAhgBEiAKC2R1cmF0aW9uX21zGAggASgNUgtkdXJhdGlvbl9tcxITCgZkZXRhaWwYCSABKAlIBYgBAUIFCgNfbXhCBQoDX2lwQgcKBV9jb2RlQgsKCV9lbmhhbmNlZEIICgZfcmVwbHlCCQoHX2RldGFpbCKTAQoLU3VwcHJlc3Npb24SKwoFc2NvcGUYASABKA4yHC52ZXJkaWN0LnYxLlN1cHByZXNzaW9uU2NvcGUSLAoFY2F1c2UYAiABKA4yHS52ZXJkaWN0LnYxLlN1cHByZXNzaW9uUmVhc29uEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLLAgoQUmVjaXBpZW50T3V0Y29tZRINCgVlbWFpbBgBIAEoCRIqCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEicKBnJlYXNvbhgDIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESJgoEc210cBgEIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEhYKCXJldHJ5YWJsZRgFIAEoCEgBiAEBEh8KCGluX2RvdWJ0GAYgASgISAJSCGluX2RvdWJ0iAEBEiwKC3N1cHByZXNzaW9uGAcgASgLMhcudmVyZGljdC52MS5TdXBwcmVzc2lvbhITCgZkZXRhaWwYCCABKAlIA4gBAUIJCgdfcmVhc29uQgwKCl9yZXRyeWFibGVCCwoJX2luX2RvdWJ0QgkKB19kZXRhaWwqiwEKDkRlbGl2ZXJ5U3RhdHVzEh8KG0RFTElWRVJZX1NUQVRVU19VTlNQRUNJRklFRBAAEh0KGURFTElWRVJZX1NUQVRVU19ERUxJVkVSRUQQARIbChdERUxJVkVSWV9TVEFUVVNfQk9VTkNFRBACEhwKGERFTElWRVJZX1NUQVRVU19SRUpFQ1RFRBADKr0CCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASFwoTUkVBU09OX01BSUxCT1hfRlVMTBABEiEKHVJFQVNPTl9NQUlMQk9YX0RPRVNfTk9UX0VYSVNUEAISFwoTUkVBU09OX05PX01YX1JFQ09SRBADEh0KGVJFQVNPTl9DT05ORUNUSU9OX1RJTUVPVVQQBBIXChNSRUFTT05fUE9MSUNZX0JMT0NLEAUSFwoTUkVBU09OX1NQQU1fQkxPQ0tFRBAGEhwKGFJFQVNPTl9URU1QT1JBUllfRkFJTFVSRRAHEhsKF1JFQVNPTl9TVVBQUkVTU0lPTl9MSVNUEAgSGgoWUkVBU09OX0lOVkFMSURfQUREUkVTUxAJEh4KGlJFQVNPTl9ET01BSU5fTk9UX1ZFUklGSUVEEAoqhwIKCVNtdHBQaGFzZRIaChZTTVRQX1BIQVNFX1VOU1BFQ0lGSUVEEAASEgoOU01UUF9QSEFTRV9ETlMQARIWChJTTVRQX1BIQVNFX0NPTk5FQ1QQAhIXChNTTVRQX1BIQVNFX0dSRUVUSU5HEAMSEwoPU01UUF9QSEFTRV9FSExPEAQSFwoTU01UUF9QSEFTRV9TVEFSVFRMUxAFEhMKD1NNVFBfUEhBU0VfTUFJTBAGEhMKD1NNVFBfUEhBU0VfUkNQVBAHEhMKD1NNVFBfUEhBU0VfREFUQRAIEhIKDlNNVFBfUEhBU0VfRE9UEAkSGAoUU01UUF9QSEFTRV9BRlRFUl9ET1QQCiqQAQoQU3VwcHJlc3Npb25TY29wZRIhCh1TVVBQUkVTU0lPTl9TQ09QRV9VTlNQRUNJRklFRBAAEhwKGFNVUFBSRVNTSU9OX1NDT1BFX0dMT0JBTBABEh0KGVNVUFBSRVNTSU9OX1NDT1BFX0FDQ09VTlQQAhIcChhTVVBQUkVTU0lPTl9TQ09QRV9URU5BTlQQAyq2AQoRU3VwcHJlc3Npb25SZWFzb24SIgoeU1VQUFJFU1NJT05fUkVBU09OX1VOU1BFQ0lGSUVEEAASHQoZU1VQUFJFU1NJT05fUkVBU09OX0JPVU5DRRABEiAKHFNVUFBSRVNTSU9OX1JFQVNPTl9DT01QTEFJTlQQAhIdChlTVVBQUkVTU0lPTl9SRUFTT05fSU1QT1JUEAMSHQoZU1VQUFJFU1NJT05fUkVBU09OX01BTlVBTBAEYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_v1_options]);
+  fileDesc("Chl2ZXJkaWN0L3YxL291dGNvbWVzLnByb3RvEgp2ZXJkaWN0LnYxIigKA1RscxIPCgd2ZXJzaW9uGAEgASgJEhAKCHZlcmlmaWVkGAIgASgIIpsCCgtTbXRwVGltaW5ncxIQCgNkbnMYASABKAFIAIgBARIUCgdjb25uZWN0GAIgASgBSAGIAQESFQoIZ3JlZXRpbmcYAyABKAFIAogBARIRCgRlaGxvGAQgASgBSAOIAQESFQoIc3RhcnR0bHMYBSABKAFIBIgBARIRCgRtYWlsGAYgASgBSAWIAQESEQoEcmNwdBgHIAEoAUgGiAEBEhEKBGRhdGEYCCABKAFIB4gBARIQCgNkb3QYCSABKAFICIgBAUIGCgRfZG5zQgoKCF9jb25uZWN0QgsKCV9ncmVldGluZ0IHCgVfZWhsb0ILCglfc3RhcnR0bHNCBwoFX21haWxCBwoFX3JjcHRCBwoFX2RhdGFCBgoEX2RvdCJlCglUcmllZEhvc3QSCgoCbXgYASABKAkSDwoCaXAYAiABKAlIAIgBARIkCgVwaGFzZRgDIAEoDjIVLnZlcmRpY3QudjEuU210cFBoYXNlEg4KBmRldGFpbBgEIAEoCUIFCgNfaXAiogMKDFNtdHBFdmlkZW5jZRIPCgJteBgBIAEoCUgAiAEBEg8KAmlwGAIgASgJSAGIAQESEQoEY29kZRgDIAEoDUgCiAEBEhUKCGVuaGFuY2VkGAQgASgJSAOIAQESEgoFcmVwbHkYBSABKAlIBIgBARIkCgVwaGFzZRgGIAEoDjIVLnZlcmRpY3QudjEuU210cFBoYXNlEiQKA3RscxgHIAEoCzIPLnZlcmRpY3QudjEuVGxzQgaKtRgCGAESIAoLZHVyYXRpb25fbXMYCCABKA1SC2R1cmF0aW9uX21zEhMKBmRldGFpbBgJIAEoCUgFiAEBEigKB3RpbWluZ3MYCiABKAsyFy52ZXJkaWN0LnYxLlNtdHBUaW1pbmdzEhMKBnJldXNlZBgLIAEoCEgGiAEBEiwKBXRyaWVkGAwgAygLMhUudmVyZGljdC52MS5UcmllZEhvc3RCBoq1GAIQAUIFCgNfbXhCBQoDX2lwQgcKBV9jb2RlQgsKCV9lbmhhbmNlZEIICgZfcmVwbHlCCQoHX2RldGFpbEIJCgdfcmV1c2VkIpMBCgtTdXBwcmVzc2lvbhIrCgVzY29wZRgBIAEoDjIcLnZlcmRpY3QudjEuU3VwcHJlc3Npb25TY29wZRIsCgVjYXVzZRgCIAEoDjIdLnZlcmRpY3QudjEuU3VwcHJlc3Npb25SZWFzb24SKQoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvQCChBSZWNpcGllbnRPdXRjb21lEg0KBWVtYWlsGAEgASgJEioKBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSJwoGcmVhc29uGAMgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARImCgRzbXRwGAQgASgLMhgudmVyZGljdC52MS5TbXRwRXZpZGVuY2USFgoJcmV0cnlhYmxlGAUgASgISAGIAQESHwoIaW5fZG91YnQYBiABKAhIAlIIaW5fZG91YnSIAQESLAoLc3VwcHJlc3Npb24YByABKAsyFy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uEhMKBmRldGFpbBgIIAEoCUgDiAEBEicKBGtpbmQYCSABKA4yGS52ZXJkaWN0LnYxLlJlY2lwaWVudEtpbmRCCQoHX3JlYXNvbkIMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEIJCgdfZGV0YWlsKosBCg5EZWxpdmVyeVN0YXR1cxIfChtERUxJVkVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIdChlERUxJVkVSWV9TVEFUVVNfREVMSVZFUkVEEAESGwoXREVMSVZFUllfU1RBVFVTX0JPVU5DRUQQAhIcChhERUxJVkVSWV9TVEFUVVNfUkVKRUNURUQQAyq9AgoGUmVhc29uEhYKElJFQVNPTl9VTlNQRUNJRklFRBAAEhcKE1JFQVNPTl9NQUlMQk9YX0ZVTEwQARIhCh1SRUFTT05fTUFJTEJPWF9ET0VTX05PVF9FWElTVBACEhcKE1JFQVNPTl9OT19NWF9SRUNPUkQQAxIdChlSRUFTT05fQ09OTkVDVElPTl9USU1FT1VUEAQSFwoTUkVBU09OX1BPTElDWV9CTE9DSxAFEhcKE1JFQVNPTl9TUEFNX0JMT0NLRUQQBhIcChhSRUFTT05fVEVNUE9SQVJZX0ZBSUxVUkUQBxIbChdSRUFTT05fU1VQUFJFU1NJT05fTElTVBAIEhoKFlJFQVNPTl9JTlZBTElEX0FERFJFU1MQCRIeChpSRUFTT05fRE9NQUlOX05PVF9WRVJJRklFRBAKKnUKDVJlY2lwaWVudEtpbmQSHgoaUkVDSVBJRU5UX0tJTkRfVU5TUEVDSUZJRUQQABIVChFSRUNJUElFTlRfS0lORF9UTxABEhUKEVJFQ0lQSUVOVF9LSU5EX0NDEAISFgoSUkVDSVBJRU5UX0tJTkRfQkNDEAMqaQoMRmVlZGJhY2tLaW5kEh0KGUZFRURCQUNLX0tJTkRfVU5TUEVDSUZJRUQQABIdChlGRUVEQkFDS19LSU5EX0xBVEVfQk9VTkNFEAESGwoXRkVFREJBQ0tfS0lORF9DT01QTEFJTlQQAiqHAgoJU210cFBoYXNlEhoKFlNNVFBfUEhBU0VfVU5TUEVDSUZJRUQQABISCg5TTVRQX1BIQVNFX0ROUxABEhYKElNNVFBfUEhBU0VfQ09OTkVDVBACEhcKE1NNVFBfUEhBU0VfR1JFRVRJTkcQAxITCg9TTVRQX1BIQVNFX0VITE8QBBIXChNTTVRQX1BIQVNFX1NUQVJUVExTEAUSEwoPU01UUF9QSEFTRV9NQUlMEAYSEwoPU01UUF9QSEFTRV9SQ1BUEAcSEwoPU01UUF9QSEFTRV9EQVRBEAgSEgoOU01UUF9QSEFTRV9ET1QQCRIYChRTTVRQX1BIQVNFX0FGVEVSX0RPVBAKKpABChBTdXBwcmVzc2lvblNjb3BlEiEKHVNVUFBSRVNTSU9OX1NDT1BFX1VOU1BFQ0lGSUVEEAASHAoYU1VQUFJFU1NJT05fU0NPUEVfR0xPQkFMEAESHQoZU1VQUFJFU1NJT05fU0NPUEVfQUNDT1VOVBACEhwKGFNVUFBSRVNTSU9OX1NDT1BFX1RFTkFOVBADKrYBChFTdXBwcmVzc2lvblJlYXNvbhIiCh5TVVBQUkVTU0lPTl9SRUFTT05fVU5TUEVDSUZJRUQQABIdChlTVVBQUkVTU0lPTl9SRUFTT05fQk9VTkNFEAESIAocU1VQUFJFU1NJT05fUkVBU09OX0NPTVBMQUlOVBACEh0KGVNVUFBSRVNTSU9OX1JFQVNPTl9JTVBPUlQQAxIdChlTVVBQUkVTU0lPTl9SRUFTT05fTUFOVUFMEARiBnByb3RvMw", [file_google_protobuf_timestamp, file_verdict_v1_options]);
 
 /**
  * TLS session that carried a message.
@@ -45,6 +45,126 @@ export type Tls = Message<"verdict.v1.Tls"> & {
  */
 export const TlsSchema: GenMessage<Tls> = /*@__PURE__*/
   messageDesc(file_verdict_v1_outcomes, 0);
+
+/**
+ * How long each phase of a send took, in milliseconds, to a tenth. A phase is absent when the send did not reach it, or
+ * did not need it because a connection was already open.
+ *
+ * @generated from message verdict.v1.SmtpTimings
+ */
+export type SmtpTimings = Message<"verdict.v1.SmtpTimings"> & {
+  /**
+   * Looking up the domain's mail exchangers and their policy.
+   *
+   * @generated from field: optional double dns = 1;
+   */
+  dns?: number | undefined;
+
+  /**
+   * Opening the TCP connection.
+   *
+   * @generated from field: optional double connect = 2;
+   */
+  connect?: number | undefined;
+
+  /**
+   * Waiting for the server's first line.
+   *
+   * @generated from field: optional double greeting = 3;
+   */
+  greeting?: number | undefined;
+
+  /**
+   * EHLO or HELO.
+   *
+   * @generated from field: optional double ehlo = 4;
+   */
+  ehlo?: number | undefined;
+
+  /**
+   * STARTTLS and the TLS handshake.
+   *
+   * @generated from field: optional double starttls = 5;
+   */
+  starttls?: number | undefined;
+
+  /**
+   * MAIL FROM.
+   *
+   * @generated from field: optional double mail = 6;
+   */
+  mail?: number | undefined;
+
+  /**
+   * RCPT TO of this recipient.
+   *
+   * @generated from field: optional double rcpt = 7;
+   */
+  rcpt?: number | undefined;
+
+  /**
+   * DATA, until the server asked for the content.
+   *
+   * @generated from field: optional double data = 8;
+   */
+  data?: number | undefined;
+
+  /**
+   * Sending the content and waiting for the reply to the final dot.
+   *
+   * @generated from field: optional double dot = 9;
+   */
+  dot?: number | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.SmtpTimings.
+ * Use `create(SmtpTimingsSchema)` to create a new message.
+ */
+export const SmtpTimingsSchema: GenMessage<SmtpTimings> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_outcomes, 1);
+
+/**
+ * A host that was tried before the one that decided.
+ *
+ * @generated from message verdict.v1.TriedHost
+ */
+export type TriedHost = Message<"verdict.v1.TriedHost"> & {
+  /**
+   * Host name of the mail exchanger.
+   *
+   * @generated from field: string mx = 1;
+   */
+  mx: string;
+
+  /**
+   * IP address that the service connected to. Absent when the name has no address.
+   *
+   * @generated from field: optional string ip = 2;
+   */
+  ip?: string | undefined;
+
+  /**
+   * Phase that the conversation reached.
+   *
+   * @generated from field: verdict.v1.SmtpPhase phase = 3;
+   */
+  phase: SmtpPhase;
+
+  /**
+   * Why the service went on to the next host: the reply, or the fault of the connection.
+   *
+   * @generated from field: string detail = 4;
+   */
+  detail: string;
+};
+
+/**
+ * Describes the message verdict.v1.TriedHost.
+ * Use `create(TriedHostSchema)` to create a new message.
+ */
+export const TriedHostSchema: GenMessage<TriedHost> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_outcomes, 2);
 
 /**
  * What the recipient's server said: the evidence for an outcome.
@@ -115,6 +235,27 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
    * @generated from field: optional string detail = 9;
    */
   detail?: string | undefined;
+
+  /**
+   * How long each phase took.
+   *
+   * @generated from field: verdict.v1.SmtpTimings timings = 10;
+   */
+  timings?: SmtpTimings | undefined;
+
+  /**
+   * True when the message went over a connection that was already open.
+   *
+   * @generated from field: optional bool reused = 11;
+   */
+  reused?: boolean | undefined;
+
+  /**
+   * The hosts that were tried before, in their order.
+   *
+   * @generated from field: repeated verdict.v1.TriedHost tried = 12;
+   */
+  tried: TriedHost[];
 };
 
 /**
@@ -122,7 +263,7 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
  * Use `create(SmtpEvidenceSchema)` to create a new message.
  */
 export const SmtpEvidenceSchema: GenMessage<SmtpEvidence> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_outcomes, 1);
+  messageDesc(file_verdict_v1_outcomes, 3);
 
 /**
  * The suppression entry that blocked a recipient.
@@ -157,7 +298,7 @@ export type Suppression = Message<"verdict.v1.Suppression"> & {
  * Use `create(SuppressionSchema)` to create a new message.
  */
 export const SuppressionSchema: GenMessage<Suppression> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_outcomes, 2);
+  messageDesc(file_verdict_v1_outcomes, 4);
 
 /**
  * Outcome of one recipient of a message.
@@ -223,6 +364,13 @@ export type RecipientOutcome = Message<"verdict.v1.RecipientOutcome"> & {
    * @generated from field: optional string detail = 8;
    */
   detail?: string | undefined;
+
+  /**
+   * Field of the request that the recipient was given in.
+   *
+   * @generated from field: verdict.v1.RecipientKind kind = 9;
+   */
+  kind: RecipientKind;
 };
 
 /**
@@ -230,7 +378,7 @@ export type RecipientOutcome = Message<"verdict.v1.RecipientOutcome"> & {
  * Use `create(RecipientOutcomeSchema)` to create a new message.
  */
 export const RecipientOutcomeSchema: GenMessage<RecipientOutcome> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_outcomes, 3);
+  messageDesc(file_verdict_v1_outcomes, 5);
 
 /**
  * Terminal state of a message or of one recipient. There are no other states, and a terminal state never changes.
@@ -384,6 +532,97 @@ export const ReasonSchema: GenEnum<Reason> = /*@__PURE__*/
   enumDesc(file_verdict_v1_outcomes, 1);
 
 /**
+ * Field of the request that a recipient was given in. An address in several fields counts once, in the first of `to`,
+ * `cc` and `bcc`.
+ *
+ * @generated from enum verdict.v1.RecipientKind
+ */
+export const RecipientKind = {
+  /**
+   * Never sent by the service.
+   *
+   * @generated from enum value: RECIPIENT_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * `to`.
+   *
+   * @generated from enum value: RECIPIENT_KIND_TO = 1;
+   */
+  TO: 1,
+
+  /**
+   * `cc`.
+   *
+   * @generated from enum value: RECIPIENT_KIND_CC = 2;
+   */
+  CC: 2,
+
+  /**
+   * `bcc`: no copy of the message names this recipient.
+   *
+   * @generated from enum value: RECIPIENT_KIND_BCC = 3;
+   */
+  BCC: 3,
+} as const;
+
+/**
+ * Field of the request that a recipient was given in. An address in several fields counts once, in the first of `to`,
+ * `cc` and `bcc`.
+ *
+ * @generated from enum verdict.v1.RecipientKind
+ */
+export type RecipientKind = (typeof RecipientKind)[keyof typeof RecipientKind] | UnknownEnum;
+
+/**
+ * Describes the enum verdict.v1.RecipientKind.
+ */
+export const RecipientKindSchema: GenEnum<RecipientKind> = /*@__PURE__*/
+  enumDesc(file_verdict_v1_outcomes, 2);
+
+/**
+ * What a later report says.
+ *
+ * @generated from enum verdict.v1.FeedbackKind
+ */
+export const FeedbackKind = {
+  /**
+   * Never sent by the service.
+   *
+   * @generated from enum value: FEEDBACK_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A mail server accepted the email and then could not deliver it.
+   *
+   * @generated from enum value: FEEDBACK_KIND_LATE_BOUNCE = 1;
+   */
+  LATE_BOUNCE: 1,
+
+  /**
+   * The recipient complained, for example by marking the email as spam.
+   *
+   * @generated from enum value: FEEDBACK_KIND_COMPLAINT = 2;
+   */
+  COMPLAINT: 2,
+} as const;
+
+/**
+ * What a later report says.
+ *
+ * @generated from enum verdict.v1.FeedbackKind
+ */
+export type FeedbackKind = (typeof FeedbackKind)[keyof typeof FeedbackKind] | UnknownEnum;
+
+/**
+ * Describes the enum verdict.v1.FeedbackKind.
+ */
+export const FeedbackKindSchema: GenEnum<FeedbackKind> = /*@__PURE__*/
+  enumDesc(file_verdict_v1_outcomes, 3);
+
+/**
  * Phase that the conversation with the recipient's server had reached when the outcome was known.
  *
  * @generated from enum verdict.v1.SmtpPhase
@@ -478,7 +717,7 @@ export type SmtpPhase = (typeof SmtpPhase)[keyof typeof SmtpPhase] | UnknownEnum
  * Describes the enum verdict.v1.SmtpPhase.
  */
 export const SmtpPhaseSchema: GenEnum<SmtpPhase> = /*@__PURE__*/
-  enumDesc(file_verdict_v1_outcomes, 2);
+  enumDesc(file_verdict_v1_outcomes, 4);
 
 /**
  * Which sends a suppression entry applies to.
@@ -526,7 +765,7 @@ export type SuppressionScope = (typeof SuppressionScope)[keyof typeof Suppressio
  * Describes the enum verdict.v1.SuppressionScope.
  */
 export const SuppressionScopeSchema: GenEnum<SuppressionScope> = /*@__PURE__*/
-  enumDesc(file_verdict_v1_outcomes, 3);
+  enumDesc(file_verdict_v1_outcomes, 5);
 
 /**
  * What created a suppression entry.
@@ -581,5 +820,5 @@ export type SuppressionReason = (typeof SuppressionReason)[keyof typeof Suppress
  * Describes the enum verdict.v1.SuppressionReason.
  */
 export const SuppressionReasonSchema: GenEnum<SuppressionReason> = /*@__PURE__*/
-  enumDesc(file_verdict_v1_outcomes, 4);
+  enumDesc(file_verdict_v1_outcomes, 6);
 

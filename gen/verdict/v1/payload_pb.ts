@@ -7,7 +7,8 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { DeliveryStatus, Reason } from "./outcomes_pb.ts";
+import { file_verdict_v1_options } from "./options_pb.ts";
+import type { DeliveryStatus, FeedbackKind, Reason } from "./outcomes_pb.ts";
 import { file_verdict_v1_outcomes } from "./outcomes_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -15,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/payload.proto.
  */
 export const file_verdict_v1_payload: GenFile = /*@__PURE__*/
-  fileDesc("Chh2ZXJkaWN0L3YxL3BheWxvYWQucHJvdG8SCnZlcmRpY3QudjEiiQIKFEVtYWlsRGVsaXZlcnlQYXlsb2FkEg0KBWV2ZW50GAEgASgJEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YBCABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXRpbWVzdGFtcBgFIAEoDRIaCghldmVudF9pZBgGIAEoCVIIZXZlbnRfaWQSEQoJcmVjaXBpZW50GAcgASgJEhQKB3NhbmRib3gYCCABKAhIAYgBAUIJCgdfcmVhc29uQgoKCF9zYW5kYm94IlIKEldlYmhvb2tUZXN0UGF5bG9hZBINCgVldmVudBgBIAEoCRIaCghldmVudF9pZBgCIAEoCVIIZXZlbnRfaWQSEQoJdGltZXN0YW1wGAMgASgNYgZwcm90bzM", [file_verdict_v1_outcomes]);
+  fileDesc("Chh2ZXJkaWN0L3YxL3BheWxvYWQucHJvdG8SCnZlcmRpY3QudjEizgQKFEVtYWlsRGVsaXZlcnlQYXlsb2FkEg0KBWV2ZW50GAEgASgJEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YBCABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEhEKCXRpbWVzdGFtcBgFIAEoDRIaCghldmVudF9pZBgGIAEoCVIIZXZlbnRfaWQSEQoJcmVjaXBpZW50GAcgASgJEhQKB3NhbmRib3gYCCABKAhIAYgBARIpCgRzbXRwGAkgASgLMhsudmVyZGljdC52MS5QYXlsb2FkRXZpZGVuY2USHwoIaW5fZG91YnQYCiABKAhIAlIIaW5fZG91YnSIAQESFgoJcmV0cnlhYmxlGAsgASgISAOIAQESEAoDdGFnGAwgASgJSASIAQESSAoIbWV0YWRhdGEYDSADKAsyLi52ZXJkaWN0LnYxLkVtYWlsRGVsaXZlcnlQYXlsb2FkLk1ldGFkYXRhRW50cnlCBoq1GAIQARIhCgl0ZW5hbnRfaWQYDiABKAlIBVIJdGVuYW50X2lkiAEBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdfcmVhc29uQgoKCF9zYW5kYm94QgsKCV9pbl9kb3VidEIMCgpfcmV0cnlhYmxlQgYKBF90YWdCDAoKX3RlbmFudF9pZCKHAQoPUGF5bG9hZEV2aWRlbmNlEg8KAm14GAEgASgJSACIAQESEQoEY29kZRgCIAEoDUgBiAEBEhUKCGVuaGFuY2VkGAMgASgJSAKIAQESEgoFcmVwbHkYBCABKAlIA4gBAUIFCgNfbXhCBwoFX2NvZGVCCwoJX2VuaGFuY2VkQggKBl9yZXBseSL5AwoURW1haWxGZWVkYmFja1BheWxvYWQSDQoFZXZlbnQYASABKAkSHgoKbWVzc2FnZV9pZBgCIAEoCVIKbWVzc2FnZV9pZBIqCgZzdGF0dXMYAyABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEicKBnJlYXNvbhgEIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESEQoJdGltZXN0YW1wGAUgASgNEhoKCGV2ZW50X2lkGAYgASgJUghldmVudF9pZBIRCglyZWNpcGllbnQYByABKAkSKgoIZmVlZGJhY2sYCCABKA4yGC52ZXJkaWN0LnYxLkZlZWRiYWNrS2luZBITCgZkZXRhaWwYCSABKAlIAYgBARIQCgN0YWcYCiABKAlIAogBARJICghtZXRhZGF0YRgLIAMoCzIuLnZlcmRpY3QudjEuRW1haWxGZWVkYmFja1BheWxvYWQuTWV0YWRhdGFFbnRyeUIGirUYAhABEiEKCXRlbmFudF9pZBgMIAEoCUgDUgl0ZW5hbnRfaWSIAQEaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB19yZWFzb25CCQoHX2RldGFpbEIGCgRfdGFnQgwKCl90ZW5hbnRfaWQiUgoSV2ViaG9va1Rlc3RQYXlsb2FkEg0KBWV2ZW50GAEgASgJEhoKCGV2ZW50X2lkGAIgASgJUghldmVudF9pZBIRCgl0aW1lc3RhbXAYAyABKA1iBnByb3RvMw", [file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * Body of a delivery event: the terminal state of one recipient. The bytes are the same on every attempt and replay.
@@ -79,6 +80,48 @@ export type EmailDeliveryPayload = Message<"verdict.v1.EmailDeliveryPayload"> & 
    * @generated from field: optional bool sandbox = 8;
    */
   sandbox?: boolean | undefined;
+
+  /**
+   * What the recipient's server said. Absent when no server was asked.
+   *
+   * @generated from field: verdict.v1.PayloadEvidence smtp = 9;
+   */
+  smtp?: PayloadEvidence | undefined;
+
+  /**
+   * True when the reply to the final dot was lost: the message may or may not have arrived.
+   *
+   * @generated from field: optional bool in_doubt = 10 [json_name = "in_doubt"];
+   */
+  inDoubt?: boolean | undefined;
+
+  /**
+   * True when you may send the message again as a new send (`temporary_failure`).
+   *
+   * @generated from field: optional bool retryable = 11;
+   */
+  retryable?: boolean | undefined;
+
+  /**
+   * Tag given with the send.
+   *
+   * @generated from field: optional string tag = 12;
+   */
+  tag?: string | undefined;
+
+  /**
+   * Metadata given with the send.
+   *
+   * @generated from field: map<string, string> metadata = 13;
+   */
+  metadata: { [key: string]: string };
+
+  /**
+   * Tenant given with the send.
+   *
+   * @generated from field: optional string tenant_id = 14 [json_name = "tenant_id"];
+   */
+  tenantId?: string | undefined;
 };
 
 /**
@@ -87,6 +130,147 @@ export type EmailDeliveryPayload = Message<"verdict.v1.EmailDeliveryPayload"> & 
  */
 export const EmailDeliveryPayloadSchema: GenMessage<EmailDeliveryPayload> = /*@__PURE__*/
   messageDesc(file_verdict_v1_payload, 0);
+
+/**
+ * The part of the evidence that a payload carries. Get the event for all of it.
+ *
+ * @generated from message verdict.v1.PayloadEvidence
+ */
+export type PayloadEvidence = Message<"verdict.v1.PayloadEvidence"> & {
+  /**
+   * Host name of the mail exchanger.
+   *
+   * @generated from field: optional string mx = 1;
+   */
+  mx?: string | undefined;
+
+  /**
+   * SMTP reply code, such as 250 or 550.
+   *
+   * @generated from field: optional uint32 code = 2;
+   */
+  code?: number | undefined;
+
+  /**
+   * Enhanced status code (RFC 3463), such as `5.1.1`.
+   *
+   * @generated from field: optional string enhanced = 3;
+   */
+  enhanced?: string | undefined;
+
+  /**
+   * Text of the reply in one line, at most 1,024 bytes.
+   *
+   * @generated from field: optional string reply = 4;
+   */
+  reply?: string | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.PayloadEvidence.
+ * Use `create(PayloadEvidenceSchema)` to create a new message.
+ */
+export const PayloadEvidenceSchema: GenMessage<PayloadEvidence> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_payload, 1);
+
+/**
+ * Body of a feedback event: a late bounce, or a complaint. It is sent only to an endpoint that asked for the kind
+ * `email.feedback`. The terminal state of the message never changes.
+ *
+ * @generated from message verdict.v1.EmailFeedbackPayload
+ */
+export type EmailFeedbackPayload = Message<"verdict.v1.EmailFeedbackPayload"> & {
+  /**
+   * Always `email.feedback`.
+   *
+   * @generated from field: string event = 1;
+   */
+  event: string;
+
+  /**
+   * Identifier of the message: `msg_` and 26 characters.
+   *
+   * @generated from field: string message_id = 2 [json_name = "message_id"];
+   */
+  messageId: string;
+
+  /**
+   * Terminal state of the recipient, which the report does not change.
+   *
+   * @generated from field: verdict.v1.DeliveryStatus status = 3;
+   */
+  status: DeliveryStatus;
+
+  /**
+   * Reason that the report gives. Absent for a complaint.
+   *
+   * @generated from field: optional verdict.v1.Reason reason = 4;
+   */
+  reason?: Reason | undefined;
+
+  /**
+   * When the report arrived, in Unix seconds.
+   *
+   * @generated from field: uint32 timestamp = 5;
+   */
+  timestamp: number;
+
+  /**
+   * Identifier of the event: `evt_` and 26 characters. Store it to recognise an event that arrives twice.
+   *
+   * @generated from field: string event_id = 6 [json_name = "event_id"];
+   */
+  eventId: string;
+
+  /**
+   * Address of the recipient.
+   *
+   * @generated from field: string recipient = 7;
+   */
+  recipient: string;
+
+  /**
+   * What the report says.
+   *
+   * @generated from field: verdict.v1.FeedbackKind feedback = 8;
+   */
+  feedback: FeedbackKind;
+
+  /**
+   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint.
+   *
+   * @generated from field: optional string detail = 9;
+   */
+  detail?: string | undefined;
+
+  /**
+   * Tag given with the send.
+   *
+   * @generated from field: optional string tag = 10;
+   */
+  tag?: string | undefined;
+
+  /**
+   * Metadata given with the send.
+   *
+   * @generated from field: map<string, string> metadata = 11;
+   */
+  metadata: { [key: string]: string };
+
+  /**
+   * Tenant given with the send.
+   *
+   * @generated from field: optional string tenant_id = 12 [json_name = "tenant_id"];
+   */
+  tenantId?: string | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.EmailFeedbackPayload.
+ * Use `create(EmailFeedbackPayloadSchema)` to create a new message.
+ */
+export const EmailFeedbackPayloadSchema: GenMessage<EmailFeedbackPayload> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_payload, 2);
 
 /**
  * Body of a test event, which the test of the endpoint sends.
@@ -121,5 +305,5 @@ export type WebhookTestPayload = Message<"verdict.v1.WebhookTestPayload"> & {
  * Use `create(WebhookTestPayloadSchema)` to create a new message.
  */
 export const WebhookTestPayloadSchema: GenMessage<WebhookTestPayload> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_payload, 1);
+  messageDesc(file_verdict_v1_payload, 3);
 
