@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
+import { type DeliveryEvent, PAYLOAD_VERSION } from '../../server/db/delivery-event.ts'
 import { newId, showId } from '../../server/db/ids.ts'
 import { payloadOf } from '../../server/webhooks/payload.ts'
 import { startDatabase } from './database.ts'
@@ -125,6 +125,20 @@ async function configure(port: number, key: string, url: string): Promise<void> 
 function newEvent(): DeliveryEvent {
   const createdAtMs = Date.now()
   const ids = { id: newId(createdAtMs), messageId: newId(createdAtMs), accountId: newId(createdAtMs) }
-  const recipient = 'recipient@to.test'
-  return { ...ids, status: 'rejected', reason: 'invalid_address', recipient, sandbox: false, createdAtMs }
+  return {
+    ...ids,
+    event: 'email.delivery',
+    status: 'rejected',
+    reason: 'invalid_address',
+    recipient: 'recipient@to.test',
+    sandbox: false,
+    smtp: null,
+    inDoubt: false,
+    retryable: false,
+    tag: null,
+    metadata: null,
+    tenantId: null,
+    payload: PAYLOAD_VERSION,
+    createdAtMs,
+  }
 }

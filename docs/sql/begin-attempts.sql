@@ -19,7 +19,8 @@ begun as (
     and exists (select from webhook_endpoints e where e.account_id = b.account_id)
   returning d.id, d.started_at
 )
-select d.id, d.attempt, d.event_id as "eventId", d.is_due as "isDue", d.is_late as "isLate",
+select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue",
+  d.is_late as "isLate",
   (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs",
 w.account_id as "accountId", w.url, encode(w.secret, 'base64') as secret,
 case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"

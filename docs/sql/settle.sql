@@ -48,9 +48,10 @@ kept_recipient as (
 ),
 event as (
   insert into events (
-    id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, created_at)
+    id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, payload,
+    created_at)
   select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, o.kind, m.tenant_id, m.sandbox,
-    m.request ->> 'tag', m.request -> 'metadata',
+    m.request ->> 'tag', m.request -> 'metadata', 2,
     greatest(m.created_at, now())::timestamptz(3)
   from outcome o join message m on m.id = o.message_id
 ),
@@ -61,8 +62,9 @@ dispatch as (
   from outcome o
   join message m on m.id = o.message_id
   join webhook_endpoints w on w.account_id = m.account_id
+    and 'email.delivery' = any(w.events) and o.status = any(w.statuses)
   where not m.sandbox
-  returning message_id
+  returning id, message_id
 ),
 counted_email as (
   select m.account_id, m.tenant_id, m.domain, o.status, o.reason,
@@ -194,5 +196,5 @@ suppression as (
   where kept.expires_at is not null
 )
 select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
-  m.id in (select message_id from dispatch) as "isDispatched"
+  (select json_agg(d.id) from dispatch d where d.message_id = m.id) as "dispatchIds"
 from message m

@@ -2,9 +2,56 @@ import type { events } from './schema.ts'
 
 type EventRow = typeof events.$inferSelect
 
-/** An event as its row has it: ids are UUIDs, status and reason their short names. */
-export interface DeliveryEvent
-  extends Pick<EventRow, 'id' | 'messageId' | 'accountId' | 'status' | 'reason' | 'recipient' | 'sandbox'> {
+/** The version of the payload of new events: see webhooks/payload.ts. */
+export const PAYLOAD_VERSION = 2
+
+interface EventFields
+  extends Pick<
+    EventRow,
+    | 'id'
+    | 'messageId'
+    | 'accountId'
+    | 'status'
+    | 'reason'
+    | 'recipient'
+    | 'sandbox'
+    | 'tag'
+    | 'metadata'
+    | 'tenantId'
+    | 'payload'
+  > {
   /** Unix milliseconds. */
   createdAtMs: number
 }
+
+/** The outcome of a recipient, as its rows have it: ids are UUIDs, status and reason their short names. */
+export interface DeliveryEvent extends EventFields {
+  event: 'email.delivery'
+  smtp: Evidence | null
+  inDoubt: boolean
+  retryable: boolean
+}
+
+export interface Evidence {
+  mx?: string
+  code?: number
+  enhanced?: string
+  reply?: string
+}
+
+/**
+ * The part of an outcome's evidence, JSON of `verdict.v1.SmtpEvidence`, that payloads carry. null when nothing of it is
+ * there: no server was asked.
+ */
+export function evidenceOf(smtp: unknown): Evidence | null {
+  const { mx, code, enhanced, reply } = (smtp ?? {}) as Evidence
+  const evidence = { mx, code, enhanced, reply }
+  return Object.values(evidence).some((field) => field !== undefined) ? evidence : null
+}
+
+/** A later report about a recipient. `status` is the outcome that the recipient had before it. */
+export interface FeedbackEvent extends EventFields, Pick<EventRow, 'feedback' | 'detail'> {
+  event: 'email.feedback'
+}
+
+export type StoredEvent = DeliveryEvent | FeedbackEvent

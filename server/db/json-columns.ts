@@ -8,6 +8,8 @@ export interface StoredRequest {
   subject: string
   headers: [name: string, value: string][]
   attachments: { filename: string; content_type: string; size_bytes: number }[]
+  metadata?: Record<string, string>
+  tag?: string
   html?: string
   text?: string
 }

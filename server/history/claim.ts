@@ -1,3 +1,4 @@
+import type { StoredRequest } from '../db/json-columns.ts'
 import type { SendRow } from './rows.ts'
 
 /** The field of the request that a recipient was given in. */
@@ -16,7 +17,7 @@ export interface Claim {
   /** The sending domain. */
   domain: string
   /** What Get email shows of the request. */
-  request: object
+  request: Partial<StoredRequest>
   /** The random part of `eventId` stays; its time becomes that of the outcome. */
   recipients: { eventId: string; email: string; kind: RecipientKindName }[]
   key?: KeyToTake

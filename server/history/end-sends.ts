@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { collector, jsonArray, LANES } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import type { DeliveryEvent } from '../db/delivery-event.ts'
+import { type DeliveryEvent, evidenceOf, PAYLOAD_VERSION } from '../db/delivery-event.ts'
 import { idAt } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
 import type { Claim } from './claim.ts'
@@ -29,7 +29,8 @@ export interface EndingSend {
 interface EndedRow {
   id: string
   eventsAtMs: number
-  isDispatched: boolean
+  /** The ids of the events that have a dispatch; null when none has. */
+  dispatchIds: string[] | null
 }
 
 /**
@@ -46,17 +47,36 @@ export function endSends(
     const rowById = new Map(rows.map((row) => [row.id, row]))
     return sends.map((send) => {
       const row = rowById.get(send.claim.messageId)
-      if (row?.isDispatched) for (const event of eventsOf(send, row.eventsAtMs)) offer(event)
+      if (row?.dispatchIds) for (const event of eventsOf(send, row)) offer(event)
       return row !== undefined
     })
   })
 }
 
-function eventsOf({ claim, outcomes, sandbox }: EndingSend, createdAtMs: number): DeliveryEvent[] {
-  const { messageId, accountId } = claim
-  return claim.recipients.map(({ eventId, email }, i) => {
-    const { status, reason = null } = outcomes[i]!
-    const id = idAt(eventId, createdAtMs)
-    return { id, messageId, accountId, status, reason, recipient: email, sandbox, createdAtMs }
+/** The events that have a dispatch, as `readEvents` (webhooks/begin.ts) would read them. */
+function eventsOf({ claim, outcomes, sandbox }: EndingSend, row: EndedRow): DeliveryEvent[] {
+  const { messageId, accountId, tenantId = null } = claim
+  const { tag = null, metadata = null } = claim.request
+  const events = claim.recipients.map(({ eventId, email }, i): DeliveryEvent => {
+    const { status, reason = null, smtp, in_doubt: inDoubt, retryable } = outcomes[i]!
+    return {
+      event: 'email.delivery',
+      id: idAt(eventId, row.eventsAtMs),
+      messageId,
+      accountId,
+      status,
+      reason,
+      recipient: email,
+      sandbox,
+      smtp: evidenceOf(smtp),
+      inDoubt,
+      retryable,
+      tag,
+      metadata,
+      tenantId,
+      payload: PAYLOAD_VERSION,
+      createdAtMs: row.eventsAtMs,
+    }
   })
+  return events.filter(({ id }) => row.dispatchIds!.includes(id))
 }

@@ -1,3 +1,4 @@
+import { PAYLOAD_VERSION } from '../db/delivery-event.ts'
 import { LATENCY_BOUNDS_MS } from '../db/latency-buckets.ts'
 import { addCounts, type Count, SEND_COUNTS } from '../reputation/counts.ts'
 import { REPEATED_STRIKES, STRIKES, type Strike } from '../reputation/strikes.ts'
@@ -19,14 +20,14 @@ export interface TailParts {
   leaseMs: string
 }
 
-/** The tail. The statement returns each message's id, the time of its events, and whether they have dispatches. */
+/** The tail. The statement returns each message's id, the time of its events, and the ids of its dispatches. */
 export const tail = ({ shard, leaseMs }: TailParts): string => `
   ${HISTORY},
   ${dispatches(leaseMs)},
   ${statistics(shard)},
   ${SUPPRESSIONS}
   select m.id, (extract(epoch from ${EVENT_AT}) * 1000)::float8 as "eventsAtMs",
-    m.id in (select message_id from dispatch) as "isDispatched"
+    (select json_agg(d.id) from dispatch d where d.message_id = m.id) as "dispatchIds"
   from message m`
 
 // One event for each recipient, in the same commit as the outcome.
@@ -50,15 +51,16 @@ const HISTORY = `
   ),
   event as (
     insert into events (
-      id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, created_at)
+      id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, payload,
+      created_at)
     select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, o.kind, m.tenant_id, m.sandbox,
-      m.request ->> 'tag', m.request -> 'metadata',
+      m.request ->> 'tag', m.request -> 'metadata', ${PAYLOAD_VERSION},
       ${EVENT_AT}
     from outcome o join message m on m.id = o.message_id
   )`
 
 // A dispatch is one run of the retry schedule for one event. The original one is created in the commit of the event,
-// with the event's own id, when the account has an endpoint at that moment. A dry run has none.
+// with the event's own id, when the account has an endpoint at that moment that asks for it. A dry run has none.
 const dispatches = (leaseMs: string) => `
   dispatch as (
     insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
@@ -67,8 +69,9 @@ const dispatches = (leaseMs: string) => `
     from outcome o
     join message m on m.id = o.message_id
     join webhook_endpoints w on w.account_id = m.account_id
+      and 'email.delivery' = any(w.events) and o.status = any(w.statuses)
     where not m.sandbox
-    returning message_id
+    returning id, message_id
   )`
 
 // Dry runs and the simulator count nowhere.

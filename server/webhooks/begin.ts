@@ -1,6 +1,6 @@
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import type { DeliveryEvent } from '../db/delivery-event.ts'
+import { evidenceOf, type StoredEvent } from '../db/delivery-event.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
@@ -46,6 +46,7 @@ export type OpenDispatch = CurrentTarget & {
   /** The number of its next attempt. */
   attempt: number
   eventId: string
+  messageId: string
   isDue: boolean
   /** Whether its window is over. */
   isLate: boolean
@@ -75,7 +76,7 @@ export const BEGIN = `
       and exists (select from webhook_endpoints e where e.account_id = b.account_id)
     returning d.id, d.started_at
   )
-  select d.id, d.attempt, d.event_id as "eventId", d.is_due as "isDue", d.is_late as "isLate",
+  select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue", d.is_late as "isLate",
     (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", ${TARGET_COLUMNS}
   from waiting d left join begun on begun.id = d.id left join webhook_endpoints w on w.account_id = d.account_id`
 
@@ -99,18 +100,40 @@ export async function undoBegin(db: Database, { dispatchId, number }: NextAttemp
 
 // This statement is not prepared: only a plan made for these bounds leaves out the partitions of all other days.
 export const EVENTS = `
-  select id, message_id as "messageId", account_id as "accountId", status, reason, recipient, sandbox,
-    (extract(epoch from created_at) * 1000)::float8 as "createdAtMs"
-  from events where id = any($1::uuid[]) and id between $2 and $3`
+  select e.id, e.message_id as "messageId", e.account_id as "accountId", e.event, e.status, e.reason, e.recipient,
+    e.sandbox, e.tag, e.metadata, e.tenant_id as "tenantId", e.feedback, e.detail, e.payload, r.smtp,
+    r.in_doubt as "inDoubt", r.retryable, (extract(epoch from e.created_at) * 1000)::float8 as "createdAtMs"
+  from events e
+  left join recipients r on r.message_id = any($4::uuid[]) and r.message_id between $5 and $6
+    and r.message_id = e.message_id and r.event_id = e.id
+  where e.id = any($1::uuid[]) and e.id between $2 and $3`
 
-/** Reads an event by its id; undefined when its retention is over. */
-export function readEvents(db: Database): (id: string) => Promise<DeliveryEvent | undefined> {
-  const read = collector<{ json: string }, DeliveryEvent | undefined>(async (requests) => {
-    const ids = requests.map(({ json }) => json).toSorted()
-    const bounds = [ids[0]!, ids.at(-1)!]
-    const rows = await run<DeliveryEvent>(db, EVENTS, [uuidArray(ids), ...bounds], { prepare: false })
-    const byId = new Map(rows.map((row) => [row.id, row]))
-    return requests.map(({ json }) => byId.get(json))
-  })
-  return (id) => read({ json: id })
+type EventRow = StoredEvent & {
+  smtp: unknown
+  /** null without a row of the recipient. */
+  inDoubt: boolean | null
 }
+
+export interface EventKey {
+  eventId: string
+  messageId: string
+}
+
+/**
+ * Reads an event by its id and that of its message. Returns undefined when its retention is over, or that of its
+ * message: a payload without the evidence would have other bytes than before.
+ */
+export function readEvents(db: Database): (key: EventKey) => Promise<StoredEvent | undefined> {
+  const read = collector<EventKey & { json: string }, StoredEvent | undefined>(async (requests) => {
+    const ids = requests.map(({ eventId }) => eventId).toSorted()
+    const messageIds = requests.map(({ messageId }) => messageId).toSorted()
+    const parameters = [ids, messageIds].flatMap((sorted) => [uuidArray(sorted), sorted[0]!, sorted.at(-1)!])
+    const rows = await run<EventRow>(db, EVENTS, parameters, { prepare: false })
+    const byId = new Map(rows.filter(isWhole).map((row) => [row.id, { ...row, smtp: evidenceOf(row.smtp) }]))
+    return requests.map(({ eventId }) => byId.get(eventId))
+  })
+  return ({ eventId, messageId }) => read({ eventId, messageId, json: eventId })
+}
+
+/** Whether the event's rows have all of its payload. */
+const isWhole = (row: EventRow) => row.event === 'email.feedback' || row.payload === 1 || row.inDoubt !== null

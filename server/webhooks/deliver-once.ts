@@ -1,6 +1,6 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import type { DeliveryEvent } from '../db/delivery-event.ts'
+import type { DeliveryEvent, StoredEvent } from '../db/delivery-event.ts'
 import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { showId } from '../db/ids.ts'
@@ -63,7 +63,7 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   const end = endStep(db)
 
   /** Returns undefined when no place at the endpoint's origin came free for the account: nothing was posted. */
-  async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TargetRow, event: DeliveryEvent) {
+  async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TargetRow, event: StoredEvent) {
     const { dispatchId, number, nextDelayMs, signal } = attempt
     const beforeMs = performance.now()
     const { url, ...secrets } = targetOf(row)
@@ -105,7 +105,7 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
     if (!hasEndpoint(dispatch)) return cancel(dispatchId)
     const { startedAtMs, isDue } = dispatch
     if (startedAtMs === null) return { state: dispatch.attempt === number && !isDue ? 'not_due' : 'failed' }
-    const event = await eventOf(dispatch.eventId)
+    const event = await eventOf(dispatch)
     if (event === undefined) return cancel(dispatchId)
     const posting = await postEvent(attempt, startedAtMs, dispatch, event)
     if (posting === undefined) {

@@ -1,22 +1,44 @@
-import type { DeliveryEvent } from '../db/delivery-event.ts'
+import type { DeliveryEvent, FeedbackEvent, StoredEvent } from '../db/delivery-event.ts'
 import { showId } from '../db/ids.ts'
 
 /**
- * The body of an event's POSTs. The event's row never changes, so these bytes are the same on every attempt and every
- * replay. The output of this function must never change either. A new field needs a new version, stored beside the
- * event.
+ * The body of an event's POSTs. The event's rows never change, so these bytes are the same on every attempt and every
+ * replay. The output of this function must never change either: a new field needs a new version, which is stored with
+ * the event.
  */
-export function payloadOf(event: DeliveryEvent): Buffer {
-  return Buffer.from(
-    JSON.stringify({
-      event: 'email.delivery',
-      message_id: showId('msg', event.messageId),
-      status: event.status,
-      reason: event.reason ?? undefined,
-      timestamp: Math.floor(event.createdAtMs / 1_000),
-      event_id: showId('evt', event.id),
-      recipient: event.recipient,
-      sandbox: event.sandbox || undefined,
-    }),
-  )
+export function payloadOf(event: StoredEvent): Buffer {
+  return Buffer.from(JSON.stringify(event.event === 'email.feedback' ? feedbackFields(event) : deliveryFields(event)))
+}
+
+function deliveryFields(event: DeliveryEvent): object {
+  const fields = { ...commonFields(event), sandbox: event.sandbox || undefined }
+  if (event.payload === 1) return fields
+  return {
+    ...fields,
+    smtp: event.smtp ?? undefined,
+    in_doubt: event.inDoubt || undefined,
+    retryable: event.retryable || undefined,
+    ...senderFields(event),
+  }
+}
+
+function feedbackFields(event: FeedbackEvent): object {
+  const { feedback, detail } = event
+  return { ...commonFields(event), feedback, detail: detail ?? undefined, ...senderFields(event) }
+}
+
+const commonFields = ({ event, id, messageId, status, reason, createdAtMs, recipient }: StoredEvent) => ({
+  event,
+  message_id: showId('msg', messageId),
+  status,
+  reason: reason ?? undefined,
+  timestamp: Math.floor(createdAtMs / 1_000),
+  event_id: showId('evt', id),
+  recipient,
+})
+
+/** What the sender gave with the send. */
+function senderFields({ tag, metadata, tenantId }: StoredEvent) {
+  const hasMetadata = metadata !== null && Object.keys(metadata).length > 0
+  return { tag: tag ?? undefined, metadata: hasMetadata ? metadata : undefined, tenant_id: tenantId ?? undefined }
 }

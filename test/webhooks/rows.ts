@@ -1,4 +1,4 @@
-import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
+import { type DeliveryEvent, PAYLOAD_VERSION, type StoredEvent } from '../../server/db/delivery-event.ts'
 import { newId } from '../../server/db/ids.ts'
 import type { TestDatabase } from '../harness/postgres.ts'
 
@@ -10,10 +10,18 @@ export function newEvent(accountId: string, change: Partial<DeliveryEvent> = {})
     id: newId(createdAtMs),
     messageId: newId(createdAtMs),
     accountId,
+    event: 'email.delivery',
     status: 'delivered',
     reason: null,
     recipient: 'ann@example.net',
     sandbox: false,
+    smtp: null,
+    inDoubt: false,
+    retryable: false,
+    tag: null,
+    metadata: null,
+    tenantId: null,
+    payload: PAYLOAD_VERSION,
     createdAtMs,
     ...change,
   }
@@ -35,27 +43,43 @@ interface DispatchState {
   age?: number
 }
 
-export async function storeDispatches(database: TestDatabase, events: DeliveryEvent[], state: DispatchState = {}) {
+export async function storeDispatches(database: TestDatabase, events: StoredEvent[], state: DispatchState = {}) {
   const { attempt = 1, due = 0, deadline = 86_400, lease = null, workflowId, handedOver, started, age = 0 } = state
   const rows = events.map((event) => ({
     id: event.id,
     message_id: event.messageId,
     account_id: event.accountId,
+    event: event.event,
     status: event.status,
     reason: event.reason,
     recipient: event.recipient,
     sandbox: event.sandbox,
+    tag: event.tag,
+    metadata: event.metadata,
+    tenant_id: event.tenantId,
+    payload: event.payload,
     created_at: new Date(event.createdAtMs),
+    ...(event.event === 'email.delivery'
+      ? { smtp: event.smtp, in_doubt: event.inDoubt, retryable: event.retryable }
+      : { feedback: event.feedback, detail: event.detail }),
   }))
   const sql = database.db.$client
   await sql`
     with input as (
-      select * from json_to_recordset(${JSON.stringify(rows)}::json) as r(id uuid, message_id uuid, account_id uuid, status text,
-        reason text, recipient text, sandbox boolean, created_at timestamptz)
+      select * from json_to_recordset(${JSON.stringify(rows)}::json) as r(id uuid, message_id uuid, account_id uuid, event text,
+        status text, reason text, recipient text, sandbox boolean, tag text, metadata json, tenant_id text, payload smallint,
+        created_at timestamptz, smtp json, in_doubt boolean, retryable boolean, feedback text, detail text)
     ),
     event as (
-      insert into events (id, message_id, account_id, status, reason, recipient, sandbox, created_at)
-      select id, message_id, account_id, status, reason, recipient, sandbox, created_at from input
+      insert into events (id, message_id, account_id, event, status, reason, recipient, sandbox, tag, metadata, tenant_id, payload,
+        feedback, detail, created_at)
+      select id, message_id, account_id, event, status, reason, recipient, sandbox, tag, metadata, tenant_id, payload,
+        feedback, detail, created_at from input
+    ),
+    recipient as (
+      insert into recipients (message_id, account_id, position, event_id, email, status, reason, retryable, in_doubt, smtp)
+      select message_id, account_id, 0, id, recipient, status, reason, retryable, in_doubt, smtp from input
+      where event = 'email.delivery'
     )
     insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, attempt, due_at, deadline_at, lease_until,
       workflow_id, handed_over_at, started_at)
