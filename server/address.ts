@@ -27,7 +27,7 @@ const QUOTED_STRING = /^"((?:[ !#-[\]-~]|\\[ -~])*)"$/
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 
 /**
- * Parses a bare address, as in an item of `to`. Refuses a display name, group, comment, address literal, single-label
+ * Parses a bare address. Refuses a display name, group, comment, address literal, single-label
  * domain, and a local part that is not ASCII. Trims and repairs nothing. Only needless quotes are removed, because
  * `"a"@b` and `a@b` are the same mailbox.
  */
@@ -42,7 +42,7 @@ export function parseAddress(text: string): Address | undefined {
   return address.length > MAX_ADDRESS ? undefined : { local, domain, address }
 }
 
-/** Parses one mailbox, as in `from` and `reply_to`: `a@b`, `<a@b>`, `Name <a@b>` or `"Quoted, Name" <a@b>`. */
+/** Parses one mailbox, as in every field of addresses: `a@b`, `<a@b>`, `Name <a@b>` or `"Quoted, Name" <a@b>`. */
 export function parseMailbox(text: string): Mailbox | undefined {
   if (text.length > MAX_TEXT || hasControls(text)) return undefined
   if (!text.endsWith('>')) return parseAddress(text)
@@ -54,6 +54,12 @@ export function parseMailbox(text: string): Mailbox | undefined {
   const name = parseName(text.slice(0, open).trim())
   if (address === undefined || name === undefined) return undefined
   return name === '' ? address : { name, ...address }
+}
+
+/** The text of a mailbox that `parseMailbox` reads back: `a@b`, `Name <a@b>` or `"Quoted, Name" <a@b>`. */
+export function showMailbox({ name, address }: Mailbox): string {
+  if (name === undefined) return address
+  return `${NEEDS_QUOTES.test(name) ? quote(name) : name} <${address}>`
 }
 
 /**
@@ -120,12 +126,15 @@ function toALabels(text: string): string | undefined {
   return domainToASCII(text) || undefined
 }
 
+/** Characters that would make a list, a group or a comment of a name without quotes. */
+const NEEDS_QUOTES = /["<>()@,:;\\]/
+
 /**
  * The name without quotes, '' when there is none. Characters that would make a list, a group or a comment must be
  * quoted.
  */
 function parseName(text: string): string | undefined {
-  if (!text.startsWith('"')) return /["<>()@,:;\\]/.test(text) ? undefined : text
+  if (!text.startsWith('"')) return NEEDS_QUOTES.test(text) ? undefined : text
   const quoted = /^"((?:[^"\\]|\\.)*)"$/u.exec(text)?.[1]
   return quoted?.replace(/\\(.)/gu, '$1').trim()
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { parseAddress } from '../../server/address.ts'
 import { databaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
 import { newId, showId } from '../../server/db/ids.ts'
@@ -84,7 +85,9 @@ async function serve({ nextDelayMs, ...storage }: Options): Promise<void> {
   })
 
   async function commit(claim: Claim): Promise<void> {
-    const outcomes = claim.recipients.map(({ email }) => rejected(email, Reason.INVALID_ADDRESS))
+    const outcomes = claim.recipients.map(({ email, kind }) =>
+      rejected({ address: parseAddress(email)!, kind }, Reason.INVALID_ADDRESS),
+    )
     const result = await settle(claim, { outcomes, sandbox: false })
     if (result !== 'claimed') throw new Error(result)
   }

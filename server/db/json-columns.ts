@@ -4,6 +4,8 @@
 export interface StoredRequest {
   from: string
   to: string[]
+  cc?: string[]
+  bcc?: string[]
   reply_to?: string
   subject: string
   headers: [name: string, value: string][]

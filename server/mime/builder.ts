@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { lookup } from 'mime-types'
-import type { Address, Mailbox } from '../address.ts'
+import type { Mailbox } from '../address.ts'
 import { BOUNDARY_START, type Entity, encodeBase64, encodeText } from './encode.ts'
 import { addressField, customField, field, parameter, textField } from './fields.ts'
 import { safeFilename } from './filename.ts'
@@ -16,8 +16,9 @@ export interface Message {
   messageId: string
   date: Date
   from: Mailbox
-  to: readonly Address[]
-  replyTo?: Mailbox
+  to: readonly Mailbox[]
+  cc?: readonly Mailbox[]
+  replyTo?: readonly Mailbox[]
   subject: string
   /** At least one of html and text. */
   html?: string
@@ -44,8 +45,9 @@ function header(message: Message): string {
   return [
     field('Date', message.date.toUTCString().replace('GMT', '+0000')),
     addressField('From', [message.from]),
-    message.replyTo ? addressField('Reply-To', [message.replyTo]) : '',
+    message.replyTo?.length ? addressField('Reply-To', message.replyTo) : '',
     addressField('To', message.to),
+    message.cc?.length ? addressField('Cc', message.cc) : '',
     textField('Subject', message.subject),
     field('Message-ID', `<${message.messageId}>`),
     ...message.headers.map(([name, value]) => customField(name, value)),

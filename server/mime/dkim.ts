@@ -18,7 +18,7 @@ export interface Signer {
 /**
  * Each name is signed once more often than it occurs, even an absent one, so adding such a field breaks the signature.
  */
-const ALWAYS_SIGNED = ['from', 'to', 'subject', 'date', 'message-id', 'reply-to', 'mime-version', 'content-type']
+const ALWAYS_SIGNED = ['from', 'to', 'cc', 'subject', 'date', 'message-id', 'reply-to', 'mime-version', 'content-type']
 /** Signed in the same way when they occur. RFC 8058 4 requires a signature over the first two. */
 const SIGNED_IF_PRESENT = [
   'list-unsubscribe',

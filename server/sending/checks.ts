@@ -16,12 +16,12 @@ import type { DailyVolume, WarmUpDay } from '../reputation/warm-up.ts'
 import type { Engine, MxLookup, Site } from '../smtp/attempt.ts'
 import { demandTls } from '../smtp/tls.ts'
 import { bounced, rejected } from './outcome.ts'
+import type { Recipient } from './recipients.ts'
 
 const DAY_MS = 86_400_000
 
 /** A recipient in the checks. The check that refuses it sets its outcome; the MX look-up sets its site. */
-export interface Recipient {
-  address: Address
+export interface CheckedRecipient extends Recipient {
   outcome?: RecipientOutcome
   site?: Site
 }
@@ -72,14 +72,14 @@ export interface Refusal {
  * One check of the recipients that are still undecided. Returns a refusal for each that it refuses, and throws an error
  * when it refuses the whole message.
  */
-export type Check = (recipients: Recipient[], context: CheckContext) => Promise<(Refusal | undefined)[]>
+export type Check = (recipients: CheckedRecipient[], context: CheckContext) => Promise<(Refusal | undefined)[]>
 
 /** The sending domain, which belongs to the account, must be verified. */
 export const domainIsVerified: Check = async (recipients, { domain }) =>
   domain.status === 'verified'
     ? []
-    : recipients.map(({ address }) => ({
-        outcome: rejected(address.address, Reason.DOMAIN_NOT_VERIFIED),
+    : recipients.map((recipient) => ({
+        outcome: rejected(recipient, Reason.DOMAIN_NOT_VERIFIED),
         detail: `${domain.name} is ${domain.status}. Publish its DNS records and verify it`,
       }))
 
@@ -118,33 +118,35 @@ export const breakerAllows: Check = async (recipients, context) => {
 }
 
 /** The simulator's addresses count in no warm-up and no breaker. */
-export const countedEmails = (recipients: Recipient[], { simulated }: Pick<Rules, 'simulated'>) =>
+export const countedEmails = (recipients: CheckedRecipient[], { simulated }: Pick<Rules, 'simulated'>) =>
   recipients.filter(({ address, outcome }) => !outcome && !simulated(address)).length
 
 /** Nothing under a special-use top-level domain (RFC 6761) can ever be mailed. */
 export const addressCanBeMailed: Check = async (recipients, { simulated, hasStaticRoute }) =>
-  recipients.map(({ address }) => {
+  recipients.map((recipient) => {
+    const { address } = recipient
     const simulatedKind = simulated(address)?.route.kind
-    if (simulatedKind === 'invalid_address') return neverMailed(address, 'this simulator address is never mailed')
+    if (simulatedKind === 'invalid_address') return neverMailed(recipient, 'this simulator address is never mailed')
     if (simulatedKind || hasStaticRoute(address.domain) || !isSpecialUse(address.domain)) return undefined
-    return neverMailed(address, `${address.domain} is under a special-use top-level domain`)
+    return neverMailed(recipient, `${address.domain} is under a special-use top-level domain`)
   })
 
 /** No suppression entry applies to the address: global, account or tenant. When the look-up fails, nothing is sent. */
 export const addressIsNotSuppressed: Check = async (recipients, { accountId, tenantId, suppressed, simulated }) => {
   const emails = recipients.filter(({ address }) => !simulated(address)).map(({ address }) => matchingForm(address))
   const entries = emails.length > 0 ? await suppressed({ accountId, tenantId, emails }) : new Map<string, Suppression>()
-  return recipients.map(({ address }) => {
+  return recipients.map((recipient) => {
+    const { address } = recipient
     if (simulated(address)?.route.kind === 'suppression_list') {
-      return suppressedAddress(address, 'this simulator address is suppressed')
+      return suppressedAddress(recipient, 'this simulator address is suppressed')
     }
     const entry = entries.get(matchingForm(address))
-    return entry && suppressedAddress(address, 'the address is on a suppression list', entry)
+    return entry && suppressedAddress(recipient, 'the address is on a suppression list', entry)
   })
 }
 
-function suppressedAddress({ address }: Address, detail: string, entry?: Suppression): Refusal {
-  const outcome = rejected(address, Reason.SUPPRESSION_LIST)
+function suppressedAddress(recipient: Recipient, detail: string, entry?: Suppression): Refusal {
+  const outcome = rejected(recipient, Reason.SUPPRESSION_LIST)
   outcome.suppression = entry
   return { outcome, detail }
 }
@@ -184,7 +186,7 @@ const LEFT = 'the caller left'
 const NEEDLESS = 'another look-up of the message failed'
 
 async function findExchanger(
-  recipient: Recipient,
+  recipient: CheckedRecipient,
   { accountId, domain, engine, simulated, startedAtMs, sendBudgetMs, signal }: CheckContext,
 ): Promise<Refusal | undefined> {
   const { address } = recipient
@@ -205,10 +207,10 @@ async function findExchanger(
     case 'no_permitted_mx': {
       const { detail } = lookup
       const reason = lookup.kind === 'no_mx_record' ? Reason.NO_MX_RECORD : Reason.POLICY_BLOCK
-      return { outcome: bounced(address.address, reason, evidenceOf(detail)), detail }
+      return { outcome: bounced(recipient, reason, evidenceOf(detail)), detail }
     }
     case 'invalid_address': {
-      const refusal = neverMailed(address, lookup.detail)
+      const refusal = neverMailed(recipient, lookup.detail)
       refusal.outcome.smtp = create(SmtpEvidenceSchema, evidenceOf(lookup.detail))
       return refusal
     }
@@ -221,6 +223,6 @@ async function findExchanger(
   }
 }
 
-function neverMailed(address: Address, detail: string): Refusal {
-  return { outcome: rejected(address.address, Reason.INVALID_ADDRESS), detail }
+function neverMailed(recipient: Recipient, detail: string): Refusal {
+  return { outcome: rejected(recipient, Reason.INVALID_ADDRESS), detail }
 }

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
+import { showMailbox } from '../address.ts'
 import { showId } from '../db/ids.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import type { SenderDomain } from '../domains/sender.ts'
@@ -7,11 +9,11 @@ import { attachmentType, buildMessage } from '../mime/builder.ts'
 import { signMessage } from '../mime/dkim.ts'
 import { createTurns } from '../turns.ts'
 import type { Message } from './message.ts'
+import type { SentContent } from './outcome.ts'
 
-export interface ComposedMessage {
+export interface ComposedMessage extends SentContent {
   /** The signed message in pieces, as sent but without dot-stuffing. */
-  content: Buffer[]
-  sizeBytes: number
+  pieces: Buffer[]
 }
 
 /** Characters and bytes of a message that takes its turn: about 5 ms of work. */
@@ -30,15 +32,17 @@ const nextTurn = createTurns(() => setImmediate())
 export async function compose(message: Message, domain: SenderDomain, claim: Claim): Promise<ComposedMessage> {
   if (sizeOf(message) > LARGE) await nextTurn()
   const date = new Date(claim.createdAtMs)
-  const pieces = buildMessage({
+  const unsigned = buildMessage({
     messageId: `${showId('msg', claim.messageId)}@${domain.returnPathHost}`,
     boundarySeed: claim.messageId,
     date,
     ...message,
   })
-  const signature = await signMessage(pieces, { domain: domain.name, keys: domain.dkimKeys, date })
-  const content = [signature, ...pieces]
-  return { content, sizeBytes: content.reduce((sum, piece) => sum + piece.length, 0) }
+  const signature = await signMessage(unsigned, { domain: domain.name, keys: domain.dkimKeys, date })
+  const pieces = [signature, ...unsigned]
+  const hash = createHash('sha256')
+  for (const piece of pieces) hash.update(piece)
+  return { pieces, sizeBytes: pieces.reduce((sum, piece) => sum + piece.length, 0), digest: hash.digest('hex') }
 }
 
 function sizeOf({ html = '', text = '', attachments }: Message): number {
@@ -48,7 +52,9 @@ function sizeOf({ html = '', text = '', attachments }: Message): number {
 export function storedRequest(message: Message, storeContent: boolean): StoredRequest {
   return {
     from: message.original.from,
-    to: message.to.map(({ address }) => address),
+    to: message.to.map(showMailbox),
+    cc: message.cc.length > 0 ? message.cc.map(showMailbox) : undefined,
+    bcc: message.bcc.length > 0 ? message.bcc.map(showMailbox) : undefined,
     reply_to: message.original.replyTo,
     subject: message.subject,
     headers: message.headers,
@@ -57,6 +63,8 @@ export function storedRequest(message: Message, storeContent: boolean): StoredRe
       content_type: attachmentType(filename),
       size_bytes: content.length,
     })),
+    metadata: message.metadata,
+    tag: message.tag,
     ...(storeContent ? { html: message.html, text: message.text } : {}),
   }
 }

@@ -1,6 +1,6 @@
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Delivery, Engine } from '../smtp/attempt.ts'
-import type { Recipient } from './checks.ts'
+import type { CheckedRecipient } from './checks.ts'
 import { outcomeOf } from './outcome.ts'
 
 export interface DeliveryResult {
@@ -15,7 +15,7 @@ export interface DeliveryResult {
 /** One attempt at all recipients that are still undecided. `mark` is called with positions among all recipients. */
 export async function deliver(
   engine: Engine,
-  recipients: Recipient[],
+  recipients: CheckedRecipient[],
   mark: (positions: number[]) => Promise<boolean>,
   delivery: Omit<Delivery, 'recipients' | 'beforeDot'>,
 ): Promise<DeliveryResult> {
@@ -31,7 +31,7 @@ export async function deliver(
     },
   })
   const outcomes = recipients.map(
-    ({ outcome, address }, position) => outcome ?? outcomeOf(address.address, attempts[positions.indexOf(position)]!),
+    (recipient, position) => recipient.outcome ?? outcomeOf(recipient, attempts[positions.indexOf(position)]!),
   )
   const faults = attempts.flatMap(({ outcome }) => (outcome.kind === 'our_fault' ? [outcome.cause] : []))
   return { outcomes, isMarked, fault: faults[0] }

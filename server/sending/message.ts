@@ -1,11 +1,21 @@
 import type { Attachment, SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
-import { type Address, hasControls, type Mailbox, parseAddress, parseMailbox } from '../address.ts'
-import { type FieldFault, failFields } from '../errors.ts'
+import { hasControls, type Mailbox } from '../address.ts'
+import { failFields } from '../errors.ts'
 import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../mime/custom-headers.ts'
+import { METADATA_LIMITS, metadataFaults, tagFault } from './metadata.ts'
+import {
+  type Faults,
+  MAX_RECIPIENTS,
+  MAX_REPLY_TO,
+  type Recipients,
+  readMailbox,
+  readRecipients,
+  readReplyTo,
+} from './recipients.ts'
 
 /** Limits of one message. The gateway limits the request as a whole. */
 export const LIMITS = {
-  recipients: 50,
+  recipients: MAX_RECIPIENTS,
   attachments: 10,
   attachmentBytes: 10 * 1024 * 1024,
   filenameCharacters: 1_024,
@@ -14,59 +24,53 @@ export const LIMITS = {
   headers: MAX_CUSTOM_HEADERS,
   headerValueCharacters: MAX_HEADER_VALUE,
   tenantIdCharacters: 128,
-  replyTo: 10,
-  metadataPairs: 20,
-  metadataKeyCharacters: 40,
-  metadataValueCharacters: 500,
-  metadataBytes: 4_096,
-  tagCharacters: 100,
+  replyTo: MAX_REPLY_TO,
+  ...METADATA_LIMITS,
 } as const
 
 /** A send request whose every field has been checked. */
-export interface Message {
-  /** At least one, no two alike. */
-  to: Address[]
+export interface Message extends Recipients {
   from: Mailbox
-  replyTo?: Mailbox
+  replyTo: Mailbox[]
   subject: string
   html?: string
   text?: string
   attachments: { filename: string; content: Uint8Array }[]
   headers: [name: string, value: string][]
   tenantId?: string
+  /** At least one pair. */
+  metadata?: Record<string, string>
+  tag?: string
   /** As the caller wrote them, for Get email. */
   original: { from: string; replyTo?: string }
 }
-
-const ADDRESS_HINT = 'is not an email address the service can mail. Expected something like ann@example.com'
-const NAME_HINT = 'must be the address alone, without the display name: '
-const MAILBOX_HINT = 'is not an email address. Expected ann@example.com or Ann Lee <ann@example.com>'
 
 /**
  * Checks every field of a send and returns the message. Throws all faults at once: `invalid_address` when only
  * addresses have faults, `invalid_payload` otherwise.
  */
 export function readMessage(request: SendRequest): Message {
-  const payloadFaults: FieldFault[] = []
-  const addressFaults: FieldFault[] = []
-  const refuse = (field: string, message: string) => void payloadFaults.push({ field, message })
+  const faults: Faults = { payload: [], addresses: [] }
+  const refuse = (field: string, message: string) => void faults.payload.push({ field, message })
 
-  const to = readRecipients(request.to, refuse, addressFaults)
-  const from = readMailbox('from', request.from, refuse, addressFaults)
-  const replyTo =
-    request.replyTo[0] === undefined ? undefined : readMailbox('reply_to', request.replyTo[0], refuse, addressFaults)
+  const recipients = readRecipients(request, faults)
+  if (request.from === '') refuse('from', 'is required')
+  const from = request.from === '' ? undefined : readMailbox('from', request.from, faults)
+  const replyTo = readReplyTo(request.replyTo, faults)
   checkSubject(request.subject, refuse)
   checkBodies(request, refuse)
   checkAttachments(request.attachments, refuse)
   checkHeaders(request.headers, refuse)
   checkTenant(request.tenantId, refuse)
+  faults.payload.push(...metadataFaults(request.metadata))
+  checkTag(request.tag, refuse)
 
-  const fields = [...payloadFaults, ...addressFaults]
+  const fields = [...faults.payload, ...faults.addresses]
   if (fields.length > 0) {
-    throw failFields(payloadFaults.length > 0 ? 'invalid_payload' : 'invalid_address', fields)
+    throw failFields(faults.payload.length > 0 ? 'invalid_payload' : 'invalid_address', fields)
   }
   return {
-    to,
+    ...recipients,
     from: from!,
     replyTo,
     subject: request.subject,
@@ -75,39 +79,13 @@ export function readMessage(request: SendRequest): Message {
     attachments: request.attachments.map(({ filename, content }) => ({ filename, content: content! })),
     headers: Object.entries(request.headers),
     tenantId: request.tenantId,
-    original: { from: request.from, replyTo: request.replyTo[0] },
+    metadata: Object.keys(request.metadata).length > 0 ? request.metadata : undefined,
+    tag: request.tag,
+    original: { from: request.from, replyTo: request.replyTo.join(', ') || undefined },
   }
 }
 
 type Refuse = (field: string, message: string) => void
-
-function readRecipients(texts: string[], refuse: Refuse, addressFaults: FieldFault[]): Address[] {
-  if (texts.length === 0) refuse('to', 'is required: one recipient address or a list of them')
-  if (texts.length > LIMITS.recipients) {
-    refuse('to', `holds ${texts.length} addresses; a message has at most ${LIMITS.recipients}`)
-    return []
-  }
-  const distinct = new Map<string, Address>()
-  texts.forEach((text, i) => {
-    const address = parseAddress(text)
-    if (!address) addressFaults.push({ field: texts.length === 1 ? 'to' : `to[${i}]`, message: faultOf(text) })
-    else if (!distinct.has(address.address)) distinct.set(address.address, address)
-  })
-  return [...distinct.values()]
-}
-
-/** Describes the fault of a text that is not an address alone. */
-function faultOf(text: string): string {
-  const mailbox = parseMailbox(text)
-  return mailbox ? `${NAME_HINT}${mailbox.address}` : ADDRESS_HINT
-}
-
-function readMailbox(field: string, text: string, refuse: Refuse, addressFaults: FieldFault[]): Mailbox | undefined {
-  if (text === '') return void refuse(field, field === 'from' ? 'is required' : 'is empty; leave it out instead')
-  const mailbox = parseMailbox(text)
-  if (!mailbox) addressFaults.push({ field, message: MAILBOX_HINT })
-  return mailbox
-}
 
 function checkSubject(subject: string, refuse: Refuse): void {
   if (subject === '') refuse('subject', 'is required')
@@ -170,6 +148,11 @@ function checkTenant(tenantId: string | undefined, refuse: Refuse): void {
   if (tenantId === undefined) return
   const fault = tenantFault(tenantId)
   if (fault) refuse('tenant_id', fault)
+}
+
+function checkTag(tag: string | undefined, refuse: Refuse): void {
+  const fault = tag === undefined ? undefined : tagFault(tag)
+  if (fault) refuse('tag', fault)
 }
 
 /** Describes the fault of a tenant id; undefined when it has none. */

@@ -4,10 +4,12 @@ import {
   DeliveryStatusSchema,
   Reason,
   ReasonSchema,
+  type RecipientKind,
+  RecipientKindSchema,
   type RecipientOutcome,
   RecipientOutcomeSchema,
   SmtpEvidenceSchema,
-  type SmtpPhase,
+  SmtpPhase,
   SmtpPhaseSchema,
   SuppressionSchema,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
@@ -16,29 +18,40 @@ import type { EndingRow, OutcomeRow } from '../history/rows.ts'
 import { type Strike, strikeOfBounce } from '../reputation/strikes.ts'
 import type { SmtpAttempt } from '../smtp/attempt.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'
+import type { Recipient } from './recipients.ts'
 
 export const statusNames = enumNames<DeliveryStatus>(DeliveryStatusSchema)
 export const reasonNames = enumNames<Reason>(ReasonSchema)
+export const kindNames = enumNames<RecipientKind>(RecipientKindSchema)
 const phaseNames = enumNames<SmtpPhase>(SmtpPhaseSchema)
 
 type Evidence = MessageInitShape<typeof SmtpEvidenceSchema>
 
-export function rejected(email: string, reason: Reason): RecipientOutcome {
-  return create(RecipientOutcomeSchema, { email, status: DeliveryStatus.REJECTED, reason })
+/** The outcome of a recipient without its status. */
+const named = ({ address, kind }: Recipient) => ({ email: address.address, kind: kindNames.value(kind) })
+
+export function rejected(recipient: Recipient, reason: Reason): RecipientOutcome {
+  return create(RecipientOutcomeSchema, { ...named(recipient), status: DeliveryStatus.REJECTED, reason })
 }
 
-export function bounced(email: string, reason: Reason, smtp?: Evidence): RecipientOutcome {
+export function bounced(recipient: Recipient, reason: Reason, smtp?: Evidence): RecipientOutcome {
   const retryable = reason === Reason.TEMPORARY_FAILURE ? true : undefined
-  return create(RecipientOutcomeSchema, { email, status: DeliveryStatus.BOUNCED, reason, smtp, retryable })
+  return create(RecipientOutcomeSchema, {
+    ...named(recipient),
+    status: DeliveryStatus.BOUNCED,
+    reason,
+    smtp,
+    retryable,
+  })
 }
 
-export function delivered(email: string, smtp?: Evidence): RecipientOutcome {
-  return create(RecipientOutcomeSchema, { email, status: DeliveryStatus.DELIVERED, smtp })
+export function delivered(recipient: Recipient, smtp?: Evidence): RecipientOutcome {
+  return create(RecipientOutcomeSchema, { ...named(recipient), status: DeliveryStatus.DELIVERED, smtp })
 }
 
 /** It is unknown whether the message arrived: shown as `connection_timeout` with `in_doubt`. */
-export function inDoubt(email: string, smtp?: Evidence): RecipientOutcome {
-  const outcome = bounced(email, Reason.CONNECTION_TIMEOUT, smtp)
+export function inDoubt(recipient: Recipient, smtp?: Evidence): RecipientOutcome {
+  const outcome = bounced(recipient, Reason.CONNECTION_TIMEOUT, smtp)
   outcome.inDoubt = true
   return outcome
 }
@@ -46,24 +59,24 @@ export function inDoubt(email: string, smtp?: Evidence): RecipientOutcome {
 /**
  * The outcome of one attempt of the engine, once the message has a marker or none of its attempts failed by our fault.
  */
-export function outcomeOf(email: string, attempt: SmtpAttempt): RecipientOutcome {
+export function outcomeOf(recipient: Recipient, attempt: SmtpAttempt): RecipientOutcome {
   const smtp = evidenceOf(attempt)
   switch (attempt.outcome.kind) {
     case 'delivered':
-      return delivered(email, smtp)
+      return delivered(recipient, smtp)
     case 'bounced':
-      return bounced(email, reasonNames.value(attempt.outcome.reason), smtp)
+      return bounced(recipient, reasonNames.value(attempt.outcome.reason), smtp)
     case 'in_doubt':
-      return inDoubt(email, smtp)
+      return inDoubt(recipient, smtp)
     case 'our_fault':
-      return bounced(email, Reason.TEMPORARY_FAILURE, smtp)
+      return bounced(recipient, Reason.TEMPORARY_FAILURE, smtp)
   }
 }
 
 /** The outcome that a simulator address stands for, in a dry run. */
-export function simulatedOutcome(email: string, outcome: { status: string; reason?: string }): RecipientOutcome {
+export function simulatedOutcome(recipient: Recipient, outcome: { status: string; reason?: string }): RecipientOutcome {
   return create(RecipientOutcomeSchema, {
-    email,
+    ...named(recipient),
     status: statusNames.value(outcome.status),
     reason: outcome.reason === undefined ? undefined : reasonNames.value(outcome.reason),
     retryable: outcome.reason === 'temporary_failure' ? true : undefined,
@@ -130,14 +143,24 @@ export function outcomeRow(outcome: RecipientOutcome, position: number): Outcome
   }
 }
 
-/** The outcomes of a whole message, as the row that ends it. */
-export function endingRow(outcomes: RecipientOutcome[], sizeBytes: number): EndingRow {
+/** What was built of a message for its recipients' servers. */
+export interface SentContent {
+  sizeBytes: number
+  /** SHA-256 of its octets, in hex. */
+  digest: string
+}
+
+/** Whether the whole message went out to the recipient's server: the final dot was sent. */
+const wentOut = ({ smtp }: RecipientOutcome) => smtp?.phase === SmtpPhase.DOT || smtp?.phase === SmtpPhase.AFTER_DOT
+
+/** The outcomes of a whole message, as the row that ends it. Without content, nothing was built. */
+export function endingRow(outcomes: RecipientOutcome[], content?: SentContent): EndingRow {
   const { status, reason } = summarise(outcomes)
   return {
     status: statusNames.name(status),
     reason: reason === undefined ? null : reasonNames.name(reason),
-    size_bytes: sizeBytes,
-    digest: null,
+    size_bytes: content?.sizeBytes ?? 0,
+    digest: outcomes.some(wentOut) ? content?.digest : null,
     outcomes: outcomes.map(outcomeRow),
   }
 }

@@ -9,14 +9,14 @@ import { recordStep } from '../history/record.ts'
 import { settleStep } from '../history/settle.ts'
 import { inTime } from '../in-time.ts'
 import type { ClaimResult } from './claim.ts'
-import { endingRow, withoutText } from './outcome.ts'
+import { endingRow, type SentContent, withoutText } from './outcome.ts'
 import { storedOutcomes } from './stored.ts'
 
 // A send ends when its outcomes are stored for certain. Here the statements run until that is known.
 
 export interface RecordedSend {
   claim: Claim
-  sizeBytes: number
+  content: SentContent
   /** One for each recipient of the claim, in its order. */
   outcomes: RecipientOutcome[]
 }
@@ -31,11 +31,11 @@ export function recordUntil(
   firstAttempts: FirstAttempts,
 ): (send: RecordedSend, leaseUntilMs: number) => Promise<RecipientOutcome[]> {
   const record = recordStep(db, firstAttempts)
-  return ({ claim, sizeBytes, outcomes: complete }, leaseUntilMs) => {
+  return ({ claim, content, outcomes: complete }, leaseUntilMs) => {
     let outcomes = complete
     return tryUntil(leaseUntilMs, async () => {
       try {
-        if (await record(claim, endingRow(outcomes, sizeBytes))) return outcomes
+        if (await record(claim, endingRow(outcomes, content))) return outcomes
       } catch (error) {
         // PostgreSQL would refuse the text every time, and recipients who have the message would be left without an
         // outcome.
@@ -74,7 +74,7 @@ export function settleUntil(
     const isStored = async () => (await storedOutcomes(db, claim.messageId)).length > 0
     return tryUntil(performance.now() + claim.leaseMs, async () => {
       try {
-        const isSettled = await settle(claim, { ...endingRow(outcomes, 0), sandbox, checks })
+        const isSettled = await settle(claim, { ...endingRow(outcomes), sandbox, checks })
         return isSettled || (await isStored()) ? 'claimed' : 'key_taken'
       } catch (error) {
         const isRefused = isRowFault(error) && sqlStateOf(error) !== UNIQUE_VIOLATION

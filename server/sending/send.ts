@@ -15,11 +15,11 @@ import {
   addressIsNotSuppressed,
   breakerAllows,
   type CheckContext,
+  type CheckedRecipient,
   countedEmails,
   domainIsVerified,
   exchangerIsKnown,
   overWarmUp,
-  type Recipient,
   type Rules,
   type SimulatorRoute,
   warmUpAllows,
@@ -92,7 +92,7 @@ export function createSend(parts: SendParts): Send {
     if (!domain) return withoutSmtp(newClaim(parts, message, accountId, key), rejectedForDomain(message), sandbox)
     const warmUp = warmUpDay(domain, parts.clock.now(), parts.warmUpSteps)
 
-    const recipients: Recipient[] = message.to.map((address) => ({ address }))
+    const recipients: CheckedRecipient[] = message.recipients.map((recipient) => ({ ...recipient }))
     const { tenantId } = message
     const checks = await runChecks(recipients, {
       ...parts,
@@ -127,7 +127,7 @@ export function createSend(parts: SendParts): Send {
     const markSend = (positions: number[]) => mark(claim.messageId, claim.claimId, positions)
     const { isMarked, outcomes, fault } = await deliver(engine, recipients, markSend, {
       sender: parts.returnPath(claim.messageId, domain),
-      content: composed.content,
+      content: composed.pieces,
       turn: accountId,
       startedAtMs,
       budgetMs: parts.sendBudgetMs,
@@ -138,7 +138,7 @@ export function createSend(parts: SendParts): Send {
       await undo(claim)
       throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
     }
-    const recorded = await record({ claim, sizeBytes: composed.sizeBytes, outcomes }, leaseUntilMs)
+    const recorded = await record({ claim, content: composed, outcomes }, leaseUntilMs)
     return sendResponse(claim.messageId, recorded)
   }
 
@@ -154,7 +154,7 @@ export function createSend(parts: SendParts): Send {
 }
 
 /** Runs the checks in order until every recipient has an outcome. */
-async function runChecks(recipients: Recipient[], context: CheckContext): Promise<DryRunCheck[]> {
+async function runChecks(recipients: CheckedRecipient[], context: CheckContext): Promise<DryRunCheck[]> {
   const results = [PAYLOAD_IS_VALID]
   for (const { name, check } of CHECKS) {
     const undecided = recipients.filter((recipient) => !recipient.outcome)
@@ -186,15 +186,19 @@ function newClaim(
     region,
     domain: message.from.domain,
     request: storedRequest(message, storeContent),
-    recipients: message.to.map(({ address }) => ({ eventId: newId(createdAtMs), email: address, kind: 'to' as const })),
+    recipients: message.recipients.map(({ address, kind }) => ({
+      eventId: newId(createdAtMs),
+      email: address.address,
+      kind,
+    })),
     key,
   }
 }
 
 /** The outcome that a dry run shows for a recipient that passed all checks. */
-function withoutSending({ address }: Recipient, simulated: SimulatorRoute): RecipientOutcome {
-  const outcome = simulated(address)?.outcome
-  return outcome ? simulatedOutcome(address.address, outcome) : delivered(address.address)
+function withoutSending(recipient: CheckedRecipient, simulated: SimulatorRoute): RecipientOutcome {
+  const outcome = simulated(recipient.address)?.outcome
+  return outcome ? simulatedOutcome(recipient, outcome) : delivered(recipient)
 }
 
 function notADomainOfTheAccount(domain: string) {

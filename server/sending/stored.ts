@@ -12,7 +12,7 @@ import { eq } from '../db/drizzle.ts'
 import { recipients } from '../db/schema.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { inTime } from '../in-time.ts'
-import { reasonNames, statusNames } from './outcome.ts'
+import { kindNames, reasonNames, statusNames } from './outcome.ts'
 import { sendResponse } from './response.ts'
 
 const READ_MS = 5_000
@@ -35,7 +35,7 @@ export async function storedOutcomes(db: Database, messageId: string): Promise<R
 const IDS = 'between $2 and $3'
 export const STORED_SENDS = `select id, sandbox, checks from messages where id = any($1) and id ${IDS}`
 export const STORED_OUTCOMES = `
-  select message_id as "messageId", email, status, reason, retryable, in_doubt as "inDoubt", smtp, suppression
+  select message_id as "messageId", email, kind, status, reason, retryable, in_doubt as "inDoubt", smtp, suppression
   from recipients where message_id = any($1) and message_id ${IDS} order by message_id, position`
 
 interface SendRow {
@@ -71,11 +71,12 @@ export function storedResponses(db: Database): (messageId: string) => Promise<Se
 
 const readChecks = (checks: unknown) => (checks as JsonValue[]).map((check) => fromJson(CheckSchema, check))
 
-type Outcome = Omit<typeof recipients.$inferSelect, 'messageId' | 'position' | 'eventId'>
+type Outcome = Omit<typeof recipients.$inferSelect, 'messageId' | 'accountId' | 'position' | 'eventId'>
 
 export function outcomeOfRow(row: Outcome): RecipientOutcome {
   return create(RecipientOutcomeSchema, {
     email: row.email,
+    kind: kindNames.value(row.kind),
     status: statusNames.value(row.status),
     reason: row.reason === null ? undefined : reasonNames.value(row.reason),
     smtp: row.smtp === null ? undefined : fromJson(SmtpEvidenceSchema, row.smtp),

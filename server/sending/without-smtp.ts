@@ -38,8 +38,8 @@ export function endWithoutSmtp(
 /**
  * The decision in a batch, where a domain that is not the account's rejects the message instead of failing the request.
  */
-export function rejectedForDomain({ to, from: { domain } }: Message): Decision {
-  const outcomes = to.map(({ address }) => rejected(address, Reason.DOMAIN_NOT_VERIFIED))
+export function rejectedForDomain({ recipients, from: { domain } }: Message): Decision {
+  const outcomes = recipients.map((recipient) => rejected(recipient, Reason.DOMAIN_NOT_VERIFIED))
   const detail = `${domain} is not a domain of this account. Add and verify it, or send from another`
   return { outcomes, checks: [PAYLOAD_IS_VALID, { name: 'domain', passed: false, detail }] }
 }

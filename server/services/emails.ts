@@ -94,7 +94,7 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
 }
 
 function recipientsInLog(message: Message, hashAddress: EmailServiceParts['hashAddress']) {
-  return message.to.map(({ address, domain }) => ({ domain, hash: hashAddress(address) }))
+  return message.recipients.map(({ address: { address, domain } }) => ({ domain, hash: hashAddress(address) }))
 }
 
 async function storedEmail(db: Database, accountId: string, id: string): Promise<GetEmailResponse | undefined> {
@@ -115,10 +115,14 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     ...summarise(outcomes),
     from: request.from,
     to: request.to,
+    cc: request.cc,
+    bcc: request.bcc,
     replyTo: request.reply_to,
     subject: request.subject,
     headers: Object.fromEntries(request.headers),
     tenantId: message.tenantId ?? undefined,
+    metadata: request.metadata,
+    tag: request.tag,
     sandbox: message.sandbox,
     sizeBytes: message.sizeBytes,
     attachments: request.attachments.map((file) => ({

@@ -12,6 +12,10 @@ import { bounced, delivered, rejected } from '../../server/sending/outcome.ts'
 import { recordUntil, settleUntil } from '../../server/sending/record.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { recipient } from '../harness/recipient.ts'
+
+/** What was built of each message. */
+const CONTENT = { sizeBytes: 7, digest: 'ab'.repeat(32) }
 
 let database: TestDatabase
 let claim: ReturnType<typeof claimStep>
@@ -68,8 +72,8 @@ test('claim, marker and record leave one message with one event for each recipie
   await claim(c)
   expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 2 })
   expect(await mark(c.messageId, c.claimId, [0, 1])).toBe(true)
-  const outcomes = [delivered('ann@example.net'), bounced('bob@example.net', Reason.MAILBOX_FULL)]
-  const verdicts = { claim: c, sizeBytes: 7, outcomes }
+  const outcomes = [delivered(recipient('ann@example.net')), bounced(recipient('bob@example.net'), Reason.MAILBOX_FULL)]
+  const verdicts = { claim: c, content: CONTENT, outcomes }
   expect(await record(verdicts, soon())).toBe(outcomes)
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 2, events: 2 })
   const [message] = await database.db
@@ -91,14 +95,17 @@ test.each<[string, (c: Claim) => Promise<unknown>]>([
     'recorded',
     async (c) => {
       await claim(c)
-      await record({ claim: c, sizeBytes: 0, outcomes: c.recipients.map(({ email }) => delivered(email)) }, soon())
+      await record(
+        { claim: c, content: CONTENT, outcomes: c.recipients.map(({ email }) => delivered(recipient(email))) },
+        soon(),
+      )
     },
   ],
   [
     'settled without SMTP',
     (c) =>
       settle(c, {
-        outcomes: c.recipients.map(({ email }) => rejected(email, Reason.INVALID_ADDRESS)),
+        outcomes: c.recipients.map(({ email }) => rejected(recipient(email), Reason.INVALID_ADDRESS)),
         sandbox: false,
       }),
   ],
@@ -130,7 +137,10 @@ test('an event is offered for its first attempt under its id in history', async 
   const offered: string[] = []
   const offering = recordUntil(database.db, { leaseMs: 30_000, offer: ({ id }) => void offered.push(id) })
   await claim(c)
-  await offering({ claim: c, sizeBytes: 0, outcomes: c.recipients.map(({ email }) => delivered(email)) }, soon())
+  await offering(
+    { claim: c, content: CONTENT, outcomes: c.recipients.map(({ email }) => delivered(recipient(email))) },
+    soon(),
+  )
   expect(offered.toSorted()).toEqual((await eventTimes(c)).map(({ id }) => id).toSorted())
   const dispatches = await sql`select id from open_dispatches where message_id = ${c.messageId} order by id`
   expect(dispatches.map(({ id }) => id)).toEqual(offered.toSorted())
@@ -139,9 +149,9 @@ test('an event is offered for its first attempt under its id in history', async 
 test('a message that is recorded twice keeps its first outcome', async () => {
   const c = newClaim()
   await claim(c)
-  const first = { claim: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  const first = { claim: c, content: CONTENT, outcomes: [delivered(recipient('ann@example.net'))] }
   await record(first, soon())
-  const second = { ...first, outcomes: [bounced('ann@example.net', Reason.SPAM_BLOCKED)] }
+  const second = { ...first, outcomes: [bounced(recipient('ann@example.net'), Reason.SPAM_BLOCKED)] }
   const answered = await record(second, soon())
   expect(answered.map((outcome) => outcome.reason)).toEqual([undefined])
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
@@ -149,7 +159,7 @@ test('a message that is recorded twice keeps its first outcome', async () => {
 
 test('history refuses every update', async () => {
   const c = newClaim()
-  await settle(c, { outcomes: [rejected('ann@example.net', Reason.INVALID_ADDRESS)], sandbox: false })
+  await settle(c, { outcomes: [rejected(recipient('ann@example.net'), Reason.INVALID_ADDRESS)], sandbox: false })
   for (const [table, column] of [
     ['messages', 'id'],
     ['recipients', 'message_id'],
@@ -164,7 +174,7 @@ test('history refuses every update', async () => {
 
 test('a send that never reaches SMTP is claimed and recorded in one commit', async () => {
   const c = newClaim()
-  await settle(c, { outcomes: [rejected('ann@example.net', Reason.INVALID_ADDRESS)], sandbox: true })
+  await settle(c, { outcomes: [rejected(recipient('ann@example.net'), Reason.INVALID_ADDRESS)], sandbox: true })
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
   const [event] = await database.db
     .$client`select status, reason, sandbox from events where message_id = ${c.messageId}`
@@ -173,7 +183,7 @@ test('a send that never reaches SMTP is claimed and recorded in one commit', asy
 
 test('a settlement whose result was lost is repeated and stored once', async () => {
   const c = newClaim()
-  const outcomes = [rejected('ann@example.net', Reason.INVALID_ADDRESS)]
+  const outcomes = [rejected(recipient('ann@example.net'), Reason.INVALID_ADDRESS)]
   await settle(c, { outcomes, sandbox: false })
   await settle(c, { outcomes, sandbox: false })
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
@@ -182,7 +192,7 @@ test('a settlement whose result was lost is repeated and stored once', async () 
 test('a settlement that PostgreSQL refuses fails at once and stores nothing', async () => {
   const c = newClaim(['nul\0@example.net'])
   await expect(
-    settle(c, { outcomes: [rejected('nul\0@example.net', Reason.INVALID_ADDRESS)], sandbox: false }),
+    settle(c, { outcomes: [rejected(recipient('nul\0@example.net'), Reason.INVALID_ADDRESS)], sandbox: false }),
   ).rejects.toThrow('stored')
   expect(await traces(c)).toEqual(GONE)
 })
@@ -190,7 +200,7 @@ test('a settlement that PostgreSQL refuses fails at once and stores nothing', as
 test('a record that comes after its lease still returns the stored outcome', async () => {
   const c = newClaim()
   await claim(c)
-  const verdicts = { claim: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  const verdicts = { claim: c, content: CONTENT, outcomes: [delivered(recipient('ann@example.net'))] }
   expect(await record(verdicts, performance.now() - 1)).toBe(verdicts.outcomes)
 })
 
@@ -286,7 +296,7 @@ test('a record that comes after the sweeper returns the settled outcome', async 
   await mark(c.messageId, c.claimId, [0])
   await leaseOver(c)
   await sweep(database.db)
-  const late = { claim: c, sizeBytes: 0, outcomes: [delivered('ann@example.net')] }
+  const late = { claim: c, content: CONTENT, outcomes: [delivered(recipient('ann@example.net'))] }
   const answered = await record(late, soon())
   expect(answered[0]!.inDoubt).toBe(true)
 })
@@ -298,8 +308,8 @@ test('a record that comes after the sweeper removed an unmarked send says that n
   await sweep(database.db)
   const late = {
     claim: c,
-    sizeBytes: 0,
-    outcomes: [bounced('ann@example.net', Reason.POLICY_BLOCK)],
+    content: CONTENT,
+    outcomes: [bounced(recipient('ann@example.net'), Reason.POLICY_BLOCK)],
   }
   await expect(record(late, soon())).rejects.toThrow('Nothing was sent')
 })

@@ -9,6 +9,7 @@ import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { claimStep } from '../../server/sending/claim.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
 import { recordUntil } from '../../server/sending/record.ts'
+import { recipient } from '../harness/recipient.ts'
 import { message, script, startWorld, type World } from '../sending/world.ts'
 
 // What a commit stores besides the outcome: statistics, and the strikes of bounces against addresses.
@@ -162,9 +163,13 @@ test('strikes of one commit count one after the other', async () => {
   const claimSend = claimStep(world.db)
   for (const claim of claims) await claimSend(claim)
   const record = recordUntil(world.db, LEFT_TO_TEMPORAL)
-  const outcomes = [bounced('ann@example.net', Reason.MAILBOX_DOES_NOT_EXIST, { code: 550, reply: 'no' })]
+  const outcomes = [bounced(recipient('ann@example.net'), Reason.MAILBOX_DOES_NOT_EXIST, { code: 550, reply: 'no' })]
   // The first is recorded alone, and those that wait for it are recorded together.
-  await Promise.all(claims.map((claim) => record({ claim, sizeBytes: 0, outcomes }, performance.now() + 10_000)))
+  await Promise.all(
+    claims.map((claim) =>
+      record({ claim, content: { sizeBytes: 7, digest: 'ab'.repeat(32) }, outcomes }, performance.now() + 10_000),
+    ),
+  )
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
 })
 
@@ -180,7 +185,7 @@ test('a message strikes an address once, however many spellings of its local par
 
 test('5.7.x never suppresses, even when its text says that the user is unknown', () => {
   const unknown = { code: 550, enhanced: '5.7.1', reply: 'No such user!' }
-  expect(outcomeRow(bounced('ann@ya.ru', Reason.MAILBOX_DOES_NOT_EXIST, unknown), 0).strike).toBeNull()
+  expect(outcomeRow(bounced(recipient('ann@ya.ru'), Reason.MAILBOX_DOES_NOT_EXIST, unknown), 0).strike).toBeNull()
 })
 
 test('the simulator suppresses nothing', async () => {

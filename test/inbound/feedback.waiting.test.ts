@@ -70,7 +70,7 @@ test('a report that comes twice, or from two servers, is stored once', async () 
   for (const mail of [reports.POSTFIX, reports.POSTFIX, reports.SENDMAIL, complaint(), complaint()]) {
     expect(await world.bounce(returnPath, mail)).toBe(TAKEN)
   }
-  expect((await feedback()).map(({ kind }) => kind)).toEqual(['late_bounce', 'complaint'])
+  expect((await feedback()).map(({ kind }) => kind)).toEqual(['complaint', 'late_bounce'])
   expect(await counts()).toMatchObject([{ complaints: 1, late_bounces: 1 }])
   expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'known', 'known', 'kept', 'known'])
 })

@@ -115,16 +115,31 @@ test('equal arguments make equal bytes, and another seed makes other boundaries'
   expect(build({ attachments, boundarySeed: 'msg_2' })).not.toEqual(build({ attachments }))
 })
 
+test('To and Cc have every mailbox with its name, and a long list is folded', async () => {
+  const names = ['Ann Lee', '"Lee, Bob"', 'Zoë 👋', '=?utf-8?Q?x?=', '"a@b.example"', 'Ünïcödé '.repeat(30)]
+  const mailboxes = names.map((name, i) => parseMailbox(`${name} <user${i}@example.com>`)!)
+  const raw = build({ to: [...mailboxes, parseMailbox('<plain@example.com>')!], cc: mailboxes.toReversed() })
+  expectTransportable(raw)
+  const mail = await parse(raw)
+  const expected = mailboxes.map(({ name, address }) => ({ name, address }))
+  expect(mail.to).toEqual([...expected, { name: '', address: 'plain@example.com' }])
+  expect(mail.cc).toEqual(expected.toReversed())
+  expect(headerNames(raw).slice(0, 4)).toEqual(['Date', 'From', 'To', 'Cc'])
+})
+
 test('Reply-To and custom headers are sent', async () => {
   const raw = build({
-    replyTo: parseMailbox('"Support, Team" <help@shop.example>')!,
+    replyTo: [parseMailbox('"Support, Team" <help@shop.example>')!, parseMailbox('ops@shop.example')!],
     headers: [
       ['X-Order', '42'],
       ['List-Unsubscribe', '<https://shop.example/u?id==?>, <mailto:u@shop.example>'],
     ],
   })
   const mail = await parse(raw)
-  expect(mail.replyTo).toEqual([{ name: 'Support, Team', address: 'help@shop.example' }])
+  expect(mail.replyTo).toEqual([
+    { name: 'Support, Team', address: 'help@shop.example' },
+    { name: '', address: 'ops@shop.example' },
+  ])
   expect(mail.headers.find(({ key }) => key === 'x-order')?.value).toBe('42')
   expect(raw.toString()).toContain('List-Unsubscribe: <https://shop.example/u?id==?>, <mailto:u@shop.example>\r\n')
 })
@@ -291,6 +306,10 @@ const mailbox = fc.record({ name: visible, address }).map(({ name, address }): M
   return trimmed === '' ? address : { name: trimmed, ...address }
 })
 
+/** The mailboxes of a field as a reader sees them. */
+const shown = (mailboxes: readonly { name?: string; address?: string }[] = []) =>
+  mailboxes.map(({ name, address }) => [name ?? '', unquoted(address)])
+
 /** The parser drops the quotes of some local parts. */
 function unquoted(address: string | undefined): string {
   return address?.replaceAll('"', '') ?? ''
@@ -299,8 +318,9 @@ function unquoted(address: string | undefined): string {
 test('readers see exactly the message that was built, in bytes that every mail system can carry', async () => {
   const message = fc.record({
     from: mailbox,
-    replyTo: fc.option(mailbox, { nil: undefined }),
-    to: fc.array(address, { minLength: 1, maxLength: 50 }),
+    replyTo: fc.array(mailbox, { maxLength: 10 }),
+    to: fc.array(mailbox, { minLength: 1, maxLength: 10 }),
+    cc: fc.array(mailbox, { maxLength: 10 }),
     subject: visible,
     bodies: fc.oneof(
       fc.record({ text: body }),
@@ -320,8 +340,7 @@ test('readers see exactly the message that was built, in bytes that every mail s
       expect(mail.subject ?? '').toBe(changes.subject)
       expect(mail.from?.name).toBe(changes.from.name ?? '')
       expect(unquoted(mail.from?.address)).toBe(unquoted(changes.from.address))
-      expect(mail.replyTo?.map(({ name }) => name)).toEqual(changes.replyTo && [changes.replyTo.name ?? ''])
-      expect(mail.to?.map(({ address }) => unquoted(address))).toEqual(changes.to.map((to) => unquoted(to.address)))
+      for (const field of ['to', 'cc', 'replyTo'] as const) expect(shown(mail[field])).toEqual(shown(changes[field]))
       if (bodies.text !== undefined) expect(seen(mail.text) ?? '').toBe(seen(bodies.text.toWellFormed()))
       if (bodies.html !== undefined) expect(seen(mail.html) ?? '').toBe(seen(bodies.html.toWellFormed()))
       expect(mail.attachments.map(({ filename }) => filename)).toEqual(

@@ -79,12 +79,13 @@ test('the signature fields are folded, in lines of at most 78 characters', async
   for (const line of signature.split('\r\n')) expect(line.length).toBeLessThanOrEqual(78)
 })
 
-test('From, To, Subject, Date, Message-ID, Reply-To, MIME-Version and Content-Type are signed once more often than they occur', async () => {
+test('From, To, Cc, Subject, Date, Message-ID, Reply-To, MIME-Version and Content-Type are signed once more often than they occur', async () => {
   const signature = (await signMessage(buildMessage(basic), signer)).toString()
   const names = /\r\n h=([^;]+);/.exec(signature)![1]!.replace(/\s/g, '').split(':')
   const count = (name: string) => names.filter((other) => other === name).length
   for (const name of ['from', 'to', 'subject', 'date', 'message-id', 'mime-version', 'content-type'])
     expect(count(name), name).toBe(2)
+  expect(count('cc')).toBe(1)
   expect(count('reply-to')).toBe(1)
   expect(count('list-unsubscribe')).toBe(2)
   expect(count('list-unsubscribe-post')).toBe(2)
@@ -112,6 +113,7 @@ test.each<[string, (raw: string) => string, string[]]>([
   ['a second From at the end', (raw) => raw.replace('\r\n\r\n', '\r\nFrom: Bank <a@bank.example>\r\n\r\n'), FAIL],
   ['a second Subject', (raw) => `Subject: Win\r\n${raw}`, FAIL],
   ['a Reply-To where there was none', (raw) => `Reply-To: a@evil.example\r\n${raw}`, FAIL],
+  ['a Cc where there was none', (raw) => `Cc: a@evil.example\r\n${raw}`, FAIL],
   ['a second List-Unsubscribe', (raw) => `List-Unsubscribe: <https://evil.example>\r\n${raw}`, FAIL],
   ['another Content-Type', (raw) => raw.replace('text/plain', 'text/html'), FAIL],
   ['a changed word', (raw) => raw.replace('Thank', 'Thenk'), BODY_FAIL],

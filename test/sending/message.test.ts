@@ -29,7 +29,6 @@ const MiB = 1024 * 1024
 
 const INVALID_PAYLOAD: [sentence: string, change: Change, fields: string[]][] = [
   ['to is required', { to: [] }, ['to']],
-  ['at most 50 recipients', { to: Array.from({ length: 51 }, (_, i) => `a${i}@example.net`) }, ['to']],
   ['from is required', { from: '' }, ['from']],
   ['subject is required', { subject: '' }, ['subject']],
   ['a subject has at most 998 characters', { subject: 'x'.repeat(999) }, ['subject']],
@@ -40,6 +39,8 @@ const INVALID_PAYLOAD: [sentence: string, change: Change, fields: string[]][] = 
   ['text has at most 2 MiB, counted in bytes', { text: 'ü'.repeat(MiB + 1) }, ['text']],
   ['a body holds no NUL', { text: 'a\0b' }, ['text']],
   ['an empty reply_to is refused', { replyTo: [''] }, ['reply_to']],
+  ['an empty one of several is named', { replyTo: ['a@example.test', ''] }, ['reply_to[1]']],
+  ['at most 10 reply_to', { replyTo: Array.from({ length: 11 }, () => 'a@example.test') }, ['reply_to']],
   ['at most 10 attachments', { attachments: Array.from({ length: 11 }, () => file('a.txt')) }, ['attachments']],
   [
     'a file name has at most 1,024 characters',
@@ -77,11 +78,18 @@ test.each(INVALID_PAYLOAD)('400 invalid_payload: %s', (_, change, fields) => {
 const INVALID_ADDRESS: [sentence: string, change: Change, fields: string[]][] = [
   ['an address in to that does not parse', { to: ['ann'] }, ['to']],
   ['the position of the address is named', { to: ['ann@example.net', 'bob@'] }, ['to[1]']],
-  ['no display name in to', { to: ['Ann <ann@example.net>'] }, ['to']],
+  ['an empty address', { cc: [''] }, ['cc']],
+  ['two addresses in one pair of angle brackets', { to: ['Ann <ann@example.net, bob@example.net>'] }, ['to']],
+  ['a name with a comma outside quotes', { bcc: ['Lee, Ann <ann@example.net>'] }, ['bcc']],
+  ['no line break in a name', { cc: ['Ann\r\nBcc: eve@example.net <ann@example.net>'] }, ['cc']],
+  ['no line break in a quoted name', { to: ['"Ann\r\nX-Evil: 1" <ann@example.net>'] }, ['to']],
+  ['no half of a surrogate pair in a name', { to: ['Ann \ud83d <ann@example.net>'] }, ['to']],
+  ['a group', { to: ['Friends: ann@example.net;'] }, ['to']],
   ['one address per item', { to: ['ann@example.net,bob@example.net'] }, ['to']],
   ['no line break in an address', { to: ['ann@example.net\r\nDATA'] }, ['to']],
   ['from does not parse', { from: 'hello' }, ['from']],
   ['reply_to does not parse', { replyTo: ['a@b@c'] }, ['reply_to']],
+  ['the position in reply_to is named', { replyTo: ['a@example.test', 'a@b@c'] }, ['reply_to[1]']],
 ]
 
 test.each(INVALID_ADDRESS)('400 invalid_address: %s', (_, change, fields) => {
@@ -92,11 +100,6 @@ test('every fault is reported at once', () => {
   const { reason, fields } = refused({ to: ['ann'], from: '', subject: '' })
   expect(reason).toBe('invalid_payload')
   expect(fields).toEqual(['from', 'subject', 'to'])
-})
-
-test('duplicate recipients collapse, however their domain is written', () => {
-  const { to } = read({ to: ['ann@example.net', 'ann@EXAMPLE.net', 'bob@example.net', 'ann@example.net'] })
-  expect(to.map(({ address }) => address)).toEqual(['ann@example.net', 'bob@example.net'])
 })
 
 test('50 recipients, 10 attachments and the sizes at their limits are accepted', () => {
@@ -118,10 +121,10 @@ test('an attachment whose content is empty is an empty file', () => {
 test('from and reply_to accept a display name', () => {
   const message = read({ from: 'Ann Lee <hello@example.test>', replyTo: ['"Lee, Ann" <ann@example.test>'] })
   expect(message.from.name).toBe('Ann Lee')
-  expect(message.replyTo?.name).toBe('Lee, Ann')
+  expect(message.replyTo.map(({ name }) => name)).toEqual(['Lee, Ann'])
 })
 
-test('the faults of a message without a body and of a recipient with a display name are one sentence each', () => {
+test('the faults of a message without a body and of a recipient that does not parse are one sentence each', () => {
   const faultOf = (change: Parameters<typeof read>[0]) => {
     try {
       read(change)
@@ -131,8 +134,5 @@ test('the faults of a message without a body and of a recipient with a display n
     return undefined
   }
   expect(faultOf({ text: undefined })).toContain('html is required when text is missing.')
-  expect(faultOf({ to: ['Ann Lee <ann@example.net>'] })).toContain(
-    'to must be the address alone, without the display name: ann@example.net.',
-  )
   expect(faultOf({ to: ['ann@example.net', 'nobody'] })).toContain('to[1] is not an email address')
 })

@@ -10,6 +10,7 @@ import { claimStep } from '../../server/sending/claim.ts'
 import { markerStep } from '../../server/sending/marker.ts'
 import { delivered } from '../../server/sending/outcome.ts'
 import { recordUntil } from '../../server/sending/record.ts'
+import { recipient } from '../harness/recipient.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -108,7 +109,11 @@ async function claimSend(email: string, agoMs = 0): Promise<Claim> {
 
 const record = (claim: Claim) =>
   recordUntil(api.world.db, LEFT_TO_TEMPORAL)(
-    { claim, sizeBytes: 0, outcomes: claim.recipients.map(({ email }) => delivered(email)) },
+    {
+      claim,
+      content: { sizeBytes: 7, digest: 'ab'.repeat(32) },
+      outcomes: claim.recipients.map(({ email }) => delivered(recipient(email))),
+    },
     performance.now() + 5_000,
   )
 

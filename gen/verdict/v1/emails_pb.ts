@@ -74,9 +74,9 @@ export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
  */
 export type SendRequest = Message<"verdict.v1.SendRequest"> & {
   /**
-   * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted. `to`,
-   * `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of the
-   * first of them.
+   * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted.
+   * `to`, `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of
+   * the first of them.
    *
    * @generated from field: repeated string to = 1;
    */
@@ -337,9 +337,9 @@ export const SendBatchRequestSchema: GenMessage<SendBatchRequest> = /*@__PURE__*
  */
 export type BatchItem = Message<"verdict.v1.BatchItem"> & {
   /**
-   * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted. `to`,
-   * `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of the
-   * first of them.
+   * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted.
+   * `to`, `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of
+   * the first of them.
    *
    * @generated from field: repeated string to = 1;
    */

@@ -1,0 +1,79 @@
+import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
+import { type Address, type Mailbox, parseMailbox } from '../address.ts'
+import type { FieldFault } from '../errors.ts'
+import type { RecipientKindName } from '../history/claim.ts'
+
+export const MAX_RECIPIENTS = 50
+export const MAX_REPLY_TO = 10
+
+/** One email: an address and the field that gave it. */
+export interface Recipient {
+  address: Address
+  kind: RecipientKindName
+}
+
+export interface Recipients {
+  /** The mailboxes of each field, for the headers and Get email. A field names an address once. */
+  to: Mailbox[]
+  cc: Mailbox[]
+  bcc: Mailbox[]
+  /** The distinct addresses, at least one, each of the first field that gave it. */
+  recipients: Recipient[]
+}
+
+/** The faults of a request. Those of addresses are apart, because they have an error code of their own. */
+export interface Faults {
+  payload: FieldFault[]
+  addresses: FieldFault[]
+}
+
+/** In the order in which an address counts. */
+const FIELDS = ['to', 'cc', 'bcc'] as const
+
+const HINT = 'is not an email address the service can use. Expected ann@example.com or Ann Lee <ann@example.com>'
+
+export function readRecipients(request: Pick<SendRequest, (typeof FIELDS)[number]>, faults: Faults): Recipients {
+  if (request.to.length === 0) {
+    faults.payload.push({ field: 'to', message: 'is required: one recipient address or a list of them' })
+  }
+  const distinct = new Map<string, Recipient>()
+  const given: Omit<Recipients, 'recipients'> = { to: [], cc: [], bcc: [] }
+  for (const kind of FIELDS) {
+    const mailboxes = new Map<string, Mailbox>()
+    for (const [i, text] of request[kind].entries()) {
+      const mailbox = readMailbox(placeOf(kind, request[kind], i), text, faults)
+      if (mailbox && !mailboxes.has(mailbox.address)) mailboxes.set(mailbox.address, mailbox)
+      if (mailbox && !distinct.has(mailbox.address)) distinct.set(mailbox.address, { address: mailbox, kind })
+      if (distinct.size + faults.addresses.length > MAX_RECIPIENTS) {
+        const message = `exceeds the ${MAX_RECIPIENTS} distinct addresses that to, cc and bcc may have together`
+        faults.payload.push({ field: kind, message })
+        return { ...given, recipients: [] }
+      }
+    }
+    given[kind] = [...mailboxes.values()]
+  }
+  return { ...given, recipients: [...distinct.values()] }
+}
+
+export function readReplyTo(texts: string[], faults: Faults): Mailbox[] {
+  if (texts.length > MAX_REPLY_TO) {
+    const message = `holds ${texts.length} addresses; a message has at most ${MAX_REPLY_TO}`
+    faults.payload.push({ field: 'reply_to', message })
+    return []
+  }
+  return texts.flatMap((text, i) => {
+    const field = placeOf('reply_to', texts, i)
+    if (text !== '') return readMailbox(field, text, faults) ?? []
+    faults.payload.push({ field, message: 'is empty; leave it out instead' })
+    return []
+  })
+}
+
+export function readMailbox(field: string, text: string, faults: Faults): Mailbox | undefined {
+  const mailbox = parseMailbox(text)
+  if (!mailbox) faults.addresses.push({ field, message: HINT })
+  return mailbox
+}
+
+/** In JSON a list of one may be written without the list. */
+const placeOf = (field: string, texts: string[], i: number) => (texts.length === 1 ? field : `${field}[${i}]`)
