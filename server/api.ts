@@ -76,7 +76,16 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     report: (error) => log.warn({ err: error }, 'a replay could not be started'),
   })
 
-  const emails = emailService({ db, clock, send, idempotency, sendBatch, batchKeys, hashAddress })
+  const emails = emailService({
+    db,
+    clock,
+    matchingForm: matchingFormOf,
+    send,
+    idempotency,
+    sendBatch,
+    batchKeys,
+    hashAddress,
+  })
   const events = eventService({ db, clock, matchingForm: matchingFormOf, replay, workflowUrl })
   const webhook = webhookService({
     db,

@@ -57,6 +57,16 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
     content_type: TEXT,
     content_id: { value: { pattern: '^[A-Za-z0-9._@+-]{1,128}$' } },
   },
+  ListEmailsRequest: {
+    recipient: {},
+    domain: TEXT,
+    tag: TAG,
+    tenant_id: TENANT_ID,
+    from: TIME,
+    to: TIME,
+    limit: PAGE_SIZE,
+    cursor: TEXT,
+  },
   GetEmailRequest: { id: TEXT },
   ListEventsRequest: {
     message_id: {},

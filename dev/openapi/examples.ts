@@ -182,6 +182,26 @@ export const EXAMPLES: Record<string, Example> = {
       summary: { total: 2, delivered: 1, bounced: 0, rejected: 0, failed: 1 },
     },
   },
+  'EmailService.ListEmails': {
+    parameters: { status: 'delivered', limit: 50 },
+    response: {
+      emails: [
+        {
+          message_id: MESSAGE_ID,
+          status: 'delivered',
+          from: SENDER,
+          subject: 'Your order has been shipped',
+          recipients: [{ email: RECIPIENT, kind: 'to', status: 'delivered' }],
+          tag: 'orders',
+          metadata: { order: '1234' },
+          sandbox: false,
+          createdAt: '2026-01-31T12:00:00.000Z',
+          completedAt: '2026-01-31T12:00:00.412Z',
+        },
+      ],
+      has_more: false,
+    },
+  },
   'EmailService.GetEmail': {
     parameters: { id: MESSAGE_ID },
     response: {

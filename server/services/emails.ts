@@ -11,7 +11,6 @@ import {
 } from '../../gen/verdict/v1/emails_pb.ts'
 import { type FeedbackKind, FeedbackKindSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { callerKey, logFieldsKey } from '../caller.ts'
-import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
 import { readId, showId, timeOfId } from '../db/ids.ts'
@@ -27,13 +26,12 @@ import { explain } from '../sending/rejection.ts'
 import type { Send } from '../sending/send.ts'
 import { outcomeOfRow } from '../sending/stored.ts'
 import { type BatchMethodParts, batchMethod } from './batch.ts'
+import { type ListEmailsParts, listEmailsMethod } from './list-emails.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
 
 const feedbackNames = enumNames<FeedbackKind>(FeedbackKindSchema)
 
-export interface EmailServiceParts extends BatchMethodParts {
-  db: Database
-  clock: DatabaseClock
+export interface EmailServiceParts extends BatchMethodParts, ListEmailsParts {
   send: Send
   idempotency: Idempotency
   /** Returns the keyed hash of an address, for the log. */
@@ -79,6 +77,8 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
     },
 
     sendBatch: batchMethod(parts),
+
+    listEmails: listEmailsMethod(parts),
 
     async getEmail({ id }, context) {
       const { accountId } = context.values.get(callerKey)!

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf'
-import { type Timestamp, timestampFromDate, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
+import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { SQL } from 'drizzle-orm'
 import {
@@ -20,11 +20,8 @@ import { events, recipients } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { reasonNames, statusNames } from '../sending/outcome.ts'
 import { dispatchesOf, type Summary, summariesOf } from './event-dispatches.ts'
-import { pageOf, readCursor, readEnum, readLimit, refuse } from './listing.ts'
+import { pageOf, readCursor, readEnum, readLimit, readTime } from './listing.ts'
 import type { Replay, ReplayReceipt } from './replay.ts'
-
-/** The last millisecond of the year 9999. */
-const MAX_TIME_MS = 253_402_300_799_999
 
 export interface EventServiceParts {
   db: Database
@@ -129,16 +126,9 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
     tenantId === undefined ? undefined : eq(events.tenantId, tenantId),
     sandbox === undefined ? undefined : eq(events.sandbox, sandbox),
     // An event carries its timestamp in its id: see history/event-ids.ts.
-    from && gte(events.id, firstIdAt(from.getTime())),
-    to && lt(events.id, firstIdAt(to.getTime())),
+    from === undefined ? undefined : gte(events.id, firstIdAt(from)),
+    to === undefined ? undefined : lt(events.id, firstIdAt(to)),
   ].filter((filter) => filter !== undefined)
-}
-
-function readTime(field: string, time: Timestamp | undefined): Date | undefined {
-  if (!time) return undefined
-  const ms = timestampMs(time)
-  if (ms >= 0 && ms <= MAX_TIME_MS) return new Date(ms)
-  throw refuse(field, 'must be a time from 1970 to 9999')
 }
 
 /** The filter for the events of one message: their ids, which its recipients have. */

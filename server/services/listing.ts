@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
+import { readDomainName } from '../domains/name.ts'
 import type { EnumNames } from '../enum-names.ts'
 import { failFields } from '../errors.ts'
-import { tenantFault } from '../sending/message.ts'
+import { LIMITS, tenantFault } from '../sending/message.ts'
 
 // What all lists of the API share: filters, pages of 1 to 100 rows, and a cursor that leads from one page to the next.
 
 const DEFAULT_LIMIT = 50
 export const MAX_LIMIT = 100
+/** The last millisecond of the year 9999. */
+const MAX_TIME_MS = 253_402_300_799_999
 
 export function readLimit(limit: number = DEFAULT_LIMIT): number {
   if (limit >= 1 && limit <= MAX_LIMIT) return limit
@@ -29,6 +33,28 @@ export function readTenant(tenantId: string | undefined): string | undefined {
   const fault = tenantId === undefined ? undefined : tenantFault(tenantId)
   if (fault) throw refuse('tenant_id', fault)
   return tenantId
+}
+
+export function readTag(tag: string | undefined): string | undefined {
+  const { tagCharacters: most } = LIMITS
+  if (tag === undefined || (tag !== '' && [...tag].length <= most && !/\p{Cc}/u.test(tag))) return tag
+  throw refuse('tag', `must be 1 to ${most} printable characters`)
+}
+
+/** Returns the domain name as it is stored: lower case, A-labels. */
+export function readDomain(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const domain = readDomainName(text)
+  if (domain === undefined) throw refuse('domain', 'is not a domain name. Expected something like example.com')
+  return domain
+}
+
+/** Returns a time in Unix milliseconds. */
+export function readTime(field: string, time: Timestamp | undefined): number | undefined {
+  if (!time) return undefined
+  const ms = timestampMs(time)
+  if (ms >= 0 && ms <= MAX_TIME_MS) return ms
+  throw refuse(field, 'must be a time from 1970 to 9999')
 }
 
 // A cursor is the last id of its page and a digest that binds it to the filters. A cursor of another query is refused,

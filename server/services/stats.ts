@@ -15,11 +15,10 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
 import { domains } from '../db/schema.ts'
-import { readDomainName } from '../domains/name.ts'
 import { enumNames } from '../enum-names.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
-import { readEnum, readTenant, refuse } from './listing.ts'
+import { readDomain, readEnum, readTenant, refuse } from './listing.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -131,11 +130,4 @@ function readTime(field: string, text: string | undefined): number | undefined {
     field,
     'is not a date or a time of the years 1000 to 2999. Expected something like 2026-11-01 or 2026-11-01T12:00:00Z',
   )
-}
-
-function readDomain(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined
-  const domain = readDomainName(text)
-  if (domain === undefined) throw refuse('domain', 'is not a domain name. Expected something like example.com')
-  return domain
 }

@@ -93,6 +93,7 @@ export async function startGateway(parts: Parts = {}) {
           const [total, failed] = [emails.length, faults.size]
           return { results, summary: { total, delivered: total - failed, failed } }
         },
+        listEmails: () => ({}),
         async getEmail({ id }) {
           if (id !== MESSAGE_ID) throw fail('not_found', 'There is no such email.')
           return storedEmail()

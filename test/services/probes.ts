@@ -50,6 +50,16 @@ export const probesOf = (
   'POST /api/v1/emails/send': sends('send'),
   'POST /api/v1/emails/validate': sends('validate'),
   'POST /api/v1/emails/batch': sends('batch', (mail) => ({ emails: [mail] }) as JsonObject),
+  'GET /api/v1/emails': [
+    {
+      what: 'recipient',
+      theirs: () => 'ann@example.net',
+      nobodys: () => 'anm@example.net',
+      request: (recipient) => ({ recipient }),
+    },
+    { ...DOMAIN, request: (domain) => ({ domain }) },
+    { ...TENANT, request: (tenant_id) => ({ tenant_id }) },
+  ],
   'GET /api/v1/emails/{id}': [
     { what: 'id', theirs: messageId, nobodys: () => like(messageId()), request: (id) => ({ id }) },
   ],

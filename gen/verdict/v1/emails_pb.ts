@@ -12,7 +12,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { ErrorReason, FieldFault } from "./errors_pb.ts";
 import { file_verdict_v1_errors } from "./errors_pb.ts";
 import { file_verdict_v1_options } from "./options_pb.ts";
-import type { DeliveryStatus, FeedbackKind, Reason, RecipientOutcome, SmtpEvidence, Suppression } from "./outcomes_pb.ts";
+import type { DeliveryStatus, FeedbackKind, Reason, RecipientKind, RecipientOutcome, SmtpEvidence, Suppression } from "./outcomes_pb.ts";
 import { file_verdict_v1_outcomes } from "./outcomes_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/emails.proto.
  */
 export const file_verdict_v1_emails: GenFile = /*@__PURE__*/
-  fileDesc("Chd2ZXJkaWN0L3YxL2VtYWlscy5wcm90bxIKdmVyZGljdC52MSKuAQoKQXR0YWNobWVudBIQCghmaWxlbmFtZRgBIAEoCRIUCgdjb250ZW50GAIgASgMSACIAQESJwoMY29udGVudF90eXBlGAMgASgJSAFSDGNvbnRlbnRfdHlwZYgBARIjCgpjb250ZW50X2lkGAQgASgJSAJSCmNvbnRlbnRfaWSIAQFCCgoIX2NvbnRlbnRCDwoNX2NvbnRlbnRfdHlwZUINCgtfY29udGVudF9pZCKUBAoLU2VuZFJlcXVlc3QSEgoCdG8YASADKAlCBoq1GAIIARIMCgRmcm9tGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEQoEaHRtbBgEIAEoCUgAiAEBEhEKBHRleHQYBSABKAlIAYgBARIiCghyZXBseV90bxgGIAMoCUIGirUYAggBUghyZXBseV90bxIrCgthdHRhY2htZW50cxgHIAMoCzIWLnZlcmRpY3QudjEuQXR0YWNobWVudBI1CgdoZWFkZXJzGAggAygLMiQudmVyZGljdC52MS5TZW5kUmVxdWVzdC5IZWFkZXJzRW50cnkSIQoJdGVuYW50X2lkGAkgASgJSAJSCXRlbmFudF9pZIgBARISCgJjYxgLIAMoCUIGirUYAggBEhMKA2JjYxgMIAMoCUIGirUYAggBEjcKCG1ldGFkYXRhGA0gAygLMiUudmVyZGljdC52MS5TZW5kUmVxdWVzdC5NZXRhZGF0YUVudHJ5EhAKA3RhZxgOIAEoCUgDiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfaHRtbEIHCgVfdGV4dEIMCgpfdGVuYW50X2lkQgYKBF90YWdKBAgKEAsi3wMKDFNlbmRSZXNwb25zZRIqCgZzdGF0dXMYASABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSJwoGcmVhc29uGAMgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIWCglyZXRyeWFibGUYBCABKAhIAYgBARIfCghpbl9kb3VidBgFIAEoCEgCUghpbl9kb3VidIgBARImCgRzbXRwGAYgASgLMhgudmVyZGljdC52MS5TbXRwRXZpZGVuY2USOAoKcmVjaXBpZW50cxgHIAMoCzIcLnZlcmRpY3QudjEuUmVjaXBpZW50T3V0Y29tZUIGirUYAhABEhQKB3NhbmRib3gYCCABKAhIA4gBARIpCgZjaGVja3MYCSADKAsyES52ZXJkaWN0LnYxLkNoZWNrQgaKtRgCEAESLAoLc3VwcHJlc3Npb24YCiABKAsyFy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uEhMKBmRldGFpbBgLIAEoCUgEiAEBQgkKB19yZWFzb25CDAoKX3JldHJ5YWJsZUILCglfaW5fZG91YnRCCgoIX3NhbmRib3hCCQoHX2RldGFpbCJFCgVDaGVjaxIMCgRuYW1lGAEgASgJEg4KBnBhc3NlZBgCIAEoCBITCgZkZXRhaWwYAyABKAlIAIgBAUIJCgdfZGV0YWlsIkMKEFNlbmRCYXRjaFJlcXVlc3QSLwoGZW1haWxzGAEgAygLMhUudmVyZGljdC52MS5CYXRjaEl0ZW1CCIq1GAQgASgBIssECglCYXRjaEl0ZW0SEgoCdG8YASADKAlCBoq1GAIIARIMCgRmcm9tGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEQoEaHRtbBgEIAEoCUgAiAEBEhEKBHRleHQYBSABKAlIAYgBARIiCghyZXBseV90bxgGIAMoCUIGirUYAggBUghyZXBseV90bxIrCgthdHRhY2htZW50cxgHIAMoCzIWLnZlcmRpY3QudjEuQXR0YWNobWVudBIzCgdoZWFkZXJzGAggAygLMiIudmVyZGljdC52MS5CYXRjaEl0ZW0uSGVhZGVyc0VudHJ5EiEKCXRlbmFudF9pZBgJIAEoCUgCUgl0ZW5hbnRfaWSIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAogASgJSANSD2lkZW1wb3RlbmN5X2tleYgBARISCgJjYxgLIAMoCUIGirUYAggBEhMKA2JjYxgMIAMoCUIGirUYAggBEjUKCG1ldGFkYXRhGA0gAygLMiMudmVyZGljdC52MS5CYXRjaEl0ZW0uTWV0YWRhdGFFbnRyeRIQCgN0YWcYDiABKAlIBIgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2h0bWxCBwoFX3RleHRCDAoKX3RlbmFudF9pZEISChBfaWRlbXBvdGVuY3lfa2V5QgYKBF90YWciaAoRU2VuZEJhdGNoUmVzcG9uc2USKAoHcmVzdWx0cxgBIAMoCzIXLnZlcmRpY3QudjEuQmF0Y2hSZXN1bHQSKQoHc3VtbWFyeRgCIAEoCzIYLnZlcmRpY3QudjEuQmF0Y2hTdW1tYXJ5ItIFCgtCYXRjaFJlc3VsdBINCgVpbmRleBgBIAEoDRIvCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzSACIAQESIwoKbWVzc2FnZV9pZBgDIAEoCUgBUgptZXNzYWdlX2lkiAEBEicKBnJlYXNvbhgEIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSAKIAQESFgoJcmV0cnlhYmxlGAUgASgISAOIAQESHwoIaW5fZG91YnQYBiABKAhIBFIIaW5fZG91YnSIAQESJgoEc210cBgHIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEjgKCnJlY2lwaWVudHMYCCADKAsyHC52ZXJkaWN0LnYxLlJlY2lwaWVudE91dGNvbWVCBoq1GAIQARIUCgdzYW5kYm94GAkgASgISAWIAQESKQoGY2hlY2tzGAogAygLMhEudmVyZGljdC52MS5DaGVja0IGirUYAhABEiwKC3N1cHByZXNzaW9uGAsgASgLMhcudmVyZGljdC52MS5TdXBwcmVzc2lvbhIrCgVlcnJvchgMIAEoDjIXLnZlcmRpY3QudjEuRXJyb3JSZWFzb25IBogBARIUCgdtZXNzYWdlGA0gASgJSAeIAQESJQoLcmV0cnlfYWZ0ZXIYDiABKA1ICFILcmV0cnlfYWZ0ZXKIAQESLwoHZGV0YWlscxgPIAMoCzIWLnZlcmRpY3QudjEuRmllbGRGYXVsdEIGirUYAhABEhMKBmRldGFpbBgQIAEoCUgJiAEBQgkKB19zdGF0dXNCDQoLX21lc3NhZ2VfaWRCCQoHX3JlYXNvbkIMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEIKCghfc2FuZGJveEIICgZfZXJyb3JCCgoIX21lc3NhZ2VCDgoMX3JldHJ5X2FmdGVyQgkKB19kZXRhaWwiYwoMQmF0Y2hTdW1tYXJ5Eg0KBXRvdGFsGAEgASgNEhEKCWRlbGl2ZXJlZBgCIAEoDRIPCgdib3VuY2VkGAMgASgNEhAKCHJlamVjdGVkGAQgASgNEg4KBmZhaWxlZBgFIAEoDSIdCg9HZXRFbWFpbFJlcXVlc3QSCgoCaWQYASABKAkinAEKEFN0b3JlZEF0dGFjaG1lbnQSEAoIZmlsZW5hbWUYASABKAkSIgoMY29udGVudF90eXBlGAIgASgJUgxjb250ZW50X3R5cGUSHgoKc2l6ZV9ieXRlcxgDIAEoDVIKc2l6ZV9ieXRlcxIjCgpjb250ZW50X2lkGAQgASgJSABSCmNvbnRlbnRfaWSIAQFCDQoLX2NvbnRlbnRfaWQilgEKCkVtYWlsRXZlbnQSGgoIZXZlbnRfaWQYASABKAlSCGV2ZW50X2lkEioKBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSEQoJcmVjaXBpZW50GAMgASgJEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi1wEKCEZlZWRiYWNrEiYKBGtpbmQYASABKA4yGC52ZXJkaWN0LnYxLkZlZWRiYWNrS2luZBInCgZyZWFzb24YAiABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEjwKC3JlcG9ydGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFILcmVwb3J0ZWRfYXQSEQoJcmVjaXBpZW50GAQgASgJEhMKBmRldGFpbBgFIAEoCUgBiAEBQgkKB19yZWFzb25CCQoHX2RldGFpbCKgCAoQR2V0RW1haWxSZXNwb25zZRIeCgptZXNzYWdlX2lkGAEgASgJUgptZXNzYWdlX2lkEioKBnN0YXR1cxgCIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSJwoGcmVhc29uGAMgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIMCgRmcm9tGAQgASgJEgoKAnRvGAUgAygJEh8KCHJlcGx5X3RvGAYgASgJSAFSCHJlcGx5X3RviAEBEg8KB3N1YmplY3QYByABKAkSOgoHaGVhZGVycxgIIAMoCzIpLnZlcmRpY3QudjEuR2V0RW1haWxSZXNwb25zZS5IZWFkZXJzRW50cnkSIQoJdGVuYW50X2lkGAkgASgJSAJSCXRlbmFudF9pZIgBARIPCgdzYW5kYm94GAogASgIEh8KCGluX2RvdWJ0GAsgASgISANSCGluX2RvdWJ0iAEBEh4KCnNpemVfYnl0ZXMYDCABKA1SCnNpemVfYnl0ZXMSMQoLYXR0YWNobWVudHMYDSADKAsyHC52ZXJkaWN0LnYxLlN0b3JlZEF0dGFjaG1lbnQSMAoKcmVjaXBpZW50cxgOIAMoCzIcLnZlcmRpY3QudjEuUmVjaXBpZW50T3V0Y29tZRImCgZldmVudHMYDyADKAsyFi52ZXJkaWN0LnYxLkVtYWlsRXZlbnQSLgoKY3JlYXRlZF9hdBgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMY29tcGxldGVkX2F0GBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRodG1sGBMgASgJSASIAQESEQoEdGV4dBgUIAEoCUgFiAEBEiYKCGZlZWRiYWNrGBUgAygLMhQudmVyZGljdC52MS5GZWVkYmFjaxISCgJjYxgWIAMoCUIGirUYAhABEhMKA2JjYxgXIAMoCUIGirUYAhABEkQKCG1ldGFkYXRhGBggAygLMioudmVyZGljdC52MS5HZXRFbWFpbFJlc3BvbnNlLk1ldGFkYXRhRW50cnlCBoq1GAIQARIQCgN0YWcYGSABKAlIBogBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkILCglfcmVwbHlfdG9CDAoKX3RlbmFudF9pZEILCglfaW5fZG91YnRCBwoFX2h0bWxCBwoFX3RleHRCBgoEX3RhZzLXAwoMRW1haWxTZXJ2aWNlEmgKBFNlbmQSFy52ZXJkaWN0LnYxLlNlbmRSZXF1ZXN0GhgudmVyZGljdC52MS5TZW5kUmVzcG9uc2UiLZK1GAtlbWFpbHMuc2VuZILT5JMCGDoBKiITL2FwaS92MS9lbWFpbHMvc2VuZBJwCghWYWxpZGF0ZRIXLnZlcmRpY3QudjEuU2VuZFJlcXVlc3QaGC52ZXJkaWN0LnYxLlNlbmRSZXNwb25zZSIxkrUYC2VtYWlscy5zZW5kgtPkkwIcOgEqIhcvYXBpL3YxL2VtYWlscy92YWxpZGF0ZRJ4CglTZW5kQmF0Y2gSHC52ZXJkaWN0LnYxLlNlbmRCYXRjaFJlcXVlc3QaHS52ZXJkaWN0LnYxLlNlbmRCYXRjaFJlc3BvbnNlIi6StRgLZW1haWxzLnNlbmSC0+STAhk6ASoiFC9hcGkvdjEvZW1haWxzL2JhdGNoEnEKCEdldEVtYWlsEhsudmVyZGljdC52MS5HZXRFbWFpbFJlcXVlc3QaHC52ZXJkaWN0LnYxLkdldEVtYWlsUmVzcG9uc2UiKpK1GAtlbWFpbHMucmVhZILT5JMCFRITL2FwaS92MS9lbWFpbHMve2lkfWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_errors, file_verdict_v1_options, file_verdict_v1_outcomes]);
+  fileDesc("Chd2ZXJkaWN0L3YxL2VtYWlscy5wcm90bxIKdmVyZGljdC52MSKuAQoKQXR0YWNobWVudBIQCghmaWxlbmFtZRgBIAEoCRIUCgdjb250ZW50GAIgASgMSACIAQESJwoMY29udGVudF90eXBlGAMgASgJSAFSDGNvbnRlbnRfdHlwZYgBARIjCgpjb250ZW50X2lkGAQgASgJSAJSCmNvbnRlbnRfaWSIAQFCCgoIX2NvbnRlbnRCDwoNX2NvbnRlbnRfdHlwZUINCgtfY29udGVudF9pZCKUBAoLU2VuZFJlcXVlc3QSEgoCdG8YASADKAlCBoq1GAIIARIMCgRmcm9tGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEQoEaHRtbBgEIAEoCUgAiAEBEhEKBHRleHQYBSABKAlIAYgBARIiCghyZXBseV90bxgGIAMoCUIGirUYAggBUghyZXBseV90bxIrCgthdHRhY2htZW50cxgHIAMoCzIWLnZlcmRpY3QudjEuQXR0YWNobWVudBI1CgdoZWFkZXJzGAggAygLMiQudmVyZGljdC52MS5TZW5kUmVxdWVzdC5IZWFkZXJzRW50cnkSIQoJdGVuYW50X2lkGAkgASgJSAJSCXRlbmFudF9pZIgBARISCgJjYxgLIAMoCUIGirUYAggBEhMKA2JjYxgMIAMoCUIGirUYAggBEjcKCG1ldGFkYXRhGA0gAygLMiUudmVyZGljdC52MS5TZW5kUmVxdWVzdC5NZXRhZGF0YUVudHJ5EhAKA3RhZxgOIAEoCUgDiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfaHRtbEIHCgVfdGV4dEIMCgpfdGVuYW50X2lkQgYKBF90YWdKBAgKEAsi3wMKDFNlbmRSZXNwb25zZRIqCgZzdGF0dXMYASABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzEh4KCm1lc3NhZ2VfaWQYAiABKAlSCm1lc3NhZ2VfaWQSJwoGcmVhc29uGAMgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBARIWCglyZXRyeWFibGUYBCABKAhIAYgBARIfCghpbl9kb3VidBgFIAEoCEgCUghpbl9kb3VidIgBARImCgRzbXRwGAYgASgLMhgudmVyZGljdC52MS5TbXRwRXZpZGVuY2USOAoKcmVjaXBpZW50cxgHIAMoCzIcLnZlcmRpY3QudjEuUmVjaXBpZW50T3V0Y29tZUIGirUYAhABEhQKB3NhbmRib3gYCCABKAhIA4gBARIpCgZjaGVja3MYCSADKAsyES52ZXJkaWN0LnYxLkNoZWNrQgaKtRgCEAESLAoLc3VwcHJlc3Npb24YCiABKAsyFy52ZXJkaWN0LnYxLlN1cHByZXNzaW9uEhMKBmRldGFpbBgLIAEoCUgEiAEBQgkKB19yZWFzb25CDAoKX3JldHJ5YWJsZUILCglfaW5fZG91YnRCCgoIX3NhbmRib3hCCQoHX2RldGFpbCJFCgVDaGVjaxIMCgRuYW1lGAEgASgJEg4KBnBhc3NlZBgCIAEoCBITCgZkZXRhaWwYAyABKAlIAIgBAUIJCgdfZGV0YWlsIkMKEFNlbmRCYXRjaFJlcXVlc3QSLwoGZW1haWxzGAEgAygLMhUudmVyZGljdC52MS5CYXRjaEl0ZW1CCIq1GAQgASgBIssECglCYXRjaEl0ZW0SEgoCdG8YASADKAlCBoq1GAIIARIMCgRmcm9tGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEQoEaHRtbBgEIAEoCUgAiAEBEhEKBHRleHQYBSABKAlIAYgBARIiCghyZXBseV90bxgGIAMoCUIGirUYAggBUghyZXBseV90bxIrCgthdHRhY2htZW50cxgHIAMoCzIWLnZlcmRpY3QudjEuQXR0YWNobWVudBIzCgdoZWFkZXJzGAggAygLMiIudmVyZGljdC52MS5CYXRjaEl0ZW0uSGVhZGVyc0VudHJ5EiEKCXRlbmFudF9pZBgJIAEoCUgCUgl0ZW5hbnRfaWSIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAogASgJSANSD2lkZW1wb3RlbmN5X2tleYgBARISCgJjYxgLIAMoCUIGirUYAggBEhMKA2JjYxgMIAMoCUIGirUYAggBEjUKCG1ldGFkYXRhGA0gAygLMiMudmVyZGljdC52MS5CYXRjaEl0ZW0uTWV0YWRhdGFFbnRyeRIQCgN0YWcYDiABKAlIBIgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2h0bWxCBwoFX3RleHRCDAoKX3RlbmFudF9pZEISChBfaWRlbXBvdGVuY3lfa2V5QgYKBF90YWciaAoRU2VuZEJhdGNoUmVzcG9uc2USKAoHcmVzdWx0cxgBIAMoCzIXLnZlcmRpY3QudjEuQmF0Y2hSZXN1bHQSKQoHc3VtbWFyeRgCIAEoCzIYLnZlcmRpY3QudjEuQmF0Y2hTdW1tYXJ5ItIFCgtCYXRjaFJlc3VsdBINCgVpbmRleBgBIAEoDRIvCgZzdGF0dXMYAiABKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzSACIAQESIwoKbWVzc2FnZV9pZBgDIAEoCUgBUgptZXNzYWdlX2lkiAEBEicKBnJlYXNvbhgEIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSAKIAQESFgoJcmV0cnlhYmxlGAUgASgISAOIAQESHwoIaW5fZG91YnQYBiABKAhIBFIIaW5fZG91YnSIAQESJgoEc210cBgHIAEoCzIYLnZlcmRpY3QudjEuU210cEV2aWRlbmNlEjgKCnJlY2lwaWVudHMYCCADKAsyHC52ZXJkaWN0LnYxLlJlY2lwaWVudE91dGNvbWVCBoq1GAIQARIUCgdzYW5kYm94GAkgASgISAWIAQESKQoGY2hlY2tzGAogAygLMhEudmVyZGljdC52MS5DaGVja0IGirUYAhABEiwKC3N1cHByZXNzaW9uGAsgASgLMhcudmVyZGljdC52MS5TdXBwcmVzc2lvbhIrCgVlcnJvchgMIAEoDjIXLnZlcmRpY3QudjEuRXJyb3JSZWFzb25IBogBARIUCgdtZXNzYWdlGA0gASgJSAeIAQESJQoLcmV0cnlfYWZ0ZXIYDiABKA1ICFILcmV0cnlfYWZ0ZXKIAQESLwoHZGV0YWlscxgPIAMoCzIWLnZlcmRpY3QudjEuRmllbGRGYXVsdEIGirUYAhABEhMKBmRldGFpbBgQIAEoCUgJiAEBQgkKB19zdGF0dXNCDQoLX21lc3NhZ2VfaWRCCQoHX3JlYXNvbkIMCgpfcmV0cnlhYmxlQgsKCV9pbl9kb3VidEIKCghfc2FuZGJveEIICgZfZXJyb3JCCgoIX21lc3NhZ2VCDgoMX3JldHJ5X2FmdGVyQgkKB19kZXRhaWwiYwoMQmF0Y2hTdW1tYXJ5Eg0KBXRvdGFsGAEgASgNEhEKCWRlbGl2ZXJlZBgCIAEoDRIPCgdib3VuY2VkGAMgASgNEhAKCHJlamVjdGVkGAQgASgNEg4KBmZhaWxlZBgFIAEoDSLGAwoRTGlzdEVtYWlsc1JlcXVlc3QSLwoGc3RhdHVzGAEgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1c0gAiAEBEicKBnJlYXNvbhgCIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSAGIAQESFgoJcmVjaXBpZW50GAMgASgJSAKIAQESEwoGZG9tYWluGAQgASgJSAOIAQESEAoDdGFnGAUgASgJSASIAQESIQoJdGVuYW50X2lkGAYgASgJSAVSCXRlbmFudF9pZIgBARIUCgdzYW5kYm94GAcgASgISAaIAQESKAoEZnJvbRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKBWxpbWl0GAogASgNSAeIAQESEwoGY3Vyc29yGAsgASgJSAiIAQFCCQoHX3N0YXR1c0IJCgdfcmVhc29uQgwKCl9yZWNpcGllbnRCCQoHX2RvbWFpbkIGCgRfdGFnQgwKCl90ZW5hbnRfaWRCCgoIX3NhbmRib3hCCAoGX2xpbWl0QgkKB19jdXJzb3IikAEKEkxpc3RFbWFpbHNSZXNwb25zZRInCgZlbWFpbHMYASADKAsyFy52ZXJkaWN0LnYxLkxpc3RlZEVtYWlsEiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBEhoKCGhhc19tb3JlGAMgASgIUghoYXNfbW9yZUIOCgxfbmV4dF9jdXJzb3IijQQKC0xpc3RlZEVtYWlsEh4KCm1lc3NhZ2VfaWQYASABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAIgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEgwKBGZyb20YBCABKAkSDwoHc3ViamVjdBgFIAEoCRIvCgpyZWNpcGllbnRzGAYgAygLMhsudmVyZGljdC52MS5MaXN0ZWRSZWNpcGllbnQSEAoDdGFnGAcgASgJSAGIAQESPwoIbWV0YWRhdGEYCCADKAsyJS52ZXJkaWN0LnYxLkxpc3RlZEVtYWlsLk1ldGFkYXRhRW50cnlCBoq1GAIQARIhCgl0ZW5hbnRfaWQYCSABKAlIAlIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCiABKAgSLgoKY3JlYXRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMY29tcGxldGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3JlYXNvbkIGCgRfdGFnQgwKCl90ZW5hbnRfaWQiqQEKD0xpc3RlZFJlY2lwaWVudBINCgVlbWFpbBgBIAEoCRInCgRraW5kGAIgASgOMhkudmVyZGljdC52MS5SZWNpcGllbnRLaW5kEioKBnN0YXR1cxgDIAEoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXMSJwoGcmVhc29uGAQgASgOMhIudmVyZGljdC52MS5SZWFzb25IAIgBAUIJCgdfcmVhc29uIh0KD0dldEVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoCSKcAQoQU3RvcmVkQXR0YWNobWVudBIQCghmaWxlbmFtZRgBIAEoCRIiCgxjb250ZW50X3R5cGUYAiABKAlSDGNvbnRlbnRfdHlwZRIeCgpzaXplX2J5dGVzGAMgASgNUgpzaXplX2J5dGVzEiMKCmNvbnRlbnRfaWQYBCABKAlIAFIKY29udGVudF9pZIgBAUINCgtfY29udGVudF9pZCKWAQoKRW1haWxFdmVudBIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQSKgoGc3RhdHVzGAIgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxIRCglyZWNpcGllbnQYAyABKAkSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLXAQoIRmVlZGJhY2sSJgoEa2luZBgBIAEoDjIYLnZlcmRpY3QudjEuRmVlZGJhY2tLaW5kEicKBnJlYXNvbhgCIAEoDjISLnZlcmRpY3QudjEuUmVhc29uSACIAQESPAoLcmVwb3J0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgtyZXBvcnRlZF9hdBIRCglyZWNpcGllbnQYBCABKAkSEwoGZGV0YWlsGAUgASgJSAGIAQFCCQoHX3JlYXNvbkIJCgdfZGV0YWlsIqAIChBHZXRFbWFpbFJlc3BvbnNlEh4KCm1lc3NhZ2VfaWQYASABKAlSCm1lc3NhZ2VfaWQSKgoGc3RhdHVzGAIgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1cxInCgZyZWFzb24YAyABKA4yEi52ZXJkaWN0LnYxLlJlYXNvbkgAiAEBEgwKBGZyb20YBCABKAkSCgoCdG8YBSADKAkSHwoIcmVwbHlfdG8YBiABKAlIAVIIcmVwbHlfdG+IAQESDwoHc3ViamVjdBgHIAEoCRI6CgdoZWFkZXJzGAggAygLMikudmVyZGljdC52MS5HZXRFbWFpbFJlc3BvbnNlLkhlYWRlcnNFbnRyeRIhCgl0ZW5hbnRfaWQYCSABKAlIAlIJdGVuYW50X2lkiAEBEg8KB3NhbmRib3gYCiABKAgSHwoIaW5fZG91YnQYCyABKAhIA1IIaW5fZG91YnSIAQESHgoKc2l6ZV9ieXRlcxgMIAEoDVIKc2l6ZV9ieXRlcxIxCgthdHRhY2htZW50cxgNIAMoCzIcLnZlcmRpY3QudjEuU3RvcmVkQXR0YWNobWVudBIwCgpyZWNpcGllbnRzGA4gAygLMhwudmVyZGljdC52MS5SZWNpcGllbnRPdXRjb21lEiYKBmV2ZW50cxgPIAMoCzIWLnZlcmRpY3QudjEuRW1haWxFdmVudBIuCgpjcmVhdGVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxjb21wbGV0ZWRfYXQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYEiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKBGh0bWwYEyABKAlIBIgBARIRCgR0ZXh0GBQgASgJSAWIAQESJgoIZmVlZGJhY2sYFSADKAsyFC52ZXJkaWN0LnYxLkZlZWRiYWNrEhIKAmNjGBYgAygJQgaKtRgCEAESEwoDYmNjGBcgAygJQgaKtRgCEAESRAoIbWV0YWRhdGEYGCADKAsyKi52ZXJkaWN0LnYxLkdldEVtYWlsUmVzcG9uc2UuTWV0YWRhdGFFbnRyeUIGirUYAhABEhAKA3RhZxgZIAEoCUgGiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdfcmVhc29uQgsKCV9yZXBseV90b0IMCgpfdGVuYW50X2lkQgsKCV9pbl9kb3VidEIHCgVfaHRtbEIHCgVfdGV4dEIGCgRfdGFnMssECgxFbWFpbFNlcnZpY2USaAoEU2VuZBIXLnZlcmRpY3QudjEuU2VuZFJlcXVlc3QaGC52ZXJkaWN0LnYxLlNlbmRSZXNwb25zZSItkrUYC2VtYWlscy5zZW5kgtPkkwIYOgEqIhMvYXBpL3YxL2VtYWlscy9zZW5kEnAKCFZhbGlkYXRlEhcudmVyZGljdC52MS5TZW5kUmVxdWVzdBoYLnZlcmRpY3QudjEuU2VuZFJlc3BvbnNlIjGStRgLZW1haWxzLnNlbmSC0+STAhw6ASoiFy9hcGkvdjEvZW1haWxzL3ZhbGlkYXRlEngKCVNlbmRCYXRjaBIcLnZlcmRpY3QudjEuU2VuZEJhdGNoUmVxdWVzdBodLnZlcmRpY3QudjEuU2VuZEJhdGNoUmVzcG9uc2UiLpK1GAtlbWFpbHMuc2VuZILT5JMCGToBKiIUL2FwaS92MS9lbWFpbHMvYmF0Y2gScgoKTGlzdEVtYWlscxIdLnZlcmRpY3QudjEuTGlzdEVtYWlsc1JlcXVlc3QaHi52ZXJkaWN0LnYxLkxpc3RFbWFpbHNSZXNwb25zZSIlkrUYC2VtYWlscy5yZWFkgtPkkwIQEg4vYXBpL3YxL2VtYWlscxJxCghHZXRFbWFpbBIbLnZlcmRpY3QudjEuR2V0RW1haWxSZXF1ZXN0GhwudmVyZGljdC52MS5HZXRFbWFpbFJlc3BvbnNlIiqStRgLZW1haWxzLnJlYWSC0+STAhUSEy9hcGkvdjEvZW1haWxzL3tpZH1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_errors, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * A file attached to the message, or an image shown within its HTML.
@@ -659,6 +659,276 @@ export const BatchSummarySchema: GenMessage<BatchSummary> = /*@__PURE__*/
   messageDesc(file_verdict_v1_emails, 8);
 
 /**
+ * Filters and page of a list of emails.
+ *
+ * @generated from message verdict.v1.ListEmailsRequest
+ */
+export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
+  /**
+   * Only emails with this status: the status of the message, which is the worst of its recipients.
+   *
+   * @generated from field: optional verdict.v1.DeliveryStatus status = 1;
+   */
+  status?: DeliveryStatus | undefined;
+
+  /**
+   * Only emails with this reason: the reason of the message.
+   *
+   * @generated from field: optional verdict.v1.Reason reason = 2;
+   */
+  reason?: Reason | undefined;
+
+  /**
+   * Only emails with this recipient, in `to`, `cc` or `bcc`. Case does not matter, and the domain may be in Unicode or
+   * A-label form. A text that is not an address matches nothing.
+   *
+   * @generated from field: optional string recipient = 3;
+   */
+  recipient?: string | undefined;
+
+  /**
+   * Only emails from this domain: the part of `from` after the @. It may be in Unicode or A-label form.
+   *
+   * @generated from field: optional string domain = 4;
+   */
+  domain?: string | undefined;
+
+  /**
+   * Only emails with this tag.
+   *
+   * @generated from field: optional string tag = 5;
+   */
+  tag?: string | undefined;
+
+  /**
+   * Only emails with this tenant.
+   *
+   * @generated from field: optional string tenant_id = 6 [json_name = "tenant_id"];
+   */
+  tenantId?: string | undefined;
+
+  /**
+   * `true` for dry runs only, `false` for real sends only. By default both.
+   *
+   * @generated from field: optional bool sandbox = 7;
+   */
+  sandbox?: boolean | undefined;
+
+  /**
+   * Only emails whose `createdAt` is this time or later. In JSON it is a time with an offset, such as
+   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by two minutes: an
+   * email is listed when its send ends, which may be that long after its `createdAt`.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 8;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * Only emails whose `createdAt` is earlier than this. It has the format of `from`.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 9;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * Number of emails on a page, 1 to 100. Default: 50.
+   *
+   * @generated from field: optional uint32 limit = 10;
+   */
+  limit?: number | undefined;
+
+  /**
+   * `next_cursor` of the previous page. Send the same filters with it.
+   *
+   * @generated from field: optional string cursor = 11;
+   */
+  cursor?: string | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.ListEmailsRequest.
+ * Use `create(ListEmailsRequestSchema)` to create a new message.
+ */
+export const ListEmailsRequestSchema: GenMessage<ListEmailsRequest> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_emails, 9);
+
+/**
+ * One page of emails.
+ *
+ * @generated from message verdict.v1.ListEmailsResponse
+ */
+export type ListEmailsResponse = Message<"verdict.v1.ListEmailsResponse"> & {
+  /**
+   * The emails, newest `createdAt` first; emails of the same millisecond are ordered by id.
+   *
+   * @generated from field: repeated verdict.v1.ListedEmail emails = 1;
+   */
+  emails: ListedEmail[];
+
+  /**
+   * Cursor of the next page. Absent on the last page.
+   *
+   * @generated from field: optional string next_cursor = 2 [json_name = "next_cursor"];
+   */
+  nextCursor?: string | undefined;
+
+  /**
+   * True when there is a next page.
+   *
+   * @generated from field: bool has_more = 3 [json_name = "has_more"];
+   */
+  hasMore: boolean;
+};
+
+/**
+ * Describes the message verdict.v1.ListEmailsResponse.
+ * Use `create(ListEmailsResponseSchema)` to create a new message.
+ */
+export const ListEmailsResponseSchema: GenMessage<ListEmailsResponse> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_emails, 10);
+
+/**
+ * An email as a list shows it. Get email has its evidence, events and headers. In JSON its own timestamps are camelCase
+ * (`createdAt`), like those of Get email.
+ *
+ * @generated from message verdict.v1.ListedEmail
+ */
+export type ListedEmail = Message<"verdict.v1.ListedEmail"> & {
+  /**
+   * Identifier of the message: `msg_` and 26 characters.
+   *
+   * @generated from field: string message_id = 1 [json_name = "message_id"];
+   */
+  messageId: string;
+
+  /**
+   * Terminal state of the message.
+   *
+   * @generated from field: verdict.v1.DeliveryStatus status = 2;
+   */
+  status: DeliveryStatus;
+
+  /**
+   * Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`.
+   *
+   * @generated from field: optional verdict.v1.Reason reason = 3;
+   */
+  reason?: Reason | undefined;
+
+  /**
+   * Sender, as given in the request.
+   *
+   * @generated from field: string from = 4;
+   */
+  from: string;
+
+  /**
+   * Subject.
+   *
+   * @generated from field: string subject = 5;
+   */
+  subject: string;
+
+  /**
+   * Outcome of each recipient.
+   *
+   * @generated from field: repeated verdict.v1.ListedRecipient recipients = 6;
+   */
+  recipients: ListedRecipient[];
+
+  /**
+   * Tag given with the send.
+   *
+   * @generated from field: optional string tag = 7;
+   */
+  tag?: string | undefined;
+
+  /**
+   * Metadata given with the send.
+   *
+   * @generated from field: map<string, string> metadata = 8;
+   */
+  metadata: { [key: string]: string };
+
+  /**
+   * Tenant given with the send.
+   *
+   * @generated from field: optional string tenant_id = 9 [json_name = "tenant_id"];
+   */
+  tenantId?: string | undefined;
+
+  /**
+   * True when this was a dry run.
+   *
+   * @generated from field: bool sandbox = 10;
+   */
+  sandbox: boolean;
+
+  /**
+   * When the send was accepted.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 11;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When the outcome was recorded.
+   *
+   * @generated from field: google.protobuf.Timestamp completed_at = 12;
+   */
+  completedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.ListedEmail.
+ * Use `create(ListedEmailSchema)` to create a new message.
+ */
+export const ListedEmailSchema: GenMessage<ListedEmail> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_emails, 11);
+
+/**
+ * A recipient and its outcome, as a list shows them.
+ *
+ * @generated from message verdict.v1.ListedRecipient
+ */
+export type ListedRecipient = Message<"verdict.v1.ListedRecipient"> & {
+  /**
+   * Address of the recipient.
+   *
+   * @generated from field: string email = 1;
+   */
+  email: string;
+
+  /**
+   * Field of the request that the recipient was given in.
+   *
+   * @generated from field: verdict.v1.RecipientKind kind = 2;
+   */
+  kind: RecipientKind;
+
+  /**
+   * Terminal state of the recipient.
+   *
+   * @generated from field: verdict.v1.DeliveryStatus status = 3;
+   */
+  status: DeliveryStatus;
+
+  /**
+   * Reason of the outcome. Present when `status` is `bounced` or `rejected`.
+   *
+   * @generated from field: optional verdict.v1.Reason reason = 4;
+   */
+  reason?: Reason | undefined;
+};
+
+/**
+ * Describes the message verdict.v1.ListedRecipient.
+ * Use `create(ListedRecipientSchema)` to create a new message.
+ */
+export const ListedRecipientSchema: GenMessage<ListedRecipient> = /*@__PURE__*/
+  messageDesc(file_verdict_v1_emails, 12);
+
+/**
  * The email to return.
  *
  * @generated from message verdict.v1.GetEmailRequest
@@ -677,7 +947,7 @@ export type GetEmailRequest = Message<"verdict.v1.GetEmailRequest"> & {
  * Use `create(GetEmailRequestSchema)` to create a new message.
  */
 export const GetEmailRequestSchema: GenMessage<GetEmailRequest> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_emails, 9);
+  messageDesc(file_verdict_v1_emails, 13);
 
 /**
  * An attachment of a stored email. Its content is not kept.
@@ -719,7 +989,7 @@ export type StoredAttachment = Message<"verdict.v1.StoredAttachment"> & {
  * Use `create(StoredAttachmentSchema)` to create a new message.
  */
 export const StoredAttachmentSchema: GenMessage<StoredAttachment> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_emails, 10);
+  messageDesc(file_verdict_v1_emails, 14);
 
 /**
  * The event of one recipient, as Get email lists it.
@@ -761,7 +1031,7 @@ export type EmailEvent = Message<"verdict.v1.EmailEvent"> & {
  * Use `create(EmailEventSchema)` to create a new message.
  */
 export const EmailEventSchema: GenMessage<EmailEvent> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_emails, 11);
+  messageDesc(file_verdict_v1_emails, 15);
 
 /**
  * A report that came back after the outcome. It never changes the outcome. A recipient has at most one report of each
@@ -811,7 +1081,7 @@ export type Feedback = Message<"verdict.v1.Feedback"> & {
  * Use `create(FeedbackSchema)` to create a new message.
  */
 export const FeedbackSchema: GenMessage<Feedback> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_emails, 12);
+  messageDesc(file_verdict_v1_emails, 16);
 
 /**
  * A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages.
@@ -1000,7 +1270,7 @@ export type GetEmailResponse = Message<"verdict.v1.GetEmailResponse"> & {
  * Use `create(GetEmailResponseSchema)` to create a new message.
  */
 export const GetEmailResponseSchema: GenMessage<GetEmailResponse> = /*@__PURE__*/
-  messageDesc(file_verdict_v1_emails, 13);
+  messageDesc(file_verdict_v1_emails, 17);
 
 /**
  * Sends email and returns what the recipient's mail server said.
@@ -1059,6 +1329,17 @@ export const EmailService: GenService<{
     methodKind: "unary";
     input: typeof SendBatchRequestSchema;
     output: typeof SendBatchResponseSchema;
+  },
+  /**
+   * Lists stored emails, newest `createdAt` first. An email is listed when it matches every filter given. Emails are
+   * kept for 90 days. An email whose send is still running is not listed.
+   *
+   * @generated from rpc verdict.v1.EmailService.ListEmails
+   */
+  listEmails: {
+    methodKind: "unary";
+    input: typeof ListEmailsRequestSchema;
+    output: typeof ListEmailsResponseSchema;
   },
   /**
    * Returns a stored email with the outcome of every recipient and its events. Emails are kept for 90 days. An email

@@ -1,0 +1,186 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import {
+  type EmailService,
+  type ListEmailsRequest,
+  ListEmailsRequestSchema,
+  type ListedEmail,
+  ListedEmailSchema,
+} from '../../gen/verdict/v1/emails_pb.ts'
+import { type RecipientKind, RecipientKindSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { callerKey } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
+import { showId, timeOfId } from '../db/ids.ts'
+import { oldestKeptId } from '../db/retention.ts'
+import { messages, recipients } from '../db/schema.ts'
+import { enumNames } from '../enum-names.ts'
+import { reasonNames, statusNames } from '../sending/outcome.ts'
+import { pageOf, readCursor, readDomain, readEnum, readLimit, readTag, readTenant, readTime } from './listing.ts'
+import { type IdRange, newestRows, pageRange } from './newest-rows.ts'
+
+const kindNames = enumNames<RecipientKind>(RecipientKindSchema)
+
+export interface ListEmailsParts {
+  db: Database
+  clock: DatabaseClock
+  /** Returns an address in its matching form; undefined for a text that is not an address. */
+  matchingForm(text: string): string | undefined
+}
+
+export function listEmailsMethod(parts: ListEmailsParts): ServiceImpl<typeof EmailService>['listEmails'] {
+  const { db, clock, matchingForm } = parts
+  return async (request, context) => {
+    const { accountId } = context.values.get(callerKey)!
+    const limit = readLimit(request.limit)
+    const range = pageRange({
+      oldest: oldestKeptId(clock),
+      nowMs: clock.now(),
+      fromMs: readTime('from', request.from),
+      toMs: readTime('to', request.to),
+      after: readCursor(ListEmailsRequestSchema, request),
+    })
+    const filters = { accountId, ...readFilters(request, matchingForm) }
+    const find = filters.recipient === undefined ? findEmails : findEmailsTo
+    const rows = await newestRows(range, limit + 1, (range, limit) => find(db, filters, range, limit))
+    const { page, ...more } = pageOf(rows, limit, ListEmailsRequestSchema, request)
+    const outcomes = await outcomesOf(
+      db,
+      page.map(({ id }) => id),
+    )
+    return { emails: page.map((row) => emailOf(row, outcomes.get(row.id)!)), ...more }
+  }
+}
+
+function readFilters(request: ListEmailsRequest, matchingForm: ListEmailsParts['matchingForm']) {
+  return {
+    status: readEnum('status', request.status, statusNames),
+    reason: readEnum('reason', request.reason, reasonNames),
+    // Text that is not an address becomes '', which matches no recipient.
+    recipient: request.recipient === undefined ? undefined : (matchingForm(request.recipient) ?? ''),
+    domain: readDomain(request.domain),
+    tag: readTag(request.tag),
+    tenantId: readTenant(request.tenantId),
+    sandbox: request.sandbox,
+  }
+}
+
+type Filters = ReturnType<typeof readFilters> & { accountId: string }
+
+/** What a list shows of the stored request. It is read by one pass of the JSON, which may hold megabytes of content. */
+interface ShownRequest {
+  from: string
+  subject: string
+  metadata: Record<string, string> | null
+}
+
+const COLUMNS = {
+  id: messages.id,
+  status: messages.status,
+  reason: messages.reason,
+  tag: messages.tag,
+  tenantId: messages.tenantId,
+  sandbox: messages.sandbox,
+  completedAt: messages.completedAt,
+  request: sql<ShownRequest>`(
+    select to_json(r) from json_to_record(${messages.request}) as r("from" text, subject text, metadata json))`.as(
+    'shown_request',
+  ),
+}
+
+function matches({ accountId, recipient: _, ...columns }: Filters) {
+  const present = Object.entries(columns).filter(([, value]) => value !== undefined)
+  const equal = present.map(([name, value]) => eq(messages[name as keyof typeof columns], value!))
+  return and(eq(messages.accountId, accountId), ...equal)
+}
+
+/** Every filter but `recipient` has an index that ends in the id, so PostgreSQL reads no more rows than it returns. */
+function findEmails(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
+  return db
+    .select(COLUMNS)
+    .from(messages)
+    .where(and(matches(filters), gte(messages.id, from), lt(messages.id, below)))
+    .orderBy(desc(messages.id))
+    .limit(limit)
+}
+
+/**
+ * Finds emails by a recipient. The inner limit keeps PostgreSQL from joining the other way round, which would read every
+ * email of the account when the address is rare.
+ */
+function findEmailsTo(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
+  const { accountId, recipient } = filters
+  const addressed = db
+    .selectDistinct({ id: recipients.messageId })
+    .from(recipients)
+    .where(
+      and(
+        eq(recipients.accountId, accountId),
+        eq(sql`lower(${recipients.email})`, recipient),
+        gte(recipients.messageId, from),
+        lt(recipients.messageId, below),
+      ),
+    )
+    .as('addressed')
+  const email = db
+    .select(COLUMNS)
+    .from(messages)
+    .where(and(eq(messages.id, addressed.id), gte(messages.id, from), lt(messages.id, below), matches(filters)))
+    .limit(1)
+    .as('email')
+  return db
+    .select(email._.selectedFields)
+    .from(addressed)
+    .crossJoinLateral(email)
+    .orderBy(desc(addressed.id))
+    .limit(limit)
+}
+
+/** Reads the recipients of emails with their outcomes, in the order of each request. */
+async function outcomesOf(db: Database, ids: string[]) {
+  const rows =
+    ids.length === 0
+      ? []
+      : await db
+          .select({
+            messageId: recipients.messageId,
+            email: recipients.email,
+            kind: recipients.kind,
+            status: recipients.status,
+            reason: recipients.reason,
+          })
+          .from(recipients)
+          .where(inArray(recipients.messageId, ids))
+          .orderBy(recipients.messageId, recipients.position)
+  return Map.groupBy(rows, ({ messageId }) => messageId)
+}
+
+type EmailRow = Awaited<ReturnType<typeof findEmails>>[number]
+type OutcomeRows = Awaited<ReturnType<typeof outcomesOf>> extends Map<string, infer Rows> ? Rows : never
+
+function emailOf(row: EmailRow, outcomes: OutcomeRows): ListedEmail {
+  const { from, subject, metadata } = row.request
+  return create(ListedEmailSchema, {
+    messageId: showId('msg', row.id),
+    ...outcomeOf(row),
+    from,
+    subject,
+    recipients: outcomes.map((outcome) => ({
+      email: outcome.email,
+      kind: kindNames.value(outcome.kind),
+      ...outcomeOf(outcome),
+    })),
+    tag: row.tag ?? undefined,
+    metadata: metadata ?? {},
+    tenantId: row.tenantId ?? undefined,
+    sandbox: row.sandbox,
+    createdAt: timestampFromMs(timeOfId(row.id)),
+    completedAt: timestampFromDate(row.completedAt),
+  })
+}
+
+function outcomeOf({ status, reason }: { status: string; reason: string | null }) {
+  return { status: statusNames.value(status), reason: reason === null ? undefined : reasonNames.value(reason) }
+}

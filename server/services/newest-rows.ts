@@ -1,0 +1,54 @@
+import { firstIdAt, timeOfId } from '../db/ids.ts'
+
+/** The ids of a part of history: `from` is included, `below` is not. */
+export interface IdRange {
+  from: string
+  below: string
+}
+
+const DAY_MS = 86_400_000
+/** The days that the first statement reads, and how many times as many the next one reads. */
+const FIRST_DAYS = 2
+const GROWTH = 3
+
+/**
+ * Reads up to `limit` rows of history, the newest first. It goes back a few days at a time, and `read` reads one such
+ * range. A statement locks and plans every index of every day in its range: 700 of them for all 90 days, of the 6,400
+ * locks that PostgreSQL has for all its sessions.
+ */
+export async function newestRows<Row>(
+  { from, below }: IdRange,
+  limit: number,
+  read: (range: IdRange, limit: number) => Promise<Row[]>,
+): Promise<Row[]> {
+  const rows: Row[] = []
+  let end = below
+  for (let days = FIRST_DAYS; rows.length < limit && end > from; days *= GROWTH) {
+    const start = later(from, firstIdAt(timeOfId(end) - days * DAY_MS))
+    rows.push(...(await read({ from: start, below: end }, limit - rows.length)))
+    end = start
+  }
+  return rows
+}
+
+interface Bounds {
+  /** The smallest id that history can hold. */
+  oldest: string
+  nowMs: number
+  /** The filters `from` and `to`, in Unix milliseconds. */
+  fromMs: number | undefined
+  toMs: number | undefined
+  /** The id after which the page begins. */
+  after: string | undefined
+}
+
+/** The ids that a page can hold. An id may be a little ahead of this process's clock. */
+export function pageRange({ oldest, nowMs, fromMs, toMs, after }: Bounds): IdRange {
+  const ends = [firstIdAt(nowMs + DAY_MS), toMs === undefined ? undefined : firstIdAt(toMs), after]
+  return {
+    from: fromMs === undefined ? oldest : later(oldest, firstIdAt(fromMs)),
+    below: ends.filter((end) => end !== undefined).sort()[0]!,
+  }
+}
+
+const later = (a: string, b: string) => (a > b ? a : b)

@@ -1,0 +1,258 @@
+import { randomUUID } from 'node:crypto'
+import { createClient } from '@connectrpc/connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { DeliveryStatus, RecipientKind } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { sql } from '../../server/db/drizzle.ts'
+import { newId, showId } from '../../server/db/ids.ts'
+import { messages, openMessages, recipients } from '../../server/db/schema.ts'
+import { type Api, startApi } from './api.ts'
+
+let api: Api
+let now: number
+
+interface Stored {
+  subject: string
+  /** How long before the start of this test the send was accepted. */
+  agoMs: number
+  to?: string[]
+  kind?: 'to' | 'cc' | 'bcc'
+  account?: string
+  change?: Partial<typeof messages.$inferInsert>
+  metadata?: Record<string, string>
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+/** Stores an email as the end of a send does. */
+async function store({ subject, agoMs, to = ['ann@example.net'], kind, account, change, metadata }: Stored) {
+  const { db } = api.world
+  const createdAt = new Date(now - agoMs)
+  const id = newId(createdAt.getTime())
+  const outcome = { status: change?.status ?? 'delivered', reason: change?.reason ?? null }
+  const row = { id, accountId: account ?? api.world.account.id, sandbox: false, region: 'eu', sizeBytes: 1 }
+  const request = { from: 'Shop <hello@example.test>', to, subject, headers: [], attachments: [], metadata }
+  const completedAt = new Date(createdAt.getTime() + 400)
+  await db
+    .insert(messages)
+    .values({ ...row, ...outcome, domain: 'example.test', createdAt, completedAt, request, ...change })
+  await db.insert(recipients).values(
+    to.map((email, position) => ({
+      ...{ messageId: id, accountId: row.accountId, position, eventId: newId(now), email, kind, ...outcome },
+      ...{ retryable: false, inDoubt: false },
+    })),
+  )
+  return id
+}
+
+beforeAll(async () => {
+  api = await startApi()
+  now = Date.now()
+  await partitionsBack(100)
+  const bounced = { status: 'bounced', reason: 'mailbox_full' }
+  await store({ subject: 'new', agoMs: HOUR_MS, change: { tag: 'orders' }, metadata: { order: '7' } })
+  await store({ subject: 'full', agoMs: 2 * HOUR_MS, to: ['Bob@xn--bcher-kva.example'], change: bounced })
+  await store({ subject: 'spam', agoMs: DAY_MS, change: { status: 'bounced', reason: 'spam_blocked' }, kind: 'cc' })
+  await store({ subject: 'refused', agoMs: 4 * DAY_MS, change: { status: 'rejected', reason: 'suppression_list' } })
+  await store({ subject: 'tenant', agoMs: 20 * DAY_MS, change: { tenantId: 'shop-1', tag: 'orders' } })
+  await store({ subject: 'domain', agoMs: 60 * DAY_MS, change: { domain: 'xn--bcher-kva.example', sandbox: true } })
+  await store({ subject: 'both', agoMs: 89 * DAY_MS, to: ['ann@example.net', 'Ann@example.net', 'cy@example.net'] })
+  await store({ subject: 'expired', agoMs: 91 * DAY_MS })
+  await store({ subject: 'foreign', agoMs: HOUR_MS, account: randomUUID() })
+})
+afterAll(() => api.stop())
+
+/** Creates the partitions of past days: the service itself creates those from yesterday on. */
+async function partitionsBack(days: number) {
+  for (const table of ['messages', 'recipients']) {
+    const first = showBound(now - days * DAY_MS)
+    const [{ name }] = (await api.world.db.execute(
+      sql.raw(`
+      select min(pg_get_expr(c.relpartbound, c.oid)) as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      where i.inhparent = '${table}'::regclass`),
+    )) as unknown as [{ name: string }]
+    const next = /FROM \('([^']+)'\)/.exec(name)![1]
+    await api.world.db.execute(
+      sql.raw(`create table ${table}_past partition of ${table} for values from ('${first}') to ('${next}')`),
+    )
+  }
+}
+
+const showBound = (ms: number) => newId(ms).replace(/^(.{13}).*$/, '$1-0000-0000-000000000000')
+
+const list = (query: string, key?: string) => api.call('GET', `/api/v1/emails?${query}`, { key })
+const found = async (query: string) =>
+  (await list(query)).json.emails.map(({ subject }: { subject: string }) => subject) as string[]
+
+const ALL = ['new', 'full', 'spam', 'refused', 'tenant', 'domain', 'both']
+
+test('emails are listed newest createdAt first, with the fields of the contract', async () => {
+  const { status, json } = await list('')
+  expect(status).toBe(200)
+  expect(json.emails.map(({ subject }: { subject: string }) => subject)).toEqual(ALL)
+  expect(json.has_more).toBe(false)
+  expect(json.emails[0]).toEqual({
+    message_id: expect.stringMatching(/^msg_[0-9a-z]{26}$/),
+    status: 'delivered',
+    from: 'Shop <hello@example.test>',
+    subject: 'new',
+    recipients: [{ email: 'ann@example.net', kind: 'to', status: 'delivered' }],
+    tag: 'orders',
+    metadata: { order: '7' },
+    sandbox: false,
+    createdAt: new Date(now - HOUR_MS).toISOString(),
+    completedAt: new Date(now - HOUR_MS + 400).toISOString(),
+  })
+  expect(json.emails[2]).toMatchObject({
+    status: 'bounced',
+    reason: 'spam_blocked',
+    recipients: [{ kind: 'cc', status: 'bounced', reason: 'spam_blocked' }],
+  })
+  expect(json.emails[4].tenant_id).toBe('shop-1')
+  expect(json.emails[6].recipients).toHaveLength(3)
+})
+
+test.each([
+  ['status=delivered', ['new', 'tenant', 'domain', 'both']],
+  ['status=bounced', ['full', 'spam']],
+  ['status=rejected', ['refused']],
+  ['reason=mailbox_full', ['full']],
+  ['reason=policy_block', []],
+  ['recipient=ANN@Example.net', ['new', 'spam', 'refused', 'tenant', 'domain', 'both']],
+  ['recipient=bob@bücher.example', ['full']],
+  ['recipient=BOB@xn--bcher-kva.example', ['full']],
+  ['recipient=cy@example.net', ['both']],
+  ['recipient=nobody@example.net', []],
+  ['recipient=nonsense', []],
+  ['domain=Example.TEST', ['new', 'full', 'spam', 'refused', 'tenant', 'both']],
+  ['domain=bücher.example', ['domain']],
+  ['domain=xn--bcher-kva.example', ['domain']],
+  ['domain=other.example', []],
+  ['tag=orders', ['new', 'tenant']],
+  ['tag=Orders', []],
+  ['tenant_id=shop-1', ['tenant']],
+  ['sandbox=true', ['domain']],
+  ['sandbox=false', ['new', 'full', 'spam', 'refused', 'tenant', 'both']],
+  ['status=bounced&reason=spam_blocked', ['spam']],
+  ['status=rejected&reason=spam_blocked', []],
+  ['recipient=ann@example.net&tag=orders', ['new', 'tenant']],
+  ['recipient=ann@example.net&status=bounced&domain=example.test', ['spam']],
+  ['tag=orders&tenant_id=shop-1&sandbox=false', ['tenant']],
+])('filter %s', async (query, subjects) => {
+  expect(await found(query)).toEqual(subjects)
+})
+
+test('from is included and to is excluded', async () => {
+  const at = (agoMs: number) => new Date(now - agoMs).toISOString()
+  expect(await found(`from=${at(DAY_MS)}&to=${at(HOUR_MS)}`)).toEqual(['full', 'spam'])
+  expect(await found(`from=${at(DAY_MS - 1)}`)).toEqual(['new', 'full'])
+  expect(await found(`to=${at(20 * DAY_MS)}`)).toEqual(['domain', 'both'])
+  expect(await found(`from=${at(0)}&to=${at(DAY_MS)}`)).toEqual([])
+  expect(await found('to=2020-01-01')).toEqual([])
+  expect(await found('from=9999-12-31T23:59:59.999Z')).toEqual([])
+})
+
+test('pages return every email once, with every filter', async () => {
+  for (const filter of ['', 'recipient=ann@example.net', 'domain=example.test', 'status=delivered']) {
+    for (const limit of [1, 2, 3]) {
+      const seen: string[] = []
+      for (let cursor = ''; ; ) {
+        const { json } = await list(`${filter}&limit=${limit}${cursor && `&cursor=${cursor}`}`)
+        expect(json.has_more).toBe(json.next_cursor !== undefined)
+        seen.push(...json.emails.map(({ subject }: { subject: string }) => subject))
+        if (!json.has_more) break
+        expect(json.emails).toHaveLength(limit)
+        cursor = json.next_cursor
+      }
+      expect(seen).toEqual(await found(filter))
+    }
+  }
+})
+
+test('an email whose send is running is not listed, and is listed when the send ends', async () => {
+  const { world } = api
+  world.exchanger.script = { dot: { after: 300, act: '250 2.0.0 queued' } }
+  const sending = api.send({ to: 'ann@example.net', subject: 'running' })
+  await expect.poll(() => world.db.$count(openMessages)).toBe(1)
+  expect(await found('')).toEqual(ALL)
+  await sending
+  world.exchanger.script = {}
+  expect(await found('')).toEqual(['running', ...ALL])
+  expect(await found('domain=example.test&limit=1')).toEqual(['running'])
+})
+
+test('gRPC lists as REST does', async () => {
+  const client = createClient(EmailService, createGrpcTransport({ baseUrl: api.url }))
+  const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
+  const { emails, hasMore } = await client.listEmails({ status: DeliveryStatus.BOUNCED, limit: 1 }, options)
+  expect(hasMore).toBe(true)
+  expect(emails).toMatchObject([
+    {
+      subject: 'full',
+      status: DeliveryStatus.BOUNCED,
+      recipients: [{ email: 'Bob@xn--bcher-kva.example', kind: RecipientKind.TO }],
+    },
+  ])
+})
+
+test('the list shows what Get email shows', async () => {
+  const { json: sent } = await api.send({
+    to: ['ann@example.net', 'invalid_address@simulator.test'],
+    tenant_id: 'same',
+  })
+  const [listed] = (await list('tenant_id=same')).json.emails
+  const { json: email } = await api.call('GET', `/api/v1/emails/${sent.message_id}`)
+  const { recipients, ...rest } = listed
+  expect(email).toMatchObject(rest)
+  expect(email.recipients).toMatchObject(
+    recipients.map(({ email, status }: Record<string, string>) => ({ email, status })),
+  )
+})
+
+test.each([
+  ['limit=0', 'limit'],
+  ['limit=101', 'limit'],
+  ['limit=ten', 'limit'],
+  ['status=deliverd', 'status'],
+  ['reason=unknown', 'reason'],
+  ['sandbox=maybe', 'sandbox'],
+  ['domain=localhost', 'domain'],
+  ['domain=', 'domain'],
+  ['domain=ann@example.net', 'domain'],
+  ['tag=', 'tag'],
+  [`tag=${'x'.repeat(101)}`, 'tag'],
+  ['tag=a%0Ab', 'tag'],
+  ['tenant_id=', 'tenant_id'],
+  ['from=yesterday', 'from'],
+  ['cursor=AAAA', 'cursor'],
+  ['message_id=msg_1', 'message_id'],
+])('400 invalid_payload names the field: %s', async (query, field) => {
+  const { status, json } = await list(query)
+  expect([status, json.error, json.details?.[0]?.field]).toEqual([400, 'invalid_payload', field])
+})
+
+test('a cursor of other filters, or of a list of events, is refused', async () => {
+  const { next_cursor: cursor } = (await list('limit=1')).json
+  expect((await list(`limit=2&cursor=${cursor}`)).status).toBe(200)
+  expect((await list(`status=bounced&cursor=${cursor}`)).status).toBe(400)
+  await api.send()
+  const events = (await api.call('GET', '/api/v1/events?limit=1')).json
+  expect((await list(`cursor=${events.next_cursor}`)).status).toBe(400)
+})
+
+test('another account sees none of these emails', async () => {
+  for (const query of ['', 'recipient=ann@example.net', 'domain=example.test', 'tenant_id=shop-1']) {
+    expect((await list(query, api.keys.stranger)).json.emails).toEqual([])
+  }
+})
+
+test('GET on a literal path is 405, and a message_id still leads to its email', async () => {
+  for (const path of ['send', 'validate', 'batch']) {
+    expect((await api.call('GET', `/api/v1/emails/${path}`)).status).toBe(405)
+  }
+  const [{ message_id }] = (await list('limit=1')).json.emails
+  expect((await api.call('GET', `/api/v1/emails/${message_id}`)).json.message_id).toBe(message_id)
+  expect((await api.call('GET', `/api/v1/emails/${showId('msg', newId(now))}`)).status).toBe(404)
+})
