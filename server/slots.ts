@@ -1,158 +1,161 @@
 import { createTally } from './tally.ts'
 
-/** Gives a place back. */
+/** Frees the slot. Call it once. */
 export type Release = () => void
 
-/** When a request stops waiting for a place. Without either field it waits indefinitely. */
-export interface Patience {
+/** When a request leaves the queue without a slot. Without either field it waits indefinitely. */
+export interface WaitLimit {
   /** On the clock of `performance.now()`. */
   untilMs?: number
   signal?: AbortSignal
 }
 
+export interface SlotRequest extends WaitLimit {
+  /** Any key of the caller; requests without one share the empty key. */
+  accountId?: string
+}
+
 /**
- * A number of places that turns share fairly. A turn is a name for requests that belong together, such as an account.
+ * Limits concurrent work: SMTP connections, DNS queries, webhook POSTs, domain checks. The terms are the same wherever
+ * slots are used:
+ *
+ * - A slot is the right to do one piece of work at a time. It is acquired, and later released.
+ * - A request that finds no free slot waits in the queue of its account until its wait limit.
+ * - Accounts are served round-robin and each queue in order, so many requests of one account delay another account by
+ *   at most one slot.
  */
-export interface Places {
-  /** Takes a place, or returns undefined when none is free or the turn is at its limit. */
-  takeNow(turn: string): Release | undefined
-  /**
-   * Waits for a place. Turns are served one after the other, each in the order of its requests, so that many requests
-   * of one turn delay another turn by at most one place. Resolves to undefined when patience ends first, or when too
-   * many requests wait already.
-   */
-  take(turn: string, patience?: Patience): Promise<Release | undefined>
+export interface Slots {
+  /** Acquires a slot without waiting. Returns undefined when none is free or the account holds as many as it may. */
+  tryAcquire(accountId?: string): Release | undefined
+  /** Waits for a slot. Resolves to undefined at the wait limit, or at once when too many requests wait already. */
+  acquire(request?: SlotRequest): Promise<Release | undefined>
+  /** Whether all slots are free. */
   isUnused(): boolean
-  /** Resolves all waiting requests to undefined. Places that are taken stay taken. */
+  /** Resolves all waiting requests to undefined. Slots that are held stay held until they are released. */
   close(): void
 }
 
-export interface PlacesOptions {
-  places: number
+export interface SlotsOptions {
+  slots: number
   /**
-   * The most places of one turn at a time, so that some are left for others. By default it is all of them. A function
-   * computes it from the number of free places.
+   * The most slots of one account, so that some are left for others. By default it is all of them. A function computes
+   * it from the number of free slots.
    */
-  perTurn?: number | ((free: number) => number)
-  /** The most requests that may wait at a time, over all turns. */
+  perAccount?: number | ((free: number) => number)
+  /** The most requests that wait, over all accounts. */
   maxWaiting?: number
 }
 
-type Give = (release: Release | undefined) => void
+/** Resolves a waiting request. */
+type Resolve = (release: Release | undefined) => void
 
-export function createPlaces({ places, perTurn = places, maxWaiting = Infinity }: PlacesOptions): Places {
-  const maxOfTurn = typeof perTurn === 'function' ? perTurn : () => perTurn
-  const heldPlaces = createTally()
-  /** The requests that wait, by turn and in the order of turns. No line is empty. */
-  const lines = new Map<string, Set<Give>>()
-  let free = places
-  let waitingRequests = 0
+export function createSlots({ slots, perAccount = slots, maxWaiting = Infinity }: SlotsOptions): Slots {
+  const maxOfAccount = typeof perAccount === 'function' ? perAccount : () => perAccount
+  const held = createTally()
+  /** The waiting requests by account, in the order in which accounts are served. No queue is empty. */
+  const queues = new Map<string, Set<Resolve>>()
+  let free = slots
+  let waiting = 0
 
-  const mayTake = (turn: string) => free > 0 && heldPlaces.of(turn) < maxOfTurn(free)
+  function tryAcquire(accountId = ''): Release | undefined {
+    return free > 0 && held.of(accountId) < maxOfAccount(free) ? hold(accountId) : undefined
+  }
 
-  function hold(turn: string): Release {
+  function hold(accountId: string): Release {
     free--
-    heldPlaces.add(turn, 1)
+    held.add(accountId, 1)
     return () => {
-      heldPlaces.add(turn, -1)
+      held.add(accountId, -1)
       free++
-      serve()
+      serveQueues()
     }
   }
 
-  /** Gives free places to requests that wait. A turn that was served goes to the end, where the loop finds it again. */
-  function serve(): void {
-    for (const [turn, line] of lines) {
+  /** Hands free slots to waiting requests. Moves each served account to the end, where the loop meets it again. */
+  function serveQueues(): void {
+    for (const [accountId, queue] of queues) {
       if (free === 0) return
-      if (!mayTake(turn)) continue
-      const [give] = line
-      leave(turn, give!)
-      if (lines.delete(turn)) lines.set(turn, line)
-      give!(hold(turn))
+      const release = tryAcquire(accountId)
+      if (!release) continue
+      const [resolve] = queue
+      leaveQueue(accountId, resolve!)
+      if (queues.delete(accountId)) queues.set(accountId, queue)
+      resolve!(release)
     }
   }
 
-  function leave(turn: string, give: Give): void {
-    const line = lines.get(turn)
-    if (!line?.delete(give)) return
-    waitingRequests--
-    if (line.size === 0) lines.delete(turn)
+  function leaveQueue(accountId: string, resolve: Resolve): void {
+    const queue = queues.get(accountId)
+    if (!queue?.delete(resolve)) return
+    waiting--
+    if (queue.size === 0) queues.delete(accountId)
   }
 
-  function wait(turn: string, { untilMs, signal }: Patience): Promise<Release | undefined> {
-    return new Promise((resolve) => {
-      const give: Give = (release) => {
+  function waitInQueue({ accountId = '', untilMs, signal }: SlotRequest): Promise<Release | undefined> {
+    return new Promise((resolvePromise) => {
+      const resolve: Resolve = (release) => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', giveUp)
-        resolve(release)
+        resolvePromise(release)
       }
       const giveUp = () => {
-        leave(turn, give)
-        give(undefined)
+        leaveQueue(accountId, resolve)
+        resolve(undefined)
       }
       const timer = untilMs === undefined ? undefined : setTimeout(giveUp, Math.max(0, untilMs - performance.now()))
       signal?.addEventListener('abort', giveUp)
-      const line = lines.get(turn) ?? new Set()
-      lines.set(turn, line.add(give))
-      waitingRequests++
+      const queue = queues.get(accountId) ?? new Set()
+      queues.set(accountId, queue.add(resolve))
+      waiting++
     })
   }
 
-  const takeNow = (turn: string) => (mayTake(turn) ? hold(turn) : undefined)
-
   return {
-    takeNow,
-    async take(turn, patience = {}) {
-      if (patience.signal?.aborted) return undefined
-      return takeNow(turn) ?? (waitingRequests < maxWaiting ? wait(turn, patience) : undefined)
+    tryAcquire,
+    async acquire(request = {}) {
+      if (request.signal?.aborted) return undefined
+      return tryAcquire(request.accountId) ?? (waiting < maxWaiting ? waitInQueue(request) : undefined)
     },
-    isUnused: () => free === places,
+    isUnused: () => free === slots,
     close() {
-      const all = [...lines.values()].flatMap((line) => [...line])
-      lines.clear()
-      waitingRequests = 0
-      for (const give of all) give(undefined)
+      const requests = [...queues.values()].flatMap((queue) => [...queue])
+      queues.clear()
+      waiting = 0
+      for (const resolve of requests) resolve(undefined)
     },
   }
 }
 
-/** Returns 80 % of the places, rounded up: the most that one turn may hold, so that others find some free. */
-export function ofOneTurn(places: number): number {
-  return Math.ceil(places * 0.8)
+/** The usual `perAccount`: 80 % of the slots, rounded up, so that a fifth is left for others. */
+export function fourFifths(slots: number): number {
+  return Math.ceil(slots * 0.8)
 }
 
-export interface SlotRequest extends Patience {
-  /** See `Places`. */
-  turn?: string
+/** Separate slots for each key, such as an endpoint's host. */
+export interface KeyedSlots {
+  /** As in `Slots`. */
+  acquire(key: string, request?: SlotRequest): Promise<Release | undefined>
 }
 
-export interface Slots {
-  /**
-   * Waits for a slot of this key and takes it. Returns the function that frees it, or undefined when patience ends
-   * first, or when too many requests wait already.
-   */
-  take(key: string, request?: SlotRequest): Promise<Release | undefined>
+export interface KeyedSlotsOptions extends Omit<SlotsOptions, 'slots'> {
+  slotsPerKey: number
 }
 
-interface SlotsOptions extends Omit<PlacesOptions, 'places'> {
-  perKey: number
-}
-
-/** Creates `perKey` slots for each key at its first use, and drops them when none of them is taken. */
-export function createSlots({ perKey, ...options }: SlotsOptions): Slots {
-  const keys = new Map<string, Places>()
+/** Creates the slots of a key at its first use, and forgets them when all of them are free. */
+export function createKeyedSlots({ slotsPerKey, ...options }: KeyedSlotsOptions): KeyedSlots {
+  const slotsByKey = new Map<string, Slots>()
 
   return {
-    async take(key, { turn = '', ...patience } = {}) {
-      if (patience.signal?.aborted) return undefined
-      const places = keys.get(key) ?? createPlaces({ places: perKey, ...options })
-      keys.set(key, places)
-      const release = await places.take(turn, patience)
+    async acquire(key, request = {}) {
+      if (request.signal?.aborted) return undefined
+      const slots = slotsByKey.get(key) ?? createSlots({ slots: slotsPerKey, ...options })
+      slotsByKey.set(key, slots)
+      const release = await slots.acquire(request)
       return (
         release &&
         (() => {
           release()
-          if (places.isUnused()) keys.delete(key)
+          if (slots.isUnused()) slotsByKey.delete(key)
         })
       )
     },

@@ -1,10 +1,10 @@
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity'
 import { readId } from '../server/db/ids.ts'
 import { describeError } from '../server/log.ts'
-import { createSlots } from '../server/slots.ts'
+import { createKeyedSlots } from '../server/slots.ts'
 import type { AttemptResult, DeliverOnce } from '../server/webhooks/deliver-once.ts'
 import { describeResponses } from './responses.ts'
-import { GROUPS_PER_ENDPOINT, MAX_GROUP, PLACE_WAIT_MS, POSTS_PER_ENDPOINT } from './worker-limits.ts'
+import { GROUPS_PER_ENDPOINT, MAX_GROUP, POSTS_PER_ENDPOINT, SLOT_WAIT_MS } from './worker-limits.ts'
 
 const HEARTBEAT_MS = 5_000
 
@@ -41,7 +41,7 @@ export interface GroupResult {
   /** Dispatches that were over before the attempt. */
   over: number
   failed: string[]
-  /** Dispatches without an attempt: they found no place at the endpoint, or are not due by the database's clock. */
+  /** Dispatches without an attempt: they got no slot at the endpoint, or are not due by the database's clock. */
   busy: string[]
   /** How the endpoint responded to those that failed. */
   lastAnswer?: string
@@ -52,14 +52,17 @@ export type Activities = ReturnType<typeof createActivities>
 /** The side effects of the workflows. Activities return ids and counts, and nothing personal. */
 export function createActivities(parts: ActivityParts) {
   const { deliverOnce, finishDispatches, dropExpired, verifyDue, onError, stopping } = parts
-  const groups = createSlots({ perKey: GROUPS_PER_ENDPOINT, maxWaiting: GROUPS_PER_ENDPOINT })
-  const posts = createSlots({ perKey: POSTS_PER_ENDPOINT, maxWaiting: 2 * GROUPS_PER_ENDPOINT * MAX_GROUP })
+  const groupSlots = createKeyedSlots({ slotsPerKey: GROUPS_PER_ENDPOINT, maxWaiting: GROUPS_PER_ENDPOINT })
+  const postSlots = createKeyedSlots({
+    slotsPerKey: POSTS_PER_ENDPOINT,
+    maxWaiting: 2 * GROUPS_PER_ENDPOINT * MAX_GROUP,
+  })
 
   async function attemptGroup(group: GroupAttempt): Promise<GroupResult> {
     const { dispatchIds } = group
     // Each task queue has its own slots, so a bulk replay leaves those for retries of the same endpoint free.
-    const untilMs = performance.now() + PLACE_WAIT_MS
-    const release = await groups.take(`${activityInfo().taskQueue} ${group.endpoint}`, { untilMs })
+    const untilMs = performance.now() + SLOT_WAIT_MS
+    const release = await groupSlots.acquire(`${activityInfo().taskQueue} ${group.endpoint}`, { untilMs })
     if (!release) return { acknowledged: 0, over: 0, failed: [], busy: dispatchIds }
     try {
       return groupResult(dispatchIds, await allOf(dispatchIds.map((id) => attemptOne(id, group))))
@@ -71,7 +74,7 @@ export function createActivities(parts: ActivityParts) {
   async function attemptOne(dispatchId: string, group: GroupAttempt): Promise<AttemptResult> {
     const { endpoint, attempt, early, nextDelayMs } = group
     const cancelled = cancellationSignal()
-    const release = await posts.take(endpoint, { signal: AbortSignal.any([cancelled, stopping]) })
+    const release = await postSlots.acquire(endpoint, { signal: AbortSignal.any([cancelled, stopping]) })
     if (!release) throw new Error('the worker stops, or the workflow was cancelled')
     try {
       return await deliverOnce({
@@ -126,7 +129,7 @@ function groupResult(dispatchIds: string[], results: AttemptResult[]): GroupResu
     acknowledged: idsIn('acknowledged').length,
     over: idsIn('ended').length,
     failed: idsIn('failed'),
-    busy: idsIn('not_due', 'no_place'),
+    busy: idsIn('not_due', 'no_slot'),
     lastAnswer: describeResponses(results.filter(({ state }) => state === 'failed')),
   }
 }

@@ -158,7 +158,7 @@ function hasten(rounds: Round[], currentRound: Round | undefined, dispatchIds = 
 }
 
 /**
- * Doubles the wait for a place. A random part keeps groups that waited together from coming back at the same moment.
+ * Doubles the wait for a slot. A random part keeps groups that waited together from coming back at the same moment.
  */
 function backOff(previousMs = FIRST_BACK_OFF_MS / 2): Pick<Round, 'backOffMs' | 'dueMs'> {
   const backOffMs = Math.min(previousMs * 2, MAX_BACK_OFF_MS)

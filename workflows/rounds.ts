@@ -8,7 +8,7 @@ export interface Round {
   dueMs: number
   /** Whether the attempt may begin before it is due, because an operator asked for it. */
   early?: boolean
-  /** How long the dispatches wait after they last found no place at the endpoint. */
+  /** How long the dispatches wait after they last got no slot at the endpoint. */
   backOffMs?: number
 }
 

@@ -18,7 +18,7 @@ const time = (ms: number) => `${new Date(ms).toISOString().slice(0, 19).replace(
 
 /** The summary of a timer: "attempt 3 of 6, last answer HTTP 503". */
 export function timerSummary(round: Round, attempts: number, lastAnswer = 'none yet'): string {
-  const before = round.backOffMs === undefined ? `last answer ${lastAnswer}` : 'all places of the endpoint were taken'
+  const before = round.backOffMs === undefined ? `last answer ${lastAnswer}` : 'all slots of the endpoint were in use'
   return `${step(round, attempts)}, ${before}`
 }
 

@@ -1,6 +1,6 @@
 // How much a worker does at a time.
 
-/** The longest time of one POST, with its wait for a place. It follows from the limits of a POST. */
+/** The longest time of one POST, with its wait for a slot. It follows from the limits of a POST. */
 export const POST_MS = 12_000
 /**
  * The longest time of one workflow task on a worker. A task takes milliseconds; the rest is for a busy machine (ADR
@@ -19,7 +19,7 @@ export const GROUPS_PER_ENDPOINT = ACTIVITY_SLOTS / 10
 /** POSTs in flight to one endpoint. */
 export const POSTS_PER_ENDPOINT = 20
 /** How long a group waits for a slot before it comes back as busy. */
-export const PLACE_WAIT_MS = 1_000
+export const SLOT_WAIT_MS = 1_000
 
 /** The longest time of the last group's attempt: the groups of both task queues share the POSTs in flight. */
 export const LONGEST_ATTEMPT_MS = ((2 * GROUPS_PER_ENDPOINT * MAX_GROUP) / POSTS_PER_ENDPOINT) * POST_MS

@@ -11,7 +11,7 @@ export interface OpenCalls {
   /** Counts a call or a message of a stream. Throws `rate_limit_exceeded` over the limit of the address. */
   count(remoteAddress: string): void
   /**
-   * Takes a place for a stream. Returns the function that gives it back; call it once. Throws `rate_limit_exceeded`.
+   * Takes a slot for a stream. Returns the function that frees it; call it once. Throws `rate_limit_exceeded`.
    */
   openStream(remoteAddress: string): () => void
 }

@@ -1,6 +1,6 @@
 import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
-import { createPlaces, ofOneTurn, type Patience } from '../slots.ts'
+import { createSlots, fourFifths, type SlotRequest } from '../slots.ts'
 import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './message.ts'
 import { type DnsServer, queryDns } from './query.ts'
 
@@ -16,51 +16,55 @@ export type Answer<T> =
   /** The name exists and has no record of that type. */
   | { kind: 'nodata' }
   /**
-   * SERVFAIL, REFUSED, silence or garbage, which prove nothing about the name. With `notAsked` no server was asked,
-   * because no place became free, so it proves nothing about the servers either.
+   * SERVFAIL, REFUSED, a timeout or a malformed response: nothing is known about the name. With `noSlot` no slot became
+   * free and no server was queried, so nothing is known about the servers either.
    */
-  | { kind: 'failure'; cause: string; notAsked?: true }
+  | { kind: 'failure'; cause: string; noSlot?: true }
 
-/** The turn that a look-up belongs to, and how long it may wait for its place. */
-export interface LookUpPatience extends Patience {
-  turn?: string
-}
-
-/** Answers from its cache at once. Only a number of questions are asked at a time, and others wait: see `Places`. */
+/**
+ * Looks up records, for all of the service. Cached answers need no slot. Every other look-up takes one while it queries
+ * servers; `request` names its account and its wait limit. No method rejects.
+ */
 export interface Resolver {
-  mx(name: string, patience?: LookUpPatience): Promise<Answer<Exchange>>
-  a(name: string, patience?: LookUpPatience): Promise<Answer<string>>
-  aaaa(name: string, patience?: LookUpPatience): Promise<Answer<string>>
+  mx(name: string, request?: SlotRequest): Promise<Answer<Exchange>>
+  a(name: string, request?: SlotRequest): Promise<Answer<string>>
+  aaaa(name: string, request?: SlotRequest): Promise<Answer<string>>
   /** The strings of each record, joined; each octet is a character (latin1). */
-  txt(name: string, patience?: LookUpPatience): Promise<Answer<string>>
+  txt(name: string, request?: SlotRequest): Promise<Answer<string>>
 }
 
 interface ResolverOptions {
-  /** `ip` or `ip:port`, asked in turn; the system's servers when absent. */
+  /**
+   * `ip` or `ip:port`. A look-up queries the first, then the second if the first fails. By default the system's
+   * resolvers.
+   */
   servers?: readonly string[]
-  tryTimeoutMs?: number
-  /** The most questions that are asked at the same time; each one has a socket. */
-  questions?: number
+  queryTimeoutMs?: number
+  /** The most look-ups that query servers at a time; each one has a socket. */
+  slots?: number
   /** Milliseconds on any steady clock. */
   now?: () => number
 }
 
-export const BUSY = 'too many look-ups at a time'
+export const NO_SLOT = 'no slot for DNS queries became free in time'
 
-const TRIES = 2
-const QUESTIONS = 500
-const TRY_TIMEOUT_MS = 1_000
+/** The queries of one look-up: the second one goes to the second server, or to the only one again. */
+const QUERIES_PER_LOOK_UP = 2
+const QUERY_TIMEOUT_MS = 1_000
+const QUERY_SLOTS = 500
+
+/** The longest time that records are cached. */
 const MAX_TTL_S = 3_600
+/** How long "no such name" and "no such record" are cached. */
 const NEGATIVE_TTL_S = 60
-const MAX_CACHED = 10_000
-/**
- * A longer answer is cut to its first records (the most preferred exchangers), so that no domain can fill the memory.
- */
+// No domain can fill the memory: a longer answer is truncated to its first records (its most preferred exchangers), and
+// an answer with more text is not cached.
+const MAX_CACHED_ANSWERS = 10_000
 const MAX_RECORDS = 50
-const MAX_CNAMES = 8
-/** An answer with more text than this is not cached, for the same reason. */
 const MAX_CACHED_TEXT = 8_192
+const MAX_CNAMES = 8
 
+/** A name that can own records: up to 253 characters, labels of 1 to 63 letters, digits, hyphens or underscores. */
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
 
 /**
@@ -69,69 +73,67 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
  */
 export function createResolver(options: ResolverOptions = {}): Resolver {
   const servers = (options.servers ?? getServers()).map(parseServer)
-  const { tryTimeoutMs = TRY_TIMEOUT_MS, questions = QUESTIONS, now = () => performance.now() } = options
-  const places = createPlaces({ places: questions, perTurn: ofOneTurn(questions) })
+  const { queryTimeoutMs = QUERY_TIMEOUT_MS, now = () => performance.now() } = options
+  const { slots: querySlots = QUERY_SLOTS } = options
+  const slots = createSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
   const cache = new Map<string, { answer: Answer<unknown>; untilMs: number }>()
   const inFlight = new Map<string, Promise<Answer<unknown>>>()
 
-  async function resolve<T>(
-    type: RecordType,
-    name: string,
-    { turn = '', ...wait }: LookUpPatience = {},
-  ): Promise<Answer<T>> {
+  async function lookUp<T>(type: RecordType, name: string, request?: SlotRequest): Promise<Answer<T>> {
     const host = name.toLowerCase().replace(/\.$/, '')
     if (!HOST_NAME.test(host)) return { kind: 'nxdomain' }
     const key = `${type} ${host}`
     const current = currentAnswer(key)
     if (current) return current as Answer<T> | Promise<Answer<T>>
-    const free = places.takeNow(turn) ?? (await places.take(turn, wait))
-    if (!free) return { ...failure(host, type, BUSY), notAsked: true }
-    // Another caller may have asked meanwhile. A question that still waits in the line of another turn is not shared:
-    // it
-    // could wait long.
+    const release = slots.tryAcquire(request?.accountId) ?? (await slots.acquire(request))
+    if (!release) return { ...failure(host, type, NO_SLOT), noSlot: true }
+    // Meanwhile another look-up of the name may have started. Look-ups are shared from here on only: one that still
+    // waits in the queue of another account could wait for long.
     const newer = currentAnswer(key)
-    if (newer) free()
-    return (newer ?? launch(key, ask(host, type).finally(free))) as Promise<Answer<T>>
+    if (newer) release()
+    return (newer ?? share(key, queryServers(host, type).finally(release))) as Promise<Answer<T>>
   }
 
-  /** The cached answer, or the answer of a question in flight. */
+  /** The cached answer, or the answer of a look-up in flight. */
   function currentAnswer(key: string): Answer<unknown> | Promise<Answer<unknown>> | undefined {
     const hit = cache.get(key)
     return hit && hit.untilMs > now() ? hit.answer : inFlight.get(key)
   }
 
-  function launch(key: string, question: Promise<Answer<unknown>>): Promise<Answer<unknown>> {
-    const flight = question.then((answer) => {
-      inFlight.delete(key)
-      keep(key, answer)
-      return answer
-    })
-    inFlight.set(key, flight)
-    return flight
+  /** Lets other look-ups of the key wait for the same answer, and caches it. */
+  function share(key: string, pending: Promise<Answer<unknown>>): Promise<Answer<unknown>> {
+    const shared = pending
+      .then((answer) => {
+        store(key, answer)
+        return answer
+      })
+      .finally(() => inFlight.delete(key))
+    inFlight.set(key, shared)
+    return shared
   }
 
-  function keep(key: string, answer: Answer<unknown>): void {
+  function store(key: string, answer: Answer<unknown>): void {
     cache.delete(key)
     const ttlS = answer.kind === 'records' ? answer.ttlS : answer.kind === 'failure' ? 0 : NEGATIVE_TTL_S
     if (ttlS === 0 || textLengthOf(answer) > MAX_CACHED_TEXT) return
-    if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value!)
+    if (cache.size >= MAX_CACHED_ANSWERS) cache.delete(cache.keys().next().value!)
     cache.set(key, { answer, untilMs: now() + ttlS * 1_000 })
   }
 
-  async function ask(name: string, type: RecordType): Promise<Answer<unknown>> {
-    let answer: Answer<unknown> = { kind: 'failure', cause: 'no DNS server is configured' }
-    for (let attempt = 0; attempt < TRIES && answer.kind === 'failure' && servers.length > 0; attempt++) {
-      const response = await queryDns(servers[attempt % servers.length]!, name, type, tryTimeoutMs)
+  async function queryServers(name: string, type: RecordType): Promise<Answer<unknown>> {
+    let answer: Answer<unknown> = failure(name, type, 'no DNS server is configured; set DNS_SERVERS')
+    for (let query = 0; query < QUERIES_PER_LOOK_UP && answer.kind === 'failure' && servers.length > 0; query++) {
+      const response = await queryDns(servers[query % servers.length]!, name, type, queryTimeoutMs)
       answer = 'failure' in response ? failure(name, type, response.failure) : answerIn(response, name, type)
     }
     return answer
   }
 
   return {
-    mx: (name, patience) => resolve('MX', name, patience),
-    a: (name, patience) => resolve('A', name, patience),
-    aaaa: (name, patience) => resolve('AAAA', name, patience),
-    txt: (name, patience) => resolve('TXT', name, patience),
+    mx: (name, request) => lookUp('MX', name, request),
+    a: (name, request) => lookUp('A', name, request),
+    aaaa: (name, request) => lookUp('AAAA', name, request),
+    txt: (name, request) => lookUp('TXT', name, request),
   }
 }
 
@@ -150,8 +152,9 @@ function answerIn(
   if (rcode !== 0 && rcode !== 3) return failure(name, type, RCODES[rcode] ?? `RCODE ${rcode}`)
   const records = rcode === 0 ? followAliases(answers, name, type) : undefined
   if (records) return records
-  // A server that has no authority over the name and offers no recursion has only referred us elsewhere.
-  if (!isAuthoritative && !offersRecursion) return failure(name, type, 'no recursion')
+  // A referral: the server is not authoritative for the name and queries no other server, so it does not know the name.
+  if (!isAuthoritative && !offersRecursion)
+    return failure(name, type, 'the server offers no recursion; set DNS_SERVERS to a resolver')
   return { kind: rcode === 3 ? 'nxdomain' : 'nodata' }
 }
 
@@ -193,10 +196,15 @@ function ttlOf({ ttlS }: { ttlS: number }): number {
   return ttlS > 0x7fffffff ? 0 : ttlS
 }
 
-/** Reads `ip` or `ip:port`. Throws on anything else. */
+/**
+ * Reads `ip`, `ip:port` or `[ipv6]:port`; the default port is 53. Throws a TypeError on anything else, such as a name
+ * or a port above 65,535.
+ */
 export function parseServer(server: string): DnsServer {
   if (isIP(server) !== 0) return { address: server, port: 53 }
-  const [, address = '', port = ''] = /^\[?([^[\]]+)\]?:(\d{1,5})$/.exec(server) ?? []
-  if (isIP(address) === 0) throw new TypeError(`not a DNS server: ${server} (192.0.2.53 or 192.0.2.53:5353)`)
-  return { address, port: Number(port) }
+  const [, address = '', digits = ''] = /^\[?([^[\]]+)\]?:(\d{1,5})$/.exec(server) ?? []
+  const port = Number(digits)
+  if (isIP(address) === 0 || port < 1 || port > 65_535)
+    throw new TypeError(`not a DNS server: ${server} (192.0.2.53 or 192.0.2.53:5353)`)
+  return { address, port }
 }

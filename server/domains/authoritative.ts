@@ -71,7 +71,7 @@ export function createDns({ servers, mayDial, port = 53, tryMs = TRY_MS, totalMs
   const resolvers = Array.from({ length: RESOLVER_TRIES }, (_, i) => configured[i % configured.length]).filter(
     (server) => server !== undefined,
   )
-  const addresses = createResolver({ servers, tryTimeoutMs: tryMs })
+  const addresses = createResolver({ servers, queryTimeoutMs: tryMs })
 
   /** The addresses at which to ask the servers with these names. */
   async function serversNamed(names: readonly string[]): Promise<DnsServer[]> {

@@ -63,7 +63,7 @@ const CLAIM = `
 export function createVerification(parts: ApplyParts & { verifier: Verifier }): Verification {
   const { db, verifier } = parts
   const running = new Map<string, Promise<void>>()
-  const places = createSlots({ perKey: AT_ONCE, maxWaiting: MAX_WAITING })
+  const slots = createSlots({ slots: AT_ONCE, maxWaiting: MAX_WAITING })
 
   async function verify(domainId: string, { signal, changed }: Partial<DueRun> = {}) {
     const domain = signal?.aborted ? undefined : await findDomainById(db, domainId)
@@ -76,11 +76,11 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
   }
 
   async function verifyInTurn(domainId: string): Promise<void> {
-    const free = await places.take('')
+    const release = await slots.acquire()
     try {
-      if (free && (await beginCheck(db, domainId))) await verify(domainId)
+      if (release && (await beginCheck(db, domainId))) await verify(domainId)
     } finally {
-      free?.()
+      release?.()
     }
   }
 

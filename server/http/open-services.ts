@@ -13,7 +13,7 @@ import { rpcRoutes } from './rpc.ts'
 export interface OpenCalls {
   /** Counts a call, or one request of a stream. */
   count(remoteAddress: string): void
-  /** Takes a place for a stream, and returns the function that gives it back. */
+  /** Takes a slot for a stream, and returns the function that frees it. */
   openStream(remoteAddress: string): () => void
 }
 
@@ -34,7 +34,7 @@ const OPEN_MESSAGE_BYTES = 4 * 1024
 const OPEN_BODY_BYTES = 64 * 1024
 const OPEN_BODY_TIMEOUT_MS = 10_000
 
-/** The routes of health and reflection, which need no key. They take no memory and no turn from calls with a key. */
+/** The routes of health and reflection, which need no key. They take neither memory nor time from calls with a key. */
 export async function openServices(fastify: FastifyInstance, parts: OpenServicesParts): Promise<void> {
   const { services, interceptors, openCalls, readiness, draining } = parts
   const contract = services.map(({ service }) => service)

@@ -196,7 +196,7 @@ async function findExchanger(
     return { phase: SmtpPhase.DNS, durationMs: Math.round(performance.now() - startedAt), detail }
   }
   const route = simulated(address)?.route
-  const options = { turn: accountId, startedAtMs, budgetMs: sendBudgetMs, signal }
+  const options = { accountId, startedAtMs, budgetMs: sendBudgetMs, signal }
   const lookup = route && route.kind !== 'suppression_list' ? route : await engine.lookUp(address.domain, options)
   switch (lookup.kind) {
     case 'site':

@@ -128,7 +128,7 @@ export function createSend(parts: SendParts): Send {
     const { isMarked, outcomes, fault } = await deliver(engine, recipients, markSend, {
       sender: parts.returnPath(claim.messageId, domain),
       content: composed.pieces,
-      turn: accountId,
+      accountId,
       startedAtMs,
       budgetMs: parts.sendBudgetMs,
       reference: claim.messageId,

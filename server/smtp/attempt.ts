@@ -97,10 +97,10 @@ export type MxLookup =
   /** SERVFAIL, REFUSED or silence of the resolver, which proves nothing about the recipient. */
   | { kind: 'our_fault'; cause: string }
 
-/** The caller, as connections and look-ups are shared out among callers. */
+/** The account that connections and look-ups are for, and the time of its send. */
 export interface Asker {
-  /** Waiting turns are served one after the other, so many requests of one turn do not delay another turn. */
-  turn?: string
+  /** Any key. Connections and look-ups are shared fairly between accounts: see `Slots`. */
+  accountId?: string
   /** The start of the send, on the clock of `performance.now()`. */
   startedAtMs: number
   /**

@@ -33,13 +33,13 @@ export function createEngine(options: EngineOptions): Engine {
 
   function lookUp(domain: string, asker?: Asker): Promise<MxLookup> {
     if (!asker) return lookUpMx(domain)
-    const { turn, startedAtMs, budgetMs, signal } = asker
-    const lookup = lookUpMx(domain, { turn, untilMs: deadlinesOf(startedAtMs, budgetMs, limits).slotMs, signal })
+    const { accountId, startedAtMs, budgetMs, signal } = asker
+    const lookup = lookUpMx(domain, { accountId, untilMs: deadlinesOf(startedAtMs, budgetMs, limits).slotMs, signal })
     return signal ? unlessAborted(lookup, signal) : lookup
   }
 
   async function deliver(delivery: Delivery): Promise<SmtpAttempt[]> {
-    const { sender, recipients, turn, startedAtMs, budgetMs, reference, signal } = delivery
+    const { sender, recipients, accountId, startedAtMs, budgetMs, reference, signal } = delivery
     for (const address of [sender, ...recipients.map((recipient) => recipient.address)]) checkAddress(address)
     const content = stuffDots(delivery.content)
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
@@ -51,7 +51,7 @@ export function createEngine(options: EngineOptions): Engine {
           {
             site,
             sourceAddress: sourceFor(site),
-            turn,
+            accountId,
             sender,
             recipients: indexes.map((i) => recipients[i]!.address),
             content,

@@ -1,5 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
-import type { Answer, Exchange, LookUpPatience, Resolver } from '../dns/resolver.ts'
+import type { Answer, Exchange, Resolver } from '../dns/resolver.ts'
+import type { SlotRequest } from '../slots.ts'
 import type { Host, MxLookup } from './attempt.ts'
 
 export interface ExchangerOptions {
@@ -35,13 +36,13 @@ interface Candidate {
 /** Looks up the addresses of mail exchangers and chooses the hosts of a site. */
 export function createExchangers({ resolver, mayDial, smtpPort, random }: ExchangerOptions) {
   /** The site of these exchangers; `withoutAddress` is the detail when none of them has an address. */
-  async function siteOf(exchanges: Exchange[], withoutAddress: string, patience?: LookUpPatience): Promise<MxLookup> {
+  async function siteOf(exchanges: Exchange[], withoutAddress: string, request?: SlotRequest): Promise<MxLookup> {
     const order = byPreference(exchanges).slice(0, MAX_LOOK_UPS)
     const candidates: Candidate[] = []
     let hosts: Host[] = []
     for (const batch of [order.slice(0, MAX_HOSTS), order.slice(MAX_HOSTS)]) {
       if (hosts.length < MAX_HOSTS)
-        candidates.push(...(await Promise.all(batch.map((exchange) => candidateOf(exchange, patience)))))
+        candidates.push(...(await Promise.all(batch.map((exchange) => candidateOf(exchange, request)))))
       hosts = candidates.map(({ host }) => host).filter(({ addresses }) => addresses.length > 0)
     }
     if (hosts.length > 0) return { kind: 'site', site: { key: siteKey(exchanges), hosts: hosts.slice(0, MAX_HOSTS) } }
@@ -52,17 +53,17 @@ export function createExchangers({ resolver, mayDial, smtpPort, random }: Exchan
     return { kind: 'no_mx_record', detail: withoutAddress }
   }
 
-  async function candidateOf({ name, preference }: Exchange, patience?: LookUpPatience): Promise<Candidate> {
+  async function candidateOf({ name, preference }: Exchange, request?: SlotRequest): Promise<Candidate> {
     const host = (addresses: string[]) => ({ name, preference, addresses, port: smtpPort })
     if (isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return { host: host([]), isRefused: true }
-    const { addresses, failure } = await addressesOf(name, patience)
+    const { addresses, failure } = await addressesOf(name, request)
     const allowed = addresses.filter(mayDial)
     return { host: host(dialOrder(allowed)), isRefused: allowed.length < addresses.length, failure }
   }
 
-  async function addressesOf(name: string, patience?: LookUpPatience): Promise<HostAddresses> {
+  async function addressesOf(name: string, request?: SlotRequest): Promise<HostAddresses> {
     if (name === 'localhost') return { addresses: LOCALHOST }
-    const answers: Answer<string>[] = await Promise.all([resolver.a(name, patience), resolver.aaaa(name, patience)])
+    const answers: Answer<string>[] = await Promise.all([resolver.a(name, request), resolver.aaaa(name, request)])
     const addresses = answers.flatMap((answer) => (answer.kind === 'records' ? answer.records : []))
     return { addresses, failure: answers.find((answer) => answer.kind === 'failure')?.cause }
   }

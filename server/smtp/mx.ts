@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import { BUSY, type Exchange, type LookUpPatience } from '../dns/resolver.ts'
+import { type Exchange, NO_SLOT } from '../dns/resolver.ts'
+import type { SlotRequest } from '../slots.ts'
 import type { MxLookup } from './attempt.ts'
 import { createExchangers, type ExchangerOptions } from './exchangers.ts'
 import { permits } from './mta-sts.ts'
@@ -31,13 +32,13 @@ export function createMxLookUp({ routes, policyOf, ...options }: MxOptions) {
   const { resolver } = options
   const exchangers = createExchangers(options)
 
-  return async function lookUp(domain: string, patience?: LookUpPatience): Promise<MxLookup> {
+  return async function lookUp(domain: string, request?: SlotRequest): Promise<MxLookup> {
     const name = domain.toLowerCase().replace(/\.$/, '')
     const route = routes.get(name)
-    if (route) return siteOfRoute(route, patience)
+    if (route) return siteOfRoute(route, request)
     // The look-ups run side by side; the policy is awaited only when there are exchangers to judge.
-    const policy = policyOf?.(name, patience)
-    const answer = await resolver.mx(name, patience)
+    const policy = policyOf?.(name, request)
+    const answer = await resolver.mx(name, request)
     switch (answer.kind) {
       case 'failure':
         return { kind: 'our_fault', cause: answer.cause }
@@ -55,21 +56,21 @@ export function createMxLookUp({ routes, policyOf, ...options }: MxOptions) {
     /** The site of the exchangers that the policy permits, if its mode is `enforce` (RFC 8461 4.1). */
     async function permittedSite(exchanges: Exchange[], withoutAddress: string): Promise<MxLookup> {
       const domainPolicy = await policy
-      if (domainPolicy === 'not_asked') return { kind: 'our_fault', cause: `DNS TXT _mta-sts.${name}: ${BUSY}` }
-      if (domainPolicy?.mode !== 'enforce') return exchangers.siteOf(exchanges, withoutAddress, patience)
+      if (domainPolicy === 'no_slot') return { kind: 'our_fault', cause: `DNS TXT _mta-sts.${name}: ${NO_SLOT}` }
+      if (domainPolicy?.mode !== 'enforce') return exchangers.siteOf(exchanges, withoutAddress, request)
       const permitted = exchanges.filter((exchange) => permits(domainPolicy, exchange.name))
       const names = exchanges.slice(0, EXAMPLES).map((exchange) => exchange.name)
       const refusal = `the MTA-STS policy of ${name} permits none of its mail exchangers (${names.join(', ')})`
       if (permitted.length === 0) return { kind: 'no_permitted_mx', detail: refusal }
       const permittedWithoutAddress = `no mail exchanger that the MTA-STS policy of ${name} permits has an address`
-      const lookup = await exchangers.siteOf(permitted, permittedWithoutAddress, patience)
+      const lookup = await exchangers.siteOf(permitted, permittedWithoutAddress, request)
       return lookup.kind === 'site' ? { kind: 'site', site: demandTls(lookup.site, 'MTA-STS') } : lookup
     }
   }
 
-  async function siteOfRoute({ host: name, port }: Route, patience?: LookUpPatience): Promise<MxLookup> {
+  async function siteOfRoute({ host: name, port }: Route, request?: SlotRequest): Promise<MxLookup> {
     const isName = isIP(name) === 0
-    const { addresses, failure } = isName ? await exchangers.addressesOf(name, patience) : { addresses: [name] }
+    const { addresses, failure } = isName ? await exchangers.addressesOf(name, request) : { addresses: [name] }
     if (addresses.length === 0)
       return { kind: 'our_fault', cause: failure ?? `the route's host ${name} has no address` }
     const host = { name, preference: 0, addresses: exchangers.dialOrder(addresses), port }

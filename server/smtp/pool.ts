@@ -1,13 +1,13 @@
-import { createPlaces, ofOneTurn, type Places, type Release } from '../slots.ts'
+import { createSlots, fourFifths, type Release, type SlotRequest, type Slots } from '../slots.ts'
 import type { SiteLimits } from './limits.ts'
 import type { Session } from './session.ts'
 
-/** The right to one connection to a site, with a session if one was idle. */
-export interface Slot {
+/** A slot for one connection to a site, with a session to reuse if one was idle. */
+export interface ConnectionSlot {
   kind: 'slot'
   session?: Session
-  /** Returns the right, with the session if it can take another message. */
-  free(session?: Session): void
+  /** Frees the slot. Call it once, with the session if another message can reuse it. */
+  release(session?: Session): void
 }
 
 export interface NoSlot {
@@ -15,97 +15,89 @@ export interface NoSlot {
   cause: string
 }
 
-/** The connections from one source address to one site: each one in use holds a place, the others are idle. */
-interface Shelf {
-  key: string
-  limits: SiteLimits
-  places: Places
-  /** The last one used is taken first, so that the others may end. There are never more of them than free places. */
-  idle: Session[]
-}
-
-interface Place {
+/** A site as seen from one source address. */
+export interface PooledSite {
   /** Source address and site. */
   key: string
   limits: SiteLimits
 }
 
-interface Claim {
-  /** Waiting turns are served one after the other. */
-  turn: string
-  untilMs: number
-  signal?: AbortSignal
+/** The connections to one site: those in use hold a slot, the others are idle. */
+interface SiteConnections extends PooledSite {
+  slots: Slots
+  /** The last one used is reused first, so that the others may end. There are never more of them than free slots. */
+  idle: Session[]
 }
 
 const LEFT: NoSlot = { kind: 'none', cause: 'the caller left' }
 const DRAINING: NoSlot = { kind: 'none', cause: 'draining' }
 const BUSY: NoSlot = { kind: 'none', cause: 'no connection to the site became free in time' }
 
-/** Keeps idle sessions, and limits the connections to each site. */
+/** Limits the connections to each site and keeps idle sessions for reuse. The engine has one pool. */
 export function createPool({ idleMs }: { idleMs: number }) {
-  const shelves = new Map<string, Shelf>()
+  const sites = new Map<string, SiteConnections>()
   let isClosed = false
 
-  async function take(place: Place, claim: Claim): Promise<Slot | NoSlot> {
-    if (claim.signal?.aborted) return LEFT
+  async function acquire(pooledSite: PooledSite, request: SlotRequest): Promise<ConnectionSlot | NoSlot> {
+    if (request.signal?.aborted) return LEFT
     if (isClosed) return DRAINING
-    const shelf = shelves.get(place.key) ?? createShelf(place)
-    const free = shelf.places.takeNow(claim.turn) ?? (await shelf.places.take(claim.turn, claim))
-    if (free) return slotOf(shelf, free)
+    const site = sites.get(pooledSite.key) ?? addSite(pooledSite)
+    const release = site.slots.tryAcquire(request.accountId) ?? (await site.slots.acquire(request))
+    if (release) return connectionSlot(site, release)
     if (isClosed) return DRAINING
-    return claim.signal?.aborted ? LEFT : BUSY
+    return request.signal?.aborted ? LEFT : BUSY
   }
 
-  function createShelf({ key, limits }: Place): Shelf {
+  function addSite({ key, limits }: PooledSite): SiteConnections {
     const { connections } = limits
-    const places = createPlaces({ places: connections, perTurn: ofOneTurn(connections) })
-    const shelf: Shelf = { key, limits, places, idle: [] }
-    shelves.set(key, shelf)
-    return shelf
+    const slots = createSlots({ slots: connections, perAccount: fourFifths(connections) })
+    const site: SiteConnections = { key, limits, slots, idle: [] }
+    sites.set(key, site)
+    return site
   }
 
-  function slotOf(shelf: Shelf, free: Release): Slot {
-    const session = shelf.idle.pop()
-    session?.wire.wake()
-    const giveBack = (reusable?: Session) => {
-      if (reusable) putBack(shelf, reusable)
-      free()
-      dropUnused(shelf)
+  function connectionSlot(site: SiteConnections, releaseSlot: Release): ConnectionSlot {
+    const session = site.idle.pop()
+    session?.wire.stopWatching()
+    const release = (reusable?: Session) => {
+      if (reusable) keepOrQuit(site, reusable)
+      releaseSlot()
+      dropUnused(site)
     }
-    return { kind: 'slot', session, free: giveBack }
+    return { kind: 'slot', session, release }
   }
 
-  function putBack(shelf: Shelf, session: Session): void {
-    const isSpent = isClosed || session.messages >= shelf.limits.messages
+  function keepOrQuit(site: SiteConnections, session: Session): void {
+    const isSpent = isClosed || session.messages >= site.limits.messages
     if (isSpent) session.wire.quit()
-    else keep(shelf, session)
+    else keepIdle(site, session)
   }
 
-  function keep(shelf: Shelf, session: Session): void {
-    shelf.idle.push(session)
-    session.wire.rest(performance.now() + idleMs, () => {
+  function keepIdle(site: SiteConnections, session: Session): void {
+    site.idle.push(session)
+    session.wire.watchIdle(performance.now() + idleMs, () => {
       session.wire.quit()
-      shelf.idle.splice(shelf.idle.indexOf(session), 1)
-      dropUnused(shelf)
+      site.idle.splice(site.idle.indexOf(session), 1)
+      dropUnused(site)
     })
   }
 
-  function dropUnused({ key, places, idle }: Shelf): void {
-    if (places.isUnused() && idle.length === 0) shelves.delete(key)
+  function dropUnused({ key, slots, idle }: SiteConnections): void {
+    if (slots.isUnused() && idle.length === 0) sites.delete(key)
   }
 
-  /** Ends the idle sessions and all waiting; a session in use ends when it comes back. */
+  /** Quits the idle sessions and turns waiting requests away. A session in use quits when its slot is released. */
   function close(): void {
     isClosed = true
-    for (const shelf of shelves.values()) {
-      shelf.places.close()
-      for (const { wire } of shelf.idle.splice(0)) {
-        wire.wake()
+    for (const site of sites.values()) {
+      site.slots.close()
+      for (const { wire } of site.idle.splice(0)) {
+        wire.stopWatching()
         wire.quit()
       }
-      dropUnused(shelf)
+      dropUnused(site)
     }
   }
 
-  return { take, close }
+  return { acquire, close }
 }

@@ -12,7 +12,7 @@ import { type TransactionResult, transact } from './transaction.ts'
 export interface SiteDelivery {
   site: Site
   sourceAddress?: string
-  turn?: string
+  accountId?: string
   sender: string
   recipients: string[]
   content: WireContent
@@ -37,17 +37,17 @@ type Ledger = ReturnType<typeof createLedger>
 
 /** One attempt at each recipient, in their order. */
 export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): Promise<SmtpAttempt[]> {
-  const { site, sourceAddress = '', turn = '', deadlines, signal } = delivery
+  const { site, sourceAddress = '', accountId, deadlines, signal } = delivery
   const ledger = createLedger(delivery)
   const limits = site.limits ?? siteLimitsOf(site.hosts[0]?.name ?? '')
-  const place = { key: `${sourceAddress} ${site.key}`, limits }
-  const slot = await tools.pool.take(place, { turn, untilMs: deadlines.slotMs, signal })
+  const pooledSite = { key: `${sourceAddress} ${site.key}`, limits }
+  const slot = await tools.pool.acquire(pooledSite, { accountId, untilMs: deadlines.slotMs, signal })
   if (slot.kind === 'none') return ledger.close(slot.cause)
   let session: Session | undefined
   try {
     session = await converse(tools, delivery, ledger, slot.session)
   } finally {
-    slot.free(session)
+    slot.release(session)
   }
   return ledger.close('no time was left')
 }

@@ -1,9 +1,9 @@
-import type { LookUpPatience, Resolver } from '../dns/resolver.ts'
-import { createPlaces, ofOneTurn } from '../slots.ts'
+import type { Resolver } from '../dns/resolver.ts'
+import { createSlots, fourFifths, type SlotRequest } from '../slots.ts'
 import { type Policy, parsePolicy, policyIdOf } from './mta-sts.ts'
 
-/** `not_asked`: no server was asked, because no place became free in time, so the policy is unknown. */
-export type PolicyOf = (domain: string, patience?: LookUpPatience) => Promise<Policy | 'not_asked' | undefined>
+/** `no_slot`: no slot for the look-up became free in time. The policy is unknown, which differs from no policy. */
+export type PolicyOf = (domain: string, request?: SlotRequest) => Promise<Policy | 'no_slot' | undefined>
 
 export interface StsPoliciesOptions {
   resolver: Pick<Resolver, 'txt'>
@@ -42,8 +42,8 @@ const DAY_MS = 86_400_000
 const LOOK_UP_MS = 3_000
 const FAILURE_MS = 300_000
 const MAX_DOMAINS = 10_000
-/** The most fetches at the same time; each one has a connection. */
-const FETCHES = 100
+/** The most concurrent fetches; each one has a connection. */
+const FETCH_SLOTS = 100
 
 /**
  * The MTA-STS policy that is valid for a domain (RFC 8461 5.1), or undefined. A TXT record announces it, a new id
@@ -53,43 +53,42 @@ export function createStsPolicies(options: StsPoliciesOptions): PolicyOf {
   const { resolver, httpsGet, onTrouble, now = () => performance.now(), max = MAX_DOMAINS } = options
   const stored = new Map<string, StoredPolicy>()
   const failedUntilMs = new Map<string, number>()
-  const places = createPlaces({ places: FETCHES, perTurn: ofOneTurn(FETCHES) })
+  const slots = createSlots({ slots: FETCH_SLOTS, perAccount: fourFifths(FETCH_SLOTS) })
   const fetching = new Map<string, Promise<Policy | undefined>>()
 
-  return async function policyOf(domain, patience) {
+  return async function policyOf(domain, request) {
     if (hasFailed(domain)) return liveOf(domain)?.policy
     const startedMs = now()
-    const answer = await resolver.txt(`_mta-sts.${domain}`, patience)
+    const answer = await resolver.txt(`_mta-sts.${domain}`, request)
     const live = liveOf(domain)
     if (answer.kind === 'failure') {
-      if (answer.notAsked) return live?.policy ?? 'not_asked'
+      if (answer.noSlot) return live?.policy ?? 'no_slot'
       noteFailure(domain, live && answer.cause)
       return live?.policy
     }
     const id = answer.kind === 'records' ? policyIdOf(answer.records) : undefined
     // A missing record does not end a policy: removing the record is what an attacker would try first.
     if (live && (id === undefined || id === live.id)) {
-      if (now() >= live.renewMs) void fetchOnce(domain, live.id, LOOK_UP_MS, patience)
+      if (now() >= live.renewMs) void fetchOnce(domain, live.id, LOOK_UP_MS, request)
       return live.policy
     }
-    const policy =
-      id === undefined ? undefined : await fetchOnce(domain, id, LOOK_UP_MS - (now() - startedMs), patience)
-    return policy === 'not_asked' ? (live?.policy ?? policy) : (policy ?? live?.policy)
+    const policy = id === undefined ? undefined : await fetchOnce(domain, id, LOOK_UP_MS - (now() - startedMs), request)
+    return policy === 'no_slot' ? (live?.policy ?? policy) : (policy ?? live?.policy)
   }
 
-  /** The wait for a place is not part of the time for the fetch. */
-  async function fetchOnce(domain: string, id: string, timeMs: number, { turn = '', ...wait }: LookUpPatience = {}) {
+  /** Concurrent calls for a domain share one fetch. `timeoutMs` does not include the wait for a slot. */
+  async function fetchOnce(domain: string, id: string, timeoutMs: number, request?: SlotRequest) {
     const inFlight = fetching.get(domain)
     if (inFlight) return inFlight
-    const free = places.takeNow(turn) ?? (await places.take(turn, wait))
-    if (!free) return 'not_asked'
-    const flight = fetching.get(domain) ?? fetchPolicy(domain, id, timeMs).finally(() => fetching.delete(domain))
-    fetching.set(domain, flight)
-    return flight.finally(free)
+    const release = slots.tryAcquire(request?.accountId) ?? (await slots.acquire(request))
+    if (!release) return 'no_slot'
+    const fetched = fetching.get(domain) ?? fetchPolicy(domain, id, timeoutMs).finally(() => fetching.delete(domain))
+    fetching.set(domain, fetched)
+    return fetched.finally(release)
   }
 
-  async function fetchPolicy(domain: string, id: string, timeMs: number): Promise<Policy | undefined> {
-    const result = await httpsGet(`mta-sts.${domain}`, PATH, AbortSignal.timeout(Math.max(0, Math.ceil(timeMs))))
+  async function fetchPolicy(domain: string, id: string, timeoutMs: number): Promise<Policy | undefined> {
+    const result = await httpsGet(`mta-sts.${domain}`, PATH, AbortSignal.timeout(Math.max(0, Math.ceil(timeoutMs))))
     const policy = result.kind === 'got' ? parsePolicy(result.text) : undefined
     if (policy) keep(domain, policy, id)
     else noteFailure(domain, result.kind === 'got' ? 'its text is no policy' : result.cause)

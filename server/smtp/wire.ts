@@ -29,9 +29,9 @@ export interface Wire {
   /** The result of `work` (which never rejects), unless the wire breaks or the deadline passes first. */
   during<T>(work: Promise<T>, untilMs: number): Promise<T | BrokenWire>
   /** Watches the wire between two transactions: calls `onEnd` once on a close, unexpected input or the deadline. */
-  rest(untilMs: number, onEnd: () => void): void
-  /** Ends `rest` without a call of `onEnd`. */
-  wake(): void
+  watchIdle(untilMs: number, onEnd: () => void): void
+  /** Ends `watchIdle` without a call of `onEnd`. */
+  stopWatching(): void
   /** Why nothing more may be sent: the wire is broken, or holds input that answers no command. */
   trouble(): BrokenWire | undefined
   /** True while there is no trouble and the server owes no reply. */
@@ -94,8 +94,8 @@ export function createWire(socket: Socket, owedReplies: number): Wire {
         })
       })
     },
-    rest: (untilMs, onEnd) => (broken ? onEnd() : wait.start(untilMs, onEnd)),
-    wake: wait.cancel,
+    watchIdle: (untilMs, onEnd) => (broken ? onEnd() : wait.start(untilMs, onEnd)),
+    stopWatching: wait.cancel,
     trouble() {
       if (inbox.hasUnexpectedInput()) breakWith('garbage', 'input that answers no command')
       return broken

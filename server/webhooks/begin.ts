@@ -4,7 +4,7 @@ import { evidenceOf, type StoredEvent } from '../db/delivery-event.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
-/** The time of a POST with its wait for a place, and a moment to store its outcome. */
+/** The time of a POST with its wait for a slot, and a moment to store its outcome. */
 const POST_AND_RECORD = `interval '14 seconds'`
 /** Attempts that begin at about the same moment share a statement. */
 const LINGER_MS = 1

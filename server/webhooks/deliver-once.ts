@@ -21,10 +21,10 @@ export interface DispatchAttempt extends NextAttempt {
 export interface AttemptResult {
   /**
    * `acknowledged` and `failed` also describe an attempt that an earlier call made. `ended` is a dispatch that is
-   * cancelled, exhausted or unknown. `not_due` and `no_place` (at the endpoint's origin) mean that no attempt was
+   * cancelled, exhausted or unknown. `not_due` and `no_slot` (at the endpoint's origin) mean that no attempt was
    * made: its number can be used again.
    */
-  state: 'acknowledged' | 'failed' | 'ended' | 'not_due' | 'no_place'
+  state: 'acknowledged' | 'failed' | 'ended' | 'not_due' | 'no_slot'
   outcome?: PostOutcome
   statusCode?: number
 }
@@ -62,7 +62,7 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   const eventOf = readEvents(db)
   const end = endStep(db)
 
-  /** Returns undefined when no place at the endpoint's origin came free for the account: nothing was posted. */
+  /** Returns undefined when no slot at the endpoint's origin became free for the account: nothing was posted. */
   async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TargetRow, event: StoredEvent) {
     const { dispatchId, number, nextDelayMs, signal } = attempt
     const beforeMs = performance.now()
@@ -86,7 +86,7 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   /**
    * Makes the first attempt of an event that was stored a moment ago, to the account's current endpoint. `stored`
    * resolves when the outcome is stored. Returns undefined when no attempt was made: this process no longer holds the
-   * lease, the account has no endpoint any more, or no place at the endpoint's origin came free.
+   * lease, the account has no endpoint any more, or no slot at the endpoint's origin became free.
    */
   async function deliverFirst(event: DeliveryEvent, nextDelayMs?: number) {
     const row = await first(event.id)
@@ -110,7 +110,7 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
     const posting = await postEvent(attempt, startedAtMs, dispatch, event)
     if (posting === undefined) {
       await undoBegin(db, attempt)
-      return { state: 'no_place' }
+      return { state: 'no_slot' }
     }
     await posting.stored
     const { outcome, statusCode } = posting.result

@@ -1,7 +1,7 @@
 import { createDial, type DialFailure, type Phases } from '../egress/dial.ts'
 import type { Lookup } from '../egress/lookup.ts'
 import { createUrlGuard, type Destination } from '../egress/url.ts'
-import { createSlots } from '../slots.ts'
+import { createKeyedSlots } from '../slots.ts'
 import { createConnections, type NewConnection } from './connections.ts'
 import { excerptOf } from './excerpt.ts'
 import { exchange, type NoResponse, type Request, type Response } from './exchange.ts'
@@ -30,13 +30,13 @@ export interface PostResult {
 
 /** On whose behalf a POST is made. */
 export interface Sender {
-  /** The account whose places at the origin are used. */
+  /** The account whose slots at the origin are used. */
   accountId: string
   signal?: AbortSignal
 }
 
 /**
- * Resolves to undefined when no place at the origin came free for the account in time: nothing was sent, and no
+ * Resolves to undefined when no slot at the origin became free for the account in time: nothing was sent, and no
  * attempt was made. Rejects only with the reason of `signal`. What the receiver did is then unknown.
  */
 export type Post = (
@@ -59,25 +59,25 @@ interface PostOptions {
 }
 
 /**
- * Milliseconds. `placeMs` limits the wait for a place at the origin; `totalMs` begins after it. `connectMs` is for
+ * Milliseconds. `slotMs` limits the wait for a slot at the origin; `totalMs` begins after it. `connectMs` is for
  * look-up, TCP and TLS together, `headMs` begins after that, and `bodyMs` at the end of the head.
  */
-export const POST_LIMITS = { placeMs: 2_000, totalMs: 10_000, connectMs: 3_000, headMs: 5_000, bodyMs: 1_000 }
+export const POST_LIMITS = { slotMs: 2_000, totalMs: 10_000, connectMs: 3_000, headMs: 5_000, bodyMs: 1_000 }
 
 /**
- * POSTs in flight to one origin, of all accounts. An account may hold as many places as it leaves free: one account
- * alone takes half of them, and a few accounts that hold theirs for long leave some for all others.
+ * The slots of one origin, which all accounts share. An account may hold at most as many as are still free: one account
+ * alone gets half of them, and a few accounts with slow endpoints leave some for all others.
  */
-const PLACES = { perKey: 128, perTurn: (free: number) => free }
+const ORIGIN_SLOTS = { slotsPerKey: 128, perAccount: (free: number) => free }
 
 /**
- * One POST of a webhook: guard -> a place at the origin -> an idle connection, or a new one -> exchange -> the
+ * One POST of a webhook: guard -> a slot at the origin -> an idle connection, or a new one -> exchange -> the
  * outcome that the status line decides. Call `close` when no POST is running any more.
  */
 export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }: PostOptions) {
   const limits = { ...POST_LIMITS, ...changes }
   const urls = createUrlGuard({ allowSubnets })
-  const places = createSlots(PLACES)
+  const slots = createKeyedSlots(ORIGIN_SLOTS)
   const connections = createConnections(createDial({ lookup, proxy, ca }))
 
   const post: Post = async (url, headers, body, { accountId, signal }) => {
@@ -85,8 +85,8 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }:
     const destination = urls.destinationOf(url)
     if (destination === undefined) return { outcome: 'blocked', phases: {} }
     const request = { path: destination.path, headers: { ...headers, 'Accept-Encoding': 'identity' }, body }
-    const untilMs = performance.now() + limits.placeMs
-    const release = await places.take(destination.origin, { turn: accountId, untilMs, signal })
+    const untilMs = performance.now() + limits.slotMs
+    const release = await slots.acquire(destination.origin, { accountId, untilMs, signal })
     try {
       signal?.throwIfAborted()
       return release && (await postTo(destination, request, signal))

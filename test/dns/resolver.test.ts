@@ -14,11 +14,11 @@ afterAll(async () => {
 })
 
 /** A patient resolver, except in tests of silence. */
-async function dnsWith(zone: DnsServerForTests['zone'], { tryTimeoutMs = 5_000 } = {}) {
+async function dnsWith(zone: DnsServerForTests['zone'], { queryTimeoutMs = 5_000 } = {}) {
   const dns = await startDns(zone)
   open.push(dns)
   const clock = { ms: 0 }
-  const options = { tryTimeoutMs, now: () => clock.ms }
+  const options = { queryTimeoutMs, now: () => clock.ms }
   return { dns, clock, options, resolver: createResolver({ servers: [dns.address], ...options }) }
 }
 
@@ -78,7 +78,7 @@ test.concurrent('a name that does not exist differs from a name without such a r
 test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
   '%s is a failure after two tries',
   async (fault) => {
-    const { dns, resolver } = await dnsWith({ 'MX example.test': fault }, { tryTimeoutMs: 300 })
+    const { dns, resolver } = await dnsWith({ 'MX example.test': fault }, { queryTimeoutMs: 300 })
     const watch = stopwatch()
     expect(await resolver.mx('example.test')).toEqual({
       kind: 'failure',
@@ -92,7 +92,7 @@ test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
 test.concurrent('a closed port is a failure at once', async () => {
   const dns = await startDns()
   await dns.close()
-  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 5_000 })
+  const resolver = createResolver({ servers: [dns.address], queryTimeoutMs: 5_000 })
   const watch = stopwatch()
   expect(await resolver.mx('example.test')).toMatchObject({
     kind: 'failure',
@@ -101,32 +101,47 @@ test.concurrent('a closed port is a failure at once', async () => {
   expect(watch.ms()).toBeLessThan(4_000)
 })
 
-test.concurrent('silent domains of one caller leave questions for others, and wait for their turn until their deadline', async () => {
+test.concurrent('silent domains of one account leave slots for other accounts, and their look-ups wait until their deadline', async () => {
   const { dns } = await dnsWith({ '*': 'silence', 'A good.test': [a('good.test', '192.0.2.1')] })
-  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 3_000, questions: 10 })
+  const resolver = createResolver({ servers: [dns.address], queryTimeoutMs: 3_000, slots: 10 })
   const untilMs = performance.now() + 500
-  const silent = Array.from({ length: 100 }, (_, i) => resolver.a(`silent-${i}.test`, { turn: 'a', untilMs }))
-  expect(await resolver.a('good.test', { turn: 'b', untilMs })).toMatchObject({ records: ['192.0.2.1'] })
+  const silent = Array.from({ length: 100 }, (_, i) => resolver.a(`silent-${i}.test`, { accountId: 'a', untilMs }))
+  expect(await resolver.a('good.test', { accountId: 'b', untilMs })).toMatchObject({ records: ['192.0.2.1'] })
   const waited = await Promise.all(silent.slice(8))
   expect(waited).toEqual(
-    waited.map(() => ({ kind: 'failure', cause: expect.stringContaining('too many'), notAsked: true })),
+    waited.map(() => ({ kind: 'failure', cause: expect.stringContaining('no slot'), noSlot: true })),
   )
   expect(dns.queries.filter((query) => query.includes('silent'))).toHaveLength(8)
 })
 
-test.concurrent('a question waits neither for a caller that gave up nor behind the questions of another caller with the same one', async () => {
+test.concurrent('a look-up waits neither for a caller that gave up nor in the queue of another account that looks up the same name', async () => {
   const { dns } = await dnsWith({ '*': 'silence', 'A good.test': [a('good.test', '192.0.2.1')] })
-  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 2_000, questions: 5 })
+  const resolver = createResolver({ servers: [dns.address], queryTimeoutMs: 2_000, slots: 5 })
   const caller = new AbortController()
   const names = Array.from({ length: 20 }, (_, i) => `silent-${i}.test`)
-  const all = [...names, 'good.test'].map((name) => resolver.a(name, { turn: 'a', signal: caller.signal }))
-  expect(await resolver.a('good.test', { turn: 'b' })).toMatchObject({ records: ['192.0.2.1'] })
+  const all = [...names, 'good.test'].map((name) => resolver.a(name, { accountId: 'a', signal: caller.signal }))
+  expect(await resolver.a('good.test', { accountId: 'b' })).toMatchObject({ records: ['192.0.2.1'] })
   caller.abort()
-  expect(await all.at(-1)).toMatchObject({ kind: 'failure', notAsked: true })
+  expect(await all.at(-1)).toMatchObject({ kind: 'failure', noSlot: true })
+})
+
+test.concurrent('a look-up that throws is not shared with later look-ups', async () => {
+  const { dns } = await dnsWith({ 'A good.test': [a('good.test', '192.0.2.1')] })
+  const brokenOnce = vi
+    .fn(() => 0)
+    .mockImplementationOnce(() => {
+      throw new Error('no clock')
+    })
+  const resolver = createResolver({ servers: [dns.address], queryTimeoutMs: 5_000, now: brokenOnce })
+  await expect(resolver.a('good.test')).rejects.toThrow('no clock')
+  expect(await resolver.a('good.test')).toMatchObject({ records: ['192.0.2.1'] })
 })
 
 test.concurrent('a resolver without a server fails', async () => {
-  expect(await createResolver({ servers: [] }).mx('example.test')).toMatchObject({ kind: 'failure' })
+  expect(await createResolver({ servers: [] }).mx('example.test')).toMatchObject({
+    kind: 'failure',
+    cause: expect.stringContaining('set DNS_SERVERS'),
+  })
 })
 
 test.concurrent('the second try goes to the second server', async () => {
@@ -141,7 +156,7 @@ test.concurrent('a failed first try does not matter when the second is answered'
   const zone: DnsServerForTests['zone'] = {
     'A example.test': (times) => (times === 0 ? 'silence' : [a('example.test', '192.0.2.1')]),
   }
-  const { resolver } = await dnsWith(zone, { tryTimeoutMs: 1_500 })
+  const { resolver } = await dnsWith(zone, { queryTimeoutMs: 1_500 })
   expect(await resolver.a('example.test')).toMatchObject({ kind: 'records' })
 })
 
@@ -187,7 +202,7 @@ test.concurrent('a hundred concurrent equal questions are asked once', async () 
 
 test.concurrent('the cache is bounded', async () => {
   const { dns, options } = await dnsWith({ '*': 'nodata' })
-  const resolver = createResolver({ servers: [dns.address], ...options, tryTimeoutMs: 5_000 })
+  const resolver = createResolver({ servers: [dns.address], ...options, queryTimeoutMs: 5_000 })
   for (let i = 0; i < 10_000; i += 200)
     await Promise.all(Array.from({ length: 200 }, (_, j) => resolver.a(`n${i + j}.test`)))
   await resolver.a('n0.test')
@@ -226,7 +241,7 @@ test.concurrent('a truncated answer is requested again over TCP', async () => {
 })
 
 test.concurrent.each(['silence', 'close'] as const)('%s over TCP fails in time', async (fault) => {
-  const { resolver } = await dnsWith({ 'MX big.test': { overTcp: fault } }, { tryTimeoutMs: 300 })
+  const { resolver } = await dnsWith({ 'MX big.test': { overTcp: fault } }, { queryTimeoutMs: 300 })
   const watch = stopwatch()
   expect(await resolver.mx('big.test')).toMatchObject({ kind: 'failure' })
   expect(watch.ms()).toBeLessThan(4_500)
@@ -331,7 +346,7 @@ test.concurrent.each([
 
 test.concurrent('an answer with any of its bytes changed gives addresses or none, and never throws', async () => {
   const { dns, options } = await dnsWith({})
-  const resolver = createResolver({ servers: [dns.address], ...options, tryTimeoutMs: 20 })
+  const resolver = createResolver({ servers: [dns.address], ...options, queryTimeoutMs: 20 })
   const change = fc.tuple(fc.nat(), fc.nat(255))
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 6 }), async (changes) => {
@@ -359,6 +374,9 @@ test.concurrent.each(['192.0.2.53', '[2001:db8::53]', '2001:db8::53', '192.0.2.5
   },
 )
 
-test.concurrent.each(['dns.test', '192.0.2.53:', '192.0.2.53:a', ':53', ''])('%j is not a DNS server', (server) => {
-  expect(() => createResolver({ servers: [server] })).toThrow(/not a DNS server/)
-})
+test.concurrent.each(['dns.test', '192.0.2.53:', '192.0.2.53:a', '192.0.2.53:0', '192.0.2.53:65536', ':53', ''])(
+  '%j is not a DNS server',
+  (server) => {
+    expect(() => createResolver({ servers: [server] })).toThrow(/not a DNS server/)
+  },
+)

@@ -63,7 +63,7 @@ async function world({
   ends.push(dns.close, host.close)
   const clock = { ms: 0 }
   const now = () => clock.ms
-  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 1_500, now })
+  const resolver = createResolver({ servers: [dns.address], queryTimeoutMs: 1_500, now })
   const mayDial = createGuard({ allowSubnets: ['127.0.0.0/8'] })
   const httpsGet = createHttpsGet({ lookup: lookupWith(resolver), mayDial, port: host.port })
   const policyOf = createStsPolicies({ resolver, httpsGet, now })

@@ -18,13 +18,13 @@ const isPublic = (address: string) => !/^(10\.|127\.|fd|::1$)/.test(address)
 interface Options {
   routes?: [string, Route][]
   random?: () => number
-  policy?: Policy | 'not_asked'
+  policy?: Policy | 'no_slot'
 }
 
 async function world(zone: DnsServerForTests['zone'], { routes = [], random = Math.random, policy }: Options = {}) {
   const dns = await startDns(zone)
   open.push(dns)
-  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 1_500 })
+  const resolver = createResolver({ servers: [dns.address], queryTimeoutMs: 1_500 })
   const asked: string[] = []
   const policyOf = async (domain: string) => {
     asked.push(domain)
@@ -150,10 +150,10 @@ test.concurrent('under an enforced MTA-STS policy only the permitted exchangers 
   expect(asked).toEqual([D])
 })
 
-test.concurrent('when the policy cannot be asked for, for want of a place, the look-up is our fault and nothing is sent', async () => {
+test.concurrent('when no slot is free to look up the policy, the look-up is our fault and nothing is sent', async () => {
   const zone = { ...records, 'MX example.test': [mx(D, 1, 'mx1.test')] }
-  const { lookUp } = await world(zone, { policy: 'not_asked' })
-  expect(await lookUp(D)).toMatchObject({ kind: 'our_fault', cause: expect.stringContaining('too many') })
+  const { lookUp } = await world(zone, { policy: 'no_slot' })
+  expect(await lookUp(D)).toMatchObject({ kind: 'our_fault', cause: expect.stringContaining('no slot') })
 })
 
 test.concurrent('an exchanger that the policy permits is found behind many that it does not', async () => {

@@ -23,13 +23,13 @@ test.concurrent('a site gets at most 20 connections for one caller, and its othe
   expect(exchanger.sessions).toHaveLength(20)
 })
 
-/** An engine for tests of turns, not of time. */
+/** An engine for tests of order, not of time. */
 const patientEngine = () => engineWith({ limits: { commandMs: 10_000 } })
 
 test.concurrent('a site gets at most 25 connections for all callers', async () => {
   const exchanger = await exchangerWith(SLOW)
   const [engine, site] = [patientEngine(), siteOf(exchanger)]
-  const attempts = await many(80, (i) => send(engine, site, { turn: `caller ${i % 4}`, budgetMs: 20_000 }))
+  const attempts = await many(80, (i) => send(engine, site, { accountId: `account ${i % 4}`, budgetMs: 20_000 }))
   expect(attempts.map(outcomeOf)).toEqual(Array(80).fill('delivered'))
   expect(exchanger.sessions).toHaveLength(25)
 })
@@ -45,25 +45,25 @@ async function exchangerThatStalls(): Promise<Exchanger> {
 test.concurrent('a caller whose messages all hang leaves connections for others', async () => {
   const exchanger = await exchangerThatStalls()
   const [engine, site] = [patientEngine(), siteOf(exchanger)]
-  const hanging = many(60, () => send(engine, site, { turn: 'a', sender: 'slow@x.test', budgetMs: 5_000 }))
+  const hanging = many(60, () => send(engine, site, { accountId: 'a', sender: 'slow@x.test', budgetMs: 5_000 }))
   await eventually(() => expect(exchanger.messages).toHaveLength(20))
-  const attempts = await many(10, () => send(engine, site, { turn: 'b' }))
+  const attempts = await many(10, () => send(engine, site, { accountId: 'b' }))
   expect(attempts.map(outcomeOf)).toEqual(Array(10).fill('delivered'))
   engine.close()
   await hanging
 })
 
-test.concurrent('waiting callers are served in turns, however many messages each has', async () => {
+test.concurrent('waiting accounts are served round-robin, however many messages each has', async () => {
   const exchanger = await exchangerWith({ dot: { after: 15, act: '250 2.0.0 ok' } })
   const site = { key: 'orange', hosts: [hostOf(exchanger, 'smtp-in.orange.fr')] }
   const engine = patientEngine()
-  const turns = [...Array(30).fill('a'), 'b', 'b', 'c']
-  await many(turns.length, (i) =>
-    send(engine, site, { turn: turns[i], sender: `${turns[i]}@x.test`, budgetMs: 20_000 }),
+  const accounts = [...Array(30).fill('a'), 'b', 'b', 'c']
+  await many(accounts.length, (i) =>
+    send(engine, site, { accountId: accounts[i], sender: `${accounts[i]}@x.test`, budgetMs: 20_000 }),
   )
   // Three connections were taken before the first wait.
   const served = exchanger.messages.map(({ from }) => from[0]).slice(3, 12)
-  expect(served.filter((turn) => turn !== 'a').toSorted()).toEqual(['b', 'b', 'c'])
+  expect(served.filter((account) => account !== 'a').toSorted()).toEqual(['b', 'b', 'c'])
 })
 
 test.concurrent('a provider gets the connections of its row', async () => {

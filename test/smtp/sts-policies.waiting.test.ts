@@ -45,7 +45,7 @@ async function world(more: Partial<StsPoliciesOptions> = {}) {
   ends.push(dns.close, host.close)
   const clock = { ms: 0 }
   const now = () => clock.ms
-  const resolver = createResolver({ servers: [dns.address], tryTimeoutMs: 1_000, now })
+  const resolver = createResolver({ servers: [dns.address], queryTimeoutMs: 1_000, now })
   const mayDial = createGuard({ allowSubnets: ['127.0.0.1/32'] })
   const httpsGet = createHttpsGet({ lookup: lookupWith(resolver), mayDial, port: host.port })
   const troubles: string[] = []
@@ -85,7 +85,7 @@ test('many concurrent look-ups fetch once', async () => {
   expect([host.requests.length, dns.count(RECORD)]).toEqual([1, 1])
 })
 
-test('policy hosts that hang leave places for others, and a look-up that waits in vain does not count as no policy', async () => {
+test('policy hosts that hang leave slots for other accounts, and a look-up that gets no slot does not count as no policy', async () => {
   const hung: string[] = []
   const httpsGet: StsPoliciesOptions['httpsGet'] = async (host, _, signal) => {
     if (host.includes('good')) return { kind: 'got', text: policy().body }
@@ -96,9 +96,9 @@ test('policy hosts that hang leave places for others, and a look-up that waits i
   const resolver = { txt: async () => ({ kind: 'records' as const, records: ['v=STSv1; id=1;'], ttlS: 60 }) }
   const policyOf = createStsPolicies({ resolver, httpsGet })
   const untilMs = performance.now() + 300
-  const all = Array.from({ length: 150 }, (_, i) => policyOf(`hangs-${i}.test`, { turn: 'a', untilMs }))
-  expect(await policyOf('good.test', { turn: 'b', untilMs })).toMatchObject({ mode: 'enforce' })
-  expect(await Promise.all(all.slice(80))).toEqual(Array(70).fill('not_asked'))
+  const all = Array.from({ length: 150 }, (_, i) => policyOf(`hangs-${i}.test`, { accountId: 'a', untilMs }))
+  expect(await policyOf('good.test', { accountId: 'b', untilMs })).toMatchObject({ mode: 'enforce' })
+  expect(await Promise.all(all.slice(80))).toEqual(Array(70).fill('no_slot'))
   expect(hung).toHaveLength(80)
   expect(await Promise.all(all.slice(0, 80))).toEqual(Array(80).fill(undefined))
 })

@@ -7,7 +7,7 @@ import { createEngine } from '../../server/smtp/engine.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 
 const exchanger = await startExchanger({ content: { after: 50, act: 'close' } })
-const resolver = createResolver({ servers: ['127.0.0.1:9'], tryTimeoutMs: 50 })
+const resolver = createResolver({ servers: ['127.0.0.1:9'], queryTimeoutMs: 50 })
 const engine = createEngine({ resolver, mayDial: () => true, smtpPort: 25, routes: new Map(), heloName: 'sender.test' })
 const hosts = ['mx1', 'mx2'].map((name) => ({ name, preference: 0, addresses: ['127.0.0.1'], port: exchanger.port }))
 const open: number[] = []

@@ -159,10 +159,10 @@ test('a first attempt goes to the current endpoint, however soon after the commi
   await other.close()
 })
 
-test('an attempt that finds no place at the origin is not made: it stays due, and its number can be used again', async () => {
+test('an attempt that gets no slot at the origin is not made: it stays due, and its number can be used again', async () => {
   const full = createDeliveries({ db: database.db, clock, sealer, post: async () => undefined })
   const event = await one({ attempt: 2, due: -1 })
-  expect(await full.deliverOnce({ dispatchId: event.id, number: 2 })).toEqual({ state: 'no_place' })
+  expect(await full.deliverOnce({ dispatchId: event.id, number: 2 })).toEqual({ state: 'no_slot' })
   expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 2, started_at: null, waits: false }])
   expect(await deliver(event, 2)).toMatchObject({ state: 'acknowledged' })
   expect(await attemptsOf(database, event)).toMatchObject([{ number: 2, outcome: 'acked' }])

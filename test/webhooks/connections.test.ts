@@ -24,9 +24,9 @@ test('one account has at most 64 connections to an origin, and its POSTs beyond 
   expect([receiver.requests.length, receiver.connections]).toEqual([200, 64])
 })
 
-test('accounts whose POSTs hang at an origin leave places for the other accounts, whose POSTs do not wait', async () => {
+test('accounts whose POSTs hang at an origin leave slots for other accounts, whose POSTs do not wait', async () => {
   const receiver = await newReceiver()
-  const post = newPost({ limits: { placeMs: 10_000 } })
+  const post = newPost({ limits: { slotMs: 10_000 } })
   const caller = new AbortController()
   receiver.script = ({ path }) => (path === '/hang' ? { fault: 'hang' } : {})
   const hang = (accountId: string) =>
@@ -39,9 +39,9 @@ test('accounts whose POSTs hang at an origin leave places for the other accounts
   expect(new Set(await Promise.all(hanging))).toEqual(new Set(['left']))
 })
 
-test('a POST that finds no place at its origin in time is not made, and does not count as failed', async () => {
+test('a POST that gets no slot at its origin in time is not made, and does not count as failed', async () => {
   const receiver = await newReceiver()
-  const post = newPost({ limits: { placeMs: 100 } })
+  const post = newPost({ limits: { slotMs: 100 } })
   const response = Promise.withResolvers<object>()
   receiver.script = () => response.promise
   const all = Array.from({ length: 65 }, () => post(receiver.url, {}, BODY, { accountId: 'account' }))

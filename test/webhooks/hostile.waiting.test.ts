@@ -10,9 +10,9 @@ import { stopwatch } from '../harness/stopwatch.ts'
 // What receivers do to us, each bounded in time. All of them run at once: a receiver that hangs delays no other.
 
 /** Limits for receivers that exceed one. */
-const LIMITS = { placeMs: 1_000, totalMs: 8_000, connectMs: 2_500, headMs: 3_000, bodyMs: 1_000 }
+const LIMITS = { slotMs: 1_000, totalMs: 8_000, connectMs: 2_500, headMs: 3_000, bodyMs: 1_000 }
 /** Limits for receivers whose response ends the POST: a busy machine does not exceed them. */
-const PATIENT = { placeMs: 30_000, totalMs: 30_000, connectMs: 30_000, headMs: 30_000, bodyMs: 30_000 }
+const PATIENT = { slotMs: 30_000, totalMs: 30_000, connectMs: 30_000, headMs: 30_000, bodyMs: 30_000 }
 const MARGIN_MS = 1_500
 
 type Receiving = (url: string, headers: Record<string, string>, body: Buffer) => Promise<PostResult>

@@ -20,7 +20,7 @@ export async function newReceiver(options?: Parameters<typeof startReceiver>[0])
 
 type Options = Partial<Parameters<typeof createPost>[0]>
 
-/** Creates a function that makes POSTs of one account. They always find a place. */
+/** Creates a function that makes POSTs of one account. They always get a slot. */
 export function newAccountPost(options: Options = {}) {
   const post = newPost(options)
   return async (url: string, signal?: AbortSignal, headers = {}) =>

@@ -68,8 +68,8 @@ test('a hanging endpoint has at most a tenth of the slots; a group that finds no
   }
 })
 
-test('a dispatch that finds no place at the origin, or is not due, comes back as busy', async () => {
-  const states = ['no_place', 'not_due', 'ended'] as const
+test('a dispatch that gets no slot at the origin, or is not due, comes back as busy', async () => {
+  const states = ['no_slot', 'not_due', 'ended'] as const
   let calls = 0
   const activities = activitiesOf(async () => ({ state: states[calls++]! }))
   const three = group(3)

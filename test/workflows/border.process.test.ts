@@ -84,5 +84,5 @@ test('the schedule is the default of the configuration', () => {
 })
 
 test('the time limit of an attempt fits the limits of a POST', () => {
-  expect(POST_MS).toBeGreaterThanOrEqual(POST_LIMITS.placeMs + POST_LIMITS.totalMs)
+  expect(POST_MS).toBeGreaterThanOrEqual(POST_LIMITS.slotMs + POST_LIMITS.totalMs)
 })

@@ -205,7 +205,7 @@ test('a fault of the service uses up no attempt: the same attempt is repeated fo
   expect(String(world.faults)).toContain('is wrong')
 })
 
-test('a group that finds no place, or is not due by the database, waits about five seconds, which is not an attempt', async () => {
+test('a group that gets no slot, or is not due by the database, waits about five seconds, which is not an attempt', async () => {
   let looks = 0
   const { handle, calls } = await world.deliver(() => (looks++ === 0 ? { state: 'not_due' } : acked))
   expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1 })
