@@ -10,23 +10,26 @@ interface Sends {
   keys?: HttpRun['keys']
   /** Defaults to `b@to.test`. */
   to?: string
+  /** Further fields of each message. */
+  fields?: object
 }
 
 /** The HTTP run that sends plain text to the sink. */
 export function sendRun(
   { port, key }: Product,
-  { bytes, connections, requests, keys, to = 'b@to.test' }: Sends,
+  { bytes, connections, requests, keys, to = 'b@to.test', fields }: Sends,
 ): HttpRun {
-  return { port, key, path: '/api/v1/emails/send', body: sendBody(bytes, to), connections, requests, keys }
+  return { port, key, path: '/api/v1/emails/send', body: sendBody(bytes, to, fields), connections, requests, keys }
 }
 
 /** The JSON of a send with `bytes` of text. */
-export function sendBody(bytes: number, to = 'b@to.test'): string {
+export function sendBody(bytes: number, to = 'b@to.test', fields = {}): string {
   return JSON.stringify({
     from: 'Bench <bench@example.test>',
     to,
     subject: 'Your order is on its way',
     text: `${'X'.repeat(78)}\r\n`.repeat(bytes / 80),
+    ...fields,
   })
 }
 

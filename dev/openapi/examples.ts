@@ -23,6 +23,8 @@ const ACCEPTED = {
 
 const RECIPIENT = 'delivered@simulator.test'
 const SENDER = 'Shop <hello@example.test>'
+const NO_ADDRESS = 'is not an email address the service can use. Expected ann@example.com or Ann Lee <ann@example.com>'
+const OWN_DATA = { metadata: { order: '1234', customer: 'ada' }, tag: 'order-shipped' }
 
 export const EVENT = {
   event_id: EVENT_ID,
@@ -128,23 +130,32 @@ const SUPPRESSED = {
 export const EXAMPLES: Record<string, Example> = {
   'EmailService.Send': {
     request: {
-      to: RECIPIENT,
+      to: `Ada Lovelace <${RECIPIENT}>`,
       from: SENDER,
       subject: 'Your order has been shipped',
       text: 'Hello, your order 1234 left our warehouse today.',
+      ...OWN_DATA,
     },
     response: { status: 'delivered', message_id: MESSAGE_ID, smtp: ACCEPTED },
   },
   'EmailService.Validate': {
     request: {
-      to: RECIPIENT,
+      to: [`Ada Lovelace <${RECIPIENT}>`],
+      cc: ['"Byron, Anne" <delivered+anne@simulator.test>'],
+      bcc: ['delivered+archive@simulator.test'],
       from: SENDER,
+      reply_to: ['Orders <orders@example.test>', 'ada@example.test'],
       subject: 'Your order has been shipped',
       text: 'Hello, your order 1234 left our warehouse today.',
     },
     response: {
       status: 'delivered',
       message_id: MESSAGE_ID,
+      recipients: [
+        { email: RECIPIENT, status: 'delivered', kind: 'to' },
+        { email: 'delivered+anne@simulator.test', status: 'delivered', kind: 'cc' },
+        { email: 'delivered+archive@simulator.test', status: 'delivered', kind: 'bcc' },
+      ],
       sandbox: true,
       checks: [
         { name: 'payload', passed: true },
@@ -170,13 +181,8 @@ export const EXAMPLES: Record<string, Example> = {
         {
           index: 1,
           error: 'invalid_address',
-          message: 'to is not an email address the service can mail. Expected something like ann@example.com.',
-          details: [
-            {
-              field: 'to',
-              message: 'is not an email address the service can mail. Expected something like ann@example.com',
-            },
-          ],
+          message: `to ${NO_ADDRESS}.`,
+          details: [{ field: 'to', message: NO_ADDRESS }],
         },
       ],
       summary: { total: 2, delivered: 1, bounced: 0, rejected: 0, failed: 1 },
@@ -208,13 +214,13 @@ export const EXAMPLES: Record<string, Example> = {
       message_id: MESSAGE_ID,
       status: 'delivered',
       from: SENDER,
-      to: [RECIPIENT],
+      to: [`Ada Lovelace <${RECIPIENT}>`],
       subject: 'Your order has been shipped',
       headers: {},
       sandbox: false,
       size_bytes: 2_318,
       attachments: [],
-      recipients: [{ email: RECIPIENT, status: 'delivered', smtp: ACCEPTED }],
+      recipients: [{ email: RECIPIENT, status: 'delivered', smtp: ACCEPTED, kind: 'to' }],
       events: [
         {
           event_id: EVENT_ID,
@@ -234,6 +240,7 @@ export const EXAMPLES: Record<string, Example> = {
           detail: 'abuse',
         },
       ],
+      ...OWN_DATA,
     },
   },
   'EventService.ListEvents': {

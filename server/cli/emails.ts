@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { examples, type Print } from './command.ts'
+import { readFiles, readHeaders, readKey, readMetadata } from './send-options.ts'
 import { callApi, urlOption } from './service.ts'
 
 // The fields of the service's response that are printed as text.
@@ -14,18 +15,28 @@ interface Outcome {
 interface SendResult extends Outcome {
   message_id: string
   sandbox?: boolean
-  recipients?: (Outcome & { email: string })[]
+  recipients?: (Outcome & { email: string; kind?: string })[]
 }
 
 export const send = (print: Print) =>
   new Command('send')
     .description("Send an email and wait for the verdict of the recipient's server")
     .requiredOption('--from <address>', 'The sender, in a verified domain (required)')
-    .requiredOption('--to <address...>', 'A recipient; can be given several times (required)')
+    .requiredOption(
+      '--to <address...>',
+      'A recipient, such as "Ann <ann@example.com>"; several times for several (required)',
+    )
     .requiredOption('--subject <text>', 'The subject (required)')
     .option('--text <text>', 'The plain text body')
     .option('--html <html>', 'The HTML body')
-    .option('--reply-to <address>', 'The address that replies go to')
+    .option('--cc <address...>', 'A recipient of a copy')
+    .option('--bcc <address...>', 'A recipient whom no copy names')
+    .option('--reply-to <address...>', 'An address that replies go to')
+    .option('--header <header...>', 'A custom header, such as "X-Order: 1234"')
+    .option('--attach <file...>', 'A file to attach')
+    .option('--metadata <pair...>', 'Your own data, such as order=1234')
+    .option('--tag <tag>', 'Your own name for a group of emails')
+    .option('--idempotency-key <key>', 'Your own key: a repeat with it sends nothing and prints the first outcome')
     .option('--sandbox', 'Check everything, send nothing')
     .addOption(urlOption())
     .addHelpText(
@@ -33,20 +44,29 @@ export const send = (print: Print) =>
       examples(
         'verdict send --from hello@example.test --to delivered@simulator.test --subject Hello --text "It works."',
         'verdict send --from a@example.com --to b@example.org --subject Hi --text Hi --sandbox --json | jq -r .status',
+        'verdict send --from a@example.com --to "Ann <ann@example.org>" --cc b@example.org --subject Invoice --text Hi --attach invoice.pdf',
       ),
     )
-    .action(async ({ replyTo: reply_to, sandbox, url, ...email }) => {
-      const headers = sandbox ? { 'x-service-sandbox': 'true' } : undefined
-      const call = { url, path: '/api/v1/emails/send', body: { ...email, reply_to }, headers }
+    .action(async ({ replyTo: reply_to, header, attach, metadata: pairs, idempotencyKey, sandbox, url, ...email }) => {
+      const headers: Record<string, string> = {}
+      if (sandbox) headers['x-service-sandbox'] = 'true'
+      if (idempotencyKey !== undefined) headers['idempotency-key'] = readKey(idempotencyKey)
+      const attachments = await readFiles(attach)
+      const body = { ...email, reply_to, headers: readHeaders(header), attachments, metadata: readMetadata(pairs) }
+      const call = { url, path: '/api/v1/emails/send', body, headers }
       const result = (await callApi(call)) as unknown as SendResult
       print({ json: result, text: describe(result), exit: result.status === 'delivered' ? 'ok' : 'failed' })
     })
 
 function describe(result: SendResult): string {
   const dryRun = result.sandbox ? ' (dry run: nothing was sent)' : ''
-  const recipients = (result.recipients ?? []).map((recipient) => `\n  ${recipient.email}: ${outcome(recipient)}`)
+  const recipients = (result.recipients ?? []).map(
+    (recipient) => `\n  ${recipient.email}${shownKind(recipient)}: ${outcome(recipient)}`,
+  )
   return `${result.message_id}: ${outcome(result)}${dryRun}${recipients.join('')}`
 }
+
+const shownKind = ({ kind }: { kind?: string }) => (kind === 'cc' || kind === 'bcc' ? ` (${kind})` : '')
 
 function outcome({ status, reason, in_doubt, smtp }: Outcome): string {
   const reply = smtp?.reply ? `\n    ${smtp.mx ?? 'the server'} replied ${smtp.code ?? ''} ${smtp.reply}` : ''

@@ -428,10 +428,59 @@ test("send calls the service with the key in VERDICT_API_KEY, and shows the repl
   })
 })
 
+test('send takes every field of a message, and an idempotency key', async () => {
+  const file = join(folder, 'Rechnung März.txt')
+  writeFileSync(file, 'Hello')
+  using there = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
+  const options = {
+    '--cc': ['Ann Lee <ann@r.example>', 'd@r.example'],
+    '--bcc': ['e@r.example'],
+    '--reply-to': ['help@shop.example', '"Lee, Ann" <ann@shop.example>'],
+    '--header': ['X-Order: 7: a', 'List-Unsubscribe: <https://shop.example/u?a=b>'],
+    '--metadata': ['order=7=a', 'empty='],
+    '--tag': ['receipt'],
+    '--attach': [file],
+    '--idempotency-key': ['order-7'],
+  }
+  await run([...sending, ...Object.entries(options).flatMap(([option, values]) => [option, ...values])])
+  const [request] = there.requests
+  expect(request!.headers['idempotency-key']).toBe('order-7')
+  expect(JSON.parse(request!.body)).toEqual({
+    from: 'a@shop.example',
+    to: ['b@r.example', 'c@r.example'],
+    subject: 'Hi',
+    text: 'Hi',
+    cc: options['--cc'],
+    bcc: options['--bcc'],
+    reply_to: options['--reply-to'],
+    headers: { 'X-Order': '7: a', 'List-Unsubscribe': '<https://shop.example/u?a=b>' },
+    metadata: { order: '7=a', empty: '' },
+    tag: 'receipt',
+    attachments: [{ filename: 'Rechnung März.txt', content: Buffer.from('Hello').toString('base64') }],
+  })
+})
+
+test.each([
+  [
+    'a header without a colon',
+    ['--header', 'X-Order'],
+    '--header X-Order: the : is missing. Expected --header "X-Order: 1234"',
+  ],
+  ['a header given twice', ['--header', 'X-A: 1', '--header', 'X-A: 2'], '--header X-A: 2: X-A is given twice.'],
+  ['metadata without a key', ['--metadata', '=7'], '--metadata =7: the = is missing. Expected --metadata order=1234'],
+  ['a key beyond ASCII', ['--idempotency-key', 'заказ'], '--idempotency-key must be 1 to 256 printable ASCII'],
+  ['a file that does not exist', ['--attach', '/nowhere/a.pdf'], '--attach /nowhere/a.pdf: cannot be read: ENOENT'],
+])('send with %s sends nothing and says what is wrong', async (_, options, message) => {
+  using there = await service(200, '{}')
+  const failure = { exit: 'usage', message: expect.stringContaining(message) }
+  await expect(run([...sending, ...options])).rejects.toMatchObject(failure)
+  expect(there.requests).toEqual([])
+})
+
 test('a bounce is a failure, with the outcome of each recipient', async () => {
   const outcomes = [
     { email: 'b@r.example', status: 'bounced', reason: 'connection_timeout', in_doubt: true },
-    { email: 'c@r.example', status: 'delivered' },
+    { email: 'c@r.example', kind: 'bcc', status: 'delivered' },
   ]
   using _ = await service(
     200,
@@ -441,7 +490,7 @@ test('a bounce is a failure, with the outcome of each recipient', async () => {
   expect(exit).toBe('failed')
   expect(text).toBe(`msg_1: bounced, connection_timeout
   b@r.example: bounced, connection_timeout (in doubt: it may have arrived)
-  c@r.example: delivered`)
+  c@r.example (bcc): delivered`)
 })
 
 test.each([
