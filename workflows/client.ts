@@ -11,7 +11,7 @@ import { CALL_MS } from './connection.ts'
 import type { deliverWebhooks } from './deliver-webhooks.ts'
 import { describeResponses } from './responses.ts'
 import { DELIVERY_STATUS, EVENT_IDS, MESSAGE_IDS, WEBHOOK_ENDPOINT } from './search-attributes.ts'
-import { WORKFLOW_TASK_MS } from './worker-limits.ts'
+import { MAX_GROUP, WORKFLOW_TASK_MS } from './worker-limits.ts'
 
 /** Replays have a task queue of their own, so that a bulk replay does not delay retries. */
 export const TASK_QUEUES = { original: 'webhook-retries', replay: 'webhook-replays' } as const
@@ -70,6 +70,7 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
   }
 
   return {
+    maxGroup: MAX_GROUP,
     start: (group) => withDeadline(() => start(group)),
     closed: async (workflowIds) => {
       const closed = await withDeadline(() => Promise.all(workflowIds.map(isClosed)))

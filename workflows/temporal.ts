@@ -3,6 +3,7 @@ import { fail } from '../server/errors.ts'
 import type { Workflows } from '../server/webhooks/workflows.ts'
 import { createWorkflows } from './client.ts'
 import { lazyConnection } from './connection.ts'
+import { MAX_GROUP } from './worker-limits.ts'
 
 /** Temporal as the API uses it: the API starts replays there and links to its UI. */
 export interface Temporal {
@@ -39,7 +40,7 @@ const isMissing = () =>
 
 /** Only in development: production requires an address. */
 const NO_TEMPORAL: Temporal = {
-  workflows: { start: isMissing, closed: isMissing, cancel: isMissing },
+  workflows: { maxGroup: MAX_GROUP, start: isMissing, closed: isMissing, cancel: isMissing },
   health: async () => 'degraded',
   workflowUrl: () => undefined,
   close: async () => {},

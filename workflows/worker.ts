@@ -21,7 +21,6 @@ import { lazyConnection } from './connection.ts'
 import { keepWorking } from './run-workers.ts'
 import { setUp } from './set-up.ts'
 import { createTroubles } from './troubles.ts'
-import { MAX_GROUP } from './worker-limits.ts'
 
 // `npm run worker`: configuration -> database -> activities -> Temporal -> hand-over and work -> drain.
 
@@ -75,7 +74,6 @@ async function start(program: Program): Promise<object> {
     db,
     workflows: createWorkflows({ connection, namespace: temporal.namespace, scheduleMs }),
     scheduleMs,
-    maxGroup: MAX_GROUP,
     report(pass) {
       if ('error' in pass) return troubles.report(HAND_OVER, pass.error)
       troubles.resolve(HAND_OVER)

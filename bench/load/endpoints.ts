@@ -20,7 +20,7 @@ export async function createEndpoints(storage: Storage, urls: readonly string[])
   const ids: string[] = []
   for (const url of urls) {
     const { id } = await createAccount(db, clock, 'Bench')
-    await putEndpoint({ db, sealer: sealerOf(storage) }, id, url)
+    await putEndpoint({ db, sealer: sealerOf(storage) }, id, { url })
     ids.push(id)
   }
   clock.stop()

@@ -1,5 +1,6 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf'
 import { REQUEST_LIMITS } from '../../server/config/limits.ts'
+import { EVENT_KINDS } from '../../server/db/schema.ts'
 import { LIMITS } from '../../server/sending/message.ts'
 import { MAX_LIMIT } from '../../server/services/listing.ts'
 import type { Schema } from './schema.ts'
@@ -16,6 +17,7 @@ const TEXT: Bounds = { value: { minLength: 1 } }
 const PAGE_SIZE: Bounds = { value: { minimum: 1, maximum: MAX_LIMIT } }
 const TENANT_ID: Bounds = { value: { minLength: 1, maxLength: LIMITS.tenantIdCharacters } }
 const TAG: Bounds = { value: { minLength: 1, maxLength: LIMITS.tagCharacters } }
+const EVENT_KIND: Schema = { enum: [...EVENT_KINDS] }
 /** An ISO 8601 date or time. */
 const TIME: Bounds = { value: { pattern: '^\\d{4}-\\d\\d-\\d\\d(T.+)?$' } }
 // JSON Schema counts characters, validation counts bytes. Every body within the bytes is within the characters.
@@ -77,12 +79,16 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
     limit: PAGE_SIZE,
     cursor: TEXT,
     tag: TAG,
-    event: { value: { pattern: '^email\\.(delivery|feedback)$' } },
+    event: { value: EVENT_KIND },
   },
   GetEventRequest: { event_id: TEXT },
   ReplayEventRequest: { event_id: TEXT },
   ReplayMessageRequest: { message_id: TEXT },
-  PutWebhookRequest: { url: { value: { minLength: 1, maxLength: 2_048, format: 'uri' } } },
+  PutWebhookRequest: {
+    url: { value: { minLength: 1, maxLength: 2_048, format: 'uri' } },
+    events: { value: EVENT_KIND },
+    statuses: {},
+  },
   CreateDomainRequest: { domain: TEXT },
   GetDomainRequest: { id: TEXT },
   UpdateDomainRequest: { id: TEXT },

@@ -33,6 +33,10 @@ export const EVENT = {
   timestamp: '2026-01-31T12:00:00.412Z',
   recipient: RECIPIENT,
   sandbox: false,
+  event: 'email.delivery',
+  kind: 'to',
+  tag: 'order-shipped',
+  metadata: { order: '1234' },
 }
 
 const REPLAYED = {
@@ -57,6 +61,8 @@ const HEALTH = {
   consecutive_failures: 0,
   waiting: 0,
 }
+const DEFAULT_LISTS = { events: ['email.delivery'], statuses: ['delivered', 'bounced', 'rejected'] }
+const CHOSEN_LISTS = { events: ['email.delivery', 'email.feedback'], statuses: ['delivered', 'bounced'] }
 const NEW_HEALTH = { acknowledged: 0, failed: 0, success_rate: null, consecutive_failures: 0, waiting: 0 }
 const SECRET = 'whsec_c2hvd24gb25jZSBhbmQga2VwdCBieSB5b3UgYWxvbmU='
 
@@ -246,7 +252,18 @@ export const EXAMPLES: Record<string, Example> = {
   'EventService.ListEvents': {
     parameters: { limit: 50 },
     response: {
-      events: [{ ...EVENT, attempts: 1, acknowledged_at: '2026-01-31T12:00:00.530Z' }],
+      events: [
+        {
+          ...EVENT,
+          event_id: 'evt_01jx5be5r0f3s8n1m6k4z9w2ct',
+          timestamp: '2026-02-01T08:15:00.000Z',
+          attempts: 0,
+          event: 'email.feedback',
+          feedback: 'complaint',
+          detail: 'abuse',
+        },
+        { ...EVENT, attempts: 1, acknowledged_at: '2026-01-31T12:00:00.530Z', smtp: ACCEPTED },
+      ],
       has_more: false,
     },
   },
@@ -287,6 +304,7 @@ export const EXAMPLES: Record<string, Example> = {
           ],
         },
       ],
+      smtp: ACCEPTED,
     },
   },
   'EventService.ReplayEvent': { parameters: { event_id: EVENT_ID }, response: REPLAYED },
@@ -294,10 +312,10 @@ export const EXAMPLES: Record<string, Example> = {
     parameters: { message_id: MESSAGE_ID },
     response: { replayed: true, message_id: MESSAGE_ID, count: 1, events: [REPLAYED] },
   },
-  'WebhookService.GetWebhook': { response: { ...WEBHOOK, health: HEALTH } },
+  'WebhookService.GetWebhook': { response: { ...WEBHOOK, health: HEALTH, ...DEFAULT_LISTS } },
   'WebhookService.PutWebhook': {
-    request: { url: WEBHOOK.url },
-    response: { ...WEBHOOK, secret: SECRET, health: NEW_HEALTH },
+    request: { url: WEBHOOK.url, ...CHOSEN_LISTS },
+    response: { ...WEBHOOK, secret: SECRET, health: NEW_HEALTH, ...CHOSEN_LISTS },
   },
   'WebhookService.DeleteWebhook': { response: {} },
   'WebhookService.TestWebhook': {
@@ -317,6 +335,7 @@ export const EXAMPLES: Record<string, Example> = {
       secret: SECRET,
       previous_secret_until: '2026-02-01T12:30:00.000Z',
       health: HEALTH,
+      ...DEFAULT_LISTS,
     },
   },
   'StatsService.GetStats': {

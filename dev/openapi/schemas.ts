@@ -59,14 +59,14 @@ export function createSchemas(comments: Comments) {
 
   function field(desc: DescField, side: Side): Schema {
     const description = comments.get(`${desc.parent.typeName}.${desc.name}`)
-    const { nullWhenAbsent, oneOrList } = shapeOf(desc)
+    const { nullWhenAbsent, oneOrList, refuseEmpty } = shapeOf(desc)
     const bounds = side === 'request' ? boundsOf(desc) : {}
     const one = { ...value(desc, side), ...bounds.value }
     if (desc.fieldKind === 'map') {
       return { description, type: 'object', ...bounds.whole, additionalProperties: one }
     }
     if (desc.fieldKind === 'list') {
-      const list = { type: 'array', ...bounds.whole, items: one }
+      const list = { type: 'array', ...(refuseEmpty ? { minItems: 1 } : {}), ...bounds.whole, items: one }
       // Named, because generators make a type of it and would name two equal ones after the first.
       const named = () => refer(`${desc.parent.name}${pascal(desc)}`, () => ({ description, oneOf: [one, list] }))
       return oneOrList ? { description, ...named() } : { description, ...list }

@@ -1,5 +1,9 @@
 import type { DescMessage } from '@bufbuild/protobuf'
-import { EmailDeliveryPayloadSchema, WebhookTestPayloadSchema } from '../../gen/verdict/v1/payload_pb.ts'
+import {
+  EmailDeliveryPayloadSchema,
+  EmailFeedbackPayloadSchema,
+  WebhookTestPayloadSchema,
+} from '../../gen/verdict/v1/payload_pb.ts'
 import type { Comments } from './comments.ts'
 import { EVENT, EVENT_ID } from './examples.ts'
 import { json } from './operations.ts'
@@ -30,7 +34,7 @@ export function webhooksOf(schemas: ReturnType<typeof createSchemas>, comments: 
       },
     }
   }
-  const { message_id, status, recipient } = EVENT
+  const { message_id, status, recipient, tag, metadata } = EVENT
   return {
     emailDelivery: posted('receiveEmailDelivery', EmailDeliveryPayloadSchema, {
       event: 'email.delivery',
@@ -39,6 +43,24 @@ export function webhooksOf(schemas: ReturnType<typeof createSchemas>, comments: 
       timestamp: TIMESTAMP,
       event_id: EVENT_ID,
       recipient,
+      smtp: { mx: 'mx.simulator.test', code: 250, enhanced: '2.0.0', reply: '2.0.0 Delivered' },
+      tag,
+      metadata,
+      tenant_id: 'tenant_1',
+    }),
+    emailFeedback: posted('receiveEmailFeedback', EmailFeedbackPayloadSchema, {
+      event: 'email.feedback',
+      message_id,
+      status,
+      reason: 'mailbox_does_not_exist',
+      timestamp: TIMESTAMP + 431,
+      event_id: 'evt_01jx5be5r0f3s8n1m6k4z9w2ct',
+      recipient,
+      feedback: 'late_bounce',
+      detail: '550 5.1.1 User unknown',
+      tag,
+      metadata,
+      tenant_id: 'tenant_1',
     }),
     webhookTest: posted('receiveWebhookTest', WebhookTestPayloadSchema, {
       event: 'webhook.test',

@@ -1,14 +1,33 @@
 -- Stores a late bounce or a complaint, and what follows from it.
 with input as materialized (
-  select * from json_to_recordset($1::json) as r(id uuid, message_id uuid, account_id uuid, tenant_id text, domain text,
-    recipient text, kind text, reason text, detail text, strike text, strike_email text)
+  select * from json_to_recordset($1::json) as r(
+    id uuid, message_id uuid, account_id uuid, tenant_id text, domain text, tag text, metadata json, recipient text,
+      recipient_kind text, status text, kind text, reason text, detail text, strike text, strike_email text,
+      reported_at timestamptz)
 ),
 kept_feedback as (
-  insert into feedback (id, message_id, account_id, recipient, kind, reason, detail)
-  select id, message_id, account_id, recipient, kind, reason, detail from input order by message_id, lower(recipient)
+  insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, reported_at)
+  select id, message_id, account_id, recipient, kind, reason, detail, reported_at from input
+  order by message_id, lower(recipient)
   on conflict (message_id, lower(recipient), kind) do nothing returning id
 ),
-late as (select * from input where id in (select id from kept_feedback)),
+late as (select *, id as event_id from input where id in (select id from kept_feedback)),
+event as (
+  insert into events (id, message_id, account_id, event, status, reason, recipient, kind, tenant_id, sandbox, tag,
+    metadata, feedback, detail, payload, created_at)
+  select id, message_id, account_id, 'email.feedback', status, reason, recipient, recipient_kind, tenant_id, false, tag,
+    metadata, kind, detail, 2, reported_at
+  from late
+),
+dispatch as (
+  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
+  select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
+    now() + interval '24 hours', now() + null * interval '1 millisecond'
+  from late e
+  join webhook_endpoints w on w.account_id = e.account_id
+    and 'email.feedback' = any(w.events) and e.status = any(w.statuses)
+  returning id, message_id
+),
 message as (select distinct message_id as id, account_id, tenant_id from late),
 outcome as (
   select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, strike, strike_email from late

@@ -71,13 +71,14 @@ event as (
 ),
 dispatch as (
   insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
-  select o.event_id, o.event_id, m.id, m.account_id, 'original', now(), now(), now() + interval '24 hours',
-    now() + null * interval '1 millisecond'
-  from outcome o
-  join message m on m.id = o.message_id
-  join webhook_endpoints w on w.account_id = m.account_id
-    and 'email.delivery' = any(w.events) and o.status = any(w.statuses)
-  where not m.sandbox
+  select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
+    now() + interval '24 hours', now() + null * interval '1 millisecond'
+  from (
+    select o.event_id, o.message_id, o.status, m.account_id from outcome o join message m on m.id = o.message_id
+    where not m.sandbox
+  ) e
+  join webhook_endpoints w on w.account_id = e.account_id
+    and 'email.delivery' = any(w.events) and e.status = any(w.statuses)
   returning id, message_id
 ),
 counted_email as (

@@ -1,5 +1,6 @@
 import { PAYLOAD_VERSION } from '../db/delivery-event.ts'
 import { LATENCY_BOUNDS_MS } from '../db/latency-buckets.ts'
+import type { EVENT_KINDS } from '../db/schema.ts'
 import { addCounts, type Count, SEND_COUNTS } from '../reputation/counts.ts'
 import { REPEATED_STRIKES, STRIKES, type Strike } from '../reputation/strikes.ts'
 import { EVENT_AT } from './event-ids.ts'
@@ -23,7 +24,7 @@ export interface TailParts {
 /** The tail. The statement returns each message's id, the time of its events, and the ids of its dispatches. */
 export const tail = ({ shard, leaseMs }: TailParts): string => `
   ${HISTORY},
-  ${dispatches(leaseMs)},
+  ${originalDispatches({ event: 'email.delivery', from: PUSHED, leaseMs })},
   ${statistics(shard)},
   ${SUPPRESSIONS}
   select m.id, (extract(epoch from ${EVENT_AT}) * 1000)::float8 as "eventsAtMs",
@@ -59,18 +60,33 @@ const HISTORY = `
     from outcome o join message m on m.id = o.message_id
   )`
 
-// A dispatch is one run of the retry schedule for one event. The original one is created in the commit of the event,
-// with the event's own id, when the account has an endpoint at that moment that asks for it. A dry run has none.
-const dispatches = (leaseMs: string) => `
+// Only a replay pushes the event of a dry run.
+const PUSHED = `(
+      select o.event_id, o.message_id, o.status, m.account_id from outcome o join message m on m.id = o.message_id
+      where not m.sandbox
+    )`
+
+interface OriginalDispatches {
+  event: (typeof EVENT_KINDS)[number]
+  /** A CTE or a query with event_id, message_id, account_id and status. */
+  from: string
+  /** SQL: how long this process makes the first attempts; null leaves them to Temporal. */
+  leaseMs: string
+}
+
+/**
+ * The CTE that creates the original dispatches of events, in the commit of the events: a dispatch is one run of the
+ * retry schedule for one event. The original one has the event's own id. There is none when the account has no endpoint
+ * at that moment, or its endpoint does not ask for such events.
+ */
+export const originalDispatches = ({ event, from, leaseMs }: OriginalDispatches): string => `
   dispatch as (
     insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
-    select o.event_id, o.event_id, m.id, m.account_id, 'original', now(), now(), now() + interval '${WINDOW_HOURS} hours',
-      now() + ${leaseMs} * interval '1 millisecond'
-    from outcome o
-    join message m on m.id = o.message_id
-    join webhook_endpoints w on w.account_id = m.account_id
-      and 'email.delivery' = any(w.events) and o.status = any(w.statuses)
-    where not m.sandbox
+    select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
+      now() + interval '${WINDOW_HOURS} hours', now() + ${leaseMs} * interval '1 millisecond'
+    from ${from} e
+    join webhook_endpoints w on w.account_id = e.account_id
+      and '${event}' = any(w.events) and e.status = any(w.statuses)
     returning id, message_id
   )`
 

@@ -1,5 +1,6 @@
 import { create, type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { JsonShape } from '../../gen/verdict/v1/options_pb.ts'
 import { blame, type Faults, isFull, noFaults, putAside } from './faults.ts'
 import { enumNames, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
 import { MAX_OBJECTS } from './request-bounds.ts'
@@ -66,17 +67,20 @@ function fieldReader(field: DescField): Reader {
   if (field.fieldKind === 'map') return mapReader(field)
   if (field.fieldKind !== 'list') return valueReader(field, field)
   const read = valueReader(field, { ...field, fieldKind: field.listKind } as Valued)
-  const { oneOrList, eachAlone } = shapeOf(field)
-  return eachAlone ? aloneReader(field, read) : listReader(read, oneOrList)
+  const shape = shapeOf(field)
+  return shape.eachAlone ? aloneReader(field, read) : listReader(read, shape)
 }
 
-function listReader(read: Reader, oneOrList: boolean): Reader {
+function listReader(read: Reader, { oneOrList, refuseEmpty }: JsonShape): Reader {
   return (json, path, faults) => {
+    if (refuseEmpty && Array.isArray(json) && json.length === 0) return blame(faults, path, EMPTY)
     if (Array.isArray(json)) return json.map((item, i) => read(item, `${path}[${i}]`, faults))
     if (oneOrList) return [read(json, path, faults)]
     return blame(faults, path, 'must be a list')
   }
 }
+
+const EMPTY = 'must not be empty. To leave it as it is, leave it out'
 
 /** An element that cannot be read becomes an empty message, so that the others keep their places. */
 function aloneReader(field: DescField, readOne: Reader): Reader {

@@ -3,25 +3,46 @@ import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { SQL } from 'drizzle-orm'
 import {
-  type Event,
   EventSchema,
   type EventService,
   type ListEventsRequest,
   ListEventsRequestSchema,
   ReplayEventResponseSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
+import {
+  type FeedbackKind,
+  FeedbackKindSchema,
+  type RecipientKind,
+  RecipientKindSchema,
+} from '../../gen/verdict/v1/outcomes_pb.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, type IdPrefix, readId, showId, timeOfId } from '../db/ids.ts'
 import { isExpired, oldestKeptId } from '../db/retention.ts'
-import { events, recipients } from '../db/schema.ts'
+import { events, feedback, recipients } from '../db/schema.ts'
+import { enumNames } from '../enum-names.ts'
 import { fail } from '../errors.ts'
 import { reasonNames, statusNames } from '../sending/outcome.ts'
+import { findEndpoint } from '../webhooks/endpoints.ts'
 import { dispatchesOf, type Summary, summariesOf } from './event-dispatches.ts'
-import { pageOf, readCursor, readEnum, readLimit, readTime } from './listing.ts'
-import type { Replay, ReplayReceipt } from './replay.ts'
+import { type Evidence, evidencesOf } from './event-evidence.ts'
+import {
+  isEventKind,
+  ONE_OF_KINDS,
+  pageOf,
+  readCursor,
+  readEnum,
+  readLimit,
+  readTag,
+  readTime,
+  refuse,
+} from './listing.ts'
+import { NO_ENDPOINT, type Replay, type ReplayReceipt } from './replay.ts'
+
+const kindNames = enumNames<RecipientKind>(RecipientKindSchema)
+const feedbackNames = enumNames<FeedbackKind>(FeedbackKindSchema)
 
 export interface EventServiceParts {
   db: Database
@@ -43,7 +64,7 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
   function readKeptId(prefix: IdPrefix & keyof typeof NAMES, shown: string): string {
     const id = readId(prefix, shown)
     if (id === undefined) throw notFound(NAMES[prefix], shown)
-    if (isExpired(id, clock)) throw fail('event_expired', `${shown} is older than the 90 days that events are kept.`)
+    if (isExpired(id, clock)) throw expired(shown)
     return id
   }
 
@@ -54,6 +75,13 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
       .from(events)
       .where(and(eq(events.id, id), eq(events.accountId, accountId)))
     if (!row) throw notFound(NAMES.evt, shown)
+    return row
+  }
+
+  /** Reads an event to replay. The payload of an outcome needs rows that expire with its message. */
+  async function readWholeEvent(accountId: string, shown: string): Promise<EventRow> {
+    const row = await readEvent(accountId, shown)
+    if (row.event === 'email.delivery' && isExpired(row.messageId, clock)) throw expired(shown)
     return row
   }
 
@@ -68,7 +96,7 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
       ]
       const after = readCursor(ListEventsRequestSchema, request)
       if (after !== undefined) filters.push(lt(events.id, after))
-      if (request.messageId !== undefined) filters.push(await eventsOfMessage(db, request.messageId))
+      if (request.messageId !== undefined) filters.push(await ofMessage(db, request.messageId))
 
       const rows = await db
         .select()
@@ -77,27 +105,23 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
         .orderBy(desc(events.id))
         .limit(limit + 1)
       const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request)
-      const summaryOf = await summariesOf(
-        db,
-        accountId,
-        page.map(({ id }) => id),
-      )
-      return { events: page.map((row) => eventOfRow(row, summaryOf(row.id))), ...more }
+      const fieldsOf = await fieldsOfEvents(db, accountId, page)
+      return { events: page.map((row) => create(EventSchema, fieldsOf(row))), ...more }
     },
 
     async getEvent({ eventId }, context) {
       const { accountId } = context.values.get(callerKey)!
       const row = await readEvent(accountId, eventId)
-      const [summaryOf, dispatches] = await Promise.all([
-        summariesOf(db, accountId, [row.id]),
+      const [fieldsOf, dispatches] = await Promise.all([
+        fieldsOfEvents(db, accountId, [row]),
         dispatchesOf(db, accountId, row.id, workflowUrl),
       ])
-      return { ...fieldsOf(row, summaryOf(row.id)), dispatches }
+      return { ...fieldsOf(row), dispatches }
     },
 
     async replayEvent({ eventId }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const [receipt] = await replay(accountId, [await readEvent(accountId, eventId)])
+      const [receipt] = await replay(accountId, [await readWholeEvent(accountId, eventId)])
       return responseOf(receipt!)
     },
 
@@ -105,14 +129,19 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
       const { accountId } = context.values.get(callerKey)!
       const rows = await eventsInOrder(db, accountId, readKeptId('msg', messageId))
       if (rows.length === 0) throw notFound(NAMES.msg, messageId)
-      const receipts = await replay(accountId, rows)
+      const endpoint = await findEndpoint(db, accountId)
+      if (!endpoint) throw fail('webhook_not_configured', NO_ENDPOINT)
+      const pushed = rows.filter(({ event }) => endpoint.events.includes(event))
+      const receipts = pushed.length === 0 ? [] : await replay(accountId, pushed)
       return { replayed: true, messageId, count: receipts.length, events: receipts.map(responseOf) }
     },
   }
 }
 
 function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts['matchingForm']): SQL[] {
-  const { tenantId, sandbox } = request
+  const { tenantId, sandbox, event } = request
+  if (event !== undefined && !isEventKind(event)) throw refuse('event', ONE_OF_KINDS)
+  const tag = readTag(request.tag)
   // Text that is not an address becomes '', which matches no recipient.
   const recipient = request.recipient === undefined ? undefined : (matchingForm(request.recipient) ?? '')
   const status = readEnum('status', request.status, statusNames)
@@ -125,33 +154,38 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
     recipient === undefined ? undefined : sql`lower(${events.recipient}) = ${recipient}`,
     tenantId === undefined ? undefined : eq(events.tenantId, tenantId),
     sandbox === undefined ? undefined : eq(events.sandbox, sandbox),
+    tag === undefined ? undefined : eq(events.tag, tag),
+    event && eq(events.event, event),
     // An event carries its timestamp in its id: see history/event-ids.ts.
     from === undefined ? undefined : gte(events.id, firstIdAt(from)),
     to === undefined ? undefined : lt(events.id, firstIdAt(to)),
   ].filter((filter) => filter !== undefined)
 }
 
-/** The filter for the events of one message: their ids, which its recipients have. */
-async function eventsOfMessage(db: Database, shownId: string): Promise<SQL> {
+/** The filter for the events of one message. */
+async function ofMessage(db: Database, shownId: string): Promise<SQL> {
   const messageId = readId('msg', shownId)
-  if (!messageId) return sql`false`
-  const rows = await db.select({ id: recipients.eventId }).from(recipients).where(eq(recipients.messageId, messageId))
-  return inArray(
-    events.id,
-    rows.map((row) => row.id),
-  )
+  return messageId ? inArray(events.id, await eventIdsOf(db, messageId)) : sql`false`
+}
+
+/** The ids of a message's events: of its outcomes in the order of its recipients, then of its feedback by time. */
+async function eventIdsOf(db: Database, messageId: string): Promise<string[]> {
+  const [outcomes, reports] = await Promise.all([
+    db
+      .select({ id: recipients.eventId })
+      .from(recipients)
+      .where(eq(recipients.messageId, messageId))
+      .orderBy(asc(recipients.position)),
+    db.select({ id: feedback.id }).from(feedback).where(eq(feedback.messageId, messageId)).orderBy(asc(feedback.id)),
+  ])
+  return [...outcomes, ...reports].map(({ id }) => id)
 }
 
 type EventRow = typeof events.$inferSelect
 
-/** Loads an account's events of one message, in the order of the message's recipients. */
+/** Loads an account's events of one message, in the order of `eventIdsOf`. */
 async function eventsInOrder(db: Database, accountId: string, messageId: string): Promise<EventRow[]> {
-  const rows = await db
-    .select({ id: recipients.eventId })
-    .from(recipients)
-    .where(eq(recipients.messageId, messageId))
-    .orderBy(asc(recipients.position))
-  const ids = rows.map(({ id }) => id)
+  const ids = await eventIdsOf(db, messageId)
   if (ids.length === 0) return []
   const unordered = await db
     .select()
@@ -162,11 +196,14 @@ async function eventsInOrder(db: Database, accountId: string, messageId: string)
   return unordered.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
 }
 
-function eventOfRow(row: EventRow, summary: Summary): Event {
-  return create(EventSchema, fieldsOf(row, summary))
+/** Reads what the rows of some events lack: their attempts and their evidence. */
+async function fieldsOfEvents(db: Database, accountId: string, rows: EventRow[]) {
+  const ids = rows.map(({ id }) => id)
+  const [summaryOf, evidenceOf] = await Promise.all([summariesOf(db, accountId, ids), evidencesOf(db, rows)])
+  return (row: EventRow) => fieldsOf(row, summaryOf(row.id), evidenceOf(row.id))
 }
 
-function fieldsOf(row: EventRow, { attempts, acknowledgedMs }: Summary) {
+function fieldsOf(row: EventRow, { attempts, acknowledgedMs }: Summary, evidence: Evidence) {
   return {
     eventId: showId('evt', row.id),
     messageId: showId('msg', row.messageId),
@@ -178,6 +215,13 @@ function fieldsOf(row: EventRow, { attempts, acknowledgedMs }: Summary) {
     sandbox: row.sandbox,
     attempts,
     acknowledgedAt: acknowledgedMs === null ? undefined : timestampFromMs(acknowledgedMs),
+    event: row.event,
+    kind: kindNames.value(row.kind),
+    feedback: row.feedback === null ? undefined : feedbackNames.value(row.feedback),
+    detail: row.detail ?? undefined,
+    tag: row.tag ?? undefined,
+    metadata: row.metadata ?? {},
+    ...evidence,
   }
 }
 
@@ -192,6 +236,10 @@ function responseOf({ eventId, messageId, dispatchId, dispatchedMs }: ReplayRece
 }
 
 const NAMES = { evt: 'event', msg: 'message' }
+
+function expired(shown: string) {
+  return fail('event_expired', `${shown} is older than the 90 days that events are kept.`)
+}
 
 function notFound(what: string, shown: string) {
   return fail('not_found', `There is no ${what} ${JSON.stringify(shown.slice(0, 64))} in this account.`)

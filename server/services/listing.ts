@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
+import { EVENT_KINDS } from '../db/schema.ts'
 import { readDomainName } from '../domains/name.ts'
 import type { EnumNames } from '../enum-names.ts'
 import { failFields } from '../errors.ts'
@@ -28,6 +29,12 @@ export function readEnum<E extends number>(
   if (!names.has(value)) throw refuse(field, `${value} is not a known value`)
   return names.name(value)
 }
+
+/** Why a text is not a kind of events. */
+export const ONE_OF_KINDS = `must be ${EVENT_KINDS.join(' or ')}`
+
+export const isEventKind = (text: string): text is (typeof EVENT_KINDS)[number] =>
+  (EVENT_KINDS as readonly string[]).includes(text)
 
 export function readTenant(tenantId: string | undefined): string | undefined {
   const fault = tenantId === undefined ? undefined : tenantFault(tenantId)

@@ -5,7 +5,7 @@ import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { WINDOW_HOURS } from '../history/tail.ts'
 import { markHandedOver } from '../webhooks/hand-over.ts'
-import type { Workflows } from '../webhooks/workflows.ts'
+import type { Group, Workflows } from '../webhooks/workflows.ts'
 
 export interface ReplayParts {
   db: Database
@@ -23,7 +23,7 @@ export interface ReplayReceipt {
   dispatchedMs: number
 }
 
-/** Replays 1 to 50 events of one account. */
+/** Replays events of one account, at least one. */
 export type Replay = (accountId: string, events: { id: string; messageId: string }[]) => Promise<ReplayReceipt[]>
 
 const WINDOW_MS = WINDOW_HOURS * 3_600_000
@@ -36,8 +36,8 @@ export const OPEN = `
     insert into open_dispatches
       (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id)
     select r.id, r.event_id, r.message_id, e.account_id, 'replay', now(), now(),
-      now() + interval '${WINDOW_HOURS} hours', $3
-    from endpoint e, json_to_recordset($1::json) as r(id uuid, event_id uuid, message_id uuid)
+      now() + interval '${WINDOW_HOURS} hours', r.workflow_id
+    from endpoint e, json_to_recordset($1::json) as r(id uuid, event_id uuid, message_id uuid, workflow_id text)
     returning created_at
   )
   select url, (select (extract(epoch from max(created_at)) * 1000)::float8 from opened) as "atMs" from endpoint`
@@ -47,71 +47,97 @@ export const OPEN = `
 export const WITHDRAW = `
   with rows as materialized (
     select id, attempt > 1 or started_at is not null or handed_over_at is not null as is_touched
-    from open_dispatches where workflow_id = $1 order by id for update
+    from open_dispatches where workflow_id = any($1::text[]) order by id for update
   )
   delete from open_dispatches d using rows r
   where d.id = r.id and (select count(*) = $2 and not bool_or(is_touched) from rows)
   returning d.id`
 
 /**
- * Creates the function that replays events, all events of a call in one workflow. It commits the dispatches first, with
- * the id of that workflow: from then on the hand-over loop starts the workflow if this process dies. So a replay that
+ * Creates the function that replays events, all events of a call together. It commits the dispatches first, with the
+ * ids of their workflows: from then on the hand-over loop starts the workflows if this process dies. So a replay that
  * was accepted is never lost, a refused one leaves nothing behind, and after a crash a replay may happen without a
- * response to its caller.
+ * response to its caller. One workflow takes up to `maxGroup` events. When the first workflow is started, the replay is
+ * accepted: the hand-over loop starts the others, should their start fail here.
  *
- * Throws `webhook_not_configured`, and `transient_failure` when the workflow cannot be started.
+ * Throws `webhook_not_configured`, and `transient_failure` when the first workflow cannot be started.
  */
 export function createReplay({ db, clock, workflows, report }: ReplayParts): Replay {
   /** Deletes the dispatches. Returns false when they stay, because an attempt has started or ended. */
-  async function withdraw(workflowId: string, count: number): Promise<boolean> {
-    return (await run(db, WITHDRAW, [workflowId, count])).count === count
+  async function withdraw(workflowIds: string[], count: number): Promise<boolean> {
+    return (await run(db, WITHDRAW, [`{${workflowIds}}`, count])).count === count
   }
 
   return async (accountId, events) => {
-    const rows = events.map(({ id, messageId }) => ({ id: newId(clock.now()), eventId: id, messageId }))
-    const workflowId = `replay-${showId('dsp', rows[0]!.id)}`
-    const opened = await open(db, accountId, workflowId, rows)
+    const ids = events.map(() => newId(clock.now()))
+    const rows = events.map(({ id, messageId }, i) => ({
+      id: ids[i]!,
+      eventId: id,
+      messageId,
+      workflowId: `replay-${showId('dsp', ids[i - (i % workflows.maxGroup)]!)}`,
+    }))
+    const opened = await open(db, accountId, rows)
     if (!opened) throw fail('webhook_not_configured', NO_ENDPOINT)
-    const group = {
-      workflowId,
-      kind: 'replay' as const,
-      dispatchIds: rows.map((row) => row.id),
-      eventIds: rows.map((row) => row.eventId),
-      messageIds: [...new Set(rows.map((row) => row.messageId))],
-      accountId,
-      endpointHost: new URL(opened.url).host,
-      attempt: 1,
-      dueMs: opened.atMs,
-      deadlineMs: opened.atMs + WINDOW_MS,
-      previousResults: [],
-    }
+    const [first, ...others] = groupsOf(rows, { accountId, ...opened }) as [Group, ...Group[]]
     try {
-      await workflows.start(group)
+      await workflows.start(first)
     } catch (cause) {
       report(cause)
-      const isWithdrawn = await withdraw(workflowId, rows.length).catch((cause) => {
+      const workflowIds = [first, ...others].map(({ workflowId }) => workflowId)
+      const isWithdrawn = await withdraw(workflowIds, rows.length).catch((cause) => {
         throw fail('transient_failure', UNKNOWN, { cause })
       })
       if (isWithdrawn) throw fail('transient_failure', REFUSED, { cause })
     }
-    await markHandedOver(db, [workflowId]).catch(report)
-    return rows.map(({ id, ...ids }) => ({ ...ids, dispatchId: id, dispatchedMs: opened.atMs }))
+    const starts = await Promise.allSettled(others.map((group) => workflows.start(group)))
+    for (const start of starts) if (start.status === 'rejected') report(start.reason)
+    const started = [first, ...others.filter((_, i) => starts[i]!.status === 'fulfilled')]
+    await markHandedOver(
+      db,
+      started.map(({ workflowId }) => workflowId),
+    ).catch(report)
+    return rows.map(({ id, eventId, messageId }) => ({ eventId, messageId, dispatchId: id, dispatchedMs: opened.atMs }))
   }
+}
+
+interface Row {
+  id: string
+  eventId: string
+  messageId: string
+  workflowId: string
+}
+
+interface Opened {
+  url: string
+  atMs: number
+}
+
+function groupsOf(rows: Row[], { accountId, url, atMs }: Opened & { accountId: string }): Group[] {
+  return [...Map.groupBy(rows, (row) => row.workflowId)].map(([workflowId, rows]) => ({
+    workflowId,
+    kind: 'replay',
+    dispatchIds: rows.map((row) => row.id),
+    eventIds: rows.map((row) => row.eventId),
+    messageIds: [...new Set(rows.map((row) => row.messageId))],
+    accountId,
+    endpointHost: new URL(url).host,
+    attempt: 1,
+    dueMs: atMs,
+    deadlineMs: atMs + WINDOW_MS,
+    previousResults: [],
+  }))
 }
 
 export const NO_ENDPOINT = 'This account has no webhook endpoint. Set one: PUT /api/v1/webhook {"url": "https://..."}.'
 const REFUSED = 'The replay could not be started. Nothing was dispatched; it is safe to retry.'
 const UNKNOWN = 'It is not known whether the replay was accepted. Get the event: its dispatches show it.'
 
-async function open(
-  db: Database,
-  accountId: string,
-  workflowId: string,
-  rows: { id: string; eventId: string; messageId: string }[],
-): Promise<{ url: string; atMs: number } | undefined> {
-  const json = rows.map(({ id, eventId, messageId }) => ({ id, event_id: eventId, message_id: messageId }))
+async function open(db: Database, accountId: string, rows: Row[]): Promise<Opened | undefined> {
+  const json = rows.map(({ id, eventId, messageId, workflowId }) => {
+    return { id, event_id: eventId, message_id: messageId, workflow_id: workflowId }
+  })
   try {
-    const [opened] = await run<{ url: string; atMs: number }>(db, OPEN, [JSON.stringify(json), accountId, workflowId])
+    const [opened] = await run<Opened>(db, OPEN, [JSON.stringify(json), accountId])
     return opened
   } catch (cause) {
     throw fail('transient_failure', UNKNOWN, { cause })

@@ -1,13 +1,16 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
+import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { type Webhook, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { newId, showId } from '../db/ids.ts'
+import { EVENT_KINDS } from '../db/schema.ts'
 import { fail } from '../errors.ts'
+import { statusNames } from '../sending/outcome.ts'
 import {
   deleteEndpoint,
   type EndpointWithSecret,
@@ -22,7 +25,7 @@ import { signedHeaders } from '../webhooks/signature.ts'
 import { targets } from '../webhooks/target.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 import { shownEnd } from './attempts.ts'
-import { refuse } from './listing.ts'
+import { isEventKind, ONE_OF_KINDS, readEnum, refuse } from './listing.ts'
 import { NO_ENDPOINT } from './replay.ts'
 
 export interface WebhookServiceParts {
@@ -54,11 +57,13 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
       return shown(accountId, { endpoint })
     },
 
-    async putWebhook({ url }, context) {
+    async putWebhook({ url, ...lists }, context) {
       const { accountId } = context.values.get(callerKey)!
       const fault = url === '' ? 'is required' : faultOf(url)
       if (fault) throw refuse('url', fault)
-      return shown(accountId, await putEndpoint(parts, accountId, url))
+      const events = readKinds(lists.events)
+      const statuses = readStatuses(lists.statuses)
+      return shown(accountId, await putEndpoint(parts, accountId, { url, events, statuses }))
     },
 
     async deleteWebhook(_, context) {
@@ -96,11 +101,27 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
   }
 }
 
+// A list in the order of the contract, without duplicates; undefined for an empty one, which leaves the list as it is.
+
+function readKinds(given: string[]) {
+  const index = given.findIndex((kind) => !isEventKind(kind))
+  if (index >= 0) throw refuse(`events[${index}]`, ONE_OF_KINDS)
+  return given.length === 0 ? undefined : EVENT_KINDS.filter((kind) => given.includes(kind))
+}
+
+function readStatuses(given: DeliveryStatus[]) {
+  for (const [i, status] of given.entries()) readEnum(`statuses[${i}]`, status, statusNames)
+  const inOrder = [...new Set(given)].sort((a, b) => a - b)
+  return given.length === 0 ? undefined : inOrder.map(statusNames.name)
+}
+
 function webhookOf({ endpoint, secret }: EndpointWithSecret, health: Health): Webhook {
   const { acknowledged, failed, consecutiveFailures, waiting } = health
   const { lastSuccessMs, lastFailureMs, oldestWaitingMs } = health
   return create(WebhookSchema, {
     url: endpoint.url,
+    events: endpoint.events,
+    statuses: endpoint.statuses.map(statusNames.value),
     createdAt: timestampFromDate(endpoint.createdAt),
     updatedAt: timestampFromDate(endpoint.updatedAt),
     secret,

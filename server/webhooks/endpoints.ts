@@ -7,7 +7,7 @@ import { ENDED_NOW, intoDispatchHistory } from './end.ts'
 import { newSecret } from './signature.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
-export interface Endpoint {
+export interface Endpoint extends Pick<typeof webhookEndpoints.$inferSelect, 'events' | 'statuses'> {
   url: string
   createdAt: Date
   updatedAt: Date
@@ -29,9 +29,11 @@ interface Parts {
 const OVERLAP_HOURS = 24
 
 const now = sql`clock_timestamp()`
-const { url, createdAt, updatedAt, previousUntil } = webhookEndpoints
+const { url, events, statuses, createdAt, updatedAt, previousUntil } = webhookEndpoints
 const SHOWN = {
   url,
+  events,
+  statuses,
   createdAt,
   updatedAt,
   previousUntil: sql<Date | null>`case when ${previousUntil} > ${now} then ${previousUntil} end`.mapWith(previousUntil),
@@ -56,19 +58,27 @@ export async function findTarget(db: Database, accountId: string): Promise<Targe
   return row
 }
 
-/** Creates the endpoint with a new secret, or changes the URL of the existing one and keeps its secret. */
+/**
+ * Creates the endpoint with a new secret, or changes the existing one and keeps its secret. A list that is undefined
+ * stays as it is.
+ */
 export async function putEndpoint(
   { db, sealer }: Parts,
   accountId: string,
-  newUrl: string,
+  change: Pick<Endpoint, 'url'> & Partial<Pick<Endpoint, 'events' | 'statuses'>>,
 ): Promise<EndpointWithSecret> {
   const secret = newSecret()
+  const isSame = and(
+    eq(url, change.url),
+    change.events && eq(events, change.events),
+    change.statuses && eq(statuses, change.statuses),
+  )
   const [row] = await db
     .insert(webhookEndpoints)
-    .values({ accountId, url: newUrl, secret: seal(sealer, secret, 'secret', accountId) })
+    .values({ accountId, ...change, secret: seal(sealer, secret, 'secret', accountId) })
     .onConflictDoUpdate({
       target: webhookEndpoints.accountId,
-      set: { url: newUrl, updatedAt: sql`case when ${url} = ${newUrl} then ${updatedAt} else ${now} end` },
+      set: { ...change, updatedAt: sql`case when ${isSame} then ${updatedAt} else ${now} end` },
     })
     .returning({ ...SHOWN, isNew: sql<boolean>`xmax = 0` })
   const { isNew, ...endpoint } = row!

@@ -23,8 +23,6 @@ export interface HandOverParts {
   workflows: Workflows
   /** The retry schedule: the delay before each attempt. */
   scheduleMs: readonly number[]
-  /** The most dispatches of one workflow. */
-  maxGroup: number
   overdueMs?: number
   /** Is called with what a pass did, or with the error of one that failed; the next pass tries again. */
   report(pass: HandOverPass | { error: unknown }): void
@@ -94,11 +92,11 @@ export const ASSIGN = `
   update open_dispatches d set workflow_id = i.workflow_id from input i where d.id = i.id`
 
 /** Groups the dispatches that wait, and commits the ids of the workflows that will take them onto their rows. */
-async function assign({ db, ...limits }: HandOverParts): Promise<void> {
+async function assign({ db, workflows: { maxGroup }, scheduleMs }: HandOverParts): Promise<void> {
   await db.$client.begin(async (transaction) => {
     const rows = await run<PendingDispatch & { nowMs: number }>(transaction, UNASSIGNED)
     if (rows.length === 0) return
-    const groups = groupDispatches(rows, rows[0]!.nowMs, limits)
+    const groups = groupDispatches(rows, rows[0]!.nowMs, { scheduleMs, maxGroup })
     const assignments = groups.flatMap((group) => {
       const workflow_id = `webhook-${showId('dsp', group[0]!.id)}-${group[0]!.attempt}`
       return group.map(({ id }) => ({ json: JSON.stringify({ id, workflow_id }) }))

@@ -1,4 +1,4 @@
-/** Dispatches of one account that one workflow walks through the retry schedule together. At most 50. */
+/** Dispatches of one account that one workflow walks through the retry schedule together. */
 export interface Group {
   workflowId: string
   kind: 'original' | 'replay'
@@ -25,6 +25,8 @@ export interface Group {
  * not respond within a few seconds.
  */
 export interface Workflows {
+  /** The most dispatches of one workflow. */
+  maxGroup: number
   /** Succeeds also when a workflow with this id exists already. */
   start(group: Group): Promise<void>
   /** Returns the ids whose workflow is closed or absent. */

@@ -55,7 +55,7 @@ test('all sealed values are sealed anew with the first key and keep their conten
   const { accountId } = account
   const url = 'https://hooks.example.com/'
   const parts = { db, sealer: old, clock }
-  const { secret: first } = await putEndpoint(parts, accountId, url)
+  const { secret: first } = await putEndpoint(parts, accountId, { url })
   const { secret: second } = (await rotateSecret(parts, accountId))!
 
   expect(await countSealed(db, [k2, k1])).toEqual({ total: 5, older: 5 })

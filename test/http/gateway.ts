@@ -30,7 +30,13 @@ import {
   type ListEventsResponseSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
-import { DeliveryStatus, SmtpPhase, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import {
+  DeliveryStatus,
+  RecipientKind,
+  SmtpPhase,
+  SuppressionReason,
+  SuppressionScope,
+} from '../../gen/verdict/v1/outcomes_pb.ts'
 import { Granularity, SendingState, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionEntrySchema, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { WebhookSchema, WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
@@ -248,6 +254,8 @@ const storedEvent = (eventId: string) => ({
   timestamp: NOON,
   recipient: 'ada@recipient.test',
   attempts: 1,
+  event: 'email.delivery',
+  kind: RecipientKind.TO,
 })
 
 const dispatch = () => ({
@@ -273,6 +281,8 @@ const webhook = () =>
     createdAt: NOON,
     updatedAt: NOON,
     health: { acknowledged: 3, failed: 1, successRate: 0.75, lastSuccessAt: NOON },
+    events: ['email.delivery'],
+    statuses: [DeliveryStatus.DELIVERED],
   })
 
 const domain = () =>

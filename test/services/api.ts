@@ -121,6 +121,7 @@ function recordedWorkflows() {
   const started: Group[] = []
   const cancelled: string[] = []
   return {
+    maxGroup: 50,
     started,
     cancelled,
     start: async (group: Group): Promise<void> => void started.push(group),

@@ -15,9 +15,10 @@ import { type Api, startApi } from './api.ts'
 
 let api: Api
 let first: string
+const SENT = { tag: 'order', metadata: { order: '1234', 7: 'seven', __proto: '💌' } }
 beforeAll(async () => {
   api = await startApi()
-  first = (await api.send({ tenant_id: 'shop-1' })).json.message_id
+  first = (await api.send({ tenant_id: 'shop-1', ...SENT })).json.message_id
   await api.send({ to: ['mailbox_full@simulator.test', 'Delivered@simulator.test'] })
   await api.send({ to: 'invalid_address@simulator.test', tenant_id: 'shop-2' })
   await api.send({}, { 'x-service-sandbox': 'true' })
@@ -44,6 +45,10 @@ test('events are listed newest first with the fields of the contract', async () 
     tenant_id: 'shop-1',
     sandbox: false,
     attempts: 0,
+    event: 'email.delivery',
+    kind: 'to',
+    ...SENT,
+    smtp: expect.objectContaining({ code: 250, phase: 'dot', mx: expect.any(String) }),
   })
 })
 
@@ -55,6 +60,10 @@ test.each([
   ['recipient=delivered@simulator.test&sandbox=false', ['Delivered', 'delivered']],
   ['tenant_id=shop-2', ['invalid_address']],
   ['sandbox=true', ['delivered']],
+  ['tag=order', ['delivered']],
+  ['tag=orders', []],
+  ['event=email.delivery&status=bounced', ['mailbox_full']],
+  ['event=email.feedback', []],
   ['status=bounced&reason=spam_blocked', []],
   [`message_id=${showId('msg', newId(Date.now()))}`, []],
   ['message_id=nonsense', []],
@@ -168,6 +177,9 @@ test.each([
   ['from=yesterday', 'from'],
   ['cursor=AAAA', 'cursor'],
   ['cursor=%21%21', 'cursor'],
+  ['event=email.opened', 'event'],
+  ['event=', 'event'],
+  ['tag=', 'tag'],
   ['unknown=1', 'unknown'],
 ])('400 invalid_payload names the field: %s', async (query, field) => {
   const { status, json } = await list(query)

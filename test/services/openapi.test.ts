@@ -52,6 +52,8 @@ function casesOf(field: Schema, one: (i: number) => unknown): [keyword: string, 
 const MESSAGE = { to: 'delivered@simulator.test', from: 'hello@example.test', subject: 'Hello', text: 'Hello' }
 
 function element(field: string, path: string): (i: number) => unknown {
+  if (field === 'events') return () => 'email.feedback'
+  if (field === 'statuses') return () => 'bounced'
   if (field === 'attachments') return (i) => ({ filename: `${i}.txt`, content: '' })
   if (field === 'emails' && path.endsWith('/batch')) return () => MESSAGE
   return (i) => `user${i}@example.test`

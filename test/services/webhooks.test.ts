@@ -3,6 +3,7 @@ import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { readId } from '../../server/db/ids.ts'
@@ -37,6 +38,8 @@ const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const SECRET = expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/)
 const NO_ATTEMPTS = { acknowledged: 0, failed: 0, success_rate: null, consecutive_failures: 0, waiting: 0 }
 
+const DEFAULT_LISTS = { events: ['email.delivery'], statuses: ['delivered', 'bounced', 'rejected'] }
+
 /** Whether a request's signature by the specification was made with this secret. */
 function isSignedWith(secret: string, { headers, body }: ReceivedRequest, header = 'service-signature'): boolean {
   const hash = createHmac('sha256', secret).update(`${headers['service-timestamp']}.`).update(body)
@@ -45,7 +48,7 @@ function isSignedWith(secret: string, { headers, body }: ReceivedRequest, header
 
 test('the first PUT creates the endpoint and shows its secret once', async () => {
   const made = await put(receiver.url)
-  const endpoint = { url: receiver.url, created_at: TIME, updated_at: TIME, health: NO_ATTEMPTS }
+  const endpoint = { url: receiver.url, created_at: TIME, updated_at: TIME, health: NO_ATTEMPTS, ...DEFAULT_LISTS }
   expect([made.status, made.json]).toEqual([200, { ...endpoint, secret: SECRET }])
   const { secret, ...shown } = made.json
   expect((await get()).json).toEqual(shown)
@@ -63,6 +66,34 @@ test('a later PUT changes the URL and keeps the secret', async () => {
   expect((await put(receiver.url)).json).toEqual(changed)
   await testIt()
   expect(isSignedWith(secret, receiver.requests[0]!)).toBe(true)
+})
+
+const putLists = (lists: object) => api.call('PUT', PATH, { body: { url: receiver.url, ...lists } })
+
+test('a PUT changes the lists that it contains and leaves the others as they are', async () => {
+  const both = ['email.delivery', 'email.feedback']
+  const made = (await putLists({ statuses: ['rejected', 'bounced', 'bounced'] })).json
+  expect(made).toMatchObject({ events: ['email.delivery'], statuses: ['bounced', 'rejected'] })
+  const changed = (await putLists({ events: both.toReversed() })).json
+  expect(changed).toMatchObject({ events: both, statuses: ['bounced', 'rejected'] })
+  expect(changed.updated_at > made.updated_at).toBe(true)
+  expect((await put(receiver.url)).json).toEqual(changed)
+  expect((await putLists({ events: both, statuses: null })).json).toEqual(changed)
+  expect((await get()).json).toEqual(changed)
+  expect((await rotate()).json).toMatchObject({ events: both, statuses: ['bounced', 'rejected'] })
+})
+
+test.each([
+  [{ events: [] }, 'events', 'must not be empty. To leave it as it is, leave it out'],
+  [{ statuses: [] }, 'statuses', 'must not be empty. To leave it as it is, leave it out'],
+  [{ events: ['email.delivery', 'email.opened'] }, 'events[1]', 'must be email.delivery or email.feedback'],
+  [{ events: ['webhook.test'] }, 'events[0]', 'must be email.delivery or email.feedback'],
+  [{ events: 'email.delivery' }, 'events', 'must be a list'],
+  [{ statuses: ['sent'] }, 'statuses[0]', 'must be one of delivered, bounced, rejected'],
+])('the lists %j are a 400 that names the field, and change nothing', async (lists, field, message) => {
+  const { status, json } = await putLists(lists)
+  expect([status, json.error, json.details]).toEqual([400, 'invalid_payload', [{ field, message }]])
+  expect((await get()).status).toBe(404)
 })
 
 test('concurrent PUTs create one endpoint and show one secret', async () => {
@@ -310,6 +341,13 @@ test('the same over gRPC', async () => {
   const made = await client.putWebhook({ url: receiver.url }, options)
   expect(made.secret).toEqual(SECRET)
   expect(await client.testWebhook({}, options)).toMatchObject({ statusCode: 200 })
+  const lists = { events: ['email.feedback'], statuses: [DeliveryStatus.BOUNCED] }
+  expect(await client.putWebhook({ url: receiver.url, ...lists }, options)).toMatchObject(lists)
+  // Protobuf has no difference between an empty list and an absent one.
+  expect(await client.putWebhook({ url: receiver.url, events: [] }, options)).toMatchObject(lists)
+  await expect(client.putWebhook({ url: receiver.url, statuses: [9 as DeliveryStatus] }, options)).rejects.toThrow(
+    'statuses[0]',
+  )
   expect((await client.rotateSecret({}, options)).secret).not.toBe(made.secret)
   expect((await client.getWebhook({}, options)).health).toMatchObject({ waiting: 0 })
   await client.deleteWebhook({}, options)

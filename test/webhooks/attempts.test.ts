@@ -33,7 +33,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   accountId = (await createAccount(database.db, clock, 'Test')).id
-  secret = (await putEndpoint({ db: database.db, sealer }, accountId, receiver.url)).secret!
+  secret = (await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })).secret!
   receiver.script = {}
   receiver.requests.length = 0
 })
@@ -148,7 +148,7 @@ test('a process whose lease is nearly over, or gone, does not make the first att
 test('a first attempt goes to the current endpoint, however soon after the commit', async () => {
   const other = await startReceiver()
   const changed = await one({ lease: 30 })
-  await putEndpoint({ db: database.db, sealer }, accountId, other.url)
+  await putEndpoint({ db: database.db, sealer }, accountId, { url: other.url })
   await (await deliveries.deliverFirst(changed, 0))!.stored
   expect([receiver.requests.length, other.requests.length]).toEqual([0, 1])
   const deleted = await one({ lease: 30 })
@@ -176,7 +176,7 @@ test('each attempt goes to the current endpoint, and is signed with the current 
   const event = await one({ lease: 30 })
   receiver.script = { status: 500 }
   await (await deliveries.deliverFirst(event, 0))!.stored
-  await putEndpoint({ db: database.db, sealer }, accountId, other.url)
+  await putEndpoint({ db: database.db, sealer }, accountId, { url: other.url })
   const rotated = await rotateSecret({ db: database.db, sealer }, accountId)
   expect(rotated!.secret).not.toBe(secret)
   expect(await deliver(event, 2)).toMatchObject({ state: 'acknowledged' })
@@ -204,7 +204,7 @@ test.each([
   'an attempt that a %s makes while its endpoint is deleted decides how the dispatch ends',
   async (_, state, number) => {
     for (const status of [200, 503]) {
-      await putEndpoint({ db: database.db, sealer }, accountId, receiver.url)
+      await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })
       const event = await one(state)
       const response = Promise.withResolvers<object>()
       receiver.requests.length = 0

@@ -19,16 +19,16 @@ afterAll(() => database.drop())
 
 const SCHEDULE = [0, 60_000, 300_000]
 
-function loop(workflows: Partial<Workflows> = {}, overdueMs = 60_000) {
+function loop(workflows: Partial<Omit<Workflows, 'maxGroup'>> = {}, overdueMs = 60_000) {
   const started: Group[] = []
   const reports: (HandOverPass | { error: unknown })[] = []
   const { stop } = keepHandingOver({
     db: database.db,
     scheduleMs: SCHEDULE,
-    maxGroup: 50,
     overdueMs,
     report: (report) => reports.push(report),
     workflows: {
+      maxGroup: 50,
       async start(group) {
         started.push(group)
       },

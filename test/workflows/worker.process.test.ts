@@ -37,7 +37,7 @@ beforeAll(async () => {
   const account = await createAccount(database.db, clock, 'Test')
   clock.stop()
   accountId = account.id
-  await putEndpoint({ db: database.db, sealer: createSealer([{ id: 'k1', key }]) }, accountId, receiver.url)
+  await putEndpoint({ db: database.db, sealer: createSealer([{ id: 'k1', key }]) }, accountId, { url: receiver.url })
   worker = startProgram(process.execPath, ['workflows/worker.ts'], env)
 })
 afterAll(async () => {

@@ -1188,7 +1188,7 @@ export type GetEmailResponse = Message<"verdict.v1.GetEmailResponse"> & {
   recipients: RecipientOutcome[];
 
   /**
-   * One event for each recipient.
+   * The events of the outcomes, one for each recipient. The events of `feedback` are in the list of events.
    *
    * @generated from field: repeated verdict.v1.EmailEvent events = 15;
    */

@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/events.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// Reading delivery events, following their delivery to the webhook endpoint, and replaying them.
+// Reading events, following their delivery to the webhook endpoint, and replaying them.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -106,7 +106,7 @@ export type ListEventsRequest = Message<"verdict.v1.ListEventsRequest"> & {
   tag?: string | undefined;
 
   /**
-   * Only events of this kind: `email.delivery` or `email.feedback`.
+   * Only events of this kind: `email.delivery` or `email.feedback`. By default both.
    *
    * @generated from field: optional string event = 12;
    */
@@ -810,7 +810,7 @@ export type ReplayMessageResponse = Message<"verdict.v1.ReplayMessageResponse"> 
   count: number;
 
   /**
-   * The replayed events, in the order of the message's recipients.
+   * The replayed events: outcomes in the order of the message's recipients, then feedback, oldest first.
    *
    * @generated from field: repeated verdict.v1.ReplayEventResponse events = 4;
    */
@@ -1018,7 +1018,8 @@ export const AttemptOutcomeSchema: GenEnum<AttemptOutcome> = /*@__PURE__*/
   enumDesc(file_verdict_v1_events, 2);
 
 /**
- * Delivery events. Every outcome is an event, which is stored for 90 days and pushed to the account's webhook endpoint.
+ * Events. Every outcome is an event, and so is every late bounce and complaint about it. An event is stored for 90
+ * days, and pushed to the account's webhook endpoint when the endpoint asks for it.
  *
  * @generated from service verdict.v1.EventService
  */
@@ -1052,7 +1053,7 @@ export const EventService: GenService<{
    *
    * The response means that the dispatch is stored and will be attempted, even if a process of this service stops. The
    * call fails with 409 `webhook_not_configured` when the account has no endpoint, and with 410 `event_expired` when
-   * the event is older than 90 days.
+   * the event is older than 90 days. An outcome expires with its message.
    *
    * @generated from rpc verdict.v1.EventService.ReplayEvent
    */
@@ -1062,8 +1063,9 @@ export const EventService: GenService<{
     output: typeof ReplayEventResponseSchema;
   },
   /**
-   * Sends all stored events of a message to the webhook endpoint again, one for each recipient. Either all of them are
-   * accepted or none. Otherwise it works like the replay of one event.
+   * Sends the stored events of a message to the webhook endpoint again: those of the kinds that the endpoint asks for,
+   * whatever their status. When there are none of these kinds, `count` is 0. Either all of them are accepted or none.
+   * Otherwise it works like the replay of one event.
    *
    * @generated from rpc verdict.v1.EventService.ReplayMessage
    */

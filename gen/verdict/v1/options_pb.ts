@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/options.proto.
  */
 export const file_verdict_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chh2ZXJkaWN0L3YxL29wdGlvbnMucHJvdG8SCnZlcmRpY3QudjEicAoJSnNvblNoYXBlEhMKC29uZV9vcl9saXN0GAEgASgIEhIKCm9taXRfZW1wdHkYAiABKAgSGAoQbnVsbF93aGVuX2Fic2VudBgDIAEoCBISCgplYWNoX2Fsb25lGAQgASgIEgwKBGJhcmUYBSABKAg6SgoEanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCzIVLnZlcmRpY3QudjEuSnNvblNoYXBlUgRqc29uOjYKBXNjb3BlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCVIFc2NvcGViBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("Chh2ZXJkaWN0L3YxL29wdGlvbnMucHJvdG8SCnZlcmRpY3QudjEihgEKCUpzb25TaGFwZRITCgtvbmVfb3JfbGlzdBgBIAEoCBISCgpvbWl0X2VtcHR5GAIgASgIEhgKEG51bGxfd2hlbl9hYnNlbnQYAyABKAgSEgoKZWFjaF9hbG9uZRgEIAEoCBIMCgRiYXJlGAUgASgIEhQKDHJlZnVzZV9lbXB0eRgGIAEoCDpKCgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjRhgMgASgLMhUudmVyZGljdC52MS5Kc29uU2hhcGVSBGpzb246NgoFc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgJUgVzY29wZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Shape of a field in the JSON of `/api/v1`, where it differs from the standard Protobuf mapping.
@@ -57,6 +57,13 @@ export type JsonShape = Message<"verdict.v1.JsonShape"> & {
    * @generated from field: bool bare = 5;
    */
   bare: boolean;
+
+  /**
+   * An empty list is refused. It would mean the same as an absent one, which leaves the value as it is.
+   *
+   * @generated from field: bool refuse_empty = 6;
+   */
+  refuseEmpty: boolean;
 };
 
 /**

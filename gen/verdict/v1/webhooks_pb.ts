@@ -2,7 +2,7 @@
 // @generated from file verdict/v1/webhooks.proto (package verdict.v1, syntax proto3)
 /* eslint-disable */
 
-// The account's webhook endpoint, which receives its delivery events.
+// The account's webhook endpoint, which receives its events.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -12,13 +12,15 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { AttemptOutcome, AttemptPhases } from "./events_pb.ts";
 import { file_verdict_v1_events } from "./events_pb.ts";
 import { file_verdict_v1_options } from "./options_pb.ts";
+import type { DeliveryStatus } from "./outcomes_pb.ts";
+import { file_verdict_v1_outcomes } from "./outcomes_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file verdict/v1/webhooks.proto.
  */
 export const file_verdict_v1_webhooks: GenFile = /*@__PURE__*/
-  fileDesc("Chl2ZXJkaWN0L3YxL3dlYmhvb2tzLnByb3RvEgp2ZXJkaWN0LnYxIhMKEUdldFdlYmhvb2tSZXF1ZXN0IiAKEVB1dFdlYmhvb2tSZXF1ZXN0EgsKA3VybBgBIAEoCSIWChREZWxldGVXZWJob29rUmVxdWVzdCIXChVEZWxldGVXZWJob29rUmVzcG9uc2UiFAoSVGVzdFdlYmhvb2tSZXF1ZXN0IhUKE1JvdGF0ZVNlY3JldFJlcXVlc3QiygIKB1dlYmhvb2sSCwoDdXJsGAEgASgJEjoKCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjoKCnVwZGF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgp1cGRhdGVkX2F0EhMKBnNlY3JldBgEIAEoCUgAiAEBElUKFXByZXZpb3VzX3NlY3JldF91bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAVIVcHJldmlvdXNfc2VjcmV0X3VudGlsiAEBEikKBmhlYWx0aBgGIAEoCzIZLnZlcmRpY3QudjEuV2ViaG9va0hlYWx0aEIJCgdfc2VjcmV0QhgKFl9wcmV2aW91c19zZWNyZXRfdW50aWwi3wMKDVdlYmhvb2tIZWFsdGgSFAoMYWNrbm93bGVkZ2VkGAEgASgNEg4KBmZhaWxlZBgCIAEoDRIvCgxzdWNjZXNzX3JhdGUYAyABKAFCBoq1GAIYAUgAUgxzdWNjZXNzX3JhdGWIAQESSQoPbGFzdF9zdWNjZXNzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBUg9sYXN0X3N1Y2Nlc3NfYXSIAQESSQoPbGFzdF9mYWlsdXJlX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCUg9sYXN0X2ZhaWx1cmVfYXSIAQESMgoUY29uc2VjdXRpdmVfZmFpbHVyZXMYBiABKA1SFGNvbnNlY3V0aXZlX2ZhaWx1cmVzEg8KB3dhaXRpbmcYByABKA0STQoRb2xkZXN0X3dhaXRpbmdfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSANSEW9sZGVzdF93YWl0aW5nX2F0iAEBQg8KDV9zdWNjZXNzX3JhdGVCEgoQX2xhc3Rfc3VjY2Vzc19hdEISChBfbGFzdF9mYWlsdXJlX2F0QhQKEl9vbGRlc3Rfd2FpdGluZ19hdCKkAwoTVGVzdFdlYmhvb2tSZXNwb25zZRIaCghldmVudF9pZBgBIAEoCVIIZXZlbnRfaWQSQAoNZGlzcGF0Y2hlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSDWRpc3BhdGNoZWRfYXQSKwoHb3V0Y29tZRgDIAEoDjIaLnZlcmRpY3QudjEuQXR0ZW1wdE91dGNvbWUSJQoLc3RhdHVzX2NvZGUYBCABKA1IAFILc3RhdHVzX2NvZGWIAQESIAoLZHVyYXRpb25fbXMYBSABKA1SC2R1cmF0aW9uX21zEikKBnBoYXNlcxgGIAEoCzIZLnZlcmRpY3QudjEuQXR0ZW1wdFBoYXNlcxIvChByZXNwb25zZV9leGNlcnB0GAcgASgJSAFSEHJlc3BvbnNlX2V4Y2VycHSIAQESJwoMcmVzcG9uc2VfY3V0GAggASgISAJSDHJlc3BvbnNlX2N1dIgBAUIOCgxfc3RhdHVzX2NvZGVCEwoRX3Jlc3BvbnNlX2V4Y2VycHRCDwoNX3Jlc3BvbnNlX2N1dDLsBAoOV2ViaG9va1NlcnZpY2USagoKR2V0V2ViaG9vaxIdLnZlcmRpY3QudjEuR2V0V2ViaG9va1JlcXVlc3QaEy52ZXJkaWN0LnYxLldlYmhvb2siKJK1GA13ZWJob29rcy5yZWFkgtPkkwIREg8vYXBpL3YxL3dlYmhvb2sSbgoKUHV0V2ViaG9vaxIdLnZlcmRpY3QudjEuUHV0V2ViaG9va1JlcXVlc3QaEy52ZXJkaWN0LnYxLldlYmhvb2siLJK1GA53ZWJob29rcy53cml0ZYLT5JMCFDoBKhoPL2FwaS92MS93ZWJob29rEn8KDURlbGV0ZVdlYmhvb2sSIC52ZXJkaWN0LnYxLkRlbGV0ZVdlYmhvb2tSZXF1ZXN0GiEudmVyZGljdC52MS5EZWxldGVXZWJob29rUmVzcG9uc2UiKZK1GA53ZWJob29rcy53cml0ZYLT5JMCESoPL2FwaS92MS93ZWJob29rEn4KC1Rlc3RXZWJob29rEh4udmVyZGljdC52MS5UZXN0V2ViaG9va1JlcXVlc3QaHy52ZXJkaWN0LnYxLlRlc3RXZWJob29rUmVzcG9uc2UiLpK1GA53ZWJob29rcy53cml0ZYLT5JMCFiIUL2FwaS92MS93ZWJob29rL3Rlc3QSfQoMUm90YXRlU2VjcmV0Eh8udmVyZGljdC52MS5Sb3RhdGVTZWNyZXRSZXF1ZXN0GhMudmVyZGljdC52MS5XZWJob29rIjeStRgOd2ViaG9va3Mud3JpdGWC0+STAh8iHS9hcGkvdjEvd2ViaG9vay9zZWNyZXQvcm90YXRlYgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_events, file_verdict_v1_options]);
+  fileDesc("Chl2ZXJkaWN0L3YxL3dlYmhvb2tzLnByb3RvEgp2ZXJkaWN0LnYxIhMKEUdldFdlYmhvb2tSZXF1ZXN0Im4KEVB1dFdlYmhvb2tSZXF1ZXN0EgsKA3VybBgBIAEoCRIWCgZldmVudHMYAiADKAlCBoq1GAIwARI0CghzdGF0dXNlcxgDIAMoDjIaLnZlcmRpY3QudjEuRGVsaXZlcnlTdGF0dXNCBoq1GAIwASIWChREZWxldGVXZWJob29rUmVxdWVzdCIXChVEZWxldGVXZWJob29rUmVzcG9uc2UiFAoSVGVzdFdlYmhvb2tSZXF1ZXN0IhUKE1JvdGF0ZVNlY3JldFJlcXVlc3QiiAMKB1dlYmhvb2sSCwoDdXJsGAEgASgJEjoKCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjoKCnVwZGF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgp1cGRhdGVkX2F0EhMKBnNlY3JldBgEIAEoCUgAiAEBElUKFXByZXZpb3VzX3NlY3JldF91bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAVIVcHJldmlvdXNfc2VjcmV0X3VudGlsiAEBEikKBmhlYWx0aBgGIAEoCzIZLnZlcmRpY3QudjEuV2ViaG9va0hlYWx0aBIOCgZldmVudHMYByADKAkSLAoIc3RhdHVzZXMYCCADKA4yGi52ZXJkaWN0LnYxLkRlbGl2ZXJ5U3RhdHVzQgkKB19zZWNyZXRCGAoWX3ByZXZpb3VzX3NlY3JldF91bnRpbCLfAwoNV2ViaG9va0hlYWx0aBIUCgxhY2tub3dsZWRnZWQYASABKA0SDgoGZmFpbGVkGAIgASgNEi8KDHN1Y2Nlc3NfcmF0ZRgDIAEoAUIGirUYAhgBSABSDHN1Y2Nlc3NfcmF0ZYgBARJJCg9sYXN0X3N1Y2Nlc3NfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAFSD2xhc3Rfc3VjY2Vzc19hdIgBARJJCg9sYXN0X2ZhaWx1cmVfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAJSD2xhc3RfZmFpbHVyZV9hdIgBARIyChRjb25zZWN1dGl2ZV9mYWlsdXJlcxgGIAEoDVIUY29uc2VjdXRpdmVfZmFpbHVyZXMSDwoHd2FpdGluZxgHIAEoDRJNChFvbGRlc3Rfd2FpdGluZ19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA1IRb2xkZXN0X3dhaXRpbmdfYXSIAQFCDwoNX3N1Y2Nlc3NfcmF0ZUISChBfbGFzdF9zdWNjZXNzX2F0QhIKEF9sYXN0X2ZhaWx1cmVfYXRCFAoSX29sZGVzdF93YWl0aW5nX2F0IqQDChNUZXN0V2ViaG9va1Jlc3BvbnNlEhoKCGV2ZW50X2lkGAEgASgJUghldmVudF9pZBJACg1kaXNwYXRjaGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFINZGlzcGF0Y2hlZF9hdBIrCgdvdXRjb21lGAMgASgOMhoudmVyZGljdC52MS5BdHRlbXB0T3V0Y29tZRIlCgtzdGF0dXNfY29kZRgEIAEoDUgAUgtzdGF0dXNfY29kZYgBARIgCgtkdXJhdGlvbl9tcxgFIAEoDVILZHVyYXRpb25fbXMSKQoGcGhhc2VzGAYgASgLMhkudmVyZGljdC52MS5BdHRlbXB0UGhhc2VzEi8KEHJlc3BvbnNlX2V4Y2VycHQYByABKAlIAVIQcmVzcG9uc2VfZXhjZXJwdIgBARInCgxyZXNwb25zZV9jdXQYCCABKAhIAlIMcmVzcG9uc2VfY3V0iAEBQg4KDF9zdGF0dXNfY29kZUITChFfcmVzcG9uc2VfZXhjZXJwdEIPCg1fcmVzcG9uc2VfY3V0MuwECg5XZWJob29rU2VydmljZRJqCgpHZXRXZWJob29rEh0udmVyZGljdC52MS5HZXRXZWJob29rUmVxdWVzdBoTLnZlcmRpY3QudjEuV2ViaG9vayIokrUYDXdlYmhvb2tzLnJlYWSC0+STAhESDy9hcGkvdjEvd2ViaG9vaxJuCgpQdXRXZWJob29rEh0udmVyZGljdC52MS5QdXRXZWJob29rUmVxdWVzdBoTLnZlcmRpY3QudjEuV2ViaG9vayIskrUYDndlYmhvb2tzLndyaXRlgtPkkwIUOgEqGg8vYXBpL3YxL3dlYmhvb2sSfwoNRGVsZXRlV2ViaG9vaxIgLnZlcmRpY3QudjEuRGVsZXRlV2ViaG9va1JlcXVlc3QaIS52ZXJkaWN0LnYxLkRlbGV0ZVdlYmhvb2tSZXNwb25zZSIpkrUYDndlYmhvb2tzLndyaXRlgtPkkwIRKg8vYXBpL3YxL3dlYmhvb2sSfgoLVGVzdFdlYmhvb2sSHi52ZXJkaWN0LnYxLlRlc3RXZWJob29rUmVxdWVzdBofLnZlcmRpY3QudjEuVGVzdFdlYmhvb2tSZXNwb25zZSIukrUYDndlYmhvb2tzLndyaXRlgtPkkwIWIhQvYXBpL3YxL3dlYmhvb2svdGVzdBJ9CgxSb3RhdGVTZWNyZXQSHy52ZXJkaWN0LnYxLlJvdGF0ZVNlY3JldFJlcXVlc3QaEy52ZXJkaWN0LnYxLldlYmhvb2siN5K1GA53ZWJob29rcy53cml0ZYLT5JMCHyIdL2FwaS92MS93ZWJob29rL3NlY3JldC9yb3RhdGViBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_verdict_v1_events, file_verdict_v1_options, file_verdict_v1_outcomes]);
 
 /**
  * The request has no fields.
@@ -47,6 +49,22 @@ export type PutWebhookRequest = Message<"verdict.v1.PutWebhookRequest"> & {
    * @generated from field: string url = 1;
    */
   url: string;
+
+  /**
+   * Kinds of events to push: `email.delivery` for outcomes, `email.feedback` for late bounces and complaints. Absent in
+   * the first call, it is `["email.delivery"]`; absent in a later one, it stays as it is.
+   *
+   * @generated from field: repeated string events = 2;
+   */
+  events: string[];
+
+  /**
+   * Push only events with one of these statuses. For feedback, it is the status that the recipient had before. Absent
+   * in the first call, it is all of them; absent in a later one, it stays as it is.
+   *
+   * @generated from field: repeated verdict.v1.DeliveryStatus statuses = 3;
+   */
+  statuses: DeliveryStatus[];
 };
 
 /**
@@ -137,7 +155,7 @@ export type Webhook = Message<"verdict.v1.Webhook"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * When the URL or the secret last changed.
+   * When the URL, the lists or the secret last changed.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 3 [json_name = "updated_at"];
    */
@@ -163,6 +181,20 @@ export type Webhook = Message<"verdict.v1.Webhook"> & {
    * @generated from field: verdict.v1.WebhookHealth health = 6;
    */
   health?: WebhookHealth | undefined;
+
+  /**
+   * Kinds of events that are pushed. All events are stored, and you can replay those that were not pushed.
+   *
+   * @generated from field: repeated string events = 7;
+   */
+  events: string[];
+
+  /**
+   * Statuses of the events that are pushed.
+   *
+   * @generated from field: repeated verdict.v1.DeliveryStatus statuses = 8;
+   */
+  statuses: DeliveryStatus[];
 };
 
 /**
@@ -313,8 +345,9 @@ export const TestWebhookResponseSchema: GenMessage<TestWebhookResponse> = /*@__P
   messageDesc(file_verdict_v1_webhooks, 8);
 
 /**
- * The webhook endpoint. An account has one; it receives every event as a signed HTTPS POST. Only HTTP 200 acknowledges
- * an event. The service retries anything else after 1 minute, 5 minutes, 15 minutes, 1 hour and 6 hours.
+ * The webhook endpoint. An account has one; it receives the events that it asks for, each as a signed HTTPS POST. Only
+ * HTTP 200 acknowledges an event. The service retries anything else after 1 minute, 5 minutes, 15 minutes, 1 hour and
+ * 6 hours.
  *
  * @generated from service verdict.v1.WebhookService
  */
@@ -331,7 +364,8 @@ export const WebhookService: GenService<{
   },
   /**
    * Sets the endpoint. The first call returns the secret that signs requests: store it, because it is never shown
-   * again. A later call changes the URL and keeps the secret; waiting attempts then go to the new URL.
+   * again. A later call changes the URL and keeps the secret; waiting attempts then go to the new URL. It changes
+   * `events` and `statuses` when they are given; this affects only events that are stored from then on.
    *
    * The URL begins with `https://` and names a public host. Its port is 443 (the default) or 8443.
    *

@@ -1,0 +1,47 @@
+import { fromJson, type JsonValue } from '@bufbuild/protobuf'
+import { type SmtpEvidence, SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import type { Database } from '../db/connect.ts'
+import { run, uuidArray } from '../db/statement.ts'
+
+// The rows of the recipients have the evidence for outcomes. The statement is not prepared: only a plan made for these
+// ids leaves out the days that cannot hold them.
+const EVIDENCE = `
+  select event_id as "eventId", smtp, retryable, in_doubt as "inDoubt"
+  from recipients
+  where message_id = any($1::uuid[]) and message_id between $2 and $3 and event_id = any($4::uuid[])`
+
+interface EvidenceRow {
+  eventId: string
+  smtp: JsonValue
+  retryable: boolean
+  inDoubt: boolean
+}
+
+export interface Evidence {
+  smtp?: SmtpEvidence
+  retryable?: boolean
+  inDoubt?: boolean
+}
+
+/**
+ * Reads the evidence for outcomes. It is empty for feedback, and for an outcome whose message is beyond its retention.
+ */
+export async function evidencesOf(
+  db: Database,
+  events: readonly { id: string; messageId: string; event: string }[],
+): Promise<(eventId: string) => Evidence> {
+  const outcomes = events.filter(({ event }) => event === 'email.delivery')
+  if (outcomes.length === 0) return () => ({})
+  const messageIds = [...new Set(outcomes.map(({ messageId }) => messageId))].sort()
+  const eventIds = outcomes.map(({ id }) => id)
+  const parameters = [uuidArray(messageIds), messageIds[0]!, messageIds.at(-1)!, uuidArray(eventIds)]
+  const rows = await run<EvidenceRow>(db, EVIDENCE, parameters, { prepare: false })
+  const byEvent = new Map(rows.map((row) => [row.eventId, evidenceOfRow(row)]))
+  return (eventId) => byEvent.get(eventId) ?? {}
+}
+
+const evidenceOfRow = ({ smtp, retryable, inDoubt }: EvidenceRow): Evidence => ({
+  smtp: smtp === null ? undefined : fromJson(SmtpEvidenceSchema, smtp),
+  retryable: retryable || undefined,
+  inDoubt: inDoubt || undefined,
+})
