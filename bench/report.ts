@@ -15,6 +15,8 @@ export interface Report {
 export interface RunOptions {
   /** Measure the peer in the same run, and judge the bars that compare with it. */
   peer: boolean
+  /** How many rows to store, for the benches that fill tables. */
+  size?: number
 }
 
 export function atLeast(name: string, value: number, limit: number): Bar {

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
 import type { Report, RunOptions } from './report.ts'
 
-// `npm run bench -- <name> [--peer]` prints lines for people, then one line of JSON. The exit code is 1 when a bar is
-// missed.
+// `npm run bench -- <name> [--peer] [--size <rows>]` prints lines for people, then one line of JSON. The exit code is 1
+// when a bar is missed.
 
 const NAMES = [
   'engine',
@@ -14,6 +14,7 @@ const NAMES = [
   'repeat',
   'duplicates',
   'stats',
+  'lists',
   'limiter',
   'webhooks',
   'endpoint',
@@ -35,7 +36,10 @@ for (const [signal, code] of [['SIGINT', 130] as const, ['SIGTERM', 143] as cons
 }
 
 const { run } = (await import(`./${name}.ts`)) as { run(options: RunOptions): Promise<Report> }
-const { figures, bars } = await run({ peer: values.peer })
+const { figures, bars } = await run({
+  peer: values.peer,
+  size: values.size === undefined ? undefined : Number(values.size),
+})
 console.log()
 for (const [figure, value] of Object.entries(figures)) console.log(`${figure.padEnd(44)} ${round(value)}`)
 for (const { name, value, limit, holds } of bars) {
@@ -46,14 +50,17 @@ process.exit(bars.every(({ holds }) => holds) ? 0 : 1)
 
 function readArguments() {
   try {
-    return parseArgs({ allowPositionals: true, options: { peer: { type: 'boolean', default: false } } })
+    return parseArgs({
+      allowPositionals: true,
+      options: { peer: { type: 'boolean', default: false }, size: { type: 'string' } },
+    })
   } catch (error) {
     return usage((error as Error).message)
   }
 }
 
 function usage(message: string): never {
-  console.error(`${message}\nUsage: npm run bench -- <${NAMES.join('|')}> [--peer]`)
+  console.error(`${message}\nUsage: npm run bench -- <${NAMES.join('|')}> [--peer] [--size <rows>]`)
   process.exit(2)
 }
 

@@ -1,0 +1,175 @@
+import postgres from 'postgres'
+import { createAccount } from '../server/access/accounts.ts'
+import { createKey } from '../server/access/keys.ts'
+import { databaseClock } from '../server/db/clock.ts'
+import { connect } from '../server/db/connect.ts'
+import { fillHistory, STORED } from './load/history.ts'
+import { type Product, startProduct } from './load/product.ts'
+import { startSink } from './load/sink.ts'
+import { atMost, percentile, type Report, type RunOptions } from './report.ts'
+
+const MESSAGES = 10_000_000
+const EVENTS = 3_000_000
+const CALLS = 30
+const WARM_UP_CALLS = 5
+const PAGE = 50
+const FAR_PAGE = 100
+const MOST_MS = 50
+
+const { domains, tags, newsletter, tenants, recipients } = STORED
+const NOW = Date.now()
+const day = (daysAgo: number) => new Date(NOW - daysAgo * 86_400_000).toISOString().slice(0, 10)
+
+/** The filters, the more of them the further down. An unknown value is looked for in all of history. */
+const EMAILS: string[] = [
+  '',
+  'status=delivered',
+  'status=bounced',
+  'status=rejected',
+  'reason=mailbox_full',
+  'reason=domain_not_verified',
+  'reason=spam_blocked',
+  `domain=${domains.common}`,
+  `domain=${domains.some}`,
+  `domain=${domains.rare}`,
+  'domain=unknown.example',
+  `tag=${tags.some}`,
+  `tag=${tags.rare}`,
+  'tag=unknown',
+  `tenant_id=${tenants.some}`,
+  `tenant_id=${tenants.rare}`,
+  'tenant_id=unknown',
+  'sandbox=true',
+  'sandbox=false',
+  `recipient=${recipients.common}`,
+  `recipient=${recipients.some}`,
+  `recipient=${recipients.rare}`,
+  'recipient=unknown@to.example',
+  `from=${day(16)}&to=${day(15)}`,
+  `to=${day(28)}`,
+  `status=bounced&domain=${domains.common}`,
+  `status=rejected&domain=${domains.some}`,
+  `status=bounced&tag=${tags.some}`,
+  `status=bounced&tenant_id=${tenants.some}`,
+  'status=bounced&sandbox=false',
+  `reason=mailbox_full&sandbox=true`,
+  `reason=mailbox_full&domain=${domains.some}`,
+  `tag=${tags.some}&tenant_id=${tenants.some}`,
+  `tag=${tags.some}&domain=${domains.common}`,
+  `domain=${domains.some}&sandbox=true`,
+  `tag=${newsletter}&status=bounced`,
+  `tenant_id=${tenants.rare}&domain=${domains.common}`,
+  `recipient=${recipients.common}&status=bounced`,
+  `recipient=${recipients.common}&tag=${tags.some}`,
+  `recipient=${recipients.some}&tag=${tags.some}`,
+  `status=bounced&from=${day(16)}&to=${day(15)}`,
+  `tag=${tags.rare}&from=${day(20)}`,
+]
+
+const EVENT_LISTS: string[] = [
+  '',
+  'status=bounced',
+  'status=rejected',
+  'reason=domain_not_verified',
+  `tag=${tags.some}`,
+  `tag=${tags.rare}`,
+  'tag=unknown',
+  'event=email.delivery',
+  'event=email.feedback',
+  `event=email.feedback&tag=${tags.some}`,
+  `recipient=${recipients.common}`,
+  `recipient=${recipients.rare}`,
+  `tenant_id=${tenants.rare}`,
+  `status=bounced&tag=${tags.some}`,
+  'sandbox=true',
+]
+
+/**
+ * Lists of emails and events over a month of history: whole calls over HTTP, one after another, of the first and the
+ * hundredth page. `size` is the number of messages.
+ */
+export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report> {
+  if (peer) console.log('This bench has no peer.')
+  await using sink = await startSink()
+  await using product = await startProduct(sink)
+  const accounts = await fill(product, size)
+
+  const figures: Report['figures'] = {}
+  const measure = async (name: string, key: string, path: string) => {
+    for (const [page, cursor] of [
+      [1, ''],
+      [FAR_PAGE, await cursorTo(product, key, path)],
+    ] as const) {
+      if (cursor === undefined) continue
+      const timesMs = await callList(product, key, path + cursor)
+      figures[`${name}, page ${page}, p50 ms`] = percentile(timesMs, 0.5)
+      figures[`${name}, page ${page}, p95 ms`] = percentile(timesMs, 0.95)
+    }
+  }
+  for (const filters of EMAILS) await measure(`emails ${filters}`, product.key, `/emails?${filters}`)
+  for (const filters of ['', 'status=bounced', 'tag=unknown', `recipient=${recipients.rare}`, 'sandbox=true']) {
+    await measure(`emails of a quiet account ${filters}`, accounts.quiet, `/emails?${filters}`)
+    await measure(`emails of an empty account ${filters}`, accounts.empty, `/emails?${filters}`)
+  }
+  for (const filters of EVENT_LISTS) await measure(`events ${filters}`, product.key, `/events?${filters}`)
+  const p95s = Object.entries(figures).filter(([figure]) => figure.endsWith('p95 ms'))
+  return { figures, bars: p95s.map(([figure, value]) => atMost(figure, value, MOST_MS)) }
+}
+
+/** Fills the history. Returns the keys of two more accounts: one with few emails, and one without any. */
+export async function fill({ databaseUrl }: Pick<Product, 'databaseUrl'>, size: number) {
+  const db = connect(databaseUrl, { connections: 1 })
+  const clock = await databaseClock(db)
+  const account = async (name: string) => {
+    const { id } = await createAccount(db, clock, name)
+    const scopes = ['emails.read', 'events.read']
+    const { key } = await createKey(db, clock, { accountId: id, name, kind: 'live', scopes })
+    return { id, key }
+  }
+  const [quiet, empty] = [await account('Quiet'), await account('Empty')]
+  clock.stop()
+  await db.$client.end()
+  const sql = postgres(databaseUrl, { max: 1 })
+  const [big] = await sql<{ id: string }[]>`select account_id as id from domains limit 1`
+  await sql.end()
+  const accounts = { big: big!.id, quiet: quiet.id }
+  const startedAt = performance.now()
+  await fillHistory(databaseUrl, { ...accounts, messages: size, tables: ['messages', 'recipients'] })
+  const events = Math.min(EVENTS, size)
+  await fillHistory(databaseUrl, { ...accounts, messages: events, tables: ['events'] })
+  const seconds = (performance.now() - startedAt) / 1_000
+  console.log(`${size} messages and ${events} events were stored in ${seconds.toFixed(0)} s.`)
+  return { quiet: quiet.key, empty: empty.key }
+}
+
+async function callList(product: Product, key: string, path: string): Promise<number[]> {
+  for (let call = 0; call < WARM_UP_CALLS; call++) await list(product, key, `${path}&limit=${PAGE}`)
+  const timesMs: number[] = []
+  for (let call = 0; call < CALLS; call++) {
+    const startedAt = performance.now()
+    await list(product, key, `${path}&limit=${PAGE}`)
+    timesMs.push(performance.now() - startedAt)
+  }
+  return timesMs
+}
+
+/** The cursor to the hundredth page, as a parameter; undefined when the list is shorter. */
+async function cursorTo(product: Product, key: string, path: string): Promise<string | undefined> {
+  let cursor = ''
+  for (let rows = (FAR_PAGE - 1) * PAGE; rows > 0; ) {
+    const limit = Math.min(100, rows)
+    const { next_cursor } = await list(product, key, `${path}${cursor}&limit=${limit}`)
+    if (next_cursor === undefined) return undefined
+    cursor = `&cursor=${next_cursor}`
+    rows -= limit
+  }
+  return cursor
+}
+
+async function list({ port }: Product, key: string, path: string): Promise<{ next_cursor?: string }> {
+  const headers = { authorization: `Bearer ${key}` }
+  const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { headers })
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text.slice(0, 200)}`)
+  return JSON.parse(text)
+}
