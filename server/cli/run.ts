@@ -9,11 +9,15 @@ type Loader = () => Promise<(print: Print) => CommandUnknownOpts>
 const COMMANDS: Record<string, Record<string, Loader>> = {
   'Commands that call the API:': {
     send: async () => (await import('./emails.ts')).send,
+    email: async () => (await import('./email.ts')).email,
+    emails: async () => (await import('./email-list.ts')).emails,
     events: async () => (await import('./events.ts')).events,
     replay: async () => (await import('./events.ts')).replay,
     webhook: async () => (await import('./webhook.ts')).webhook,
     suppression: async () => (await import('./suppression.ts')).suppression,
     import: async () => (await import('./import.ts')).importList,
+    stats: async () => (await import('./stats.ts')).stats,
+    limits: async () => (await import('./limits.ts')).limits,
     status: async () => (await import('./status.ts')).status,
   },
   'Commands that call the API, or work on the database for the operator:': {
@@ -24,6 +28,9 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
     keys: async () => (await import('./keys.ts')).keys,
     secrets: async () => (await import('./secrets.ts')).secrets,
     doctor: async () => (await import('./doctor.ts')).doctor,
+  },
+  'Other commands:': {
+    completion: async () => (await import('./completion.ts')).completion,
   },
 }
 
@@ -86,12 +93,12 @@ function refuseSlips(command: CommandUnknownOpts): void {
   if (option) command.error(`error: the value before ${option.long} is missing`)
 }
 
-/** Adds the command of that name. The help, and the suggestion for a wrong name, need all of them. */
+/** Adds the command of that name. The help, a completion and the suggestion for a wrong name need all of them. */
 async function addCommands(program: CommandUnknownOpts, print: Print, name: string | undefined): Promise<void> {
   const all = Object.entries(COMMANDS).flatMap(([heading, loaders]) =>
     Object.entries(loaders).map(([name, load]) => ({ name, heading, load })),
   )
-  const named = all.filter((command) => command.name === name)
+  const named = name === 'completion' ? all : all.filter((command) => command.name === name)
   for (const { heading, load } of named.length > 0 ? named : all) {
     program.addCommand((await load())(print).helpGroup(heading))
   }

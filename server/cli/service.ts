@@ -6,6 +6,12 @@ import { developmentKey, developmentUrl } from './environment.ts'
 export const urlOption = () =>
   new Option('--url <url>', 'The URL of the service; by default VERDICT_URL, or the instance that npm start runs here')
 
+/** The query of a path, `?` included; parameters without a value are left out. */
+export function query(parameters: Record<string, string | undefined>): string {
+  const present = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  return present.length > 0 ? `?${new URLSearchParams(present)}` : ''
+}
+
 /** Longer than any send takes. */
 const TIMEOUT_MS = 90_000
 

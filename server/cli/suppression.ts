@@ -4,7 +4,7 @@ import { EVERYBODY } from '../db/schema.ts'
 import { addSuppressions, removeSuppression } from '../reputation/suppression-list.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
-import { callApi, urlOption } from './service.ts'
+import { callApi, query, urlOption } from './service.ts'
 import { table } from './table.ts'
 
 const PATH = '/api/v1/suppression'
@@ -105,9 +105,4 @@ function readAddress(text: string): string {
   const address = parseAddress(text)
   if (address) return matchingForm(address)
   throw new Failure('usage', `${text} is not an email address, such as ann@example.com.`)
-}
-
-function query(parameters: Record<string, string | undefined>): string {
-  const present = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
-  return present.length > 0 ? `?${new URLSearchParams(present)}` : ''
 }

@@ -5,7 +5,8 @@ import { EVENT_KINDS } from '../db/schema.ts'
 import { readDomainName } from '../domains/name.ts'
 import type { EnumNames } from '../enum-names.ts'
 import { failFields } from '../errors.ts'
-import { LIMITS, tenantFault } from '../sending/message.ts'
+import { tenantFault } from '../sending/message.ts'
+import { tagFault } from '../sending/metadata.ts'
 
 // What all lists of the API share: filters, pages of 1 to 100 rows, and a cursor that leads from one page to the next.
 
@@ -43,9 +44,9 @@ export function readTenant(tenantId: string | undefined): string | undefined {
 }
 
 export function readTag(tag: string | undefined): string | undefined {
-  const { tagCharacters: most } = LIMITS
-  if (tag === undefined || (tag !== '' && [...tag].length <= most && !/\p{Cc}/u.test(tag))) return tag
-  throw refuse('tag', `must be 1 to ${most} printable characters`)
+  const fault = tag === undefined ? undefined : tagFault(tag)
+  if (fault) throw refuse('tag', fault)
+  return tag
 }
 
 /** Returns the domain name as it is stored: lower case, A-labels. */

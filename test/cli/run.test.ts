@@ -289,14 +289,14 @@ async function listedCommands(...path: string[]): Promise<string[]> {
 
 test('the help of every command has examples', async () => {
   const names = await listedCommands()
-  expect(names).toHaveLength(12)
+  expect(names).toHaveLength(17)
   const commands = await Promise.all(
     names.map(async (name) => {
       const subcommands = await listedCommands(name)
       return subcommands.length > 0 ? subcommands.map((subcommand) => [name, subcommand]) : [[name]]
     }),
   )
-  expect(commands.flat()).toHaveLength(27)
+  expect(commands.flat()).toHaveLength(32)
   for (const path of commands.flat()) {
     const name = path.join(' ')
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')
@@ -577,7 +577,7 @@ test.each([
   ['domain list', 'domains', 'verdict'],
   ['domains ad', 'add', 'verdict domains'],
   ['webhooks test', 'webhook', 'verdict'],
-  ['staus', 'status', 'verdict'],
+  ['docter', 'doctor', 'verdict'],
 ])('the message about the unknown command %s suggests %s, and the help of %s', async (typed, meant, parent) => {
   await expect(run(typed.split(' '))).rejects.toMatchObject({
     exit: 'usage',

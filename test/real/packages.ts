@@ -11,6 +11,8 @@ export const PACKAGES: Record<string, string> = {
   nginx: 'the proxy in front of processes that restart',
   openssl: 'makes certificates',
   curl: 'the plainest client',
+  zsh: 'completes commands',
+  fish: 'completes commands',
   libfaketime: 'clocks that are wrong, and jump',
   'python3-venv': 'for schemathesis and a generated client',
   'default-jdk-headless': "runs Temporal's server that skips time, compiles a generated client",

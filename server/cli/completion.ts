@@ -1,0 +1,159 @@
+import { Argument, Command, type CommandUnknownOpts } from '@commander-js/extra-typings'
+import { examples, type Print } from './command.ts'
+
+/** A command with what can follow it. */
+interface Step {
+  /** The words that lead to the command, each after a space: ` keys list`. Empty for `verdict` itself. */
+  path: string
+  isGroup: boolean
+  words: Word[]
+}
+
+/** A subcommand, an option or an argument's value. */
+interface Word {
+  text: string
+  description: string
+  /** Whether a value follows, and the values when they are few. Other values are completed as file names. */
+  takesValue?: boolean
+  values?: readonly string[]
+}
+
+const SCRIPTS = { bash, zsh, fish }
+type Shell = keyof typeof SCRIPTS
+
+export const completion = (print: Print) =>
+  new Command('completion')
+    .summary('Print a script that completes commands in a shell')
+    .description(
+      'Print a script that completes commands, options and their values in a shell, for a command named verdict.',
+    )
+    .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(Object.keys(SCRIPTS) as Shell[]))
+    .addHelpText(
+      'after',
+      examples(
+        'source <(verdict completion bash)    # in ~/.bashrc',
+        'source <(verdict completion zsh)     # in ~/.zshrc, after compinit',
+        'verdict completion fish > ~/.config/fish/completions/verdict.fish',
+      ),
+    )
+    .action((shell, _, command) => {
+      const script = SCRIPTS[shell](stepsOf(command.parent!))
+      print({ json: { shell, script }, text: script })
+    })
+
+/** The steps of a command and all below it, read from the definitions that parse the command line. */
+function stepsOf(command: CommandUnknownOpts, path = ''): Step[] {
+  const help = command.createHelp()
+  const subcommands = help.visibleCommands(command)
+  const options = [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)]
+  const step: Step = {
+    path,
+    isGroup: subcommands.length > 0,
+    words: [
+      ...subcommands.map((subcommand) => ({
+        text: subcommand.name(),
+        description: help.subcommandDescription(subcommand),
+      })),
+      ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
+        argChoices.map((text) => ({ text, description })),
+      ),
+      ...options.map(({ long, description, required, optional, argChoices: values }) => ({
+        text: long!,
+        description,
+        takesValue: required || optional,
+        values,
+      })),
+    ],
+  }
+  return [step, ...subcommands.flatMap((subcommand) => stepsOf(subcommand, `${path} ${subcommand.name()}`))]
+}
+
+const quotedPaths = (steps: Step[]) => steps.flatMap(({ path }) => (path === '' ? [] : [`'${path}'`]))
+
+/** The values of options, by the place where they are completed, such as ` emails --status`; none when any value is valid. */
+function valuesOf(steps: Step[]): Map<string, string[]> {
+  const places = steps.flatMap(({ path, words }) =>
+    words.flatMap(({ text, takesValue, values = [] }) =>
+      takesValue ? [{ place: `'${path} ${text}'`, values: values.join(' ') }] : [],
+    ),
+  )
+  const byValues = Map.groupBy(places, ({ values }) => values)
+  return new Map([...byValues].map(([values, of]) => [values, of.map(({ place }) => place)]))
+}
+
+function bash(steps: Step[]): string {
+  return `# Completes verdict in bash.
+_verdict() {
+  local word=\${COMP_WORDS[COMP_CWORD]} at= i words=
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$at \${COMP_WORDS[i]}" in
+      ${quotedPaths(steps).join(' | ')}) at+=" \${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$at \${COMP_WORDS[COMP_CWORD - 1]}" in
+${[...valuesOf(steps)].map(([values, places]) => `    ${places.join(' | ')}) words='${values}' ;;`).join('\n')}
+    *)
+      case "$at" in
+${steps.map(({ path, words }) => `        '${path}') words='${words.map(({ text }) => text).join(' ')}' ;;`).join('\n')}
+      esac
+      ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
+}
+complete -o default -F _verdict verdict`
+}
+
+function zsh(steps: Step[]): string {
+  const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+  return `#compdef verdict
+# Completes verdict in zsh.
+_verdict() {
+  local at= i
+  local -a found
+  for ((i = 2; i < CURRENT; i++)); do
+    case "$at \${words[i]}" in
+      (${quotedPaths(steps).join(' | ')}) at+=" \${words[i]}" ;;
+    esac
+  done
+  case "$at \${words[CURRENT - 1]}" in
+${[...valuesOf(steps)].map(([values, places]) => `    (${places.join(' | ')}) found=(${values}) ;;`).join('\n')}
+    (*)
+      case "$at" in
+${steps
+  .map(({ path, words }) => {
+    const entries = words.map(({ text, description }) => `          ${quoted(`${text}:${description}`)}`)
+    return `        ('${path}') found=(\n${entries.join('\n')}\n        ) ;;`
+  })
+  .join('\n')}
+      esac
+      ;;
+  esac
+  _describe -o verdict found || _files
+}
+if [ "$funcstack[1]" = _verdict ]; then _verdict "$@"; else compdef _verdict verdict; fi`
+}
+
+function fish(steps: Step[]): string {
+  const quoted = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", `\\'`)}'`
+  const lines = steps.flatMap(({ path, isGroup, words }) => {
+    const at = `complete -c verdict -n ${quoted(`test (__verdict_at) = '${path}'`)}`
+    const entries = words.map(({ text, description, takesValue, values }) => {
+      const word = text.startsWith('--') ? `-l ${text.slice(2)}` : `-a ${text}`
+      const value = !takesValue ? '' : values ? ` -x -a ${quoted(values.join(' '))}` : ' -r -F'
+      return `${at} ${word}${value} -d ${quoted(description)}`
+    })
+    return isGroup ? [`${at} -f`, ...entries] : entries
+  })
+  return `# Completes verdict in fish.
+function __verdict_at
+  set -l at ''
+  for word in (commandline -opc)[2..]
+    switch "$at $word"
+      case ${quotedPaths(steps).join(' ')}
+        set at "$at $word"
+    end
+  end
+  printf '%s\\n' $at
+end
+${lines.join('\n')}`
+}

@@ -1,0 +1,59 @@
+import { Command, Option } from '@commander-js/extra-typings'
+import { examples, type Print } from './command.ts'
+import { callApi, query, urlOption } from './service.ts'
+import { table } from './table.ts'
+
+/** The fields of the service's response that are printed as text. */
+interface ListedEmail {
+  message_id: string
+  status: string
+  reason?: string
+  from: string
+  subject: string
+  recipients: { email: string }[]
+  sandbox: boolean
+  createdAt: string
+}
+
+const PATH = '/api/v1/emails'
+/** The text shows this many characters of a subject. */
+const SHOWN_SUBJECT = 40
+
+export const emails = (print: Print) =>
+  new Command('emails')
+    .summary('List sent emails')
+    .description('List sent emails, newest first. Filters can be combined.')
+    .addOption(new Option('--status <status>', 'Only with this status').choices(['delivered', 'bounced', 'rejected']))
+    .option('--reason <reason>', 'Only with this reason, such as mailbox_full')
+    .option('--recipient <address>', 'Only to this recipient')
+    .option('--domain <domain>', 'Only from this domain')
+    .option('--tag <tag>', 'Only with this tag')
+    .option('--tenant <tenant_id>', 'Only of this tenant')
+    .addOption(new Option('--sandbox', 'Only dry runs').conflicts('live'))
+    .option('--live', 'No dry runs')
+    .option('--from <time>', 'Only from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z')
+    .option('--to <time>', 'Only before this time')
+    .option('--limit <number>', 'How many emails to list, from 1 to 100; by default 50')
+    .option('--cursor <cursor>', 'The next_cursor of the previous page')
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      examples(
+        'verdict emails --status bounced --from 2026-01-31',
+        'verdict emails --recipient ann@example.com --json | jq -r .emails[].message_id',
+      ),
+    )
+    .action(async ({ url, tenant: tenant_id, sandbox, live, ...filters }) => {
+      const isDryRun = sandbox ? 'true' : live ? 'false' : undefined
+      const page = await callApi({ url, path: PATH + query({ ...filters, tenant_id, sandbox: isDryRun }) })
+      const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'SUBJECT', 'MESSAGE']
+      const list = table(heading, (page.emails as ListedEmail[]).map(rowOf), 'No email matches.')
+      print({ json: page, text: page.has_more ? `${list}\n\nMore: --cursor ${page.next_cursor}` : list })
+    })
+
+function rowOf({ createdAt, status, reason = '-', recipients, subject, message_id, sandbox }: ListedEmail): string[] {
+  const [first, ...others] = recipients
+  const to = others.length > 0 ? `${first!.email} and ${others.length} more` : first!.email
+  const shown = subject.length > SHOWN_SUBJECT ? `${[...subject].slice(0, SHOWN_SUBJECT - 1).join('')}…` : subject
+  return [createdAt, sandbox ? `${status} (dry run)` : status, reason, to, shown, message_id]
+}
