@@ -53,8 +53,8 @@ async function start(): Promise<void> {
   const keys = await seed({ databaseUrl: database.url, encryptionKeys, keysFile: file('keys.json') })
 
   // Temporal's progress goes to standard error: on standard output, `ready` must be the last line.
-  const tell = console.error
-  const temporal = await openTemporal({ dataDir, anyPorts: port === 0, tell, config })
+  const report = console.error
+  const temporal = await openTemporal({ dataDir, anyPorts: port === 0, report, config })
   parts.defer(temporal.stop)
   await writePrivately(file('temporal.json'), JSON.stringify({ address: temporal.address }))
 

@@ -98,12 +98,12 @@ function startActivities(program: Program, stopping: AbortSignal): Activities {
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const verification = createVerification({ db, clock, ...domainChecks(program, mayDial) })
   const checks = {
-    changed: ({ id, name }: Domain, status: Domain['status']) =>
+    onChange: ({ id, name }: Domain, status: Domain['status']) =>
       log[status === 'verified' ? 'info' : 'warn'](
         { domain_id: showId('dom', id), domain: name },
         `a domain is ${status}`,
       ),
-    failed: (error: unknown) =>
+    onError: (error: unknown) =>
       log.error({ err: error }, 'a domain could not be checked: it is tried again in a minute'),
   }
   return createActivities({

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { cacheFolder } from '../../dev/temporal/bring-up.ts'
+import { cacheFolder } from '../../dev/temporal/install-options.ts'
 
 const VERSION = '1.1.0'
 const PROGRAMS = ['outpost', 'outpost-server']

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
-import { cacheFolder } from '../../dev/temporal/bring-up.ts'
+import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { temporalProgram } from '../../dev/temporal/program.ts'
 import { startTemporalServer } from '../../dev/temporal/server.ts'
 import { freePort } from './port.ts'
@@ -19,8 +19,12 @@ export interface Temporal extends AsyncDisposable {
 
 /** Starts Temporal's development server with a store that survives a restart. */
 export async function startTemporal(): Promise<Temporal> {
-  const bringUp = { tell: console.log, signal: new AbortController().signal, cacheDir: cacheFolder(process.env) }
-  const program = await temporalProgram(bringUp)
+  const installOptions = {
+    report: console.log,
+    signal: new AbortController().signal,
+    cacheDir: cacheFolder(process.env),
+  }
+  const program = await temporalProgram(installOptions)
   const dir = mkdtempSync(join(tmpdir(), 'verdict-bench-temporal-'))
   const port = await freePort()
   const uiPort = await freePort()

@@ -83,13 +83,13 @@ async function serve({ databaseUrl, ...dns }: Parts): Promise<void> {
   const db = connect(databaseUrl, { connections: 10 })
   const clock = await databaseClock(db)
   const { verifyDue } = createVerification({ db, clock, hosts: HOSTS, verifier: verifierOf(dns) })
-  const failed = (error: unknown) => console.error(error)
+  const onError = (error: unknown) => console.error(error)
   let stopping = new AbortController()
   let running: Promise<Run> | undefined
 
   async function check({ signal }: AbortController): Promise<Run> {
     const startedAt = performance.now()
-    const { verified = 0, ...others } = await verifyDue({ signal, changed: () => {}, failed })
+    const { verified = 0, ...others } = await verifyDue({ signal, onChange: () => {}, onError })
     if (Object.keys(others).length > 0) throw new Error(`Not everything was verified: ${JSON.stringify(others)}`)
     return { checks: verified, seconds: (performance.now() - startedAt) / 1_000 }
   }

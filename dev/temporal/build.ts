@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runKept } from '../keeper.ts'
 import { Problem } from '../problem.ts'
-import type { BringUp } from './bring-up.ts'
 import { goToolchain } from './go-toolchain.ts'
+import type { InstallOptions } from './install-options.ts'
 import { TEMPORAL_VERSION } from './version.ts'
 
 const MODULE = fileURLToPath(new URL('.', import.meta.url))
@@ -15,18 +15,18 @@ const REPORT_EVERY_MS = 60_000
  * Builds the program in dev/temporal/go.mod to `target`; go.sum fixes all of its sources. Needs no C compiler. Throws a
  * Problem with the end of Go's output when the build fails.
  */
-export async function buildTemporal(target: string, bringUp: BringUp): Promise<void> {
-  const { tell, signal } = bringUp
-  tell(`Temporal ${TEMPORAL_VERSION} is being built with Go, once, which takes about 5 minutes.`)
-  const go = await goToolchain(bringUp)
-  const work = await mkdtemp(join(bringUp.cacheDir, 'build-'))
+export async function buildTemporal(target: string, options: InstallOptions): Promise<void> {
+  const { report, signal } = options
+  report(`Temporal ${TEMPORAL_VERSION} is being built with Go, once, which takes about 5 minutes.`)
+  const go = await goToolchain(options)
+  const work = await mkdtemp(join(options.cacheDir, 'build-'))
   const unfinished = `${target}.${process.pid}.new`
   const output: string[] = []
   const startedAt = performance.now()
   const progress = setInterval(() => {
     const minutes = Math.round((performance.now() - startedAt) / 60_000)
     const packages = output.filter((line) => !line.startsWith('go: ')).length
-    tell(`Temporal is being built: ${packages} packages after ${minutes} min.`)
+    report(`Temporal is being built: ${packages} packages after ${minutes} min.`)
   }, REPORT_EVERY_MS)
   const succeeded = await runKept(['nice', '-n', '10', go.program, ...buildArguments(unfinished)], {
     signal,

@@ -2,27 +2,33 @@ import { access, mkdtemp, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runKept } from '../keeper.ts'
-import type { BringUp } from './bring-up.ts'
+import type { InstallOptions } from './install-options.ts'
 import { TEMPORAL_VERSION } from './version.ts'
 
-/** After this long without a byte we assume that there is no Internet access. */
+/** A download without a new byte for this long has stalled: there is probably no Internet access. */
 const STALLED_MS = 6000
+const CHECK_EVERY_MS = 500
 
 const PROGRAM = fileURLToPath(new URL('sdk-download.ts', import.meta.url))
 
-/** Lets Temporal's SDK download its development server to `target`. Resolves to whether that worked, within seconds. */
-export async function downloadTemporal(target: string, { tell, signal, cacheDir }: BringUp): Promise<boolean> {
-  tell(`Temporal ${TEMPORAL_VERSION} is being downloaded (once).`)
+/**
+ * Downloads Temporal's development server to `target` with Temporal's SDK. Returns whether `target` exists now; a
+ * download that stalls is given up. Throws only when `signal` aborts. `temporalProgram` calls it.
+ */
+export async function downloadTemporal(target: string, options: InstallOptions): Promise<boolean> {
+  const { report, signal, cacheDir } = options
+  report(`Temporal ${TEMPORAL_VERSION} is being downloaded. This happens only once.`)
   const folder = await mkdtemp(join(cacheDir, 'download-'))
   const stalled = new AbortController()
-  const watch = watchGrowth(folder, () => stalled.abort())
+  const checks = watchForStall(folder, () => stalled.abort())
   try {
     const command = [process.execPath, PROGRAM, folder, `v${TEMPORAL_VERSION}`, target]
     await runKept(command, { signal: AbortSignal.any([signal, stalled.signal]), remove: folder })
   } catch {
+    // A stalled download is a failed one, like a download whose program fails.
     signal.throwIfAborted()
   } finally {
-    clearInterval(watch)
+    clearInterval(checks)
   }
   return access(target).then(
     () => true,
@@ -30,13 +36,15 @@ export async function downloadTemporal(target: string, { tell, signal, cacheDir 
   )
 }
 
-function watchGrowth(folder: string, stall: () => void): NodeJS.Timeout {
+/** Calls `onStall` when the files in `folder` have not grown for STALLED_MS. */
+function watchForStall(folder: string, onStall: () => void): NodeJS.Timeout {
   let [bytes, grownAtMs] = [0, performance.now()]
   return setInterval(async () => {
+    // A file may be renamed or deleted between its listing and its stat.
     const now = await bytesIn(folder).catch(() => bytes)
     if (now > bytes) [bytes, grownAtMs] = [now, performance.now()]
-    else if (performance.now() - grownAtMs > STALLED_MS) stall()
-  }, 500)
+    else if (performance.now() - grownAtMs > STALLED_MS) onStall()
+  }, CHECK_EVERY_MS)
 }
 
 async function bytesIn(folder: string): Promise<number> {

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { fromBufferPromise } from 'yauzl'
 import { Problem } from '../problem.ts'
-import type { BringUp } from './bring-up.ts'
+import type { InstallOptions } from './install-options.ts'
 
 export interface Go {
   program: string
@@ -33,7 +33,7 @@ const OTHER_WAYS =
   '(https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to the address of a running Temporal.'
 
 /** Returns the Go on PATH when it is new enough, otherwise one from the module proxy. Throws a Problem without both. */
-export async function goToolchain({ tell, signal, cacheDir }: BringUp): Promise<Go> {
+export async function goToolchain({ report, signal, cacheDir }: InstallOptions): Promise<Go> {
   if (await onPathIsNewEnough()) return { program: 'go', env: {} }
   const folder = join(cacheDir, `go-${VERSION}`)
   const root = join(folder, 'toolchain')
@@ -50,7 +50,7 @@ export async function goToolchain({ tell, signal, cacheDir }: BringUp): Promise<
     () => false,
   )
   if (!exists) {
-    tell(`Downloading Go ${VERSION} for that.`)
+    report(`Downloading Go ${VERSION} for that.`)
     await install(root, signal)
   }
   return { program, env, folder }

@@ -1,12 +1,14 @@
 import { Problem } from '../problem.ts'
-import { cacheFolder } from './bring-up.ts'
+import { cacheFolder } from './install-options.ts'
 import { temporalProgram } from './program.ts'
 
 // `node dev/temporal/install.ts`: installs the program `temporal` before it is first needed, and prints its path.
 
-const tell = (message: string) => console.error(message)
+const report = (message: string) => console.error(message)
 try {
-  console.log(await temporalProgram({ tell, signal: new AbortController().signal, cacheDir: cacheFolder(process.env) }))
+  console.log(
+    await temporalProgram({ report, signal: new AbortController().signal, cacheDir: cacheFolder(process.env) }),
+  )
 } catch (error) {
   if (!(error instanceof Problem)) throw error
   console.error(error.message)

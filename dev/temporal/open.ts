@@ -4,7 +4,7 @@ import type { Config } from '../../server/config/config.ts'
 import { lastLines } from '../last-lines.ts'
 import { freePort } from '../ports.ts'
 import { Problem } from '../problem.ts'
-import { cacheFolder } from './bring-up.ts'
+import { cacheFolder } from './install-options.ts'
 import { temporalProgram } from './program.ts'
 import { startTemporalServer, type TemporalServerOptions } from './server.ts'
 
@@ -25,7 +25,7 @@ export interface TemporalOptions {
   /** Use any free ports instead of the usual ones. */
   anyPorts: boolean
   /** Reports progress to the user. */
-  tell(message: string): void
+  report(message: string): void
 }
 
 const USUAL_PORT = 7233
@@ -36,13 +36,13 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000]
  * Returns Temporal's address at once, and starts Temporal in the background when its program is installed: its clients
  * wait for it. Its workflows are stored in `dataDir/temporal.db`. It ends with the process that started it.
  */
-export async function openTemporal({ config, dataDir, anyPorts, tell }: TemporalOptions): Promise<Temporal> {
+export async function openTemporal({ config, dataDir, anyPorts, report }: TemporalOptions): Promise<Temporal> {
   if (config.temporal)
     return { address: config.temporal.address, env: {}, uiUrl: config.temporalUiUrl, stop: async () => {} }
   const port = await freePort(anyPorts ? 0 : USUAL_PORT)
   const uiPort = await freePort(anyPorts ? 0 : USUAL_UI_PORT)
   const stopping = new AbortController()
-  const running = keepRunning({ dataDir, port, uiPort, tell, signal: stopping.signal })
+  const running = keepRunning({ dataDir, port, uiPort, report, signal: stopping.signal })
   const address = `127.0.0.1:${port}`
   const uiUrl = `http://127.0.0.1:${uiPort}`
   return {
@@ -66,25 +66,25 @@ interface Running {
   dataDir: string
   port: number
   uiPort: number
-  tell(message: string): void
+  report(message: string): void
   signal: AbortSignal
 }
 
 /** Never throws: without Temporal only retries and replays wait. */
-async function keepRunning({ dataDir, port, uiPort, tell, signal }: Running): Promise<void> {
+async function keepRunning({ dataDir, port, uiPort, report, signal }: Running): Promise<void> {
   const logFile = join(dataDir, 'temporal.log')
   try {
-    const program = await temporalProgram({ tell, signal, cacheDir: cacheFolder(process.env) })
+    const program = await temporalProgram({ report, signal, cacheDir: cacheFolder(process.env) })
     const options = { program, port, uiPort, dbFile: join(dataDir, 'temporal.db'), logFile }
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       await runUntilItEnds(options, signal)
-      tell(`Temporal ended. It starts again in ${pauseMs / 1000} s. ${await lastLines(logFile)}`)
+      report(`Temporal ended. It starts again in ${pauseMs / 1000} s. ${await lastLines(logFile)}`)
       await sleep(pauseMs, undefined, { signal })
     }
   } catch (error) {
     if (signal.aborted) return
     const reason = error instanceof Problem ? error.message : String(error)
-    tell(`${reason}\nWithout Temporal, webhook retries and replays wait. Sends and first attempts work.`)
+    report(`${reason}\nWithout Temporal, webhook retries and replays wait. Sends and first attempts work.`)
   }
 }
 

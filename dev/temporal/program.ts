@@ -3,30 +3,30 @@ import { access, constants, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Problem } from '../problem.ts'
-import type { BringUp } from './bring-up.ts'
 import { buildTemporal } from './build.ts'
 import { downloadTemporal } from './download.ts'
+import type { InstallOptions } from './install-options.ts'
 import { TEMPORAL_VERSION } from './version.ts'
 
 /**
  * Returns the path of the program `temporal`: on PATH, in the cache, downloaded by Temporal's SDK, or built from source
  * with Go, which takes minutes. Throws a Problem when none of these works.
  */
-export async function temporalProgram(bringUp: BringUp): Promise<string> {
+export async function temporalProgram(options: InstallOptions): Promise<string> {
   if (await servesOurNeeds('temporal')) return 'temporal'
-  const cached = join(bringUp.cacheDir, `temporal-${TEMPORAL_VERSION}-${process.platform}-${process.arch}`)
+  const cached = join(options.cacheDir, `temporal-${TEMPORAL_VERSION}-${process.platform}-${process.arch}`)
   if (await isExecutable(cached)) return cached
-  await mkdir(bringUp.cacheDir, { recursive: true }).catch((cause) => {
-    throw new Problem(`Temporal cannot be stored: ${bringUp.cacheDir} cannot be created (${cause.code}).`, { cause })
+  await mkdir(options.cacheDir, { recursive: true }).catch((cause) => {
+    throw new Problem(`Temporal cannot be stored: ${options.cacheDir} cannot be created (${cause.code}).`, { cause })
   })
-  if (!(await downloadTemporal(cached, bringUp))) await buildTemporalOnce(cached, bringUp)
-  bringUp.tell(`Temporal ${TEMPORAL_VERSION} is installed in ${cached}.`)
+  if (!(await downloadTemporal(cached, options))) await buildTemporalOnce(cached, options)
+  options.report(`Temporal ${TEMPORAL_VERSION} is installed in ${cached}.`)
   return cached
 }
 
-async function buildTemporalOnce(target: string, bringUp: BringUp): Promise<void> {
+async function buildTemporalOnce(target: string, options: InstallOptions): Promise<void> {
   try {
-    await buildTemporal(target, bringUp)
+    await buildTemporal(target, options)
   } catch (error) {
     // Another process may have finished first and deleted the toolchain that both used.
     if (!(await isExecutable(target))) throw error

@@ -1,15 +1,15 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Command } from '@commander-js/extra-typings'
+import { REQUEST_LIMITS } from '../config/limits.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { callPatiently, urlOption } from './service.ts'
 
-/** The most addresses that one request may hold. */
-const BATCH = 10_000
-/** The text shows this many of the skipped lines; `--json` has them all. */
-const SHOWN_ERRORS = 20
+/** How many invalid lines the text output lists. `--json` lists all of them. */
+const LISTED_ERRORS = 20
 
 interface Line {
+  /** The line's number in the file, from 1. */
   line: number
   email: string
 }
@@ -21,10 +21,10 @@ interface Counts {
   total: number
 }
 
-/** The service's response. */
-type BatchResult = Counts & { errors: { index: number; email: string; error: string }[] }
+/** The response to one request. `index` is an address's position in the request. */
+type ImportResponse = Counts & { errors: { index: number; email: string; error: string }[] }
 
-/** The result of all batches so far. */
+/** The sum of all responses so far, with line numbers. */
 type ImportResult = Counts & { errors: (Line & { error: string })[] }
 
 export const importList = (print: Print) =>
@@ -32,11 +32,11 @@ export const importList = (print: Print) =>
     .summary('Import addresses into the suppression list')
     .description(
       'Import addresses into the suppression list: one address a line, or the first column of a CSV file. ' +
-        'The file - is the standard input.',
+        'Use - to read standard input. Invalid lines are skipped and listed, and the exit code is then 1.',
     )
     .argument('<file>')
     .option('--tenant <tenant_id>', 'Only for the sends of this tenant')
-    .option('--reason <reason>', 'bounce, complaint, import or manual; by default import')
+    .option('--reason <reason>', 'bounce, complaint, import or manual', 'import')
     .addOption(urlOption())
     .addHelpText(
       'after',
@@ -47,66 +47,73 @@ export const importList = (print: Print) =>
     )
     .action(async (file, { tenant: tenant_id, reason, url }) => {
       const result: ImportResult = { imported: 0, already_suppressed: 0, invalid: 0, total: 0, errors: [] }
-      for await (const batch of batches(addressesOf(file))) {
-        const body = { emails: batch.map(({ email }) => email), tenant_id, reason }
+      for await (const lines of inChunks(addressesOf(file), REQUEST_LIMITS.importAddresses)) {
+        const body = { emails: lines.map(({ email }) => email), tenant_id, reason }
         const call = callPatiently({ url, path: '/api/v1/suppression/import', body })
-        const response = await call.catch((error) => stopped(error, batch[0]!, result.total))
-        add(result, batch, response as unknown as BatchResult)
-        console.error(`${result.total} read, up to line ${batch.at(-1)!.line}`)
+        const response = await call.catch((error) => {
+          throw stopped(error, lines[0]!, result)
+        })
+        add(result, lines, response as unknown as ImportResponse)
+        console.error(`${result.total} read, up to line ${lines.at(-1)!.line}`)
       }
-      if (result.total === 0) throw new Failure('usage', `There is no address in ${file === '-' ? 'the input' : file}.`)
+      if (result.total === 0) throw new Failure('usage', `There is no address in ${nameOf(file)}.`)
       print({ json: result, text: describe(result), exit: result.invalid > 0 ? 'failed' : 'ok' })
     })
 
-function add(result: ImportResult, batch: Line[], response: BatchResult): void {
+/** Adds the response to a request with these lines to the result. */
+function add(result: ImportResult, lines: Line[], response: ImportResponse): void {
   for (const count of ['imported', 'already_suppressed', 'invalid', 'total'] as const) result[count] += response[count]
-  for (const { index, email, error } of response.errors) result.errors.push({ line: batch[index]!.line, email, error })
+  for (const { index, email, error } of response.errors) result.errors.push({ line: lines[index]!.line, email, error })
 }
 
-/** Adds to the error how far the import came: what is imported stays imported. */
-function stopped(error: unknown, { line }: Line, done: number): never {
-  if (!(error instanceof Failure) || done === 0) throw error
-  const progress = `Everything before line ${line} is imported. Importing it again does no harm.`
-  throw new Failure(error.exit, `${error.message}\n${progress}`, error.json)
+/** The error of a request, with the result of the requests before it: their addresses stay imported. */
+function stopped(error: unknown, { line }: Line, result: ImportResult): unknown {
+  if (!(error instanceof Failure) || result.total === 0) return error
+  const progress = `The valid addresses before line ${line} are imported. It does no harm to import them again.`
+  return new Failure(error.exit, [error.message, progress, describe(result)].join('\n'), { ...error.json, ...result })
 }
 
 function describe({ imported, already_suppressed, invalid, errors }: ImportResult): string {
   const counts = `${imported} imported, ${already_suppressed} already suppressed, ${invalid} skipped`
   const shown = errors
-    .slice(0, SHOWN_ERRORS)
+    .slice(0, LISTED_ERRORS)
     .map(({ line, email, error }) => `  line ${line}: ${error}: ${JSON.stringify(email)}`)
-  const more = errors.length > SHOWN_ERRORS ? [`  and ${errors.length - SHOWN_ERRORS} more: --json lists them`] : []
+  const more = errors.length > LISTED_ERRORS ? [`  and ${errors.length - LISTED_ERRORS} more: --json lists them`] : []
   return [counts, ...shown, ...more].join('\n')
 }
 
-async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
-  let batch: Line[] = []
+async function* inChunks(lines: AsyncIterable<Line>, size: number): AsyncGenerator<Line[]> {
+  let chunk: Line[] = []
   for await (const line of lines) {
-    if (batch.push(line) < BATCH) continue
-    yield batch
-    batch = []
+    if (chunk.push(line) < size) continue
+    yield chunk
+    chunk = []
   }
-  if (batch.length > 0) yield batch
+  if (chunk.length > 0) yield chunk
 }
 
-/** The addresses of a file with their line numbers; `-` is the standard input. Skips empty lines and a heading. */
+const nameOf = (file: string) => (file === '-' ? 'standard input' : file)
+
+/** The addresses of a file with their line numbers; `-` is standard input. Skips empty lines and a CSV header. */
 async function* addressesOf(file: string): AsyncGenerator<Line> {
   const input = file === '-' ? process.stdin : createReadStream(file)
   let line = 0
   try {
     for await (const text of createInterface({ input, crlfDelay: Infinity })) {
       const email = firstColumn(++line === 1 ? text.replace(/^\ufeff/, '') : text)
-      const isHeading = line === 1 && /^(e-?mail|address|recipient)[^@]*$/i.test(email)
-      if (email !== '' && !isHeading) yield { line, email }
+      const isHeader = line === 1 && /^(e-?mail|address|recipient)[^@]*$/i.test(email)
+      if (email !== '' && !isHeader) yield { line, email }
     }
   } catch (error) {
-    throw new Failure('usage', `${file} cannot be read: ${(error as Error).message}`)
+    throw new Failure('usage', `${nameOf(file)} cannot be read: ${(error as Error).message}`)
   }
 }
 
 /**
- * The first column of a line with commas, semicolons or tabs, without the quotes around it. The quotes in
- * `"a b"@example.com` are part of the address.
+ * The first column of a line, up to a comma, semicolon or tab. Quotes have two meanings:
+ *
+ * - Around the whole column they are those of CSV: they are removed, and `""` stands for `"`.
+ * - Around a local part, as in `"a,b"@example.com`, they belong to the address, and a separator within them does too.
  */
 export function firstColumn(line: string): string {
   const quoted = /^\s*"((?:[^"]|"")*)"\s*(?:[,;\t]|$)/.exec(line)?.[1]

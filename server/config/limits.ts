@@ -1,9 +1,12 @@
 /** The limits that the operator sets with TIERS_FILE and DEFAULT_TIER. */
 export interface OperatorLimits {
   readonly tiers: Readonly<Record<string, Tier>>
-  /** The tier of accounts without a tier; one of `tiers`. */
+  /** The tier of accounts that have none of their own; a name in `tiers`. */
   readonly defaultTier: string
-  /** How many emails a new domain may send on its first, second, ... UTC day. When empty, no domain warms up. */
+  /**
+   * Emails per UTC day that a new domain may send: the first number is the limit of its first day, and so on. After the
+   * last one there is no limit. When empty, new domains have none.
+   */
   readonly warmUp: readonly number[]
   readonly breaker: BreakerLimits
 }
@@ -12,9 +15,9 @@ export interface Tier {
   readonly requestsPerMinute: number
 }
 
-/** Rates are fractions of a domain's emails in the rolling 24 hours. */
+/** The circuit breaker of a domain. Rates are fractions of the domain's emails of the last 24 hours, from 0 to 1. */
 export interface BreakerLimits {
-  /** The breaker ignores rates over fewer emails. */
+  /** While the domain has sent fewer emails than this, its rates neither warn nor open a closed breaker. */
   readonly minEmails: number
   readonly bounceWarn: number
   readonly bounceOpen: number
@@ -30,6 +33,7 @@ export const DEFAULT_LIMITS: OperatorLimits = Object.freeze({
     free: Object.freeze({ requestsPerMinute: 60 }),
     pro: Object.freeze({ requestsPerMinute: 600 }),
     scale: Object.freeze({ requestsPerMinute: 6_000 }),
+    // In effect no limit.
     unlimited: Object.freeze({ requestsPerMinute: 1_000_000 }),
   }),
   defaultTier: 'unlimited',
@@ -44,30 +48,31 @@ export const DEFAULT_LIMITS: OperatorLimits = Object.freeze({
   }),
 })
 
-/** Limits of one request, the same for all callers. The limits of one message are beside its checks. */
+/** Limits of one request, the same for all callers. Those of one message are in `server/sending/message.ts`. */
 export const REQUEST_LIMITS = {
   bytes: 15 * 2 ** 20,
   batchEmails: 100,
   importAddresses: 10_000,
 } as const
 
-/** How long parts of a call may take, in milliseconds. */
+/** How long parts of a call may take. `SEND_BUDGET_MS` limits the send itself. */
 export const CALL_TIMES = {
-  /** The time to record a send's outcome, after its budget. */
-  record: 10_000,
-  /** How long a repeat waits for the first request with its key, after that request's lease. */
-  repeat: 10_000,
+  /** For storing a send's outcome when its budget has ended. */
+  recordMs: 10_000,
+  /** How long after the lease of the first request a repeat with the same idempotency key stops waiting for it. */
+  repeatMs: 10_000,
   /** A message that has not started within this time of its batch is never started. */
-  batchStart: 60_000,
+  batchStartMs: 60_000,
 } as const
 
-/** The lease of a send: its budget, and the time to record its outcome. */
-export const leaseOf = (sendBudgetMs: number) => sendBudgetMs + CALL_TIMES.record
+/** The lease of a send in milliseconds: when it ends, a message that has no outcome yet is settled by the sweeper. */
+export const leaseOf = (sendBudgetMs: number) => sendBudgetMs + CALL_TIMES.recordMs
 
-/** The longest time of a call: a repeat of a batch, which waits for the batch in another process. */
-export const longestCallMs = (sendBudgetMs: number) => CALL_TIMES.batchStart + leaseOf(sendBudgetMs) + CALL_TIMES.repeat
+/** The longest call: a repeat of a batch that waits for the same batch in another process, until it stops waiting. */
+export const longestCallMs = (sendBudgetMs: number) =>
+  CALL_TIMES.batchStartMs + leaseOf(sendBudgetMs) + CALL_TIMES.repeatMs
 
-/** The tier of an account. A tier that is no longer configured counts as none. */
+/** The tier of an account; `tier` is null when it has none. A tier that is no longer configured counts as none. */
 export function tierOf({ tiers, defaultTier }: OperatorLimits, tier: string | null): Tier & { readonly name: string } {
   const name = tier !== null && Object.hasOwn(tiers, tier) ? tier : defaultTier
   return { name, ...tiers[name]! }

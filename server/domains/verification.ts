@@ -5,44 +5,41 @@ import { type ApplyParts, applyChecks } from './apply-checks.ts'
 import { beginCheck, type Domain, findDomainById } from './domains.ts'
 import type { Verifier } from './verify.ts'
 
+/** The API calls `verifyNow` when an account owner asks for it; a scheduled workflow calls `verifyDue` every minute. */
 export interface Verification {
   /**
-   * Checks the DNS of a domain and stores the result, unless another check of it began within 5 s; it waits for the end
-   * of one in this process. It waits for its turn while many domains are checked, and does nothing while very many are.
+   * Checks the DNS of a domain and stores the result. Does nothing when another check of the domain began within the
+   * last 5 s, or when MAX_WAITING requests wait for a slot already; calls for the same domain share one check.
    */
   verifyNow(domainId: string): Promise<void>
   /**
-   * Checks the domains that are due, the longest due first, until none is, the run has lasted its time, or `signal`
-   * aborts.
+   * Checks the domains whose check is due, the longest overdue first. Ends when none is left, after RUN_MS, or when
+   * `signal` aborts. Returns how many domains were checked, by their new status.
    */
-  verifyDue(run: DueRun): Promise<CheckCounts>
+  verifyDue(options: VerifyDueOptions): Promise<CheckCounts>
 }
 
-export interface DueRun {
+export interface VerifyDueOptions {
   signal: AbortSignal
-  /** Called for every status that a check changed. */
-  changed(domain: Domain, status: Domain['status']): void
-  /** Called for every fault of ours; that domain is checked again a minute later. */
-  failed(error: unknown): void
+  /** Called for each domain whose status changed, with the domain before the check and its new status. */
+  onChange(domain: Domain, status: Domain['status']): void
+  /** Called when a fault of the service ended the check of a domain. The check is repeated a minute later. */
+  onError(error: unknown): void
 }
 
-/** How many domains were checked, by their new status. */
 export type CheckCounts = Partial<Record<Domain['status'], number>>
 
-/** The most checks on request at the same time, in one process, and the most that wait. */
-const AT_ONCE = 4
+// `verifyNow`, per process.
+const SLOTS = 4
 const MAX_WAITING = 40
-/**
- * The most checks of due domains at the same time. One account gets half of them, so its many or silent domains delay
- * no other.
- */
-const DUE_AT_ONCE = 10
-const DUE_OF_ACCOUNT = 5
-/**
- * A run ends before the next minute begins the next run. Until then checks begin evenly, so that they delay no send.
- */
+
+// `verifyDue`: an account gets half of the slots, so its many or silent domains do not delay those of others.
+const DUE_SLOTS = 10
+const DUE_PER_ACCOUNT = 5
+/** A run ends before the next one begins, a minute after it. */
 const RUN_MS = 50_000
-const PACE_MS = 100
+/** The time between the starts of two checks: all at once, they would delay sends. */
+const START_INTERVAL_MS = 100
 /** A check whose process died is repeated after this time. */
 const LEASE = "interval '1 minute'"
 
@@ -62,20 +59,21 @@ const CLAIM = `
 
 export function createVerification(parts: ApplyParts & { verifier: Verifier }): Verification {
   const { db, verifier } = parts
-  const running = new Map<string, Promise<void>>()
-  const slots = createSlots({ slots: AT_ONCE, maxWaiting: MAX_WAITING })
+  const inFlight = new Map<string, Promise<void>>()
+  const slots = createSlots({ slots: SLOTS, maxWaiting: MAX_WAITING })
 
-  async function verify(domainId: string, { signal, changed }: Partial<DueRun> = {}) {
+  /** Returns the new status; undefined when the domain was deleted or `signal` aborted. */
+  async function verify(domainId: string, { signal, onChange }: Partial<VerifyDueOptions> = {}) {
     const domain = signal?.aborted ? undefined : await findDomainById(db, domainId)
     if (!domain) return undefined
     const findings = await verifier.check(domain, signal)
     if (signal?.aborted) return undefined
     const status = await applyChecks(parts, domain, findings)
-    if (status && status !== domain.status) changed?.(domain, status)
+    if (status && status !== domain.status) onChange?.(domain, status)
     return status
   }
 
-  async function verifyInTurn(domainId: string): Promise<void> {
+  async function verifyWithSlot(domainId: string): Promise<void> {
     const release = await slots.acquire()
     try {
       if (release && (await beginCheck(db, domainId))) await verify(domainId)
@@ -84,42 +82,42 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
     }
   }
 
-  /** Takes the next due domain, of none of the `busy` accounts, and keeps it from other runs for a minute. */
-  async function claim(busy: string[]): Promise<DueDomain | undefined> {
-    const [domain] = await run<DueDomain>(db, CLAIM, [uuidArray(busy)])
+  /** Claims the domain that is longest overdue, except those of `busyAccounts`. Other runs skip it for a minute. */
+  async function claimDue(busyAccounts: string[]): Promise<DueDomain | undefined> {
+    const [domain] = await run<DueDomain>(db, CLAIM, [uuidArray(busyAccounts)])
     return domain
   }
 
   return {
     verifyNow(domainId) {
-      const flight = running.get(domainId) ?? verifyInTurn(domainId).finally(() => running.delete(domainId))
-      running.set(domainId, flight)
-      return flight
+      const check = inFlight.get(domainId) ?? verifyWithSlot(domainId).finally(() => inFlight.delete(domainId))
+      inFlight.set(domainId, check)
+      return check
     },
 
-    async verifyDue(dueRun) {
-      const { signal, failed } = dueRun
+    async verifyDue(options) {
+      const { signal, onError } = options
       const counts: CheckCounts = {}
-      /** The checks in progress, with their accounts. */
+      /** The account of each check in progress. */
       const checks = new Map<Promise<void>, string>()
       const endMs = performance.now() + RUN_MS
 
-      function begin({ id, accountId }: DueDomain): void {
-        const check = verify(id, dueRun)
+      function start({ id, accountId }: DueDomain): void {
+        const check = verify(id, options)
           .then((status) => {
             if (status) counts[status] = (counts[status] ?? 0) + 1
           })
-          .catch(failed)
+          .catch(onError)
           .finally(() => checks.delete(check))
         checks.set(check, accountId)
       }
 
       try {
         while (!signal.aborted && performance.now() < endMs) {
-          const due = checks.size < DUE_AT_ONCE ? await claim(busyOf([...checks.values()])) : undefined
+          const due = checks.size < DUE_SLOTS ? await claimDue(busyAccounts([...checks.values()])) : undefined
           if (!due && checks.size === 0) break
-          if (due) begin(due)
-          await (due ? sleep(PACE_MS) : Promise.race(checks.keys()))
+          if (due) start(due)
+          await (due ? sleep(START_INTERVAL_MS) : Promise.race(checks.keys()))
         }
       } finally {
         await Promise.all(checks.keys())
@@ -129,7 +127,7 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
   }
 }
 
-/** The accounts that have as many checks in progress as they may. */
-function busyOf(accounts: string[]): string[] {
-  return accounts.filter((account) => accounts.filter((each) => each === account).length >= DUE_OF_ACCOUNT)
+/** The accounts that occur DUE_PER_ACCOUNT times in `accounts`, the accounts of the checks in progress. */
+function busyAccounts(accounts: string[]): string[] {
+  return accounts.filter((account) => accounts.filter((each) => each === account).length >= DUE_PER_ACCOUNT)
 }

@@ -1,15 +1,15 @@
 import net, { type AddressInfo, type Socket } from 'node:net'
-import { setTimeout as delay, setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import type { App } from './app.ts'
 import type { RawRequest, RawResponse } from './call.ts'
-import { createDoor } from './door.ts'
+import { createConnectionLimit } from './connection-limit.ts'
 import { createHttp1 } from './http1.ts'
 import { createHttp2 } from './http2.ts'
 import { refuseRequest } from './raw-response.ts'
 import { repeatedHeader } from './repeated-header.ts'
 import { sniff } from './sniff.ts'
-import { cutStalledResponses } from './stalled-responses.ts'
+import { abortStalledResponses } from './stalled-responses.ts'
 
 export interface ListenOptions {
   host: string
@@ -17,18 +17,19 @@ export interface ListenOptions {
   port: number
   /** PEM. */
   tls?: { cert: string | Buffer; key: string | Buffer }
-  /** A second listener that serves the same, for callers that expect gRPC on a port of its own. */
+  /** A second port with the same services, for callers that expect gRPC on a port of its own. */
   grpcPort?: number
-  /** Time for the first bytes of a connection, and for a TLS handshake. */
+  /** Timeout for the first bytes of a connection, and for a TLS handshake. */
   sniffTimeoutMs?: number
-  /** Time for the head of an HTTP/1.1 request to arrive. */
+  /** Timeout for the head of an HTTP/1.1 request. */
   headersTimeoutMs?: number
-  /** A response of which the caller reads nothing for this long, or up to twice as long, is cut. */
+  /** A response is aborted when its caller has read nothing of it for this long, or for up to twice as long. */
   stalledResponseMs?: number
-  /** Open connections: in all, and from one IPv4 address or one /64 of IPv6. */
+  /** The most open connections. */
   maxConnections?: number
-  maxConnectionsOfOne?: number
-  /** Addresses and ranges of proxies: the second bound does not hold for them. */
+  /** The most open connections from one IPv4 address or one /64 of IPv6. */
+  maxConnectionsPerAddress?: number
+  /** Addresses and ranges of proxies: `maxConnectionsPerAddress` does not apply to them. */
   trustProxy?: readonly string[]
 }
 
@@ -39,40 +40,43 @@ export interface Listener {
   /** How many connections are open. */
   connections(): number
   /**
-   * Stops accepting and finishes what was accepted: GOAWAY on HTTP/2, `Connection: close` on HTTP/1.1. Kept connections
-   * are served until no more requests arrive on them, then idle ones are closed. Calls that outlast the time are cut.
+   * Stops accepting connections and finishes the calls that were accepted. Calls that are still in flight after
+   * `timeoutMs` are aborted.
    */
   close(options: { timeoutMs: number }): Promise<void>
 }
 
-/** After this long without a request on any kept connection, their callers have no more requests on the way. */
+/** When no request has arrived for this long, no caller has one on the way over a keep-alive connection. */
 const QUIET_MS = 500
-/** How long kept connections are served at most after the listener has closed. */
-const SETTLE_MS = 5_000
-/** The longest turn of the event loop that did no work. */
+/** The longest time that keep-alive connections are served after the listener has closed. */
+const KEEP_ALIVE_SERVED_MS = 5_000
+// See `idleTurn`.
 const SHORT_TURN_MS = 0.5
-const SHORT_WITHIN_MS = 1_000
-const UNCHANGED_WITHIN_MS = 10_000
+const ANY_LENGTH_AFTER_MS = 1_000
+const GIVE_UP_AFTER_MS = 10_000
 
-/** Serves an app on one port: HTTP/1.1 and HTTP/2, with or without TLS. Rejects when it cannot listen on a port. */
+/**
+ * Serves an app on one port: HTTP/1.1 and HTTP/2, with or without TLS. Rejects when it cannot listen on a port, and
+ * then listens on none. Each API process calls it once.
+ */
 export async function listen(app: App, options: ListenOptions): Promise<Listener> {
   const { stalledResponseMs = 30_000, sniffTimeoutMs = 10_000, headersTimeoutMs = 20_000, trustProxy = [] } = options
-  const { maxConnections = 10_000, maxConnectionsOfOne = 1_000 } = options
-  const door = createDoor({ most: maxConnections, mostOfOne: maxConnectionsOfOne, proxies: trustProxy })
-  let closing = false
+  const { maxConnections: max = 10_000, maxConnectionsPerAddress: maxPerAddress = 1_000 } = options
+  const limit = createConnectionLimit({ max, maxPerAddress, proxies: trustProxy })
+  let isClosing = false
   let accepted = 0
   let requests = 0
 
   const handle = (request: RawRequest, response: RawResponse) => {
     requests++
-    if (closing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
+    if (isClosing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
     const repeated = repeatedHeader(request.rawHeaders)
     if (repeated === undefined) app.handle(request, response)
-    else refuseRequest(response, `The ${repeated} header is given twice.`)
+    else refuseRequest(response, `The ${repeated} header occurs twice. Send it once.`)
   }
   const http1 = createHttp1(handle, app.inFlight, headersTimeoutMs)
   const http2 = createHttp2(handle)
-  const stopCutting = cutStalledResponses(app.inFlight, http2, stalledResponseMs)
+  const stopChecks = abortStalledResponses(app.inFlight, http2, stalledResponseMs)
   /** Connections of HTTP/1.1, and connections whose protocol is not known yet. */
   const connections = new Set<Socket>()
   const protocols = {
@@ -82,44 +86,53 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
       http2.take(socket)
     },
   }
-  const enter = (socket: Socket) => {
+  const onAccept = (socket: Socket) => {
     accepted++
-    door.enter(socket)
+    limit.admit(socket)
   }
-  const route = (socket: Socket) => {
+  /** Called with a connection that can be read: with TLS, after its handshake. */
+  const onReadable = (socket: Socket) => {
     if (app.draining.aborted) return void socket.destroy()
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
     sniff(socket, protocols, sniffTimeoutMs)
   }
+  const serverOptions = { host: options.host, tls: options.tls, sniffTimeoutMs, onAccept, onReadable }
   const ports = options.grpcPort === undefined ? [options.port] : [options.port, options.grpcPort]
-  const fronts = await Promise.all(
-    ports.map((port) => openFront({ port, host: options.host, tls: options.tls, sniffTimeoutMs, enter, route })),
-  )
-  const [url, grpcUrl] = fronts.map((front) => urlOf(front, options))
+  const servers = await openServers(ports, serverOptions).catch((error) => {
+    destroyAll()
+    throw error
+  })
+  const [url, grpcUrl] = servers.map((server) => urlOf(server, options))
 
+  /**
+   * 1. Readiness fails, if the caller has not seen to that before. The servers close when no connection waits to be
+   *    accepted: the kernel would reset it.
+   * 2. HTTP/1.1 responses carry `Connection: close`, and HTTP/2 connections get GOAWAY. Keep-alive connections are
+   *    served until their callers send no more requests.
+   * 3. The app drains: it refuses further requests. Idle connections are closed until no call is in flight.
+   * 4. What is still open at the deadline is destroyed.
+   */
   async function close({ timeoutMs }: { timeoutMs: number }) {
     const deadlineMs = performance.now() + timeoutMs
     app.leave()
-    // A closing listener makes the kernel reset connections that wait to be accepted. Each turn accepts one of them.
+    // Node accepts one connection in each turn of the event loop.
     await idleTurn(deadlineMs, () => accepted)
-    closing = true
-    const closed = fronts.map((front) => new Promise((resolve) => front.close(resolve)))
+    isClosing = true
+    const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)))
     for (const { raw, response } of app.inFlight) {
       if (raw.httpVersionMajor === 1 && !response.headersSent) response.setHeader('connection', 'close')
     }
     http2.close()
-    await quiet(Math.min(deadlineMs, performance.now() + SETTLE_MS), () => requests)
+    await quiet(Math.min(deadlineMs, performance.now() + KEEP_ALIVE_SERVED_MS), () => requests)
     app.drain()
     while (performance.now() < deadlineMs) {
       closeIdle()
       // An HTTP/2 session closes when its last response is written out.
       if (app.inFlight.size + http2.open.size === 0) break
-      await pass(20)
+      await sleepAndRead(20)
     }
-    stopCutting()
-    for (const socket of door.inside) socket.destroy()
-    http1.close()
+    destroyAll()
     await Promise.all(closed)
   }
 
@@ -128,77 +141,95 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
     for (const socket of connections) if (!busy.has(socket)) socket.destroySoon()
   }
 
-  const { port } = fronts[0]!.address() as AddressInfo
-  return { url: url!, port, grpcUrl, connections: () => door.inside.size, close }
+  function destroyAll(): void {
+    stopChecks()
+    for (const socket of limit.open) socket.destroy()
+    http1.close()
+  }
+
+  const { port } = servers[0]!.address() as AddressInfo
+  return { url: url!, port, grpcUrl, connections: () => limit.open.size, close }
 }
 
 /** Resolves when no request has arrived for `QUIET_MS`, or the time is up. */
 async function quiet(untilMs: number, requests: () => number): Promise<void> {
   for (let before = -1; before !== requests() && performance.now() < untilMs; ) {
     before = requests()
-    await pass(Math.min(QUIET_MS, untilMs - performance.now()))
+    await sleepAndRead(Math.min(QUIET_MS, untilMs - performance.now()))
   }
 }
 
-/** Waits, and then until what has arrived meanwhile is read: on a busy machine the timer may fire before that. */
-async function pass(ms: number): Promise<void> {
-  await delay(ms)
+/**
+ * Sleeps, then waits until the bytes that came meanwhile are read: on a busy machine the timer may fire before that.
+ */
+async function sleepAndRead(ms: number): Promise<void> {
+  await sleep(ms)
   await idleTurn()
 }
 
 /**
- * Resolves in a turn of the event loop that had nothing to do: it was short, and `count` stayed the same. A busy
- * process has no short turns: after a while a turn without a change is enough, and in the end any turn.
+ * Resolves after an idle turn of the event loop. A turn is idle when it was shorter than SHORT_TURN_MS and `count` did
+ * not change in it. A busy process may have no short turn, so after ANY_LENGTH_AFTER_MS only `count` decides. After
+ * GIVE_UP_AFTER_MS, or at the deadline, any turn will do.
  */
 async function idleTurn(deadlineMs = Number.POSITIVE_INFINITY, count = () => 0): Promise<void> {
   const startMs = performance.now()
-  const untilMs = Math.min(deadlineMs, startMs + UNCHANGED_WITHIN_MS)
+  const untilMs = Math.min(deadlineMs, startMs + GIVE_UP_AFTER_MS)
   for (;;) {
     const [before, turnStartMs] = [count(), performance.now()]
     await setImmediate()
     const nowMs = performance.now()
-    const isShort = nowMs - turnStartMs < SHORT_TURN_MS || nowMs - startMs > SHORT_WITHIN_MS
+    const isShort = nowMs - turnStartMs < SHORT_TURN_MS || nowMs - startMs > ANY_LENGTH_AFTER_MS
     if ((isShort && count() === before) || nowMs > untilMs) return
   }
 }
 
-interface FrontOptions {
-  port: number
+interface ServerOptions {
   host: string
   tls: ListenOptions['tls']
   sniffTimeoutMs: number
-  enter(socket: Socket): void
-  route(socket: Socket): void
+  onAccept(socket: Socket): void
+  onReadable(socket: Socket): void
 }
 
-async function openFront({ port, host, tls: secure, sniffTimeoutMs, enter, route }: FrontOptions): Promise<net.Server> {
-  const front = secure
+/** Opens a server on each port. When one port fails, closes the others and rejects. */
+async function openServers(ports: number[], options: ServerOptions): Promise<net.Server[]> {
+  const results = await Promise.allSettled(ports.map((port) => openServer(port, options)))
+  const failed = results.find((result) => result.status === 'rejected')
+  const servers = results.filter((result) => result.status === 'fulfilled').map(({ value }) => value)
+  if (failed === undefined) return servers
+  for (const server of servers) server.close()
+  throw failed.reason
+}
+
+async function openServer(port: number, options: ServerOptions): Promise<net.Server> {
+  const server = options.tls
     ? tls.createServer({
-        ...secure,
+        ...options.tls,
         ALPNProtocols: ['h2', 'http/1.1'],
-        handshakeTimeout: sniffTimeoutMs,
+        handshakeTimeout: options.sniffTimeoutMs,
         allowHalfOpen: true,
         noDelay: true,
       })
     : net.createServer({ allowHalfOpen: true, noDelay: true })
-  front.on(secure ? 'secureConnection' : 'connection', route)
-  front.prependListener('connection', enter)
+  server.on(options.tls ? 'secureConnection' : 'connection', options.onReadable)
+  server.prependListener('connection', options.onAccept)
   // After a handshake that failed or took too long the connection would stay open.
-  front.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
+  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {
-    front.once('error', reject)
-    front.listen(port, host, () => {
-      front.off('error', reject)
+    server.once('error', reject)
+    server.listen(port, options.host, () => {
+      server.off('error', reject)
       // A failed accept concerns one connection only.
-      front.on('error', () => {})
+      server.on('error', () => {})
       resolve()
     })
   })
-  return front
+  return server
 }
 
-function urlOf(front: net.Server, options: ListenOptions): string {
-  const { port, family } = front.address() as AddressInfo
+function urlOf(server: net.Server, options: ListenOptions): string {
+  const { port, family } = server.address() as AddressInfo
   const host = family === 'IPv6' && options.host.includes(':') ? `[${options.host}]` : options.host
   return `${options.tls ? 'https' : 'http'}://${host}:${port}`
 }

@@ -41,7 +41,8 @@ const MESSAGES: Record<string, string> = {
   HPE_HEADER_OVERFLOW: 'The headers are larger than 16 KiB.',
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
   HPE_INVALID_CONTENT_LENGTH: 'The Content-Length is not a number.',
-  HPE_UNEXPECTED_CONTENT_LENGTH: 'The Content-Length is given twice, or beside Transfer-Encoding.',
+  HPE_UNEXPECTED_CONTENT_LENGTH:
+    'Content-Length occurs twice, or next to Transfer-Encoding. Send one of the two, once.',
   HPE_INVALID_CHUNK_SIZE: 'The body is not in valid chunks.',
   HPE_INVALID_EOF_STATE: 'The request ends before it is complete.',
 }

@@ -2,47 +2,58 @@ import type { BounceReason, Phase, Reply } from '../smtp/attempt.ts'
 import { classify } from '../smtp/classify.ts'
 import { toReply } from '../smtp/reply.ts'
 
-/** The part of a report about one recipient who was not reached. */
+/** What a bounce says about one failed recipient. The readers of both formats (DSN, plain text) fill it in. */
 export interface RecipientReport {
-  /** RFC 3463 status; empty when the report has none. */
+  /** The enhanced status code (RFC 3463); empty when the bounce has none. */
   status: string
-  /** The text of the server that refused, or of the one that gave up. */
+  /** The reply of the server that refused the message, or the reason why the sending server gave up. */
   lines: string[]
-  /** The server that refused; empty when the report names none. */
+  /** The host name of the server that refused; empty when the bounce names none. */
   mx: string
+  /** The command that was refused. */
   phase: Phase
 }
 
-/** Why the recipient was not reached. */
+/** Why delivery to a recipient failed. */
 export interface Diagnosis {
   reason: BounceReason
+  /** The enhanced status code. */
   enhanced?: string
-  /** Code, status and text, as far as the report has them. */
+  /** Reply code, enhanced status code and text, as far as the bounce has them. */
   detail: string
 }
 
-/** A recipient whose message a server accepted and did not deliver. */
+/** A recipient whose message was accepted at first and then bounced. */
 export interface FailedRecipient extends Diagnosis {
-  /** The addresses of the recipient in the report, the original one first. */
+  /**
+   * The recipient's addresses in the bounce: the one that the message was sent to, then the one it was forwarded to.
+   */
   addresses: string[]
 }
 
-/** A code at the start of a line, or after the name of its server. */
-const CODE = /(?:^|[:\]] ?)([45]\d\d)(?=[ -])/
-/** A status that tells no more than the first digit of a code. */
+/**
+ * A reply code, at the start of a line or after its server, as in `mx.example.com: 550 ...` or `[192.0.2.1] 550 ...`.
+ */
+const REPLY_CODE = /(?:^|[:\]] ?)([45]\d\d)(?=[ -])/
+/** An enhanced status code that says no more than the first digit of a reply code: `x.0.0`. */
 const VAGUE = /\.0\.0$/
-/** By class of the status, a code that leaves the reason to the text, for reports without a server's own code. */
-const CODE_OF_CLASS: Record<string, number> = { '4': 452 }
-const FAILED = 554
-/** The most text that is read: no server says more to another. */
+// The reply codes for a bounce that quotes none, by the first digit of its status. No rule decides by them alone, so
+// the text decides.
+const DEFAULT_CODES: Record<string, number> = { '4': 452 }
+const DEFAULT_CODE = 554
+/** Longer text is cut: no SMTP reply is as long. */
 const MAX_CHARACTERS = 4_096
 
-/** Judges a report by the rules for a reply that comes while the sender waits: see `classify`. */
+/**
+ * Finds the reason of a bounce. It turns the bounce into the SMTP reply that caused it and applies the rules for
+ * replies during a send: see `classify`.
+ */
 export function diagnose({ status, lines: reported, mx, phase }: RecipientReport): Diagnosis {
   const lines = reported.join('\n').slice(0, MAX_CHARACTERS).split('\n')
   const quoted = quotedReply(lines)
-  const code = quoted?.code ?? CODE_OF_CLASS[status[0] ?? ''] ?? FAILED
+  const code = quoted?.code ?? DEFAULT_CODES[status[0] ?? ''] ?? DEFAULT_CODE
   const reply = toReply({ kind: 'reply', code, lines: quoted?.lines ?? lines })
+  // The bounce's own status counts only when it agrees with the code and says more.
   const reportedStatus = status[0] === String(code)[0] && !VAGUE.test(status) ? status : undefined
   const enhanced = reply.enhanced ?? reportedStatus
   const fullReply: Reply = enhanced === undefined ? reply : { ...reply, enhanced }
@@ -55,11 +66,12 @@ export function diagnose({ status, lines: reported, mx, phase }: RecipientReport
 }
 
 /**
- * The reply that a report quotes, from its code on. A repeated code begins a new line, wherever the report folded it.
+ * The SMTP reply that a bounce quotes, from its code on. Bounces join or fold the lines of a reply in their own way, so
+ * a new line of the reply begins at each line break, and wherever the code is repeated.
  */
 function quotedReply(lines: string[]): { code: number; lines: string[] } | undefined {
   for (const [i, line] of lines.entries()) {
-    const match = CODE.exec(line)
+    const match = REPLY_CODE.exec(line)
     if (!match) continue
     const code = match[1]!
     const from = match.index + match[0].length - code.length

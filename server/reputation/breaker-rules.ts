@@ -56,7 +56,7 @@ function openingOf({ bounces, complaints }: Counts, emails: number, thresholds: 
   return { state: 'open', cause: 'complaints' }
 }
 
-/** Whether a closed breaker is near to opening. */
+/** Whether the rates of a closed breaker are over a warning threshold. */
 export function isNearOpening({ emails, bounces, complaints }: Counts, thresholds: BreakerLimits): boolean {
   if (emails < thresholds.minEmails) return false
   return bounces / emails >= thresholds.bounceWarn || complaints / emails >= thresholds.complaintWarn

@@ -4,7 +4,11 @@ import { recent } from '../recent.ts'
 import { type BreakerReading, isNearOpening, transitionOf } from './breaker-rules.ts'
 import { admitHalfOpen, changeState, readStates } from './breaker-state.ts'
 
-/** `paused` by an open breaker; `throttled` by a half-open one, or when near to being paused; otherwise `active`. */
+/**
+ * How a domain may send. `paused`: its breaker is open and refuses all emails. `throttled`: its breaker is half-open
+ * and admits ten emails a minute, or it is closed and the domain's rates are over a warning threshold, which limits
+ * nothing yet. `active`: neither.
+ */
 export type SendingState = 'active' | 'throttled' | 'paused'
 
 export interface Refusal {
@@ -15,44 +19,48 @@ export interface Refusal {
 
 export interface Breaker {
   /**
-   * Decides whether a message of so many emails may be sent from this domain: undefined when it may. A half-open
-   * breaker counts the emails in its minute. The domain is as stored: lower case, A-labels.
+   * Returns undefined when a message of `emails` emails may be sent from this domain, otherwise the refusal. A
+   * half-open breaker counts the emails of the current minute. The domain is as stored: lower case, A-labels.
    */
   admit(accountId: string, domain: string, emails: number): Promise<Refusal | undefined>
-  /** For dry runs: counts nothing. `retryAfterSeconds` is absent while an email may be sent. */
+  /**
+   * For sandbox sends: reads the state and counts nothing. `retryAfterSeconds` is set when an email would be refused.
+   */
   peek(accountId: string, domain: string): Promise<{ state: SendingState; retryAfterSeconds?: number }>
-  /** For display: the state of each of these domains, in one query. */
+  /** For display: the current state of each domain, read in one query. */
   states(accountId: string, domains: readonly string[]): Promise<Map<string, SendingState>>
 }
 
-/** How long a process trusts its last reading. Within this time it notices what another process has changed. */
-const KEEP_MS = 1_000
+/** How long a reading is cached: a process sees the changes of another one within this time. */
+const CACHED_MS = 1_000
 const MAX_DOMAINS = 10_000
 
 /**
- * The circuit breaker of every sending domain. A domain that sends a lot costs one query a second, not one per send.
+ * The circuit breakers of all sending domains. A send is checked before its claim, and the API shows the states.
+ * A closed or open breaker costs a busy domain one query a second; a half-open one adds a statement for each send.
  */
 export function createBreaker({ db, thresholds }: { db: Database; thresholds: BreakerLimits }): Breaker {
   const { openMinutes } = thresholds
 
-  /** Reads the state, changed first when a change is due. `waitUntil` is a time of `performance.now()`. */
+  /** Reads the state, after the transition that is due. `waitUntilMs` is on the clock of `performance.now()`. */
   async function readState(accountId: string, domain: string) {
     const read = async () => (await readStates(db, { accountId, domains: [domain], openMinutes }))[0]!
     const reading = await read()
     const transition = transitionOf(reading, thresholds)
     if (transition) await changeState(db, { accountId, domain, openMinutes }, reading, transition)
     const current = transition ? await read() : reading
-    return { ...current, waitUntil: performance.now() + current.waitSeconds * 1_000 }
+    return { ...current, waitUntilMs: performance.now() + current.waitSeconds * 1_000 }
   }
   const recentState = recent({
     read: (key) => readState(...(key.split(' ') as [string, string])),
-    keepMs: KEEP_MS,
-    missingMs: KEEP_MS,
+    keepMs: CACHED_MS,
+    missingMs: CACHED_MS,
     maxEntries: MAX_DOMAINS,
   })
-  // Neither an id nor a domain has a space.
+  // The parts of a key are separated by a space, which neither an id nor a domain contains.
   const stateOf = async (accountId: string, domain: string) => (await recentState(`${accountId} ${domain}`))!
 
+  /** The public state of a reading. A transition that is due counts, even if it is not stored yet. */
   const sendingState = (reading: BreakerReading): SendingState => {
     const state = transitionOf(reading, thresholds)?.state ?? reading.state
     if (state === 'closed') return isNearOpening(reading, thresholds) ? 'throttled' : 'active'
@@ -61,9 +69,9 @@ export function createBreaker({ db, thresholds }: { db: Database; thresholds: Br
 
   return {
     async admit(accountId, domain, emails) {
-      const { state, waitUntil } = await stateOf(accountId, domain)
+      const { state, waitUntilMs } = await stateOf(accountId, domain)
       if (state === 'closed') return undefined
-      if (state === 'open') return { state: 'paused', retryAfterSeconds: secondsUntil(waitUntil) }
+      if (state === 'open') return { state: 'paused', retryAfterSeconds: secondsUntil(waitUntilMs) }
       const refusal = await admitHalfOpen(db, { accountId, domain, openMinutes }, emails)
       if (!refusal) return undefined
       return {
@@ -75,8 +83,9 @@ export function createBreaker({ db, thresholds }: { db: Database; thresholds: Br
     async peek(accountId, domain) {
       const reading = await stateOf(accountId, domain)
       const state = sendingState(reading)
-      const mustWait = reading.state === 'open' || reading.waitUntil > performance.now()
-      return mustWait ? { state, retryAfterSeconds: secondsUntil(reading.waitUntil) } : { state }
+      // A half-open breaker refuses only while the current minute is used up; otherwise `waitUntilMs` is over.
+      const isRefused = reading.state === 'open' || reading.waitUntilMs > performance.now()
+      return isRefused ? { state, retryAfterSeconds: secondsUntil(reading.waitUntilMs) } : { state }
     },
 
     async states(accountId, domains) {
@@ -86,8 +95,8 @@ export function createBreaker({ db, thresholds }: { db: Database; thresholds: Br
   }
 }
 
-function secondsUntil(time: number): number {
-  return wholeSeconds((time - performance.now()) / 1_000)
+function secondsUntil(timeMs: number): number {
+  return wholeSeconds((timeMs - performance.now()) / 1_000)
 }
 
 function wholeSeconds(seconds: number): number {

@@ -68,7 +68,7 @@ const STATEMENT_MS = 5_000
 
 /** `sendLeaseMs` is the lease of a send. A batch that waits holds no connection of the database. */
 export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
-  const leaseMs = CALL_TIMES.batchStart + sendLeaseMs
+  const leaseMs = CALL_TIMES.batchStartMs + sendLeaseMs
   const { share, idle } = createSharing<SendBatchResponse>()
   const runInTime = <Row extends object>(statement: string, parameters: (string | number | Uint8Array)[]) =>
     inTime(run<Row>(db, statement, parameters), STATEMENT_MS)
@@ -118,7 +118,7 @@ export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
 
   return {
     once(key, send) {
-      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeat
+      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
       return share(key, untilMs, () => respondFirst(key, send, untilMs))
     },
     idle,

@@ -74,7 +74,7 @@ export interface BatchParts {
  * Sends messages concurrently; each ends with its own response or error. Throws OutcomeUnknown when one of them does:
  * anything in its place would be taken for its outcome, and an error would say that it is safe to retry.
  */
-export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.batchStart }: BatchParts): SendBatch {
+export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.batchStartMs }: BatchParts): SendBatch {
   return async function sendBatch(emails, options) {
     const untilMs = performance.now() + startMs
     const outcomes: (MessageResult | OutcomeUnknown)[] = []

@@ -73,7 +73,7 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
 
   return {
     once(key, send) {
-      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeat
+      const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
       return share(key, untilMs, () => respondFirst(key, send, untilMs))
     },
     idle,

@@ -3,14 +3,14 @@ import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import type { DeliveryEvent } from '../db/delivery-event.ts'
 import { run, uuidArray } from '../db/statement.ts'
+import { type AttemptSlot, createAttemptQueues } from './attempt-queues.ts'
 import type { createDeliveries } from './deliver-once.ts'
 import { keepTrying } from './end.ts'
-import { createLanes, type Turn } from './lanes.ts'
 
 /** How long the first attempt of an event belongs to the process that stored it. */
 export const LEASE_MS = 30_000
-/** The attempt of an event that has waited for longer would not end within the lease. */
-const STALE_MS = 12_000
+/** An event that has waited for longer has expired: its attempt would not end within the lease. */
+const EXPIRED_MS = 12_000
 
 export interface Dispatcher {
   /** How long the first attempt of an event belongs to this process. */
@@ -43,30 +43,30 @@ export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, onError
   /** What a drain waits for. */
   const openWork = new Set<Promise<unknown>>()
   // The lease began with the commit of the event, and the event may have waited on its way to this thread.
-  const isStale = ({ createdAtMs }: DeliveryEvent) => clock.now() - createdAtMs > STALE_MS
-  const lanes = createLanes({ isStale, drop: leave })
+  const isExpired = ({ createdAtMs }: DeliveryEvent) => clock.now() - createdAtMs > EXPIRED_MS
+  const queues = createAttemptQueues({ isExpired, drop: leave })
   let isDraining = false
 
   function offer(event: DeliveryEvent): void {
-    if (isDraining || !lanes.add(event)) leave(event)
+    if (isDraining || !queues.add(event)) leave(event)
     else beginAttempts()
   }
 
   function beginAttempts(): void {
-    for (const turn of lanes.turns()) track(attempt(turn))
+    for (const slot of queues.acquireSlots()) track(attempt(slot))
   }
 
-  async function attempt({ event, adapt, end }: Turn): Promise<void> {
+  async function attempt({ event, adjustLimit, release }: AttemptSlot): Promise<void> {
     try {
       const posting = await deliverFirst(event, nextDelayMs)
       if (posting === undefined) return leave(event)
-      adapt(posting.result.outcome === 'acked')
+      adjustLimit(posting.result.outcome === 'acked')
       track(posting.stored.catch(onError))
     } catch (error) {
       onError(error)
       leave(event)
     } finally {
-      end()
+      release()
       beginAttempts()
     }
   }
@@ -86,7 +86,7 @@ export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, onError
     offer,
     async drain() {
       isDraining = true
-      for (const event of lanes.clear()) leave(event)
+      for (const event of queues.clear()) leave(event)
       while (openWork.size > 0) await Promise.all(openWork)
     },
   }

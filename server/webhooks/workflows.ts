@@ -6,7 +6,7 @@ export interface Group {
   dispatchIds: string[]
   eventIds: string[]
   messageIds: string[]
-  /** Places at the endpoint are counted by account, because an account has one endpoint. */
+  /** Slots at the endpoint are counted by account, because an account has one endpoint. */
   accountId: string
   /** The host of the endpoint's URL. Operators search for the workflow by it. */
   endpointHost: string

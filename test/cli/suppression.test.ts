@@ -110,11 +110,12 @@ test('import reads the standard input', async () => {
   expect({ code, json: JSON.parse(stdout) }).toMatchObject({ code: 0, json: { imported: 2, total: 2 } })
 })
 
-test('an import that fails halfway says how far it came', async () => {
+test('an import that fails halfway says how far it came, and which lines were invalid', async () => {
+  const ERROR = { index: 1, email: 'nobody', error: 'invalid_address' }
   let requests = 0
   const server = createServer((_, response) => {
     const responses = [
-      [200, { imported: 10_000, already_suppressed: 0, invalid: 0, total: 10_000, errors: [] }],
+      [200, { imported: 9_999, already_suppressed: 0, invalid: 1, total: 10_000, errors: [ERROR] }],
       [500, { error: 'transient_failure', message: 'Retry.' }],
     ] as const
     const [status, body] = responses[requests++]!
@@ -126,7 +127,17 @@ test('an import that fails halfway says how far it came', async () => {
     run(['import', list, '--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]),
   ).rejects.toMatchObject({
     exit: 'unavailable',
-    message: expect.stringMatching(/^transient_failure: Retry\.\nEverything before line 20002 is imported/),
+    message: [
+      'transient_failure: Retry.',
+      'The valid addresses before line 20002 are imported. It does no harm to import them again.',
+      '9999 imported, 0 already suppressed, 1 skipped',
+      '  line 4: invalid_address: "nobody"',
+    ].join('\n'),
+    json: {
+      error: 'transient_failure',
+      imported: 9_999,
+      errors: [{ line: 4, email: 'nobody', error: 'invalid_address' }],
+    },
   })
   server.close()
 })

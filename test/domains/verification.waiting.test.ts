@@ -187,11 +187,11 @@ function verification(tookMs = 5, findings = found) {
   return { ...createVerification({ db, clock, hosts: HOSTS, verifier }), seen }
 }
 
-const failed = (error: unknown) => {
+const onError = (error: unknown) => {
   throw error
 }
 const never = new AbortController().signal
-const changed = () => {}
+const onChange = () => {}
 
 test('due domains are checked, the longest due first, and no others', async () => {
   const three = [await add(), await add(), await add()]
@@ -205,16 +205,16 @@ test('due domains are checked, the longest due first, and no others', async () =
   await due(first, '1 hour')
   await due(later, '-1 minute')
   const { verifyDue, seen } = verification()
-  expect(await verifyDue({ signal: never, changed, failed })).toEqual({ verified: 2 })
+  expect(await verifyDue({ signal: never, onChange, onError })).toEqual({ verified: 2 })
   expect(seen.checked).toEqual([first.name, second.name])
-  expect(await verifyDue({ signal: never, changed, failed })).toEqual({})
+  expect(await verifyDue({ signal: never, onChange, onError })).toEqual({})
 })
 
 test('a status that a check changes is reported, one that stays is not', async () => {
   const [fine, wrong] = [await add(), await add()]
   const { verifyDue } = verification(1, (domain) => found(domain, domain.id === wrong.id ? WRONG : {}))
   const told: string[] = []
-  await verifyDue({ signal: never, changed: ({ name }, status) => told.push(`${name} ${status}`), failed })
+  await verifyDue({ signal: never, onChange: ({ name }, status) => told.push(`${name} ${status}`), onError })
   expect(told).toEqual([`${fine.name} verified`])
 })
 
@@ -222,7 +222,7 @@ test('two concurrent runs check each domain once, each run ten at the same time 
   for (let i = 0; i < 30; i++) await add(undefined, accounts[i % 2])
   await db.update(domains).set({ nextCheckAt: sql`now()` }).where(sql`status = 'pending' and next_check_at is not null`)
   const runs = [verification(2_000), verification(2_000)]
-  await Promise.all(runs.map(({ verifyDue }) => verifyDue({ signal: never, changed, failed })))
+  await Promise.all(runs.map(({ verifyDue }) => verifyDue({ signal: never, onChange, onError })))
   const checked = runs.flatMap(({ seen }) => seen.checked)
   expect(checked).toHaveLength(30)
   expect(new Set(checked).size).toBe(30)
@@ -239,7 +239,7 @@ test('a fault of ours with one domain is reported, and does not keep others from
     if (domain.id === broken.id) throw new Error('out of memory')
     return found(domain)
   })
-  expect(await verifyDue({ signal: never, changed, failed: (error) => faults.push(error) })).toEqual({ verified: 1 })
+  expect(await verifyDue({ signal: never, onChange, onError: (error) => faults.push(error) })).toEqual({ verified: 1 })
   expect(faults).toEqual([new Error('out of memory')])
   expect((await read(whole)).status).toBe('verified')
   // The domain is due again in a minute.
@@ -251,7 +251,7 @@ test('an aborted run begins no further check, and stores nothing of the aborted 
   const many = await Promise.all(Array.from({ length: 12 }, () => add()))
   const stopping = new AbortController()
   const { verifyDue, seen } = verification(1_000)
-  const run = verifyDue({ signal: stopping.signal, changed, failed })
+  const run = verifyDue({ signal: stopping.signal, onChange, onError })
   while (seen.checked.length < 3) await sleep(5)
   stopping.abort()
   expect(await run).toEqual({})
@@ -271,9 +271,9 @@ test('a second verification within 5 s has the result of the first, also while t
   expect(seen.checked).toHaveLength(2)
 })
 
-test('four verifications run at the same time, and the others wait for their turn', async () => {
+test('four verifications run at the same time, and the others wait for a slot', async () => {
   const many = await Promise.all(Array.from({ length: 10 }, () => add()))
-  const { verifyNow, seen } = verification(30)
+  const { verifyNow, seen } = verification(200)
   await Promise.all(many.map(({ id }) => verifyNow(id)))
   expect([seen.checked.length, seen.most]).toEqual([10, 4])
 })

@@ -1,6 +1,6 @@
 import type { TestProject } from 'vitest/node'
 import { Problem } from '../../dev/problem.ts'
-import { cacheFolder } from '../../dev/temporal/bring-up.ts'
+import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { temporalProgram } from '../../dev/temporal/program.ts'
 import { bundleWorkflows } from '../../workflows/run-workers.ts'
 
@@ -20,9 +20,9 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => void> {
   const stopping = new AbortController()
   project.provide('workflowBundle', await bundleWorkflows())
-  const bringUp = { tell: console.error, signal: stopping.signal, cacheDir: cacheFolder(process.env) }
+  const installOptions = { report: console.error, signal: stopping.signal, cacheDir: cacheFolder(process.env) }
   try {
-    project.provide('temporal', { program: await temporalProgram(bringUp) })
+    project.provide('temporal', { program: await temporalProgram(installOptions) })
   } catch (error) {
     if (!(error instanceof Problem)) throw error
     project.provide('temporal', { fault: error.message })

@@ -129,7 +129,7 @@ test('a slow response is not a stalled one: a caller may wait longer for a respo
 })
 
 test('an address has a bounded number of connections; the next one is accepted when one closes', async () => {
-  await using gateway = await startGateway({ listen: { maxConnectionsOfOne: 3 } })
+  await using gateway = await startGateway({ listen: { maxConnectionsPerAddress: 3 } })
   const sockets = await Promise.all([1, 2, 3].map(() => open(gateway.port)))
   await expect.poll(() => openConnections(gateway)).toBe(3)
   expect(await talk(gateway.port, HEALTHZ)).toBe('')
@@ -140,7 +140,7 @@ test('an address has a bounded number of connections; the next one is accepted w
 })
 
 test('the number of all connections is bounded, trusted proxies included', async () => {
-  const bounds = { maxConnections: 3, maxConnectionsOfOne: 1, trustProxy: ['127.0.0.0/8'] }
+  const bounds = { maxConnections: 3, maxConnectionsPerAddress: 1, trustProxy: ['127.0.0.0/8'] }
   await using gateway = await startGateway({ listen: bounds })
   const sockets = await Promise.all([1, 2, 3].map(() => open(gateway.port)))
   await expect.poll(() => openConnections(gateway)).toBe(3)

@@ -9,10 +9,12 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import grpc from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../dev/ports.ts'
 import { BadRequestSchema, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { Health, HealthCheckResponse_ServingStatus as Serving } from '../../gen/grpc/health/v1/health_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { fail, reasonOf } from '../../server/errors.ts'
+import { listen } from '../../server/http/listen.ts'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
 import { type Gateway, KEY, MAIL, MESSAGE_ID, startGateway } from './gateway.ts'
 
@@ -387,6 +389,16 @@ test('a second listener serves gRPC on a port of its own', async () => {
   expect(own.grpcUrl).not.toBe(own.url)
   const client = createClient(EmailService, createGrpcTransport({ baseUrl: own.grpcUrl! }))
   expect((await client.send(mail, withKey)).messageId).toBe(MESSAGE_ID)
+})
+
+test('when the gRPC port is taken, the server listens on neither port', async () => {
+  await using other = await startGateway()
+  const port = await freePort()
+  const listening = listen(other.app, { host: '127.0.0.1', port, grpcPort: other.port })
+  await expect(listening).rejects.toThrow('EADDRINUSE')
+  const successor = await listen(other.app, { host: '127.0.0.1', port })
+  expect(successor.port).toBe(port)
+  await successor.close({ timeoutMs: 0 })
 })
 
 test('grpc.health.v1 is open: check, list and watch', async () => {

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cacheFolder } from '../../dev/temporal/bring-up.ts'
 import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
+import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { openFolder } from './daemon.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
 
@@ -83,8 +83,12 @@ const RUN: Record<string, () => Promise<string>> = {
     await writeFile(join(program, 'main.go'), main.replace('verdict.example/client', module))
     // The generated tests need more packages than the client.
     await rm(join(client, 'test'), { recursive: true, force: true })
-    const bringUp = { tell: () => {}, signal: AbortSignal.timeout(300_000), cacheDir: cacheFolder(process.env) }
-    const go = await goToolchain(bringUp)
+    const installOptions = {
+      report: () => {},
+      signal: AbortSignal.timeout(300_000),
+      cacheDir: cacheFolder(process.env),
+    }
+    const go = await goToolchain(installOptions)
     const env = Object.entries(go.env).map(([name, value]) => `${name}=${value}`)
     await run(client, 'env', ...env, go.program, 'build', './...')
     return run(client, 'env', ...env, go.program, 'run', './program')

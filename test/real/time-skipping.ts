@@ -3,7 +3,7 @@ import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { cacheFolder } from '../../dev/temporal/bring-up.ts'
+import { cacheFolder } from '../../dev/temporal/install-options.ts'
 
 const POM = fileURLToPath(new URL('time-skipping/pom.xml', import.meta.url))
 const SCRIPT = `#!/bin/sh

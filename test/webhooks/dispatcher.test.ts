@@ -120,7 +120,7 @@ test('an endpoint that does not answer 200 has one attempt at a time in the end'
   await dispatcher.drain()
 })
 
-test('no more than 200 attempts are in flight, and accounts take turns', async () => {
+test('no more than 200 attempts are in flight, and accounts are served round-robin', async () => {
   const { dispatcher, seen } = dispatcherOver(() => sleep(20, acked))
   const accounts = Array.from({ length: 40 }, () => events(20))
   for (const event of accounts.flat()) dispatcher.offer(event)

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { devNull } from 'node:os'
 import { freePort } from '../../dev/ports.ts'
-import { cacheFolder } from '../../dev/temporal/bring-up.ts'
+import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { temporalProgram } from '../../dev/temporal/program.ts'
 import { startTemporalServer } from '../../dev/temporal/server.ts'
 import { bundleWorkflows } from '../../workflows/run-workers.ts'
@@ -13,9 +13,18 @@ import { createWorld } from './world.ts'
 // change is wrong, not the history.
 
 const folder = new URL('histories/', import.meta.url)
-const bringUp = { tell: console.error, signal: new AbortController().signal, cacheDir: cacheFolder(process.env) }
+const installOptions = {
+  report: console.error,
+  signal: new AbortController().signal,
+  cacheDir: cacheFolder(process.env),
+}
 const [port, uiPort] = [await freePort(), await freePort()]
-const server = await startTemporalServer({ program: await temporalProgram(bringUp), port, uiPort, logFile: devNull })
+const server = await startTemporalServer({
+  program: await temporalProgram(installOptions),
+  port,
+  uiPort,
+  logFile: devNull,
+})
 await server.ready
 const world = await createWorld(server.address, await bundleWorkflows())
 await mkdir(folder, { recursive: true })

@@ -1,10 +1,11 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 
-export interface BringUp {
+/** For the functions that install Temporal's program in a cache. */
+export interface InstallOptions {
   /** Reports progress to the user. */
-  tell(message: string): void
-  /** Ends the download or build. */
+  report(message: string): void
+  /** Aborts the download or build. */
   signal: AbortSignal
   /** The folder that stores Temporal's program for later starts. */
   cacheDir: string

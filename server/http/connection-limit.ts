@@ -2,44 +2,44 @@ import { BlockList, isIPv6, type Socket } from 'node:net'
 import { networkOf } from '../egress/network.ts'
 import { createTally } from '../tally.ts'
 
-export interface Door {
+export interface ConnectionLimit {
   /** Open connections. */
-  inside: ReadonlySet<Socket>
+  open: ReadonlySet<Socket>
   /** Counts a new connection until it closes, or closes it at once when too many are open. */
-  enter(socket: Socket): void
+  admit(socket: Socket): void
 }
 
-export interface DoorOptions {
-  /** Connections at the same time. */
-  most: number
-  /** Connections from one IPv4 address or one /64 of IPv6. */
-  mostOfOne: number
-  /** Addresses and ranges, in CIDR notation, of proxies: the second bound does not hold for them. */
+export interface ConnectionLimitOptions {
+  /** Open connections in all. */
+  max: number
+  /** Open connections from one IPv4 address or one /64 of IPv6. */
+  maxPerAddress: number
+  /** Addresses and ranges, in CIDR notation, of proxies: `maxPerAddress` does not apply to them. */
   proxies: readonly string[]
 }
 
-/** Bounds connections, so that one caller cannot take all of them. */
-export function createDoor({ most, mostOfOne, proxies }: DoorOptions): Door {
-  const inside = new Set<Socket>()
+/** Limits connections, so that one caller cannot take all of them. */
+export function createConnectionLimit({ max, maxPerAddress, proxies }: ConnectionLimitOptions): ConnectionLimit {
+  const open = new Set<Socket>()
   const byNetwork = createTally()
   const trusted = blockList(proxies)
 
-  function enter(socket: Socket): void {
+  function admit(socket: Socket): void {
     const { remoteAddress = '' } = socket
     const network = isTrusted(remoteAddress) ? undefined : networkOf(remoteAddress)
-    const theirs = network === undefined ? 0 : byNetwork.of(network)
-    if (inside.size >= most || theirs >= mostOfOne) return void socket.destroy()
-    inside.add(socket)
+    const fromNetwork = network === undefined ? 0 : byNetwork.of(network)
+    if (open.size >= max || fromNetwork >= maxPerAddress) return void socket.destroy()
+    open.add(socket)
     if (network !== undefined) byNetwork.add(network, 1)
     socket.once('close', () => {
-      inside.delete(socket)
+      open.delete(socket)
       if (network !== undefined) byNetwork.add(network, -1)
     })
   }
 
   const isTrusted = (address: string) => address !== '' && trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 
-  return { inside, enter }
+  return { open, admit }
 }
 
 function blockList(ranges: readonly string[]): BlockList {

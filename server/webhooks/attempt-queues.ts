@@ -1,0 +1,146 @@
+import type { DeliveryEvent } from '../db/delivery-event.ts'
+
+/** Attempts in flight, of all accounts. */
+const MAX_IN_FLIGHT = 200
+const MAX_QUEUED = 10_000
+/** The most queued events of one account. More of them would only wait until they expire. */
+const MAX_QUEUED_PER_ACCOUNT = 2_000
+// An endpoint's limit of attempts in flight: at first, and at most.
+const FIRST_LIMIT = 10
+const MAX_LIMIT = 64
+/** An acknowledgement within this time raises the endpoint's limit. */
+const PROMPT_MS = 500
+
+/** The queued events and the attempts in flight of one account, hence of one endpoint. */
+interface AccountQueue {
+  accountId: string
+  events: DeliveryEvent[]
+  inFlight: number
+  /** The most attempts in flight. */
+  limit: number
+}
+
+/** The slot of an attempt that begins now. */
+export interface AttemptSlot {
+  event: DeliveryEvent
+  /** Raises or lowers the endpoint's limit. Call it when the attempt's outcome is known. */
+  adjustLimit(isAcknowledged: boolean): void
+  /** Frees the slot. Call it once. */
+  release(): void
+}
+
+export interface AttemptQueues {
+  /** Queues an event. Returns false when the account's queue is full. */
+  add(event: DeliveryEvent): boolean
+  /** Acquires a slot for each event whose attempt can begin now. */
+  acquireSlots(): Iterable<AttemptSlot>
+  /** Empties the queues and returns their events. Attempts in flight go on. */
+  clear(): DeliveryEvent[]
+}
+
+interface AttemptQueuesParts {
+  /** Whether an event has waited for too long. */
+  isExpired(event: DeliveryEvent): boolean
+  /** Called with each event that leaves its queue because it has expired. */
+  drop(event: DeliveryEvent): void
+}
+
+/**
+ * Queues events for their first attempt, and limits the attempts in flight; the dispatcher is its only user. Accounts
+ * are served round-robin. An account holds at most as many slots, and as much of the queue, as are still free: a few
+ * accounts with slow endpoints leave some for all others.
+ */
+export function createAttemptQueues({ isExpired, drop }: AttemptQueuesParts): AttemptQueues {
+  const queues = new Map<string, AccountQueue>()
+  /** Queues with an event and with attempts left up to their limit, in the order in which they are served. */
+  const ready = new Set<AccountQueue>()
+  let queued = 0
+  let inFlight = 0
+
+  function add(event: DeliveryEvent): boolean {
+    const { accountId } = event
+    const queue = queues.get(accountId) ?? { accountId, events: [], inFlight: 0, limit: FIRST_LIMIT }
+    if (queue.events.length >= Math.min(MAX_QUEUED_PER_ACCOUNT, MAX_QUEUED - queued)) return false
+    queues.set(accountId, queue)
+    queue.events.push(event)
+    queued++
+    updateReady(queue)
+    return true
+  }
+
+  function updateReady(queue: AccountQueue): void {
+    if (queue.events.length > 0 && queue.inFlight < queue.limit) ready.add(queue)
+    else ready.delete(queue)
+  }
+
+  function* acquireSlots(): Iterable<AttemptSlot> {
+    for (const queue of ready) {
+      const free = MAX_IN_FLIGHT - inFlight
+      if (free === 0) break
+      if (queue.inFlight >= free) continue
+      ready.delete(queue)
+      dropExpired(queue)
+      const event = queue.events.shift()
+      if (event !== undefined) {
+        queued--
+        yield hold(queue, event)
+      }
+      // Adds the queue behind the others, where the loop meets it again.
+      updateReady(queue)
+      forgetIfEmpty(queue)
+    }
+  }
+
+  function dropExpired({ events }: AccountQueue): void {
+    while (events.length > 0 && isExpired(events[0]!)) {
+      queued--
+      drop(events.shift()!)
+    }
+  }
+
+  function hold(queue: AccountQueue, event: DeliveryEvent): AttemptSlot {
+    const startedMs = performance.now()
+    queue.inFlight++
+    inFlight++
+    return {
+      event,
+      adjustLimit(isAcknowledged) {
+        queue.limit = nextLimit(queue.limit, isAcknowledged, performance.now() - startedMs)
+        updateReady(queue)
+      },
+      release() {
+        queue.inFlight--
+        inFlight--
+        updateReady(queue)
+        forgetIfEmpty(queue)
+      },
+    }
+  }
+
+  /** Forgets an account without events and attempts, and its limit. */
+  function forgetIfEmpty(queue: AccountQueue): void {
+    if (queue.inFlight === 0 && queue.events.length === 0) queues.delete(queue.accountId)
+  }
+
+  function clear(): DeliveryEvent[] {
+    queued = 0
+    ready.clear()
+    return [...queues.values()].flatMap((queue) => {
+      const events = queue.events.splice(0)
+      forgetIfEmpty(queue)
+      return events
+    })
+  }
+
+  return { add, acquireSlots, clear }
+}
+
+/**
+ * An acknowledgement within PROMPT_MS raises an endpoint's limit by one. A slower one halves it, down to FIRST_LIMIT,
+ * and raises a limit below that by one. Any other outcome halves it, down to one attempt at a time.
+ */
+function nextLimit(limit: number, isAcknowledged: boolean, durationMs: number): number {
+  if (!isAcknowledged) return Math.max(limit >> 1, 1)
+  if (limit < FIRST_LIMIT || durationMs < PROMPT_MS) return Math.min(limit + 1, MAX_LIMIT)
+  return Math.max(limit >> 1, FIRST_LIMIT)
+}
