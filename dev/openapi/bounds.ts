@@ -1,6 +1,7 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf'
 import { REQUEST_LIMITS } from '../../server/config/limits.ts'
 import { EVENT_KINDS } from '../../server/db/schema.ts'
+import { CONTENT_ID, CONTENT_TYPE } from '../../server/sending/attachments.ts'
 import { LIMITS } from '../../server/sending/message.ts'
 import { MAX_LIMIT } from '../../server/services/listing.ts'
 import type { Schema } from './schema.ts'
@@ -56,8 +57,8 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
   Attachment: {
     filename: { value: { minLength: 1, maxLength: LIMITS.filenameCharacters } },
     content: { required: true },
-    content_type: TEXT,
-    content_id: { value: { pattern: '^[A-Za-z0-9._@+-]{1,128}$' } },
+    content_type: { value: { pattern: CONTENT_TYPE.source } },
+    content_id: { value: { pattern: CONTENT_ID.source } },
   },
   ListEmailsRequest: {
     recipient: {},

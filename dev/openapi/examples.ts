@@ -19,12 +19,15 @@ const ACCEPTED = {
   phase: 'dot',
   tls: null,
   duration_ms: 412,
+  timings: { dns: 0, connect: 0.3, greeting: 0.6, ehlo: 0.3, mail: 0.4, rcpt: 0.1, data: 0.1, dot: 402.5 },
 }
 
 const RECIPIENT = 'delivered@simulator.test'
 const SENDER = 'Shop <hello@example.test>'
 const NO_ADDRESS = 'is not an email address the service can use. Expected ann@example.com or Ann Lee <ann@example.com>'
 const OWN_DATA = { metadata: { order: '1234', customer: 'ada' }, tag: 'order-shipped' }
+/** One red pixel. */
+const LOGO = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC'
 
 export const EVENT = {
   event_id: EVENT_ID,
@@ -141,6 +144,8 @@ export const EXAMPLES: Record<string, Example> = {
       subject: 'Your order has been shipped',
       text: 'Hello, your order 1234 left our warehouse today.',
       ...OWN_DATA,
+      html: '<img src="cid:logo" alt="Shop"><p>Hello, your order 1234 left our warehouse today.</p>',
+      attachments: [{ filename: 'logo.png', content: LOGO, content_id: 'logo' }],
     },
     response: { status: 'delivered', message_id: MESSAGE_ID, smtp: ACCEPTED },
   },
@@ -225,7 +230,7 @@ export const EXAMPLES: Record<string, Example> = {
       headers: {},
       sandbox: false,
       size_bytes: 2_318,
-      attachments: [],
+      attachments: [{ filename: 'logo.png', content_type: 'image/png', size_bytes: 69, content_id: 'logo' }],
       recipients: [{ email: RECIPIENT, status: 'delivered', smtp: ACCEPTED, kind: 'to' }],
       events: [
         {

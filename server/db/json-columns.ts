@@ -9,7 +9,7 @@ export interface StoredRequest {
   reply_to?: string
   subject: string
   headers: [name: string, value: string][]
-  attachments: { filename: string; content_type: string; size_bytes: number }[]
+  attachments: { filename: string; content_type: string; content_id?: string; size_bytes: number }[]
   metadata?: Record<string, string>
   tag?: string
   html?: string

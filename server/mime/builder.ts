@@ -9,6 +9,10 @@ export interface Attachment {
   /** The caller's own text; see `safeFilename`. */
   filename: string
   content: Uint8Array
+  /** `type/subtype`; by default it follows from the extension. */
+  contentType?: string
+  /** Makes it an inline part, which the html names as `cid:` and this. Without its angle brackets. */
+  contentId?: string
 }
 
 export interface Message {
@@ -55,13 +59,22 @@ function header(message: Message): string {
   ].join('')
 }
 
-/** The text, the html, or both as alternatives (the last is the best, RFC 2046 5.1.4), then the attachments. */
+/**
+ * The text, the html, or both as alternatives (the last is the best, RFC 2046 5.1.4); around them the inline parts, and
+ * around all of these the attachments. Gmail writes the same order, so every reader knows it.
+ */
 function entity({ text, html, attachments, boundarySeed }: Message): Entity {
   const bodies: Entity[] = []
   if (text !== undefined) bodies.push(textPart('plain', text))
   if (html !== undefined) bodies.push(textPart('html', html))
-  const body = bodies.length === 1 ? bodies[0]! : multipart('alternative', bodies, boundarySeed)
-  return attachments.length === 0 ? body : multipart('mixed', [body, ...attachments.map(attachmentPart)], boundarySeed)
+  const { inline = [], attached = [] } = Object.groupBy(attachments, ({ contentId }) =>
+    contentId === undefined ? 'attached' : 'inline',
+  )
+  const around = (subtype: Multipart, parts: Entity[]) =>
+    parts.length === 1 ? parts[0]! : multipart(subtype, parts, boundarySeed)
+  const body = around('alternative', bodies)
+  const related = around('related', [body, ...inline.map(attachmentPart)])
+  return around('mixed', [related, ...attached.map(attachmentPart)])
 }
 
 function textPart(subtype: 'plain' | 'html', text: string): Entity {
@@ -72,25 +85,32 @@ function textPart(subtype: 'plain' | 'html', text: string): Entity {
   }
 }
 
-function attachmentPart({ filename, content }: Attachment): Entity {
+function attachmentPart(attachment: Attachment): Entity {
+  const { filename, content, contentId } = attachment
   return {
-    fields:
-      `Content-Type: ${attachmentType(filename)}\r\nContent-Transfer-Encoding: base64\r\n` +
-      `Content-Disposition: attachment${parameter('filename', safeFilename(filename))}\r\n`,
+    fields: [
+      field('Content-Type', attachmentType(attachment)),
+      'Content-Transfer-Encoding: base64\r\n',
+      contentId === undefined ? '' : field('Content-ID', `<${contentId}>`),
+      `Content-Disposition: ${contentId === undefined ? 'attachment' : 'inline'}`,
+      `${parameter('filename', safeFilename(filename))}\r\n`,
+    ].join(''),
     body: [encodeBase64(content)],
   }
 }
 
 /**
- * The media type by the extension. A message or multipart travels as plain octets: readers would unpack it, and filters
- * that look only at the outer message would miss it.
+ * The media type that the caller gave, or the one of the extension. A message or multipart travels as plain octets:
+ * readers would unpack it, and filters that look only at the outer message would miss it.
  */
-export function attachmentType(filename: string): string {
-  const type = lookup(safeFilename(filename))
+export function attachmentType({ filename, contentType }: Pick<Attachment, 'filename' | 'contentType'>): string {
+  const type = contentType?.toLowerCase() ?? lookup(safeFilename(filename))
   return type === false || /^(?:message|multipart)\//.test(type) ? 'application/octet-stream' : type
 }
 
-function multipart(subtype: 'alternative' | 'mixed', parts: readonly Entity[], seed: string): Entity {
+type Multipart = 'alternative' | 'related' | 'mixed'
+
+function multipart(subtype: Multipart, parts: readonly Entity[], seed: string): Entity {
   const boundary = BOUNDARY_START + createHash('sha256').update(`${subtype} ${seed}`).digest('hex').slice(0, 40)
   // The line end before a boundary belongs to it (RFC 2046 5.1.1). The first boundary follows the empty line after the
   // fields.
@@ -98,10 +118,16 @@ function multipart(subtype: 'alternative' | 'mixed', parts: readonly Entity[], s
     Buffer.from(`${index === 0 ? '' : '\r\n'}--${boundary}\r\n${fields}\r\n`, 'latin1'),
     ...body,
   ])
+  // RFC 2387 3.1 requires the type of the first part.
+  const type = subtype === 'related' ? `\r\n type="${typeOf(parts[0]!)}";` : ''
   return {
-    fields: `Content-Type: multipart/${subtype};\r\n boundary="${boundary}"\r\n`,
+    fields: `Content-Type: multipart/${subtype};${type}\r\n boundary="${boundary}"\r\n`,
     body: [...pieces, Buffer.from(`\r\n--${boundary}--\r\n`, 'latin1')],
   }
+}
+
+function typeOf({ fields }: Entity): string {
+  return /^Content-Type: ([^;\r]+)/.exec(fields)![1]!
 }
 
 const CRLF = Buffer.from('\r\n')

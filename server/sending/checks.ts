@@ -15,15 +15,16 @@ import type { suppressionLookup } from '../reputation/suppression.ts'
 import type { DailyVolume, WarmUpDay } from '../reputation/warm-up.ts'
 import type { Engine, MxLookup, Site } from '../smtp/attempt.ts'
 import { demandTls } from '../smtp/tls.ts'
-import { bounced, rejected } from './outcome.ts'
+import { bounced, inTenths, rejected } from './outcome.ts'
 import type { Recipient } from './recipients.ts'
 
 const DAY_MS = 86_400_000
 
-/** A recipient in the checks. The check that refuses it sets its outcome; the MX look-up sets its site. */
+/** A recipient in the checks. The check that refuses it sets its outcome; the MX look-up sets its site and its time. */
 export interface CheckedRecipient extends Recipient {
   outcome?: RecipientOutcome
   site?: Site
+  dnsMs?: number
 }
 
 /** Returns what a simulator address stands for; undefined for every other address. */
@@ -191,16 +192,18 @@ async function findExchanger(
 ): Promise<Refusal | undefined> {
   const { address } = recipient
   if (signal.reason === NEEDLESS) return undefined
-  const startedAt = performance.now()
-  const evidenceOf = (detail: string) => {
-    return { phase: SmtpPhase.DNS, durationMs: Math.round(performance.now() - startedAt), detail }
-  }
+  const beganMs = performance.now()
   const route = simulated(address)?.route
   const options = { accountId, startedAtMs, budgetMs: sendBudgetMs, signal }
   const lookup = route && route.kind !== 'suppression_list' ? route : await engine.lookUp(address.domain, options)
+  const dnsMs = performance.now() - beganMs
+  const evidenceOf = (detail: string) => {
+    return { phase: SmtpPhase.DNS, durationMs: Math.round(dnsMs), detail, timings: inTenths({ dns: dnsMs }) }
+  }
   switch (lookup.kind) {
     case 'site':
       // The simulator's mail server runs in this process.
+      recipient.dnsMs = dnsMs
       recipient.site = domain.requiresTls && !route ? demandTls(lookup.site, 'the sending domain') : lookup.site
       return undefined
     case 'no_mx_record':

@@ -58,10 +58,11 @@ export function storedRequest(message: Message, storeContent: boolean): StoredRe
     reply_to: message.original.replyTo,
     subject: message.subject,
     headers: message.headers,
-    attachments: message.attachments.map(({ filename, content }) => ({
-      filename,
-      content_type: attachmentType(filename),
-      size_bytes: content.length,
+    attachments: message.attachments.map((file) => ({
+      filename: file.filename,
+      content_type: attachmentType(file),
+      content_id: file.contentId,
+      size_bytes: file.content.length,
     })),
     metadata: message.metadata,
     tag: message.tag,

@@ -31,7 +31,8 @@ export async function deliver(
     },
   })
   const outcomes = recipients.map(
-    (recipient, position) => recipient.outcome ?? outcomeOf(recipient, attempts[positions.indexOf(position)]!),
+    (recipient, position) =>
+      recipient.outcome ?? outcomeOf(recipient, attempts[positions.indexOf(position)]!, recipient.dnsMs),
   )
   const faults = attempts.flatMap(({ outcome }) => (outcome.kind === 'our_fault' ? [outcome.cause] : []))
   return { outcomes, isMarked, fault: faults[0] }

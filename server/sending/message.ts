@@ -1,7 +1,9 @@
-import type { Attachment, SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
+import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
 import { hasControls, type Mailbox } from '../address.ts'
 import { failFields } from '../errors.ts'
+import type { Attachment } from '../mime/builder.ts'
 import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../mime/custom-headers.ts'
+import { ATTACHMENT_LIMITS, attachmentFaults, hasBrokenText, readAttachments } from './attachments.ts'
 import { METADATA_LIMITS, metadataFaults, tagFault } from './metadata.ts'
 import {
   type Faults,
@@ -16,9 +18,7 @@ import {
 /** Limits of one message. The gateway limits the request as a whole. */
 export const LIMITS = {
   recipients: MAX_RECIPIENTS,
-  attachments: 10,
-  attachmentBytes: 10 * 1024 * 1024,
-  filenameCharacters: 1_024,
+  ...ATTACHMENT_LIMITS,
   bodyBytes: 2 * 1024 * 1024,
   subjectCharacters: 998,
   headers: MAX_CUSTOM_HEADERS,
@@ -35,7 +35,7 @@ export interface Message extends Recipients {
   subject: string
   html?: string
   text?: string
-  attachments: { filename: string; content: Uint8Array }[]
+  attachments: Attachment[]
   headers: [name: string, value: string][]
   tenantId?: string
   /** At least one pair. */
@@ -59,7 +59,7 @@ export function readMessage(request: SendRequest): Message {
   const replyTo = readReplyTo(request.replyTo, faults)
   checkSubject(request.subject, refuse)
   checkBodies(request, refuse)
-  checkAttachments(request.attachments, refuse)
+  faults.payload.push(...attachmentFaults(request))
   checkHeaders(request.headers, refuse)
   checkTenant(request.tenantId, refuse)
   faults.payload.push(...metadataFaults(request.metadata))
@@ -76,7 +76,7 @@ export function readMessage(request: SendRequest): Message {
     subject: request.subject,
     html: request.html || undefined,
     text: request.text || undefined,
-    attachments: request.attachments.map(({ filename, content }) => ({ filename, content: content! })),
+    attachments: readAttachments(request),
     headers: Object.entries(request.headers),
     tenantId: request.tenantId,
     metadata: Object.keys(request.metadata).length > 0 ? request.metadata : undefined,
@@ -103,31 +103,6 @@ function checkBodies({ html, text }: SendRequest, refuse: Refuse): void {
     if (bytes > LIMITS.bodyBytes) refuse(field, `has ${bytes} bytes; at most ${LIMITS.bodyBytes} (2 MiB) are allowed`)
     else if (hasBrokenText(body)) refuse(field, 'holds a NUL character or half a surrogate pair')
   }
-}
-
-const hasBrokenText = (text: string) => text.includes('\0') || !text.isWellFormed()
-
-function checkAttachments(attachments: Attachment[], refuse: Refuse): void {
-  if (attachments.length > LIMITS.attachments) {
-    return void refuse('attachments', `holds ${attachments.length} files; a message has at most ${LIMITS.attachments}`)
-  }
-  attachments.forEach(({ filename, content }, i) => {
-    if (!content) refuse(`attachments[${i}].content`, 'is required; an empty string is an empty file')
-    const fault = filenameFault(filename)
-    if (fault) refuse(`attachments[${i}].filename`, fault)
-  })
-  const bytes = attachments.reduce((sum, { content }) => sum + (content?.length ?? 0), 0)
-  if (bytes > LIMITS.attachmentBytes) {
-    refuse('attachments', `have ${bytes} bytes together; at most ${LIMITS.attachmentBytes} (10 MiB) are allowed`)
-  }
-}
-
-function filenameFault(filename: string): string | undefined {
-  if (filename === '') return 'is required'
-  if (filename.length > LIMITS.filenameCharacters) {
-    return `has ${filename.length} characters; at most ${LIMITS.filenameCharacters} are allowed`
-  }
-  return hasBrokenText(filename) ? 'holds a NUL character or half a surrogate pair' : undefined
 }
 
 function checkHeaders(headers: Record<string, string>, refuse: Refuse): void {

@@ -16,7 +16,7 @@ import {
 import { enumNames } from '../enum-names.ts'
 import type { EndingRow, OutcomeRow } from '../history/rows.ts'
 import { type Strike, strikeOfBounce } from '../reputation/strikes.ts'
-import type { SmtpAttempt } from '../smtp/attempt.ts'
+import type { SmtpAttempt, Timings } from '../smtp/attempt.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'
 import type { Recipient } from './recipients.ts'
 
@@ -58,9 +58,10 @@ export function inDoubt(recipient: Recipient, smtp?: Evidence): RecipientOutcome
 
 /**
  * The outcome of one attempt of the engine, once the message has a marker or none of its attempts failed by our fault.
+ * @param dnsMs how long the look-up of the recipient's exchangers took
  */
-export function outcomeOf(recipient: Recipient, attempt: SmtpAttempt): RecipientOutcome {
-  const smtp = evidenceOf(attempt)
+export function outcomeOf(recipient: Recipient, attempt: SmtpAttempt, dnsMs?: number): RecipientOutcome {
+  const smtp = evidenceOf(attempt, dnsMs)
   switch (attempt.outcome.kind) {
     case 'delivered':
       return delivered(recipient, smtp)
@@ -83,7 +84,7 @@ export function simulatedOutcome(recipient: Recipient, outcome: { status: string
   })
 }
 
-function evidenceOf(attempt: SmtpAttempt): Evidence {
+function evidenceOf(attempt: SmtpAttempt, dns?: number): Evidence {
   return {
     mx: attempt.mx,
     ip: attempt.ip,
@@ -94,7 +95,16 @@ function evidenceOf(attempt: SmtpAttempt): Evidence {
     tls: attempt.tls ?? undefined,
     durationMs: Math.max(0, Math.round(attempt.durationMs)),
     detail: attempt.detail,
+    timings: inTenths({ dns, ...attempt.timings }),
+    reused: attempt.reused,
+    tried: attempt.tried?.map((host) => ({ ...host, phase: phaseNames.value(host.phase) })),
   }
+}
+
+/** Milliseconds to a tenth: more would be noise. */
+export function inTenths(timings: Timings): Timings {
+  const entries = Object.entries(timings).filter(([, ms]) => ms !== undefined)
+  return Object.fromEntries(entries.map(([phase, ms]) => [phase, Math.round(ms * 10) / 10]))
 }
 
 /**
@@ -103,9 +113,10 @@ function evidenceOf(attempt: SmtpAttempt): Evidence {
  */
 export function withoutText(outcome: RecipientOutcome): RecipientOutcome {
   if (!outcome.smtp) return outcome
-  const { ip, code, phase, tls, durationMs } = outcome.smtp
+  const { ip, code, phase, tls, durationMs, timings, reused } = outcome.smtp
   const detail = 'the text of the reply could not be stored'
-  const smtp = create(SmtpEvidenceSchema, { ip, code, phase, tls, durationMs, detail })
+  const tried = outcome.smtp.tried.map(({ ip, phase }) => ({ ip, phase, detail }))
+  const smtp = create(SmtpEvidenceSchema, { ip, code, phase, tls, durationMs, detail, timings, reused, tried })
   return { ...outcome, smtp }
 }
 

@@ -73,14 +73,17 @@ const readChecks = (checks: unknown) => (checks as JsonValue[]).map((check) => f
 
 type Outcome = Omit<typeof recipients.$inferSelect, 'messageId' | 'accountId' | 'position' | 'eventId'>
 
+/** During a rolling upgrade a newer process may have stored fields that this one does not know. */
+const OF_ANY_VERSION = { ignoreUnknownFields: true }
+
 export function outcomeOfRow(row: Outcome): RecipientOutcome {
   return create(RecipientOutcomeSchema, {
     email: row.email,
     kind: kindNames.value(row.kind),
     status: statusNames.value(row.status),
     reason: row.reason === null ? undefined : reasonNames.value(row.reason),
-    smtp: row.smtp === null ? undefined : fromJson(SmtpEvidenceSchema, row.smtp),
-    suppression: row.suppression === null ? undefined : fromJson(SuppressionSchema, row.suppression),
+    smtp: row.smtp === null ? undefined : fromJson(SmtpEvidenceSchema, row.smtp, OF_ANY_VERSION),
+    suppression: row.suppression === null ? undefined : fromJson(SuppressionSchema, row.suppression, OF_ANY_VERSION),
     retryable: row.retryable || undefined,
     inDoubt: row.inDoubt || undefined,
   })

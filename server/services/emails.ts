@@ -128,6 +128,7 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     attachments: request.attachments.map((file) => ({
       filename: file.filename,
       contentType: file.content_type,
+      contentId: file.content_id,
       sizeBytes: file.size_bytes,
     })),
     recipients: outcomes,

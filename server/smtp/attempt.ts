@@ -46,6 +46,20 @@ export interface Reply {
   text: string
 }
 
+/** How long each phase took, in milliseconds. A phase that was not reached, or was not needed, is absent. */
+export type Timings = Partial<Record<TimedPhase, number>>
+
+export type TimedPhase = Exclude<Phase, 'after_dot'>
+
+/** A try at a host that did not decide. Its texts come from this machine, or were cleaned where they entered. */
+export interface TriedHost {
+  mx: string
+  ip?: string
+  phase: Phase
+  /** The reply with its codes, or the cause where no reply tells it. */
+  detail: string
+}
+
 /** The evidence of one attempt at one recipient. */
 export interface SmtpAttempt {
   phase: Phase
@@ -57,6 +71,12 @@ export interface SmtpAttempt {
   ip?: string
   tls: { version: string; verified: boolean } | null
   durationMs: number
+  /** The sum of all tries. The look-up is not part of it. */
+  timings: Timings
+  /** The deciding try went over a connection that was already open. */
+  reused?: true
+  /** The other tries, in their order. */
+  tried?: TriedHost[]
 }
 
 export type Verdict = Pick<SmtpAttempt, 'phase' | 'outcome' | 'reply' | 'detail'>

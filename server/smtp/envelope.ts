@@ -5,6 +5,7 @@ import { type Failure, failureOf } from './failure.ts'
 import type { Deadlines } from './limits.ts'
 import { type RawReply, toReply } from './reply.ts'
 import type { Session } from './session.ts'
+import type { Stopwatch } from './stopwatch.ts'
 import type { BrokenWire } from './wire.ts'
 
 const DATA = 'DATA\r\n'
@@ -18,6 +19,7 @@ export interface Mail {
   deadlines: Deadlines
   commandMs: number
   signal?: AbortSignal
+  stopwatch: Stopwatch
 }
 
 export interface Envelope {
@@ -33,6 +35,7 @@ export interface Envelope {
 
 /** MAIL, RCPT and DATA for the recipients in `mail`. */
 export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelope> {
+  const { stopwatch } = mail
   const { pipelining, maxSize, dsn } = session.extensions
   const size = maxSize === undefined ? '' : ` SIZE=${mail.content.size}`
   // A bounce with the whole message could be too large for the server that receives bounces.
@@ -45,6 +48,7 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   const end = (): Envelope => ({ verdicts, isReady: false, reusable: isReusable() })
   const stop = (failure: Failure): Envelope => ({ verdicts, isReady: false, reusable: false, failure })
 
+  stopwatch.begin('mail')
   for (const command of reset) {
     const reply = await ask(command)
     if (!isYes(reply)) return stop(failureOf('mail', reply))
@@ -55,6 +59,7 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   // On an idle connection 421 means that the server was closing it already; it judges no message.
   if (isNo(sender) && sender.code === 421) return stop(failureOf('mail', sender))
   if (isNo(sender)) {
+    stopwatch.end()
     verdicts.fill(verdictOf(session, 'mail', sender))
     const isOver = !pipelining || (await isRefused([...to, DATA], ask))
     return { ...end(), reusable: isOver && isReusable() }
@@ -63,6 +68,7 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   session.needsReset = true
 
   for (const [i, command] of to.entries()) {
+    stopwatch.begin('rcpt', i)
     const reply = await ask(command)
     if (isNo(reply)) verdicts[i] = verdictOf(session, 'rcpt', reply)
     else if (!isYes(reply)) return stop(failureOf('rcpt', reply))
@@ -70,6 +76,7 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   const accepted = acceptedOf(verdicts)
   if (accepted.length === 0 && !pipelining) return end()
 
+  stopwatch.begin('data')
   const data = await ask(DATA)
   if (isNo(data)) {
     for (const i of accepted) verdicts[i] = verdictOf(session, 'data', data)

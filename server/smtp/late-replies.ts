@@ -27,7 +27,7 @@ export function createLateReplies({ waitMs, max, onLateReply }: LateReplyOptions
     if (reply.kind !== 'reply') return
     const { host, ip, tls } = session
     const durationMs = performance.now() - startedAtMs
-    onLateReply?.({ ...verdictOf(session, 'dot', reply), mx: host.name, ip, tls, durationMs }, reference)
+    onLateReply?.({ ...verdictOf(session, 'dot', reply), mx: host.name, ip, tls, durationMs, timings: {} }, reference)
   }
 
   function end(session: Session): void {

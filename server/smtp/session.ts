@@ -1,8 +1,9 @@
-import type { Host, Phase, TlsDemand } from './attempt.ts'
+import type { Host, TimedPhase, TlsDemand } from './attempt.ts'
 import { dial } from './dial.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { EngineLimits } from './limits.ts'
 import { isPositive, type RawReply } from './reply.ts'
+import type { Stopwatch } from './stopwatch.ts'
 import { type createCleartextHosts, type createTlsContexts, type TlsState, upgradeToTls } from './tls.ts'
 import { createWire, type Wire } from './wire.ts'
 
@@ -45,6 +46,7 @@ export interface Call {
   /** The deadline of the whole call, on the clock of `performance.now()`. */
   untilMs: number
   signal?: AbortSignal
+  stopwatch: Stopwatch
 }
 
 /**
@@ -76,6 +78,7 @@ function insecure({ detail = 'STARTTLS was refused', ...failure }: Failure, dema
 
 async function openOnce(options: SessionOptions, call: Call, wantTls: boolean): Promise<Session | Failure> {
   const { host, tlsDemandedBy } = call
+  call.stopwatch.begin('connect')
   const connection = await dial({ ...call, limits: options.limits })
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
@@ -105,8 +108,9 @@ function quitWith(wire: Wire, failure: Failure): Failure {
 }
 
 /** The 2xx reply to a command line, or to the connection itself when there is no line. */
-async function command(wire: Wire, call: Call, phase: Phase, line?: string): Promise<RawReply | Failure> {
-  const { signal, untilMs, commandMs } = call
+async function command(wire: Wire, call: Call, phase: TimedPhase, line?: string): Promise<RawReply | Failure> {
+  const { signal, untilMs, commandMs, stopwatch } = call
+  stopwatch.begin(phase)
   if (line !== undefined) wire.send(line, 1)
   signal?.addEventListener('abort', wire.abandon)
   if (signal?.aborted) wire.abandon()

@@ -1,4 +1,4 @@
-import type { Host, Outcome, Site, SmtpAttempt, Verdict } from './attempt.ts'
+import type { Host, Outcome, Site, SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
 import type { WireContent } from './content.ts'
 import type { Mail } from './envelope.ts'
 import { type Failure, outcomeOf } from './failure.ts'
@@ -6,6 +6,7 @@ import type { createLateReplies } from './late-replies.ts'
 import { type Deadlines, siteLimitsOf } from './limits.ts'
 import type { createPool } from './pool.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
+import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import { type TransactionResult, transact } from './transaction.ts'
 
 /** One message to the recipients of one site. */
@@ -66,14 +67,17 @@ async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger
     const host = session?.host ?? hosts[0]!
     const isIdle = session !== undefined
     const signal = ledger.isPermissionAsked() ? undefined : delivery.signal
-    const call = { ...delivery, host, tlsDemandedBy: site.tlsDemandedBy, untilMs: dotMs, signal }
+    const stopwatch = createStopwatch()
+    const call = { ...delivery, host, tlsDemandedBy: site.tlsDemandedBy, untilMs: dotMs, signal, stopwatch }
     const sessionOrFailure = session ?? (await openSession(tools.opening, call))
     session = undefined
     const isOpen = sessionOrFailure.kind === 'session'
     const result: TransactionResult = isOpen
-      ? await transact(sessionOrFailure, ledger.mail(signal))
+      ? await transact(sessionOrFailure, ledger.mail(stopwatch, signal))
       : { verdicts: [], failure: sessionOrFailure, reusable: false }
-    ledger.note(result, { mx: host.name, ip: sessionOrFailure.ip, tls: sessionOrFailure.tls ?? null })
+    stopwatch.end()
+    const { ip, tls = null } = sessionOrFailure
+    ledger.note(result, { mx: host.name, ip, tls, reused: isIdle || undefined }, stopwatch)
     if (isOpen && result.replyMayCome) tools.lateReplies.waitFor(sessionOrFailure, delivery)
     if (isOpen && result.reusable) return sessionOrFailure
     // When every recipient has a verdict, the rest of the conversation does not matter.
@@ -100,7 +104,7 @@ function hostsAfter({ phase, how }: Failure, { hosts, host, isIdle, mayRepeat }:
   return mayOtherHostHelp ? hosts.filter(({ name }) => name !== host.name).slice(0, MAX_HOSTS - 1) : []
 }
 
-type Evidence = Pick<SmtpAttempt, 'mx' | 'ip' | 'tls'>
+type Evidence = Pick<SmtpAttempt, 'mx' | 'ip' | 'tls' | 'reused'>
 
 interface FailedTry {
   failure: Failure
@@ -110,6 +114,8 @@ interface FailedTry {
 /** The attempts of one delivery, as far as they are decided. */
 function createLedger(delivery: SiteDelivery) {
   const attempts: (SmtpAttempt | undefined)[] = delivery.recipients.map(() => undefined)
+  const timings: Timings[] = delivery.recipients.map(() => ({}))
+  const failedTries: FailedTry[] = []
   let last: FailedTry | undefined
   /** The caller was asked for permission to send the dot, and may have noted that. */
   let isPermissionAsked = false
@@ -119,24 +125,37 @@ function createLedger(delivery: SiteDelivery) {
   }
 
   function settle(i: number, verdict: Verdict, evidence: Evidence): void {
-    attempts[i] = { ...verdict, ...evidence, durationMs: performance.now() - delivery.startedAtMs }
+    const tried = failedTries.filter((each) => each.evidence !== evidence).map(triedHost)
+    attempts[i] = {
+      ...verdict,
+      ...evidence,
+      durationMs: performance.now() - delivery.startedAtMs,
+      timings: timings[i]!,
+      ...(tried.length > 0 && { tried }),
+    }
   }
 
   /** The mail for the recipients without a verdict. */
-  function mail(signal?: AbortSignal): Mail {
+  function mail(stopwatch: Stopwatch, signal?: AbortSignal): Mail {
     const indexes = pending()
     const beforeDot = (accepted: number[]) => {
       isPermissionAsked = true
       return delivery.beforeDot(accepted.map((i) => indexes[i]!))
     }
-    return { ...delivery, recipients: indexes.map((i) => delivery.recipients[i]!), beforeDot, signal }
+    return { ...delivery, recipients: indexes.map((i) => delivery.recipients[i]!), beforeDot, signal, stopwatch }
   }
 
-  function note({ verdicts, failure }: TransactionResult, evidence: Evidence): void {
-    const indexes = pending()
-    for (const [i, verdict] of verdicts.entries()) if (verdict) settle(indexes[i]!, verdict, evidence)
+  function note({ verdicts, failure }: TransactionResult, evidence: Evidence, stopwatch: Stopwatch): void {
+    for (const [position, i] of pending().entries()) {
+      const verdict = verdicts[position]
+      stopwatch.addTo(timings[i]!, position, verdict)
+      if (verdict) settle(i, verdict, evidence)
+    }
+    if (!failure) return
+    const failedTry = { failure, evidence }
+    failedTries.push(failedTry)
     // A server's reply, or its lack of TLS, tells more than the silence of the next server.
-    if (failure && (isTelling(failure) || !last || !isTelling(last.failure))) last = { failure, evidence }
+    if (isTelling(failure) || !last || !isTelling(last.failure)) last = failedTry
   }
 
   /** The attempt of every recipient; `cause` is for a delivery that tried nothing. */
@@ -151,6 +170,12 @@ function createLedger(delivery: SiteDelivery) {
   }
 
   return { mail, note, close, isPermissionAsked: () => isPermissionAsked, isSettled: () => pending().length === 0 }
+}
+
+function triedHost({ failure: { phase, how, reply, detail = how }, evidence: { mx = '', ip, reused } }: FailedTry) {
+  const words = reply ? [reply.code, reply.enhanced, reply.text].filter((word) => word).join(' ') : detail
+  const tried: TriedHost = { mx, ip, phase, detail: reused ? `on a kept connection: ${words}` : words }
+  return tried
 }
 
 function isTelling({ how, reply }: Failure): boolean {

@@ -39,6 +39,7 @@ function tooLargeFor({ extensions: { maxSize }, host }: Session, { content }: Ma
 
 /** Sends the content, and meanwhile asks the caller for permission to send the dot. */
 async function sendContent(session: Session, mail: Mail, { verdicts }: Envelope): Promise<TransactionResult> {
+  mail.stopwatch.begin('dot')
   const { wire } = session
   const { dotMs } = mail.deadlines
   const fail = (trouble: BrokenWire): TransactionResult => ({

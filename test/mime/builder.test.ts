@@ -2,9 +2,10 @@ import fc from 'fast-check'
 import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
 import { type Mailbox, parseAddress, parseMailbox } from '../../server/address.ts'
-import { buildMessage, type Message } from '../../server/mime/builder.ts'
+import { attachmentType, buildMessage, type Message } from '../../server/mime/builder.ts'
 import { headerFault } from '../../server/mime/custom-headers.ts'
 import { safeFilename } from '../../server/mime/filename.ts'
+import { CONTENT_ID, CONTENT_TYPE } from '../../server/sending/attachments.ts'
 import { anyCharacter } from '../harness/text.ts'
 
 const basic: Message = {
@@ -101,6 +102,57 @@ test('text and html are alternatives with the html last, and attachments follow 
     ['empty.txt', 'attachment'],
   ])
   expect(mail.attachments.map(({ content }) => Buffer.from(content as ArrayBuffer).toString())).toEqual(['%PDF', ''])
+})
+
+const LOGO = { filename: 'logo.png', content: Buffer.from('PNG'), contentId: 'logo@shop' }
+
+test('inline files are related to the html and its text, and attachments follow them', async () => {
+  const html = '<img src="cid:logo@shop">'
+  const raw = build({ html, attachments: [{ filename: 'a.pdf', content: Buffer.from('%PDF') }, LOGO] })
+  expect(raw.toString().match(/^Content-Type: [^;\r]*/gm)).toEqual([
+    'Content-Type: multipart/mixed',
+    'Content-Type: multipart/related',
+    'Content-Type: multipart/alternative',
+    'Content-Type: text/plain',
+    'Content-Type: text/html',
+    'Content-Type: image/png',
+    'Content-Type: application/pdf',
+  ])
+  expect(raw.toString()).toContain('Content-Type: multipart/related;\r\n type="multipart/alternative";\r\n boundary=')
+  expect(raw.toString()).toContain(
+    [
+      'Content-Type: image/png',
+      'Content-Transfer-Encoding: base64',
+      'Content-ID: <logo@shop>',
+      'Content-Disposition: inline;',
+      ' filename="logo.png"',
+      '',
+      'UE5H',
+    ].join('\r\n'),
+  )
+  const mail = await parse(raw)
+  expect([seen(mail.text), seen(mail.html)]).toEqual(['Thank you.', html])
+  expect(mail.attachments).toMatchObject([
+    { filename: 'logo.png', disposition: 'inline', related: true, contentId: '<logo@shop>' },
+    { filename: 'a.pdf', disposition: 'attachment' },
+  ])
+})
+
+test('inline files alone are related to the html alone', async () => {
+  const raw = build({ text: undefined, html: '<img src="cid:logo@shop">', attachments: [LOGO] })
+  expect(raw.toString().match(/^Content-Type: [^\r]*(?:\r\n type[^\r]*)?/gm)).toEqual([
+    'Content-Type: multipart/related;\r\n type="text/html";',
+    'Content-Type: text/html; charset=utf-8',
+    'Content-Type: image/png',
+  ])
+  expect((await parse(raw)).attachments).toMatchObject([{ contentId: '<logo@shop>' }])
+})
+
+test('the media type of the caller replaces the one of the extension, in lower case', () => {
+  const attachments = [{ filename: 'a.png', content: Buffer.from('x'), contentType: 'Text/X-Log' }]
+  expect(build({ attachments }).toString()).toContain('\r\nContent-Type: text/x-log\r\n')
+  const message = [{ filename: 'a.png', content: Buffer.from('x'), contentType: 'Message/RFC822' }]
+  expect(build({ attachments: message }).toString()).toContain('\r\nContent-Type: application/octet-stream\r\n')
 })
 
 test('a message with only html has no text part', async () => {
@@ -301,6 +353,7 @@ const body = fc.oneof(
 const address = fc
   .constantFrom('a@b.example', '"two words"@b.example', `${'x'.repeat(64)}@bücher.example`)
   .map((text) => parseAddress(text)!)
+const isNoContainer = (type: string) => !/^(?:multipart|message)\//i.test(type)
 const mailbox = fc.record({ name: visible, address }).map(({ name, address }): Mailbox => {
   const trimmed = name.trim()
   return trimmed === '' ? address : { name: trimmed, ...address }
@@ -315,6 +368,17 @@ function unquoted(address: string | undefined): string {
   return address?.replaceAll('"', '') ?? ''
 }
 
+/** A file as the parser reports it, without its content. */
+function asRead({ filename, contentType, contentId }: Message['attachments'][number]) {
+  return {
+    filename: safeFilename(filename),
+    mimeType: attachmentType({ filename, contentType }),
+    ...(contentId === undefined
+      ? { disposition: 'attachment' }
+      : { disposition: 'inline', related: true, contentId: `<${contentId}>` }),
+  }
+}
+
 test('readers see exactly the message that was built, in bytes that every mail system can carry', async () => {
   const message = fc.record({
     from: mailbox,
@@ -327,9 +391,14 @@ test('readers see exactly the message that was built, in bytes that every mail s
       fc.record({ html: body }),
       fc.record({ text: body, html: body }),
     ) as fc.Arbitrary<{ text?: string; html?: string }>,
-    attachments: fc.array(
-      fc.record({ filename: visible, content: fc.uint8Array({ maxLength: 500 }).map((octets) => Buffer.from(octets)) }),
-      { maxLength: 3 },
+    attachments: fc.uniqueArray(
+      fc.record({
+        filename: visible,
+        content: fc.uint8Array({ maxLength: 500 }).map((octets) => Buffer.from(octets)),
+        contentType: fc.option(fc.stringMatching(CONTENT_TYPE).filter(isNoContainer), { nil: undefined }),
+        contentId: fc.option(fc.stringMatching(CONTENT_ID), { nil: undefined }),
+      }),
+      { maxLength: 4, selector: ({ contentId }) => contentId ?? {} },
     ),
   })
   await fc.assert(
@@ -343,11 +412,13 @@ test('readers see exactly the message that was built, in bytes that every mail s
       for (const field of ['to', 'cc', 'replyTo'] as const) expect(shown(mail[field])).toEqual(shown(changes[field]))
       if (bodies.text !== undefined) expect(seen(mail.text) ?? '').toBe(seen(bodies.text.toWellFormed()))
       if (bodies.html !== undefined) expect(seen(mail.html) ?? '').toBe(seen(bodies.html.toWellFormed()))
-      expect(mail.attachments.map(({ filename }) => filename)).toEqual(
-        changes.attachments.map(({ filename }) => safeFilename(filename)),
+      const { inline = [], attached = [] } = Object.groupBy(changes.attachments, ({ contentId }) =>
+        contentId === undefined ? 'attached' : 'inline',
       )
+      const files = [...inline, ...attached]
+      expect(mail.attachments).toMatchObject(files.map(asRead))
       for (const [index, { content }] of mail.attachments.entries())
-        expect(Buffer.from(content as ArrayBuffer).equals(changes.attachments[index]!.content)).toBe(true)
+        expect(Buffer.from(content as ArrayBuffer).equals(files[index]!.content)).toBe(true)
     }),
     { numRuns: 300 },
   )
@@ -392,7 +463,10 @@ test('a header without a fault arrives under its name with its value', async () 
   )
 })
 
-test('a header name that was never checked throws', () => {
+test('a header name, content id or media type that was never checked throws', () => {
   expect(() => build({ headers: [['X\r\nBcc', 'x']] })).toThrow()
   expect(() => build({ messageId: 'a\r\nBcc: x' })).toThrow()
+  const file = { filename: 'a', content: Buffer.from('x') }
+  expect(() => build({ attachments: [{ ...file, contentId: 'a>\r\nBcc: x' }] })).toThrow()
+  expect(() => build({ attachments: [{ ...file, contentType: 'a/b\r\nBcc: x' }] })).toThrow()
 })

@@ -85,7 +85,7 @@ function grpcJs(): Client {
 
 /** An outcome with the values of REST, without the fields that differ between sends. */
 function outcomeOf({ status, reason, retryable, smtp }: Json) {
-  const { duration_ms: _, tls, ...evidence } = (smtp ?? {}) as Json
+  const { duration_ms: _, timings: _timings, reused: _reused, tls, ...evidence } = (smtp ?? {}) as Json
   return JSON.parse(
     JSON.stringify({ status, reason, retryable, smtp: { ...evidence, tls: tls ?? undefined } }),
     (_key, value) =>

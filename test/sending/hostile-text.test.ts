@@ -96,7 +96,7 @@ const bigintless = (_: string, value: unknown) => (typeof value === 'bigint' ? S
 function engineReplying(text: string): Engine {
   const attempt = (outcome: SmtpAttempt['outcome']): SmtpAttempt => {
     const reply = { code: outcome.kind === 'delivered' ? 250 : 550, text }
-    return { phase: 'dot', outcome, reply, mx: text, detail: text, tls: null, durationMs: 1 }
+    return { phase: 'dot', outcome, reply, mx: text, detail: text, tls: null, durationMs: 1, timings: {} }
   }
   return {
     lookUp: async (domain) =>

@@ -24,7 +24,11 @@ function refused(change: Change): { reason?: string; fields: string[] } {
   throw new Error('was not refused')
 }
 
-const file = (filename: string, bytes = 3) => ({ filename, content: new Uint8Array(bytes) })
+const file = (filename: string, bytes = 3, more: { contentType?: string; contentId?: string } = {}) => ({
+  filename,
+  content: new Uint8Array(bytes),
+  ...more,
+})
 const MiB = 1024 * 1024
 
 const INVALID_PAYLOAD: [sentence: string, change: Change, fields: string[]][] = [
@@ -112,6 +116,43 @@ test('50 recipients, 10 attachments and the sizes at their limits are accepted',
     tenantId: 't'.repeat(128),
   })
   expect(message.to).toHaveLength(50)
+})
+
+const NO_MEDIA_TYPES = [
+  ...['', 'image', '/', 'image/', '/png', 'image/png/x', ' image/png', 'image/png; name=x', 'image/png;', '*/*'],
+  ...['image/png\r\nBcc: eve@example.net', 'image/png\n', 'image/p\0ng', 'text/"x"', 'ímage/png', 'text/plaín'],
+  ...['multipart/mixed', 'Multipart/related', 'message/rfc822', 'MESSAGE/x', `text/${'x'.repeat(128)}`],
+]
+
+test.each(NO_MEDIA_TYPES)('400 invalid_payload: the content_type %j', (contentType) => {
+  const attachments = [file('a.png'), file('b.png', 3, { contentType })]
+  expect(refused({ attachments })).toEqual({ reason: 'invalid_payload', fields: ['attachments[1].content_type'] })
+})
+
+const NO_CONTENT_IDS = [
+  ...['', ' ', 'a b', '<a>', 'a>', 'a:b', 'a/b', 'ä', 'x'.repeat(129)],
+  ...['a\r\nBcc: eve@example.net', 'a>\r\n\r\n<script>', 'a\n', 'a\0', '"a"', 'a;b'],
+]
+
+test.each(NO_CONTENT_IDS)('400 invalid_payload: the content_id %j', (contentId) => {
+  const attachments = [file('a.png'), file('b.png', 3, { contentId })]
+  const fields = ['attachments[1].content_id']
+  expect(refused({ html: '<img>', attachments })).toEqual({ reason: 'invalid_payload', fields })
+})
+
+test('each content_id is given once, and needs html', () => {
+  const attachments = ['a', 'b', 'A', 'a'].map((contentId) => file('a.png', 3, { contentId }))
+  expect(refused({ html: '<img>', attachments }).fields).toEqual(['attachments[3].content_id'])
+  const fields = [0, 1, 2].map((i) => `attachments[${i}].content_id`)
+  expect(refused({ attachments: attachments.slice(0, 3) }).fields).toEqual(fields)
+  expect(refused({ html: '', attachments: attachments.slice(0, 3) }).fields).toEqual(fields)
+})
+
+test('a media type and a content_id at their limits are accepted', () => {
+  const half = 'x'.repeat(127)
+  const given = { contentType: `${half}/${half}`, contentId: 'Az9._@+-'.repeat(16) }
+  const { attachments } = read({ html: '<img>', attachments: [file('a', 3, given), file('b')] })
+  expect(attachments).toMatchObject([given, { contentType: undefined, contentId: undefined }])
 })
 
 test('an attachment whose content is empty is an empty file', () => {

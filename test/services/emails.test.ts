@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId, readId, showId } from '../../server/db/ids.ts'
 import { feedback, messages, openMessages } from '../../server/db/schema.ts'
+import { a, mx } from '../harness/dns.ts'
+import { startExchanger } from '../harness/exchanger.ts'
 import { type Api, startApi } from './api.ts'
 
 let api: Api
@@ -82,6 +84,86 @@ test('Get email shows late bounces and complaints beside the outcome, the oldest
     { kind: 'complaint', reported_at: '2026-01-31T12:00:00.001Z', recipient: 'ann@example.net', detail: 'abuse' },
   ])
 })
+
+test('the evidence says where the time went and which hosts were tried, alike in Send, its repeat and Get email', async () => {
+  const { dns, exchanger } = api.world
+  const refusing = await startExchanger({ greeting: '421 4.3.2 try later' }, { port: exchanger.port }, '127.0.0.2')
+  Object.assign(dns.zone, {
+    'MX two.org': [mx('two.org', 10, 'mx1.two.org'), mx('two.org', 20, 'mx2.two.org')],
+    'A mx1.two.org': [a('mx1.two.org', '127.0.0.2')],
+    'A mx2.two.org': [a('mx2.two.org', '127.0.0.1')],
+    'AAAA mx1.two.org': 'nodata',
+    'AAAA mx2.two.org': 'nodata',
+  })
+  const key = { 'idempotency-key': 'evidence' }
+  const sent = await api.send({ to: 'ann@two.org' }, key)
+  const { smtp } = sent.json
+  expect(smtp).toMatchObject({ mx: 'mx2.two.org', ip: '127.0.0.1', code: 250 })
+  expect(Object.keys(smtp.timings)).toEqual(['dns', 'connect', 'greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot'])
+  for (const ms of Object.values(smtp.timings)) expect(String(ms)).toMatch(/^\d+(\.\d)?$/)
+  expect(smtp.tried).toEqual([{ mx: 'mx1.two.org', ip: '127.0.0.2', phase: 'greeting', detail: '421 4.3.2 try later' }])
+  expect(smtp).not.toHaveProperty('reused')
+  expect((await api.send({ to: 'ann@two.org' }, key)).text).toBe(sent.text)
+  const { json } = await api.call('GET', `/api/v1/emails/${sent.json.message_id}`)
+  expect(json.recipients[0].smtp).toEqual(smtp)
+  const { smtp: again } = (await api.send({ to: 'ann@two.org' })).json
+  expect(Object.keys(again.timings)).toEqual(['dns', 'mail', 'rcpt', 'data', 'dot'])
+  expect(again).toMatchObject({ reused: true })
+  expect(again).not.toHaveProperty('tried')
+  await refusing.close()
+})
+
+test('an outcome of DNS has the time of the look-up', async () => {
+  api.world.dns.zone['MX gone.org'] = 'nxdomain'
+  const { json } = await api.send({ to: 'ann@gone.org' })
+  expect(json).toMatchObject({ reason: 'no_mx_record', smtp: { phase: 'dns', timings: { dns: expect.any(Number) } } })
+  expect(Object.keys(json.smtp.timings)).toEqual(['dns'])
+})
+
+test('inline files and given media types are sent and shown by Get email', async () => {
+  const image = Buffer.from('not really an image').toString('base64')
+  const sent = await api.send({
+    to: 'ann@example.net',
+    html: '<img src="cid:logo@shop">',
+    attachments: [
+      { filename: 'logo.png', content: image, content_id: 'logo@shop' },
+      { filename: 'data', content: image, content_type: 'Application/Vnd.Shop+JSON' },
+    ],
+  })
+  expect(sent.json.status).toBe('delivered')
+  const { json } = await api.call('GET', `/api/v1/emails/${sent.json.message_id}`)
+  expect(json.attachments).toEqual([
+    { filename: 'logo.png', content_type: 'image/png', size_bytes: 19, content_id: 'logo@shop' },
+    { filename: 'data', content_type: 'application/vnd.shop+json', size_bytes: 19 },
+  ])
+  const { content } = api.world.exchanger.messages.at(-1)!
+  expect(content).toContain('Content-ID: <logo@shop>\r\n')
+})
+
+test.each([
+  [
+    'is not given twice',
+    { html: 'x', attachments: [{ content_id: 'a' }, { content_id: 'a' }] },
+    'attachments[1].content_id',
+  ],
+  ['needs html', { attachments: [{ content_id: 'a' }] }, 'attachments[0].content_id'],
+  [
+    'holds no line break',
+    { html: 'x', attachments: [{ content_id: 'a>\r\nBcc: <eve@example.net' }] },
+    'attachments[0].content_id',
+  ],
+])(
+  'a content_id %s: 400 names the field, nothing is sent and nothing is stored',
+  async (_, { attachments, ...more }, field) => {
+    const counted = async () => [api.world.exchanger.messages.length, await api.world.db.$count(messages)]
+    const before = await counted()
+    const files = attachments.map((file) => ({ filename: 'a.png', content: '', ...file }))
+    const { status, json } = await api.send({ to: 'ann@example.net', ...more, attachments: files })
+    expect([status, json.error]).toEqual([400, 'invalid_payload'])
+    expect(json.details.map((detail: { field: string }) => detail.field)).toEqual([field])
+    expect(await counted()).toEqual(before)
+  },
+)
 
 test('a running send is not found', async () => {
   const { world } = api

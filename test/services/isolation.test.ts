@@ -128,6 +128,7 @@ function shapeOf({ status, headers, text }: Answered, value: string) {
     .replaceAll(/\bp=[A-Za-z0-9+/]+",?|"[A-Za-z0-9+/]{100,}"/g, 'KEY')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replaceAll(/"(duration_ms|durationMs)":\d+/g, '"$1":0')
+    .replaceAll(/"timings":\{[^}]*\}(,"reused":true)?/g, '"timings":{}')
   return { status, headers: [...headers].filter(([name]) => !OWN_HEADERS.test(name)), text: plain }
 }
 

@@ -35,6 +35,7 @@ test('a message that the server accepts is delivered, with all the evidence', as
     ip: '127.0.0.1',
     tls: null,
     durationMs: expect.any(Number),
+    timings: expect.any(Object),
   })
   expect(attempt.durationMs).toBeGreaterThan(0)
   expect(exchanger.messages).toMatchObject([

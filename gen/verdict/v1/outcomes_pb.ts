@@ -48,7 +48,8 @@ export const TlsSchema: GenMessage<Tls> = /*@__PURE__*/
 
 /**
  * How long each phase of a send took, in milliseconds, to a tenth. A phase is absent when the send did not reach it, or
- * did not need it because a connection was already open.
+ * did not need it because a connection was already open. With several tries a phase is the sum of them all. What is
+ * missing to `duration_ms` went into the checks before, and into waiting for a connection.
  *
  * @generated from message verdict.v1.SmtpTimings
  */
@@ -110,7 +111,7 @@ export type SmtpTimings = Message<"verdict.v1.SmtpTimings"> & {
   data?: number | undefined;
 
   /**
-   * Sending the content and waiting for the reply to the final dot.
+   * Sending the content, storing that the final dot is due, and waiting for the reply to it.
    *
    * @generated from field: optional double dot = 9;
    */
@@ -125,7 +126,7 @@ export const SmtpTimingsSchema: GenMessage<SmtpTimings> = /*@__PURE__*/
   messageDesc(file_verdict_v1_outcomes, 1);
 
 /**
- * A host that was tried before the one that decided.
+ * A try that did not decide. There are at most three.
  *
  * @generated from message verdict.v1.TriedHost
  */
@@ -152,7 +153,9 @@ export type TriedHost = Message<"verdict.v1.TriedHost"> & {
   phase: SmtpPhase;
 
   /**
-   * Why the service went on to the next host: the reply, or the fault of the connection.
+   * Why the try failed: the reply, such as `421 4.3.2 try later`, or the fault of the connection, such as
+   * `ECONNREFUSED 192.0.2.1`. It begins with `on a kept connection:` when a connection from an earlier message turned
+   * out to be closed; the same host is then tried again.
    *
    * @generated from field: string detail = 4;
    */
@@ -251,7 +254,7 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
   reused?: boolean | undefined;
 
   /**
-   * The hosts that were tried before, in their order.
+   * The other tries, in their order: before the one that decided, or after it when they were no better.
    *
    * @generated from field: repeated verdict.v1.TriedHost tried = 12;
    */

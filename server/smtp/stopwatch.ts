@@ -1,0 +1,46 @@
+import type { TimedPhase, Timings, Verdict } from './attempt.ts'
+
+export type Stopwatch = ReturnType<typeof createStopwatch>
+
+/** Measures the phases of one try at a host. */
+export function createStopwatch() {
+  const shared: Timings = {}
+  /** RCPT is one command for each recipient. */
+  const rcptMs: number[] = []
+  let phase: TimedPhase | undefined
+  let recipient = 0
+  let sinceMs = 0
+
+  /** Ends the current phase and begins the next. A phase that comes again adds up. */
+  function begin(next: TimedPhase, index = 0): void {
+    measure(next)
+    recipient = index
+  }
+
+  function end(): void {
+    measure(undefined)
+  }
+
+  function measure(next: TimedPhase | undefined): void {
+    const nowMs = performance.now()
+    if (phase === 'rcpt') rcptMs[recipient] = nowMs - sinceMs
+    else if (phase) add(shared, phase, nowMs - sinceMs)
+    phase = next
+    sinceMs = nowMs
+  }
+
+  /** Adds the phases that a recipient went through. What follows RCPT is not for a recipient that was refused there. */
+  function addTo(total: Timings, index: number, verdict?: Verdict): void {
+    for (const [name, ms] of Object.entries(shared) as [TimedPhase, number][])
+      if (verdict?.phase !== 'rcpt' || !AFTER_RCPT.has(name)) add(total, name, ms)
+    if (rcptMs[index] !== undefined) add(total, 'rcpt', rcptMs[index])
+  }
+
+  return { begin, end, addTo }
+}
+
+const AFTER_RCPT = new Set<TimedPhase>(['data', 'dot'])
+
+function add(timings: Timings, phase: TimedPhase, ms: number): void {
+  timings[phase] = (timings[phase] ?? 0) + ms
+}
