@@ -24,16 +24,16 @@ test('STARTTLS and its handshake are a phase of their own', async () => {
   expect(phasesOf(await send(engineWith(), siteOf(exchanger)))).toContain('starttls')
 })
 
-test.each([
-  ['greeting', { greeting: { after: 60, act: '220 mx.test' } }],
-  ['ehlo', { ehlo: { after: 60, act: '250 mx.test' } }],
-  ['mail', { mail: { after: 60, act: '250 ok' } }],
-  ['rcpt', { rcpt: { after: 60, act: '250 ok' } }],
-  ['data', { data: { after: 60, act: '354 go ahead' } }],
-  ['dot', { dot: { after: 60, act: '250 queued' } }],
+test.concurrent.each([
+  ['greeting', { greeting: { after: 150, act: '220 mx.test' } }],
+  ['ehlo', { ehlo: { after: 150, act: '250 mx.test' } }],
+  ['mail', { mail: { after: 150, act: '250 ok' } }],
+  ['rcpt', { rcpt: { after: 150, act: '250 ok' } }],
+  ['data', { data: { after: 150, act: '354 go ahead' } }],
+  ['dot', { dot: { after: 150, act: '250 queued' } }],
 ])('a server that is slow at %s has its time there', async (phase, script) => {
   const { timings } = await send(engineWith(), siteOf(await exchangerWith(script)))
-  expect(timings[phase as 'greeting']).toBeGreaterThan(55)
+  expect(timings[phase as 'greeting']).toBeGreaterThan(75)
   const [longest] = Object.entries(timings).toSorted(([, a], [, b]) => b - a)
   expect(longest![0]).toBe(phase)
 })

@@ -44,8 +44,8 @@ export type Attachment = Message<"verdict.v1.Attachment"> & {
   content?: Uint8Array | undefined;
 
   /**
-   * Media type, such as `image/png`. `multipart/*` and `message/*` are refused. By default it follows from the extension
-   * of `filename`.
+   * Media type without parameters, such as `image/png`. `multipart/*` and `message/*` are refused. By default the
+   * extension of `filename` decides.
    *
    * @generated from field: optional string content_type = 3 [json_name = "content_type"];
    */
