@@ -29,6 +29,8 @@ export interface Output {
   /** Printed without it. */
   text: string
   exit?: Exit
+  /** What the command follows: printed as it comes, with `--json` one line each. The text above then goes to stderr. */
+  rest?: AsyncIterable<Output>
 }
 
 /** Called once by every command that succeeds. */

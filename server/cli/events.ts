@@ -1,20 +1,11 @@
 import { Command } from '@commander-js/extra-typings'
 import { examples, Failure, type Output, type Print } from './command.ts'
+import { type StoredEvent, statusOf } from './event-text.ts'
+import { followEvents } from './follow-events.ts'
 import { callApi, urlOption } from './service.ts'
 import { table } from './table.ts'
 
 // The fields of the service's responses that are printed as text.
-
-interface StoredEvent {
-  event_id: string
-  message_id: string
-  status: string
-  reason?: string
-  recipient: string
-  timestamp: string
-  attempts: number
-  acknowledged_at?: string
-}
 
 interface Dispatch {
   dispatch_id: string
@@ -36,13 +27,16 @@ interface Attempt {
 
 export const events = (print: Print) =>
   new Command('events')
-    .summary('List delivery events, or show one')
-    .description('List delivery events, newest first; or show one event with every attempt to send it to the webhook.')
+    .summary('List or follow events, or show one')
+    .description('List events, newest first; or show one event with every attempt to send it to the webhook.')
     .argument('[event_id]')
     .option('--message <message_id>', 'Only events of this message')
     .option('--status <status>', 'Only events with this status: delivered, bounced or rejected')
     .option('--reason <reason>', 'Only events with this reason, such as mailbox_full')
     .option('--recipient <address>', 'Only events of this recipient')
+    .option('--tag <tag>', 'Only events of emails with this tag')
+    .option('--event <kind>', 'Only events of this kind: email.delivery or email.feedback')
+    .option('--follow', 'Print new events as they come, until you press Ctrl+C; with --json one line each')
     .option('--limit <number>', 'How many events to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
@@ -50,13 +44,24 @@ export const events = (print: Print) =>
       'after',
       examples(
         'verdict events --status bounced',
+        'verdict events --follow --event email.feedback',
         'verdict events --message msg_01jv3k8m5nfq0s2x7w9y4z6t1c --json',
         'verdict events evt_01jv3k8m7cfe5r1v8a0b3d6g9h',
       ),
     )
-    .action(async (eventId, { message: message_id, url, ...options }) => {
+    .action(async (eventId, { message: message_id, url, follow, ...options }) => {
       const filters = Object.entries({ message_id, ...options })
       const present = filters.filter((filter): filter is [string, string] => filter[1] !== undefined)
+      if (follow && (eventId ?? options.limit ?? options.cursor) !== undefined) {
+        throw new Failure('usage', '--follow cannot be combined with an event_id, --limit or --cursor.')
+      }
+      if (follow) {
+        return print({
+          json: {},
+          text: 'Following events. Press Ctrl+C to stop.',
+          rest: followEvents(present, { url }),
+        })
+      }
       if (eventId === undefined) return print(await listEvents(present, url))
       if (present.length > 0) throw new Failure('usage', 'Filters cannot be combined with an event_id.')
       const event = await callApi({ url, path: `/api/v1/events/${encodeURIComponent(eventId)}` })
@@ -67,8 +72,8 @@ async function listEvents(filters: [string, string][], url: string | undefined):
   const page = await callApi({ url, path: `/api/v1/events?${new URLSearchParams(filters)}` })
   const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'ACKNOWLEDGED', 'MESSAGE', 'EVENT']
   const rows = (page.events as StoredEvent[]).map((event) => {
-    const { timestamp, status, reason = '-', recipient, message_id, event_id } = event
-    return [timestamp, status, reason, recipient, acknowledgement(event), message_id, event_id]
+    const { timestamp, reason = '-', recipient, message_id, event_id } = event
+    return [timestamp, statusOf(event), reason, recipient, acknowledgement(event), message_id, event_id]
   })
   const list = table(heading, rows, 'No event matches.')
   return { json: page, text: page.has_more ? `${list}\n\nMore: --cursor ${page.next_cursor}` : list }
@@ -80,9 +85,15 @@ function acknowledgement({ attempts, acknowledged_at }: StoredEvent): string {
 }
 
 function describe(event: StoredEvent & { dispatches: Dispatch[] }): string {
-  const { event_id, status, reason, recipient, timestamp, message_id, dispatches } = event
-  const head = `${event_id}: ${recipient} ${status}${reason ? `, ${reason}` : ''}\n  ${timestamp}, message ${message_id}`
-  return [head, ...dispatches.map(describeDispatch)].join('\n')
+  const { event_id, reason, recipient, timestamp, message_id, tag, smtp, detail, dispatches } = event
+  const reply = smtp?.reply && `  ${smtp.mx ?? 'the server'} replied ${smtp.code ?? ''} ${smtp.reply}`
+  const lines = [
+    `${event_id}: ${recipient} ${statusOf(event)}${reason ? `, ${reason}` : ''}`,
+    `  ${timestamp}, message ${message_id}${tag ? `, tag ${tag}` : ''}`,
+    reply,
+    detail && `  the report says ${detail}`,
+  ]
+  return [...lines.filter(Boolean), ...dispatches.map(describeDispatch)].join('\n')
 }
 
 function describeDispatch({ dispatch_id, kind, state, workflow_url, next_attempt_at, attempts }: Dispatch): string {

@@ -11,8 +11,10 @@ const asJson = args.includes('--json')
 process.stdout.on('error', () => process.exit(EXIT.ok.code))
 
 try {
-  const { json, text, exit = 'ok' } = await run(args)
-  console.log(asJson ? cleanJson(JSON.stringify(json, null, 2)) : cleanText(text, { keep: '\n\t' }))
+  const { json, text, rest, exit = 'ok' } = await run(args)
+  if (rest) console.error(text)
+  else console.log(asJson ? cleanJson(JSON.stringify(json, null, 2)) : cleanText(text, { keep: '\n\t' }))
+  for await (const { json, text } of rest ?? []) console.log(asJson ? cleanJson(JSON.stringify(json)) : cleanText(text))
   process.exitCode = EXIT[exit].code
 } catch (error) {
   const { exit, message, json } = error instanceof Failure ? error : new Failure('failed', rootOf(error).message)

@@ -8,6 +8,8 @@ const PATH = '/api/v1/webhook'
 
 interface Webhook {
   url: string
+  events: string[]
+  statuses: string[]
   secret?: string
   previous_secret_until?: string
   health: {
@@ -54,7 +56,7 @@ export const webhook = (print: Print) =>
 
 const get = (print: Print) =>
   new Command('get')
-    .description('Show the URL that events are sent to, and the health of the endpoint')
+    .description('Show the URL that events are sent to, which events are sent, and the health of the endpoint')
     .addOption(urlOption())
     .addHelpText('after', examples('verdict webhook get'))
     .action(async ({ url }) => {
@@ -67,12 +69,22 @@ const set = (print: Print) =>
     .summary('Set the URL that events are sent to')
     .description('Set the URL that events are sent to. The first time, it prints the secret that signs them.')
     .argument('<endpoint_url>')
+    .option('--events <kind...>', 'The kinds of events to send: email.delivery, email.feedback')
+    .option('--statuses <status...>', 'Send only events with these statuses: delivered, bounced, rejected')
     .addOption(urlOption())
-    .addHelpText('after', examples('verdict webhook set https://hooks.example.com/email'))
-    .action(async (endpoint, { url }) => {
-      const webhook = await callApi({ url, path: PATH, method: 'PUT', body: { url: endpoint } })
+    .addHelpText(
+      'after',
+      examples(
+        'verdict webhook set https://hooks.example.com/email',
+        'verdict webhook set https://hooks.example.com/email --events email.delivery email.feedback',
+        'verdict webhook set https://hooks.example.com/email --statuses bounced rejected',
+      ),
+    )
+    .action(async (endpoint, { url, ...lists }) => {
+      const body = { url: endpoint, ...lists }
+      const webhook = (await callApi({ url, path: PATH, method: 'PUT', body })) as unknown as Webhook
       const secret = webhook.secret ? `\nIts secret is ${webhook.secret}\n${KEEP}` : ''
-      print({ json: webhook, text: `Events are sent to ${webhook.url}${secret}` })
+      print({ json: webhook, text: `Events are sent to ${webhook.url}\n  ${listsOf(webhook)}${secret}` })
     })
 
 const test = (print: Print) =>
@@ -113,9 +125,13 @@ const remove = (print: Print) =>
       print({ json: response, text: 'Deleted. Events are no longer sent to an endpoint.' })
     })
 
-function describe({ url, previous_secret_until, health }: Webhook): string {
+const listsOf = ({ events, statuses }: Webhook) => `${events.join(', ')}: ${statuses.join(', ')}`
+
+function describe(webhook: Webhook): string {
+  const { url, previous_secret_until, health } = webhook
   const { acknowledged, failed, consecutive_failures, last_success_at, last_failure_at } = health
   const lines = [
+    listsOf(webhook),
     `${acknowledged} attempts acknowledged and ${failed} failed in 24 hours`,
     consecutive_failures > 0 && `${consecutive_failures} failed since the last success (${last_success_at ?? 'never'})`,
     last_failure_at && `last failure at ${last_failure_at}`,

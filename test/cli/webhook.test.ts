@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { followEvents } from '../../server/cli/follow-events.ts'
 import { run } from '../../server/cli/run.ts'
 import { readId } from '../../server/db/ids.ts'
+import { feedbackStep } from '../../server/inbound/feedback.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { type Api, startApi } from '../services/api.ts'
 
@@ -30,9 +32,17 @@ test('an endpoint is set, its secret shown once, tested, rotated and deleted', a
   const set = await run(['webhook', 'set', receiver.url])
   expect(set.json).toMatchObject({ url: receiver.url, secret: expect.stringMatching(/^whsec_/) })
   const { secret } = set.json as { secret: string }
-  expect(set.text).toBe(`Events are sent to ${receiver.url}\nIts secret is ${secret}\nStore it: it is not shown again.`)
-  expect(await textOf('webhook', 'set', receiver.url)).toBe(`Events are sent to ${receiver.url}`)
-  expect(await textOf('webhook', 'get')).toBe(`${receiver.url}\n  0 attempts acknowledged and 0 failed in 24 hours`)
+  const all = 'email.delivery: delivered, bounced, rejected'
+  expect(set.text).toBe(
+    `Events are sent to ${receiver.url}\n  ${all}\nIts secret is ${secret}\nStore it: it is not shown again.`,
+  )
+  expect(await textOf('webhook', 'set', receiver.url)).toBe(`Events are sent to ${receiver.url}\n  ${all}`)
+  const lists = ['--events', 'email.delivery', 'email.feedback', '--statuses', 'bounced']
+  const chosen = 'email.delivery, email.feedback: bounced'
+  expect(await textOf('webhook', 'set', receiver.url, ...lists)).toBe(`Events are sent to ${receiver.url}\n  ${chosen}`)
+  expect(await textOf('webhook', 'get')).toBe(
+    `${receiver.url}\n  ${chosen}\n  0 attempts acknowledged and 0 failed in 24 hours`,
+  )
 
   expect(await run(['webhook', 'test'])).toMatchObject({
     text: expect.stringMatching(/^The endpoint acknowledged the test event with 200\. \(acked, \d+ ms\)$/),
@@ -60,6 +70,10 @@ test('the message about a refused URL is that of the service', async () => {
     exit: 'failed',
     message: expect.stringContaining('url must begin with https://'),
   })
+  await expect(run(['webhook', 'set', receiver.url, '--events', 'email.opened'])).rejects.toMatchObject({
+    exit: 'failed',
+    message: expect.stringContaining('events[0] must be email.delivery or email.feedback'),
+  })
   await expect(run(['webhook', 'set'])).rejects.toMatchObject({ exit: 'usage' })
 })
 
@@ -77,6 +91,7 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
   expect(shown.split('\n')).toEqual([
     `${event_id}: delivered@simulator.test delivered`,
     expect.stringMatching(new RegExp(`^ {2}\\S+Z, message ${message_id}$`)),
+    expect.stringMatching(/^ {2}mx\S* replied 250 /),
     expect.stringMatching(new RegExp(`^ {2}${dispatch_id} \\(original\\): waiting, next attempt at \\S+Z$`)),
     expect.stringMatching(/^ {4}attempt 1 at \S+Z: not_200 \(HTTP 500\), \d+ ms: "no\\n"$/),
   ])
@@ -103,8 +118,48 @@ test('an invalid id, or filters beside an id, are usage errors', async () => {
     ['replay'],
     ['events', 'evt_1', '--status', 'bounced'],
     ['events', 'evt_1', 'evt_2'],
+    ['events', '--follow', '--limit', '5'],
+    ['events', 'evt_1', '--follow'],
   ]) {
     await expect(run(args)).rejects.toMatchObject({ exit: 'usage' })
   }
   await expect(run(['events', 'evt_1'])).rejects.toMatchObject({ exit: 'not_found' })
+})
+
+test('events are found by tag and kind, and feedback shows what was reported', async () => {
+  const { message_id } = (await api.send({ to: 'ann@example.net', tag: 'orders' })).json
+  const keep = feedbackStep({ db: api.world.db, clock: api.world.clock })
+  await keep(readId('msg', message_id)!, { kind: 'complaint', type: 'abuse', addresses: ['ann@example.net'] })
+  const { json, text } = await run(['events', '--tag', 'orders', '--event', 'email.feedback'])
+  expect(json).toMatchObject({ events: [{ message_id, event: 'email.feedback' }] })
+  expect(text).toMatch(/ delivered, complaint {2}- +ann@example\.net /)
+  const [{ event_id }] = (json as { events: { event_id: string }[] }).events as [{ event_id: string }]
+  const shown = await textOf('events', event_id)
+  expect(shown).toContain(`${event_id}: ann@example.net delivered, complaint\n`)
+  expect(shown).toContain(`, message ${message_id}, tag orders\n  the report says abuse`)
+  await expect(run(['events', '--event', 'email.opened'])).rejects.toMatchObject({
+    message: expect.stringContaining('event must be email.delivery or email.feedback'),
+  })
+})
+
+test('events are followed as they are stored, each once, by their filters', async () => {
+  await api.send({ tag: 'followed' })
+  const events = followEvents([['tag', 'followed']], { url: undefined, pollMs: 10 })
+  const nextIds = async (count: number) => {
+    const ids: string[] = []
+    for (let i = 0; i < count; i++) ids.push(((await events.next()).value!.json as { message_id: string }).message_id)
+    return ids
+  }
+  const first = nextIds(1)
+  // The events that are there when the first poll ends are not new.
+  await new Promise((done) => setTimeout(done, 300))
+  const sent: string[] = []
+  for (const tag of ['followed', 'other', 'followed', 'followed']) {
+    const { message_id } = (await api.send({ tag })).json
+    if (tag === 'followed') sent.push(message_id)
+  }
+  expect([...(await first), ...(await nextIds(2))]).toEqual(sent)
+  const { rest, text } = await run(['events', '--follow'])
+  expect(text).toBe('Following events. Press Ctrl+C to stop.')
+  expect(rest).toBeDefined()
 })
