@@ -20,7 +20,7 @@ import { type App, type AppParts, createApp } from './http/app.ts'
 import { createAddressHash } from './log.ts'
 import type { Breaker } from './reputation/breaker.ts'
 import { createBatch } from './sending/batch.ts'
-import { createBatchKeys } from './sending/batch-keys.ts'
+import { createBatchIdempotency } from './sending/batch-idempotency.ts'
 import { createIdempotency } from './sending/idempotency.ts'
 import type { Send } from './sending/send.ts'
 import { domainService } from './services/domains.ts'
@@ -63,7 +63,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const { workflows, workflowUrl, checks, about, publicUrl, trustProxy } = parts
   const sendLeaseMs = leaseOf(sendBudgetMs)
   const idempotency = createIdempotency(db, sendLeaseMs)
-  const batchKeys = createBatchKeys(db, sendLeaseMs)
+  const batchIdempotency = createBatchIdempotency(db, sendLeaseMs)
   const stopping = new AbortController()
   const sendBatch = createBatch({ send, idempotency, stopping: stopping.signal })
   const [logKey] = sealer.deriveKeys('log')
@@ -83,7 +83,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     send,
     idempotency,
     sendBatch,
-    batchKeys,
+    batchIdempotency,
     hashAddress,
   })
   const events = eventService({ db, clock, matchingForm: matchingFormOf, replay, workflowUrl })
@@ -124,7 +124,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   return {
     app,
     async idle() {
-      await Promise.all([idempotency.idle(), batchKeys.idle()])
+      await Promise.all([idempotency.idle(), batchIdempotency.idle()])
     },
   }
 }

@@ -6,7 +6,7 @@ import * as feedback from '../../server/inbound/feedback.ts'
 import { ADMIT_HALF_OPEN, BREAKER_STATES, CHANGE_BREAKER } from '../../server/reputation/breaker-state.ts'
 import { FIND_SUPPRESSIONS } from '../../server/reputation/suppression.ts'
 import { DAILY_VOLUME } from '../../server/reputation/warm-up.ts'
-import { FIND_BATCH, KEEP_BATCH_RESPONSE, LET_BATCH_GO, TAKE_BATCH } from '../../server/sending/batch-keys.ts'
+import { CLAIM_BATCH, FIND_BATCH, RELEASE_BATCH, STORE_BATCH_RESPONSE } from '../../server/sending/batch-idempotency.ts'
 import { CLAIM } from '../../server/sending/claim.ts'
 import { FIND_KEYS } from '../../server/sending/idempotency.ts'
 import { MARK } from '../../server/sending/marker.ts'
@@ -45,9 +45,9 @@ const SENDING: Statement[] = [
   { name: 'stored-sends', does: 'Reads sends from history, for repeats with their keys.', sql: STORED_SENDS },
   { name: 'stored-outcomes', does: 'Reads the outcomes of sends, for repeats with their keys.', sql: STORED_OUTCOMES },
   { name: 'find-batch', does: 'Finds the batch that has this idempotency key.', sql: FIND_BATCH },
-  { name: 'take-batch', does: 'Takes the idempotency key of a batch, with a lease.', sql: TAKE_BATCH },
-  { name: 'keep-batch-response', does: 'Stores the response of a batch under its key.', sql: KEEP_BATCH_RESPONSE },
-  { name: 'let-batch-go', does: 'Ends the lease of a batch that may run again.', sql: LET_BATCH_GO },
+  { name: 'claim-batch', does: 'Claims the idempotency key of a batch, with a lease.', sql: CLAIM_BATCH },
+  { name: 'store-batch-response', does: 'Stores the response of a batch under its key.', sql: STORE_BATCH_RESPONSE },
+  { name: 'release-batch', does: 'Ends the lease of a batch that may run again.', sql: RELEASE_BATCH },
 ]
 
 const WEBHOOKS: Statement[] = [

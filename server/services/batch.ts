@@ -3,17 +3,20 @@ import { type EmailService, SendBatchRequestSchema } from '../../gen/verdict/v1/
 import { callerKey, itemFaultsKey, logFieldsKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { SendBatch } from '../sending/batch.ts'
-import type { BatchKeys } from '../sending/batch-keys.ts'
+import type { BatchIdempotency } from '../sending/batch-idempotency.ts'
 import { NEVER } from '../sending/key.ts'
 import { refuse } from './listing.ts'
 import { isDryRun, readKey, replayHeaders } from './send-headers.ts'
 
 export interface BatchMethodParts {
   sendBatch: SendBatch
-  batchKeys: BatchKeys
+  batchIdempotency: BatchIdempotency
 }
 
-export function batchMethod({ sendBatch, batchKeys }: BatchMethodParts): ServiceImpl<typeof EmailService>['sendBatch'] {
+export function batchMethod({
+  sendBatch,
+  batchIdempotency,
+}: BatchMethodParts): ServiceImpl<typeof EmailService>['sendBatch'] {
   return async (request, context) => {
     const { emails } = request
     const { accountId } = context.values.get(callerKey)!
@@ -33,7 +36,7 @@ export function batchMethod({ sendBatch, batchKeys }: BatchMethodParts): Service
     }
 
     const outcome = key
-      ? await batchKeys.once({ ...key, sandbox }, () => run(NEVER))
+      ? await batchIdempotency.once({ ...key, sandbox }, () => run(NEVER))
       : { response: (await run(context.signal)).response, replayed: false, mismatch: false }
     const { $typeName: _, ...counts } = outcome.response.summary!
     Object.assign(log, { sandbox, ...counts })

@@ -7,7 +7,7 @@ import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { leaseOf } from '../../server/config/limits.ts'
 import { fail, OutcomeUnknown } from '../../server/errors.ts'
 import { type BatchOptions, createBatch } from '../../server/sending/batch.ts'
-import { createBatchKeys } from '../../server/sending/batch-keys.ts'
+import { createBatchIdempotency } from '../../server/sending/batch-idempotency.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import type { Message } from '../../server/sending/message.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -123,18 +123,18 @@ test('when a message ends with OutcomeUnknown, so does the whole batch, after al
 })
 
 test('a key whose batch ended with OutcomeUnknown is free at once: a repeat sends its messages again', async () => {
-  const batchKeys = createBatchKeys(database.db, leaseOf(30_000))
+  const batchIdempotency = createBatchIdempotency(database.db, leaseOf(30_000))
   const key = { accountId: ACCOUNT, scope: 'sendBatch/live', key: 'k', requestHash: '00', sandbox: false }
   const failing = batchOf(async () => {
     throw new OutcomeUnknown({ cause: new Error('gone') })
   })
-  await expect(batchKeys.once(key, () => failing.run(1))).rejects.toThrow(OutcomeUnknown)
+  await expect(batchIdempotency.once(key, () => failing.run(1))).rejects.toThrow(OutcomeUnknown)
   const { run } = batchOf(async () => {})
   const watch = stopwatch()
-  const { response, replayed } = await batchKeys.once(key, () => run(1))
+  const { response, replayed } = await batchIdempotency.once(key, () => run(1))
   expect([response.summary!.delivered, replayed]).toEqual([1, false])
   expect(watch.ms()).toBeLessThan(1_000)
-  expect((await batchKeys.once(key, () => run(1))).replayed).toBe(true)
+  expect((await batchIdempotency.once(key, () => run(1))).replayed).toBe(true)
 })
 
 test('a key is free at once when the response to its taking was lost', async () => {
@@ -148,12 +148,12 @@ test('a key is free at once when the response to its taking was lost', async () 
     if (statement.includes('insert into batch_keys') && lost++ === 0) throw new Error('connection lost')
     return rows
   }
-  const batchKeys = createBatchKeys(losing, leaseOf(30_000))
+  const batchIdempotency = createBatchIdempotency(losing, leaseOf(30_000))
   const key = { accountId: ACCOUNT, scope: 'sendBatch/live', key: 'lost', requestHash: '00', sandbox: false }
   const { run, started } = batchOf(async () => {})
-  await expect(batchKeys.once(key, () => run(1))).rejects.toThrow('connection lost')
+  await expect(batchIdempotency.once(key, () => run(1))).rejects.toThrow('connection lost')
   expect(started()).toBe(0)
   const watch = stopwatch()
-  expect((await batchKeys.once(key, () => run(1))).replayed).toBe(false)
+  expect((await batchIdempotency.once(key, () => run(1))).replayed).toBe(false)
   expect(watch.ms()).toBeLessThan(1_000)
 })

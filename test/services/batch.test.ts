@@ -17,7 +17,7 @@ import { leaseOf } from '../../server/config/limits.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { batchKeys, warmUps } from '../../server/db/schema.ts'
 import { createBatch, derivedKey } from '../../server/sending/batch.ts'
-import { type BatchKeys, createBatchKeys } from '../../server/sending/batch-keys.ts'
+import { type BatchIdempotency, createBatchIdempotency } from '../../server/sending/batch-idempotency.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import { hashOf } from '../../server/sending/key.ts'
 import { readMessage } from '../../server/sending/message.ts'
@@ -213,7 +213,7 @@ test('20 concurrent batches with one key: one mail for each message, equal bodie
 })
 
 test('a repeat waits for a batch that another process sends', async () => {
-  const elsewhere = createBatchKeys(api.world.db, leaseOf(30_000))
+  const elsewhere = createBatchIdempotency(api.world.db, leaseOf(30_000))
   const { response } = await keyedElsewhere(elsewhere, 'batch-5', 500)
   const { json, headers } = await response
   expect([json.results[0].message_id, headers.get('idempotent-replayed')]).toEqual(['msg_elsewhere', 'true'])
@@ -221,7 +221,7 @@ test('a repeat waits for a batch that another process sends', async () => {
 })
 
 /** Starts a batch that takes `ms` in another process, and one with the same key here. */
-async function keyedElsewhere(elsewhere: BatchKeys, key: string, ms: number) {
+async function keyedElsewhere(elsewhere: BatchIdempotency, key: string, ms: number) {
   const results = [{ index: 0, status: DeliveryStatus.DELIVERED, messageId: 'msg_elsewhere' }]
   const begun = Promise.withResolvers<void>()
   const first = elsewhere.once({ ...batchKey(key), requestHash: '00', sandbox: false }, async () => {
@@ -429,7 +429,7 @@ test('the line of a batch in the log has counts and no address', async () => {
   const idempotency = createIdempotency(api.world.db, leaseOf(30_000))
   const sendBatch = batchMethod({
     sendBatch: createBatch({ send, idempotency, stopping: new AbortController().signal }),
-    batchKeys: createBatchKeys(api.world.db, leaseOf(30_000)),
+    batchIdempotency: createBatchIdempotency(api.world.db, leaseOf(30_000)),
   })
   const emails = ['ann@example.net', 'mailbox_full@simulator.test', 'nobody'].map((to) => ({ ...item(), to: [to] }))
   await sendBatch(create(SendBatchRequestSchema, { emails }), context)

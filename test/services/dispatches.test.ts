@@ -10,8 +10,8 @@ import { finishDispatches } from '../../server/webhooks/end.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { type Api, startApi } from './api.ts'
 
-// What the API shows of an event's way to the endpoint. The attempts are real POSTs, made one by one as a workflow
-// would make them.
+// The dispatches and attempts of an event, as the API shows them. Attempts are real POSTs; the tests make them one by
+// one, as a workflow would.
 
 let api: Api
 let receiver: Receiver
@@ -30,13 +30,15 @@ beforeEach(() => {
 })
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-const uuid = (shown: string) => readId(shown.slice(0, 3) as 'evt', shown)!
-const dispatchOf = (eventId: string) => showId('dsp', uuid(eventId))
-const change = (id: string, columns: PgUpdateSetSource<typeof openDispatches>) =>
+/** The UUID of a public id of any kind. */
+const uuidOf = (id: string) => readId(id.slice(0, 3) as 'evt', id)!
+/** The original dispatch of an event has the event's UUID. */
+const originalOf = (eventId: string) => showId('dsp', uuidOf(eventId))
+const updateOriginal = (eventId: string, columns: PgUpdateSetSource<typeof openDispatches>) =>
   api.world.db
     .update(openDispatches)
     .set(columns)
-    .where(eq(openDispatches.id, uuid(id)))
+    .where(eq(openDispatches.id, uuidOf(eventId)))
 
 async function newEvent(headers?: Record<string, string>): Promise<string> {
   const { message_id } = (await api.send({}, headers)).json
@@ -47,17 +49,18 @@ const detail = async (id: string) => (await api.call('GET', `/api/v1/events/${id
 const listed = async (id: string) =>
   (await api.call('GET', '/api/v1/events')).json.events.find((event: { event_id: string }) => event.event_id === id)
 const replay = async (id: string) => (await api.call('POST', `/api/v1/events/${id}/replay`)).json.dispatch_id as string
+/** Makes an attempt now, even if it is not due yet. */
 const attempt = (dispatchId: string, number: number, nextDelayMs?: number) =>
-  api.deliverOnce({ dispatchId: uuid(dispatchId), number, nextDelayMs, early: true })
+  api.deliverOnce({ dispatchId: uuidOf(dispatchId), number, nextDelayMs, early: true })
 
-test('an event that waits for its first attempt has a waiting dispatch', async () => {
+test('before its first attempt an event has one dispatch, which waits', async () => {
   const id = await newEvent()
   const { dispatches, ...event } = await detail(id)
   expect(event).toEqual(await listed(id))
   expect(event).toMatchObject({ event_id: id, attempts: 0 })
   expect(dispatches).toEqual([
     {
-      dispatch_id: dispatchOf(id),
+      dispatch_id: originalOf(id),
       kind: 'original',
       state: 'waiting',
       created_at: TIME,
@@ -67,16 +70,16 @@ test('an event that waits for its first attempt has a waiting dispatch', async (
   ])
 })
 
-test('a failed attempt is shown before the acknowledged one', async () => {
+test('a dispatch shows its attempts in order: one that failed, then one that was acknowledged', async () => {
   const id = await newEvent()
   receiver.script = { status: 503, body: 'restarting' }
-  await attempt(dispatchOf(id), 1, 60_000)
-  const [failed] = (await detail(id)).dispatches
-  expect(failed).toMatchObject({ state: 'waiting', next_attempt_at: TIME })
-  const [{ started_at, finished_at, duration_ms }] = failed.attempts
-  expect(Date.parse(failed.next_attempt_at) - Date.parse(finished_at)).toBeGreaterThan(50_000)
+  await attempt(originalOf(id), 1, 60_000)
+  const [original] = (await detail(id)).dispatches
+  expect(original).toMatchObject({ state: 'waiting', next_attempt_at: TIME })
+  const [{ started_at, finished_at, duration_ms }] = original.attempts
+  expect(Date.parse(original.next_attempt_at) - Date.parse(finished_at)).toBeGreaterThan(50_000)
   expect(Date.parse(finished_at) - Date.parse(started_at)).toBe(duration_ms)
-  expect(failed.attempts).toEqual([
+  expect(original.attempts).toEqual([
     {
       number: 1,
       started_at: TIME,
@@ -92,21 +95,26 @@ test('a failed attempt is shown before the acknowledged one', async () => {
   expect(await listed(id)).not.toHaveProperty('acknowledged_at')
 
   receiver.script = {}
-  await attempt(dispatchOf(id), 2, 300_000)
+  await attempt(originalOf(id), 2, 300_000)
   const { dispatches, ...event } = await detail(id)
   expect(dispatches).toMatchObject([
-    { state: 'acknowledged', ended_at: TIME, attempts: [failed.attempts[0], { number: 2, outcome: 'acked' }] },
+    { state: 'acknowledged', ended_at: TIME, attempts: [original.attempts[0], { number: 2, outcome: 'acked' }] },
   ])
   expect(dispatches[0]).not.toHaveProperty('next_attempt_at')
   expect(event).toMatchObject({ attempts: 2, acknowledged_at: dispatches[0].attempts[1].finished_at })
   expect(await listed(id)).toEqual(event)
 })
 
-test('a running attempt has no next one, and a lost attempt has the outcome unknown', async () => {
+test('while an attempt runs there is no time of the next one', async () => {
   const id = await newEvent()
-  await change(id, { startedAt: sql`now() - interval '1 second'` })
+  await updateOriginal(id, { startedAt: sql`now() - interval '1 second'` })
   expect((await detail(id)).dispatches[0]).not.toHaveProperty('next_attempt_at')
-  await attempt(dispatchOf(id), 1)
+})
+
+test('an attempt whose process died has the outcome unknown, and is repeated under its number', async () => {
+  const id = await newEvent()
+  await updateOriginal(id, { startedAt: sql`now() - interval '1 second'` })
+  await attempt(originalOf(id), 1)
   const { dispatches, attempts } = await detail(id)
   expect(attempts).toBe(2)
   expect(dispatches[0].attempts).toEqual([
@@ -115,26 +123,26 @@ test('a running attempt has no next one, and a lost attempt has the outcome unkn
   ])
 })
 
-test('there is no next attempt while the process that stored the event makes the first one', async () => {
+test('while the process that stored the event may make its first attempt, there is no time of the next one', async () => {
   const id = await newEvent()
-  await change(id, { leaseUntil: sql`now() + interval '1 minute'` })
+  await updateOriginal(id, { leaseUntil: sql`now() + interval '1 minute'` })
   expect((await detail(id)).dispatches[0]).not.toHaveProperty('next_attempt_at')
-  await change(id, { leaseUntil: sql`now() - interval '1 second'` })
+  await updateOriginal(id, { leaseUntil: sql`now() - interval '1 second'` })
   expect((await detail(id)).dispatches[0]).toHaveProperty('next_attempt_at')
 })
 
 test('an exhausted dispatch is shown before its acknowledged replay', async () => {
   const id = await newEvent()
   receiver.script = { status: 500 }
-  await attempt(dispatchOf(id), 1, 0)
-  await attempt(dispatchOf(id), 2)
-  await finishDispatches(api.world.db, [uuid(id)], 'exhausted')
+  await attempt(originalOf(id), 1, 0)
+  await attempt(originalOf(id), 2)
+  await finishDispatches(api.world.db, [uuidOf(id)], 'exhausted')
   const replayed = await replay(id)
   receiver.script = {}
   await attempt(replayed, 1, 0)
   const { dispatches, attempts, acknowledged_at } = await detail(id)
   expect(dispatches).toMatchObject([
-    { dispatch_id: dispatchOf(id), kind: 'original', state: 'exhausted', attempts: [{ number: 1 }, { number: 2 }] },
+    { dispatch_id: originalOf(id), kind: 'original', state: 'exhausted', attempts: [{ number: 1 }, { number: 2 }] },
     {
       dispatch_id: replayed,
       kind: 'replay',
@@ -147,10 +155,10 @@ test('an exhausted dispatch is shown before its acknowledged replay', async () =
   expect([attempts, acknowledged_at]).toEqual([3, dispatches[1].attempts[0].finished_at])
 })
 
-test('the first acknowledgement counts, and a replay does not change a waiting dispatch', async () => {
+test('acknowledged_at is the time of the first acknowledgement, and replays leave a waiting dispatch alone', async () => {
   const id = await newEvent()
   const replays = [await replay(id), await replay(id)]
-  for (const one of replays) await attempt(one, 1)
+  for (const dispatchId of replays) await attempt(dispatchId, 1)
   const { dispatches, acknowledged_at, attempts } = await detail(id)
   expect(dispatches).toMatchObject([
     { kind: 'original', state: 'waiting' },
@@ -163,7 +171,7 @@ test('the first acknowledgement counts, and a replay does not change a waiting d
   )
 })
 
-test('only a replay pushes the event of a dry run, and its payload says sandbox', async () => {
+test('a sandbox event is pushed by replays only, and its payload says sandbox', async () => {
   const id = await newEvent({ 'x-service-sandbox': 'true' })
   expect(await detail(id)).toMatchObject({ sandbox: true, attempts: 0, dispatches: [] })
   await attempt(await replay(id), 1)
@@ -171,16 +179,16 @@ test('only a replay pushes the event of a dry run, and its payload says sandbox'
   expect(JSON.parse(receiver.requests[0]!.body.toString())).toMatchObject({ event_id: id, sandbox: true })
 })
 
-test('of many replays the newest hundred are shown beside the original, and the attempts of all are counted', async () => {
+test('an event shows its original dispatch and its newest hundred replays, and counts the attempts of all', async () => {
   const id = await newEvent()
-  await attempt(dispatchOf(id), 1)
+  await attempt(originalOf(id), 1)
   const ids = Array.from({ length: 105 }, (_, i) => newId(api.world.clock.now() + i))
   const { db } = api.world
   const now = new Date()
   const [event] = await db
     .select({ eventId: events.id, messageId: events.messageId, accountId: events.accountId })
     .from(events)
-    .where(eq(events.id, uuid(id)))
+    .where(eq(events.id, uuidOf(id)))
   const replays = { ...event!, kind: 'replay', state: 'exhausted', createdAt: now, endedAt: now }
   await db.insert(dispatchRows).values(ids.map((replayId) => ({ id: replayId, ...replays })))
   await db
@@ -188,11 +196,11 @@ test('of many replays the newest hundred are shown beside the original, and the 
     .values(ids.map((dispatchId) => ({ dispatchId, number: 1, startedAt: now, outcome: 'unknown' })))
   const { dispatches, attempts } = await detail(id)
   expect(attempts).toBe(106)
-  const shown = dispatches.map(({ dispatch_id }: { dispatch_id: string }) => dispatch_id)
-  expect(shown).toEqual([dispatchOf(id), ...ids.slice(5).map((one) => showId('dsp', one))])
+  const dispatchIds = dispatches.map(({ dispatch_id }: { dispatch_id: string }) => dispatch_id)
+  expect(dispatchIds).toEqual([originalOf(id), ...ids.slice(5).map((replayId) => showId('dsp', replayId))])
 })
 
-test('an event without an endpoint has no dispatch', async () => {
+test('an event of an account without an endpoint has no dispatch until it is replayed', async () => {
   await api.call('DELETE', '/api/v1/webhook')
   const id = await newEvent()
   await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })
@@ -200,22 +208,22 @@ test('an event without an endpoint has no dispatch', async () => {
   expect(await replay(id)).toMatch(/^dsp_/)
 })
 
-test('an unknown event, one of another account and an invalid id are 404', async () => {
+test('an event that is unknown or belongs to another account, and an invalid id, are 404', async () => {
   const id = await newEvent()
-  for (const [shown, key] of [
+  for (const [eventId, key] of [
     [showId('evt', newId(Date.now())), undefined],
     ['nonsense', undefined],
     [id.replace('evt', 'msg'), undefined],
     [id, api.keys.stranger],
   ] as const) {
-    const { status, json } = await api.call('GET', `/api/v1/events/${shown}`, { key })
-    expect([shown, status, json.error]).toEqual([shown, 404, 'not_found'])
+    const { status, json } = await api.call('GET', `/api/v1/events/${eventId}`, { key })
+    expect([eventId, status, json.error]).toEqual([eventId, 404, 'not_found'])
   }
 })
 
 test('gRPC shows the same dispatches', async () => {
   const id = await newEvent()
-  await attempt(dispatchOf(id), 1)
+  await attempt(originalOf(id), 1)
   const client = createClient(EventService, createGrpcTransport({ baseUrl: api.url }))
   const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
   const { dispatchId, replayed, dispatchedAt } = await client.replayEvent({ eventId: id }, options)

@@ -1,4 +1,4 @@
--- Takes the idempotency key of a batch, with a lease.
+-- Claims the idempotency key of a batch, with a lease.
 with batch as (
   insert into batch_keys as kept (account_id, scope, key, request_hash, claim, lease_until, expires_at)
   values ($1, $2, $3, decode($4, 'hex'), $5, clock_timestamp() + $6 * interval '1 millisecond',

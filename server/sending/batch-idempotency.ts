@@ -13,12 +13,13 @@ export interface BatchKey extends IdempotencyKey {
   sandbox: boolean
 }
 
-export interface BatchKeys {
+/** Idempotency of a whole batch; its messages have keys of their own. The API's `SendBatch` is its only user. */
+export interface BatchIdempotency {
   /**
    * Returns the response of the first batch with the key: a stored one, that of a running batch, or that of `send`. A
-   * response in which a message may still be sent is not kept: the next batch with the key runs, and its messages find
-   * the responses they had. Throws `transient_failure` when the first batch has not ended in time, and what `send`
-   * throws.
+   * response in which a message may still be sent is not stored: the next batch with the key runs again, and finds the
+   * stored responses of the messages that are done. Throws `transient_failure` when the first batch has not ended in
+   * time, and what `send` throws.
    */
   once(key: BatchKey, send: () => Promise<BatchRun>): Promise<SharedResponse<SendBatchResponse>>
   /** Resolves when no batch with a key is running: they go on when their callers leave. */
@@ -29,9 +30,9 @@ export const FIND_BATCH = `
   select encode(request_hash, 'hex') as "requestHash", answer, lease_until > clock_timestamp() as "isRunning"
   from batch_keys where account_id = $1 and scope = $2 and key = $3 and expires_at > now()`
 
-// A batch that died or has something left to send is taken over with the hash and the 24 hours of its first request.
-// When an expired key starts anew, the keys of its old messages are deleted: they may be younger than the key was.
-export const TAKE_BATCH = `
+// A batch that died, or has a message left to send, keeps the hash and the 24 hours of its first request. When a key
+// expired and is claimed anew, the keys of its old messages are deleted: they may expire later than the key did.
+export const CLAIM_BATCH = `
   with batch as (
     insert into batch_keys as kept (account_id, scope, key, request_hash, claim, lease_until, expires_at)
     values ($1, $2, $3, decode($4, 'hex'), $5, clock_timestamp() + $6 * interval '1 millisecond', now() + interval '24 hours')
@@ -49,11 +50,11 @@ export const TAKE_BATCH = `
   )
   select encode(request_hash, 'hex') as "requestHash" from batch`
 
-export const KEEP_BATCH_RESPONSE = `
+export const STORE_BATCH_RESPONSE = `
   update batch_keys set answer = $5
   where account_id = $1 and scope = $2 and key = $3 and claim = $4`
 
-export const LET_BATCH_GO = `
+export const RELEASE_BATCH = `
   update batch_keys set lease_until = clock_timestamp() - interval '1 second'
   where account_id = $1 and scope = $2 and key = $3 and claim = $4`
 
@@ -67,7 +68,7 @@ interface BatchRow {
 const STATEMENT_MS = 5_000
 
 /** `sendLeaseMs` is the lease of a send. A batch that waits holds no connection of the database. */
-export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
+export function createBatchIdempotency(db: Database, sendLeaseMs: number): BatchIdempotency {
   const leaseMs = CALL_TIMES.batchStartMs + sendLeaseMs
   const { share, idle } = createSharing<SendBatchResponse>()
   const runInTime = <Row extends object>(statement: string, parameters: (string | number | Uint8Array)[]) =>
@@ -80,38 +81,40 @@ export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
     untilMs: number,
   ): Promise<FirstResponse<SendBatchResponse>> {
     for (const pause = pauses(untilMs); ; await pause()) {
-      const [batch] = await runInTime<BatchRow>(FIND_BATCH, nameOf(key))
+      const [batch] = await runInTime<BatchRow>(FIND_BATCH, keyColumns(key))
       if (batch?.answer) {
         const response = fromBinary(SendBatchResponseSchema, batch.answer)
         return { response, replayed: true, requestHash: batch.requestHash }
       }
       if (batch?.isRunning) continue
-      const first = await takeAndSend(key, send)
+      const first = await claimAndSend(key, send)
       if (first) return first
     }
   }
 
-  /** Takes the key and runs `send`. Returns undefined when another process takes the key first. */
-  async function takeAndSend(
+  /**
+   * Claims the key, runs `send` and stores its response. Returns undefined when another process claims the key first.
+   */
+  async function claimAndSend(
     key: BatchKey,
     send: () => Promise<BatchRun>,
   ): Promise<FirstResponse<SendBatchResponse> | undefined> {
     const claimId = randomUUID()
     // If this statement fails, the lease expires on its own.
-    const letGo = () => runInTime(LET_BATCH_GO, [...nameOf(key), claimId]).catch(() => {})
-    const letGoAndThrow = async (error: unknown) => {
-      await letGo()
+    const release = () => runInTime(RELEASE_BATCH, [...keyColumns(key), claimId]).catch(() => {})
+    const releaseAndThrow = async (error: unknown) => {
+      await release()
       throw error
     }
-    const row = [...nameOf(key), key.requestHash, claimId, leaseMs, keysOfItems(key)]
-    const [batch] = await runInTime<Pick<BatchRow, 'requestHash'>>(TAKE_BATCH, row).catch(letGoAndThrow)
+    const row = [...keyColumns(key), key.requestHash, claimId, leaseMs, keysOfItems(key)]
+    const [batch] = await runInTime<Pick<BatchRow, 'requestHash'>>(CLAIM_BATCH, row).catch(releaseAndThrow)
     if (!batch) return undefined
-    const { response, isFinal } = await send().catch(letGoAndThrow)
+    const { response, isFinal } = await send().catch(releaseAndThrow)
     // If either statement fails, this response is still correct: each message's own response is stored.
-    if (!isFinal) await letGo()
+    if (!isFinal) await release()
     else {
       const answer = toBinary(SendBatchResponseSchema, response)
-      await runInTime(KEEP_BATCH_RESPONSE, [...nameOf(key), claimId, answer]).catch(letGo)
+      await runInTime(STORE_BATCH_RESPONSE, [...keyColumns(key), claimId, answer]).catch(release)
     }
     return { response, replayed: false, requestHash: batch.requestHash }
   }
@@ -125,7 +128,8 @@ export function createBatchKeys(db: Database, sendLeaseMs: number): BatchKeys {
   }
 }
 
-const nameOf = ({ accountId, scope, key }: BatchKey) => [accountId, scope, key]
+const keyColumns = ({ accountId, scope, key }: BatchKey) => [accountId, scope, key]
 
+/** The keys of all messages that a batch with this key may have had, as JSON. */
 const keysOfItems = ({ key, sandbox }: BatchKey) =>
   JSON.stringify(Array.from({ length: REQUEST_LIMITS.batchEmails }, (_, index) => derivedKey(key, index, sandbox)))
