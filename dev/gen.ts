@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { typeScriptOf } from './openapi/typescript.ts'
 import { printStatements } from './sql/print.ts'
 
 // `npm run gen` generates code and documents from the contract, and prints the SQL statements into docs/sql. With
@@ -12,6 +13,7 @@ const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
 const GEN = join(ROOT, 'gen')
 const OPENAPI = join(ROOT, 'docs/openapi.json')
+const CLIENT = join(ROOT, 'client/gen/contract.ts')
 const SQL = join(ROOT, 'docs/sql')
 
 const scratch = await mkdtemp(join(tmpdir(), 'verdict-gen-'))
@@ -23,7 +25,9 @@ try {
 
 async function generate(): Promise<number> {
   await run('buf', ['generate'], { cwd: ROOT })
-  await writeFile(OPENAPI, await openApi())
+  const document = await openApi()
+  await writeFile(OPENAPI, document)
+  await writeFile(CLIENT, typeScriptOf(JSON.parse(document)))
   await printStatements(SQL)
   return 0
 }
@@ -31,13 +35,19 @@ async function generate(): Promise<number> {
 async function check(): Promise<number> {
   await run('buf', ['generate', '--output', scratch], { cwd: ROOT })
   await printStatements(join(scratch, 'sql'))
+  const document = await openApi()
   const stale = [
     ...(await differences(join(scratch, 'gen'), GEN)),
     ...(await differences(join(scratch, 'sql'), SQL)),
-    ...((await readFile(OPENAPI, 'utf8').catch(() => '')) === (await openApi()) ? [] : [OPENAPI]),
+    ...((await isFile(OPENAPI, document)) ? [] : [OPENAPI]),
+    ...((await isFile(CLIENT, typeScriptOf(JSON.parse(document)))) ? [] : [CLIENT]),
   ]
   for (const file of stale) console.error(`${file} is stale: run "npm run gen"`)
   return stale.length === 0 ? 0 : 1
+}
+
+async function isFile(path: string, text: string): Promise<boolean> {
+  return (await readFile(path, 'utf8').catch(() => '')) === text
 }
 
 async function openApi(): Promise<string> {

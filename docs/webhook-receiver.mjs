@@ -16,7 +16,7 @@ export function check(body, headers, secret, now = Date.now()) {
     return given.length === expected.length && timingSafeEqual(given, Buffer.from(expected))
   })
   if (!isSigned) return 401
-  return Math.abs(now / 1000 - Number(timestamp)) > 300 ? 400 : 200
+  return Math.abs(now / 1000 - Number(timestamp)) <= 300 ? 200 : 400
 }
 
 async function receive(request, response) {

@@ -8,8 +8,14 @@ import { expect, test } from 'vitest'
 const NOT_YET: string[] = []
 
 const WIDTH = 120
-const CODE = ['{server,workflows,dev,bench,test}/**/*.{ts,mjs}', 'proto/verdict/**/*.proto', '*.ts']
-const PROSE = ['*.md', 'docs/**/*.md']
+const CODE = [
+  '{server,workflows,dev,bench,test}/**/*.{ts,mjs}',
+  'client/{*,gen/*}.ts',
+  'docs/**/*.{ts,mjs}',
+  'proto/verdict/**/*.proto',
+  '*.ts',
+]
+const PROSE = ['*.md', 'client/*.md', 'docs/**/*.md']
 
 interface Line {
   file: string

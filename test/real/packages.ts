@@ -14,6 +14,7 @@ export const PACKAGES: Record<string, string> = {
   zsh: 'completes commands',
   fish: 'completes commands',
   libfaketime: 'clocks that are wrong, and jump',
+  'php-cli': 'runs the webhook verifier in PHP',
   'python3-venv': 'for schemathesis and a generated client',
   'default-jdk-headless': "runs Temporal's server that skips time, compiles a generated client",
   maven: 'fetches both',

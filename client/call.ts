@@ -1,0 +1,151 @@
+import { type ErrorFields, VerdictError } from './error.ts'
+import { type Calls, type ErrorBody, ROUTES } from './gen/contract.ts'
+import { type Pause, pauseBefore, pauseFor } from './retry.ts'
+
+export interface CallOptions {
+  /** Ends the call. It then fails with the signal's reason. */
+  signal?: AbortSignal
+  /** How long one attempt may take, in milliseconds. */
+  timeoutMs?: number
+}
+
+export interface KeyedOptions extends CallOptions {
+  /**
+   * Your own key for this call, 1 to 256 printable ASCII characters. A call with a key that was used within 24 hours
+   * returns the first outcome and sends nothing. By default each call makes a random one.
+   */
+  idempotencyKey?: string
+}
+
+export interface SendOptions extends KeyedOptions {
+  /** Makes every check and sends nothing. */
+  sandbox?: boolean
+}
+
+export interface Connection {
+  url: string
+  apiKey: string
+  timeoutMs: number
+  maxRetries: number
+  pause?: Pause
+}
+
+/** What a call takes: the values in its path, its query and its body, whichever it has. */
+type Input<Name extends keyof Calls> = Omit<Calls[Name], 'response'>
+export type Call = <Name extends keyof Calls>(
+  name: Name,
+  input: Input<Name>,
+  options?: SendOptions & { maxRetries?: number },
+) => Promise<Calls[Name]['response']>
+
+interface Request {
+  method: string
+  url: string
+  headers: Record<string, string>
+  body: string | undefined
+}
+
+/**
+ * Calls the service, and retries what may be retried. All attempts of a call carry one `Idempotency-Key`, so that they
+ * send one email at most.
+ */
+export function createCall({ url, apiKey, timeoutMs, maxRetries, pause = pauseFor }: Connection): Call {
+  return async (name, input, options = {}) => {
+    const { takesKey } = ROUTES[name]
+    const idempotencyKey = takesKey ? (options.idempotencyKey ?? crypto.randomUUID()) : undefined
+    const request = requestOf(url, apiKey, name, input, { ...options, idempotencyKey })
+    const isRepeatable = takesKey || request.method === 'GET'
+    for (let retries = 0; ; retries++) {
+      options.signal?.throwIfAborted()
+      const result = await attempt(request, options.timeoutMs ?? timeoutMs, options.signal, idempotencyKey)
+      if (!(result instanceof VerdictError)) return result
+      const pauseMs =
+        retries < (options.maxRetries ?? maxRetries) ? pauseBefore(result, retries, isRepeatable) : undefined
+      if (pauseMs === undefined) throw result
+      await pause(pauseMs, options.signal)
+    }
+  }
+}
+
+function requestOf(base: string, apiKey: string, name: keyof Calls, input: object, options: SendOptions): Request {
+  const { method, path } = ROUTES[name]
+  const {
+    path: values = {},
+    query = {},
+    body,
+  } = input as Record<'path' | 'query', Record<string, string>> & { body?: object }
+  const filled = path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(values[field]!))
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
+  const search = new URLSearchParams(given.map(([field, value]) => [field, String(value)])).toString()
+  return {
+    method,
+    url: `${base}${filled}${search && '?'}${search}`,
+    headers: {
+      accept: 'application/json',
+      authorization: `Bearer ${apiKey}`,
+      ...(body ? { 'content-type': 'application/json' } : {}),
+      ...(options.idempotencyKey === undefined ? {} : { 'idempotency-key': options.idempotencyKey }),
+      ...(options.sandbox === undefined ? {} : { 'x-service-sandbox': String(options.sandbox) }),
+    },
+    body: body && JSON.stringify(body),
+  }
+}
+
+/** Returns the body of a 200, or why there is none. Throws only the reason of the caller's signal. */
+async function attempt(request: Request, timeoutMs: number, signal: AbortSignal | undefined, idempotencyKey?: string) {
+  const { url, ...init } = request
+  const ended = new AbortController()
+  const abort = () => ended.abort(signal?.reason)
+  signal?.addEventListener('abort', abort, { once: true })
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    ended.abort()
+  }, timeoutMs)
+  try {
+    // A redirect would turn a POST into a GET, or send the key to another host.
+    const response = await fetch(url, { ...init, redirect: 'manual', signal: ended.signal })
+    const text = await response.text()
+    const body = parsed(text)
+    if (response.ok && body !== undefined) return body
+    return new VerdictError(...failure(response, body, idempotencyKey))
+  } catch (cause) {
+    signal?.throwIfAborted()
+    if (isLate)
+      return new VerdictError(`no response within ${timeoutMs} ms`, { code: 'timed_out', idempotencyKey, cause })
+    return new VerdictError(`no response from ${new URL(url).origin}`, {
+      code: 'connection_failed',
+      idempotencyKey,
+      cause,
+    })
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the response of the call, whose type the contract says.
+function parsed(text: string): any {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function failure(response: Response, body: unknown, idempotencyKey?: string): [message: string, fields: ErrorFields] {
+  const { status, headers } = response
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+  const shared = { status, idempotencyKey, retryAfter: Number.isFinite(seconds) ? seconds : undefined }
+  if (!isErrorBody(body)) {
+    const requestId = headers.get('x-request-id') ?? undefined
+    return [`unexpected response with status ${status}`, { ...shared, code: 'unexpected_response', requestId }]
+  }
+  const { error: code, message, request_id: requestId, details, retry_after } = body
+  return [message, { ...shared, code, requestId, details, retryAfter: retry_after ?? shared.retryAfter }]
+}
+
+function isErrorBody(body: unknown): body is ErrorBody {
+  const { error, message } = (body ?? {}) as Partial<ErrorBody>
+  return typeof error === 'string' && typeof message === 'string'
+}

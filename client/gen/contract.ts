@@ -1,0 +1,1538 @@
+// Generated from the contract by `npm run gen`. Do not edit.
+
+import type { ByEvent, ByResult, ByStatus } from '../outcome.ts'
+
+/** The message to send. */
+export interface SendRequest {
+  /**
+   * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted.
+   * `to`, `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of
+   * the first of them.
+   */
+  to: string | string[]
+  /** Sender address, `a@example.com` or `Name <a@example.com>`. Its domain must be a verified domain of the account. */
+  from: string
+  /** Subject, 1 to 998 characters. */
+  subject: string
+  /** HTML body, at most 2 MiB. One of `html` and `text` is required. */
+  html?: string | null
+  /** Plain-text body, at most 2 MiB. One of `html` and `text` is required. */
+  text?: string | null
+  /** Reply-To addresses, at most 10, with or without display names. In JSON a single string is also accepted. */
+  reply_to?: string | string[] | null
+  /** Files to attach, at most 10. */
+  attachments?: Attachment[] | null
+  /**
+   * Custom headers, at most 50. Headers that the service writes itself are refused: From, To, Subject, Date,
+   * Message-ID, Content-* and others.
+   */
+  headers?: Record<string, string> | null
+  /**
+   * Your own identifier for one of your customers, 1 to 128 printable characters. Each tenant has its own suppression
+   * list, and you can filter events and statistics by tenant.
+   */
+  tenant_id?: string | null
+  /** Recipients whom the message names in its Cc header. The format is that of `to`. */
+  cc?: string | string[] | null
+  /** Recipients whom no copy of the message names. The format is that of `to`. */
+  bcc?: string | string[] | null
+  /**
+   * Your own data about the message: at most 20 pairs. A key has 1 to 40 characters of `A-Z a-z 0-9 _ . -`, a value at
+   * most 500 characters, all of them together at most 4,096 bytes. It comes back in Get email, lists, events and
+   * webhooks, and is in no header of the message.
+   */
+  metadata?: Record<string, string> | null
+  /**
+   * Your own name for a group of messages, 1 to 100 printable characters. It comes back where `metadata` does, and
+   * filters lists of emails and events.
+   */
+  tag?: string | null
+}
+
+/** A file attached to the message, or an image shown within its HTML. */
+export interface Attachment {
+  /**
+   * File name in any script, 1 to 1,024 characters. Required. The message carries only the base name, cut to 255 bytes.
+   */
+  filename: string
+  /**
+   * Content of the file. In JSON it is base64, in the standard or the URL alphabet, with or without padding. Required;
+   * an empty string is an empty file. All attachments of a message together have at most 10 MiB.
+   */
+  content: string
+  /**
+   * Media type, such as `image/png`. `multipart/*` and `message/*` are refused. By default it follows from the
+   * extension of `filename`.
+   */
+  content_type?: string | null
+  /**
+   * Makes the file an inline part of the HTML, which refers to it as `cid:` and this id. 1 to 128 characters of `A-Z
+   * a-z 0-9 . _ @ + -`, different for each file. Needs `html`.
+   */
+  content_id?: string | null
+}
+
+/** The outcome of a send. */
+export type SendResponse = ByStatus<SendResponseFields, BounceReason, RejectionReason>
+
+interface SendResponseFields {
+  /**
+   * Terminal state of the message. With several recipients it is the worst of theirs: `bounced`, then `rejected`, then
+   * `delivered`.
+   */
+  status: DeliveryStatus
+  /** Identifier of the message: `msg_` and 26 characters. */
+  message_id: string
+  /** Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`. */
+  reason?: Reason
+  /**
+   * True when you may send the message again as a new send (`temporary_failure`). With several recipients, see each of
+   * `recipients`.
+   */
+  retryable?: boolean
+  /**
+   * True when the reply to the final dot was lost for at least one recipient: the message may or may not have arrived.
+   * The service never sends it again.
+   */
+  in_doubt?: boolean
+  /**
+   * Evidence for the only recipient: what its mail server or its DNS said. Absent when neither was asked. With several
+   * recipients, see each of `recipients`.
+   */
+  smtp?: SmtpEvidence
+  /** Outcome of each recipient. Present when the message has more than one. */
+  recipients?: RecipientOutcome[]
+  /** True when this was a dry run and nothing was sent. */
+  sandbox?: boolean
+  /** In a dry run, the checks in the order they ran. The last one is the check that decided. */
+  checks?: Check[]
+  /** The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`. */
+  suppression?: Suppression
+  /** Why the only recipient was rejected and what to do about it. With several recipients, see each of `recipients`. */
+  detail?: string
+}
+
+/**
+ * Terminal state of a message or of one recipient. There are no other states, and a terminal state never changes.
+ *
+ * - `delivered`: The recipient's server replied 250 to the final dot of the message. This says nothing about the inbox.
+ * - `bounced`: The recipient's side did not accept the message.
+ * - `rejected`: The service refused the message before it sent anything. Do not retry.
+ */
+export type DeliveryStatus = 'delivered' | 'bounced' | 'rejected'
+
+/**
+ * Why a message was bounced or rejected.
+ *
+ * - `mailbox_full`: Bounce: the recipient's mailbox is over its quota.
+ * - `mailbox_does_not_exist`: Bounce: the recipient's server does not know the address.
+ * - `no_mx_record`: Bounce: the recipient's domain does not exist or has no server that accepts mail.
+ * - `connection_timeout`: Bounce: no server of the recipient was reached, or none reached the final dot in time. With
+ *   `in_doubt`, the reply to the final dot was lost.
+ * - `policy_block`: Bounce: the recipient's server refused the message by policy, for example because of a block list,
+ *   authentication, size or relaying. This reason is an addition to those every client knows; handle an unknown reason
+ *   as a plain bounce.
+ * - `spam_blocked`: Bounce: the recipient's server classified the content as spam or a virus. This reason is an
+ *   addition, like `policy_block`.
+ * - `temporary_failure`: Bounce: the recipient's server refused the message for now (4xx, greylisting, rate limit). It
+ *   is the only reason with `retryable`. This reason is an addition, like `policy_block`.
+ * - `suppression_list`: Rejection: the address is on a suppression list.
+ * - `invalid_address`: Rejection: the address can never receive mail, because its domain has a null MX, only private or
+ *   reserved exchangers, or a special-use top-level domain.
+ * - `domain_not_verified`: Rejection: the sending domain belongs to the account but is not verified, or is no longer
+ *   verified.
+ */
+export type Reason = BounceReason | RejectionReason
+
+/** Reasons of a bounce. */
+export type BounceReason = 'mailbox_full' | 'mailbox_does_not_exist' | 'no_mx_record' | 'connection_timeout' | 'policy_block' | 'spam_blocked' | 'temporary_failure'
+
+/** Reasons of a rejection. */
+export type RejectionReason = 'suppression_list' | 'invalid_address' | 'domain_not_verified'
+
+/** What the recipient's server said: the evidence for an outcome. */
+export interface SmtpEvidence {
+  /** Host name of the mail exchanger. */
+  mx?: string
+  /** IP address that the service connected to. */
+  ip?: string
+  /** SMTP reply code, such as 250 or 550. Absent when there was no reply. */
+  code?: number
+  /** Enhanced status code (RFC 3463), such as `5.1.1`. Absent when the server sent none. */
+  enhanced?: string
+  /** Text of the reply in one line, at most 1,024 bytes, without control characters. */
+  reply?: string
+  /** Phase that the conversation reached. */
+  phase: SmtpPhase
+  /** TLS session, or `null` when the conversation was not encrypted. */
+  tls: Tls | null
+  /** Time from the MX look-up to the outcome, in milliseconds. */
+  duration_ms: number
+  /**
+   * Why the conversation ended when no reply says so, such as `ECONNREFUSED 192.0.2.1` or `MTA-STS demands TLS with a
+   * valid certificate: CERT_HAS_EXPIRED`.
+   */
+  detail?: string
+  /** How long each phase took. */
+  timings?: SmtpTimings
+  /** True when the message went over a connection that was already open. */
+  reused?: boolean
+  /** The hosts that were tried before, in their order. */
+  tried?: TriedHost[]
+}
+
+/**
+ * Phase that the conversation with the recipient's server had reached when the outcome was known.
+ *
+ * - `dns`: Looking up the domain's mail exchangers.
+ * - `connect`: Opening the TCP connection.
+ * - `greeting`: Waiting for the server's first line.
+ * - `ehlo`: EHLO or HELO.
+ * - `starttls`: STARTTLS and the TLS handshake.
+ * - `mail`: MAIL FROM.
+ * - `rcpt`: RCPT TO of this recipient.
+ * - `data`: DATA and the content.
+ * - `dot`: Reply to the final dot.
+ * - `after_dot`: The final dot was sent and no reply to it was read: the outcome is in doubt.
+ */
+export type SmtpPhase = 'dns' | 'connect' | 'greeting' | 'ehlo' | 'starttls' | 'mail' | 'rcpt' | 'data' | 'dot' | 'after_dot'
+
+/** TLS session that carried a message. */
+export interface Tls {
+  /** Protocol version, such as `TLSv1.3`. */
+  version: string
+  /**
+   * True when the certificate was valid for the server's name. Delivery depends on it only when the recipient's MTA-STS
+   * policy or the sending domain requires it.
+   */
+  verified: boolean
+}
+
+/**
+ * How long each phase of a send took, in milliseconds, to a tenth. A phase is absent when the send did not reach it, or
+ * did not need it because a connection was already open.
+ */
+export interface SmtpTimings {
+  /** Looking up the domain's mail exchangers and their policy. */
+  dns?: number
+  /** Opening the TCP connection. */
+  connect?: number
+  /** Waiting for the server's first line. */
+  greeting?: number
+  /** EHLO or HELO. */
+  ehlo?: number
+  /** STARTTLS and the TLS handshake. */
+  starttls?: number
+  /** MAIL FROM. */
+  mail?: number
+  /** RCPT TO of this recipient. */
+  rcpt?: number
+  /** DATA, until the server asked for the content. */
+  data?: number
+  /** Sending the content and waiting for the reply to the final dot. */
+  dot?: number
+}
+
+/** A host that was tried before the one that decided. */
+export interface TriedHost {
+  /** Host name of the mail exchanger. */
+  mx: string
+  /** IP address that the service connected to. Absent when the name has no address. */
+  ip?: string
+  /** Phase that the conversation reached. */
+  phase: SmtpPhase
+  /** Why the service went on to the next host: the reply, or the fault of the connection. */
+  detail: string
+}
+
+/** Outcome of one recipient of a message. */
+export type RecipientOutcome = ByStatus<RecipientOutcomeFields, BounceReason, RejectionReason>
+
+interface RecipientOutcomeFields {
+  /** Address of the recipient, with its domain as A-labels. */
+  email: string
+  /** Terminal state of the recipient. */
+  status: DeliveryStatus
+  /** Reason of the outcome. Present when `status` is `bounced` or `rejected`. */
+  reason?: Reason
+  /** Evidence for the outcome. Present when a server or its DNS was asked. */
+  smtp?: SmtpEvidence
+  /**
+   * True when you may send the same message again as a new send (`temporary_failure`). The service itself never
+   * retries.
+   */
+  retryable?: boolean
+  /**
+   * True when the reply to the final dot was lost: the message may or may not have arrived. The service never sends it
+   * again.
+   */
+  in_doubt?: boolean
+  /**
+   * The suppression entry that blocked the recipient. Present when `reason` is `suppression_list`, except for the
+   * simulator's address.
+   */
+  suppression?: Suppression
+  /** Why the recipient was rejected and what to do about it. */
+  detail?: string
+  /** Field of the request that the recipient was given in. */
+  kind: RecipientKind
+}
+
+/** The suppression entry that blocked a recipient. */
+export interface Suppression {
+  /** Which sends the entry applies to. */
+  scope: SuppressionScope
+  /** What created the entry. */
+  cause: SuppressionReason
+  /** When the address was suppressed. */
+  since: string
+}
+
+/**
+ * Which sends a suppression entry applies to.
+ *
+ * - `global`: All sends of all accounts.
+ * - `account`: All sends of the account.
+ * - `tenant`: Sends of the account with the entry's `tenant_id`.
+ */
+export type SuppressionScope = 'global' | 'account' | 'tenant'
+
+/**
+ * What created a suppression entry.
+ *
+ * - `bounce`: A message to the address bounced: the mailbox does not exist, or was full three times in seven days.
+ * - `complaint`: The recipient complained about a message.
+ * - `import`: The address was imported.
+ * - `manual`: The address was added by hand.
+ */
+export type SuppressionReason = 'bounce' | 'complaint' | 'import' | 'manual'
+
+/**
+ * Field of the request that a recipient was given in. An address in several fields counts once, in the first of `to`,
+ * `cc` and `bcc`.
+ *
+ * - `to`: `to`.
+ * - `cc`: `cc`.
+ * - `bcc`: `bcc`: no copy of the message names this recipient.
+ */
+export type RecipientKind = 'to' | 'cc' | 'bcc'
+
+/** One check of a dry run. */
+export interface Check {
+  /** Name of the check: `payload`, `domain`, `warm_up`, `breaker`, `address`, `suppression` or `recipient_mx`. */
+  name: string
+  /** True when the check found nothing against the send. */
+  passed: boolean
+  /** What the check found, in words. */
+  detail?: string
+}
+
+/** The messages to send. */
+export interface SendBatchRequest {
+  /** 1 to 100 messages. In JSON the body may also be this list alone. */
+  emails: BatchItem[]
+}
+
+/** One message of a batch: the fields of a send, and its own idempotency key. */
+export interface BatchItem {
+  /**
+   * Recipients, at least one: `ann@example.com` or `Ann <ann@example.com>`. In JSON a single string is also accepted.
+   * `to`, `cc` and `bcc` hold at most 50 distinct addresses together. An address in several fields is one recipient, of
+   * the first of them.
+   */
+  to: string | string[]
+  /**
+   * Sender address, `a@example.com` or `Name <a@example.com>`. The message is rejected unless its domain is a verified
+   * domain of the account.
+   */
+  from: string
+  /** Subject, 1 to 998 characters. */
+  subject: string
+  /** HTML body, at most 2 MiB. One of `html` and `text` is required. */
+  html?: string | null
+  /** Plain-text body, at most 2 MiB. One of `html` and `text` is required. */
+  text?: string | null
+  /** Reply-To addresses, at most 10, with or without display names. In JSON a single string is also accepted. */
+  reply_to?: string | string[] | null
+  /** Files to attach, at most 10. */
+  attachments?: Attachment[] | null
+  /**
+   * Custom headers, at most 50. Headers that the service writes itself are refused: From, To, Subject, Date,
+   * Message-ID, Content-* and others.
+   */
+  headers?: Record<string, string> | null
+  /**
+   * Your own identifier for one of your customers, 1 to 128 printable characters. Each tenant has its own suppression
+   * list, and you can filter events and statistics by tenant.
+   */
+  tenant_id?: string | null
+  /**
+   * Idempotency key of this message, 1 to 256 printable ASCII characters. It works like the header `Idempotency-Key` of
+   * a send and shares its keys. By default the key is derived from the header of the batch, if the batch has one.
+   */
+  idempotency_key?: string | null
+  /** Recipients whom the message names in its Cc header. The format is that of `to`. */
+  cc?: string | string[] | null
+  /** Recipients whom no copy of the message names. The format is that of `to`. */
+  bcc?: string | string[] | null
+  /**
+   * Your own data about the message: at most 20 pairs. A key has 1 to 40 characters of `A-Z a-z 0-9 _ . -`, a value at
+   * most 500 characters, all of them together at most 4,096 bytes. It comes back in Get email, lists, events and
+   * webhooks, and is in no header of the message.
+   */
+  metadata?: Record<string, string> | null
+  /**
+   * Your own name for a group of messages, 1 to 100 printable characters. It comes back where `metadata` does, and
+   * filters lists of emails and events.
+   */
+  tag?: string | null
+}
+
+/** The results of a batch. */
+export interface SendBatchResponse {
+  /** One result for each message, in the order of the request. */
+  results: BatchResult[]
+  /** How many messages ended in each state. */
+  summary?: BatchSummary
+}
+
+/** The result of one message: either the response of a send, with `status`, or an error, with `error`. */
+export type BatchResult = ByResult<BatchResultFields, BounceReason, RejectionReason>
+
+interface BatchResultFields {
+  /** Position of the message in the request, starting at 0. */
+  index: number
+  /**
+   * Terminal state of the message. With several recipients it is the worst of theirs: `bounced`, then `rejected`, then
+   * `delivered`. Absent when there is an `error`.
+   */
+  status?: DeliveryStatus
+  /** Identifier of the message: `msg_` and 26 characters. Absent when there is an `error`. */
+  message_id?: string
+  /** Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`. */
+  reason?: Reason
+  /**
+   * True when you may send the message again as a new send (`temporary_failure`). With several recipients, see each of
+   * `recipients`.
+   */
+  retryable?: boolean
+  /**
+   * True when the reply to the final dot was lost for at least one recipient: the message may or may not have arrived.
+   * The service never sends it again.
+   */
+  in_doubt?: boolean
+  /**
+   * Evidence for the only recipient: what its mail server or its DNS said. Absent when neither was asked. With several
+   * recipients, see each of `recipients`.
+   */
+  smtp?: SmtpEvidence
+  /** Outcome of each recipient. Present when the message has more than one. */
+  recipients?: RecipientOutcome[]
+  /** True when this was a dry run and nothing was sent. */
+  sandbox?: boolean
+  /** In a dry run, the checks in the order they ran. The last one is the check that decided. */
+  checks?: Check[]
+  /** The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`. */
+  suppression?: Suppression
+  /** Error code of a message that has no outcome. Nothing was sent. Absent when there is a `status`. */
+  error?: ErrorReason
+  /** What is wrong, in words. Present with `error`. */
+  message?: string
+  /** Seconds to wait before you try again. Present when `error` is `rate_limit_exceeded`. */
+  retry_after?: number
+  /** The invalid fields, by their path within the message, such as `attachments[0].content`. */
+  details?: FieldFault[]
+  /** Why the only recipient was rejected and what to do about it. With several recipients, see each of `recipients`. */
+  detail?: string
+}
+
+/**
+ * Why a call failed.
+ *
+ * - `invalid_payload`: 400: the JSON is malformed, or a field is missing, unknown, of the wrong type or too large.
+ *   `details` names the field.
+ * - `invalid_address`: 400: an address does not parse. `details` names the field.
+ * - `invalid_api_key`: 401: the API key is missing, unknown, revoked or expired.
+ * - `domain_not_verified`: 403: the From domain is not a domain of the account.
+ * - `insufficient_scope`: 403: the API key lacks the scope of this call. Test keys can only send dry runs and read.
+ * - `not_found`: 404: the path does not exist, or the account has no such message, event, domain, endpoint or
+ *   suppression entry.
+ * - `method_not_allowed`: 405: the path exists, but does not support this method. The header `Allow` lists the
+ *   supported ones.
+ * - `event_expired`: 410: the id is older than 90 days, which is how long messages and events are kept.
+ * - `payload_too_large`: 413: the request is larger than 15 MiB.
+ * - `unsupported_media_type`: 415: the body is not JSON in UTF-8, or it is compressed.
+ * - `transient_failure`: 500: a fault of the service. Nothing was sent, and it is safe to retry.
+ * - `rate_limit_exceeded`: 429: the requests per minute are used up, or the domain's warm-up or circuit breaker allows
+ *   no more. Wait `retry_after` seconds.
+ * - `webhook_not_configured`: 409: the account has no webhook endpoint.
+ */
+export type ErrorReason = 'invalid_payload' | 'invalid_address' | 'invalid_api_key' | 'domain_not_verified' | 'insufficient_scope' | 'not_found' | 'method_not_allowed' | 'event_expired' | 'payload_too_large' | 'unsupported_media_type' | 'transient_failure' | 'rate_limit_exceeded' | 'webhook_not_configured'
+
+/** An invalid field of a request. */
+export interface FieldFault {
+  /** Path of the field in JSON, such as `to[1]`, `attachments[0].content` or `headers["X-Order"]`. */
+  field: string
+  /** What is wrong with the field. */
+  message: string
+}
+
+/** How many messages of a batch ended in each state. The other four fields add up to `total`. */
+export interface BatchSummary {
+  /** Messages in the request. */
+  total: number
+  /** Results with `status` `delivered`. */
+  delivered: number
+  /** Results with `status` `bounced`. */
+  bounced: number
+  /** Results with `status` `rejected`. */
+  rejected: number
+  /** Results with an `error`. */
+  failed: number
+}
+
+/** A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages. */
+export type GetEmailResponse = ByStatus<GetEmailResponseFields, BounceReason, RejectionReason>
+
+interface GetEmailResponseFields {
+  /** Identifier of the message: `msg_` and 26 characters. */
+  message_id: string
+  /** Terminal state of the message. */
+  status: DeliveryStatus
+  /** Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`. */
+  reason?: Reason
+  /** Sender, as given in the request. */
+  from: string
+  /** The recipients of `to`, each `ann@example.com` or `Ann <ann@example.com>`, with its domain as A-labels. */
+  to: string[]
+  /** Reply-To. Several addresses are separated by commas, as in the header of the message. */
+  reply_to?: string
+  /** Subject. */
+  subject: string
+  /** Custom headers. */
+  headers: Record<string, string>
+  /** Tenant given with the send. */
+  tenant_id?: string
+  /** True when this was a dry run. */
+  sandbox: boolean
+  /** True when the reply to the final dot was lost: the message may or may not have arrived. */
+  in_doubt?: boolean
+  /** Size of the message as sent over SMTP, headers included, in bytes. 0 when no message was built. */
+  size_bytes: number
+  /** The attachments, without their content. */
+  attachments: StoredAttachment[]
+  /** Outcome and evidence of each recipient. */
+  recipients: RecipientOutcome[]
+  /** One event for each recipient. */
+  events: EmailEvent[]
+  /** When the send was accepted. */
+  createdAt: string
+  /** When the outcome was recorded. */
+  completedAt: string
+  /** When the stored email is deleted: 90 days after `createdAt`. */
+  expiresAt: string
+  /** HTML body. Kept only when the operator stores content. */
+  html?: string
+  /** Plain-text body. Kept only when the operator stores content. */
+  text?: string
+  /** Bounces and complaints that came later, oldest first. */
+  feedback: Feedback[]
+  /** The recipients of `cc`, in the format of `to`. */
+  cc?: string[]
+  /** The recipients of `bcc`, in the format of `to`. */
+  bcc?: string[]
+  /** Metadata given with the send. */
+  metadata?: Record<string, string>
+  /** Tag given with the send. */
+  tag?: string
+}
+
+/** An attachment of a stored email. Its content is not kept. */
+export interface StoredAttachment {
+  /** File name. */
+  filename: string
+  /** Media type as sent. */
+  content_type: string
+  /** Size of the decoded content, in bytes. */
+  size_bytes: number
+  /** The id by which the HTML refers to the file. Absent for a file that is attached. */
+  content_id?: string
+}
+
+/** The event of one recipient, as Get email lists it. */
+export interface EmailEvent {
+  /** Identifier of the event: `evt_` and 26 characters. */
+  event_id: string
+  /** Terminal state that the event reports. */
+  status: DeliveryStatus
+  /** Address of the recipient. */
+  recipient: string
+  /** When the outcome was recorded. */
+  timestamp: string
+}
+
+/**
+ * A report that came back after the outcome. It never changes the outcome. A recipient has at most one report of each
+ * kind.
+ */
+export interface Feedback {
+  /** Kind of report. */
+  kind: FeedbackKind
+  /** Reason of the bounce, as far as the report says it. Absent for a complaint. */
+  reason?: Reason
+  /** When the service received the report. */
+  reported_at: string
+  /** Address of the recipient that the report is about. */
+  recipient: string
+  /** Text from the report: the mail server's reply for a bounce, the type of complaint for a complaint. */
+  detail?: string
+}
+
+/**
+ * What a later report says.
+ *
+ * - `late_bounce`: A mail server accepted the email and then could not deliver it.
+ * - `complaint`: The recipient complained, for example by marking the email as spam.
+ */
+export type FeedbackKind = 'late_bounce' | 'complaint'
+
+/** One page of events. */
+export interface ListEventsResponse {
+  /**
+   * The events, newest `timestamp` first; events of the same millisecond are ordered by id. An event never changes its
+   * place in the list.
+   */
+  events: Event[]
+  /** Cursor of the next page. Absent on the last page. */
+  next_cursor?: string
+  /** True when there is a next page. */
+  has_more: boolean
+}
+
+/** An event: the terminal state of one recipient of a message, or a later report about that recipient. */
+export type Event = ByEvent<EventFields, BounceReason, RejectionReason>
+
+interface EventFields {
+  /** Identifier of the event: `evt_` and 26 characters. */
+  event_id: string
+  /** Identifier of the message. */
+  message_id: string
+  /** Terminal state of the recipient. */
+  status: DeliveryStatus
+  /** When the outcome was recorded. */
+  timestamp: string
+  /**
+   * Reason of the outcome. Present when `status` is `bounced` or `rejected`. For a feedback event, the reason that the
+   * report gives.
+   */
+  reason?: Reason
+  /** Address of the recipient. */
+  recipient: string
+  /** Tenant given with the send. */
+  tenant_id?: string
+  /** True when the event comes from a dry run. */
+  sandbox: boolean
+  /** Number of attempts made to deliver the event to the webhook endpoint, including those of replays. */
+  attempts: number
+  /** When the endpoint first acknowledged the event. Absent until then. */
+  acknowledged_at?: string
+  /** Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it. */
+  event: string
+  /** Field of the request that the recipient was given in. */
+  kind: RecipientKind
+  /** What a feedback event reports. Absent for a delivery event. */
+  feedback?: FeedbackKind
+  /**
+   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Absent for a
+   * delivery event.
+   */
+  detail?: string
+  /** Tag given with the send. */
+  tag?: string
+  /** Metadata given with the send. */
+  metadata?: Record<string, string>
+  /** Evidence for the outcome. Absent when neither a server nor its DNS was asked, and for a feedback event. */
+  smtp?: SmtpEvidence
+  /** True when you may send the message again as a new send (`temporary_failure`). */
+  retryable?: boolean
+  /** True when the reply to the final dot was lost: the message may or may not have arrived. */
+  in_doubt?: boolean
+}
+
+/** One event and its dispatches to the webhook endpoint. */
+export type GetEventResponse = ByEvent<GetEventResponseFields, BounceReason, RejectionReason>
+
+interface GetEventResponseFields {
+  /** Identifier of the event: `evt_` and 26 characters. */
+  event_id: string
+  /** Identifier of the message. */
+  message_id: string
+  /** Terminal state of the recipient. */
+  status: DeliveryStatus
+  /** When the outcome was recorded. */
+  timestamp: string
+  /**
+   * Reason of the outcome. Present when `status` is `bounced` or `rejected`. For a feedback event, the reason that the
+   * report gives.
+   */
+  reason?: Reason
+  /** Address of the recipient. */
+  recipient: string
+  /** Tenant given with the send. */
+  tenant_id?: string
+  /** True when the event comes from a dry run. Only a replay sends such an event to the endpoint. */
+  sandbox: boolean
+  /** Number of attempts made to deliver the event to the webhook endpoint, including those of replays. */
+  attempts: number
+  /** When the endpoint first acknowledged the event. Absent until then. */
+  acknowledged_at?: string
+  /**
+   * Every run of the retry schedule for this event, oldest first: the original one and the newest 100 replays. Empty
+   * when the event was never replayed and had no original dispatch, because the account had no endpoint or the event
+   * comes from a dry run.
+   */
+  dispatches: Dispatch[]
+  /** Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it. */
+  event: string
+  /** Field of the request that the recipient was given in. */
+  kind: RecipientKind
+  /** What a feedback event reports. Absent for a delivery event. */
+  feedback?: FeedbackKind
+  /**
+   * Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. Absent for a
+   * delivery event.
+   */
+  detail?: string
+  /** Tag given with the send. */
+  tag?: string
+  /** Metadata given with the send. */
+  metadata?: Record<string, string>
+  /** Evidence for the outcome. Absent when neither a server nor its DNS was asked, and for a feedback event. */
+  smtp?: SmtpEvidence
+  /** True when you may send the message again as a new send (`temporary_failure`). */
+  retryable?: boolean
+  /** True when the reply to the final dot was lost: the message may or may not have arrived. */
+  in_doubt?: boolean
+}
+
+/**
+ * One run of the retry schedule for one event: up to six attempts within 24 hours, until the endpoint responds with
+ * 200.
+ */
+export interface Dispatch {
+  /**
+   * Identifier of the dispatch: `dsp_` and 26 characters. Its requests carry it in the header `Service-Dispatch-Id`.
+   */
+  dispatch_id: string
+  /** What created the dispatch. */
+  kind: DispatchKind
+  /** Current state of the dispatch. */
+  state: DispatchState
+  /** When the dispatch was created. */
+  created_at: string
+  /** When the dispatch ended. Absent while it is `waiting`. */
+  ended_at?: string
+  /**
+   * Identifier of the Temporal workflow that makes its attempts. Absent until a workflow is needed; the first attempt
+   * usually needs none.
+   */
+  workflow_id?: string
+  /** Link to that workflow in the Temporal UI. Absent when the operator has not configured where the UI is. */
+  workflow_url?: string
+  /** When the next attempt is due. Absent while an attempt is running, and when no attempt follows. */
+  next_attempt_at?: string
+  /** The finished attempts, in order. */
+  attempts: Attempt[]
+}
+
+/**
+ * What created a dispatch.
+ *
+ * - `original`: Created together with the event.
+ * - `replay`: Created by a replay.
+ */
+export type DispatchKind = 'original' | 'replay'
+
+/**
+ * State of a dispatch.
+ *
+ * - `waiting`: An attempt is running, or the next one is due later.
+ * - `acknowledged`: The endpoint responded with 200.
+ * - `exhausted`: The last attempt failed, or 24 hours have passed. Replay the event to try again.
+ * - `cancelled`: The endpoint was deleted, or an operator cancelled the workflow.
+ */
+export type DispatchState = 'waiting' | 'acknowledged' | 'exhausted' | 'cancelled'
+
+/** One POST of an event to the endpoint. */
+export interface Attempt {
+  /**
+   * Number of the attempt within its dispatch, starting at 1. Its request carries it in the header `Service-Attempt`.
+   * An attempt whose outcome is `unknown` is repeated under the same number.
+   */
+  number: number
+  /** When the attempt started. */
+  started_at: string
+  /** When the attempt finished. Absent when its outcome is `unknown`. */
+  finished_at?: string
+  /** Outcome of the attempt. */
+  outcome: AttemptOutcome
+  /** HTTP status code of the response. Absent when there was none. */
+  status_code?: number
+  /** Duration of the attempt, in milliseconds. */
+  duration_ms?: number
+  /** Duration of each phase of the attempt. */
+  phases?: AttemptPhases
+  /** Beginning of the response's body, at most 1,024 bytes. */
+  response_excerpt?: string
+  /** True when the body is longer than the excerpt. */
+  response_cut?: boolean
+}
+
+/**
+ * Outcome of one attempt.
+ *
+ * - `acked`: The endpoint responded with 200: it has the event.
+ * - `dns`: The name of the endpoint's host was not found.
+ * - `blocked`: The endpoint's URL or address is not allowed, for example because the address is not public.
+ * - `tls`: TLS failed: no common version, or a certificate that is not valid for the host.
+ * - `connect`: No connection was made, it broke before the response, or the response was not HTTP.
+ * - `timeout_head`: The status line and headers of the response did not arrive in time.
+ * - `timeout_body`: The response was not 200, and its body did not end in time.
+ * - `not_200`: The response had a status outside of 200 to 299: a redirect, a refusal or a server error.
+ * - `success_but_not_200`: The response had a status of 201 to 299, such as 204. Only 200 acknowledges an event.
+ * - `unknown`: The service stopped during the attempt. The endpoint may or may not have the event, and receives it
+ *   again.
+ */
+export type AttemptOutcome = 'acked' | 'dns' | 'blocked' | 'tls' | 'connect' | 'timeout_head' | 'timeout_body' | 'not_200' | 'success_but_not_200' | 'unknown'
+
+/**
+ * Duration of each phase of an attempt, in milliseconds, to a tenth. A phase is absent when the attempt did not reach
+ * it, or did not need it because a connection was already open.
+ */
+export interface AttemptPhases {
+  /** Resolving the host name. */
+  dns_ms?: number
+  /** Opening the TCP connection. */
+  connect_ms?: number
+  /** TLS handshake. */
+  tls_ms?: number
+  /** Sending the request and waiting for the headers of the response. */
+  head_ms?: number
+  /** Reading the body of the response. */
+  body_ms?: number
+}
+
+/** An accepted replay. */
+export interface ReplayEventResponse {
+  /** Always true. */
+  replayed: boolean
+  /** Identifier of the event. */
+  event_id: string
+  /** Identifier of the message. */
+  message_id: string
+  /** When the replay was accepted. Its first attempt follows immediately. */
+  dispatched_at: string
+  /** Identifier of the new dispatch, as listed in `dispatches` of the event. */
+  dispatch_id: string
+}
+
+/** The accepted replays. */
+export interface ReplayMessageResponse {
+  /** Always true. */
+  replayed: boolean
+  /** Identifier of the message. */
+  message_id: string
+  /** Number of replayed events. */
+  count: number
+  /** The replayed events, in the order of the message's recipients. */
+  events: ReplayEventResponse[]
+}
+
+/** The account's webhook endpoint. */
+export interface Webhook {
+  /** URL that receives events. */
+  url: string
+  /** When the endpoint was first set. */
+  created_at: string
+  /** When the URL or the secret last changed. */
+  updated_at: string
+  /** Secret that signs requests: `whsec_` and base64. Present only in the response of the call that created it. */
+  secret?: string
+  /** Until when requests are also signed with the previous secret. Absent when there is none. */
+  previous_secret_until?: string
+  /** Health of the endpoint. */
+  health?: WebhookHealth
+}
+
+/** Health of an endpoint. An endpoint that fails is never switched off. */
+export interface WebhookHealth {
+  /** Attempts acknowledged in the current hour and the 23 hours before it. */
+  acknowledged: number
+  /** Attempts that failed in the same time. */
+  failed: number
+  /** Fraction of attempts that were acknowledged, 0 to 1. `null` when there were none. */
+  success_rate: number | null
+  /** When an attempt was last acknowledged. */
+  last_success_at?: string
+  /** When an attempt last failed. */
+  last_failure_at?: string
+  /** Attempts that failed since the last acknowledged one. */
+  consecutive_failures: number
+  /** Dispatches that wait for an attempt. */
+  waiting: number
+  /** Since when the oldest of these dispatches has waited. Absent when none waits. */
+  oldest_waiting_at?: string
+}
+
+/** The endpoint to set. */
+export interface PutWebhookRequest {
+  /** URL that receives events, at most 2,048 characters, such as `https://hooks.example.com/email`. */
+  url: string
+}
+
+/** The response has no fields. */
+export interface DeleteWebhookResponse {}
+
+/** Outcome of a test. */
+export interface TestWebhookResponse {
+  /** The `event_id` of the payload, to find the test in the endpoint's log. No stored event has this id. */
+  event_id: string
+  /** When the test was sent. */
+  dispatched_at: string
+  /** Outcome of the attempt. `acked` means success. */
+  outcome: AttemptOutcome
+  /** HTTP status code of the response. Absent when there was none. */
+  status_code?: number
+  /** Duration of the attempt, in milliseconds. */
+  duration_ms: number
+  /** Duration of each phase of the attempt. */
+  phases?: AttemptPhases
+  /** Beginning of the response's body, at most 1,024 bytes. */
+  response_excerpt?: string
+  /** True when the body is longer than the excerpt. */
+  response_cut?: boolean
+}
+
+/** The account's domains. */
+export interface ListDomainsResponse {
+  /** Domains ordered by name, at most 1,000. */
+  domains: Domain[]
+}
+
+/** A sending domain. */
+export interface Domain {
+  /** Identifier of the domain: `dom_` and 26 characters. */
+  domain_id: string
+  /** Name in lower case, with A-labels and without a trailing dot. */
+  domain: string
+  /** Whether you can send mail from the domain. */
+  status: DomainStatus
+  /** The DNS records to publish. */
+  records: DomainRecord[]
+  /**
+   * Progress of the domain's warm-up. `null` before the domain is verified, and when nothing limits its daily volume.
+   */
+  warmup: WarmUp | null
+  /** The DKIM keys of the domain. */
+  dkim?: Dkim
+  /** What the domain's circuit breaker allows. */
+  sending: SendingState
+  /** True when mail of this domain is sent only over TLS with a valid certificate. */
+  require_tls: boolean
+  /** When the domain was added. */
+  created_at: string
+  /** When the domain was verified. A lapsed domain keeps this time. */
+  verified_at?: string
+}
+
+/**
+ * Whether you can send mail from a domain.
+ *
+ * - `pending`: Some required records have not been found yet. Sends from the domain are `rejected` with
+ *   `domain_not_verified`.
+ * - `verified`: All required records were found, or the operator vouches for the domain. The records are checked again
+ *   every day.
+ * - `failed`: The records were not found within 14 days. DNS is no longer checked automatically, only by Verify.
+ * - `lapsed`: The domain was verified, and then its records were missing or wrong for three days. Sends from it are
+ *   `rejected` with `domain_not_verified` until the records are found again.
+ */
+export type DomainStatus = 'pending' | 'verified' | 'failed' | 'lapsed'
+
+/** A DNS record of a domain, and what DNS contains in its place. */
+export interface DomainRecord {
+  /**
+   * Purpose of the record: `SPF` (which addresses may send for the domain), `RETURN_PATH` (where bounces go), `DKIM`
+   * (the key that verifies signatures) or `DMARC` (what receivers do with mail that fails authentication).
+   */
+  record: string
+  /** DNS type: `TXT`, `MX` or `CNAME`. */
+  type: string
+  /** Full name of the record, without a trailing dot. Many DNS providers want it without the domain at its end. */
+  host: string
+  /**
+   * Value to publish. For an MX record it is the preference and the host name. Empty when the service cannot determine
+   * it yet; `error` says why.
+   */
+  value: string
+  /**
+   * The value split into strings of at most 255 bytes, as DNS stores it. Present only when there is more than one. Most
+   * DNS providers split the value themselves.
+   */
+  strings?: string[]
+  /** True when the domain cannot be verified without this record. */
+  required: boolean
+  /** Result of the last check. */
+  status: RecordStatus
+  /** What DNS contained at the last check. */
+  observed: string[]
+  /** What is wrong and what to do about it. */
+  error?: string
+  /** When the record was last checked. */
+  last_checked_at?: string
+}
+
+/**
+ * Result of the last check of a record.
+ *
+ * - `pending`: The record has not been checked yet, or the DNS servers did not answer.
+ * - `verified`: The record is published and does its job.
+ * - `failed`: The record is missing or wrong; `error` says what to do.
+ */
+export type RecordStatus = 'pending' | 'verified' | 'failed'
+
+/** Progress of a domain's warm-up. */
+export interface WarmUp {
+  /** Day of the warm-up. It is 1 on the UTC day of the verification. */
+  day: number
+  /** Emails allowed today (UTC). */
+  daily_limit: number
+  /** Emails already let through today. */
+  sent_today: number
+  /** When the warm-up ends. From then on nothing limits the daily volume. */
+  completes_at: string
+}
+
+/** The DKIM keys of a domain. */
+export interface Dkim {
+  /** Selector of the key that signs mail. */
+  selector: string
+  /** Length of that key, in bits. */
+  key_bits: number
+  /** All keys, oldest first. */
+  keys: DkimKey[]
+}
+
+/** A DKIM key. */
+export interface DkimKey {
+  /** Selector: the first label of the record's name. */
+  selector: string
+  /** What the key is used for. */
+  state: DkimKeyState
+  /** Length of the key, in bits. */
+  key_bits: number
+  /** When the key was created. */
+  created_at: string
+  /** When you may remove the record of a retired key. Absent for other keys. */
+  retires_at?: string
+}
+
+/**
+ * What a DKIM key is used for.
+ *
+ * - `next`: The key signs mail as soon as its record is found in DNS.
+ * - `active`: The key signs mail.
+ * - `retired`: The key no longer signs mail. Its record stays for mail that is still on its way.
+ */
+export type DkimKeyState = 'next' | 'active' | 'retired'
+
+/**
+ * What the circuit breaker of a domain allows. The breaker evaluates the last 24 hours, from 100 emails on.
+ *
+ * - `active`: Sending is not limited.
+ * - `throttled`: Sending is at risk or limited. At least 5 % of emails bounce because the mailbox does not exist, or at
+ *   least 0.1 % lead to complaints; or the breaker was open and now allows ten emails a minute until a hundred had no
+ *   such bounce and no complaint.
+ * - `paused`: Sends are refused with `rate_limit_exceeded`: at least 10 % of emails bounced because the mailbox does
+ *   not exist, or at least 0.5 % led to complaints.
+ */
+export type SendingState = 'active' | 'throttled' | 'paused'
+
+/** The domain to add. */
+export interface CreateDomainRequest {
+  /**
+   * Name of the domain, such as `example.com`. Internationalised names are accepted in Unicode and returned as A-labels
+   * (`xn--...`). A subdomain is a separate domain: mail from `news.example.com` needs that domain.
+   */
+  domain: string
+  /** Send mail of this domain only over TLS with a valid certificate. Default: `false`. */
+  require_tls?: boolean | null
+}
+
+/** The settings to change. */
+export interface UpdateDomainRequest {
+  /** Send mail of this domain only over TLS with a valid certificate. Takes effect within 5 seconds. */
+  require_tls?: boolean | null
+}
+
+/** The response has no fields. */
+export interface DeleteDomainResponse {}
+
+/**
+ * Length of the periods of a series.
+ *
+ * - `hour`: One period per hour.
+ * - `day`: One period per day (UTC).
+ * - `total`: One period for the whole range.
+ */
+export type Granularity = 'hour' | 'day' | 'total'
+
+/** Statistics of a range of time. */
+export interface GetStatsResponse {
+  /** Start of the counted range, inclusive. */
+  from: string
+  /** End of the counted range, exclusive. */
+  to: string
+  /** Length of the periods of `series`. */
+  granularity: Granularity
+  /** Counts and rates of the whole range. */
+  totals?: StatsTotals
+  /** Number of bounced or rejected emails for each reason, zeros included. */
+  reasons: Record<string, number>
+  /** Time to the outcome of an email. */
+  latency_ms?: LatencyPercentiles
+  /** Every period from `from` to `to`, in order, including those without email. */
+  series: StatsPeriod[]
+  /**
+   * What the circuit breaker of each sending domain allows now: the domain of the filter, or all domains of the
+   * account.
+   */
+  domains: DomainSending[]
+  /**
+   * True when counts may be missing; otherwise absent. Only with `tenant_id`: in some hour the account had more than
+   * 1,000 tenants, and this tenant may not have been among the 1,000 with the most emails. Its emails of such an hour
+   * are then missing here, and are counted without `tenant_id`.
+   */
+  incomplete?: boolean
+}
+
+/** Counts and rates of the whole range. */
+export interface StatsTotals {
+  /** Emails that reached DNS or SMTP: delivered and bounced ones. */
+  sent: number
+  /** Emails that the recipient's server accepted. */
+  delivered: number
+  /** Emails that the recipient's side did not accept. */
+  bounced: number
+  /** Emails refused before anything was sent. Not part of `sent`. */
+  rejected: number
+  /** Complaints of recipients, counted when the complaint arrived. */
+  complaints: number
+  /** `delivered` as a fraction of `sent`. `null` when nothing was sent. */
+  delivery_rate: number | null
+  /** `bounced` as a fraction of `sent`. `null` when nothing was sent. */
+  bounce_rate: number | null
+  /** `complaints` as a fraction of `sent`. `null` when nothing was sent. */
+  complaint_rate: number | null
+  /**
+   * Emails that a mail server accepted and then could not deliver because the mailbox does not exist, counted when the
+   * report arrived. They stay `delivered`.
+   */
+  late_bounces: number
+}
+
+/**
+ * Time from the request to the outcome of delivered and bounced emails, in milliseconds. Times are counted in buckets,
+ * each half as wide again as the one before, and interpolated within a bucket. Times over 45 s count as 45 s.
+ */
+export interface LatencyPercentiles {
+  /** 50th percentile. `null` when nothing was sent. */
+  p50: number | null
+  /** 95th percentile. `null` when nothing was sent. */
+  p95: number | null
+  /** 99th percentile. `null` when nothing was sent. */
+  p99: number | null
+}
+
+/** One period of the series. */
+export interface StatsPeriod {
+  /** Start of the period. */
+  period: string
+  /** Delivered and bounced emails. */
+  sent: number
+  /** Emails that the recipient's server accepted. */
+  delivered: number
+  /** Emails that the recipient's side did not accept. */
+  bounced: number
+  /** Emails refused before anything was sent. */
+  rejected: number
+}
+
+/** What the circuit breaker of a domain allows. */
+export interface DomainSending {
+  /** Name of the domain. */
+  domain: string
+  /** What its circuit breaker allows. */
+  sending: SendingState
+}
+
+/** The addresses to import, and their list. */
+export interface SuppressionServiceImportRequest {
+  /** 1 to 10,000 addresses, without display names. */
+  emails: string[]
+  /** Tenant whose list gets the addresses, 1 to 128 characters. Default: the list of the whole account. */
+  tenant_id?: string | null
+  /** Reason of the new entries. Default: `import`. */
+  reason?: SuppressionReason | null
+}
+
+/** Result of an import. `imported`, `already_suppressed` and `invalid` add up to `total`. */
+export interface SuppressionServiceImportResponse {
+  /** New entries, and entries that would have expired and are now permanent. */
+  imported: number
+  /** Addresses already on this list, and repetitions within the import. */
+  already_suppressed: number
+  /** Texts that are not an address the service could mail. `errors` lists them. */
+  invalid: number
+  /** Addresses in the request. */
+  total: number
+  /** The skipped texts, in the order of the request. */
+  errors: SuppressionImportError[]
+}
+
+/** A text that was not imported. */
+export interface SuppressionImportError {
+  /** Position in `emails`, starting at 0. */
+  index: number
+  /** The text, as given in the request. */
+  email: string
+  /** Error code: `invalid_address`. Handle unknown codes in the same way. */
+  error: string
+}
+
+/** One page of entries. */
+export interface SuppressionServiceListResponse {
+  /** The entries, newest first, without those that have expired. */
+  entries: SuppressionEntry[]
+  /** Cursor of the next page. Absent on the last page. */
+  next_cursor?: string
+  /** True when there is a next page. */
+  has_more: boolean
+}
+
+/** One suppressed address. */
+export interface SuppressionEntry {
+  /** The address in the form used for matching: in lower case, its domain as A-labels. */
+  email: string
+  /** Which sends the entry applies to. */
+  scope: SuppressionScope
+  /** Tenant of the entry. Present when `scope` is `tenant`. */
+  tenant_id?: string
+  /** What created the entry. */
+  reason: SuppressionReason
+  /** Message whose bounce or complaint created the entry. */
+  message_id?: string
+  /** Evidence for the entry, such as the reply of the recipient's server. */
+  detail?: string
+  /** When the address was suppressed. */
+  created_at: string
+  /** When the entry expires. Absent for a permanent entry. */
+  expires_at?: string
+}
+
+/** The address to add, and its list. */
+export interface SuppressionServiceAddRequest {
+  /** The address, without a display name. */
+  email: string
+  /** Tenant whose list gets the address, 1 to 128 characters. Default: the list of the whole account. */
+  tenant_id?: string | null
+  /** Reason of the new entry. Default: `manual`. */
+  reason?: SuppressionReason | null
+}
+
+/** The response has no fields. */
+export interface SuppressionServiceRemoveResponse {}
+
+/** The limits of the account. */
+export interface GetLimitsResponse {
+  /** Name of the account's tier. */
+  tier: string
+  /**
+   * Requests per minute that the tier allows. A batch is one request. The headers of every response say how many are
+   * left.
+   */
+  requests_per_minute: number
+  /** Maximum sizes. */
+  sizes?: SizeLimits
+  /** Maximum counts in one request. */
+  counts?: CountLimits
+  /** Daily volume of every domain of the account, ordered by name. */
+  domains: DomainVolume[]
+}
+
+/** Maximum sizes. A larger request is refused as a whole. */
+export interface SizeLimits {
+  /** Body of a request, in bytes. */
+  request_bytes: number
+  /** `html` of a message, in bytes of UTF-8. */
+  html_bytes: number
+  /** `text` of a message, in bytes of UTF-8. */
+  text_bytes: number
+  /** All attachments of a message together, decoded, in bytes. */
+  attachments_bytes: number
+  /** `subject`, in characters. */
+  subject_characters: number
+  /** Value of a custom header, in characters. */
+  header_value_characters: number
+  /** `tenant_id`, in characters. */
+  tenant_id_characters: number
+}
+
+/** Maximum counts in one request. */
+export interface CountLimits {
+  /** Recipients of a message. */
+  recipients: number
+  /** Attachments of a message. */
+  attachments: number
+  /** Custom headers of a message. */
+  headers: number
+  /** Messages in a batch. */
+  batch_emails: number
+  /** Addresses in one import into a suppression list. */
+  import_addresses: number
+}
+
+/** Daily volume of a domain. */
+export interface DomainVolume {
+  /** Name of the domain. */
+  domain: string
+  /**
+   * Emails the domain may send today (UTC). `null` when the domain is not in its warm-up, and nothing limits its
+   * volume.
+   */
+  daily_limit: number | null
+  /**
+   * Emails counted today (UTC), without dry runs and mail to the simulator. During the warm-up every email that was let
+   * through counts; otherwise every email that was `delivered` or `bounced`.
+   */
+  sent_today: number
+}
+
+/**
+ * Body of a delivery event: the terminal state of one recipient. The bytes are the same on every attempt and replay.
+ * Ignore unknown fields: later versions may add some.
+ */
+export type EmailDeliveryPayload = ByStatus<EmailDeliveryPayloadFields, BounceReason, RejectionReason>
+
+interface EmailDeliveryPayloadFields {
+  /** Always `email.delivery`. */
+  event: string
+  /** Identifier of the message: `msg_` and 26 characters. */
+  message_id: string
+  /** Terminal state of the recipient. */
+  status: DeliveryStatus
+  /** Reason of the outcome. Present when `status` is `bounced` or `rejected`. */
+  reason?: Reason
+  /** When the outcome was recorded, in Unix seconds. */
+  timestamp: number
+  /** Identifier of the event: `evt_` and 26 characters. Store it to recognise an event that arrives twice. */
+  event_id: string
+  /** Address of the recipient. */
+  recipient: string
+  /** True when the event comes from a dry run. Only a replay sends such an event. */
+  sandbox?: boolean
+  /** What the recipient's server said. Absent when no server was asked. */
+  smtp?: PayloadEvidence
+  /** True when the reply to the final dot was lost: the message may or may not have arrived. */
+  in_doubt?: boolean
+  /** True when you may send the message again as a new send (`temporary_failure`). */
+  retryable?: boolean
+  /** Tag given with the send. */
+  tag?: string
+  /** Metadata given with the send. */
+  metadata?: Record<string, string>
+  /** Tenant given with the send. */
+  tenant_id?: string
+}
+
+/** The part of the evidence that a payload carries. Get the event for all of it. */
+export interface PayloadEvidence {
+  /** Host name of the mail exchanger. */
+  mx?: string
+  /** SMTP reply code, such as 250 or 550. */
+  code?: number
+  /** Enhanced status code (RFC 3463), such as `5.1.1`. */
+  enhanced?: string
+  /** Text of the reply in one line, at most 1,024 bytes. */
+  reply?: string
+}
+
+/** Body of a test event, which the test of the endpoint sends. */
+export interface WebhookTestPayload {
+  /** Always `webhook.test`. */
+  event: string
+  /** Identifier of the test: `evt_` and 26 characters. No stored event has this id. */
+  event_id: string
+  /** When the test was sent, in Unix seconds. */
+  timestamp: number
+}
+
+/** The body of every error. */
+export interface ErrorBody {
+  /**
+   * - `invalid_payload`: 400: the JSON is malformed, or a field is missing, unknown, of the wrong type or too large.
+   *   `details` names the field.
+   * - `invalid_address`: 400: an address does not parse. `details` names the field.
+   * - `invalid_api_key`: 401: the API key is missing, unknown, revoked or expired.
+   * - `domain_not_verified`: 403: the From domain is not a domain of the account.
+   * - `insufficient_scope`: 403: the API key lacks the scope of this call. Test keys can only send dry runs and read.
+   * - `not_found`: 404: the path does not exist, or the account has no such message, event, domain, endpoint or
+   *   suppression entry.
+   * - `method_not_allowed`: 405: the path exists, but does not support this method. The header `Allow` lists the
+   *   supported ones.
+   * - `event_expired`: 410: the id is older than 90 days, which is how long messages and events are kept.
+   * - `payload_too_large`: 413: the request is larger than 15 MiB.
+   * - `unsupported_media_type`: 415: the body is not JSON in UTF-8, or it is compressed.
+   * - `transient_failure`: 500: a fault of the service. Nothing was sent, and it is safe to retry.
+   * - `rate_limit_exceeded`: 429: the requests per minute are used up, or the domain's warm-up or circuit breaker
+   *   allows no more. Wait `retry_after` seconds.
+   * - `webhook_not_configured`: 409: the account has no webhook endpoint.
+   */
+  error: 'invalid_payload' | 'invalid_address' | 'invalid_api_key' | 'domain_not_verified' | 'insufficient_scope' | 'not_found' | 'method_not_allowed' | 'event_expired' | 'payload_too_large' | 'unsupported_media_type' | 'transient_failure' | 'rate_limit_exceeded' | 'webhook_not_configured'
+  /** What is wrong, in words. */
+  message: string
+  /** Seconds to wait before you try again. */
+  retry_after?: number
+  /** The id in the header `X-Request-Id`. */
+  request_id: string
+  /** The invalid fields, by their path, such as `attachments[0].content`. */
+  details?: ({ field: string; message: string })[]
+}
+
+export interface ListEventsQuery {
+  /** Only events of this message. */
+  message_id?: string
+  /** Only events with this status. */
+  status?: DeliveryStatus
+  /** Only events with this reason. */
+  reason?: Reason
+  /** Only events of this recipient address. Case does not matter, and the domain may be in Unicode or A-label form. */
+  recipient?: string
+  /** Only events of sends with this tenant. */
+  tenant_id?: string
+  /** `true` for dry runs only, `false` for real sends only. By default both. */
+  sandbox?: boolean
+  /**
+   * Only events whose `timestamp` is this time or later. In JSON it is a time with an offset, such as
+   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by a few seconds: an
+   * event is listed when it is committed, a moment after its timestamp.
+   */
+  from?: string
+  /** Only events whose `timestamp` is earlier than this. It has the format of `from`. */
+  to?: string
+  /** Number of events on a page, 1 to 100. Default: 50. */
+  limit?: number
+  /** `next_cursor` of the previous page. Send the same filters with it. */
+  cursor?: string
+  /** Only events of sends with this tag. */
+  tag?: string
+  /** Only events of this kind: `email.delivery` or `email.feedback`. */
+  event?: string
+}
+
+export interface GetStatsQuery {
+  /**
+   * Start of the range, inclusive: a date (`2026-11-01`) or a time (`2026-11-01T12:00:00Z`), UTC when it has no offset.
+   * A time within an hour is rounded down to the hour; with `granularity=day`, to the day. Default: seven days before
+   * `to`.
+   */
+  from?: string
+  /**
+   * End of the range, exclusive, in the format of `from`. A time within an hour is rounded up to the next hour; with
+   * `granularity=day`, to the next day. Default: the end of the current hour or day.
+   */
+  to?: string
+  /** Length of the periods of `series`, which has at most 8,784 of them (a year of hours). Default: `day`. */
+  granularity?: Granularity
+  /** Only emails sent from this domain. */
+  domain?: string
+  /** Only emails of sends with this tenant. */
+  tenant_id?: string
+}
+
+export interface ListSuppressionsQuery {
+  /** Only entries that apply to this address, including a global one. */
+  email?: string
+  /** Only entries with this reason. */
+  reason?: SuppressionReason
+  /** Only entries of this tenant. */
+  tenant_id?: string
+  /** Number of entries on a page, 1 to 100. Default: 50. */
+  limit?: number
+  /** `next_cursor` of the previous page. Send the same filters with it. */
+  cursor?: string
+}
+
+export interface RemoveSuppressionQuery {
+  /** Tenant from whose list the address is removed. Default: the list of the whole account. */
+  tenant_id?: string
+}
+
+/** What each call takes and returns. */
+export interface Calls {
+  sendEmail: { body: SendRequest; response: SendResponse }
+  validateEmail: { body: SendRequest; response: SendResponse }
+  sendEmailBatch: { body: SendBatchRequest; response: SendBatchResponse }
+  getEmail: { path: { id: string }; response: GetEmailResponse }
+  listEvents: { query: ListEventsQuery; response: ListEventsResponse }
+  getEvent: { path: { event_id: string }; response: GetEventResponse }
+  replayEvent: { path: { event_id: string }; response: ReplayEventResponse }
+  replayMessage: { path: { message_id: string }; response: ReplayMessageResponse }
+  getWebhook: { response: Webhook }
+  putWebhook: { body: PutWebhookRequest; response: Webhook }
+  deleteWebhook: { response: DeleteWebhookResponse }
+  testWebhook: { response: TestWebhookResponse }
+  rotateWebhookSecret: { response: Webhook }
+  listDomains: { response: ListDomainsResponse }
+  createDomain: { body: CreateDomainRequest; response: Domain }
+  getDomain: { path: { id: string }; response: Domain }
+  updateDomain: { path: { id: string }; body: UpdateDomainRequest; response: Domain }
+  deleteDomain: { path: { id: string }; response: DeleteDomainResponse }
+  verifyDomain: { path: { id: string }; response: Domain }
+  rotateDkim: { path: { id: string }; response: Domain }
+  getStats: { query: GetStatsQuery; response: GetStatsResponse }
+  importSuppressions: { body: SuppressionServiceImportRequest; response: SuppressionServiceImportResponse }
+  listSuppressions: { query: ListSuppressionsQuery; response: SuppressionServiceListResponse }
+  addSuppression: { body: SuppressionServiceAddRequest; response: SuppressionEntry }
+  removeSuppression: { path: { email: string }; query: RemoveSuppressionQuery; response: SuppressionServiceRemoveResponse }
+  getLimits: { response: GetLimitsResponse }
+}
+
+/** The route of each call, and whether it takes an `Idempotency-Key`. */
+export const ROUTES = {
+  sendEmail: { method: 'POST', path: '/api/v1/emails/send', takesKey: true },
+  validateEmail: { method: 'POST', path: '/api/v1/emails/validate', takesKey: true },
+  sendEmailBatch: { method: 'POST', path: '/api/v1/emails/batch', takesKey: true },
+  getEmail: { method: 'GET', path: '/api/v1/emails/{id}', takesKey: false },
+  listEvents: { method: 'GET', path: '/api/v1/events', takesKey: false },
+  getEvent: { method: 'GET', path: '/api/v1/events/{event_id}', takesKey: false },
+  replayEvent: { method: 'POST', path: '/api/v1/events/{event_id}/replay', takesKey: false },
+  replayMessage: { method: 'POST', path: '/api/v1/messages/{message_id}/replay', takesKey: false },
+  getWebhook: { method: 'GET', path: '/api/v1/webhook', takesKey: false },
+  putWebhook: { method: 'PUT', path: '/api/v1/webhook', takesKey: false },
+  deleteWebhook: { method: 'DELETE', path: '/api/v1/webhook', takesKey: false },
+  testWebhook: { method: 'POST', path: '/api/v1/webhook/test', takesKey: false },
+  rotateWebhookSecret: { method: 'POST', path: '/api/v1/webhook/secret/rotate', takesKey: false },
+  listDomains: { method: 'GET', path: '/api/v1/domains', takesKey: false },
+  createDomain: { method: 'POST', path: '/api/v1/domains', takesKey: false },
+  getDomain: { method: 'GET', path: '/api/v1/domains/{id}', takesKey: false },
+  updateDomain: { method: 'PATCH', path: '/api/v1/domains/{id}', takesKey: false },
+  deleteDomain: { method: 'DELETE', path: '/api/v1/domains/{id}', takesKey: false },
+  verifyDomain: { method: 'POST', path: '/api/v1/domains/{id}/verify', takesKey: false },
+  rotateDkim: { method: 'POST', path: '/api/v1/domains/{id}/dkim/rotate', takesKey: false },
+  getStats: { method: 'GET', path: '/api/v1/stats', takesKey: false },
+  importSuppressions: { method: 'POST', path: '/api/v1/suppression/import', takesKey: false },
+  listSuppressions: { method: 'GET', path: '/api/v1/suppression', takesKey: false },
+  addSuppression: { method: 'POST', path: '/api/v1/suppression', takesKey: false },
+  removeSuppression: { method: 'DELETE', path: '/api/v1/suppression/{email}', takesKey: false },
+  getLimits: { method: 'GET', path: '/api/v1/limits', takesKey: false },
+} as const

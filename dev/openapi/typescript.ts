@@ -1,0 +1,206 @@
+import type { Document } from './document.ts'
+import type { Schema } from './schema.ts'
+
+/** The schemas that a type of `client/outcome.ts` narrows, because the contract states their rules only in comments. */
+const NARROWED: Record<string, string> = {
+  SendResponse: 'ByStatus',
+  RecipientOutcome: 'ByStatus',
+  GetEmailResponse: 'ByStatus',
+  EmailDeliveryPayload: 'ByStatus',
+  BatchResult: 'ByResult',
+  Event: 'ByEvent',
+  GetEventResponse: 'ByEvent',
+}
+/** The schemas with a status and a reason that need no narrowing: a report does not change the status it repeats. */
+const PLAIN = new Set(['EmailFeedbackPayload'])
+/** `Error` is a global name in TypeScript. */
+const RENAMED: Record<string, string> = { Error: 'ErrorBody' }
+/** What the server says about itself is not part of the client. */
+const OMITTED = new Set(['Health', 'Readiness'])
+const SERVER_TAG = 'Server'
+const WIDTH = 120
+
+interface Parameter {
+  name: string
+  in: string
+  description: string
+  required: boolean
+  schema: Schema
+}
+
+interface Operation {
+  operationId: string
+  tags: string[]
+  parameters?: Parameter[]
+  requestBody?: { content: { 'application/json': { schema: Schema } } }
+  responses: Record<string, { content: { 'application/json': { schema: Schema } } }>
+}
+
+interface Call extends Operation {
+  method: string
+  path: string
+}
+
+/** The client's `gen/contract.ts`: the types of every request, response and event, and the route of every call. */
+export function typeScriptOf(document: Document): string {
+  const { schemas } = document.components
+  const named = (schema: Schema) => nameOf(schema) in schemas
+  const inlined = (schema: Schema) => named(schema) && schemas[nameOf(schema)]!.oneOf !== undefined
+  const type = (schema: Schema): string => (inlined(schema) ? type(schemas[nameOf(schema)]!) : typeOf(schema, type))
+  const shown = Object.entries(schemas).filter(([name, schema]) => !OMITTED.has(name) && !schema.oneOf)
+  const calls = callsOf(document)
+  const queries = calls.flatMap((call) => queryOf(call, type))
+  const parts = [...shown.map(([name, schema]) => declaration(name, schema, type)), ...queries, ...routes(calls, type)]
+  return [HEAD, ...parts].join('\n\n').concat('\n')
+}
+
+const HEAD = `// Generated from the contract by \`npm run gen\`. Do not edit.
+
+import type { ${[...new Set(Object.values(NARROWED))].toSorted().join(', ')} } from '../outcome.ts'`
+
+type TypeOf = (schema: Schema) => string
+
+const nameOf = ({ $ref }: Schema) => String($ref).split('/').at(-1)!
+const quoted = (words: unknown) => (words as string[]).map((word) => `'${word}'`).join(' | ')
+
+/** The TypeScript type of a schema without a declaration of its own. Throws for a keyword it does not know. */
+function typeOf(schema: Schema, type: TypeOf): string {
+  const { $ref, oneOf, enum: words, items, additionalProperties, properties } = schema
+  if ($ref) return RENAMED[nameOf(schema)] ?? nameOf(schema)
+  if (oneOf) return (oneOf as Schema[]).map(type).join(' | ')
+  if (words) return quoted(words)
+  if (Array.isArray(schema.type)) return schema.type.map((one) => type({ ...schema, type: one })).join(' | ')
+  if (schema.type === 'array') return list(type(items as Schema))
+  if (properties)
+    return `{ ${Object.entries(properties)
+      .map(([name, one]) => `${name}: ${type(one)}`)
+      .join('; ')} }`
+  if (schema.type === 'object')
+    return `Record<string, ${additionalProperties ? type(additionalProperties as Schema) : 'never'}>`
+  const scalar = SCALARS[String(schema.type)]
+  if (!scalar) throw new Error(`no TypeScript type for ${JSON.stringify(schema)}`)
+  return scalar
+}
+
+const list = (item: string) => (/^\w+$/.test(item) ? `${item}[]` : `(${item})[]`)
+const SCALARS: Record<string, string> = {
+  string: 'string',
+  boolean: 'boolean',
+  integer: 'number',
+  number: 'number',
+  null: 'null',
+}
+
+function declaration(name: string, schema: Schema, type: TypeOf): string {
+  const { description, enum: words } = schema
+  const head = comment(description as string)
+  if (name === 'Reason') return `${head}export type Reason = BounceReason | RejectionReason\n\n${reasonsOf(schema)}`
+  if (words) return `${head}export type ${name} = ${quoted(words)}`
+  const known = RENAMED[name] ?? name
+  const wrapper = NARROWED[name]
+  if (!wrapper) {
+    if (hasOutcome(schema) && !PLAIN.has(name))
+      throw new Error(`${name} needs a line in NARROWED of dev/openapi/typescript.ts`)
+    return `${head}export interface ${known} ${fields(schema, type)}`
+  }
+  const narrowing = `export type ${name} = ${wrapper}<${name}Fields, BounceReason, RejectionReason>`
+  return `${head}${narrowing}\n\ninterface ${name}Fields ${fields(schema, type)}`
+}
+
+function hasOutcome({ properties }: Schema): boolean {
+  const { status, reason } = (properties ?? {}) as Record<string, Schema>
+  return reason !== undefined && status !== undefined && nameOf(status) === 'DeliveryStatus'
+}
+
+/** The reasons of a bounce and those of a rejection: the comment of each begins with one of these words. */
+function reasonsOf({ description, enum: words }: Schema): string {
+  const of = (status: string) =>
+    (words as string[]).filter((word) => String(description).includes(`- \`${word}\`: ${status}: `))
+  const [bounces, rejections] = [of('Bounce'), of('Rejection')]
+  if (bounces.length + rejections.length !== (words as string[]).length) {
+    throw new Error('the comment of every Reason begins with "Bounce: " or "Rejection: "')
+  }
+  return `/** Reasons of a bounce. */
+export type BounceReason = ${quoted(bounces)}
+
+/** Reasons of a rejection. */
+export type RejectionReason = ${quoted(rejections)}`
+}
+
+function fields({ properties, required = [] }: Schema, type: TypeOf): string {
+  const lines = Object.entries(properties as Record<string, Schema>).map(([name, schema]) => {
+    const optional = (required as string[]).includes(name) ? '' : '?'
+    return `${comment(schema.description as string, '  ')}  ${name}${optional}: ${type(schema)}`
+  })
+  return lines.length === 0 ? '{}' : `{\n${lines.join('\n')}\n}`
+}
+
+function comment(text: string, indent = ''): string {
+  const lines = text
+    .replaceAll('*/', '*\\/')
+    .split('\n')
+    .flatMap((line) => wrap(line, WIDTH - indent.length - 3))
+  if (lines.length === 1 && `${indent}/** ${lines[0]} */`.length <= WIDTH) return `${indent}/** ${lines[0]} */\n`
+  return `${indent}/**\n${lines.map((line) => `${indent} * ${line}`.trimEnd()).join('\n')}\n${indent} */\n`
+}
+
+/** The lines of one paragraph, or of one item of a list. */
+function wrap(text: string, width: number): string[] {
+  const margin = text.startsWith('- ') ? '  ' : ''
+  const [first, ...words] = text.split(' ')
+  const lines = [first!]
+  for (const word of words) {
+    const longer = `${lines.at(-1)} ${word}`
+    if (longer.length <= width) lines[lines.length - 1] = longer
+    else lines.push(margin + word)
+  }
+  return lines
+}
+
+function callsOf({ paths }: Document): Call[] {
+  const all = Object.entries(paths).flatMap(([path, verbs]) =>
+    Object.entries(verbs).map(([verb, operation]) => ({
+      ...(operation as Operation),
+      method: verb.toUpperCase(),
+      path,
+    })),
+  )
+  return all.filter(({ tags }) => !tags.includes(SERVER_TAG))
+}
+
+const parametersOf = ({ parameters = [] }: Call, place: string) => parameters.filter((one) => one.in === place)
+const queryName = ({ operationId }: Call) => `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Query`
+
+/** The declaration of a call's query, if it has one. */
+function queryOf(call: Call, type: TypeOf): string[] {
+  const query = parametersOf(call, 'query')
+  if (query.length === 0) return []
+  const properties = query.map(({ name, description, schema }) => [name, { description, ...schema }])
+  const required = query.filter((one) => one.required).map(({ name }) => name)
+  return [
+    `export interface ${queryName(call)} ${fields({ properties: Object.fromEntries(properties), required }, type)}`,
+  ]
+}
+
+function routes(calls: Call[], type: TypeOf): string[] {
+  const shapes = calls.map((call) => `  ${call.operationId}: { ${shapeOf(call, type).join('; ')} }`)
+  const table = calls.map((call) => {
+    const takesKey = parametersOf(call, 'header').some(({ name }) => name === 'Idempotency-Key')
+    return `  ${call.operationId}: { method: '${call.method}', path: '${call.path}', takesKey: ${takesKey} },`
+  })
+  return [
+    `/** What each call takes and returns. */\nexport interface Calls {\n${shapes.join('\n')}\n}`,
+    `/** The route of each call, and whether it takes an \`Idempotency-Key\`. */\nexport const ROUTES = {\n${table.join('\n')}\n} as const`,
+  ]
+}
+
+function shapeOf(call: Call, type: TypeOf): string[] {
+  const inPath = parametersOf(call, 'path').map(({ name }) => `${name}: string`)
+  const body = call.requestBody?.content['application/json'].schema
+  return [
+    ...(inPath.length > 0 ? [`path: { ${inPath.join('; ')} }`] : []),
+    ...(parametersOf(call, 'query').length > 0 ? [`query: ${queryName(call)}`] : []),
+    ...(body ? [`body: ${type(body)}`] : []),
+    `response: ${type(call.responses[200]!.content['application/json'].schema)}`,
+  ]
+}
