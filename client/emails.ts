@@ -1,6 +1,7 @@
 import { base64 } from './base64.ts'
 import type { Call, CallOptions, KeyedOptions, SendOptions } from './call.ts'
 import type * as contract from './gen/contract.ts'
+import { itemsOf } from './pages.ts'
 
 /** A file to attach: its content as bytes, or as base64. */
 export type Attachment = Omit<contract.Attachment, 'content'> & { content: string | Uint8Array }
@@ -14,20 +15,33 @@ type WithFiles<Request> = Omit<Request, 'attachments'> & { attachments?: Attachm
 /** A batch takes up to 60 seconds to start its messages, and each of them as long as a send. */
 const BATCH_TIMEOUT_MS = 100_000
 
-export const emailsOf = (call: Call) => ({
-  /** Sends a message and returns what the recipients' mail servers said. A bounce or a rejection is not an error. */
-  send: (message: Message, options?: SendOptions) => call('sendEmail', { body: encoded(message) }, options),
+export function emailsOf(call: Call) {
+  const list = (query: contract.ListEmailsQuery = {}, options?: CallOptions) => call('listEmails', { query }, options)
+  return {
+    /** Sends a message and returns what the recipients' mail servers said. A bounce or a rejection is not an error. */
+    send: (message: Message, options?: SendOptions) => call('sendEmail', { body: encoded(message) }, options),
 
-  /** Makes every check of a send and sends nothing. */
-  validate: (message: Message, options?: KeyedOptions) => call('validateEmail', { body: encoded(message) }, options),
+    /** Makes every check of a send and sends nothing. */
+    validate: (message: Message, options?: KeyedOptions) => call('validateEmail', { body: encoded(message) }, options),
 
-  /** Sends 1 to 100 messages at a time and returns a result for each, in their order. */
-  batch: (messages: BatchMessage[], options?: SendOptions) =>
-    call('sendEmailBatch', { body: { emails: messages.map(encoded) } }, { timeoutMs: BATCH_TIMEOUT_MS, ...options }),
+    /** Sends 1 to 100 messages at a time and returns a result for each, in their order. */
+    batch: (messages: BatchMessage[], options?: SendOptions) =>
+      call('sendEmailBatch', { body: { emails: messages.map(encoded) } }, { timeoutMs: BATCH_TIMEOUT_MS, ...options }),
 
-  /** Returns a stored email with the outcome of every recipient and its events. */
-  get: (messageId: string, options?: CallOptions) => call('getEmail', { path: { id: messageId } }, options),
-})
+    /** Returns a stored email with the outcome of every recipient and its events. */
+    get: (messageId: string, options?: CallOptions) => call('getEmail', { path: { id: messageId } }, options),
+
+    /** Returns one page of emails, newest first. */
+    list,
+
+    /** Yields all emails that match, newest first. `limit` is the size of the pages it reads. */
+    all: (query: Omit<contract.ListEmailsQuery, 'cursor'> = {}, options?: CallOptions) =>
+      itemsOf(
+        (cursor) => list({ ...query, cursor }, options),
+        ({ emails }) => emails,
+      ),
+  }
+}
 
 function encoded<M extends Message>(message: M) {
   const attachments = message.attachments?.map(({ content, ...file }) => ({

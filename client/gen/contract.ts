@@ -491,10 +491,65 @@ export interface BatchSummary {
   failed: number
 }
 
-/** A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages. */
-export type GetEmailResponse = ByStatus<GetEmailResponseFields, BounceReason, RejectionReason>
+/** One page of emails. */
+export interface ListEmailsResponse {
+  /** The emails, newest `createdAt` first; emails of the same millisecond are ordered by id. */
+  emails: ListedEmail[]
+  /** Cursor of the next page. Absent on the last page. */
+  next_cursor?: string
+  /** True when there is a next page. */
+  has_more: boolean
+}
 
-interface GetEmailResponseFields {
+/**
+ * An email as a list shows it. Get email has its evidence, events and headers. In JSON its own timestamps are camelCase
+ * (`createdAt`), like those of Get email.
+ */
+export type ListedEmail = ByStatus<ListedEmailFields, BounceReason, RejectionReason>
+
+interface ListedEmailFields {
+  /** Identifier of the message: `msg_` and 26 characters. */
+  message_id: string
+  /** Terminal state of the message. */
+  status: DeliveryStatus
+  /** Reason of the first recipient with this `status`. Present when `status` is `bounced` or `rejected`. */
+  reason?: Reason
+  /** Sender, as given in the request. */
+  from: string
+  /** Subject. */
+  subject: string
+  /** Outcome of each recipient. */
+  recipients: ListedRecipient[]
+  /** Tag given with the send. */
+  tag?: string
+  /** Metadata given with the send. */
+  metadata?: Record<string, string>
+  /** Tenant given with the send. */
+  tenant_id?: string
+  /** True when this was a dry run. */
+  sandbox: boolean
+  /** When the send was accepted. */
+  createdAt: string
+  /** When the outcome was recorded. */
+  completedAt: string
+}
+
+/** A recipient and its outcome, as a list shows them. */
+export type ListedRecipient = ByStatus<ListedRecipientFields, BounceReason, RejectionReason>
+
+interface ListedRecipientFields {
+  /** Address of the recipient. */
+  email: string
+  /** Field of the request that the recipient was given in. */
+  kind: RecipientKind
+  /** Terminal state of the recipient. */
+  status: DeliveryStatus
+  /** Reason of the outcome. Present when `status` is `bounced` or `rejected`. */
+  reason?: Reason
+}
+
+/** A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages. */
+export interface GetEmailResponse {
   /** Identifier of the message: `msg_` and 26 characters. */
   message_id: string
   /** Terminal state of the message. */
@@ -1408,6 +1463,38 @@ export interface ErrorBody {
   details?: ({ field: string; message: string })[]
 }
 
+export interface ListEmailsQuery {
+  /** Only emails with this status: the status of the message, which is the worst of its recipients. */
+  status?: DeliveryStatus
+  /** Only emails with this reason: the reason of the message. */
+  reason?: Reason
+  /**
+   * Only emails with this recipient, in `to`, `cc` or `bcc`. Case does not matter, and the domain may be in Unicode or
+   * A-label form. A text that is not an address matches nothing.
+   */
+  recipient?: string
+  /** Only emails from this domain: the part of `from` after the @. It may be in Unicode or A-label form. */
+  domain?: string
+  /** Only emails with this tag. */
+  tag?: string
+  /** Only emails with this tenant. */
+  tenant_id?: string
+  /** `true` for dry runs only, `false` for real sends only. By default both. */
+  sandbox?: boolean
+  /**
+   * Only emails whose `createdAt` is this time or later. In JSON it is a time with an offset, such as
+   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by two minutes: an
+   * email is listed when its send ends, which may be that long after its `createdAt`.
+   */
+  from?: string
+  /** Only emails whose `createdAt` is earlier than this. It has the format of `from`. */
+  to?: string
+  /** Number of emails on a page, 1 to 100. Default: 50. */
+  limit?: number
+  /** `next_cursor` of the previous page. Send the same filters with it. */
+  cursor?: string
+}
+
 export interface ListEventsQuery {
   /** Only events of this message. */
   message_id?: string
@@ -1482,6 +1569,7 @@ export interface Calls {
   sendEmail: { body: SendRequest; response: SendResponse }
   validateEmail: { body: SendRequest; response: SendResponse }
   sendEmailBatch: { body: SendBatchRequest; response: SendBatchResponse }
+  listEmails: { query: ListEmailsQuery; response: ListEmailsResponse }
   getEmail: { path: { id: string }; response: GetEmailResponse }
   listEvents: { query: ListEventsQuery; response: ListEventsResponse }
   getEvent: { path: { event_id: string }; response: GetEventResponse }
@@ -1512,6 +1600,7 @@ export const ROUTES = {
   sendEmail: { method: 'POST', path: '/api/v1/emails/send', takesKey: true },
   validateEmail: { method: 'POST', path: '/api/v1/emails/validate', takesKey: true },
   sendEmailBatch: { method: 'POST', path: '/api/v1/emails/batch', takesKey: true },
+  listEmails: { method: 'GET', path: '/api/v1/emails', takesKey: false },
   getEmail: { method: 'GET', path: '/api/v1/emails/{id}', takesKey: false },
   listEvents: { method: 'GET', path: '/api/v1/events', takesKey: false },
   getEvent: { method: 'GET', path: '/api/v1/events/{event_id}', takesKey: false },

@@ -1,18 +1,6 @@
 import type { Document } from './document.ts'
 import type { Schema } from './schema.ts'
 
-/** The schemas that a type of `client/outcome.ts` narrows, because the contract states their rules only in comments. */
-const NARROWED: Record<string, string> = {
-  SendResponse: 'ByStatus',
-  RecipientOutcome: 'ByStatus',
-  GetEmailResponse: 'ByStatus',
-  EmailDeliveryPayload: 'ByStatus',
-  BatchResult: 'ByResult',
-  Event: 'ByEvent',
-  GetEventResponse: 'ByEvent',
-}
-/** The schemas with a status and a reason that need no narrowing: a report does not change the status it repeats. */
-const PLAIN = new Set(['EmailFeedbackPayload'])
 /** `Error` is a global name in TypeScript. */
 const RENAMED: Record<string, string> = { Error: 'ErrorBody' }
 /** What the server says about itself is not part of the client. */
@@ -56,7 +44,7 @@ export function typeScriptOf(document: Document): string {
 
 const HEAD = `// Generated from the contract by \`npm run gen\`. Do not edit.
 
-import type { ${[...new Set(Object.values(NARROWED))].toSorted().join(', ')} } from '../outcome.ts'`
+import type { ByEvent, ByResult, ByStatus } from '../outcome.ts'`
 
 type TypeOf = (schema: Schema) => string
 
@@ -97,19 +85,20 @@ function declaration(name: string, schema: Schema, type: TypeOf): string {
   if (name === 'Reason') return `${head}export type Reason = BounceReason | RejectionReason\n\n${reasonsOf(schema)}`
   if (words) return `${head}export type ${name} = ${quoted(words)}`
   const known = RENAMED[name] ?? name
-  const wrapper = NARROWED[name]
-  if (!wrapper) {
-    if (hasOutcome(schema) && !PLAIN.has(name))
-      throw new Error(`${name} needs a line in NARROWED of dev/openapi/typescript.ts`)
-    return `${head}export interface ${known} ${fields(schema, type)}`
-  }
-  const narrowing = `export type ${name} = ${wrapper}<${name}Fields, BounceReason, RejectionReason>`
-  return `${head}${narrowing}\n\ninterface ${name}Fields ${fields(schema, type)}`
+  const narrowing = narrowingOf(schema)
+  if (!narrowing) return `${head}export interface ${known} ${fields(schema, type)}`
+  const narrowed = `export type ${name} = ${narrowing}<${name}Fields, BounceReason, RejectionReason>`
+  return `${head}${narrowed}\n\ninterface ${name}Fields ${fields(schema, type)}`
 }
 
-function hasOutcome({ properties }: Schema): boolean {
-  const { status, reason } = (properties ?? {}) as Record<string, Schema>
-  return reason !== undefined && status !== undefined && nameOf(status) === 'DeliveryStatus'
+/** The type of `client/outcome.ts` that narrows an outcome: the contract says in comments which fields a status has. */
+function narrowingOf({ properties, required }: Schema): string | undefined {
+  const { status, reason, error, feedback } = (properties ?? {}) as Record<string, Schema>
+  if (!reason || !status || nameOf(status) !== 'DeliveryStatus') return undefined
+  if (error) return 'ByResult'
+  if (!feedback) return 'ByStatus'
+  // A report does not change the status that it repeats.
+  return (required as string[]).includes('feedback') ? undefined : 'ByEvent'
 }
 
 /** The reasons of a bounce and those of a rejection: the comment of each begins with one of these words. */

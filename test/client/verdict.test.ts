@@ -166,6 +166,18 @@ test('events are read page by page, or all in turn', async () => {
   expect(await verdict.events.get(seen[0]!)).toMatchObject({ event_id: seen[0], sandbox: true, dispatches: [] })
 })
 
+test('emails are read page by page, or all in turn', async () => {
+  const metadata = { order: '17' }
+  const message = { ...MESSAGE, to: 'mailbox_full@simulator.test', tag: 'receipts', metadata }
+  const sent = [await verdict.emails.send(message), await verdict.emails.send(message)]
+  const { emails, next_cursor } = await verdict.emails.list({ tag: 'receipts', limit: 1 })
+  expect(emails).toMatchObject([{ status: 'bounced', reason: 'mailbox_full', tag: 'receipts', metadata }])
+  expect(next_cursor).toBeDefined()
+  const seen: string[] = []
+  for await (const { message_id } of verdict.emails.all({ tag: 'receipts', limit: 1 })) seen.push(message_id)
+  expect(seen).toEqual(sent.map(({ message_id }) => message_id).toReversed())
+})
+
 test('an iteration reads no page that it does not need, and ends when the caller does', async () => {
   const signal = AbortSignal.abort(new Error('enough'))
   await expect(verdict.events.all({}, { signal }).next()).rejects.toThrow('enough')
