@@ -20,7 +20,7 @@ const pauses: number[] = []
 const connection = () => ({
   url: new URL(service.url).origin,
   apiKey: 'svc_live_key',
-  timeoutMs: 5_000,
+  timeoutMs: 60_000,
   maxRetries: 2,
   pause: async (ms: number) => void pauses.push(ms),
 })
@@ -133,7 +133,7 @@ test.each([{ fault: 'hang' as const }, { fault: 'drip_body' as const }])(
     respond(script)
     const fault = await faultOf(send({ timeoutMs: 50, maxRetries: 1 }))
     expect(fault).toMatchObject({ code: 'timed_out', message: 'no response within 50 ms' })
-    expect(service.requests).toHaveLength(2)
+    expect(pauses).toHaveLength(1)
   },
 )
 
