@@ -1,8 +1,9 @@
-import type { EmailDeliveryPayload, WebhookTestPayload } from './gen/contract.ts'
+import type { EmailDeliveryPayload, EmailFeedbackPayload, WebhookTestPayload } from './gen/contract.ts'
 
 /** The body of a webhook, by its kind. Ignore kinds that you do not know: later versions may add some. */
 export type WebhookEvent =
   | (EmailDeliveryPayload & { event: 'email.delivery' })
+  | (EmailFeedbackPayload & { event: 'email.feedback' })
   | (WebhookTestPayload & { event: 'webhook.test' })
 
 /** Headers as fetch, Node, Express or Fastify have them. */

@@ -61,8 +61,8 @@ export interface Attachment {
    */
   content: string
   /**
-   * Media type, such as `image/png`. `multipart/*` and `message/*` are refused. By default it follows from the
-   * extension of `filename`.
+   * Media type without parameters, such as `image/png`. `multipart/*` and `message/*` are refused. By default the
+   * extension of `filename` decides.
    */
   content_type?: string | null
   /**
@@ -177,7 +177,7 @@ export interface SmtpEvidence {
   timings?: SmtpTimings
   /** True when the message went over a connection that was already open. */
   reused?: boolean
-  /** The hosts that were tried before, in their order. */
+  /** The other tries, in their order: before the one that decided, or after it when they were no better. */
   tried?: TriedHost[]
 }
 
@@ -210,7 +210,8 @@ export interface Tls {
 
 /**
  * How long each phase of a send took, in milliseconds, to a tenth. A phase is absent when the send did not reach it, or
- * did not need it because a connection was already open.
+ * did not need it because a connection was already open. With several tries a phase is the sum of them all. What is
+ * missing to `duration_ms` went into the checks before, and into waiting for a connection.
  */
 export interface SmtpTimings {
   /** Looking up the domain's mail exchangers and their policy. */
@@ -229,11 +230,11 @@ export interface SmtpTimings {
   rcpt?: number
   /** DATA, until the server asked for the content. */
   data?: number
-  /** Sending the content and waiting for the reply to the final dot. */
+  /** Sending the content, storing that the final dot is due, and waiting for the reply to it. */
   dot?: number
 }
 
-/** A host that was tried before the one that decided. */
+/** A try that did not decide. There are at most three. */
 export interface TriedHost {
   /** Host name of the mail exchanger. */
   mx: string
@@ -241,7 +242,11 @@ export interface TriedHost {
   ip?: string
   /** Phase that the conversation reached. */
   phase: SmtpPhase
-  /** Why the service went on to the next host: the reply, or the fault of the connection. */
+  /**
+   * Why the try failed: the reply, such as `421 4.3.2 try later`, or the fault of the connection, such as `ECONNREFUSED
+   * 192.0.2.1`. It begins with `on a kept connection:` when a connection from an earlier message turned out to be
+   * closed; the same host is then tried again.
+   */
   detail: string
 }
 
@@ -578,7 +583,7 @@ export interface GetEmailResponse {
   attachments: StoredAttachment[]
   /** Outcome and evidence of each recipient. */
   recipients: RecipientOutcome[]
-  /** One event for each recipient. */
+  /** The events of the outcomes, one for each recipient. The events of `feedback` are in the list of events. */
   events: EmailEvent[]
   /** When the send was accepted. */
   createdAt: string
@@ -899,7 +904,7 @@ export interface ReplayMessageResponse {
   message_id: string
   /** Number of replayed events. */
   count: number
-  /** The replayed events, in the order of the message's recipients. */
+  /** The replayed events: outcomes in the order of the message's recipients, then feedback, oldest first. */
   events: ReplayEventResponse[]
 }
 
@@ -909,7 +914,7 @@ export interface Webhook {
   url: string
   /** When the endpoint was first set. */
   created_at: string
-  /** When the URL or the secret last changed. */
+  /** When the URL, the lists or the secret last changed. */
   updated_at: string
   /** Secret that signs requests: `whsec_` and base64. Present only in the response of the call that created it. */
   secret?: string
@@ -917,6 +922,10 @@ export interface Webhook {
   previous_secret_until?: string
   /** Health of the endpoint. */
   health?: WebhookHealth
+  /** Kinds of events that are pushed. All events are stored, and you can replay those that were not pushed. */
+  events: string[]
+  /** Statuses of the events that are pushed. */
+  statuses: DeliveryStatus[]
 }
 
 /** Health of an endpoint. An endpoint that fails is never switched off. */
@@ -943,6 +952,16 @@ export interface WebhookHealth {
 export interface PutWebhookRequest {
   /** URL that receives events, at most 2,048 characters, such as `https://hooks.example.com/email`. */
   url: string
+  /**
+   * Kinds of events to push: `email.delivery` for outcomes, `email.feedback` for late bounces and complaints. Absent in
+   * the first call, it is `["email.delivery"]`; absent in a later one, it stays as it is.
+   */
+  events?: ('email.delivery' | 'email.feedback')[] | null
+  /**
+   * Push only events with one of these statuses. For feedback, it is the status that the recipient had before. Absent
+   * in the first call, it is all of them; absent in a later one, it stays as it is.
+   */
+  statuses?: DeliveryStatus[] | null
 }
 
 /** The response has no fields. */
@@ -1421,6 +1440,37 @@ export interface PayloadEvidence {
   reply?: string
 }
 
+/**
+ * Body of a feedback event: a late bounce, or a complaint. It is sent only to an endpoint that asked for the kind
+ * `email.feedback`. The terminal state of the message never changes.
+ */
+export interface EmailFeedbackPayload {
+  /** Always `email.feedback`. */
+  event: string
+  /** Identifier of the message: `msg_` and 26 characters. */
+  message_id: string
+  /** Terminal state of the recipient, which the report does not change. */
+  status: DeliveryStatus
+  /** Reason that the report gives. Absent for a complaint. */
+  reason?: Reason
+  /** When the report arrived, in Unix seconds. */
+  timestamp: number
+  /** Identifier of the event: `evt_` and 26 characters. Store it to recognise an event that arrives twice. */
+  event_id: string
+  /** Address of the recipient. */
+  recipient: string
+  /** What the report says. */
+  feedback: FeedbackKind
+  /** Text of the report: the mail server's reply for a late bounce, the type of complaint for a complaint. */
+  detail?: string
+  /** Tag given with the send. */
+  tag?: string
+  /** Metadata given with the send. */
+  metadata?: Record<string, string>
+  /** Tenant given with the send. */
+  tenant_id?: string
+}
+
 /** Body of a test event, which the test of the endpoint sends. */
 export interface WebhookTestPayload {
   /** Always `webhook.test`. */
@@ -1522,8 +1572,8 @@ export interface ListEventsQuery {
   cursor?: string
   /** Only events of sends with this tag. */
   tag?: string
-  /** Only events of this kind: `email.delivery` or `email.feedback`. */
-  event?: string
+  /** Only events of this kind: `email.delivery` or `email.feedback`. By default both. */
+  event?: 'email.delivery' | 'email.feedback'
 }
 
 export interface GetStatsQuery {

@@ -3,8 +3,8 @@ import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { cacheFolder } from '../../dev/temporal/bring-up.ts'
 import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
+import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { openFolder } from './daemon.ts'
 
 // The verifiers in docs/verify, in languages other than TypeScript. test/client/verify-webhook.test.ts has that one.
@@ -23,8 +23,11 @@ const RUN: Record<string, () => Promise<{ stdout: string }>> = {
     await writeFile(join(folder, 'go.mod'), 'module verify.example\n')
     await cp(join(PROGRAMS, 'main.go'), join(folder, 'main.go'))
     await cp('docs/verify/verify.go', join(folder, 'verify/verify.go'), { recursive: true })
-    const bringUp = { tell: () => {}, signal: AbortSignal.timeout(300_000), cacheDir: cacheFolder(process.env) }
-    const go = await goToolchain(bringUp)
+    const go = await goToolchain({
+      report: () => {},
+      signal: AbortSignal.timeout(300_000),
+      cacheDir: cacheFolder(process.env),
+    })
     return run(go.program, ['run', '.', VECTORS], { cwd: folder, env: { ...process.env, ...go.env } })
   },
 }
