@@ -12,9 +12,13 @@ const CANARY = 'kanarienvogel'
 test('the log never contains an address, a subject, a key or a secret', async () => {
   const { send, post, get, api, key, environment } = instance
   const everything = {
-    to: [`delivered+${CANARY}@simulator.test`, `${CANARY}@simulator.test`, `${CANARY}@nowhere.invalid`],
+    to: [`delivered+${CANARY}@simulator.test`, `${CANARY} <${CANARY}@simulator.test>`, `${CANARY}@nowhere.invalid`],
+    cc: `"${CANARY}, Ann" <cc+${CANARY}@simulator.test>`,
+    bcc: `${CANARY} <bcc+${CANARY}@simulator.test>`,
     from: `"${CANARY}" <${CANARY}@example.test>`,
-    reply_to: `${CANARY}@example.test`,
+    reply_to: [`${CANARY}@example.test`, `${CANARY} <reply@example.test>`],
+    metadata: { [CANARY]: CANARY },
+    tag: CANARY,
     subject: `Subject ${CANARY}`,
     html: `<p>${CANARY}</p>`,
     text: CANARY,
@@ -27,6 +31,9 @@ test('the log never contains an address, a subject, a key or a secret', async ()
   // A refused request is not in the log either.
   expect((await send({ subject: `${CANARY}\r\n` })).status).toBe(400)
   expect((await send({ to: `${CANARY}@` })).status).toBe(400)
+  expect((await send({ cc: `${CANARY} <a@b` })).status).toBe(400)
+  expect((await send({ metadata: { [`${CANARY} key`]: CANARY } })).status).toBe(400)
+  expect((await send({ tag: `${CANARY}\n` })).status).toBe(400)
   expect((await send({ [CANARY]: 1 })).status).toBe(400)
   expect((await send({ from: `a@${CANARY}.test` })).status).toBe(403)
   expect((await post('/api/v1/emails/send', `{"to": "${CANARY}`)).status).toBe(400)
