@@ -29,7 +29,11 @@ async function receive(request, response) {
   if (status === 200) handle(JSON.parse(body))
 }
 
+// Later versions of the service may add kinds of events.
+const KINDS = ['email.delivery', 'email.feedback', 'webhook.test']
+
 function handle(event) {
+  if (!KINDS.includes(event.event)) return
   const isRepeated = seen.has(event.event_id)
   seen.add(event.event_id)
   console.log(JSON.stringify(isRepeated ? { ...event, repeated: true } : event))

@@ -65,6 +65,11 @@ test('a bounce after acceptance is stored with the message, and the address is s
   })
   expect(email.feedback[0].reported_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
   expect(email.events).toHaveLength(1)
+  const { events } = await world.product.get(`/api/v1/events?message_id=${email.message_id}`)
+  expect(events).toMatchObject([
+    { event: 'email.feedback', status: 'delivered', feedback: 'late_bounce', reason: 'mailbox_does_not_exist', detail },
+    { event: 'email.delivery', status: 'delivered', event_id: email.events[0].event_id },
+  ])
   // The bounce was delivered to the return path: Postfix keeps nothing in its queue.
   expect(world.postfix.log()).toMatch(/to=<b\.[^>]+>, .*status=sent \(250 2\.0\.0 Thank you\)/)
 
@@ -80,7 +85,7 @@ test('a bounce for refused content has the reason spam_blocked, and suppresses n
   script({ dot: '554 5.7.1 This message looks like spam' })
   const { feedback } = await sendAndAwaitFeedback('anna@late.example.net')
   expect(feedback).toMatchObject([
-    { kind: 'bounce', reason: 'spam_blocked', detail: '554 5.7.1 This message looks like spam' },
+    { kind: 'late_bounce', reason: 'spam_blocked', detail: '554 5.7.1 This message looks like spam' },
   ])
   expect((await world.product.get('/api/v1/suppression?email=anna@late.example.net')).entries).toEqual([])
 })
