@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { cleanJson, cleanText } from '../../server/clean-text.ts'
 import { readId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
@@ -96,7 +96,9 @@ const bigintless = (_: string, value: unknown) => (typeof value === 'bigint' ? S
 function engineReplying(text: string): Engine {
   const attempt = (outcome: SmtpAttempt['outcome']): SmtpAttempt => {
     const reply = { code: outcome.kind === 'delivered' ? 250 : 550, text }
-    return { phase: 'dot', outcome, reply, mx: text, detail: text, tls: null, durationMs: 1, timings: {} }
+    const tried = [{ mx: text, ip: '192.0.2.1', phase: 'connect' as const, detail: text }]
+    const evidence = { mx: text, detail: text, tls: null, durationMs: 1, timings: { dot: 1.26 }, tried }
+    return { phase: 'dot', outcome, reply, reused: true, ...evidence }
   }
   return {
     lookUp: async (domain) =>
@@ -122,6 +124,10 @@ test.each(['a NUL \0', 'half a pair \ud83d'])(
       { status: DeliveryStatus.BOUNCED, reason: Reason.POLICY_BLOCK, smtp: { code: 550 } },
     ])
     expect(stored).toEqual(response.recipients)
+    for (const { smtp } of stored) {
+      expect(smtp).toMatchObject({ reused: true, timings: { dot: 1.3 } })
+      expect(smtp!.tried).toMatchObject([{ ip: '192.0.2.1', phase: SmtpPhase.CONNECT }])
+    }
     const alone = await send({ to: ['eve@nowhere.org'] }, engineReplying(text))
     expect(alone.stored).toMatchObject([{ status: DeliveryStatus.BOUNCED, reason: Reason.NO_MX_RECORD }])
   },
