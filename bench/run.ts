@@ -15,6 +15,7 @@ const NAMES = [
   'duplicates',
   'stats',
   'lists',
+  'receipts',
   'limiter',
   'webhooks',
   'endpoint',

@@ -31,6 +31,9 @@ export function emailsOf(call: Call) {
     /** Returns a stored email with the outcome of every recipient and its events. */
     get: (messageId: string, options?: CallOptions) => call('getEmail', { path: { id: messageId } }, options),
 
+    /** Returns a signed receipt of a stored email, which anyone can verify. */
+    receipt: (messageId: string, options?: CallOptions) => call('getReceipt', { path: { id: messageId } }, options),
+
     /** Returns one page of emails, newest first. */
     list,
 

@@ -3,6 +3,7 @@ import { DomainService } from '../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../gen/verdict/v1/limits_pb.ts'
+import { ReceiptService } from '../gen/verdict/v1/receipts_pb.ts'
 import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
@@ -18,6 +19,8 @@ import { createVerification } from './domains/verification.ts'
 import type { Verifier } from './domains/verify.ts'
 import { type App, type AppParts, createApp } from './http/app.ts'
 import { createAddressHash } from './log.ts'
+import { KEY_SET_SECONDS } from './receipts/keys.ts'
+import { createReceiptSigner } from './receipts/signer.ts'
 import type { Breaker } from './reputation/breaker.ts'
 import { createBatch } from './sending/batch.ts'
 import { createBatchIdempotency } from './sending/batch-idempotency.ts'
@@ -27,6 +30,7 @@ import { domainService } from './services/domains.ts'
 import { emailService } from './services/emails.ts'
 import { eventService } from './services/events.ts'
 import { limitsService } from './services/limits.ts'
+import { receiptService } from './services/receipts.ts'
 import { createReplay } from './services/replay.ts'
 import { statsService } from './services/stats.ts'
 import { suppressionService } from './services/suppression.ts'
@@ -34,7 +38,7 @@ import { webhookService } from './services/webhooks.ts'
 import type { createPost } from './webhooks/post.ts'
 import type { Workflows } from './webhooks/workflows.ts'
 
-export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCalls' | 'limits'> {
+export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCalls' | 'limits' | 'keySet'> {
   db: Database
   clock: DatabaseClock
   sealer: Sealer
@@ -45,6 +49,8 @@ export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCall
   breaker: Breaker
   hosts: SendingHosts
   verifier: Verifier
+  /** Where callers reach this server, without the last slash; called once it listens. The issuer of receipts. */
+  publicUrl(): string
   webhooks: Pick<ReturnType<typeof createPost>, 'post' | 'urls'>
   workflows: Workflows
   /** The URL of a workflow in Temporal's UI; undefined when TEMPORAL_UI_URL is not set. */
@@ -76,6 +82,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     report: (error) => log.warn({ err: error }, 'a replay could not be started'),
   })
 
+  const signer = createReceiptSigner({ db, clock, sealer })
   const emails = emailService({
     db,
     clock,
@@ -96,6 +103,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     workflows,
     report: (error) => log.warn({ err: error }, 'a workflow could not be cancelled: it ends at its next attempt'),
   })
+  const receipts = receiptService({ db, clock, signer, publicUrl })
   const domains = domainService({ db, clock, sealer, hosts, breaker, warmUpSteps: limits.warmUp, verifyNow })
 
   const app = await createApp({
@@ -104,8 +112,10 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     about,
     publicUrl,
     trustProxy,
+    keySet: { read: signer.keySet, maxAgeSeconds: KEY_SET_SECONDS },
     services: [
       createServiceImplSpec<typeof EmailService>(EmailService, emails),
+      createServiceImplSpec<typeof ReceiptService>(ReceiptService, receipts),
       createServiceImplSpec<typeof EventService>(EventService, events),
       createServiceImplSpec<typeof WebhookService>(WebhookService, webhook),
       createServiceImplSpec<typeof DomainService>(DomainService, domains),

@@ -3,6 +3,7 @@ import { keepPartitions, makePartitions } from './db/partitions.ts'
 import { every } from './every.ts'
 import { keepSweeping } from './history/sweep.ts'
 import type { Program } from './program.ts'
+import { deleteRetired } from './receipts/keys.ts'
 import { mergeStatistics } from './reputation/merge-statistics.ts'
 
 const UPKEEP_EVERY_MS = 60_000
@@ -14,7 +15,11 @@ export async function startUpkeep({ db, log, ends }: Program): Promise<void> {
   ends.defer(() => partitions.stop())
   const upkeep = every(
     UPKEEP_EVERY_MS,
-    () => removeExpired(db).then(() => mergeStatistics(db)),
+    async () => {
+      await removeExpired(db)
+      await deleteRetired(db)
+      await mergeStatistics(db)
+    },
     (error) => log.error({ err: error }, 'expired rows could not be removed'),
   )
   ends.defer(() => upkeep.stop())

@@ -34,6 +34,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^(gen|server\/(webhooks|db|egress))\/|^server\/(clean-text|errors|every|remember|slots)\.ts$/,
   ],
   [/^server\/domains\//, /^(gen|server\/(domains|db|dns|egress))\/|^server\/(clean-text|errors|recent|slots)\.ts$/],
+  [/^server\/receipts\//, /^(gen|server\/(receipts|db))\/|^server\/recent\.ts$/],
   [/^server\/history\//, /^(gen|server\/(history|db|egress|reputation))\/|^server\/(errors|every|in-time)\.ts$/],
   // A late bounce or a complaint counts and suppresses by the same SQL as the end of a send.
   [
@@ -47,7 +48,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/simulator\//, /^server\/((simulator|smtp)\/|address\.ts$)/],
   [
     /^server\/services\//,
-    /^(gen|server\/(services|db|sending|domains|history|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
+    /^(gen|server\/(services|db|sending|domains|history|receipts|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
   ],
   [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/],
   // Code inside Temporal's sandbox, and what the activities get: see also workflows/border.process.test.ts.

@@ -22,6 +22,7 @@ async function serve(): Promise<number> {
     openCalls: createOpenCalls(),
     log: createLogger('info', destination('/dev/null')),
     checks: async () => ({}),
+    keySet: { read: async () => ({ keys: [] }), maxAgeSeconds: 300 },
     about: { version: 'bench', region: 'eu' },
   })
   const { port } = await listen(app, { host: '127.0.0.1', port: 0 })

@@ -3,11 +3,12 @@ import { startWorker, type Worker, work } from './process.ts'
 
 export interface HttpRun {
   port: number
-  path: string
+  /** The requests take the paths of a list in turn. */
+  path: string | readonly string[]
   /** Sent as `Authorization: Bearer`. */
   key?: string
-  /** JSON. */
-  body: string
+  /** JSON. Without a body the requests are GETs. */
+  body?: string
   /** The number of `A`s that replace the `*` in `body`. One buffer serves all requests, however many and large. */
   fill?: number
   /** Requests carry an Idempotency-Key: `distinct` different ones in turn, each with this prefix. */
@@ -44,7 +45,8 @@ async function load(run: HttpRun): Promise<HttpResponses> {
   const lane = async () => {
     let exchange: Exchange | undefined
     while (started < run.requests) {
-      const request = [requestLine(run), keyLine(run, started++), first!, ...rest]
+      const number = started++
+      const request = [requestLine(run, number), keyLine(run, number), first!, ...rest]
       exchange ??= openExchange(run.port)
       const startedAt = performance.now()
       const response = await exchange(request).catch((error: Error) => `no response: ${error.message}`)
@@ -67,12 +69,15 @@ async function load(run: HttpRun): Promise<HttpResponses> {
   return responses
 }
 
-const requestLine = ({ path }: HttpRun) => Buffer.from(`POST ${path} HTTP/1.1\r\n`)
+const requestLine = ({ path, body }: HttpRun, i: number) =>
+  Buffer.from(
+    `${body === undefined ? 'GET' : 'POST'} ${typeof path === 'string' ? path : path[i % path.length]} HTTP/1.1\r\n`,
+  )
 
 const keyLine = ({ keys }: HttpRun, i: number) =>
   Buffer.from(keys ? `Idempotency-Key: ${keys.prefix}${i % keys.distinct}\r\n` : '')
 
-function piecesOf({ key, body, fill }: HttpRun): Buffer[] {
+function piecesOf({ key, body = '', fill }: HttpRun): Buffer[] {
   const parts = fill === undefined ? [body] : body.split('*', 2)
   const length = Buffer.byteLength(parts.join('')) + (fill ?? 0)
   const head = [

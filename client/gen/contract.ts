@@ -656,6 +656,22 @@ export interface Feedback {
  */
 export type FeedbackKind = 'late_bounce' | 'complaint'
 
+/** A signed receipt. */
+export interface GetReceiptResponse {
+  /**
+   * JSON Web Signature in its compact form (RFC 7515). Its header has `alg` `EdDSA`, `typ` `verdict-receipt+jwt`, and
+   * in `kid` the id of the key that signed.
+   *
+   * Its claims are: `iss`, the public URL of this service; `sub`, the `message_id`; `iat`, when the receipt was signed;
+   * `from_domain`, the domain of the sender; `created_at`, when the send was accepted; `digest`, `sha-256:` and the
+   * SHA-256 in hex of the message as it went out, absent when nothing went out; `sandbox`, true for a dry run; and
+   * `recipients`, a list with the `email`, `kind` and `status` of each recipient, `at`, when its outcome was recorded,
+   * and where they apply `reason`, `in_doubt`, `mx`, `ip`, `code`, `enhanced`, `reply` and `tls`. They mean the same as
+   * in Get email.
+   */
+  receipt: string
+}
+
 /** One page of events. */
 export interface ListEventsResponse {
   /**
@@ -1621,6 +1637,7 @@ export interface Calls {
   sendEmailBatch: { body: SendBatchRequest; response: SendBatchResponse }
   listEmails: { query: ListEmailsQuery; response: ListEmailsResponse }
   getEmail: { path: { id: string }; response: GetEmailResponse }
+  getReceipt: { path: { id: string }; response: GetReceiptResponse }
   listEvents: { query: ListEventsQuery; response: ListEventsResponse }
   getEvent: { path: { event_id: string }; response: GetEventResponse }
   replayEvent: { path: { event_id: string }; response: ReplayEventResponse }
@@ -1652,6 +1669,7 @@ export const ROUTES = {
   sendEmailBatch: { method: 'POST', path: '/api/v1/emails/batch', takesKey: true },
   listEmails: { method: 'GET', path: '/api/v1/emails', takesKey: false },
   getEmail: { method: 'GET', path: '/api/v1/emails/{id}', takesKey: false },
+  getReceipt: { method: 'GET', path: '/api/v1/emails/{id}/receipt', takesKey: false },
   listEvents: { method: 'GET', path: '/api/v1/events', takesKey: false },
   getEvent: { method: 'GET', path: '/api/v1/events/{event_id}', takesKey: false },
   replayEvent: { method: 'POST', path: '/api/v1/events/{event_id}/replay', takesKey: false },

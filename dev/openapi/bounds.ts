@@ -71,6 +71,7 @@ const BOUNDS: Record<string, Record<string, Bounds>> = {
     cursor: TEXT,
   },
   GetEmailRequest: { id: TEXT },
+  GetReceiptRequest: { id: TEXT },
   ListEventsRequest: {
     message_id: {},
     recipient: {},

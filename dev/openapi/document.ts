@@ -4,8 +4,10 @@ import { ERRORS } from '../../server/errors.ts'
 import { bindingsOf } from '../../server/http/bindings.ts'
 import { OPENAPI_PATH } from '../../server/http/docs-page.ts'
 import { enumName } from '../../server/http/json-shape.ts'
+import { KEY_SET_PATH } from '../../server/http/key-set.ts'
 import type { Comments } from './comments.ts'
 import { errorResponse, json, operationOf, RATE_HEADERS, REQUEST_ID_HEADER, tagOf } from './operations.ts'
+import { KEY } from './receipt-example.ts'
 import type { Schema } from './schema.ts'
 import { createSchemas } from './schemas.ts'
 import { TAG as PAYLOADS, webhooksOf } from './webhooks.ts'
@@ -120,6 +122,28 @@ const OWN_SCHEMAS: Record<string, Schema> = {
     },
     required: ['status', 'checks'],
   },
+  KeySet: {
+    description: 'A JSON Web Key Set (RFC 7517) of Ed25519 keys (RFC 8037).',
+    type: 'object',
+    properties: {
+      keys: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            kty: { type: 'string', const: 'OKP' },
+            crv: { type: 'string', const: 'Ed25519' },
+            x: { description: 'The public key, 32 bytes in base64url.', type: 'string' },
+            kid: { description: 'The id of the key, as in the header of a receipt.', type: 'string' },
+            alg: { type: 'string', const: 'EdDSA' },
+            use: { type: 'string', const: 'sig' },
+          },
+          required: ['kty', 'crv', 'x', 'kid', 'alg', 'use'],
+        },
+      },
+    },
+    required: ['keys'],
+  },
 }
 
 function errorSchema(comments: Comments): Schema {
@@ -187,6 +211,16 @@ function serverPaths(): Document['paths'] {
           checks: { ...checks, database: 'failing' },
         }),
         '4XX': errorResponse(['invalid_payload'], false),
+      },
+    ),
+    [KEY_SET_PATH]: open(
+      'getKeySet',
+      'Returns the public keys of receipts',
+      'Every key that ever signed, and the next one 10 minutes before it signs.',
+      {
+        200: response('The keys.', { $ref: '#/components/schemas/KeySet' }, { keys: [KEY] }),
+        '4XX': errorResponse(['invalid_payload'], false),
+        500: errorResponse(['transient_failure'], false),
       },
     ),
   }

@@ -1,3 +1,5 @@
+import { RECEIPT } from './receipt-example.ts'
+
 /**
  * The example of one operation: a request and its response. Requests work unchanged against a fresh `npm start`, except
  * that an id in a path must exist there.
@@ -254,6 +256,7 @@ export const EXAMPLES: Record<string, Example> = {
       ...OWN_DATA,
     },
   },
+  'ReceiptService.GetReceipt': { parameters: { id: MESSAGE_ID }, response: { receipt: RECEIPT } },
   'EventService.ListEvents': {
     parameters: { limit: 50 },
     response: {

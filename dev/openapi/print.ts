@@ -5,6 +5,7 @@ import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
+import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
@@ -18,6 +19,7 @@ import { openApiDocument } from './document.ts'
 /** The services with REST routes, in the order of the document. */
 const SERVICES = [
   EmailService,
+  ReceiptService,
   EventService,
   WebhookService,
   DomainService,

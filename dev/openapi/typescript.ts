@@ -4,7 +4,7 @@ import type { Schema } from './schema.ts'
 /** `Error` is a global name in TypeScript. */
 const RENAMED: Record<string, string> = { Error: 'ErrorBody' }
 /** What the server says about itself is not part of the client. */
-const OMITTED = new Set(['Health', 'Readiness'])
+const OMITTED = new Set(['Health', 'Readiness', 'KeySet'])
 const SERVER_TAG = 'Server'
 const WIDTH = 120
 

@@ -4,6 +4,7 @@ import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
+import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
@@ -11,6 +12,7 @@ import type { KeyKind } from './key.ts'
 
 const METHODS: readonly DescMethod[] = [
   EmailService,
+  ReceiptService,
   EventService,
   WebhookService,
   DomainService,

@@ -22,6 +22,7 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
   },
   'Commands that call the API, or work on the database for the operator:': {
     domains: async () => (await import('./domains.ts')).domains,
+    receipt: async () => (await import('./receipt.ts')).receipt,
   },
   'Commands that work on the database, for the operator:': {
     accounts: async () => (await import('./accounts.ts')).accounts,
@@ -40,7 +41,9 @@ Environment:
   DATABASE_URL, ENCRYPTION_KEYS  the database, and the keys that its secrets are sealed with
 
 By default, every command uses the instance started by npm start in this folder.
-domains calls the API when VERDICT_URL, VERDICT_API_KEY or --url is given.
+domains calls the API when VERDICT_URL, VERDICT_API_KEY or --url is given. receipt
+calls the API; receipt verify needs only a key set; receipt rotate-key works on the
+database.
 
 Exit codes:
 ${Object.values(EXIT)

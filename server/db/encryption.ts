@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
-// Values that must stay secret from readers of the database (private DKIM keys, webhook secrets) are sealed with
+// Values that must stay secret from readers of the database (private keys, webhook secrets) are sealed with
 // AES-256-GCM before they are written. A sealed value: version (1 byte), length of the key's id (1), id, nonce (12),
 // tag (16), ciphertext.
 

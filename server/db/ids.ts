@@ -5,7 +5,7 @@ import { v7 } from 'uuid'
 // Ids are TypeIDs outside (`msg_` + 26 characters) and UUIDv7 inside. Both carry their time of creation, in
 // milliseconds.
 
-export type IdPrefix = 'acc' | 'msg' | 'evt' | 'dom' | 'key' | 'dsp'
+export type IdPrefix = 'acc' | 'msg' | 'evt' | 'dom' | 'key' | 'dsp' | 'rkey'
 
 /** Creates a UUIDv7 with the given time (Unix milliseconds, by the database's clock). RFC 9562 5.7. */
 export function newId(atMs: number): string {

@@ -8,6 +8,7 @@ import { run } from './statement.ts'
 /** Every column that holds sealed values, and the column that identifies their row. */
 export const SEALED = [
   { table: 'dkim_keys', id: 'id', column: 'private_key' },
+  { table: 'receipt_keys', id: 'id', column: 'private_key' },
   { table: 'webhook_endpoints', id: 'account_id', column: 'secret' },
   { table: 'webhook_endpoints', id: 'account_id', column: 'previous_secret' },
 ] as const

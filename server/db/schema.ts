@@ -142,10 +142,10 @@ export const dkimKeys = pgTable(
   (t) => [uniqueIndex('dkim_keys_selector').on(t.domainId, t.selector), oneOf(t.algorithm), oneOf(t.state)],
 )
 
-/** The keys that sign receipts. The newest one signs; the public keys of all are shown for ever. */
+/** The keys that sign receipts: see receipts/keys.ts. The public keys of all are shown for ever. */
 export const receiptKeys = pgTable('receipt_keys', {
   id: uuid().primaryKey(),
-  /** PKCS #8 DER, sealed: see encryption.ts. null once a newer key signs. */
+  /** PKCS #8 DER, sealed: see encryption.ts. null some time after a newer key has begun to sign. */
   privateKey: bytea('private_key'),
   /** SPKI DER. */
   publicKey: bytea('public_key').notNull(),

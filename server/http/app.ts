@@ -8,6 +8,7 @@ import { createByteBudget } from './byte-budget.ts'
 import type { Call, RawRequest, RawResponse } from './call.ts'
 import { createFastify } from './fastify.ts'
 import { errors, text } from './interceptors.ts'
+import type { KeySet } from './key-set.ts'
 import { type OpenCalls, openServices } from './open-services.ts'
 import { collectPaths, notFound, otherMethods, type Path } from './other-methods.ts'
 import { type Checks, shareReadiness } from './readiness.ts'
@@ -33,6 +34,8 @@ export interface AppParts {
    * document itself.
    */
   publicUrl?(): string
+  /** The public keys of receipts. */
+  keySet: KeySet
   /** Addresses and ranges of proxies whose X-Forwarded-For counts. */
   trustProxy?: string[]
   limits?: Partial<Limits>
@@ -86,7 +89,13 @@ export async function createApp(parts: AppParts): Promise<App> {
   const fastify = createFastify({ trustProxy, records, visit })
   const collect = collectPaths(fastify)
   await fastify.register(restRoutes, contract)
-  await fastify.register(siteRoutes, { readiness, about, visit, publicUrl: parts.publicUrl ?? (() => '/') })
+  await fastify.register(siteRoutes, {
+    readiness,
+    about,
+    visit,
+    publicUrl: parts.publicUrl ?? (() => '/'),
+    keySet: parts.keySet,
+  })
   await fastify.register(rpcRoutes, contract)
   await fastify.register(openServices, { services, interceptors, openCalls, readiness, draining: draining.signal })
   const paths = collect()

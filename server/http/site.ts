@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Admit } from './admission.ts'
 import { docsPages, OPENAPI_FILE, OPENAPI_PATH } from './docs-page.ts'
+import { type KeySet, keySetPage } from './key-set.ts'
 import type { SharedReadiness } from './readiness.ts'
 
 export interface SiteParts {
@@ -12,12 +13,14 @@ export interface SiteParts {
   visit: Admit
   /** Where callers reach this server: the base of the paths in the OpenAPI document. Called once it listens. */
   publicUrl(): string
+  /** The public keys of receipts. */
+  keySet: KeySet
 }
 
 /** The paths beside the contract, which need no key. */
 export async function siteRoutes(
   fastify: FastifyInstance,
-  { readiness, about, visit, publicUrl }: SiteParts,
+  { readiness, about, visit, publicUrl, keySet }: SiteParts,
 ): Promise<void> {
   const document = JSON.parse(await readFile(OPENAPI_FILE, 'utf8'))
   fastify.addHook('onRequest', (request, _reply, done) => {
@@ -41,4 +44,5 @@ export async function siteRoutes(
     return 'See /docs.\n'
   })
   docsPages(fastify)
+  keySetPage(fastify, keySet)
 }

@@ -13,11 +13,10 @@ import { type FeedbackKind, FeedbackKindSchema } from '../../gen/verdict/v1/outc
 import { callerKey, logFieldsKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
-import { readId, showId, timeOfId } from '../db/ids.ts'
-import { isExpired, RETENTION_MS } from '../db/retention.ts'
+import { showId, timeOfId } from '../db/ids.ts'
+import { RETENTION_MS } from '../db/retention.ts'
 import { feedback, messages, recipients } from '../db/schema.ts'
 import { enumNames } from '../enum-names.ts'
-import { fail } from '../errors.ts'
 import type { Idempotency } from '../sending/idempotency.ts'
 import { type IdempotencyKey, NEVER } from '../sending/key.ts'
 import { type Message, readMessage } from '../sending/message.ts'
@@ -27,6 +26,7 @@ import type { Send } from '../sending/send.ts'
 import { outcomeOfRow } from '../sending/stored.ts'
 import { type BatchMethodParts, batchMethod } from './batch.ts'
 import { type ListEmailsParts, listEmailsMethod } from './list-emails.ts'
+import { noSuchEmail, readMessageId } from './message-id.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
 
 const feedbackNames = enumNames<FeedbackKind>(FeedbackKindSchema)
@@ -82,12 +82,8 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
 
     async getEmail({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const messageId = readId('msg', id)
-      if (messageId && isExpired(messageId, clock)) {
-        throw fail('event_expired', `${id} is older than the 90 days that emails are kept.`)
-      }
-      const email = messageId && (await storedEmail(db, accountId, messageId))
-      if (!email) throw fail('not_found', `There is no email ${JSON.stringify(id.slice(0, 64))} in this account.`)
+      const email = await storedEmail(db, accountId, readMessageId(id, clock))
+      if (!email) throw noSuchEmail(id)
       return email
     },
   }

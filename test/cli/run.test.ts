@@ -283,20 +283,20 @@ test.each<[why: string, args: string[], part: string]>([
 /** The names in the lists of commands that a help prints. */
 async function listedCommands(...path: string[]): Promise<string[]> {
   const help = await textOf(...path, '--help')
-  const names = [...help.matchAll(/^ {2}([a-z]+)(?: \[options\])?(?: (?:<\w+>|\[\w+\]))? {2,}[A-Z]/gm)]
+  const names = [...help.matchAll(/^ {2}([a-z-]+)(?: \[options\])?(?: (?:<\w+>|\[\w+\]))? {2,}[A-Z]/gm)]
   return names.map(([, name]) => name!).filter((name) => name !== 'help')
 }
 
 test('the help of every command has examples', async () => {
   const names = await listedCommands()
-  expect(names).toHaveLength(17)
+  expect(names).toHaveLength(18)
   const commands = await Promise.all(
     names.map(async (name) => {
       const subcommands = await listedCommands(name)
       return subcommands.length > 0 ? subcommands.map((subcommand) => [name, subcommand]) : [[name]]
     }),
   )
-  expect(commands.flat()).toHaveLength(32)
+  expect(commands.flat()).toHaveLength(34)
   for (const path of commands.flat()) {
     const name = path.join(' ')
     const pattern = new RegExp(`^Usage: verdict ${name}.*Examples:\n.*verdict ${name}`, 's')

@@ -7,7 +7,14 @@ import { type RunningProcess, startProgram, waitForOutput } from '../harness/pro
 import { snippets } from './snippets.ts'
 
 /** In this order: the guides continue where the README ends. */
-const DOCUMENTS = ['README.md', 'docs/suppression.md', 'docs/limits.md', 'docs/webhooks.md', 'docs/going-live.md']
+const DOCUMENTS = [
+  'README.md',
+  'docs/suppression.md',
+  'docs/limits.md',
+  'docs/webhooks.md',
+  'docs/receipts.md',
+  'docs/going-live.md',
+]
 const SNIPPETS = await Promise.all(
   DOCUMENTS.map(async (name) => {
     const markdown = await readFile(join(import.meta.dirname, '../..', name), 'utf8')

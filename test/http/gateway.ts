@@ -7,6 +7,7 @@ import { createServiceImplSpec, type HandlerContext } from '@connectrpc/connect'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { pino } from 'pino'
+import { RECEIPT, KEY as RECEIPT_KEY } from '../../dev/openapi/receipt-example.ts'
 import {
   DkimKeyState,
   DomainSchema,
@@ -37,6 +38,7 @@ import {
   SuppressionReason,
   SuppressionScope,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
 import { Granularity, SendingState, StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionEntrySchema, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { WebhookSchema, WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
@@ -104,6 +106,9 @@ export async function startGateway(parts: Parts = {}) {
           if (id !== MESSAGE_ID) throw fail('not_found', 'There is no such email.')
           return storedEmail()
         },
+      }),
+      createServiceImplSpec<typeof ReceiptService>(ReceiptService, {
+        getReceipt: async () => ({ receipt: RECEIPT }),
       }),
       createServiceImplSpec<typeof EventService>(EventService, {
         async listEvents(request) {
@@ -180,6 +185,7 @@ export async function startGateway(parts: Parts = {}) {
     gate: parts.gate ?? oneKey,
     openCalls,
     log,
+    keySet: { read: async () => ({ keys: [RECEIPT_KEY] }), maxAgeSeconds: 300 },
     checks: parts.checks ?? (async () => ({ database: 'ok', migrations: 'ok' })),
     about: { version: '0.0.0', region: 'eu' },
     limits: parts.limits,

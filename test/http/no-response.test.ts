@@ -21,6 +21,7 @@ beforeAll(async () => {
     openCalls: createOpenCalls(),
     log: pino({ level: 'silent' }),
     checks: async () => ({}),
+    keySet: { read: async () => ({ keys: [] }), maxAgeSeconds: 300 },
     about: { version: 'test', region: 'eu' },
   })
   listener = await listen(app, { host: '127.0.0.1', port: 0 })

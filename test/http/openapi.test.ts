@@ -198,6 +198,7 @@ test('a method without a scope stops the start', async () => {
     openCalls: createOpenCalls(),
     log: pino({ level: 'silent' }),
     checks: async () => ({}),
+    keySet: { read: async () => ({ keys: [] }), maxAgeSeconds: 300 },
     about: { version: '', region: '' },
   })
   await expect(app).rejects.toThrow('grpc.health.v1.Health.Check has no scope')

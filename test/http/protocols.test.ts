@@ -412,6 +412,7 @@ test('grpc.health.v1 is open: check, list and watch', async () => {
   expect(Object.keys((await client.list({})).statuses)).toEqual([
     '',
     'verdict.v1.EmailService',
+    'verdict.v1.ReceiptService',
     'verdict.v1.EventService',
     'verdict.v1.WebhookService',
     'verdict.v1.DomainService',

@@ -15,6 +15,8 @@ export const PACKAGES: Record<string, string> = {
   fish: 'completes commands',
   libfaketime: 'clocks that are wrong, and jump',
   'php-cli': 'runs the webhook verifier in PHP',
+  'python3-jwt': 'verifies receipts',
+  'python3-cryptography': 'the signatures of python3-jwt',
   'python3-venv': 'for schemathesis and a generated client',
   'default-jdk-headless': "runs Temporal's server that skips time, compiles a generated client",
   maven: 'fetches both',

@@ -63,6 +63,9 @@ export const probesOf = (
   'GET /api/v1/emails/{id}': [
     { what: 'id', theirs: messageId, nobodys: () => like(messageId()), request: (id) => ({ id }) },
   ],
+  'GET /api/v1/emails/{id}/receipt': [
+    { what: 'id', theirs: messageId, nobodys: () => like(messageId()), request: (id) => ({ id }) },
+  ],
   'GET /api/v1/events': [
     {
       what: 'message_id',

@@ -1,0 +1,87 @@
+import { fromJson } from '@bufbuild/protobuf'
+import { SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { showId, timeOfId } from '../db/ids.ts'
+import type { messages, recipients } from '../db/schema.ts'
+
+/** The `typ` of a receipt's header. It keeps receipts apart from other tokens (RFC 8725 3.11). */
+export const RECEIPT_TYPE = 'verdict-receipt+jwt'
+/** Signs with Ed25519, the only algorithm of receipts (RFC 8037). */
+export const RECEIPT_ALGORITHM = 'EdDSA'
+
+export interface ReceiptClaims {
+  iss: string
+  sub: string
+  /** Unix seconds. */
+  iat: number
+  from_domain: string
+  created_at: string
+  digest?: string
+  sandbox: boolean
+  recipients: RecipientClaims[]
+}
+
+export interface RecipientClaims {
+  email: string
+  kind: string
+  status: string
+  reason?: string
+  in_doubt?: true
+  mx?: string
+  ip?: string
+  code?: number
+  enhanced?: string
+  reply?: string
+  tls?: { version: string; verified: boolean }
+  at: string
+}
+
+export type SentMessage = Pick<
+  typeof messages.$inferSelect,
+  'id' | 'domain' | 'sandbox' | 'digest' | 'completedAt' | 'request'
+>
+export type SentRecipient = Pick<
+  typeof recipients.$inferSelect,
+  'email' | 'kind' | 'status' | 'reason' | 'inDoubt' | 'smtp'
+>
+
+/** The claims of a receipt. Equal arguments give equal claims, in the same order. */
+export function claimsOf(
+  message: SentMessage,
+  recipients: readonly SentRecipient[],
+  { issuer, nowMs }: { issuer: string; nowMs: number },
+): ReceiptClaims {
+  const at = message.completedAt.toISOString()
+  return {
+    iss: issuer,
+    sub: showId('msg', message.id),
+    iat: Math.floor(nowMs / 1_000),
+    from_domain: message.domain || domainOf(message.request.from),
+    created_at: new Date(timeOfId(message.id)).toISOString(),
+    digest: message.digest ? `sha-256:${message.digest.toString('hex')}` : undefined,
+    sandbox: message.sandbox,
+    recipients: recipients.map((recipient) => ({ ...outcomeOf(recipient), at })),
+  }
+}
+
+/** A row that an earlier version of this service stored during an upgrade lacks the domain. */
+function domainOf(from: string): string {
+  return (/@([^@<>]+)>?$/.exec(from)?.[1] ?? '').toLowerCase()
+}
+
+function outcomeOf({ email, kind, status, reason, inDoubt, smtp }: SentRecipient): Omit<RecipientClaims, 'at'> {
+  const evidence = smtp === null ? undefined : fromJson(SmtpEvidenceSchema, smtp)
+  const tls = evidence?.tls
+  return {
+    email,
+    kind,
+    status,
+    reason: reason ?? undefined,
+    in_doubt: inDoubt || undefined,
+    mx: evidence?.mx,
+    ip: evidence?.ip,
+    code: evidence?.code,
+    enhanced: evidence?.enhanced,
+    reply: evidence?.reply,
+    tls: tls && { version: tls.version, verified: tls.verified },
+  }
+}
