@@ -21,7 +21,7 @@ const NOW = Date.now()
 const day = (daysAgo: number) => new Date(NOW - daysAgo * 86_400_000).toISOString().slice(0, 10)
 
 /** The filters, the more of them the further down. An unknown value is looked for in all of history. */
-const EMAILS: string[] = [
+export const EMAILS: string[] = [
   '',
   'status=delivered',
   'status=bounced',
@@ -66,7 +66,7 @@ const EMAILS: string[] = [
   `tag=${tags.rare}&from=${day(20)}`,
 ]
 
-const EVENT_LISTS: string[] = [
+export const EVENT_LISTS: string[] = [
   '',
   'status=bounced',
   'status=rejected',

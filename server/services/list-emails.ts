@@ -97,7 +97,7 @@ function matches({ accountId, recipient: _, ...columns }: Filters) {
 }
 
 /** Every filter but `recipient` has an index that ends in the id, so PostgreSQL reads no more rows than it returns. */
-function findEmails(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
+export function findEmails(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
   return db
     .select(COLUMNS)
     .from(messages)
@@ -107,34 +107,30 @@ function findEmails(db: Database, filters: Filters, { from, below }: IdRange, li
 }
 
 /**
- * Finds emails by a recipient. The inner limit keeps PostgreSQL from joining the other way round, which would read every
- * email of the account when the address is rare.
+ * Finds emails by a recipient, once each: an address may be among the recipients in two spellings. The inner limit keeps
+ * PostgreSQL from joining the other way round, which would read every email of the account when the address is rare.
  */
-function findEmailsTo(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
-  const { accountId, recipient } = filters
-  const addressed = db
-    .selectDistinct({ id: recipients.messageId })
-    .from(recipients)
-    .where(
-      and(
-        eq(recipients.accountId, accountId),
-        eq(sql`lower(${recipients.email})`, recipient),
-        gte(recipients.messageId, from),
-        lt(recipients.messageId, below),
-      ),
-    )
-    .as('addressed')
+export function findEmailsTo(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
+  const { messageId, accountId, email: address } = recipients
   const email = db
     .select(COLUMNS)
     .from(messages)
-    .where(and(eq(messages.id, addressed.id), gte(messages.id, from), lt(messages.id, below), matches(filters)))
+    .where(and(eq(messages.id, messageId), gte(messages.id, from), lt(messages.id, below), matches(filters)))
     .limit(1)
     .as('email')
   return db
-    .select(email._.selectedFields)
-    .from(addressed)
+    .selectDistinctOn([messageId], email._.selectedFields)
+    .from(recipients)
     .crossJoinLateral(email)
-    .orderBy(desc(addressed.id))
+    .where(
+      and(
+        eq(accountId, filters.accountId),
+        eq(sql`lower(${address})`, filters.recipient),
+        gte(messageId, from),
+        lt(messageId, below),
+      ),
+    )
+    .orderBy(desc(messageId))
     .limit(limit)
 }
 

@@ -25,11 +25,15 @@ ALTER TABLE "webhook_endpoints" ADD COLUMN "events" text[] DEFAULT '{"email.deli
 ALTER TABLE "webhook_endpoints" ADD COLUMN "statuses" text[] DEFAULT '{"delivered","bounced","rejected"}' NOT NULL;--> statement-breakpoint
 UPDATE messages SET domain = lower(coalesce(substring(request ->> 'from' from '@([^@<>]+)>?$'), ''));--> statement-breakpoint
 UPDATE recipients r SET account_id = m.account_id FROM messages m WHERE m.id = r.message_id;--> statement-breakpoint
+DROP INDEX "events_failed";--> statement-breakpoint
+CREATE INDEX "events_status" ON "events" USING btree ("account_id","status","id") WHERE status <> 'delivered';--> statement-breakpoint
+CREATE INDEX "events_reason" ON "events" USING btree ("account_id","reason","id") WHERE reason is not null;--> statement-breakpoint
 CREATE INDEX "events_tag" ON "events" USING btree ("account_id","tag","id") WHERE tag is not null;--> statement-breakpoint
 CREATE INDEX "events_feedback" ON "events" USING btree ("account_id","id") WHERE event = 'email.feedback';--> statement-breakpoint
 CREATE INDEX "messages_account" ON "messages" USING btree ("account_id","id");--> statement-breakpoint
 CREATE INDEX "messages_domain" ON "messages" USING btree ("account_id","domain","id");--> statement-breakpoint
-CREATE INDEX "messages_failed" ON "messages" USING btree ("account_id","status","reason","id") WHERE status <> 'delivered';--> statement-breakpoint
+CREATE INDEX "messages_status" ON "messages" USING btree ("account_id","status","id") WHERE status <> 'delivered';--> statement-breakpoint
+CREATE INDEX "messages_reason" ON "messages" USING btree ("account_id","reason","id") WHERE reason is not null;--> statement-breakpoint
 CREATE INDEX "messages_tenant" ON "messages" USING btree ("account_id","tenant_id","id") WHERE tenant_id is not null;--> statement-breakpoint
 CREATE INDEX "messages_tag" ON "messages" USING btree ("account_id","tag","id") WHERE tag is not null;--> statement-breakpoint
 CREATE INDEX "messages_sandbox" ON "messages" USING btree ("account_id","id") WHERE sandbox;--> statement-breakpoint
