@@ -21,7 +21,7 @@ interface History {
   messages: number
   /** Half of the messages are of this account; the other half is of 50 others. */
   big: string
-  /** Of this account are 1 % of the messages, all delivered but one of the oldest day. */
+  /** This account has 1 % of the messages, all delivered but one of the oldest day. */
   quiet: string
   /** Which tables to fill. */
   tables: ('messages' | 'recipients' | 'events')[]

@@ -289,6 +289,7 @@ export const events = pgTable(
     index('events_reason').on(t.accountId, t.reason, t.id).where(sql`reason is not null`),
     index('events_tenant').on(t.accountId, t.tenantId, t.id).where(sql`tenant_id is not null`),
     index('events_tag').on(t.accountId, t.tag, t.id).where(sql`tag is not null`),
+    index('events_sandbox').on(t.accountId, t.id).where(sql`sandbox`),
     index('events_feedback').on(t.accountId, t.id).where(sql`event = 'email.feedback'`),
     oneOf(t.event),
     oneOf(t.status),

@@ -39,6 +39,7 @@ import {
   readTime,
   refuse,
 } from './listing.ts'
+import { type IdRange, newestRows, pageRange } from './newest-rows.ts'
 import { NO_ENDPOINT, type Replay, type ReplayReceipt } from './replay.ts'
 
 const kindNames = enumNames<RecipientKind>(RecipientKindSchema)
@@ -89,21 +90,26 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
     async listEvents(request, context) {
       const { accountId } = context.values.get(callerKey)!
       const limit = readLimit(request.limit)
-      const filters = [
-        eq(events.accountId, accountId),
-        gte(events.id, oldestKeptId(clock)),
-        ...readFilters(request, matchingForm),
-      ]
-      const after = readCursor(ListEventsRequestSchema, request)
-      if (after !== undefined) filters.push(lt(events.id, after))
+      // An event carries its timestamp in its id: see history/event-ids.ts.
+      const range = pageRange({
+        oldest: oldestKeptId(clock),
+        nowMs: clock.now(),
+        fromMs: readTime('from', request.from),
+        toMs: readTime('to', request.to),
+        after: readCursor(ListEventsRequestSchema, request),
+      })
+      const filters = [eq(events.accountId, accountId), ...readFilters(request, matchingForm)]
       if (request.messageId !== undefined) filters.push(await ofMessage(db, request.messageId))
-
-      const rows = await db
-        .select()
-        .from(events)
-        .where(and(...filters))
-        .orderBy(desc(events.id))
-        .limit(limit + 1)
+      const read = ({ from, below }: IdRange, limit: number) =>
+        db
+          .select()
+          .from(events)
+          .where(and(...filters, gte(events.id, from), lt(events.id, below)))
+          .orderBy(desc(events.id))
+          .limit(limit)
+      // The ids of a message's events say which days hold them.
+      const isOfMessage = request.messageId !== undefined
+      const rows = isOfMessage ? await read(range, limit + 1) : await newestRows(range, limit + 1, read)
       const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request)
       const fieldsOf = await fieldsOfEvents(db, accountId, page)
       return { events: page.map((row) => create(EventSchema, fieldsOf(row))), ...more }
@@ -146,8 +152,6 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
   const recipient = request.recipient === undefined ? undefined : (matchingForm(request.recipient) ?? '')
   const status = readEnum('status', request.status, statusNames)
   const reason = readEnum('reason', request.reason, reasonNames)
-  const from = readTime('from', request.from)
-  const to = readTime('to', request.to)
   return [
     status === undefined ? undefined : eq(events.status, status),
     reason === undefined ? undefined : eq(events.reason, reason),
@@ -156,9 +160,6 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
     sandbox === undefined ? undefined : eq(events.sandbox, sandbox),
     tag === undefined ? undefined : eq(events.tag, tag),
     event && eq(events.event, event),
-    // An event carries its timestamp in its id: see history/event-ids.ts.
-    from === undefined ? undefined : gte(events.id, firstIdAt(from)),
-    to === undefined ? undefined : lt(events.id, firstIdAt(to)),
   ].filter((filter) => filter !== undefined)
 }
 

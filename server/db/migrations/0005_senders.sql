@@ -29,6 +29,7 @@ DROP INDEX "events_failed";--> statement-breakpoint
 CREATE INDEX "events_status" ON "events" USING btree ("account_id","status","id") WHERE status <> 'delivered';--> statement-breakpoint
 CREATE INDEX "events_reason" ON "events" USING btree ("account_id","reason","id") WHERE reason is not null;--> statement-breakpoint
 CREATE INDEX "events_tag" ON "events" USING btree ("account_id","tag","id") WHERE tag is not null;--> statement-breakpoint
+CREATE INDEX "events_sandbox" ON "events" USING btree ("account_id","id") WHERE sandbox;--> statement-breakpoint
 CREATE INDEX "events_feedback" ON "events" USING btree ("account_id","id") WHERE event = 'email.feedback';--> statement-breakpoint
 CREATE INDEX "messages_account" ON "messages" USING btree ("account_id","id");--> statement-breakpoint
 CREATE INDEX "messages_domain" ON "messages" USING btree ("account_id","domain","id");--> statement-breakpoint
