@@ -78,7 +78,7 @@ const idOf = (kind: string) =>
 /** The message `i`. Every column is a function of `i`, so each table can be filled by itself. */
 function messagesOf({ big, quiet }: History, { first, count, start, stepMs, isOldest }: Step): string {
   const random = (salt: number, below: number) => `(hashint8(i * 31 + ${salt})::int8 & 2147483647) % ${below}`
-  // Of the oldest day, the first messages of the big account are the rare ones.
+  // The first messages of the oldest day are the rare ones of the big account.
   const rare = (from: number, otherwise: string, value: string) =>
     isOldest
       ? `case when i % 2 = 0 and k >= ${from} and k < ${from + 120} then ${value} else ${otherwise} end`

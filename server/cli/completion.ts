@@ -70,7 +70,7 @@ function stepsOf(command: CommandUnknownOpts, path = ''): Step[] {
 
 const quotedPaths = (steps: Step[]) => steps.flatMap(({ path }) => (path === '' ? [] : [`'${path}'`]))
 
-/** The values of options, by the place where they are completed, such as ` emails --status`; none when any value is valid. */
+/** The places where a value is completed, such as ` emails --status`, by the values; none when any value is valid. */
 function valuesOf(steps: Step[]): Map<string, string[]> {
   const places = steps.flatMap(({ path, words }) =>
     words.flatMap(({ text, takesValue, values = [] }) =>
@@ -78,7 +78,7 @@ function valuesOf(steps: Step[]): Map<string, string[]> {
     ),
   )
   const byValues = Map.groupBy(places, ({ values }) => values)
-  return new Map([...byValues].map(([values, of]) => [values, of.map(({ place }) => place)]))
+  return new Map([...byValues].map(([values, found]) => [values, found.map(({ place }) => place)]))
 }
 
 function bash(steps: Step[]): string {

@@ -96,8 +96,11 @@ function matches({ accountId, recipient: _, ...columns }: Filters) {
   return and(eq(messages.accountId, accountId), ...equal)
 }
 
-/** Every filter but `recipient` has an index that ends in the id, so PostgreSQL reads no more rows than it returns. */
-export function findEmails(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
+/**
+ * Every filter has an index that ends in the id, so PostgreSQL reads a page and no more. Of several filters it uses the
+ * one that finds least, and reads what that one finds.
+ */
+function findEmails(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
   return db
     .select(COLUMNS)
     .from(messages)
@@ -107,10 +110,11 @@ export function findEmails(db: Database, filters: Filters, { from, below }: IdRa
 }
 
 /**
- * Finds emails by a recipient, once each: an address may be among the recipients in two spellings. The inner limit keeps
- * PostgreSQL from joining the other way round, which would read every email of the account when the address is rare.
+ * Finds emails by a recipient, once each: an address may be among the recipients in two spellings. The inner limit
+ * keeps PostgreSQL from joining the other way round, which would read every email of the account when the address is
+ * rare.
  */
-export function findEmailsTo(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
+function findEmailsTo(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
   const { messageId, accountId, email: address } = recipients
   const email = db
     .select(COLUMNS)
