@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 // Links between the guides. adr.test.ts checks those of the records.
 
-const GUIDES = globSync(['*.md', 'client/*.md', 'docs/*.md'])
+const GUIDES = globSync(['*.md', 'client/*.md', 'docs/*.md', 'docs/migrating/*.md'])
 
 /** The anchors of a guide's headings, as GitHub makes them. */
 function anchorsOf(file: string): string[] {

@@ -1,0 +1,3 @@
+import { GUIDES, runGuides } from './guides.ts'
+
+await runGuides(GUIDES)
