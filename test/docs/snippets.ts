@@ -43,7 +43,8 @@ export function snippets(markdown: string): Snippet[] {
 
 /** Whether it says how it runs, or why it does not. */
 export function isMarked({ language, mark }: Snippet): boolean {
-  if (mark === 'run') return language === 'sh'
+  // test/client runs TypeScript.
+  if (mark === 'run') return language === 'sh' || language === 'ts'
   const [name, value = ''] = mark.split('=') as [string, string?]
   return mark === 'verify' || (name === 'file' && value !== '') || (name === 'not-run' && value in REASONS)
 }
@@ -54,9 +55,9 @@ export function isMarked({ language, mark }: Snippet): boolean {
  */
 export function steps(markdown: string): Step[] {
   const all = snippets(markdown)
-  return all.flatMap(({ line, mark, text }, i) => {
+  return all.flatMap(({ line, language, mark, text }, i) => {
     if (mark.startsWith('file=')) return [{ line, shell: saved(mark.slice('file='.length), text) }]
-    if (mark !== 'run') return []
+    if (language !== 'sh' || mark !== 'run') return []
     const next = all[i + 1]
     const follows = next?.mark === '' && next.line === line + text.split('\n').length + 2
     const answer = follows && next.language === 'json' ? JSON.parse(next.text) : undefined
