@@ -7,7 +7,14 @@ import { type RunningProcess, startProgram, waitForOutput } from '../harness/pro
 import { steps } from './snippets.ts'
 
 /** The README, and the guides that continue where it ends, in this order. */
-export const README = ['README.md', 'docs/suppression.md', 'docs/limits.md', 'docs/webhooks.md', 'docs/going-live.md']
+export const README = [
+  'README.md',
+  'docs/suppression.md',
+  'docs/limits.md',
+  'docs/webhooks.md',
+  'docs/receipts.md',
+  'docs/going-live.md',
+]
 
 /** The guides that need only an account. */
 export const GUIDES = ['docs/retrying.md']
