@@ -14,9 +14,10 @@ interface CacheOptions<Value> {
 }
 
 /**
- * Reads through a bounded cache. Concurrent calls with the same key share one read. A value is used for `keepMs`
- * (`missingMs` when it is undefined) from the moment its read began: a change takes effect within that time, however
- * long the read took. A read that fails or takes over 5 s rejects all calls that wait for it, and is not kept.
+ * Reads through a bounded cache: API keys, sender domains and breakers, which each request needs. Concurrent calls with
+ * the same key share one read. A value is used for `keepMs` (`missingMs` when it is undefined) from the moment its read
+ * began: a change takes effect within that time, however long the read took. A read that fails or takes over 5 s
+ * rejects all calls that wait for it, and is not kept.
  */
 export function recent<Value>(options: CacheOptions<Value>): (key: string) => Promise<Value | undefined> {
   const entries = new Map<string, { value: Promise<Value | undefined>; untilMs: number }>()

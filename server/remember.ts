@@ -1,8 +1,8 @@
 const MAX_ENTRIES = 1_000
 
 /**
- * Creates the value of a text once and keeps it, for about the last thousand texts. `more` holds further arguments of
- * `create`. They must depend on the text alone.
+ * Caches a pure function of a text, such as a parsed URL or an HMAC key, for about the last thousand texts. `more`
+ * holds further arguments of `create`. They must depend on the text alone.
  */
 export function remember<Value, More extends unknown[]>(
   create: (text: string, ...more: More) => Value,

@@ -6,6 +6,7 @@ export interface Tally {
   add(key: string, amount: number): void
 }
 
+/** Creates an empty tally. It counts what is limited by key, such as the open streams of an address. */
 export function createTally(): Tally {
   const amounts = new Map<string, number>()
   const of = (key: string) => amounts.get(key) ?? 0

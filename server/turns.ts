@@ -1,9 +1,10 @@
-/** Resolves when the next piece of work may run. */
+/** Resolves when the caller may do its next piece of work. */
 export type NextTurn = () => Promise<void>
 
 /**
- * Creates turns, one for each call and in the order of calls. `pause` runs before each turn: work that becomes due at
- * the same moment is done piece by piece, and all other calls go on in between.
+ * Lets pieces of long work run one at a time, in the order of calls. `pause` runs before each piece, so that the event
+ * loop serves other requests in between. Used where many long pieces can be due at once: building large messages, and
+ * reflection.
  */
 export function createTurns(pause: () => Promise<void>): NextTurn {
   let last = Promise.resolve()

@@ -58,7 +58,7 @@ select i.id, case
       select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
     ) - coalesce((
       select sum(w.emails) from winner w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
-    ), 0) then 'place_left'
+    ), 0) then 'room_left'
     else 'over_warm_up'
   end as result
 from input i left join admitted a on a.id = i.id left join winner w on w.id = i.id

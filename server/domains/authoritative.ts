@@ -31,12 +31,12 @@ export interface DnsParts {
   mayDial: Guard
   /** The port of the domains' servers. */
   port?: number
-  /** The timeout of one question to one server, and of all questions of one check together. */
-  tryMs?: number
+  /** The timeout of one query to one server, and of all queries of one check together. */
+  queryMs?: number
   totalMs?: number
 }
 
-/** The answer to one question about one name: it follows no alias. */
+/** The answer to one query, without following an alias. */
 type SingleAnswer =
   | { kind: 'records'; values: string[] }
   | { kind: 'alias'; to: string }
@@ -48,32 +48,32 @@ interface Authority {
   servers: DnsServer[]
 }
 
-const TRY_MS = 1_000
+const QUERY_MS = 1_000
 const TOTAL_MS = 5_000
 const MAX_ALIASES = 8
 /** The most labels between a domain and its registered one that are looked up: each may be a zone of its own. */
 const MAX_ZONES = 8
 const MAX_NAME_SERVERS = 4
-/** Silent servers cost `tryMs` each, and the resolver must still be asked after them. */
-const MAX_ASKED = 2
-const RESOLVER_TRIES = 2
+/** The most authoritative servers that are queried. Silent ones cost `queryMs` each, before the resolver is queried. */
+const MAX_SERVERS = 2
+const RESOLVER_QUERIES = 2
 
 /** A name that DNS can have. SPF macros and servers may yield any text as a name; a name with escapes is none. */
 const NAME = /^(?=.{1,253}$)[!-\-/-[\]-~]{1,63}(\.[!-\-/-[\]-~]{1,63})*$/
 
 /**
- * Asks the servers with authority over a domain, so that neither the cache of a resolver nor its lies count. Asks the
- * resolver about all other names, and when those servers cannot be asked. Only the addresses of servers, which many
- * domains share, are remembered from one check to the next.
+ * DNS for the checks of domains, without a cache: a new record counts at once. It queries the domain's authoritative
+ * servers, and the resolver for names of other zones or when those servers do not respond. Only the addresses of
+ * servers, which many domains share, are cached.
  */
-export function createDns({ servers, mayDial, port = 53, tryMs = TRY_MS, totalMs = TOTAL_MS }: DnsParts) {
+export function createDns({ servers, mayDial, port = 53, queryMs = QUERY_MS, totalMs = TOTAL_MS }: DnsParts) {
   const configured = (servers ?? getServers()).map(parseServer)
-  const resolvers = Array.from({ length: RESOLVER_TRIES }, (_, i) => configured[i % configured.length]).filter(
+  const resolvers = Array.from({ length: RESOLVER_QUERIES }, (_, i) => configured[i % configured.length]).filter(
     (server) => server !== undefined,
   )
-  const addresses = createResolver({ servers, queryTimeoutMs: tryMs })
+  const addresses = createResolver({ servers, queryTimeoutMs: queryMs })
 
-  /** The addresses at which to ask the servers with these names. */
+  /** The addresses of the servers with these names. */
   async function serversNamed(names: readonly string[]): Promise<DnsServer[]> {
     const answers = await Promise.all([
       ...names.map((name) => addresses.a(name)),
@@ -83,67 +83,69 @@ export function createDns({ servers, mayDial, port = 53, tryMs = TRY_MS, totalMs
     const dialable = answers.flatMap((answer) =>
       answer.kind === 'records' ? answer.records.filter(mayDial).slice(0, 1) : [],
     )
-    return dialable.slice(0, MAX_ASKED).map((address) => ({ address, port }))
+    return dialable.slice(0, MAX_SERVERS).map((address) => ({ address, port }))
   }
 
   return (domain: string, signal?: AbortSignal): DomainDns =>
-    createDomainDns(domain, { resolvers, serversNamed, tryMs, endMs: performance.now() + totalMs, signal })
+    createDomainDns(domain, { resolvers, serversNamed, queryMs, endMs: performance.now() + totalMs, signal })
 }
 
 interface CheckParts {
   resolvers: readonly DnsServer[]
   serversNamed(names: readonly string[]): Promise<DnsServer[]>
-  tryMs: number
-  /** The deadline of all questions, on the clock of `performance.now()`. */
+  queryMs: number
+  /** The deadline of all queries, on the clock of `performance.now()`. */
   endMs: number
   signal?: AbortSignal
 }
 
-/** Asks each question once in a check, and no more of a server that was silent. */
-function createDomainDns(domain: string, { resolvers, serversNamed, tryMs, endMs, signal }: CheckParts): DomainDns {
+/** Makes each query once in a check, and none to an authoritative server that was silent. */
+function createDomainDns(domain: string, { resolvers, serversNamed, queryMs, endMs, signal }: CheckParts): DomainDns {
   const silent = new Set<DnsServer>()
   const answers = new Map<string, Promise<SingleAnswer>>()
   let authority: Promise<Authority | undefined> | undefined
 
-  async function askServer(
+  async function queryServer(
     server: DnsServer,
     name: string,
     type: RecordType,
     isAuthority: boolean,
   ): Promise<SingleAnswer> {
     if (!NAME.test(name)) return { kind: 'missing' }
-    const leftMs = Math.floor(Math.min(tryMs, endMs - performance.now()))
-    if (leftMs <= 0 || signal?.aborted) return { kind: 'unanswered', cause: 'no time was left to ask' }
+    const leftMs = Math.floor(Math.min(queryMs, endMs - performance.now()))
+    if (leftMs <= 0 || signal?.aborted) return { kind: 'unanswered', cause: 'no time was left for a query' }
     const response = await queryDns(server, name, type, leftMs, { recursion: !isAuthority })
     if (!('failure' in response)) return answerIn(response, name, type, isAuthority)
     if (isAuthority) silent.add(server)
     return { kind: 'unanswered', cause: response.failure }
   }
 
-  async function askResolver(name: string, type: RecordType): Promise<SingleAnswer> {
+  async function queryResolver(name: string, type: RecordType): Promise<SingleAnswer> {
     let answer: SingleAnswer = { kind: 'unanswered', cause: 'no DNS server is configured' }
     for (const server of resolvers) {
-      answer = await askServer(server, name, type, false)
+      answer = await queryServer(server, name, type, false)
       if (answer.kind !== 'unanswered') return answer
     }
     return answer
   }
 
   /** Returns undefined for a name in another zone, and when no server with authority answers. */
-  async function askAuthority(name: string, type: RecordType): Promise<SingleAnswer | undefined> {
+  async function queryAuthority(name: string, type: RecordType): Promise<SingleAnswer | undefined> {
     authority ??= findAuthority()
     const { zone, servers = [] } = (await authority) ?? {}
     if (name !== zone && !name.endsWith(`.${zone}`)) return undefined
     for (const server of servers.filter((each) => !silent.has(each))) {
-      const answer = await askServer(server, name, type, true)
+      const answer = await queryServer(server, name, type, true)
       if (answer.kind !== 'unanswered') return answer
     }
     return undefined
   }
 
-  /** The smallest zone that contains the domain, and the addresses at which to ask its servers. */
+  /** The smallest zone that contains the domain, and the addresses of its servers. */
   async function findAuthority(): Promise<Authority | undefined> {
-    const cuts = await Promise.all(zonesOf(domain).map(async (zone) => [zone, await askResolver(zone, 'NS')] as const))
+    const cuts = await Promise.all(
+      zonesOf(domain).map(async (zone) => [zone, await queryResolver(zone, 'NS')] as const),
+    )
     for (const [zone, answer] of cuts) {
       if (answer.kind !== 'records') continue
       return { zone, servers: await serversNamed(answer.values.slice(0, MAX_NAME_SERVERS)) }
@@ -151,11 +153,11 @@ function createDomainDns(domain: string, { resolvers, serversNamed, tryMs, endMs
     return undefined
   }
 
-  function ask(name: string, type: RecordType): Promise<SingleAnswer> {
+  function query(name: string, type: RecordType): Promise<SingleAnswer> {
     const key = `${type} ${name}`
-    const asking = answers.get(key) ?? askAuthority(name, type).then((answer) => answer ?? askResolver(name, type))
-    answers.set(key, asking)
-    return asking
+    const answer = answers.get(key) ?? queryAuthority(name, type).then((answer) => answer ?? queryResolver(name, type))
+    answers.set(key, answer)
+    return answer
   }
 
   async function find(name: string, type: RecordType): Promise<DomainAnswer> {
@@ -163,7 +165,7 @@ function createDomainDns(domain: string, { resolvers, serversNamed, tryMs, endMs
     for (;;) {
       const at = path.at(-1)!
       const aliases = path.slice(1)
-      const answer = await ask(at, type)
+      const answer = await query(at, type)
       if (answer.kind === 'unanswered') return answer
       if (answer.kind === 'records') return { ...answer, aliases }
       const circular = answer.kind === 'alias' && (path.includes(answer.to) || path.length > MAX_ALIASES)

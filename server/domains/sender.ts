@@ -35,6 +35,7 @@ const KEEP = { keepMs: 5_000, missingMs: 1_000, maxEntries: 10_000 }
 const MAX_KEYS = 10_000
 const UUID_CHARACTERS = 36
 
+/** Reads domains with their keys through a cache. Every send calls `find`. */
 export function createSenderDomains({ db, sealer }: { db: Database; sealer: Sealer }): SenderDomains {
   // A key never changes, so it is decrypted and parsed once and not at each read of the domain.
   const keys = new Map<string, KeyObject>()

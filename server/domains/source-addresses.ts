@@ -18,9 +18,10 @@ const NAME_THEM =
 const isPublic = createGuard({ allowSubnets: [] })
 
 /**
- * The machine's own public addresses, when they leave no choice: at most one of each family. A machine with IPv4
- * addresses, none of them public, is behind a translation (NAT), and cannot know the address that others see. Outside
- * production such a machine sends to itself, from loopback, so that a domain can be verified in a local DNS.
+ * The addresses for SPF records when none are configured: the machine's own public ones, when they leave no choice, at
+ * most one of each family. A machine with IPv4 addresses, none of them public, is behind a translation (NAT), and
+ * cannot know the address that others see. Outside production such a machine sends to itself, from loopback, so that a
+ * domain can be verified in a local DNS.
  */
 export function detectSources(interfaces: Interfaces, production: boolean): Sources {
   const own = Object.values(interfaces).flatMap((addresses = []) => addresses.filter(({ internal }) => !internal))

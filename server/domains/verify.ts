@@ -12,8 +12,8 @@ export type Findings = Record<string, Finding>
 
 export interface Verifier {
   /**
-   * Looks for every record of a domain, and judges its meaning, not its spelling. Never throws for anything that DNS
-   * does, and ends within the time for its questions.
+   * Queries every record of a domain, and judges its meaning, not its spelling. Never throws because of a DNS response,
+   * and ends within the time limit of all queries.
    */
   check(domain: Domain, signal?: AbortSignal): Promise<Findings>
 }
@@ -33,6 +33,7 @@ const JUDGES: Record<DnsRecord['record'], Judge> = {
   DMARC: checkDmarc,
 }
 
+/** Checks a domain's records in DNS. `verification.ts` decides when, and stores the findings. */
 export function createVerifier({ hosts, ...parts }: DnsParts & { hosts: SendingHosts }): Verifier {
   const dnsOf = createDns(parts)
 

@@ -71,20 +71,21 @@ export interface BatchParts {
 }
 
 /**
- * Sends messages concurrently; each ends with its own response or error. Throws OutcomeUnknown when one of them does:
- * anything in its place would be taken for its outcome, and an error would say that it is safe to retry.
+ * Implements SendBatch: sends messages concurrently, and each ends with its own response or error. Throws
+ * OutcomeUnknown when one of them does: anything in its place would be taken for its outcome, and an error would say
+ * that it is safe to retry.
  */
 export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.batchStartMs }: BatchParts): SendBatch {
   return async function sendBatch(emails, options) {
     const untilMs = performance.now() + startMs
     const outcomes: (MessageResult | OutcomeUnknown)[] = []
     const queue = emails.entries()
-    async function lane(): Promise<void> {
+    async function sendFromQueue(): Promise<void> {
       for (const [index, email] of queue) {
         outcomes[index] = await sendOne(email, index, { ...options, untilMs }).catch((error) => failureOf(index, error))
       }
     }
-    await Promise.all(Array.from({ length: CONCURRENT_MESSAGES }, lane))
+    await Promise.all(Array.from({ length: CONCURRENT_MESSAGES }, sendFromQueue))
 
     const outcomeUnknown = outcomes.find((outcome) => outcome instanceof OutcomeUnknown)
     if (outcomeUnknown) throw outcomeUnknown

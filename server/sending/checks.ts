@@ -18,6 +18,8 @@ import { demandTls } from '../smtp/tls.ts'
 import { bounced, inTenths, rejected } from './outcome.ts'
 import type { Recipient } from './recipients.ts'
 
+// The checks of a send before its claim. `CHECKS` in send.ts has their order.
+
 const DAY_MS = 86_400_000
 
 /** A recipient in the checks. The check that refuses it sets its outcome; the MX look-up sets its site and its time. */
@@ -161,12 +163,12 @@ export const exchangerIsKnown: Check = async (recipients, { signal, ...context }
   if (signal.aborted) leave()
   const refusals: (Refusal | undefined)[] = []
   const queue = recipients.entries()
-  async function lane(): Promise<void> {
+  async function lookUpFromQueue(): Promise<void> {
     for (const [i, recipient] of queue)
       refusals[i] = await findExchanger(recipient, { ...context, signal: lookUps.signal })
   }
   try {
-    await Promise.all(Array.from({ length: Math.min(recipients.length, LOOK_UPS_AT_ONCE) }, lane))
+    await Promise.all(Array.from({ length: Math.min(recipients.length, CONCURRENT_LOOK_UPS) }, lookUpFromQueue))
     return refusals
   } catch (error) {
     // When one look-up fails, nothing is sent: the others are not needed any more.
@@ -178,10 +180,10 @@ export const exchangerIsKnown: Check = async (recipients, { signal, ...context }
 }
 
 /**
- * Look-ups of one message at a time. With fifty silent domains the first few fail the message. Cached answers take no
- * time.
+ * The concurrent look-ups of one message. When its domains are silent, the first few look-ups fail the message, and the
+ * others are not made.
  */
-const LOOK_UPS_AT_ONCE = 16
+const CONCURRENT_LOOK_UPS = 16
 
 const LEFT = 'the caller left'
 const NEEDLESS = 'another look-up of the message failed'

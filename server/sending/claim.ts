@@ -67,22 +67,23 @@ export const CLAIM = `
         select used from warm_up w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
       ) - coalesce((
         select sum(w.emails) from winner w where w.account_id = i.account_id and w.domain = i.domain and w.day = i.day
-      ), 0) then 'place_left'
+      ), 0) then 'room_left'
       else 'over_warm_up'
     end as result
   from input i left join admitted a on a.id = i.id left join winner w on w.id = i.id`
 
 /**
- * The statement's result for a row. `place_left`: a message admitted before this one lost its key, so a place is left.
+ * The statement's result for a row. `room_left`: a message admitted before this one lost its key, so there is room for
+ * this one.
  */
-type RowResult = ClaimResult | 'place_left'
+type RowResult = ClaimResult | 'room_left'
 
 /** A longer wait would be taken from the time of the recipient's server, and blamed on it. */
 const CLAIM_MS = 5_000
 
 /**
- * Claim: message, recipients, key, warm-up and lease in one commit. When it throws, the result is unknown; the sweeper
- * removes what may have been stored.
+ * Claim, the first commit of a send: message, recipients, key, warm-up and lease. When it throws, the result is
+ * unknown; the sweeper removes what may have been stored.
  */
 export function claimStep(db: Database): (claim: Claim) => Promise<ClaimResult> {
   const commit = collector<{ json: string; id: string }, RowResult>(async (rows) => {
@@ -94,7 +95,7 @@ export function claimStep(db: Database): (claim: Claim) => Promise<ClaimResult> 
     const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId }
     for (;;) {
       const result = await inTime(commit(row), CLAIM_MS)
-      if (result !== 'place_left') return result
+      if (result !== 'room_left') return result
     }
   }
 }

@@ -16,7 +16,7 @@ export interface ComposedMessage extends SentContent {
   pieces: Buffer[]
 }
 
-/** Characters and bytes of a message that takes its turn: about 5 ms of work. */
+/** Messages of more characters and bytes take turns: building one takes about 5 ms. */
 const LARGE = 256 * 1024
 
 /**
@@ -26,8 +26,8 @@ const LARGE = 256 * 1024
 const nextTurn = createTurns(() => setImmediate())
 
 /**
- * Builds and signs a message. Date and boundaries come from the claim, so its bytes are reproducible. Throws when a key
- * cannot sign.
+ * Builds and signs a message, the step of a send between claim and SMTP. Date and boundaries come from the claim, so
+ * its bytes are reproducible. Throws when a key cannot sign.
  */
 export async function compose(message: Message, domain: SenderDomain, claim: Claim): Promise<ComposedMessage> {
   if (sizeOf(message) > LARGE) await nextTurn()

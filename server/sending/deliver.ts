@@ -12,7 +12,10 @@ export interface DeliveryResult {
   fault?: string
 }
 
-/** One attempt at all recipients that are still undecided. `mark` is called with positions among all recipients. */
+/**
+ * The SMTP step of a send: one attempt at all recipients that are still undecided. `mark` is called with positions
+ * among all recipients.
+ */
 export async function deliver(
   engine: Engine,
   recipients: CheckedRecipient[],

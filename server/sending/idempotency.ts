@@ -39,7 +39,10 @@ export const FIND_KEYS = `
 
 const FIND_MS = 5_000
 
-/** `leaseMs` is the lease of a send. A request that waits holds no connection of the database. */
+/**
+ * Idempotency of single sends and of the messages of a batch. `leaseMs` is the lease of a send. A request that waits
+ * holds no connection of the database.
+ */
 export function createIdempotency(db: Database, leaseMs: number): Idempotency {
   const findHolder = keyLookup(db)
   const storedResponse = storedResponses(db)

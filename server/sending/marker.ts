@@ -25,9 +25,9 @@ export const MARK = `
   returning o.message_id, o.position`
 
 /**
- * Marker: says, just before the final dot, that these recipients may have the message from now on. Returns false when
- * the claim or its lease is no longer ours for any of them. When it throws, the result is unknown. The dot may be sent
- * only after true.
+ * Marker, the second commit of a send: stores, just before the final dot, that these recipients may have the message.
+ * Returns false when the claim or its lease is no longer ours for any of them. When it throws, the result is unknown.
+ * The dot may be sent only after true.
  */
 export function markerStep(
   db: Database,

@@ -46,8 +46,8 @@ export interface Message extends Recipients {
 }
 
 /**
- * Checks every field of a send and returns the message. Throws all faults at once: `invalid_address` when only
- * addresses have faults, `invalid_payload` otherwise.
+ * The first step of a send: checks every field of the request and returns the message. Throws all faults at once:
+ * `invalid_address` when only addresses have faults, `invalid_payload` otherwise.
  */
 export function readMessage(request: SendRequest): Message {
   const faults: Faults = { payload: [], addresses: [] }

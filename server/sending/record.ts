@@ -22,9 +22,10 @@ export interface RecordedSend {
 }
 
 /**
- * Records a send in one commit, until the end of its lease. Returns the stored outcomes: ours, or those of the sweeper
- * when it was there first. Throws `transient_failure` when the sweeper removed the message because no marker was set,
- * and OutcomeUnknown when the result is still unknown at the end of the lease: the sweeper will settle it.
+ * Record, the last commit of a send: stores its outcomes. Repeats the commit until the end of the lease. Returns the
+ * stored outcomes: ours, or those of the sweeper when it was there first. Throws `transient_failure` when the sweeper
+ * removed the message because no marker was set, and OutcomeUnknown when the result is still unknown at the end of the
+ * lease: the sweeper will settle it.
  */
 export function recordUntil(
   db: Database,

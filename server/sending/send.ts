@@ -62,7 +62,7 @@ export interface SendParts extends Rules {
   storeContent: boolean
 }
 
-/** In their order. The first that refuses a recipient decides its outcome. */
+/** In the order in which they run. The first check that refuses a recipient decides its outcome. */
 const CHECKS = [
   { name: 'domain', check: domainIsVerified },
   { name: 'warm_up', check: warmUpAllows },

@@ -18,12 +18,12 @@ export interface FirstResponse<Response> {
   requestHash: string
 }
 
-/** The pauses between two looks at another process's work. */
+/** The pauses between two queries for the result of another process. */
 const POLL_MS = { first: 20, most: 250 }
 
 /**
- * Requests of this process with the same key share the response of the first of them, and all of its waiting. When it
- * fails, equal requests fail with it; a request with another body tries for itself.
+ * Requests of this process with the same idempotency key share the response of the first one. When that fails, equal
+ * requests fail with it, and a request with another body makes its own attempt. Used for sends and for batches.
  */
 export function createSharing<Response>() {
   const running = new Map<string, { requestHash: string; first: Promise<FirstResponse<Response>> }>()

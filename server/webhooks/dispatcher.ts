@@ -35,8 +35,8 @@ export interface DispatcherParts {
 }
 
 /**
- * Makes first attempts, in the process that stored the event, right after the commit. An event that does not fit
- * gives up its lease and stays a row, which the hand-over finds.
+ * Makes first attempts, in a thread of the process that stored the event, right after the commit. An event that does
+ * not fit gives up its lease and stays a row, which the hand-over finds.
  */
 export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, onError }: DispatcherParts): Dispatcher {
   const giveUpLease = giveUpStep(db)

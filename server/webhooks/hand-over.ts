@@ -36,9 +36,10 @@ export interface HandOverPass {
 }
 
 /**
- * Hands dispatches that no process works on to workflows: those whose first attempt failed, or was never made because
- * of a crash or a full queue. Also starts workflows whose start is not confirmed, and replaces those that are gone
- * although attempts are overdue. Runs in any number of processes. While Temporal is away, the rows wait.
+ * The loop of each worker that hands dispatches without a process to workflows: those whose first attempt failed, or
+ * was never made because of a crash or a full queue. Also starts workflows whose start is not confirmed, and replaces
+ * those that are gone although attempts are overdue. Loops of any number of workers may run. While Temporal is down,
+ * the rows wait.
  */
 export function keepHandingOver(parts: HandOverParts): { stop(): void } {
   const { db, workflows, overdueMs = OVERDUE_MS, report } = parts

@@ -71,8 +71,9 @@ export const POST_LIMITS = { slotMs: 2_000, totalMs: 10_000, connectMs: 3_000, h
 const ORIGIN_SLOTS = { slotsPerKey: 128, perAccount: (free: number) => free }
 
 /**
- * One POST of a webhook: guard -> a slot at the origin -> an idle connection, or a new one -> exchange -> the
- * outcome that the status line decides. Call `close` when no POST is running any more.
+ * Makes the POSTs of attempts and of the API's test event. One POST: guard -> a slot at the origin -> an idle
+ * connection, or a new one -> exchange -> the outcome that the status line decides. Call `close` when no POST is
+ * running any more.
  */
 export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }: PostOptions) {
   const limits = { ...POST_LIMITS, ...changes }

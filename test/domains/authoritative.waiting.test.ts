@@ -29,7 +29,7 @@ async function world(resolverZone: Zone, first: Zone, second?: Zone) {
   const other = second && (await startDns(second, { authoritative: true, host: '127.0.0.2', port }))
   open.push(resolver, authority, ...(other ? [other] : []))
   const mayDial = createGuard({ allowSubnets: ['127.0.0.0/8'] })
-  const dnsOf = createDns({ servers: [resolver.address], mayDial, port, tryMs: 1_000, totalMs: 10_000 })
+  const dnsOf = createDns({ servers: [resolver.address], mayDial, port, queryMs: 1_000, totalMs: 10_000 })
   return { resolver, authority, other, dns: dnsOf(NAME), dnsOf }
 }
 
@@ -123,7 +123,7 @@ test.concurrent('a silent server is waited for once in a check', async () => {
 test.concurrent('servers at addresses that may not be dialled are not asked', async () => {
   const { resolver, authority } = await world({ [`TXT ${NAME}`]: old(NAME) }, { [`TXT ${NAME}`]: yes(NAME) })
   const mayDial = createGuard({ allowSubnets: [] })
-  const dns = createDns({ servers: [resolver.address], mayDial, port: authority.port, tryMs: 1_000 })(NAME)
+  const dns = createDns({ servers: [resolver.address], mayDial, port: authority.port, queryMs: 1_000 })(NAME)
   expect(await dns.find(NAME, 'TXT')).toEqual(values(['from the resolver']))
   expect(authority.queries).toEqual([])
 })

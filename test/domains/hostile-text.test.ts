@@ -17,7 +17,7 @@ let check: Awaited<ReturnType<typeof startVerifier>>['check']
 const ALIAS = { ...HOSTS, returnPathHost: 'rp.operator.example' }
 beforeAll(async () => {
   world = await startWorld()
-  ;({ dns, check } = await startVerifier({}, { hosts: ALIAS, tryMs: 1_000, totalMs: 3_000 }))
+  ;({ dns, check } = await startVerifier({}, { hosts: ALIAS, queryMs: 1_000, totalMs: 3_000 }))
 })
 afterAll(async () => {
   await dns.close()

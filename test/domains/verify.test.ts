@@ -445,7 +445,7 @@ test.concurrent.each<[string, Zone]>([
 
 test.concurrent('answers with any of their bytes changed never throw, and verify no missing record', async () => {
   const zone = zoneOf(domain)
-  const { dns, check } = await startVerifier({}, { tryMs: 20, totalMs: 200 })
+  const { dns, check } = await startVerifier({}, { queryMs: 20, totalMs: 200 })
   open.push(dns)
   const edits = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 })
   await fc.assert(
@@ -470,7 +470,7 @@ function spoil(query: Buffer, zone: Zone, changes: [number, number][]): Buffer {
 }
 
 test.concurrent('a check ends in time, however silent DNS is', async () => {
-  const { dns, check } = await startVerifier({ '*': 'silence' }, { tryMs: 200, totalMs: 500 })
+  const { dns, check } = await startVerifier({ '*': 'silence' }, { queryMs: 200, totalMs: 500 })
   open.push(dns)
   const watch = stopwatch()
   expect(new Set(Object.values(statuses(await check(domain))))).toEqual(new Set(['pending']))

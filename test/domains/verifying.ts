@@ -68,8 +68,8 @@ export function zoneOf(domain: Domain, hosts = HOSTS): Zone {
 }
 
 /** A verifier whose resolver has this zone. */
-export async function startVerifier(zone: Zone, { hosts = HOSTS, tryMs = 1_000, totalMs = 6_000 } = {}) {
+export async function startVerifier(zone: Zone, { hosts = HOSTS, queryMs = 1_000, totalMs = 6_000 } = {}) {
   const dns = await startDns(zone)
-  const verifier = createVerifier({ servers: [dns.address], mayDial: () => false, hosts, tryMs, totalMs })
+  const verifier = createVerifier({ servers: [dns.address], mayDial: () => false, hosts, queryMs, totalMs })
   return { dns, check: verifier.check }
 }
