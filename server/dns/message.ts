@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { SocketAddress } from 'node:net'
 
-// Messages of DNS (RFC 1035 4), as far as a client needs them. Strangers write every octet of a response: lengths count
-// only where they agree with each other, and a name contains nothing but printable ASCII.
+// Writes DNS queries and reads responses (RFC 1035 4). No octet of a response is trusted: its lengths must agree with
+// each other, and names become printable ASCII. `query.ts` sends and receives the messages.
 
 export type RecordType = 'A' | 'NS' | 'CNAME' | 'PTR' | 'MX' | 'TXT' | 'AAAA'
 
@@ -20,7 +20,7 @@ export type DnsRecord = { name: string; ttlS: number } & (
 
 export interface DnsResponse {
   rcode: number
-  /** `answers` is empty then, because some of them are missing from the message. */
+  /** The message lacks some answers, and `answers` is empty. */
   isTruncated: boolean
   isAuthoritative: boolean
   offersRecursion: boolean
@@ -48,7 +48,7 @@ const UDP_OCTETS = 1_232
 /** RFC 6891 6.1.2: the root, type 41, the size in place of the class, and nothing more. */
 const OPT = Buffer.from([0, 0, 41, UDP_OCTETS >> 8, UDP_OCTETS & 0xff, 0, 0, 0, 0, 0, 0])
 const MAX_NAME_OCTETS = 255
-/** More than the labels of any name. Without a bound, a short message could take seconds to read. */
+/** More pointers than a name has labels. Without this limit, a short message could take seconds to read. */
 const MAX_POINTERS = 127
 /** RFC 1035 4.1.1: the server could not read the question, or does not know its format. */
 const FORMERR = 1
@@ -60,8 +60,8 @@ const RECURSION_DESIRED = 0x0100
 const RECURSION_AVAILABLE = 0x0080
 
 /**
- * A query for one name, in random case. A true answer repeats the case, so an attacker off the path must guess a few
- * more bits.
+ * Creates a query for one name in random case. A server repeats the case in its response, so an attacker who cannot see
+ * the query must guess it.
  */
 export function createQuery(name: string, type: RecordType, { recursion, edns }: QueryOptions): DnsQuery {
   const random = randomBytes(2 + name.length)
@@ -76,15 +76,15 @@ export function createQuery(name: string, type: RecordType, { recursion, edns }:
   return { bytes: Buffer.concat([header, ...question, ...(edns ? [OPT] : [])]), hasEdns: edns }
 }
 
-/** The target of the alias (CNAME) among these records. */
+/** The first alias (CNAME) among these records. */
 export function aliasIn(records: readonly DnsRecord[]): { target: string; ttlS: number } | undefined {
   for (const record of records) if (record.type === 'CNAME') return record
   return undefined
 }
 
 /**
- * The response to this query. Returns undefined for every other message, and `malformed` when its answers are
- * unreadable.
+ * Reads the response to this query. Returns undefined for any other message, and `malformed` when the answers cannot be
+ * read.
  */
 export function readResponse(message: Buffer, query: DnsQuery): DnsResponse | 'malformed' | undefined {
   if (message.length < HEADER_OCTETS || message.readUInt16BE(0) !== query.bytes.readUInt16BE(0)) return undefined
@@ -112,14 +112,14 @@ function repeatsQuestion(message: Buffer, query: DnsQuery): boolean {
 }
 
 /**
- * A server from before EDNS may return the bare header (RFC 6891 7). That proves nothing: the query is repeated without
- * EDNS.
+ * A server without EDNS may return a header without the question (RFC 6891 7). The header is accepted as FORMERR, and
+ * `queryDns` repeats the query without EDNS.
  */
 function hasUnreadQuestion(message: Buffer, rcode: number, { hasEdns }: DnsQuery): boolean {
   return hasEdns && rcode === FORMERR && message.readUInt16BE(4) === 0
 }
 
-/** Returns undefined when lengths do not agree. Skips types and classes that we never ask for. */
+/** Returns undefined when lengths do not agree. Skips records of types and classes that are never queried. */
 function readAnswers(message: Buffer, start: number): DnsRecord[] | undefined {
   const records: DnsRecord[] = []
   let at = start
@@ -213,8 +213,8 @@ function readName(message: Buffer, start: number, limit: number): { name: string
 const PLAIN_LABEL = /^[a-z0-9_-]+$/
 
 /**
- * Also escapes a dot or space within a label and a backslash: no name can be mistaken for another, or for several
- * names.
+ * The text of a label: lower case, with dots, spaces, backslashes and unprintable octets escaped, so that no name can
+ * be mistaken for another or for several names.
  */
 function labelText(label: string): string {
   const lower = label.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())

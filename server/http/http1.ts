@@ -7,9 +7,9 @@ import { parserMessage, refuseRequest, respondRaw } from './raw-response.ts'
 
 export const MAX_HEADER_BYTES = 16 * 1024
 const KEEP_ALIVE_MS = 65_000
-/** When the caller is gone, its system answers the first 102 with a reset, and the next 102 detects it. */
+/** Times of the 102 responses after the caller has ended its side: see `probe`. The second one detects the reset. */
 const PROBES_MS = [0, 100, 1_000]
-/** How long we read from a caller with a broken request after its response. */
+/** How long a connection with a broken request stays open, so that its caller can read the response. */
 const LINGER_MS = 5_000
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
@@ -19,7 +19,7 @@ interface Exchange {
   response: ServerResponse
 }
 
-/** Serves HTTP/1.1 and 1.0 on the connections that it receives by its event `connection`. */
+/** Serves HTTP/1.1 and 1.0 on the connections that the listener hands over with `server.emit('connection', socket)`. */
 export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headersTimeoutMs: number): Server {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -38,7 +38,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     latest.set(request.socket, { request, response })
     if (request.headers.host !== undefined || request.httpVersionMinor === 0) handle(request, response)
-    else refuseRequest(response, 'The Host header is missing.')
+    else refuseRequest(response, 'The Host header is missing. Send it with the name of this server.')
   }
   server.on('request', onRequest)
   // 100 Continue is sent just before the body is read, after the key was checked.
@@ -52,7 +52,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   )
   server.on('connect', async (_request, socket) => {
     await earlierResponses(socket as Socket)
-    respondRaw(socket, fail('method_not_allowed', 'This is no proxy.'))
+    respondRaw(socket, fail('method_not_allowed', 'CONNECT is not supported: this server is not a proxy.'))
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy()
@@ -62,8 +62,8 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   server.emit('listening')
 
   /**
-   * Responds to bytes that are not HTTP: in the place of their request's response, or after the responses to earlier
-   * ones.
+   * Responds to bytes that are not HTTP. In a request's body they end that request with an error response; elsewhere
+   * the error response follows the responses to earlier requests.
    */
   async function refuse(socket: Socket, error: NodeJS.ErrnoException): Promise<void> {
     // A parser that has failed reports every further chunk.
@@ -77,7 +77,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
       await earlierResponses(socket)
       return respondRaw(socket, fault)
     }
-    // The response has started or is out, whatever was wrong with the rest of the body.
+    // The response has started, so the fault in the rest of the body can no longer be reported.
     if (exchange.response.headersSent) return
     const call = [...inFlight].find(({ raw }) => raw === exchange.request)
     if (call) {

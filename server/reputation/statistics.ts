@@ -9,7 +9,7 @@ export interface StatisticsQuery {
   /** Unix milliseconds, whole hours; `from` included, `to` excluded. */
   from: number
   to: number
-  /** The length of a period of the series, which divides the time between `from` and `to`. */
+  /** The length of each period of the series. The time from `from` to `to` is a multiple of it. */
   stepMs: number
   domain?: string
   tenantId?: string
@@ -24,20 +24,21 @@ export interface Counts {
 export interface Statistics extends Counts {
   complaints: number
   lateBounces: number
-  /** By the reason's name, zeros included. */
+  /** Emails by the name of their reason, including the reasons without any. */
   reasons: Record<string, number>
   /** Emails in each bucket of latency-buckets.ts. */
   latencies: number[]
   /** One for each period, in order. */
   series: Counts[]
-  /** For one tenant: in some hour it may be counted together with others. See merge-statistics.ts. */
+  /** Counts of the tenant may be missing: in some hour it was counted together with others. See merge-statistics.ts. */
   isIncomplete: boolean
 }
 
-/** One list per column, of the periods that have counts: less to write and to read than a list per period. */
+/** The periods that have counts, as one list for each column: as JSON this is shorter than one object per period. */
 type Columns = Record<'seconds' | 'delivered' | 'bounced' | 'rejected', number[]>
 type Row = Record<string, number> & { series: Columns } & { isIncomplete: boolean }
 
+/** SQL: the hours of an account and a tenant. */
 const hoursOf = (tenant: string) => `hourly_stats where account_id = $1 and tenant_id = ${tenant}
     and hour >= to_timestamp($3::int8) and hour < to_timestamp($4::int8)`
 
@@ -60,7 +61,7 @@ const statisticsOf = (hours: string) => `
 const STATISTICS = statisticsOf(hoursOf('$2'))
 const STATISTICS_OF_DOMAIN = statisticsOf(`${hoursOf('$2')} and domain = $6`)
 
-/** Adds up the hours of an account. */
+/** Reads the statistics of an account, or of one of its domains or tenants, from its hourly counts. */
 export async function readStatistics(db: Database, query: StatisticsQuery): Promise<Statistics> {
   const { accountId, from, to, stepMs, domain, tenantId = '' } = query
   const parameters = [accountId, tenantId, from / 1_000, to / 1_000, stepMs]

@@ -25,15 +25,15 @@ export interface Mail {
 export interface Envelope {
   /** One for each refused recipient, with the reply to its own command where there was one. */
   verdicts: (Verdict | undefined)[]
-  /** The server waits for the content, for the recipients without a verdict. */
+  /** The server waits for the content. It goes to the recipients without a verdict. */
   isReady: boolean
   /** Why the recipients without a verdict have none. */
   failure?: Failure
-  /** Not ready, but the session can take another message. */
+  /** The content is not sent, and the session can be used for another message. */
   reusable: boolean
 }
 
-/** MAIL, RCPT and DATA for the recipients in `mail`. */
+/** Sends MAIL, RCPT and DATA for the recipients in `mail`. `transact` sends the content. */
 export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelope> {
   const { stopwatch } = mail
   const { pipelining, maxSize, dsn } = session.extensions
@@ -51,71 +51,72 @@ export async function sendEnvelope(session: Session, mail: Mail): Promise<Envelo
   stopwatch.begin('mail')
   for (const command of reset) {
     const reply = await ask(command)
-    if (!isYes(reply)) return stop(failureOf('mail', reply))
+    if (!isCompletion(reply)) return stop(failureOf('mail', reply))
   }
   session.needsReset = false
 
   const sender = await ask(from)
   // On an idle connection 421 means that the server was closing it already; it judges no message.
-  if (isNo(sender) && sender.code === 421) return stop(failureOf('mail', sender))
-  if (isNo(sender)) {
+  if (isRefusal(sender) && sender.code === 421) return stop(failureOf('mail', sender))
+  if (isRefusal(sender)) {
     stopwatch.end()
     verdicts.fill(verdictOf(session, 'mail', sender))
     const isOver = !pipelining || (await isRefused([...to, DATA], ask))
     return { ...end(), reusable: isOver && isReusable() }
   }
-  if (!isYes(sender)) return stop(failureOf('mail', sender))
+  if (!isCompletion(sender)) return stop(failureOf('mail', sender))
   session.needsReset = true
 
   for (const [i, command] of to.entries()) {
     stopwatch.begin('rcpt', i)
     const reply = await ask(command)
-    if (isNo(reply)) verdicts[i] = verdictOf(session, 'rcpt', reply)
-    else if (!isYes(reply)) return stop(failureOf('rcpt', reply))
+    if (isRefusal(reply)) verdicts[i] = verdictOf(session, 'rcpt', reply)
+    else if (!isCompletion(reply)) return stop(failureOf('rcpt', reply))
   }
   const accepted = acceptedOf(verdicts)
   if (accepted.length === 0 && !pipelining) return end()
 
   stopwatch.begin('data')
   const data = await ask(DATA)
-  if (isNo(data)) {
+  if (isRefusal(data)) {
     for (const i of accepted) verdicts[i] = verdictOf(session, 'data', data)
     return end()
   }
   // A server that asks for the content after it refused every recipient gets no content.
-  if (!isGo(data) || accepted.length === 0) return stop(failureOf('data', data))
+  if (!isIntermediate(data) || accepted.length === 0) return stop(failureOf('data', data))
   return { verdicts, isReady: true, reusable: false }
 }
 
 type Ask = (command: string) => Promise<RawReply | BrokenWire>
 
 /**
- * Sends the commands in one write where the server allows that (RFC 2920), elsewhere each one when its reply is asked
- * for.
+ * Sends the commands in one write where the server supports pipelining (RFC 2920). Elsewhere `ask` sends each command
+ * and then reads its reply.
  */
 function startDialogue({ wire, extensions }: Session, { deadlines, commandMs }: Mail, commands: string[]) {
-  let isGoodbye = false
+  let isClosing = false
   if (extensions.pipelining) wire.send(commands.join(''), commands.length)
   const ask: Ask = async (command) => {
     if (!extensions.pipelining) wire.send(command, 1)
     const reply = await wire.nextReply(Math.min(deadlines.dotMs, performance.now() + commandMs))
-    isGoodbye ||= reply.kind === 'reply' && reply.code === 421
+    isClosing ||= reply.kind === 'reply' && reply.code === 421
     return reply
   }
-  return { ask, isReusable: () => !isGoodbye && wire.isQuiet() }
+  return { ask, isReusable: () => !isClosing && wire.isQuiet() }
 }
 
 /**
- * Reads the replies to commands that were pipelined in vain; false when the server accepts the last one, or is silent.
+ * Reads the replies to commands that were pipelined after a refused MAIL. Returns false when the server accepts the
+ * last one or does not reply.
  */
 async function isRefused(commands: string[], ask: Ask): Promise<boolean> {
-  let isLastNo = false
+  let isLastRefused = false
   for (const command of commands) {
     const reply = await ask(command)
     if (reply.kind === 'broken') return false
-    isLastNo = isNo(reply)
+    isLastRefused = isRefusal(reply)
   }
-  return isLastNo
+  return isLastRefused
 }
 
 export function verdictOf({ host }: Session, phase: Phase, raw: RawReply): Verdict {
@@ -128,14 +129,16 @@ export function acceptedOf(verdicts: Envelope['verdicts']): number[] {
   return [...verdicts.keys()].filter((i) => verdicts[i] === undefined)
 }
 
-function isYes(reply: RawReply | BrokenWire): reply is RawReply {
+// The classes of replies (RFC 5321 4.2.1).
+
+function isCompletion(reply: RawReply | BrokenWire): reply is RawReply {
   return reply.kind === 'reply' && reply.code < 300
 }
 
-function isGo(reply: RawReply | BrokenWire): reply is RawReply {
+function isIntermediate(reply: RawReply | BrokenWire): reply is RawReply {
   return reply.kind === 'reply' && reply.code >= 300 && reply.code < 400
 }
 
-function isNo(reply: RawReply | BrokenWire): reply is RawReply {
+function isRefusal(reply: RawReply | BrokenWire): reply is RawReply {
   return reply.kind === 'reply' && reply.code >= 400
 }

@@ -24,8 +24,8 @@ function urlWith(change: Partial<URL>): string {
   return Object.assign(new URL(inject('postgresUrl')), { pathname: `/${name}`, ...change }).href
 }
 
-/** Waits for a database. Returns the reports, and the message of the error if it gives up. */
-async function waiting(url: string, during?: (report: string) => Promise<void> | void) {
+/** Calls `waitForDatabase`. Returns what it reported, and the message of its error if it threw one. */
+async function waitFor(url: string, during?: (report: string) => Promise<void> | void) {
   const db = connect(url, { connections: 1 })
   const reports: string[] = []
   const report = (what: string) => {
@@ -52,17 +52,14 @@ test.each([
     { pathname: '/nowhere' },
     /database "nowhere" does not exist\. Create the database, or correct/,
   ],
-])(
-  '%s cannot pass by itself: the start fails at once and says what is wrong and how to fix it',
-  async (_what, change, message) => {
-    const { reports, failure } = await waiting(urlWith(change))
-    expect(failure).toMatch(message)
-    expect(reports).toEqual([])
-  },
-)
+])('with %s the start fails at once, and says what is wrong and how to fix it', async (_what, change, message) => {
+  const { reports, failure } = await waitFor(urlWith(change))
+  expect(failure).toMatch(message)
+  expect(reports).toEqual([])
+})
 
 test('a start waits for the tables to exist, and reports the command that creates them', async () => {
-  const { reports, failure } = await waiting(urlWith({}), () => applyMigrations(urlWith({})))
+  const { reports, failure } = await waitFor(urlWith({}), () => applyMigrations(urlWith({})))
   expect(reports[0]).toBe('The database has no tables of Verdict. Create them: npm run migrate Waiting.')
   expect(failure).toBeUndefined()
 })
@@ -76,7 +73,7 @@ test('a start waits for a server that does not run yet, and reports its address'
     for (const socket of [client, server]) socket.on('error', () => {})
   })
   const closedPort = await freePort()
-  const { reports, failure } = await waiting(urlWith({ host: `127.0.0.1:${closedPort}` }), async () => {
+  const { reports, failure } = await waitFor(urlWith({ host: `127.0.0.1:${closedPort}` }), async () => {
     lateServer.listen(closedPort, '127.0.0.1')
     await once(lateServer, 'listening')
   })

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { endWithUs } from './end-with-us.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const READY_WITHIN_MS = 90_000
+/** How long a process has to become ready, or to write the expected output. */
+const TIMEOUT_MS = 90_000
 
 export interface RunningProcess {
   pid: number
@@ -46,8 +47,8 @@ export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningAp
 export function startProgram(command: string, args: string[], env: NodeJS.ProcessEnv): RunningProcess {
   const { PATH, HOME, XDG_CACHE_HOME } = process.env
   const stdio = ['ignore', 'pipe', 'pipe'] as const
-  const all = { PATH, HOME, XDG_CACHE_HOME, ...env }
-  const child = spawn(command, args, { cwd: ROOT, env: all, detached: true, stdio: [...stdio] })
+  const allEnv = { PATH, HOME, XDG_CACHE_HOME, ...env }
+  const child = spawn(command, args, { cwd: ROOT, env: allEnv, detached: true, stdio: [...stdio] })
   return observe(endWithUs(child, { group: true }))
 }
 
@@ -80,9 +81,11 @@ function observe(child: ChildProcess): RunningProcess {
 
 async function beforeDeadline<T>(running: RunningProcess, result: Promise<T>): Promise<T> {
   const deadline = new AbortController()
-  const timeout = sleep(READY_WITHIN_MS, 'nothing in time', { signal: deadline.signal }).catch(() => '')
-  const failure = Promise.race([timeout, running.ended]).then((how) => {
-    throw new Error(`${how}\n${running.stdout()}\n${running.stderr()}`)
+  const timeout = sleep(TIMEOUT_MS, `not ready, or no match, within ${TIMEOUT_MS / 1_000} s`, {
+    signal: deadline.signal,
+  }).catch(() => '')
+  const failure = Promise.race([timeout, running.ended]).then((reason) => {
+    throw new Error(`${reason}\n${running.stdout()}\n${running.stderr()}`)
   })
   try {
     return await Promise.race([result, failure])

@@ -14,7 +14,9 @@ import { storedOutcomes } from '../../server/sending/stored.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
 
-/** What was built of each message. */
+// Claim, marker, record, settle, release and sweep: the commits of a send, against a real PostgreSQL.
+
+/** The size and the hash of a composed message. */
 const CONTENT = { sizeBytes: 7, digest: 'ab'.repeat(32) }
 
 let database: TestDatabase
@@ -46,14 +48,16 @@ function newClaim(emails = ['ann@example.net'], leaseMs = 40_000, createdAtMs = 
   }
 }
 
+/** A lease that does not end during a test. */
 const soon = () => performance.now() + 5_000
-const leaseOver = (c: Claim) => overrideLease(c, `clock_timestamp() - interval '1 second'`)
+const endLease = (c: Claim) => overrideLease(c, `clock_timestamp() - interval '1 second'`)
 
 async function overrideLease({ messageId }: Claim, sql: string): Promise<void> {
   await database.db.$client.unsafe(`update open_messages set lease_until = ${sql} where id = '${messageId}'`)
   await database.db.$client.unsafe(`update open_recipients set lease_until = ${sql} where message_id = '${messageId}'`)
 }
 
+/** How many rows each table has of a message. */
 async function traces({ messageId }: Claim) {
   const sql = database.db.$client
   const [row] = await sql`select
@@ -73,8 +77,8 @@ test('claim, marker and record leave one message with one event for each recipie
   expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 2 })
   expect(await mark(c.messageId, c.claimId, [0, 1])).toBe(true)
   const outcomes = [delivered(recipient('ann@example.net')), bounced(recipient('bob@example.net'), Reason.MAILBOX_FULL)]
-  const verdicts = { claim: c, content: CONTENT, outcomes }
-  expect(await record(verdicts, soon())).toBe(outcomes)
+  const send = { claim: c, content: CONTENT, outcomes }
+  expect(await record(send, soon())).toBe(outcomes)
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 2, events: 2 })
   const [message] = await database.db
     .$client`select status, reason, size_bytes, sandbox from messages where id = ${c.messageId}`
@@ -114,7 +118,7 @@ test.each<[string, (c: Claim) => Promise<unknown>]>([
     async (c) => {
       await claim(c)
       await mark(c.messageId, c.claimId, [0])
-      await leaseOver(c)
+      await endLease(c)
       await sweep(database.db)
     },
   ],
@@ -152,8 +156,8 @@ test('a message that is recorded twice keeps its first outcome', async () => {
   const first = { claim: c, content: CONTENT, outcomes: [delivered(recipient('ann@example.net'))] }
   await record(first, soon())
   const second = { ...first, outcomes: [bounced(recipient('ann@example.net'), Reason.SPAM_BLOCKED)] }
-  const answered = await record(second, soon())
-  expect(answered.map((outcome) => outcome.reason)).toEqual([undefined])
+  const stored = await record(second, soon())
+  expect(stored.map((outcome) => outcome.reason)).toEqual([undefined])
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 1, events: 1 })
 })
 
@@ -200,8 +204,8 @@ test('a settlement that PostgreSQL refuses fails at once and stores nothing', as
 test('a record that comes after its lease still returns the stored outcome', async () => {
   const c = newClaim()
   await claim(c)
-  const verdicts = { claim: c, content: CONTENT, outcomes: [delivered(recipient('ann@example.net'))] }
-  expect(await record(verdicts, performance.now() - 1)).toBe(verdicts.outcomes)
+  const send = { claim: c, content: CONTENT, outcomes: [delivered(recipient('ann@example.net'))] }
+  expect(await record(send, performance.now() - 1)).toBe(send.outcomes)
 })
 
 test('a marker needs the claim: another process cannot set one', async () => {
@@ -213,7 +217,7 @@ test('a marker needs the claim: another process cannot set one', async () => {
 test('a process that was paused past its lease sets no marker', async () => {
   const c = newClaim()
   await claim(c)
-  await leaseOver(c)
+  await endLease(c)
   expect(await mark(c.messageId, c.claimId, [0])).toBe(false)
 })
 
@@ -223,7 +227,7 @@ test('a marker that does not cover all its recipients is refused', async () => {
   expect(await mark(c.messageId, c.claimId, [0, 1])).toBe(false)
 })
 
-test('two transactions of one message that are marked together each get the result of their own recipients', async () => {
+test('concurrent markers of two transactions of one message each succeed for their own recipients', async () => {
   const c = newClaim(['ann@example.net', 'bob@example.org'])
   await claim(c)
   const others = Array.from({ length: 20 }, () => newClaim())
@@ -257,16 +261,16 @@ test('a crashed send without a marker is deleted after its lease, as if the requ
   await claim(c)
   await sweep(database.db)
   expect(await traces(c)).toEqual({ ...GONE, open: 1, open_recipients: 1 })
-  await leaseOver(c)
+  await endLease(c)
   await sweep(database.db)
   expect(await traces(c)).toEqual(GONE)
 })
 
-test('a crashed send with a marker: its marked recipients are in doubt, the others temporary failures', async () => {
+test('after a crash, recipients with a marker are in doubt, and the others of the message are temporary failures', async () => {
   const c = newClaim(['ann@example.net', 'bob@example.net'])
   await claim(c)
   await mark(c.messageId, c.claimId, [1])
-  await leaseOver(c)
+  await endLease(c)
   await sweep(database.db)
   expect(await traces(c)).toEqual({ ...GONE, messages: 1, recipients: 2, events: 2 })
   const outcomes = await storedOutcomes(database.db, c.messageId)
@@ -279,7 +283,7 @@ test('a crashed send with a marker: its marked recipients are in doubt, the othe
 test('a marker that is set while the sweeper already waits for its row is seen', async () => {
   const c = newClaim(['ann@example.net', 'bob@example.net'])
   await claim(c)
-  await leaseOver(c)
+  await endLease(c)
   const { promise: swept, resolve } = Promise.withResolvers<unknown>()
   await database.db.$client.begin(async (tx) => {
     await tx`update open_recipients set marked_at = now() where message_id = ${c.messageId} and position = 1`
@@ -294,17 +298,17 @@ test('a record that comes after the sweeper returns the settled outcome', async 
   const c = newClaim()
   await claim(c)
   await mark(c.messageId, c.claimId, [0])
-  await leaseOver(c)
+  await endLease(c)
   await sweep(database.db)
   const late = { claim: c, content: CONTENT, outcomes: [delivered(recipient('ann@example.net'))] }
-  const answered = await record(late, soon())
-  expect(answered[0]!.inDoubt).toBe(true)
+  const stored = await record(late, soon())
+  expect(stored[0]!.inDoubt).toBe(true)
 })
 
 test('a record that comes after the sweeper removed an unmarked send says that nothing was sent', async () => {
   const c = newClaim()
   await claim(c)
-  await leaseOver(c)
+  await endLease(c)
   await sweep(database.db)
   const late = {
     claim: c,

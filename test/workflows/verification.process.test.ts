@@ -69,15 +69,16 @@ function startWorker(): RunningProcess {
 
 const add = (name: string) => createDomain({ db: database.db, sealer, clock }, { accountId, name, status: 'pending' })
 const read = async ({ id }: Domain) => (await findDomainById(database.db, id))!
-const isDue = ({ id }: Domain) => database.db.update(domains).set({ nextCheckAt: sql`now()` }).where(eq(domains.id, id))
+const makeDue = ({ id }: Domain) =>
+  database.db.update(domains).set({ nextCheckAt: sql`now()` }).where(eq(domains.id, id))
 
-/** Fires the Schedule. It fires by itself every minute, but a test does not wait for that. */
-const fire = () => client.schedule.getHandle('verification').trigger()
+/** Triggers the Schedule, which otherwise runs every minute. */
+const trigger = () => client.schedule.getHandle('verification').trigger()
 
-test('a domain whose records are published is verified automatically when the Schedule fires', async () => {
+test('a domain whose records are published is verified automatically when the Schedule runs', async () => {
   const [right, wrong] = [await add('right.example'), await add('wrong.example')]
   Object.assign(dns.zone, zoneOf(right))
-  await fire()
+  await trigger()
   await until(async () => (await read(right)).status === 'verified' && (await read(wrong)).checks !== null)
   expect(Object.values((await read(wrong)).checks!).map(({ status }) => status)).toEqual(Array(4).fill('failed'))
   expect((await read(wrong)).status).toBe('pending')
@@ -86,31 +87,31 @@ test('a domain whose records are published is verified automatically when the Sc
 test('a domain whose records are missing for three days lapses, and is verified again when they are back', async () => {
   const domain = await add('lapses.example')
   Object.assign(dns.zone, zoneOf(domain))
-  await fire()
+  await trigger()
   await until(async () => (await read(domain)).status === 'verified')
   dns.zone['TXT rp.lapses.example'] = 'nxdomain'
-  await isDue(domain)
-  await fire()
+  await makeDue(domain)
+  await trigger()
   await until(async () => (await read(domain)).failingSince !== null)
   expect((await read(domain)).status).toBe('verified')
   await database.db
     .update(domains)
     .set({ failingSince: sql`now() - interval '3 days'` })
     .where(eq(domains.id, domain.id))
-  await isDue(domain)
-  await fire()
+  await makeDue(domain)
+  await trigger()
   await until(async () => (await read(domain)).status === 'lapsed')
   await waitForOutput(worker, /"domain":"lapses\.example","msg":"a domain is lapsed"/)
   Object.assign(dns.zone, zoneOf(domain))
-  await isDue(domain)
-  await fire()
+  await makeDue(domain)
+  await trigger()
   await until(async () => (await read(domain)).status === 'verified')
 })
 
 test('when a worker dies during a check, the next worker makes the check', async () => {
   const domain = await add('silent.example')
   for (const name of Object.keys(zoneOf(domain))) dns.zone[name] = 'silence'
-  await fire()
+  await trigger()
   await until(() => dns.count('TXT rp.silent.example') > 0)
   await worker.kill('SIGKILL')
   const { nextCheckAt, checks } = await read(domain)
@@ -118,7 +119,7 @@ test('when a worker dies during a check, the next worker makes the check', async
   expect(nextCheckAt!.getTime() - clock.now()).toBeLessThanOrEqual(60_000)
 
   Object.assign(dns.zone, zoneOf(domain))
-  await isDue(domain)
+  await makeDue(domain)
   worker = startWorker()
   await waitForOutput(worker, /"msg":"ready"/)
   await until(async () => (await read(domain)).status === 'verified', 50_000)
@@ -127,7 +128,7 @@ test('when a worker dies during a check, the next worker makes the check', async
 test('SIGTERM ends a worker during checks within seconds', async () => {
   const domain = await add('slow.example')
   for (const name of Object.keys(zoneOf(domain))) dns.zone[name] = 'silence'
-  await fire()
+  await trigger()
   await until(() => dns.count('TXT rp.slow.example') > 0)
   const watch = stopwatch()
   expect(await worker.kill('SIGTERM')).toBe(0)

@@ -9,11 +9,15 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { TEMPORAL_VERSION } from '../../../dev/temporal/version.ts'
 import { type RunningProcess, startProgram } from '../../harness/process.ts'
 
+// `node dev/temporal/install.ts` with shell scripts in place of the programs on PATH.
+
+/** The name of the program in the cache. */
 const NAME = `temporal-${TEMPORAL_VERSION}-${process.platform}-${process.arch}`
 /** A proxy through which the download of Temporal's SDK fails at once. */
 const NO_INTERNET = 'http://127.0.0.1:1'
 /** A Temporal without search attributes, and a Go that cannot download toolchains. */
 const TOO_OLD = { temporal: 'echo "--port int"', go: 'echo go1.19.8' }
+/** The beginning of the script of a Go that is new enough. */
 const GO_1_99 = `[ "$1" = env ] && echo go1.99.0 && exit\n`
 
 let folder: string
@@ -26,11 +30,11 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-/** Installs the program, with these programs first on PATH. */
+/** Starts the installation with these scripts on PATH. Without them, both programs on PATH are too old. */
 async function install(programs: Record<string, string>, env: NodeJS.ProcessEnv = {}): Promise<RunningProcess> {
   const bin = join(folder, 'bin')
   await mkdir(bin, { recursive: true })
-  for (const [name, script] of Object.entries({ ...TOO_OLD, ...programs })) await program(join(bin, name), script)
+  for (const [name, script] of Object.entries({ ...TOO_OLD, ...programs })) await writeScript(join(bin, name), script)
   return startProgram(process.execPath, ['dev/temporal/install.ts'], {
     PATH: `${bin}:${process.env.PATH}`,
     XDG_CACHE_HOME: join(folder, 'cache'),
@@ -39,22 +43,23 @@ async function install(programs: Record<string, string>, env: NodeJS.ProcessEnv 
   })
 }
 
-async function program(path: string, script: string): Promise<void> {
+async function writeScript(path: string, script: string): Promise<void> {
   await writeFile(path, `#!/bin/sh\n${script}\n`)
   await chmod(path, 0o755)
 }
 
 async function fillCache(): Promise<void> {
   await mkdir(cache, { recursive: true })
-  await program(join(cache, NAME), 'echo cached')
+  await writeScript(join(cache, NAME), 'echo cached')
 }
 
 async function outcome(running: RunningProcess) {
   return { exit: await running.ended, path: running.stdout().trim(), messages: running.stderr() }
 }
 
-/** The script of a Go that writes the content to the file after `-o`. */
-const build = (content: string) => `${GO_1_99}while [ "$1" != -o ]; do shift; done\n${content} > "$2"; chmod +x "$2"`
+/** The script of a Go whose builds succeed: it writes the output of `content` to the file named after `-o`. */
+const goThatBuilds = (content: string) =>
+  `${GO_1_99}while [ "$1" != -o ]; do shift; done\n${content} > "$2"; chmod +x "$2"`
 
 test('a temporal on PATH is used before any other, without a message', async () => {
   await fillCache()
@@ -68,7 +73,7 @@ test('the program in the cache is used when the temporal on PATH is too old', as
 })
 
 test('without internet access the program is built with Go once, with messages', async () => {
-  const result = await outcome(await install({ go: build('echo "#!/bin/sh"') }))
+  const result = await outcome(await install({ go: goThatBuilds('echo "#!/bin/sh"') }))
   expect(result).toMatchObject({ exit: 0, path: join(cache, NAME) })
   expect(result.messages).toMatch(/is being downloaded.*is being built with Go.*5 minutes.*is installed in/s)
   expect(await readFile(result.path, 'utf8')).toBe('#!/bin/sh\n')
@@ -76,14 +81,14 @@ test('without internet access the program is built with Go once, with messages',
   expect(await readdir(cache)).toEqual([NAME])
 })
 
-test('a silent internet connection is given up within seconds', async () => {
+test('a download that stalls is given up, and the program is built', async () => {
   await using silent = await listenOnFreePort(createServer(() => {}))
-  const installation = await install({ go: build('echo') }, { HTTPS_PROXY: silent.url })
+  const installation = await install({ go: goThatBuilds('echo') }, { HTTPS_PROXY: silent.url })
   expect(await outcome(installation)).toMatchObject({ exit: 0, path: join(cache, NAME) })
 })
 
 test('two concurrent builds leave one complete program and no other file', async () => {
-  const slow = { go: build('sleep 1; echo whole') }
+  const slow = { go: goThatBuilds('sleep 1; echo whole') }
   const both = await Promise.all([install(slow), install(slow)])
   for (const installation of both)
     expect(await outcome(installation)).toMatchObject({ exit: 0, path: join(cache, NAME) })
@@ -97,7 +102,7 @@ test('the message about a failed build has the last output of Go', async () => {
   expect(failure.messages).toMatch(/cannot be built with Go:\nno space left on device\n$/)
 })
 
-test('the message about a Go that is too old names the alternatives when no newer one can be downloaded', async () => {
+test('without a Go that is new enough, and without a download of one, the message names the alternatives', async () => {
   const { url, [Symbol.asyncDispose]: close } = await listenOnFreePort(createServer())
   await close()
   const failure = await outcome(await install({}, { GOPROXY: `${url},direct` }))
@@ -125,9 +130,9 @@ test('a build ends with the process that started it', async () => {
     go: `${GO_1_99}echo $$ > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; exec sleep 600`,
   })
   await expect.poll(() => existsSync(pidFile)).toBe(true)
-  const go = Number(await readFile(pidFile, 'utf8'))
+  const goPid = Number(await readFile(pidFile, 'utf8'))
   await installation.kill('SIGKILL')
-  await expect.poll(() => existsSync(`/proc/${go}`)).toBe(false)
+  await expect.poll(() => existsSync(`/proc/${goPid}`)).toBe(false)
 })
 
 test('the message names a cache folder that cannot be created', async () => {

@@ -17,15 +17,15 @@ afterEach(async () => {
 
 const ROUND_MS = 10_000
 /**
- * Compared with the same events to endpoints that acknowledge at once. On a quiet machine a first attempt takes about
- * 10 ms.
+ * How much longer the victim's first attempts may take than in the calm round. On a quiet machine one takes about 10
+ * ms.
  */
 const FIRST_ATTEMPTS: Bar = { factor: 3, plusMs: 220 }
-/** The number of an attacker's events at the start of a round, and in each second of it. */
-const STORED = 120
+/** An attacker's events at the start of a round, and then in each second of it. */
+const AT_START = 120
 const PER_SECOND = 20
-/** How many are acknowledged at once, so that many attempts run concurrently when the attack begins. */
-const ACKNOWLEDGED = 50
+/** So many events are acknowledged first, which lets many attempts of the attacker run concurrently. */
+const ACKNOWLEDGED_FIRST = 50
 
 const ATTACKS: [what: string, accounts: number, response: ScriptedResponse][] = [
   ['acknowledge at once and drip the body', 4, { fault: 'drip_body', everyMs: 200 }],
@@ -49,7 +49,7 @@ test('endpoints that never read their requests harm no other account', async () 
   const attackers = await openAttackers(5)
   const url = await startUnreadServer()
   const attack = async () => {
-    await Promise.all(attackers.map(({ aim }) => aim(url)))
+    await Promise.all(attackers.map(({ setEndpoint }) => setEndpoint(url)))
     await round(attackers)
   }
   expect(await harmOf(attack, () => round(attackers))).toEqual([])
@@ -59,7 +59,7 @@ test('slow endpoints on the same host and port take no connection from another a
   const attackers = await openAttackers(8)
   const late = new URL('/late', world.victim.hookUrl).href
   const attack = async () => {
-    await Promise.all(attackers.map(({ aim }) => aim(late)))
+    await Promise.all(attackers.map(({ setEndpoint }) => setEndpoint(late)))
     await round(attackers)
   }
   expect(await harmOf(attack, () => round(attackers))).toEqual([])
@@ -84,23 +84,24 @@ async function openAttacker(domain: string) {
     const response = await fetch(`${world.api.url}${path}`, { method, headers, body: JSON.stringify(body) })
     if (response.status !== 200) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
   }
-  const aim = (url: string) => call('PUT', '/api/v1/webhook', { url })
-  await aim(receiver.url)
+  const setEndpoint = (url: string) => call('PUT', '/api/v1/webhook', { url })
+  await setEndpoint(receiver.url)
   const send = (count: number) => call('POST', '/api/v1/emails/batch', { emails: Array(count).fill(email) })
-  return { receiver, aim, send }
+  return { receiver, setEndpoint, send }
 }
 
 /** Lets the endpoint acknowledge some more events at once, while others wait, and then respond as scripted. */
 function misbehave(receiver: Receiver, response: ScriptedResponse): void {
-  const until = receiver.requests.length + ACKNOWLEDGED
+  const until = receiver.requests.length + ACKNOWLEDGED_FIRST
   receiver.script = () => (receiver.requests.length < until ? { delayMs: 20 } : response)
 }
 
+/** Makes events of the attackers for ROUND_MS. */
 async function round(attackers: Attacker[]): Promise<void> {
   const untilMs = performance.now() + ROUND_MS
   const sendAll = (count: number) => Promise.all(attackers.map(({ send }) => send(count)))
-  await sendAll(STORED / 2)
-  await sendAll(STORED / 2)
+  await sendAll(AT_START / 2)
+  await sendAll(AT_START / 2)
   while (performance.now() < untilMs) await Promise.all([sleep(1_000), sendAll(PER_SECOND)])
 }
 
@@ -117,8 +118,8 @@ async function startUnreadServer(): Promise<string> {
 }
 
 /** How the attack harmed the victim, compared with a round in which the same accounts behave well. */
-async function harmOf(attack: () => Promise<void>, calm: () => Promise<void>) {
-  const harms = harm(await world.compare(attack, calm), { firstAttempts: FIRST_ATTEMPTS })
+async function harmOf(attack: () => Promise<void>, calmRound: () => Promise<void>) {
+  const harms = harm(await world.compare(attack, calmRound), { firstAttempts: FIRST_ATTEMPTS })
   return [...harms, ...(await failuresOfVictim())]
 }
 

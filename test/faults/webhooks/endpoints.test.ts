@@ -8,10 +8,13 @@ import { sendPaced } from './load.ts'
 import { attemptOf } from './receivers.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
 
+// Endpoints that change, disappear or misbehave while events are under way. `run.verdict()` lists broken promises.
+
 let run: WebhookWorld
 afterEach(() => run.stop())
 
-const states = () => Map.groupBy(run.logs.database.at(-1)!.webhooks!.dispatches, ({ state }) => state)
+/** The dispatches by their final state, as the last snapshot of the database has them. */
+const dispatchesByState = () => Map.groupBy(run.logs.database.at(-1)!.webhooks!.dispatches, ({ state }) => state)
 
 test('deleting an endpoint under load cancels its waiting attempts, and a new endpoint gets the later events', async () => {
   const dice = diceFor('deleted')
@@ -30,9 +33,9 @@ test('deleting an endpoint under load cancels its waiting attempts, and a new en
   await endpoint.put(node.client, other.url)
   await load
   expect(await run.verdict()).toEqual([])
-  expect(states().get('cancelled')!.length).toBeGreaterThan(10)
-  expect(states().get('acknowledged')!.length).toBeGreaterThan(10)
-  expect(states().has('exhausted')).toBe(false)
+  expect(dispatchesByState().get('cancelled')!.length).toBeGreaterThan(10)
+  expect(dispatchesByState().get('acknowledged')!.length).toBeGreaterThan(10)
+  expect(dispatchesByState().has('exhausted')).toBe(false)
 })
 
 test('each attempt uses the current URL and secret when the endpoint changes while attempts wait', async () => {
@@ -53,11 +56,12 @@ test('each attempt uses the current URL and secret when the endpoint changes whi
   await endpoint.rotate(node.client)
   await load
   expect(await run.verdict()).toEqual([])
-  expect([...states().keys()]).toEqual(['acknowledged'])
-  const signers = new Set(run.posts().map(({ headers }) => (headers['service-signature-previous'] ? 2 : 1)))
-  expect(signers).toEqual(new Set([1, 2]))
+  expect([...dispatchesByState().keys()]).toEqual(['acknowledged'])
+  const signatures = new Set(run.posts().map(({ headers }) => (headers['service-signature-previous'] ? 2 : 1)))
+  expect(signatures).toEqual(new Set([1, 2]))
 })
 
+/** One account for each of these responses. */
 const HOSTILE: ScriptedResponse[] = [
   { fault: 'hang' },
   { fault: 'drip_head' },
