@@ -27,9 +27,9 @@ const QUOTED_STRING = /^"((?:[ !#-[\]-~]|\\[ -~])*)"$/
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 
 /**
- * Parses a bare address. Refuses a display name, group, comment, address literal, single-label
- * domain, and a local part that is not ASCII. Trims and repairs nothing. Only needless quotes are removed, because
- * `"a"@b` and `a@b` are the same mailbox.
+ * Parses a bare address. Refuses a display name, group, comment, address literal, single-label domain, and a local part
+ * that is not ASCII. Trims and repairs nothing. Only needless quotes are removed, because `"a"@b` and `a@b` are one
+ * mailbox.
  */
 export function parseAddress(text: string): Address | undefined {
   if (text.length > MAX_TEXT) return undefined

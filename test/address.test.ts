@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isSpecialUse, matchingForm, parseAddress, parseMailbox } from '../server/address.ts'
+import { isSpecialUse, matchingForm, parseAddress, parseMailbox, showMailbox } from '../server/address.ts'
 import { anyCharacter } from './harness/text.ts'
 
 const label63 = 'a'.repeat(63)
@@ -181,6 +181,30 @@ test.each([
   `${'x'.repeat(999)} <jane@example.com>`,
 ])('%j is not a mailbox', (text) => {
   expect(parseMailbox(text)).toBeUndefined()
+})
+
+test.each([
+  ['jane@EXAMPLE.com', 'jane@example.com'],
+  ['<jane@example.com>', 'jane@example.com'],
+  ['  Jane  <jane@example.com>', 'Jane <jane@example.com>'],
+  ['"Jane" <jane@example.com>', 'Jane <jane@example.com>'],
+  ['"Doe, Jane" <jane@bücher.example>', '"Doe, Jane" <jane@xn--bcher-kva.example>'],
+  ['"Jane \\"J\\" \\\\" <jane@example.com>', '"Jane \\"J\\" \\\\" <jane@example.com>'],
+])('%j is shown as %j', (text, shown) => {
+  expect(showMailbox(parseMailbox(text)!)).toBe(shown)
+})
+
+test('a mailbox that is shown is read back as the same mailbox', () => {
+  const name = fc.array(
+    fc.oneof(fc.constantFrom('"', '\\', '<', '>', '@', ',', ' ', 'a', 'ü'), fc.string({ unit: 'grapheme' })),
+  )
+  fc.assert(
+    fc.property(name, (parts) => {
+      const quoted = parts.join('').replace(/["\\]/g, '\\$&')
+      const mailbox = parseMailbox(`"${quoted}" <"two words"@example.com>`)
+      if (mailbox) expect(parseMailbox(showMailbox(mailbox))).toEqual(mailbox)
+    }),
+  )
 })
 
 test('spellings of one mailbox have one matching form', () => {

@@ -3,7 +3,7 @@ import { fail } from '../errors.ts'
 // What one request may hold, on every protocol. Readers check these bounds before they create anything from the bytes:
 // an empty Protobuf message takes 2 bytes on the wire and hundreds in memory.
 
-/** Names and values of JSON, or fields of Protobuf. The largest batch has about 30,000. */
+/** Names and values of JSON, or fields of Protobuf. The largest batch has about 43,000. */
 export const MAX_VALUES = 50_000
 /** Objects of JSON, or messages of Protobuf, without the request itself. The largest batch has 1,300. */
 export const MAX_OBJECTS = 2_000

@@ -201,7 +201,8 @@ test('rapid reset on HTTP/2: no cancelled request reaches the service, and the c
 })
 
 test('any JSON gets a documented response', async () => {
-  const field = fc.constantFrom(...Object.keys(MAIL), 'reply_to', 'attachments', 'headers', 'tenant_id', '__proto__')
+  const optional = ['cc', 'bcc', 'reply_to', 'attachments', 'headers', 'tenant_id', 'metadata', 'tag']
+  const field = fc.constantFrom(...Object.keys(MAIL), ...optional, '__proto__')
   const json = fc.oneof(fc.jsonValue(), fc.dictionary(field, fc.jsonValue({ maxDepth: 3 })))
   await fc.assert(
     fc.asyncProperty(json, async (body) => {

@@ -102,14 +102,24 @@ test('every message that a client can write passes', () => {
 })
 
 test('the largest requests of the contract pass: a full batch and an import of 10,000', () => {
+  const fifty = Array.from({ length: 50 }, (_, i) => `ann.${i}@example.com`)
   const full = {
-    to: Array.from({ length: 50 }, (_, i) => `ann.${i}@example.com`),
+    to: fifty,
+    cc: fifty,
+    bcc: fifty,
     from: 'a@b.example',
     subject: 'Hello',
     html: 'Hello',
     text: 'Hello',
-    replyTo: ['a@b.example'],
-    attachments: Array.from({ length: 10 }, () => ({ filename: 'a.txt', content: Buffer.from('a') })),
+    replyTo: fifty.slice(0, 10),
+    attachments: Array.from({ length: 10 }, () => ({
+      filename: 'a.txt',
+      content: Buffer.from('a'),
+      contentType: 'text/plain',
+      contentId: 'a',
+    })),
+    metadata: Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`k${i}`, 'a'])),
+    tag: 'a',
     headers: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`X-${i}`, 'a'])),
     tenantId: 'a',
     idempotencyKey: 'a',
