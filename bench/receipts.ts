@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import { showId } from '../server/db/ids.ts'
+import { publicId } from '../server/db/ids.ts'
 import { measure, untilCalm } from './load/cpu.ts'
 import { type HttpResponses, startHttpLoad } from './load/http.ts'
 import { startProduct } from './load/product.ts'
@@ -54,7 +54,7 @@ async function storedMessages(databaseUrl: string): Promise<string[]> {
   const sql = postgres(databaseUrl, { max: 1 })
   const rows = await sql<{ id: string }[]>`select id from messages`
   await sql.end()
-  return rows.map(({ id }) => showId('msg', id))
+  return rows.map(({ id }) => publicId('msg', id))
 }
 
 function expectReceipts(responses: HttpResponses): HttpResponses {

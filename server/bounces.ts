@@ -1,5 +1,5 @@
 import type { Sealer } from './db/encryption.ts'
-import { showId } from './db/ids.ts'
+import { publicId } from './db/ids.ts'
 import { addresseesOf } from './inbound/addressee.ts'
 import { feedbackStep } from './inbound/feedback.ts'
 import { listenForBounces } from './inbound/listener.ts'
@@ -21,7 +21,7 @@ export async function startBounces({ config, db, clock, log }: Program, sealer: 
       returnPathKeys,
       keep: feedbackStep({ db, clock }),
       report: ({ messageId, report, kept }) =>
-        log.info({ message_id: messageId && showId('msg', messageId), report, kept }, 'mail came back'),
+        log.info({ message_id: messageId && publicId('msg', messageId), report, kept }, 'mail came back'),
     }),
     failed: (error) => log.warn({ err: error }, 'mail that came back could not be accepted: its sender tries again'),
   })

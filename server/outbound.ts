@@ -1,5 +1,5 @@
 import type { Sealer } from './db/encryption.ts'
-import { showId } from './db/ids.ts'
+import { publicId } from './db/ids.ts'
 import type { Resolver } from './dns/resolver.ts'
 import { makeReturnPath } from './domains/return-path.ts'
 import { createSenderDomains } from './domains/sender.ts'
@@ -79,7 +79,7 @@ function startEngine({ config, log }: Program, { resolver, mayDial }: Parts): En
     sourceAddresses: config.smtpSourceAddresses,
     onLateReply: ({ mx, reply }, messageId) =>
       log.warn(
-        { message_id: messageId && showId('msg', messageId), mx, code: reply?.code },
+        { message_id: messageId && publicId('msg', messageId), mx, code: reply?.code },
         'a verdict came after the response had said in_doubt',
       ),
   })

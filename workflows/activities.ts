@@ -1,5 +1,5 @@
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity'
-import { readId } from '../server/db/ids.ts'
+import { parsePublicId } from '../server/db/ids.ts'
 import { describeError } from '../server/log.ts'
 import { createKeyedSlots } from '../server/slots.ts'
 import type { AttemptResult, DeliverOnce } from '../server/webhooks/deliver-once.ts'
@@ -25,7 +25,7 @@ export interface ActivityParts {
 
 /** One attempt of every dispatch of a group. */
 export interface GroupAttempt {
-  /** Shown ids, `dsp_...`. */
+  /** Public ids, `dsp_...`. */
   dispatchIds: string[]
   attempt: number
   /** The endpoint's key for the count of its slots; it is opaque, because histories hold it. */
@@ -135,7 +135,7 @@ function groupResult(dispatchIds: string[], results: AttemptResult[]): GroupResu
 }
 
 function uuidOf(dispatchId: string): string {
-  const uuid = readId('dsp', dispatchId)
+  const uuid = parsePublicId('dsp', dispatchId)
   if (uuid === undefined) throw new Error(`${dispatchId} is no id of a dispatch`)
   return uuid
 }

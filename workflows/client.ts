@@ -5,7 +5,7 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client'
 import { type SearchAttributePair, TypedSearchAttributes } from '@temporalio/common'
-import { showId } from '../server/db/ids.ts'
+import { publicId } from '../server/db/ids.ts'
 import type { Group, Workflows } from '../server/webhooks/workflows.ts'
 import { CALL_MS } from './connection.ts'
 import type { deliverWebhooks } from './deliver-webhooks.ts'
@@ -30,7 +30,7 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
 
   async function start(group: Group): Promise<void> {
     const { workflowId, kind, dispatchIds, accountId, endpointHost, attempt, dueMs, deadlineMs } = group
-    const round = { dispatchIds: dispatchIds.map((id) => showId('dsp', id)), attempt, dueMs }
+    const round = { dispatchIds: dispatchIds.map((id) => publicId('dsp', id)), attempt, dueMs }
     const lastAnswer = describeResponses(group.previousResults)
     const events = dispatchIds.length === 1 ? '1 event' : `${dispatchIds.length} events`
     const starting = client.start<typeof deliverWebhooks>('deliverWebhooks', {
@@ -42,7 +42,7 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
       typedSearchAttributes: searchAttributesOf(group),
       staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${events} to ${endpointHost}`,
       args: [
-        { endpoint: showId('acc', accountId), scheduleMs: [...scheduleMs], deadlineMs, rounds: [round], lastAnswer },
+        { endpoint: publicId('acc', accountId), scheduleMs: [...scheduleMs], deadlineMs, rounds: [round], lastAnswer },
       ],
     })
     await starting.catch((error) => {
@@ -61,8 +61,8 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
   }
 
   async function signalCancel(workflowId: string, dispatchIds?: string[]): Promise<void> {
-    const shownIds = dispatchIds?.map((id) => showId('dsp', id))
-    const signalling = client.getHandle(workflowId).signal<[string[]?]>('cancel', shownIds)
+    const publicIds = dispatchIds?.map((id) => publicId('dsp', id))
+    const signalling = client.getHandle(workflowId).signal<[string[]?]>('cancel', publicIds)
     await signalling.catch((error) => {
       // The workflow is already over.
       if (!(error instanceof WorkflowNotFoundError)) throw error
@@ -84,8 +84,8 @@ function searchAttributesOf({ eventIds, messageIds, endpointHost }: Group): Type
   const pairs: SearchAttributePair[] = [
     { key: WEBHOOK_ENDPOINT, value: endpointHost },
     { key: DELIVERY_STATUS, value: 'waiting' },
-    { key: EVENT_IDS, value: eventIds.map((id) => showId('evt', id)) },
-    { key: MESSAGE_IDS, value: [...new Set(messageIds)].map((id) => showId('msg', id)) },
+    { key: EVENT_IDS, value: eventIds.map((id) => publicId('evt', id)) },
+    { key: MESSAGE_IDS, value: [...new Set(messageIds)].map((id) => publicId('msg', id)) },
   ]
   return new TypedSearchAttributes(pairs)
 }

@@ -1,6 +1,6 @@
 /** The dispatches of a group that wait for the same attempt. */
 export interface Round {
-  /** Shown ids, `dsp_...`. */
+  /** Public ids, `dsp_...`. */
   dispatchIds: string[]
   /** 1 is the first. */
   attempt: number

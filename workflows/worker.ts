@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import packageJson from '../package.json' with { type: 'json' }
 import type { Config } from '../server/config/config.ts'
 import { dropExpired } from '../server/db/drop-expired.ts'
-import { showId } from '../server/db/ids.ts'
+import { publicId } from '../server/db/ids.ts'
 import { deliveriesOf } from '../server/deliveries.ts'
 import { domainChecks } from '../server/domain-checks.ts'
 import type { Domain } from '../server/domains/domains.ts'
@@ -100,7 +100,7 @@ function startActivities(program: Program, stopping: AbortSignal): Activities {
   const checks = {
     onChange: ({ id, name }: Domain, status: Domain['status']) =>
       log[status === 'verified' ? 'info' : 'warn'](
-        { domain_id: showId('dom', id), domain: name },
+        { domain_id: publicId('dom', id), domain: name },
         `a domain is ${status}`,
       ),
     onError: (error: unknown) =>
@@ -122,7 +122,7 @@ function warnOfFailingEndpoints({ db, log, ends }: Program): void {
     WARN_EVERY_MS,
     async () => {
       for (const { accountId, url, ...facts } of await failingEndpoints(db)) {
-        const endpoint = { account_id: showId('acc', accountId), host: new URL(url).host, ...facts }
+        const endpoint = { account_id: publicId('acc', accountId), host: new URL(url).host, ...facts }
         log.warn(endpoint, 'a webhook endpoint has not acknowledged an event for more than an hour')
       }
     },

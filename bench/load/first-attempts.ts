@@ -3,7 +3,7 @@ import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { parseAddress } from '../../server/address.ts'
 import { databaseClock } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
 import { createResolver } from '../../server/dns/resolver.ts'
 import { lookupWith } from '../../server/egress/lookup.ts'
@@ -110,7 +110,7 @@ async function serve({ nextDelayMs, ...storage }: Options): Promise<void> {
       keepPace(pace, (event) => start(claims[event]!)),
       WITHIN_MS,
     )
-    return due.map((atMs, i) => [showId('evt', eventIds.get(claims[i]!.messageId)!), atMs])
+    return due.map((atMs, i) => [publicId('evt', eventIds.get(claims[i]!.messageId)!), atMs])
   }
 
   work<Stream[], CreatedEvents>(async (streams) => ({

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { type DeliveryEvent, PAYLOAD_VERSION } from '../../server/db/delivery-event.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { payloadOf } from '../../server/webhooks/payload.ts'
 import { startDatabase } from './database.ts'
 import { installPackages } from './debian.ts'
@@ -69,7 +69,7 @@ export async function startOutpost(receiver: Receiver): Promise<Outpost> {
       if (refused) throw new Error(`Outpost responded ${refused.status}: ${refused.body}`)
       await until('every published event has arrived', async () => (await receiver.count()) >= pace.events)
       await until('every attempt is stored', async () => (await countAttempts()) >= before + pace.events)
-      return responses.map(({ dueMs }, i) => [showId('evt', events[i]!.id), dueMs])
+      return responses.map(({ dueMs }, i) => [publicId('evt', events[i]!.id), dueMs])
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }

@@ -2,7 +2,7 @@ import { Command, Option } from '@commander-js/extra-typings'
 import { type Account, createAccount, listAccounts, setTier } from '../access/accounts.ts'
 import { type OperatorLimits, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
-import { showId } from '../db/ids.ts'
+import { publicId } from '../db/ids.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
@@ -27,7 +27,7 @@ const create = (print: Print) =>
     .addHelpText('after', examples('verdict accounts create "Web shop"'))
     .action(async (name) => {
       const account = await withDatabase((db, clock) => createAccount(db, clock, name))
-      print({ json: view(account), text: `Created account ${showId('acc', account.id)} "${account.name}".` })
+      print({ json: view(account), text: `Created account ${publicId('acc', account.id)} "${account.name}".` })
     })
 
 const list = (print: Print) =>
@@ -38,7 +38,7 @@ const list = (print: Print) =>
       const limits = readLimits()
       const accounts = await withDatabase(listAccounts)
       const rows = accounts.map(({ id, name, tier, createdAt }) => {
-        return [showId('acc', id), name, describeTier(limits, tier), shortTime(createdAt)]
+        return [publicId('acc', id), name, describeTier(limits, tier), shortTime(createdAt)]
       })
       const text = table(['ACCOUNT', 'NAME', 'TIER', 'CREATED'], rows, NO_ACCOUNT)
       print({ json: { accounts: accounts.map(view) }, text })
@@ -61,7 +61,7 @@ const tier = (print: Print) =>
         const { id } = await chooseAccount(db, account)
         return setTier(db, id, name === DEFAULT ? null : name)
       })
-      const text = `Account ${showId('acc', changed.id)} "${changed.name}" has the tier ${describeTier(limits, changed.tier)}.`
+      const text = `Account ${publicId('acc', changed.id)} "${changed.name}" has the tier ${describeTier(limits, changed.tier)}.`
       print({ json: view(changed), text })
     })
 
@@ -87,7 +87,7 @@ export async function chooseAccount(db: Database, idOrName: string | undefined):
   const matches =
     idOrName === undefined
       ? accounts
-      : accounts.filter(({ id, name }) => name === idOrName || showId('acc', id) === idOrName)
+      : accounts.filter(({ id, name }) => name === idOrName || publicId('acc', id) === idOrName)
   if (matches.length === 1) return matches[0]!
   if (matches.length > 1)
     throw new Failure('usage', `There are several accounts. Choose one with --account:\n${linesOf(matches)}`)
@@ -97,9 +97,9 @@ export async function chooseAccount(db: Database, idOrName: string | undefined):
 }
 
 function linesOf(accounts: Account[]): string {
-  return accounts.map(({ id, name }) => `  ${showId('acc', id)}  ${name}`).join('\n')
+  return accounts.map(({ id, name }) => `  ${publicId('acc', id)}  ${name}`).join('\n')
 }
 
 function view({ id, name, tier, createdAt }: Account) {
-  return { account_id: showId('acc', id), name, tier, created_at: createdAt }
+  return { account_id: publicId('acc', id), name, tier, created_at: createdAt }
 }

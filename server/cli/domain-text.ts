@@ -1,5 +1,5 @@
 import { cleanText } from '../clean-text.ts'
-import { showId } from '../db/ids.ts'
+import { publicId } from '../db/ids.ts'
 import { bitsOf } from '../domains/dkim-key.ts'
 import type { Domain } from '../domains/domains.ts'
 import {
@@ -102,7 +102,7 @@ export function listText(domains: DomainFacts[]): string {
 /** A domain of the database as JSON. */
 export function view(domain: Domain) {
   return {
-    domain_id: showId('dom', domain.id),
+    domain_id: publicId('dom', domain.id),
     domain: domain.name,
     status: domain.status,
     records: recordsOf(domain).map(({ check: _, unknown: __, checkedAt, ...record }) => {

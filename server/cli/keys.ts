@@ -2,7 +2,7 @@ import { Command } from '@commander-js/extra-typings'
 import type { KeyKind } from '../access/key.ts'
 import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../access/keys.ts'
 import { SCOPES, SCOPES_OF } from '../access/scopes.ts'
-import { readId, showId } from '../db/ids.ts'
+import { parsePublicId, publicId } from '../db/ids.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
@@ -43,7 +43,7 @@ const create = (print: Print) =>
         const { id: accountId } = await chooseAccount(db, account)
         return createKey(db, clock, { accountId, name, kind, scopes, expiresAt })
       })
-      const text = `Created key ${showId('key', apiKey.id)} "${apiKey.name}". It is shown only once:\n\n  ${key}\n`
+      const text = `Created key ${publicId('key', apiKey.id)} "${apiKey.name}". It is shown only once:\n\n  ${key}\n`
       print({ json: { ...view(apiKey), key }, text })
     })
 
@@ -68,12 +68,12 @@ const revoke = (print: Print) =>
     .argument('<key_id>')
     .addOption(accountOption())
     .addHelpText('after', examples('verdict keys revoke key_01jv3k8m5nfq0s2x7w9y4z6t1c'))
-    .action(async (shownId, { account }) => {
-      const id = readId('key', shownId)
-      if (!id) throw new Failure('usage', `${shownId} is not the id of a key. See: verdict keys list`)
+    .action(async (keyId, { account }) => {
+      const id = parsePublicId('key', keyId)
+      if (!id) throw new Failure('usage', `${keyId} is not the id of a key. See: verdict keys list`)
       const apiKey = await withDatabase(async (db) => revokeKey(db, (await chooseAccount(db, account)).id, id))
-      if (!apiKey) throw new Failure('not_found', `The account has no key ${shownId}. See: verdict keys list`)
-      print({ json: view(apiKey), text: `Revoked key ${shownId} "${apiKey.name}".` })
+      if (!apiKey) throw new Failure('not_found', `The account has no key ${keyId}. See: verdict keys list`)
+      print({ json: view(apiKey), text: `Revoked key ${keyId} "${apiKey.name}".` })
     })
 
 function readScopes(kind: KeyKind, text: string): string[] {
@@ -101,7 +101,7 @@ function readExpiry(text: string, nowMs: number): Date {
 
 function rowOf(key: ApiKey, nowMs: number): string[] {
   const { id, name, hint, lastUsedAt, scopes } = key
-  return [showId('key', id), name, `${hint}...`, stateOf(key, nowMs), shortTime(lastUsedAt), scopes.join(',')]
+  return [publicId('key', id), name, `${hint}...`, stateOf(key, nowMs), shortTime(lastUsedAt), scopes.join(',')]
 }
 
 function stateOf({ expiresAt, revokedAt, test }: ApiKey, nowMs: number): string {
@@ -113,8 +113,8 @@ function stateOf({ expiresAt, revokedAt, test }: ApiKey, nowMs: number): string 
 
 function view(key: ApiKey) {
   return {
-    key_id: showId('key', key.id),
-    account_id: showId('acc', key.accountId),
+    key_id: publicId('key', key.id),
+    account_id: publicId('acc', key.accountId),
     name: key.name,
     hint: key.hint,
     kind: key.test ? 'test' : 'live',

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { readId, showId } from '../db/ids.ts'
+import { parsePublicId, publicId } from '../db/ids.ts'
 
 // The local part for bounces of a message: `b.<message>.<mac>`, 45 characters of lower case and digits. It names the
 // message, and its HMAC proves that the service wrote it, so that bounces cannot be forged.
@@ -9,13 +9,13 @@ const MAC_BYTES = 10
 
 /** `messageId` is the UUID of the message. */
 export function makeReturnPath(key: Uint8Array, messageId: string): string {
-  return `b.${showId('msg', messageId).slice('msg_'.length)}.${base32(mac(key, messageId))}`
+  return `b.${publicId('msg', messageId).slice('msg_'.length)}.${base32(mac(key, messageId))}`
 }
 
 /** The UUID of the message. The case of the address does not matter. Returns undefined when no key made the address. */
 export function readReturnPath(keys: readonly Uint8Array[], localPart: string): string | undefined {
   const [, id, token] = SHAPE.exec(localPart.toLowerCase()) ?? []
-  const messageId = id && readId('msg', `msg_${id}`)
+  const messageId = id && parsePublicId('msg', `msg_${id}`)
   if (!messageId || !token) return undefined
   const isOurs = keys.some((key) => timingSafeEqual(Buffer.from(base32(mac(key, messageId))), Buffer.from(token)))
   return isOurs ? messageId : undefined

@@ -1,6 +1,6 @@
 import { fromJson } from '@bufbuild/protobuf'
 import { SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { showId, timeOfId } from '../db/ids.ts'
+import { publicId, timeOfId } from '../db/ids.ts'
 import type { messages, recipients } from '../db/schema.ts'
 
 /** The `typ` of a receipt's header. It keeps receipts apart from other tokens (RFC 8725 3.11). */
@@ -53,7 +53,7 @@ export function claimsOf(
   const at = message.completedAt.toISOString()
   return {
     iss: issuer,
-    sub: showId('msg', message.id),
+    sub: publicId('msg', message.id),
     iat: Math.floor(nowMs / 1_000),
     from_domain: message.domain || domainOf(message.request.from),
     created_at: new Date(timeOfId(message.id)).toISOString(),

@@ -4,7 +4,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { asc } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
-import { newId, showId } from '../db/ids.ts'
+import { newId, publicId } from '../db/ids.ts'
 import { receiptKeys } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { RECEIPT_ALGORITHM } from './claims.ts'
@@ -43,7 +43,7 @@ export function activeKeyOf(keys: readonly ReceiptKey[], nowMs: number): Receipt
 export const signsFrom = ({ createdAt }: ReceiptKey) => createdAt.getTime() + SHOWN_FIRST_MS
 
 /** The id of a key outside: the `kid` of the header and of the key set. */
-export const keyIdOf = ({ id }: Pick<ReceiptKey, 'id'>) => showId('rkey', id)
+export const keyIdOf = ({ id }: Pick<ReceiptKey, 'id'>) => publicId('rkey', id)
 
 // A second process that starts at the same moment waits for the lock, and then finds the key of the first.
 const LOCK = 'lock table receipt_keys in share row exclusive mode'

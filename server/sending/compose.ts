@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { showMailbox } from '../address.ts'
-import { showId } from '../db/ids.ts'
+import { publicId } from '../db/ids.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import type { SenderDomain } from '../domains/sender.ts'
 import type { Claim } from '../history/claim.ts'
@@ -33,7 +33,7 @@ export async function compose(message: Message, domain: SenderDomain, claim: Cla
   if (sizeOf(message) > LARGE) await nextTurn()
   const date = new Date(claim.createdAtMs)
   const unsigned = buildMessage({
-    messageId: `${showId('msg', claim.messageId)}@${domain.returnPathHost}`,
+    messageId: `${publicId('msg', claim.messageId)}@${domain.returnPathHost}`,
     boundarySeed: claim.messageId,
     date,
     ...message,

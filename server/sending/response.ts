@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { type CheckSchema, type SendResponse, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { showId } from '../db/ids.ts'
+import { publicId } from '../db/ids.ts'
 import { summarise } from './outcome.ts'
 import { explain } from './rejection.ts'
 
@@ -14,7 +14,7 @@ export function sendResponse(messageId: string, outcomes: RecipientOutcome[], ch
   outcomes.forEach(explain)
   const only = outcomes.length === 1 ? outcomes[0]! : undefined
   return create(SendResponseSchema, {
-    messageId: showId('msg', messageId),
+    messageId: publicId('msg', messageId),
     ...summarise(outcomes),
     retryable: only?.retryable,
     smtp: only?.smtp,

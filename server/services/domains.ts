@@ -3,7 +3,7 @@ import type { DomainService, Domain as Message } from '../../gen/verdict/v1/doma
 import { callerKey } from '../caller.ts'
 import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
-import { readId } from '../db/ids.ts'
+import { parsePublicId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
 import {
   createDomain,
@@ -42,7 +42,7 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
 
   /** Reads the domain with this id. Throws `not_found` when the account has none. */
   async function readOwn(accountId: string, id: string): Promise<Domain> {
-    const uuid = readId('dom', id)
+    const uuid = parsePublicId('dom', id)
     const domain = uuid && (await findDomainById(db, uuid))
     if (domain && domain.accountId === accountId) return domain
     throw fail('not_found', 'There is no such domain in this account.')

@@ -13,7 +13,7 @@ import { type FeedbackKind, FeedbackKindSchema } from '../../gen/verdict/v1/outc
 import { callerKey, logFieldsKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
-import { showId, timeOfId } from '../db/ids.ts'
+import { publicId, timeOfId } from '../db/ids.ts'
 import { RETENTION_MS } from '../db/retention.ts'
 import { feedback, messages, recipients } from '../db/schema.ts'
 import { enumNames } from '../enum-names.ts'
@@ -107,7 +107,7 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
   const { request } = message
   const createdAtMs = timeOfId(id)
   return create(GetEmailResponseSchema, {
-    messageId: showId('msg', id),
+    messageId: publicId('msg', id),
     ...summarise(outcomes),
     from: request.from,
     to: request.to,
@@ -129,7 +129,7 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     })),
     recipients: outcomes,
     events: rows.map((row, i) => ({
-      eventId: showId('evt', row.eventId),
+      eventId: publicId('evt', row.eventId),
       status: outcomes[i]!.status,
       recipient: row.email,
       timestamp: timestampFromMs(message.completedAt.getTime()),

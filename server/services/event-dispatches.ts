@@ -8,7 +8,7 @@ import {
   DispatchStateSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
 import type { Database } from '../db/connect.ts'
-import { firstIdAt, showId, timeOfId } from '../db/ids.ts'
+import { firstIdAt, publicId, timeOfId } from '../db/ids.ts'
 import { run, uuidArray } from '../db/statement.ts'
 import { enumNames } from '../enum-names.ts'
 import { type AttemptEnd, shownEnd } from './attempts.ts'
@@ -120,7 +120,7 @@ export async function dispatchesOf(
   const rows = await run<DispatchRow>(db, DISPATCHES, parameters, { prepare: false })
   const oldestFirst = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   return oldestFirst.map((row) => ({
-    dispatchId: showId('dsp', row.id),
+    dispatchId: publicId('dsp', row.id),
     kind: kindNames.value(row.kind),
     state: stateNames.value(row.state),
     createdAt: timestampFromMs(row.createdMs),

@@ -19,7 +19,7 @@ import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
-import { firstIdAt, type IdPrefix, readId, showId, timeOfId } from '../db/ids.ts'
+import { firstIdAt, type IdPrefix, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { isExpired, oldestKeptId } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
 import { enumNames } from '../enum-names.ts'
@@ -59,11 +59,11 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
   const { db, clock, matchingForm, replay, workflowUrl } = parts
 
   /**
-   * Returns the UUID in a shown id. Throws `event_expired` by the id's own time, for every caller, and `not_found` for
+   * Returns the UUID in a public id. Throws `event_expired` by the id's own time, for every caller, and `not_found` for
    * a text that is not an id.
    */
   function readKeptId(prefix: IdPrefix & keyof typeof NAMES, shown: string): string {
-    const id = readId(prefix, shown)
+    const id = parsePublicId(prefix, shown)
     if (id === undefined) throw notFound(NAMES[prefix], shown)
     if (isExpired(id, clock)) throw expired(shown)
     return id
@@ -164,8 +164,8 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
 }
 
 /** The filter for the events of one message. */
-async function ofMessage(db: Database, shownId: string): Promise<SQL> {
-  const messageId = readId('msg', shownId)
+async function ofMessage(db: Database, publicMessageId: string): Promise<SQL> {
+  const messageId = parsePublicId('msg', publicMessageId)
   return messageId ? inArray(events.id, await eventIdsOf(db, messageId)) : sql`false`
 }
 
@@ -206,8 +206,8 @@ async function fieldsOfEvents(db: Database, accountId: string, rows: EventRow[])
 
 function fieldsOf(row: EventRow, { attempts, acknowledgedMs }: Summary, evidence: Evidence) {
   return {
-    eventId: showId('evt', row.id),
-    messageId: showId('msg', row.messageId),
+    eventId: publicId('evt', row.id),
+    messageId: publicId('msg', row.messageId),
     status: statusNames.value(row.status),
     timestamp: timestampFromDate(row.createdAt),
     reason: row.reason === null ? undefined : reasonNames.value(row.reason),
@@ -229,10 +229,10 @@ function fieldsOf(row: EventRow, { attempts, acknowledgedMs }: Summary, evidence
 function responseOf({ eventId, messageId, dispatchId, dispatchedMs }: ReplayReceipt) {
   return create(ReplayEventResponseSchema, {
     replayed: true,
-    eventId: showId('evt', eventId),
-    messageId: showId('msg', messageId),
+    eventId: publicId('evt', eventId),
+    messageId: publicId('msg', messageId),
     dispatchedAt: timestampFromMs(dispatchedMs),
-    dispatchId: showId('dsp', dispatchId),
+    dispatchId: publicId('dsp', dispatchId),
   })
 }
 

@@ -13,7 +13,7 @@ import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
-import { showId, timeOfId } from '../db/ids.ts'
+import { publicId, timeOfId } from '../db/ids.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import { messages, recipients } from '../db/schema.ts'
 import { enumNames } from '../enum-names.ts'
@@ -163,7 +163,7 @@ type OutcomeRows = Awaited<ReturnType<typeof outcomesOf>> extends Map<string, in
 function emailOf(row: EmailRow, outcomes: OutcomeRows): ListedEmail {
   const { from, subject, metadata } = row.request
   return create(ListedEmailSchema, {
-    messageId: showId('msg', row.id),
+    messageId: publicId('msg', row.id),
     ...outcomeOf(row),
     from,
     subject,

@@ -1,6 +1,6 @@
 import type { ConnectError } from '@connectrpc/connect'
 import type { DatabaseClock } from '../db/clock.ts'
-import { readId } from '../db/ids.ts'
+import { parsePublicId } from '../db/ids.ts'
 import { isExpired } from '../db/retention.ts'
 import { fail } from '../errors.ts'
 
@@ -9,7 +9,7 @@ import { fail } from '../errors.ts'
  * `not_found` for a text that is not an id.
  */
 export function readMessageId(shown: string, clock: DatabaseClock): string {
-  const id = readId('msg', shown)
+  const id = parsePublicId('msg', shown)
   if (id === undefined) throw noSuchEmail(shown)
   if (isExpired(id, clock)) throw fail('event_expired', `${shown} is older than the 90 days that emails are kept.`)
   return id

@@ -1,6 +1,6 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { newId, showId } from '../db/ids.ts'
+import { newId, publicId } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { WINDOW_HOURS } from '../history/tail.ts'
@@ -74,7 +74,7 @@ export function createReplay({ db, clock, workflows, report }: ReplayParts): Rep
       id: ids[i]!,
       eventId: id,
       messageId,
-      workflowId: `replay-${showId('dsp', ids[i - (i % workflows.maxGroup)]!)}`,
+      workflowId: `replay-${publicId('dsp', ids[i - (i % workflows.maxGroup)]!)}`,
     }))
     const opened = await open(db, accountId, rows)
     if (!opened) throw fail('webhook_not_configured', NO_ENDPOINT)

@@ -16,7 +16,7 @@ import { type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stat
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
-import { showId } from '../db/ids.ts'
+import { publicId } from '../db/ids.ts'
 import { warmUps } from '../db/schema.ts'
 import { bitsOf } from '../domains/dkim-key.ts'
 import type { DkimKey, Domain } from '../domains/domains.ts'
@@ -52,7 +52,7 @@ export function showDomains({ db, clock, hosts, breaker, warmUpSteps }: ShownPar
       const { name, status, requiresTls, createdAt, verifiedAt, dkimKeys } = domain
       const warmup = status === 'verified' ? warmUpOf(domain, clock.now(), warmUpSteps) : undefined
       return create(DomainSchema, {
-        domainId: showId('dom', domain.id),
+        domainId: publicId('dom', domain.id),
         domain: name,
         status: statusNames.value(status),
         records: checkedRecords(domain, hosts).map(shownRecord),

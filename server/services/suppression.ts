@@ -13,7 +13,7 @@ import { callerKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
-import { showId } from '../db/ids.ts'
+import { publicId } from '../db/ids.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { fail, failFields } from '../errors.ts'
 import { suppressionReasonNames, suppressionScopeOf } from '../reputation/suppression.ts'
@@ -127,7 +127,7 @@ function entryOfRow(row: SuppressionRow): SuppressionEntry {
     tenantId: row.tenantId || undefined,
     reason: suppressionReasonNames.value(row.reason),
     // The message behind a global entry may belong to another account.
-    messageId: row.messageId === null || row.accountId === EVERYBODY ? undefined : showId('msg', row.messageId),
+    messageId: row.messageId === null || row.accountId === EVERYBODY ? undefined : publicId('msg', row.messageId),
     detail: row.detail === null || row.accountId === EVERYBODY ? undefined : row.detail,
     createdAt: timestampFromDate(row.createdAt),
     expiresAt: row.expiresAt ? timestampFromDate(row.expiresAt) : undefined,

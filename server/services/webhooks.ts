@@ -7,7 +7,7 @@ import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
-import { newId, showId } from '../db/ids.ts'
+import { newId, publicId } from '../db/ids.ts'
 import { EVENT_KINDS } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { statusNames } from '../sending/outcome.ts'
@@ -81,7 +81,7 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
       if (!row) throw fail('webhook_not_configured', NO_ENDPOINT)
       const atMs = Math.floor(clock.now())
       const { url, ...secrets } = targetOf(row)
-      const ids = { eventId: showId('evt', newId(atMs)), dispatchId: showId('dsp', newId(atMs)) }
+      const ids = { eventId: publicId('evt', newId(atMs)), dispatchId: publicId('dsp', newId(atMs)) }
       const timestamp = Math.floor(atMs / 1_000)
       const body = Buffer.from(JSON.stringify({ event: 'webhook.test', event_id: ids.eventId, timestamp }))
       const headers = signedHeaders({ body, ...ids, attempt: 1, timestamp, ...secrets })

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { showId } from '../db/ids.ts'
+import { publicId } from '../db/ids.ts'
 import type { AttemptReport } from './deliver-once.ts'
 
 /** Logs one line for each attempt. The body of the response stays out of the log, because it may say anything. */
@@ -7,8 +7,8 @@ export function attemptLog(log: Logger): (attempt: AttemptReport) => void {
   return ({ dispatchId, eventId, number, outcome, statusCode, durationMs, phases }) =>
     log.info(
       {
-        event_id: showId('evt', eventId),
-        dispatch_id: showId('dsp', dispatchId),
+        event_id: publicId('evt', eventId),
+        dispatch_id: publicId('dsp', dispatchId),
         attempt: number,
         outcome,
         status_code: statusCode,

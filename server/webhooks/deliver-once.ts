@@ -3,7 +3,7 @@ import type { Database } from '../db/connect.ts'
 import type { DeliveryEvent, StoredEvent } from '../db/delivery-event.ts'
 import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
-import { showId } from '../db/ids.ts'
+import { publicId } from '../db/ids.ts'
 import { dispatches } from '../db/schema.ts'
 import { beginFirst, beginNext, type CurrentTarget, type NextAttempt, readEvents, undoBegin } from './begin.ts'
 import { endStep, finishDispatches } from './end.ts'
@@ -70,8 +70,8 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
     const body = payloadOf(event)
     const headers = signedHeaders({
       body,
-      eventId: showId('evt', event.id),
-      dispatchId: showId('dsp', dispatchId),
+      eventId: publicId('evt', event.id),
+      dispatchId: publicId('dsp', dispatchId),
       attempt: number,
       timestamp: Math.floor(clock.now() / 1_000),
       ...secrets,

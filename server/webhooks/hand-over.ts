@@ -1,6 +1,6 @@
 import { jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { showId } from '../db/ids.ts'
+import { publicId } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
 import { every } from '../every.ts'
 import { ENDED_NOW, intoDispatchHistory } from './end.ts'
@@ -99,7 +99,7 @@ async function assign({ db, workflows: { maxGroup }, scheduleMs }: HandOverParts
     if (rows.length === 0) return
     const groups = groupDispatches(rows, rows[0]!.nowMs, { scheduleMs, maxGroup })
     const assignments = groups.flatMap((group) => {
-      const workflow_id = `webhook-${showId('dsp', group[0]!.id)}-${group[0]!.attempt}`
+      const workflow_id = `webhook-${publicId('dsp', group[0]!.id)}-${group[0]!.attempt}`
       return group.map(({ id }) => ({ json: JSON.stringify({ id, workflow_id }) }))
     })
     await run(transaction, ASSIGN, [jsonArray(assignments)])

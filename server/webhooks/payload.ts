@@ -1,5 +1,5 @@
 import type { DeliveryEvent, FeedbackEvent, StoredEvent } from '../db/delivery-event.ts'
-import { showId } from '../db/ids.ts'
+import { publicId } from '../db/ids.ts'
 
 /**
  * The body of an event's POSTs. The event's rows never change, so these bytes are the same on every attempt and every
@@ -29,11 +29,11 @@ function feedbackFields(event: FeedbackEvent): object {
 
 const commonFields = ({ event, id, messageId, status, reason, createdAtMs, recipient }: StoredEvent) => ({
   event,
-  message_id: showId('msg', messageId),
+  message_id: publicId('msg', messageId),
   status,
   reason: reason ?? undefined,
   timestamp: Math.floor(createdAtMs / 1_000),
-  event_id: showId('evt', id),
+  event_id: publicId('evt', id),
   recipient,
 })
 

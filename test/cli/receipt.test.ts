@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { run } from '../../server/cli/run.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { type Api, startApi } from '../services/api.ts'
 
 // The command against the whole API, and without it.
@@ -117,7 +117,7 @@ test('files and URLs that are not what they should be are usage errors; an unkno
     await expect(run(args)).rejects.toMatchObject({ exit: 'usage' })
   }
   await expect(verify(receipt, '--jwks', 'http://127.0.0.1:1/jwks.json')).rejects.toMatchObject({ exit: 'unavailable' })
-  await expect(run(['receipt', showId('msg', newId(Date.now()))])).rejects.toMatchObject({ exit: 'not_found' })
+  await expect(run(['receipt', publicId('msg', newId(Date.now()))])).rejects.toMatchObject({ exit: 'not_found' })
 })
 
 test('a rotation lists all keys with their states', async () => {

@@ -10,7 +10,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import { run } from '../../server/cli/run.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { domains } from '../../server/db/schema.ts'
 import { stringsOf } from '../../server/domains/records.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
@@ -133,7 +133,7 @@ test('a key is revoked in its own account only', async () => {
   await run(['accounts', 'create', 'Own'])
   await run(['accounts', 'create', 'Foreign'])
   const { key_id } = await json('keys', 'create', 'own', '--account', 'Own')
-  for (const id of [key_id, showId('key', newId(Date.now()))]) {
+  for (const id of [key_id, publicId('key', newId(Date.now()))]) {
     await expect(run(['keys', 'revoke', id, '--account', 'Foreign'])).rejects.toMatchObject({ exit: 'not_found' })
   }
   expect((await json('keys', 'list', '--account', 'Own')).keys[0].revoked_at).toBeNull()

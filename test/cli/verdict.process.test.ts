@@ -12,7 +12,7 @@ import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { databaseClock } from '../../server/db/clock.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import type { RecordCheck } from '../../server/db/json-columns.ts'
 import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
@@ -57,7 +57,7 @@ test('an account, a key and a domain are created and usable; the key is then rev
   const call = { method: undefined, authorization: `Bearer ${key}`, remoteAddress: '192.0.2.1', tellRate() {} }
   const gate = () => createGate({ db: database.db, clock, limits: DEFAULT_LIMITS })
   const { accountId } = (await gate()(call))!
-  expect(showId('acc', accountId)).toBe(account.json.account_id)
+  expect(publicId('acc', accountId)).toBe(account.json.account_id)
 
   await verdict(['domains', 'add', 'shop.example', '--verified'])
   const senders = createSenderDomains({ db: database.db, sealer: createSealer([{ id: 'k1', key: secret }]) })
@@ -153,7 +153,7 @@ test('a usage error ends with 2', async () => {
 
 test('an id that does not exist ends with 3; with --json errors are JSON too', async () => {
   await verdict(['accounts', 'create', 'Empty'])
-  const id = showId('key', newId(Date.now()))
+  const id = publicId('key', newId(Date.now()))
   const { code, stdout, stderr } = await verdict(['keys', 'revoke', id, '--account', 'Empty', '--json'])
   expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
   expect(JSON.parse(stderr)).toEqual({

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { followEvents } from '../../server/cli/follow-events.ts'
 import { run } from '../../server/cli/run.ts'
-import { readId } from '../../server/db/ids.ts'
+import { parsePublicId } from '../../server/db/ids.ts'
 import { feedbackStep } from '../../server/inbound/feedback.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { type Api, startApi } from '../services/api.ts'
@@ -82,7 +82,7 @@ test('an event shows its dispatches and attempts, and is replayed by its id or w
   const { message_id } = (await api.send()).json
   const { event_id } = (await api.call('GET', `/api/v1/events?message_id=${message_id}`)).json.events[0]
   const attempt = (shown: string, number: number) =>
-    api.deliverOnce({ dispatchId: readId(shown.slice(0, 3) as 'dsp', shown)!, number, nextDelayMs: 60_000 })
+    api.deliverOnce({ dispatchId: parsePublicId(shown.slice(0, 3) as 'dsp', shown)!, number, nextDelayMs: 60_000 })
   receiver.script = { status: 500, body: 'no\n' }
   await attempt(event_id, 1)
   receiver.script = {}
@@ -129,7 +129,7 @@ test('an invalid id, or filters beside an id, are usage errors', async () => {
 test('events are found by tag and kind, and feedback shows what was reported', async () => {
   const { message_id } = (await api.send({ to: 'ann@example.net', tag: 'orders' })).json
   const keep = feedbackStep({ db: api.world.db, clock: api.world.clock })
-  await keep(readId('msg', message_id)!, { kind: 'complaint', type: 'abuse', addresses: ['ann@example.net'] })
+  await keep(parsePublicId('msg', message_id)!, { kind: 'complaint', type: 'abuse', addresses: ['ann@example.net'] })
   const { json, text } = await run(['events', '--tag', 'orders', '--event', 'email.feedback'])
   expect(json).toMatchObject({ events: [{ message_id, event: 'email.feedback' }] })
   expect(text).toMatch(/ delivered, complaint {2}- +ann@example\.net /)

@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { TypeID } from 'typeid-js'
 import { expect, test } from 'vitest'
-import { firstIdAt, newId, readId, showId, timeOfId } from '../../server/db/ids.ts'
+import { firstIdAt, newId, parsePublicId, publicId, timeOfId } from '../../server/db/ids.ts'
 
 test('an id is shown as TypeID writes it, and can be read back', () => {
   fc.assert(
     fc.property(fc.uuid(), (uuid) => {
-      const shown = showId('msg', uuid)
+      const shown = publicId('msg', uuid)
       expect(shown).toBe(TypeID.fromUUID('msg', uuid).toString())
-      expect(readId('msg', shown)).toBe(uuid)
-      expect(readId('evt', shown)).toBeUndefined()
+      expect(parsePublicId('msg', shown)).toBe(uuid)
+      expect(parsePublicId('evt', shown)).toBeUndefined()
     }),
   )
 })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { makeReturnPath, readReturnPath } from '../../server/domains/return-path.ts'
 import { anyCharacter } from '../harness/text.ts'
 
@@ -12,7 +12,7 @@ test('a return path names its message and is at most 64 octets of lower case, di
   const localPart = makeReturnPath(key, id)
   expect(localPart).toMatch(/^b\.[0-9a-z]{26}\.[0-9a-v]{16}$/)
   expect(localPart.length).toBeLessThanOrEqual(64)
-  expect(`msg_${localPart.slice(2, 28)}`).toBe(showId('msg', id))
+  expect(`msg_${localPart.slice(2, 28)}`).toBe(publicId('msg', id))
 })
 
 test('it is read in any case, for every message', () => {

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { showId } from '../../server/db/ids.ts'
+import { publicId } from '../../server/db/ids.ts'
 import type { OpenRow, Snapshot, WebhookRows } from '../reliability/logs.ts'
 
 /** Reads everything that is stored, in one transaction. */
@@ -7,19 +7,19 @@ export function takeSnapshot(sql: Sql): Promise<Snapshot> {
   return sql.begin('isolation level repeatable read read only', async (tx) => ({
     atMs: performance.now(),
     messages: (await tx`select id, request ->> 'subject' as request, status, reason from messages order by id`).map(
-      ({ id, request, status, reason }) => ({ id: showId('msg', id), request, status, reason }),
+      ({ id, request, status, reason }) => ({ id: publicId('msg', id), request, status, reason }),
     ),
     recipients: (await tx`select * from recipients order by message_id, position`).map((row) => ({
-      message: showId('msg', row.message_id),
-      event: showId('evt', row.event_id),
+      message: publicId('msg', row.message_id),
+      event: publicId('evt', row.event_id),
       email: row.email,
       status: row.status,
       reason: row.reason,
       inDoubt: row.in_doubt,
     })),
     events: (await tx`select * from events order by id`).map((row) => ({
-      id: showId('evt', row.id),
-      message: showId('msg', row.message_id),
+      id: publicId('evt', row.id),
+      message: publicId('msg', row.message_id),
       recipient: row.recipient,
       status: row.status,
       reason: row.reason,
@@ -35,7 +35,7 @@ export async function openRows(sql: Sql): Promise<OpenRow[]> {
       coalesce(open_messages.claim, open_recipients.claim) as claim
     from open_recipients full join open_messages on id = message_id order by message_id, position`
   return rows.map(({ message, request, email, marked_at, claim }) => {
-    return { message: showId('msg', message), request, email, marked: marked_at !== null, claim }
+    return { message: publicId('msg', message), request, email, marked: marked_at !== null, claim }
   })
 }
 
@@ -55,11 +55,11 @@ async function webhookRows(sql: Sql): Promise<WebhookRows> {
     from attempts order by dispatch_id, number, started_at`
   return {
     nowMs: now!.ms,
-    events: events.map((row) => ({ id: showId('evt', row.id), account: row.account_id, createdMs: row.created })),
+    events: events.map((row) => ({ id: publicId('evt', row.id), account: row.account_id, createdMs: row.created })),
     dispatches: dispatches.map((row) => ({
-      id: showId('dsp', row.id),
-      event: showId('evt', row.event_id),
-      message: showId('msg', row.message_id),
+      id: publicId('dsp', row.id),
+      event: publicId('evt', row.event_id),
+      message: publicId('msg', row.message_id),
       account: row.account_id,
       kind: row.kind,
       state: row.state,
@@ -69,7 +69,7 @@ async function webhookRows(sql: Sql): Promise<WebhookRows> {
         : { endedMs: row.ended }),
     })),
     attempts: attempts.map((row) => ({
-      dispatch: showId('dsp', row.dispatch_id),
+      dispatch: publicId('dsp', row.dispatch_id),
       number: row.number,
       outcome: row.outcome,
       status: row.status_code,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import type { Database } from '../../server/db/connect.ts'
-import { showId } from '../../server/db/ids.ts'
+import { publicId } from '../../server/db/ids.ts'
 import { openAccount } from '../harness/account.ts'
 import { startDns } from '../harness/dns.ts'
 import type { Script } from '../harness/exchanger.ts'
@@ -92,7 +92,7 @@ export async function startWorld(options: WorldOptions = {}) {
     await waitUntilSettled?.()
     const readBacks = new Map<string, ClientEntry['readBack']>()
     const foreignRows = await sql`select id from messages where account_id <> ${account.id}`
-    const foreignIds = new Set(foreignRows.map(({ id }) => showId('msg', id)))
+    const foreignIds = new Set(foreignRows.map(({ id }) => publicId('msg', id)))
     for (const entry of logs.requests.filter(({ status }) => status === 200)) {
       const { message_id } = entry.body as { message_id: string }
       if (foreignIds.has(message_id)) continue

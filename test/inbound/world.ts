@@ -1,4 +1,4 @@
-import { readId } from '../../server/db/ids.ts'
+import { parsePublicId } from '../../server/db/ids.ts'
 import { addresseesOf } from '../../server/inbound/addressee.ts'
 import { feedbackStep } from '../../server/inbound/feedback.ts'
 import { type ListenerParts, listenForBounces } from '../../server/inbound/listener.ts'
@@ -38,7 +38,7 @@ export async function startInboundWorld(more: Partial<ListenerParts> = {}) {
       sandbox,
       signal: new AbortController().signal,
     })
-    return { id: readId('msg', messageId)!, messageId, returnPath: exchanger.messages.at(-1)?.from ?? '' }
+    return { id: parsePublicId('msg', messageId)!, messageId, returnPath: exchanger.messages.at(-1)?.from ?? '' }
   }
 
   async function stop(): Promise<void> {

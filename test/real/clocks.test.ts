@@ -7,7 +7,7 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { createKey } from '../../server/access/keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
 import { databaseClock } from '../../server/db/clock.ts'
-import { readId, timeOfId } from '../../server/db/ids.ts'
+import { parsePublicId, timeOfId } from '../../server/db/ids.ts'
 import { createClient } from '../faults/client.ts'
 import type { Node } from '../faults/node.ts'
 import { PER_MINUTE, rateOf, TINY } from '../faults/rates.ts'
@@ -133,7 +133,7 @@ describe.each(SHIFTS)('a process whose clock is at $shift', ({ shift, ms }) => {
 
   test('stores messages and events with the time of the database, in the partition of that day', async () => {
     const message = idOf(await wrong.client.send(letter()))
-    const id = readId('msg', message)!
+    const id = parsePublicId('msg', message)!
     const [row] = await world.sql`
       select m.tableoid::regclass::text as messages, e.tableoid::regclass::text as events,
         to_char(now() at time zone 'utc', 'YYYYMMDD') as today, extract(epoch from now())::float8 * 1000 as now

@@ -1,7 +1,7 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RETRY_SCHEDULE } from '../../server/config/retry-schedule.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import type { DeliverOnce } from '../../server/webhooks/deliver-once.ts'
 import { createActivities } from '../../workflows/activities.ts'
 import { TASK_QUEUES } from '../../workflows/client.ts'
@@ -56,7 +56,7 @@ async function attemptsOf(attempt: (number: number, previous: number) => ReturnT
     minutes.push(Math.round(((await environment.currentTimeMs()) - startMs) / 100 / 6) / 100)
     return attempt(number, minutes.length - 1)
   }
-  const dispatchId = showId('dsp', newId(Date.now()))
+  const dispatchId = publicId('dsp', newId(Date.now()))
   const summary = await environment.client.workflow.execute<typeof deliverWebhooks>('deliverWebhooks', {
     workflowId: `webhook-${dispatchId}-1`,
     taskQueue: TASK_QUEUES.original,

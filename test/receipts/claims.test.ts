@@ -2,7 +2,7 @@ import { create, toJson } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SmtpEvidenceSchema, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import type { StoredRequest } from '../../server/db/json-columns.ts'
 import { claimsOf, type SentMessage, type SentRecipient } from '../../server/receipts/claims.ts'
 
@@ -46,7 +46,7 @@ test('the claims of a delivery: who, when, the digest, and the words of the serv
   })
   expect(claimsOf(message, [{ ...recipient, smtp }], SIGNED)).toEqual({
     iss: 'https://mail.example.com',
-    sub: showId('msg', message.id),
+    sub: publicId('msg', message.id),
     iat: 1_769_932_800,
     from_domain: 'shop.example',
     created_at: '2026-01-31T12:00:00.123Z',

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { cleanJson, cleanText } from '../../server/clean-text.ts'
-import { readId } from '../../server/db/ids.ts'
+import { parsePublicId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
 import type { Engine, SmtpAttempt } from '../../server/smtp/attempt.ts'
@@ -26,7 +26,7 @@ type Change = Parameters<typeof message>[0]
 async function send(change: Change, engine: Engine = world.engine, sandbox = false) {
   const options = { accountId: world.account.id, sandbox, signal: new AbortController().signal }
   const response = await world.sendAlone({ engine })(message(change), options)
-  return { response, stored: await storedOutcomes(world.db, readId('msg', response.messageId)!) }
+  return { response, stored: await storedOutcomes(world.db, parsePublicId('msg', response.messageId)!) }
 }
 
 test('clean text has no harmful characters, all others stay, and no two characters become neighbours', () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { eq, inArray } from '../../server/db/drizzle.ts'
-import { readId } from '../../server/db/ids.ts'
+import { parsePublicId } from '../../server/db/ids.ts'
 import { domains, events, messages, openMessages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { createDomain } from '../../server/domains/domains.ts'
@@ -45,7 +45,7 @@ const send = (change: Parameters<typeof message>[0] = {}, more = {}) =>
   world.sendAlone()(message(change), options(more))
 
 async function stored(messageId: string) {
-  const id = readId('msg', messageId)!
+  const id = parsePublicId('msg', messageId)!
   const [row] = await run(world.db, 'select status, reason, sandbox, size_bytes from messages where id = $1', [id])
   const { status, reason, recipient } = events
   const eventsOfMessage = world.db.select({ status, reason, recipient }).from(events).where(eq(events.messageId, id))
@@ -277,7 +277,7 @@ test.each(SIMULATED)(
 test('bodies are stored only when the operator stores content', async () => {
   const without = await send()
   const kept = await world.sendAlone({ storeContent: true })(message({ html: '<p>Hi</p>' }), options())
-  const ids = [without, kept].map(({ messageId }) => readId('msg', messageId)!)
+  const ids = [without, kept].map(({ messageId }) => parsePublicId('msg', messageId)!)
   const requests = await world.db.select().from(messages).where(inArray(messages.id, ids)).orderBy(messages.id)
   expect(requests.map(({ request }) => [request.text, request.html])).toEqual([
     [undefined, undefined],

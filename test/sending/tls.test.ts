@@ -1,7 +1,7 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { readId } from '../../server/db/ids.ts'
+import { parsePublicId } from '../../server/db/ids.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
@@ -63,7 +63,7 @@ test('mail of a domain that demands TLS is not sent in clear text, and the evide
   }
   expect(sent).toMatchObject(outcome)
   expect([sent.smtp!.tls, sent.smtp!.code, sent.smtp!.reply]).toEqual([undefined, undefined, undefined])
-  expect(await storedOutcomes(world.db, readId('msg', sent.messageId)!)).toMatchObject([outcome])
+  expect(await storedOutcomes(world.db, parsePublicId('msg', sent.messageId)!)).toMatchObject([outcome])
   expect(world.exchanger.messages).toEqual([])
   expect(await send('a@example.test', 'ann@example.net')).toMatchObject({ status: DeliveryStatus.DELIVERED })
 })

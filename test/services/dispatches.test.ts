@@ -4,7 +4,7 @@ import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { AttemptOutcome, DispatchKind, DispatchState, EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
-import { newId, readId, showId } from '../../server/db/ids.ts'
+import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { attempts as attemptRows, dispatches as dispatchRows, events, openDispatches } from '../../server/db/schema.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
@@ -31,9 +31,9 @@ beforeEach(() => {
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 /** The UUID of a public id of any kind. */
-const uuidOf = (id: string) => readId(id.slice(0, 3) as 'evt', id)!
+const uuidOf = (id: string) => parsePublicId(id.slice(0, 3) as 'evt', id)!
 /** The original dispatch of an event has the event's UUID. */
-const originalOf = (eventId: string) => showId('dsp', uuidOf(eventId))
+const originalOf = (eventId: string) => publicId('dsp', uuidOf(eventId))
 const updateOriginal = (eventId: string, columns: PgUpdateSetSource<typeof openDispatches>) =>
   api.world.db
     .update(openDispatches)
@@ -197,7 +197,7 @@ test('an event shows its original dispatch and its newest hundred replays, and c
   const { dispatches, attempts } = await detail(id)
   expect(attempts).toBe(106)
   const dispatchIds = dispatches.map(({ dispatch_id }: { dispatch_id: string }) => dispatch_id)
-  expect(dispatchIds).toEqual([originalOf(id), ...ids.slice(5).map((replayId) => showId('dsp', replayId))])
+  expect(dispatchIds).toEqual([originalOf(id), ...ids.slice(5).map((replayId) => publicId('dsp', replayId))])
 })
 
 test('an event of an account without an endpoint has no dispatch until it is replayed', async () => {
@@ -211,7 +211,7 @@ test('an event of an account without an endpoint has no dispatch until it is rep
 test('an event that is unknown or belongs to another account, and an invalid id, are 404', async () => {
   const id = await newEvent()
   for (const [eventId, key] of [
-    [showId('evt', newId(Date.now())), undefined],
+    [publicId('evt', newId(Date.now())), undefined],
     ['nonsense', undefined],
     [id.replace('evt', 'msg'), undefined],
     [id, api.keys.stranger],

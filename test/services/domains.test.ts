@@ -4,7 +4,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { DkimKeyState, DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
-import { newId, readId, showId } from '../../server/db/ids.ts'
+import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import type { RecordCheck } from '../../server/db/json-columns.ts'
 import { breakers, domains, warmUps } from '../../server/db/schema.ts'
 import { type Domain, findDomainById } from '../../server/domains/domains.ts'
@@ -29,7 +29,7 @@ const add = (domain: string, more: object = {}, key?: string) =>
 const get = (id: string, key?: string) => api.call('GET', `${PATH}/${id}`, { key })
 const check = (id: string) => api.call('POST', `${PATH}/${id}/verify`)
 const rotate = (id: string) => api.call('POST', `${PATH}/${id}/dkim/rotate`)
-const uuid = (id: string) => readId('dom', id)!
+const uuid = (id: string) => parsePublicId('dom', id)!
 const change = (id: string, row: Partial<typeof domains.$inferInsert>) =>
   api.world.db
     .update(domains)
@@ -141,7 +141,7 @@ test('only the domains of the account are listed, by name', async () => {
 test('a domain of another account, an unknown one and an invalid id are 404 on every path', async () => {
   const { domain_id } = (await add('mine.example.com')).json
   const before = (await get(domain_id)).text
-  for (const id of [domain_id, showId('dom', newId(Date.now())), domain_id.replace('dom_', 'msg_'), 'dom_x']) {
+  for (const id of [domain_id, publicId('dom', newId(Date.now())), domain_id.replace('dom_', 'msg_'), 'dom_x']) {
     for (const [verb, rest, body] of [
       ['GET', ''],
       ['PATCH', '', { require_tls: true }],

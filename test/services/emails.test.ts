@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newId, readId, showId } from '../../server/db/ids.ts'
+import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { feedback, messages, openMessages } from '../../server/db/schema.ts'
 import { a, mx } from '../harness/dns.ts'
 import { startExchanger } from '../harness/exchanger.ts'
@@ -63,7 +63,7 @@ test('Get email returns the stored email; its timestamps alone are camelCase', a
 test('Get email shows late bounces and complaints beside the outcome, the oldest first', async () => {
   const { json: sent } = await api.send({ to: 'ann@example.net' })
   const of = {
-    messageId: readId('msg', sent.message_id)!,
+    messageId: parsePublicId('msg', sent.message_id)!,
     accountId: api.world.account.id,
     recipient: 'ann@example.net',
   }
@@ -171,7 +171,7 @@ test('a running send is not found', async () => {
   const sending = api.send({ to: 'ann@example.net' })
   await new Promise((done) => setTimeout(done, 150))
   const [open] = await world.db.select().from(openMessages)
-  const path = `/api/v1/emails/${showId('msg', open!.id)}`
+  const path = `/api/v1/emails/${publicId('msg', open!.id)}`
   expect((await api.call('GET', path)).status).toBe(404)
   await sending
   world.exchanger.script = {}
@@ -187,7 +187,7 @@ test('an identifier of another account behaves byte for byte like an unknown one
     })
     return [status, text.replaceAll(id, 'ID')]
   }
-  const unknown = await as(showId('msg', newId(Date.now())))
+  const unknown = await as(publicId('msg', newId(Date.now())))
   expect(unknown[0]).toBe(404)
   expect(await as(json.message_id)).toEqual(unknown)
 })
@@ -203,7 +203,7 @@ test.each(['msg_short', 'evt_01m7y6yyvye1masewbfb67e519', 'msg_ZZZZZZZZZZZZZZZZZ
 test('an id that is over 90 days old is 410 event_expired for every caller; a day less is 404', async () => {
   for (const key of [api.keys.live, api.keys.stranger]) {
     const get = (days: number) =>
-      api.call('GET', `/api/v1/emails/${showId('msg', newId(Date.now() - days * DAY_MS))}`, { key })
+      api.call('GET', `/api/v1/emails/${publicId('msg', newId(Date.now() - days * DAY_MS))}`, { key })
     expect((await get(90.001)).json).toMatchObject({ error: 'event_expired' })
     expect((await get(90.001)).status).toBe(410)
     expect((await get(89.999)).status).toBe(404)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { openMessages, openRecipients } from '../../server/db/schema.ts'
 import type { Claim } from '../../server/history/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/history/first-attempts.ts'
@@ -65,7 +65,7 @@ test.each([
   ['event=email.delivery&status=bounced', ['mailbox_full']],
   ['event=email.feedback', []],
   ['status=bounced&reason=spam_blocked', []],
-  [`message_id=${showId('msg', newId(Date.now()))}`, []],
+  [`message_id=${publicId('msg', newId(Date.now()))}`, []],
   ['message_id=nonsense', []],
   ['from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z', []],
   ['to=2020-01-02T00:00:00Z', []],

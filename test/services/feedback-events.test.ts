@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { eq } from '../../server/db/drizzle.ts'
-import { readId, showId } from '../../server/db/ids.ts'
+import { parsePublicId, publicId } from '../../server/db/ids.ts'
 import { openDispatches } from '../../server/db/schema.ts'
 import { feedbackStep } from '../../server/inbound/feedback.ts'
 import type { Report } from '../../server/inbound/report.ts'
@@ -26,7 +26,7 @@ beforeEach(() => {
 })
 afterEach(() => api.call('DELETE', '/api/v1/webhook'))
 
-const uuid = (shown: string) => readId(shown.slice(0, 3) as 'evt', shown)!
+const uuid = (shown: string) => parsePublicId(shown.slice(0, 3) as 'evt', shown)!
 const setEndpoint = (lists: object = {}) =>
   api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url, ...lists } })
 const list = async (query: string) => (await api.call('GET', `/api/v1/events?${query}`)).json.events
@@ -128,7 +128,7 @@ test('of a message with several outcomes the endpoint gets those with a status t
     .from(openDispatches)
     .where(eq(openDispatches.messageId, uuid(message_id)))
   const [bounced] = await list(`message_id=${message_id}&status=bounced`)
-  expect(rows.map(({ eventId }) => showId('evt', eventId))).toEqual([bounced.event_id])
+  expect(rows.map(({ eventId }) => publicId('evt', eventId))).toEqual([bounced.event_id])
 })
 
 test('the payload says what was reported, with the same bytes in a replay', async () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, RecipientKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { sql } from '../../server/db/drizzle.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { messages, openMessages, recipients } from '../../server/db/schema.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -254,5 +254,5 @@ test('GET on a literal path is 405, and a message_id still leads to its email', 
   }
   const [{ message_id }] = (await list('limit=1')).json.emails
   expect((await api.call('GET', `/api/v1/emails/${message_id}`)).json.message_id).toBe(message_id)
-  expect((await api.call('GET', `/api/v1/emails/${showId('msg', newId(now))}`)).status).toBe(404)
+  expect((await api.call('GET', `/api/v1/emails/${publicId('msg', newId(now))}`)).status).toBe(404)
 })

@@ -4,7 +4,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { openMessages, receiptKeys } from '../../server/db/schema.ts'
 import type { ReceiptClaims } from '../../server/receipts/claims.ts'
 import { type Api, startApi } from './api.ts'
@@ -91,16 +91,16 @@ test("404 not_found: a running send, an unknown id, another account's message; 4
   const sending = api.send({ to: 'ann@example.net' })
   await expect.poll(() => world.db.$count(openMessages)).toBe(1)
   const [open] = await world.db.select().from(openMessages)
-  expect((await receiptOf(showId('msg', open!.id))).json.error).toBe('not_found')
+  expect((await receiptOf(publicId('msg', open!.id))).json.error).toBe('not_found')
   const { json: sent } = await sending
   world.exchanger.script = {}
   expect((await receiptOf(sent.message_id)).status).toBe(200)
   expect((await receiptOf(sent.message_id, keys.test)).status).toBe(200)
-  for (const id of [sent.message_id, showId('msg', newId(Date.now())), 'msg_short']) {
+  for (const id of [sent.message_id, publicId('msg', newId(Date.now())), 'msg_short']) {
     const { status, json } = await receiptOf(id, keys.stranger)
     expect([status, json.error]).toEqual([404, 'not_found'])
   }
-  const { status, json } = await receiptOf(showId('msg', newId(Date.now() - 90.001 * 86_400_000)))
+  const { status, json } = await receiptOf(publicId('msg', newId(Date.now() - 90.001 * 86_400_000)))
   expect([status, json.error]).toEqual([410, 'event_expired'])
 })
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, RecipientKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { eq } from '../../server/db/drizzle.ts'
-import { readId } from '../../server/db/ids.ts'
+import { parsePublicId } from '../../server/db/ids.ts'
 import { events, messages, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { type Api, startApi } from './api.ts'
@@ -193,7 +193,7 @@ test('each recipient counts in the statistics, and has an event with its kind, t
   const stored = await api.world.db
     .select({ recipient: events.recipient, kind: events.kind, tag: events.tag, metadata: events.metadata })
     .from(events)
-    .where(eq(events.messageId, readId('msg', json.message_id)!))
+    .where(eq(events.messageId, parsePublicId('msg', json.message_id)!))
   expect(stored.map(({ recipient, kind }) => `${kind} ${recipient}`).toSorted()).toEqual(
     OUTCOMES.map(([email, kind]) => `${kind} ${email}`).toSorted(),
   )
@@ -257,7 +257,7 @@ async function digestOf(messageId: string): Promise<string | undefined> {
   const [row] = await api.world.db
     .select()
     .from(messages)
-    .where(eq(messages.id, readId('msg', messageId)!))
+    .where(eq(messages.id, parsePublicId('msg', messageId)!))
   return row!.digest?.toString('hex')
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { Database } from '../../server/db/connect.ts'
 import { and, asc, eq, getTableColumns, sql } from '../../server/db/drizzle.ts'
-import { newId, readId, showId, timeOfId } from '../../server/db/ids.ts'
+import { newId, parsePublicId, publicId, timeOfId } from '../../server/db/ids.ts'
 import { openDispatches } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { type Api, startApi } from './api.ts'
@@ -29,7 +29,7 @@ async function sent(change: object = {}, headers?: Record<string, string>) {
   return { messageId: message_id as string, eventIds: events.map((event: { event_id: string }) => event.event_id) }
 }
 
-const uuid = (shown: string) => readId(shown.slice(0, 3) as 'evt', shown)!
+const uuid = (shown: string) => parsePublicId(shown.slice(0, 3) as 'evt', shown)!
 
 async function dispatchesOf(eventId: string) {
   const { id, messageId, kind, attempt, workflowId, leaseUntil, ...times } = getTableColumns(openDispatches)
@@ -131,11 +131,11 @@ test('each replay has its own dispatch', async () => {
 test('an unknown event, one of another account and an invalid id are 404', async () => {
   const { messageId, eventIds } = await sent()
   await api.call('PUT', '/api/v1/webhook', { key: api.keys.stranger, body: { url: 'http://127.0.0.1:9/other' } })
-  for (const id of [showId('evt', newId(Date.now())), messageId, 'nonsense', '%20']) {
+  for (const id of [publicId('evt', newId(Date.now())), messageId, 'nonsense', '%20']) {
     const { status, json } = await replayEvent(id)
     expect([id, status, json.error]).toEqual([id, 404, 'not_found'])
   }
-  for (const id of [showId('msg', newId(Date.now())), eventIds[0], 'nonsense']) {
+  for (const id of [publicId('msg', newId(Date.now())), eventIds[0], 'nonsense']) {
     expect([id, (await replayMessage(id)).status]).toEqual([id, 404])
   }
   expect((await replayEvent(eventIds[0], api.keys.stranger)).status).toBe(404)
@@ -164,7 +164,7 @@ test('on day 89 an event is replayable, on day 91 it is a 410 for every caller',
   days = 89
   expect((await replayEvent(event_id, undefined, later)).status).toBe(200)
   days = 91
-  const unknown = showId('evt', newId(timeOfId(uuid(event_id))))
+  const unknown = publicId('evt', newId(timeOfId(uuid(event_id))))
   for (const id of [event_id, unknown]) {
     for (const key of [later.keys.live, later.keys.stranger]) {
       const { status, json } = await replayEvent(id, key, later)

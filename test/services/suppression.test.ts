@@ -3,7 +3,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { and, eq } from '../../server/db/drizzle.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { EVERYBODY, suppressions } from '../../server/db/schema.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -95,7 +95,7 @@ test('a permanent entry keeps its reason, its message and its time', async () =>
     email: 'kept@stay.example',
     scope: 'account',
     reason: 'bounce',
-    message_id: showId('msg', messageId),
+    message_id: publicId('msg', messageId),
     detail: '550 5.1.1 unknown',
     created_at: '2026-01-02T03:04:05.678Z',
   })

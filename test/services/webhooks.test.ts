@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
-import { readId } from '../../server/db/ids.ts'
+import { parsePublicId } from '../../server/db/ids.ts'
 import { attempts, events, openDispatches, webhookEndpoints, webhookHours } from '../../server/db/schema.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/receiver.ts'
 import { type Api, startApi } from './api.ts'
@@ -242,7 +242,7 @@ test('a test is not stored and not counted', async () => {
   for (const table of [openDispatches, attempts, events]) expect(await api.world.db.$count(table)).toBe(0)
 })
 
-const uuid = (shown: string) => readId(shown.slice(0, 3) as 'evt', shown)!
+const uuid = (shown: string) => parsePublicId(shown.slice(0, 3) as 'evt', shown)!
 
 /** Creates a delivered event with a waiting dispatch and returns its id. */
 async function waitingEvent(): Promise<string> {

@@ -4,7 +4,7 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { openDispatches as openDispatchRows, webhookHours } from '../../server/db/schema.ts'
 import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
@@ -91,8 +91,8 @@ test('the body has the same bytes on every attempt, the timestamp and signatures
   expect(Number(second!.headers['service-timestamp'])).toBeGreaterThan(Number(first!.headers['service-timestamp']))
   expect(second!.headers['service-signature']).not.toBe(first!.headers['service-signature'])
   expect([first!.headers['service-attempt'], second!.headers['service-attempt']]).toEqual(['1', '2'])
-  expect(second!.headers['service-event-id']).toBe(showId('evt', event.id))
-  expect(second!.headers['service-dispatch-id']).toBe(showId('dsp', event.id))
+  expect(second!.headers['service-event-id']).toBe(publicId('evt', event.id))
+  expect(second!.headers['service-dispatch-id']).toBe(publicId('dsp', event.id))
 })
 
 test('no attempt is made before it is due, unless an operator asks for it', async () => {

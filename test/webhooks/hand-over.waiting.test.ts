@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { type HandOverPass, keepHandingOver } from '../../server/webhooks/hand-over.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -186,7 +186,7 @@ test('an overdue attempt whose workflow is gone gets another workflow; one whose
 
 test('a replay whose caller was killed before its workflow was started is started after ten seconds', async () => {
   const [young, old] = [some(1), some(1)]
-  const id = (event: { id: string }) => `replay-${showId('dsp', event.id)}`
+  const id = (event: { id: string }) => `replay-${publicId('dsp', event.id)}`
   await store(young, { kind: 'replay', workflowId: id(young[0]!), age: 1 })
   await store(old, { kind: 'replay', workflowId: id(old[0]!), age: 11 })
   const { started } = loop()

@@ -2,7 +2,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { DefaultLogger } from '@temporalio/worker'
 import { expect, test } from 'vitest'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import type { DeliverOnce } from '../../server/webhooks/deliver-once.ts'
 import { type Activities, createActivities, type GroupAttempt, type GroupResult } from '../../workflows/activities.ts'
 import { GROUPS_PER_ENDPOINT, POSTS_PER_ENDPOINT } from '../../workflows/worker-limits.ts'
@@ -24,7 +24,7 @@ function activitiesOf(deliverOnce: DeliverOnce): Activities {
 }
 
 function group(size: number, endpoint = 'hooks.example.com'): GroupAttempt {
-  const dispatchIds = Array.from({ length: size }, () => showId('dsp', newId(Date.now())))
+  const dispatchIds = Array.from({ length: size }, () => publicId('dsp', newId(Date.now())))
   return { dispatchIds, attempt: 2, endpoint, nextDelayMs: 1_000 }
 }
 

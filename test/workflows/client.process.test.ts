@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import { CALL_MS, lazyConnection } from '../../workflows/connection.ts'
@@ -30,7 +30,7 @@ function newGroup(size = 1, kind: Group['kind'] = 'original'): Group {
   // Any UUIDs will do, also the same ones for several kinds of ids.
   const ids = Array.from({ length: size }, () => newId(Date.now()))
   return {
-    workflowId: `webhook-${showId('dsp', ids[0]!)}-2`,
+    workflowId: `webhook-${publicId('dsp', ids[0]!)}-2`,
     kind,
     dispatchIds: ids,
     eventIds: ids,

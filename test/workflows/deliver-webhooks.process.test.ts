@@ -106,7 +106,7 @@ test('retryNow makes the next attempt of all dispatches early', async () => {
 })
 
 test('retryNow of some dispatches leaves the schedule of the others unchanged, and each goes on at its own step', async () => {
-  const { handle, calls, shownIds } = await world.deliver(
+  const { handle, calls, publicIds } = await world.deliver(
     ({ index, number }) => (index === 0 || number === 3 ? acked : http(503)),
     {
       dispatches: 3,
@@ -115,11 +115,11 @@ test('retryNow of some dispatches leaves the schedule of the others unchanged, a
       dueMs: Date.now() + LATER_MS,
     },
   )
-  await handle.signal('retryNow', [shownIds[1]])
+  await handle.signal('retryNow', [publicIds[1]])
   await until(() => calls.length === 1)
   const waits = async () => {
     const { rounds } = await handle.query<{ rounds: { attempt: number; dispatchIds: string[] }[] }>('state')
-    return rounds.map(({ attempt, dispatchIds }) => [attempt, ...dispatchIds.map((id) => shownIds.indexOf(id))])
+    return rounds.map(({ attempt, dispatchIds }) => [attempt, ...dispatchIds.map((id) => publicIds.indexOf(id))])
   }
   await until(async () => (await waits()).some(([attempt]) => attempt === 3))
   expect((await waits()).toSorted()).toEqual([
@@ -143,7 +143,7 @@ test('cancel ends all dispatches without a further attempt', async () => {
 
 test('cancel of some dispatches lets the others go on, also while an attempt is running', async () => {
   const posting = Promise.withResolvers<void>()
-  const { handle, calls, shownIds, ended } = await world.deliver(
+  const { handle, calls, publicIds, ended } = await world.deliver(
     async ({ number }) => {
       if (number > 1) return acked
       await posting.promise
@@ -152,7 +152,7 @@ test('cancel of some dispatches lets the others go on, also while an attempt is 
     { dispatches: 2 },
   )
   await until(() => calls.length === 2)
-  await handle.signal('cancel', [shownIds[0], 'dsp_01h00000000000000000000000'])
+  await handle.signal('cancel', [publicIds[0], 'dsp_01h00000000000000000000000'])
   posting.resolve()
   expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1, cancelled: 1 })
   expect(ended).toEqual({ 0: 'cancelled' })
@@ -163,14 +163,14 @@ test('a signal that an operator types works, and a malformed one does nothing', 
     dispatches: 3,
     scheduleMs: [0, LATER_MS],
   })
-  const { handle, shownIds, ended } = delivery
+  const { handle, publicIds, ended } = delivery
   await waitsFor(delivery, 2)
-  for (const nonsense of [{}, 7, [null], [{ id: shownIds[0] }], '']) {
+  for (const nonsense of [{}, 7, [null], [{ id: publicIds[0] }], '']) {
     await handle.signal('retryNow', nonsense)
     await handle.signal('cancel', nonsense)
   }
-  await handle.signal('cancel', shownIds[0])
-  await handle.signal('retryNow', shownIds[1])
+  await handle.signal('cancel', publicIds[0])
+  await handle.signal('retryNow', publicIds[1])
   await handle.signal('retryNow', null)
   expect(await handle.result()).toEqual({ ...nobody, acknowledged: 2, cancelled: 1 })
   expect(ended).toEqual({ 0: 'cancelled' })

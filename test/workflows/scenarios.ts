@@ -32,7 +32,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     plan: { dispatches: 2, scheduleMs: [0, LATER_MS] },
     async meanwhile(delivery) {
       await waitsFor(delivery, 2)
-      await delivery.handle.signal('retryNow', [delivery.shownIds[1]])
+      await delivery.handle.signal('retryNow', [delivery.publicIds[1]])
       await until(() => delivery.calls.length === 3)
       await delivery.handle.signal('retryNow')
     },
@@ -42,7 +42,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     plan: { dispatches: 2, scheduleMs: [0, LATER_MS] },
     async meanwhile(delivery) {
       await waitsFor(delivery, 2)
-      await delivery.handle.signal('cancel', [delivery.shownIds[0]])
+      await delivery.handle.signal('cancel', [delivery.publicIds[0]])
       await delivery.handle.signal('cancel')
     },
   },

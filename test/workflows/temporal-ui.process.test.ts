@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
 import { acked, createWorld, type Delivery, http, until, type World, waitsFor } from './world.ts'
 
@@ -47,8 +47,8 @@ test('a search for its endpoint, its status, and each of its events and messages
   const { workflowId } = waiting
   await until(async () => (await found("DeliveryStatus = 'waiting'")).includes(workflowId))
   expect(await found("WebhookEndpoint = 'hooks.example.com'")).toEqual([workflowId])
-  for (const id of eventIds) expect(await found(`EventIds = '${showId('evt', id)}'`)).toEqual([workflowId])
-  expect(await found(`MessageIds = '${showId('msg', messageIds[0]!)}'`)).toEqual([workflowId])
+  for (const id of eventIds) expect(await found(`EventIds = '${publicId('evt', id)}'`)).toEqual([workflowId])
+  expect(await found(`MessageIds = '${publicId('msg', messageIds[0]!)}'`)).toEqual([workflowId])
 })
 
 test('the status of a delivery that is over is the worst end of its dispatches', async () => {
@@ -100,6 +100,6 @@ test('a history holds nothing personal: only ids, times, a host name and counts'
   const [{ workflowExecutionStartedEventAttributes: started }] = history.events
   const input = text(started.input.payloads[0])
   expect(Object.keys(input).toSorted()).toEqual(['deadlineMs', 'endpoint', 'lastAnswer', 'rounds', 'scheduleMs'])
-  expect(input.rounds[0].dispatchIds).toEqual(waiting.shownIds)
+  expect(input.rounds[0].dispatchIds).toEqual(waiting.publicIds)
   expect(input.lastAnswer).toBe('no connection')
 })

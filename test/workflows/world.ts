@@ -1,6 +1,6 @@
 import { type Connection, WorkflowClient, type WorkflowHandle } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
-import { newId, showId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import type { AttemptResult, DispatchAttempt } from '../../server/webhooks/deliver-once.ts'
 import type { Group } from '../../server/webhooks/workflows.ts'
 import { createActivities } from '../../workflows/activities.ts'
@@ -27,7 +27,7 @@ export interface Delivery {
   /** UUIDs. */
   dispatchIds: string[]
   /** The ids as the API shows them and workflows use them, `dsp_...`. */
-  shownIds: string[]
+  publicIds: string[]
   /** Calls of deliverOnce so far. */
   calls: Call[]
   /** How dispatches ended without an acknowledgement, by their place in the group. */
@@ -92,12 +92,12 @@ export async function createWorld(address: string, workflowBundle: Bundle) {
     { dispatches = 1, scheduleMs = [0, 50, 50], ...plan }: Plan = {},
   ): Promise<Delivery> {
     const dispatchIds = Array.from({ length: dispatches }, () => newId(Date.now()))
-    const workflowId = plan.workflowId ?? `webhook-${showId('dsp', dispatchIds[0]!)}-1`
+    const workflowId = plan.workflowId ?? `webhook-${publicId('dsp', dispatchIds[0]!)}-1`
     const delivery: Delivery = {
       workflowId,
       handle: client.getHandle<typeof deliverWebhooks>(workflowId),
       dispatchIds,
-      shownIds: dispatchIds.map((id) => showId('dsp', id)),
+      publicIds: dispatchIds.map((id) => publicId('dsp', id)),
       calls: [],
       ended: {},
     }

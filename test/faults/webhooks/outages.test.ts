@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import { afterEach, expect, test } from 'vitest'
-import { showId } from '../../../server/db/ids.ts'
+import { publicId } from '../../../server/db/ids.ts'
 import { letters } from '../letters.ts'
 import { tally } from '../load.ts'
 import type { Node } from '../node.ts'
@@ -70,7 +70,7 @@ async function firstAttempts({ sql, webhooks }: WebhookWorld, fromMs: number, to
     where created_at between ${new Date(fromMs)} and ${new Date(toMs)}`
   const firsts = webhooks.posts.filter((post) => attemptOf(post) === 1)
   const arrivedMs = new Map(firsts.map((post) => [post.headers['service-event-id'], post.arrivedMs]))
-  const latencies = events.map(({ id, ms }) => (arrivedMs.get(showId('evt', id)) ?? Number.POSITIVE_INFINITY) - ms)
+  const latencies = events.map(({ id, ms }) => (arrivedMs.get(publicId('evt', id)) ?? Number.POSITIVE_INFINITY) - ms)
   return latencies.sort((a, b) => a - b)
 }
 
