@@ -41,7 +41,7 @@ export type Call = <Name extends keyof Calls>(
 interface Request {
   method: string
   url: string
-  headers: Record<string, string>
+  headers: Headers
   body: string | undefined
 }
 
@@ -80,13 +80,14 @@ function requestOf(base: string, apiKey: string, name: keyof Calls, input: objec
   return {
     method,
     url: `${base}${filled}${search && '?'}${search}`,
-    headers: {
+    // Throws here, and not as a fault of the connection, when a key cannot be the value of a header.
+    headers: new Headers({
       accept: 'application/json',
       authorization: `Bearer ${apiKey}`,
       ...(body ? { 'content-type': 'application/json' } : {}),
       ...(options.idempotencyKey === undefined ? {} : { 'idempotency-key': options.idempotencyKey }),
       ...(options.sandbox === undefined ? {} : { 'x-service-sandbox': String(options.sandbox) }),
-    },
+    }),
     body: body && JSON.stringify(body),
   }
 }

@@ -41,7 +41,7 @@ export class Verdict {
   readonly limits: (options?: CallOptions) => Promise<GetLimitsResponse>
 
   constructor({ url, apiKey, timeoutMs = 40_000, maxRetries = 2 }: VerdictOptions) {
-    if (!url) throw new TypeError('url: required, such as https://verdict.example.com')
+    if (!/^https?:\/\//.test(url ?? '')) throw new TypeError('url: required, such as https://verdict.example.com')
     if (!apiKey) throw new TypeError('apiKey: required, svc_live_... or svc_test_...')
     const call = createCall({ url: url.replace(/\/+$/, ''), apiKey, timeoutMs, maxRetries })
     this.emails = emailsOf(call)

@@ -71,6 +71,11 @@ test("a caller's own key is used for every attempt", async () => {
   expect(keys()).toEqual(['order-1', 'order-1'])
 })
 
+test('a key that no header can carry is an error of the caller, at once', async () => {
+  expect(await faultOf(send({ idempotencyKey: 'ключ' }))).toBeInstanceOf(TypeError)
+  expect([service.requests, pauses]).toEqual([[], []])
+})
+
 test('each call makes a key of its own', async () => {
   respond(SENT)
   await send()

@@ -128,7 +128,9 @@ test('an error has the code, the status, the request id and the fields', async (
 })
 
 test('a client without a URL or a key says what is missing', () => {
-  expect(() => client({ url: '' })).toThrow('url: required')
+  for (const url of ['', undefined, 'localhost:8080', 'verdict.example.com']) {
+    expect(() => client({ url })).toThrow('url: required, such as https://')
+  }
   expect(() => client({ apiKey: undefined })).toThrow('apiKey: required')
 })
 
