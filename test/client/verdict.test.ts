@@ -180,6 +180,11 @@ test('emails are read page by page, or all in turn', async () => {
   expect(seen).toEqual(sent.map(({ message_id }) => message_id).toReversed())
 })
 
+test('a receipt is a compact JWS', async () => {
+  const { message_id } = await verdict.emails.send(MESSAGE)
+  expect((await verdict.emails.receipt(message_id)).receipt).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
+})
+
 test('an iteration reads no page that it does not need, and ends when the caller does', async () => {
   const signal = AbortSignal.abort(new Error('enough'))
   await expect(verdict.events.all({}, { signal }).next()).rejects.toThrow('enough')
