@@ -14,12 +14,12 @@ export interface ReceivedMail {
   kept?: FeedbackResult
 }
 
-/** The rest after each mail, as a multiple of its time, at most a second: many reports must not slow down sends. */
-const REST = 2
-const MAX_REST_MS = 1_000
+/** The pause after each mail, as a multiple of its processing time: many reports must not slow down sends. */
+const PAUSE_FACTOR = 2
+const MAX_PAUSE_MS = 1_000
 
 /**
- * Processes the mails that come in, one at a time. The promise rejects when the report could not be stored, or not yet:
+ * Processes received mails one at a time. The promise rejects when the report could not be stored, or not yet:
  * the sender must try again. `report` is called with each mail that was processed.
  */
 export function createReceiver({
@@ -44,15 +44,15 @@ export function createReceiver({
   }
 
   return async (mail) => {
-    const before = last
-    const turn = Promise.withResolvers<void>()
-    last = turn.promise
-    await before
-    const startedAt = performance.now()
+    const previous = last
+    const finished = Promise.withResolvers<void>()
+    last = finished.promise
+    await previous
+    const startedAtMs = performance.now()
     try {
       await processMail(mail)
     } finally {
-      setTimeout(turn.resolve, Math.min((performance.now() - startedAt) * REST, MAX_REST_MS))
+      setTimeout(finished.resolve, Math.min((performance.now() - startedAtMs) * PAUSE_FACTOR, MAX_PAUSE_MS))
     }
   }
 }

@@ -17,14 +17,14 @@ import {
 import { readSendingDomain } from '../domains/name.ts'
 import { makeNextKey } from '../domains/rotation.ts'
 import { fail } from '../errors.ts'
-import { atOnce } from './at-once.ts'
+import { limitConcurrency } from './concurrency-limit.ts'
 import { refuse } from './listing.ts'
 import { type ShownParts, showDomains } from './shown-domains.ts'
 
 /** The most domains of an account: List domains returns all of them in one response. */
 const MAX_DOMAINS = 1_000
 /** The most key creations and DNS checks that run at a time for one account, in this process. */
-const AT_ONCE = 5
+const MAX_CONCURRENT = 5
 const RETRY_SECONDS = 2
 
 export interface DomainServiceParts extends ShownParts {
@@ -36,7 +36,7 @@ export interface DomainServiceParts extends ShownParts {
 export function domainService(parts: DomainServiceParts): ServiceImpl<typeof DomainService> {
   const { db, verifyNow } = parts
   const show = showDomains(parts)
-  const limited = atOnce(AT_ONCE, RETRY_SECONDS)
+  const limited = limitConcurrency(MAX_CONCURRENT, RETRY_SECONDS)
 
   const shown = async (domain: Domain): Promise<Message> => (await show(domain.accountId, [domain]))[0]!
 

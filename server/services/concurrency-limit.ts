@@ -1,0 +1,25 @@
+import { fail } from '../errors.ts'
+import { createTally } from '../tally.ts'
+
+/** Runs a piece of work for an account. Throws `rate_limit_exceeded`, without running it, when too many are running. */
+export type ConcurrencyLimit = <T>(accountId: string, work: () => Promise<T>) => Promise<T>
+
+/**
+ * Limits work that costs more than an ordinary request to `maxPerAccount` pieces at a time, in this process. Nothing
+ * waits; where requests may wait, `server/slots.ts` is used.
+ */
+export function limitConcurrency(maxPerAccount: number, retryAfterSeconds: number): ConcurrencyLimit {
+  const running = createTally()
+  return async (accountId, work) => {
+    if (running.of(accountId) >= maxPerAccount) {
+      const message = `${maxPerAccount} such calls of this account are running. Wait ${retryAfterSeconds} s.`
+      throw fail('rate_limit_exceeded', message, { retryAfterSeconds })
+    }
+    running.add(accountId, 1)
+    try {
+      return await work()
+    } finally {
+      running.add(accountId, -1)
+    }
+  }
+}
