@@ -21,7 +21,7 @@ const NOW = Date.now()
 const day = (daysAgo: number) => new Date(NOW - daysAgo * 86_400_000).toISOString().slice(0, 10)
 
 /** The filters, the more of them the further down. An unknown value is looked for in all of history. */
-export const EMAILS: string[] = [
+const EMAILS: string[] = [
   '',
   'status=delivered',
   'status=bounced',
@@ -66,7 +66,7 @@ export const EMAILS: string[] = [
   `tag=${tags.rare}&from=${day(20)}`,
 ]
 
-export const EVENT_LISTS: string[] = [
+const EVENT_LISTS: string[] = [
   '',
   'status=bounced',
   'status=rejected',
@@ -84,6 +84,14 @@ export const EVENT_LISTS: string[] = [
   'sandbox=true',
 ]
 
+type Server = Pick<Product, 'port' | 'key'>
+
+/** The keys of two more accounts: one with few emails, and one without any. */
+interface Accounts {
+  quiet: string
+  empty: string
+}
+
 /**
  * Lists of emails and events over a month of history: whole calls over HTTP, one after another, of the first and the
  * hundredth page. `size` is the number of messages.
@@ -92,8 +100,11 @@ export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report
   if (peer) console.log('This bench has no peer.')
   await using sink = await startSink()
   await using product = await startProduct(sink)
-  const accounts = await fill(product, size)
+  return measureLists(product, await fill(product, size))
+}
 
+/** Measures the lists of a product whose history is filled. */
+export async function measureLists(product: Server, accounts: Accounts): Promise<Report> {
   const figures: Report['figures'] = {}
   const measure = async (name: string, key: string, path: string) => {
     for (const [page, cursor] of [
@@ -116,8 +127,8 @@ export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report
   return { figures, bars: p95s.map(([figure, value]) => atMost(figure, value, MOST_MS)) }
 }
 
-/** Fills the history. Returns the keys of two more accounts: one with few emails, and one without any. */
-export async function fill({ databaseUrl }: Pick<Product, 'databaseUrl'>, size: number) {
+/** Fills the history. */
+export async function fill({ databaseUrl }: Pick<Product, 'databaseUrl'>, size: number): Promise<Accounts> {
   const db = connect(databaseUrl, { connections: 1 })
   const clock = await databaseClock(db)
   const account = async (name: string) => {
@@ -142,7 +153,7 @@ export async function fill({ databaseUrl }: Pick<Product, 'databaseUrl'>, size: 
   return { quiet: quiet.key, empty: empty.key }
 }
 
-async function callList(product: Product, key: string, path: string): Promise<number[]> {
+async function callList(product: Server, key: string, path: string): Promise<number[]> {
   for (let call = 0; call < WARM_UP_CALLS; call++) await list(product, key, `${path}&limit=${PAGE}`)
   const timesMs: number[] = []
   for (let call = 0; call < CALLS; call++) {
@@ -154,7 +165,7 @@ async function callList(product: Product, key: string, path: string): Promise<nu
 }
 
 /** The cursor to the hundredth page, as a parameter; undefined when the list is shorter. */
-async function cursorTo(product: Product, key: string, path: string): Promise<string | undefined> {
+async function cursorTo(product: Server, key: string, path: string): Promise<string | undefined> {
   let cursor = ''
   for (let rows = (FAR_PAGE - 1) * PAGE; rows > 0; ) {
     const limit = Math.min(100, rows)
@@ -166,7 +177,7 @@ async function cursorTo(product: Product, key: string, path: string): Promise<st
   return cursor
 }
 
-async function list({ port }: Product, key: string, path: string): Promise<{ next_cursor?: string }> {
+async function list({ port }: Server, key: string, path: string): Promise<{ next_cursor?: string }> {
   const headers = { authorization: `Bearer ${key}` }
   const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { headers })
   const text = await response.text()

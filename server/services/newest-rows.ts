@@ -7,14 +7,15 @@ export interface IdRange {
 }
 
 const DAY_MS = 86_400_000
-/** The days that the first statement reads, and how many times as many the next one reads. */
+/** The days that the first statement reads, how many times as many the next one reads, and the most of one. */
 const FIRST_DAYS = 2
 const GROWTH = 3
+const MOST_DAYS = 18
 
 /**
  * Reads up to `limit` rows of history, the newest first. It goes back a few days at a time, and `read` reads one such
- * range. A statement locks and plans every index of every day in its range: 700 of them for all 90 days, of the 6,400
- * locks that PostgreSQL has for all its sessions.
+ * range. A statement plans and locks every index of every day in its range. For all 90 days these are 900 of the 6,400
+ * locks that PostgreSQL has for all its sessions (docs/adr/0058).
  */
 export async function newestRows<Row>(
   { from, below }: IdRange,
@@ -23,7 +24,7 @@ export async function newestRows<Row>(
 ): Promise<Row[]> {
   const rows: Row[] = []
   let end = below
-  for (let days = FIRST_DAYS; rows.length < limit && end > from; days *= GROWTH) {
+  for (let days = FIRST_DAYS; rows.length < limit && end > from; days = Math.min(days * GROWTH, MOST_DAYS)) {
     const start = later(from, firstIdAt(timeOfId(end) - days * DAY_MS))
     rows.push(...(await read({ from: start, below: end }, limit - rows.length)))
     end = start

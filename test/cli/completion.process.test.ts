@@ -33,7 +33,7 @@ test.each([
 
 test('every command of the help is completed, and no other', async () => {
   const { text: help } = await run(['--help'])
-  const commands = [...help.matchAll(/^ {2}([a-z]+)(?: \[options\])?(?: (?:<\w+>|\[\w+\]))? {2,}[A-Z]/gm)]
+  const commands = [...help.matchAll(/^ {2}([a-z][a-z-]*)(?: \[options\])?(?: (?:<\w+>|\[\w+\]))? {2,}[A-Z]/gm)]
   const names = commands.map(([, name]) => name!)
   expect(offered('verdict ').filter((word) => !word.startsWith('-'))).toEqual(names)
 })
