@@ -17,10 +17,16 @@ export const README = [
 ]
 
 /** The guides that need only an account. */
-export const GUIDES = ['docs/retrying.md']
+export const GUIDES = [
+  'docs/retrying.md',
+  'docs/migrating/resend.md',
+  'docs/migrating/postmark.md',
+  'docs/migrating/ses.md',
+  'docs/migrating/smtp.md',
+]
 
 /** The guides whose snippets install packages and need other languages: `npm run test:real` runs them. */
-export const GUIDES_WITH_PACKAGES = ['docs/receivers.md']
+export const GUIDES_WITH_PACKAGES = ['docs/receivers.md', 'docs/grpc.md']
 
 /** The host name of the machine in the guides. */
 const SMTP_HELO_NAME = 'mail.verdict.example'
@@ -30,9 +36,9 @@ const MARK = '--- next snippet ---'
 
 /**
  * Registers a test for every snippet of these guides. They run in this order against one `npm start`, and each response
- * must be the one that the guide shows. `PATH` is for programs that the guides need.
+ * must be the one that the guide shows. `env` is for programs that the guides need.
  */
-export async function runGuides(documents: string[], { PATH = process.env.PATH, timeoutMs = 300_000 } = {}) {
+export async function runGuides(documents: string[], { env = {} as NodeJS.ProcessEnv, timeoutMs = 300_000 } = {}) {
   const found = await Promise.all(documents.map(async (name) => ({ name, text: await readFile(name, 'utf8') })))
   const all = found.flatMap(({ name, text }) => steps(text).map((step) => ({ ...step, name })))
   let dataDir: string
@@ -53,7 +59,7 @@ export async function runGuides(documents: string[], { PATH = process.env.PATH, 
           .replaceAll('8090', receiverPort),
       )
       .join(`echo; echo '${MARK}'\n`)
-    const shell = startProgram('sh', ['-euc', script], { DATA_DIR: dataDir, SMTP_HELO_NAME, PATH })
+    const shell = startProgram('sh', ['-euc', script], { ...env, DATA_DIR: dataDir, SMTP_HELO_NAME })
     const timer = setTimeout(() => shell.kill('SIGKILL'), timeoutMs)
     const status = await shell.ended
     clearTimeout(timer)
