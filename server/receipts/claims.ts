@@ -1,7 +1,7 @@
 import { fromJson } from '@bufbuild/protobuf'
 import { SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
-import type { messages, recipients } from '../db/schema.ts'
+import type { recipients } from '../db/schema.ts'
 
 /** The `typ` of a receipt's header. It keeps receipts apart from other tokens (RFC 8725 3.11). */
 export const RECEIPT_TYPE = 'verdict-receipt+jwt'
@@ -35,10 +35,17 @@ export interface RecipientClaims {
   at: string
 }
 
-export type SentMessage = Pick<
-  typeof messages.$inferSelect,
-  'id' | 'domain' | 'sandbox' | 'digest' | 'completedAt' | 'request'
->
+/** What a receipt states of a message, from its row in history. */
+export interface SentMessage {
+  id: string
+  /** The domain of From; empty in a row that an earlier version of this service stored during an upgrade. */
+  domain: string
+  from: string
+  sandbox: boolean
+  digest: Buffer | null
+  /** Unix milliseconds. */
+  completedAtMs: number
+}
 export type SentRecipient = Pick<
   typeof recipients.$inferSelect,
   'email' | 'kind' | 'status' | 'reason' | 'inDoubt' | 'smtp'
@@ -50,12 +57,12 @@ export function claimsOf(
   recipients: readonly SentRecipient[],
   { issuer, nowMs }: { issuer: string; nowMs: number },
 ): ReceiptClaims {
-  const at = message.completedAt.toISOString()
+  const at = new Date(message.completedAtMs).toISOString()
   return {
     iss: issuer,
     sub: publicId('msg', message.id),
     iat: Math.floor(nowMs / 1_000),
-    from_domain: message.domain || domainOf(message.request.from),
+    from_domain: message.domain || domainOf(message.from),
     created_at: new Date(timeOfId(message.id)).toISOString(),
     digest: message.digest ? `sha-256:${message.digest.toString('hex')}` : undefined,
     sandbox: message.sandbox,
@@ -63,7 +70,6 @@ export function claimsOf(
   }
 }
 
-/** A row that an earlier version of this service stored during an upgrade lacks the domain. */
 function domainOf(from: string): string {
   return (/@([^@<>]+)>?$/.exec(from)?.[1] ?? '').toLowerCase()
 }

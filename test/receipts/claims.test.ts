@@ -3,24 +3,16 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SmtpEvidenceSchema, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
-import type { StoredRequest } from '../../server/db/json-columns.ts'
 import { claimsOf, type SentMessage, type SentRecipient } from '../../server/receipts/claims.ts'
 
 const CREATED_AT = Date.parse('2026-01-31T12:00:00.123Z')
-const request: StoredRequest = {
-  from: 'Shop <hello@Shop.Example>',
-  to: ['ann@example.net'],
-  subject: 'Hello',
-  headers: [],
-  attachments: [],
-}
 const message: SentMessage = {
   id: newId(CREATED_AT),
   domain: 'shop.example',
+  from: 'Shop <hello@Shop.Example>',
   sandbox: false,
   digest: Buffer.alloc(32, 0xab),
-  completedAt: new Date('2026-01-31T12:00:01.000Z'),
-  request,
+  completedAtMs: Date.parse('2026-01-31T12:00:01.000Z'),
 }
 const recipient: SentRecipient = {
   email: 'ann@example.net',
@@ -121,7 +113,7 @@ test('equal rows make equal bytes, whenever they are read, except for iat', () =
       fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes)),
       { nil: null },
     ),
-    completedAt: fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }),
+    completedAtMs: fc.nat({ max: 4e12 }),
   })
   fc.assert(
     fc.property(head, fc.array(row, { maxLength: 5 }), fc.nat(), fc.nat(), (change, rows, first, second) => {

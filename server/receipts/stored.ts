@@ -1,0 +1,50 @@
+import { collector } from '../db/collector.ts'
+import type { Database } from '../db/connect.ts'
+import { run, uuidArray } from '../db/statement.ts'
+import { inTime } from '../in-time.ts'
+import type { SentMessage, SentRecipient } from './claims.ts'
+
+export interface StoredMessage {
+  message: SentMessage
+  recipients: SentRecipient[]
+}
+
+type MessageRow = SentMessage & { accountId: string }
+type RecipientRow = SentRecipient & { messageId: string }
+
+// Only a plan made for these bounds leaves out all other days of history, so these statements are not prepared.
+const IDS = 'between $2 and $3'
+const MESSAGES = `
+  select id, account_id as "accountId", domain, request ->> 'from' as from, sandbox, digest,
+    (extract(epoch from completed_at) * 1000)::float8 as "completedAtMs"
+  from messages where id = any($1) and id ${IDS}`
+const RECIPIENTS = `
+  select message_id as "messageId", email, kind, status, reason, in_doubt as "inDoubt", smtp
+  from recipients where message_id = any($1) and message_id ${IDS} order by message_id, position`
+
+const READ_MS = 5_000
+
+/**
+ * Reads what a receipt states of a message of the account from history: undefined while its send runs, or when there is
+ * no such message. Two statements serve all requests that ask at the same moment.
+ */
+export function storedMessages(db: Database): (accountId: string, id: string) => Promise<StoredMessage | undefined> {
+  const read = collector<{ json: string }, (StoredMessage & { accountId: string }) | undefined>(async (requests) => {
+    const sortedIds = [...new Set(requests.map(({ json }) => json))].sort()
+    const parameters = [uuidArray(sortedIds), sortedIds[0]!, sortedIds.at(-1)!]
+    const [messages, recipients] = await Promise.all([
+      run<MessageRow>(db, MESSAGES, parameters, { prepare: false }),
+      run<RecipientRow>(db, RECIPIENTS, parameters, { prepare: false }),
+    ])
+    const messageById = new Map(messages.map((message) => [message.id, message]))
+    const recipientsById = Map.groupBy(recipients, ({ messageId }) => messageId)
+    return requests.map(({ json: id }) => {
+      const message = messageById.get(id)
+      return message && { accountId: message.accountId, message, recipients: recipientsById.get(id)! }
+    })
+  })
+  return async (accountId, id) => {
+    const stored = await inTime(read({ json: id }), READ_MS)
+    return stored?.accountId === accountId ? stored : undefined
+  }
+}
