@@ -2,7 +2,7 @@
 export const KEY = {
   kty: 'OKP',
   crv: 'Ed25519',
-  x: 'HifTkovNXz7_eoEfvzLIXFnXEOCJkrIKV1y5jsHU7w8',
+  x: 'nbp7ImtqNfsWNPD0DMkh4bwaoQSctFc8669oZZnjM0w',
   kid: 'rkey_01jx3c0m4qe6p8r0t2v4w6y8za',
   alg: 'EdDSA',
   use: 'sig',
@@ -16,7 +16,7 @@ export const RECEIPT = [
   'MzFUMTI6MDA6MDAuMDAwWiIsImRpZ2VzdCI6InNoYS0yNTY6NTBkODU4ZTA5ODVlY2M3ZjYwNDE4YWFmMGNjNWFiNTg3ZjQyYzI1',
   'NzBhODg0MDk1YTllOGNjYWNkMGY2NTQ1YyIsInNhbmRib3giOmZhbHNlLCJyZWNpcGllbnRzIjpbeyJlbWFpbCI6ImRlbGl2ZXJl',
   'ZEBzaW11bGF0b3IudGVzdCIsImtpbmQiOiJ0byIsInN0YXR1cyI6ImRlbGl2ZXJlZCIsIm14IjoibXguc2ltdWxhdG9yLnRlc3Qi',
-  'LCJpcCI6IjEyNy4wLjAuMSIsImNvZGUiOjI1MCwiZW5oYW5jZWQiOiIyLjAuMCIsInJlcGx5IjoiMi4wLjAgRGVsaXZlcmVkIiwi',
-  'YXQiOiIyMDI2LTAxLTMxVDEyOjAwOjAwLjQxMloifV19.VV-pg-07-paMpl02bzQgndWqatZXi0lgNEPbyPlFC_Cx1eQ162Et3td',
-  'BLxnc4rZxAV_LpmuEpoSWFf3k0aIZAA',
+  'LCJpcCI6IjEyNy4wLjAuMSIsImNvZGUiOjI1MCwiZW5oYW5jZWQiOiIyLjAuMCIsInJlcGx5IjoiRGVsaXZlcmVkIiwiYXQiOiIy',
+  'MDI2LTAxLTMxVDEyOjAwOjAwLjQxMloifV19.J2NYaqjTsQZbWOcHZiTi_FHknv-lrefbXw2N81wIlDM6qrpzEPb0ZC2A5Lu4-9b',
+  'GMYAEZKg4doODV1hmuZ38Dw',
 ].join('')

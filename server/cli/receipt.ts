@@ -117,11 +117,10 @@ function describeRecipient(recipient: RecipientClaims): string[] {
   const doubt = in_doubt ? ' (in doubt: the reply was lost, and the message may have arrived)' : ''
   const server = [mx, ip && `[${ip}]`].filter(Boolean).join(' ') || 'the server'
   const secure = tls ? `${tls.version}, certificate ${tls.verified ? 'valid' : 'not verified'}` : 'no TLS'
-  // Most servers repeat the enhanced code in the text of their reply.
-  const words = enhanced && !reply?.startsWith(enhanced) ? `${enhanced} ${reply ?? ''}` : (reply ?? '')
+  const words = [code, enhanced, reply].filter(Boolean).join(' ')
   return [
     `  ${kind} ${email}: ${status}${reason ? `, ${reason}` : ''}${doubt}, at ${at}`,
-    ...(code ? [`    ${server} replied ${`${code} ${words}`.trim()} (${secure})`] : mx ? [`    tried ${server}`] : []),
+    ...(code ? [`    ${server} replied ${words} (${secure})`] : mx ? [`    tried ${server}`] : []),
   ]
 }
 
