@@ -17,7 +17,7 @@ const ACCEPTED = {
   ip: '127.0.0.1',
   code: 250,
   enhanced: '2.0.0',
-  reply: '2.0.0 Delivered',
+  reply: 'Delivered',
   phase: 'dot',
   tls: null,
   duration_ms: 412,

@@ -43,7 +43,7 @@ export function webhooksOf(schemas: ReturnType<typeof createSchemas>, comments: 
       timestamp: TIMESTAMP,
       event_id: EVENT_ID,
       recipient,
-      smtp: { mx: 'mx.simulator.test', code: 250, enhanced: '2.0.0', reply: '2.0.0 Delivered' },
+      smtp: { mx: 'mx.simulator.test', code: 250, enhanced: '2.0.0', reply: 'Delivered' },
       tag,
       metadata,
       tenant_id: 'tenant_1',

@@ -15,7 +15,7 @@ import { type Api, startApi } from './api.ts'
 
 let api: Api
 let first: string
-const SENT = { tag: 'order', metadata: { order: '1234', 7: 'seven', __proto: '💌' } }
+const SENT = { tag: 'order', metadata: { order: '1234', 7: 'seven' } }
 beforeAll(async () => {
   api = await startApi()
   first = (await api.send({ tenant_id: 'shop-1', ...SENT })).json.message_id
@@ -86,6 +86,14 @@ test('the filter by message returns the events of that message', async () => {
   const { json } = await list(`message_id=${first}`)
   expect(json.events.map((event: { message_id: string }) => event.message_id)).toEqual([first])
   expect((await list(`message_id=${first}&status=bounced`)).json.events).toEqual([])
+})
+
+test('metadata has any key that a send may give, also one with a meaning in JavaScript', async () => {
+  const metadata = '{"7":"seven","__proto__":"💌","constructor":"x"}'
+  const { message_id } = (await api.send({ metadata: JSON.parse(metadata) })).json
+  const { text, json } = await list(`message_id=${message_id}`)
+  expect(text).toContain(`"metadata":${metadata}`)
+  expect((await api.call('GET', `/api/v1/events/${json.events[0].event_id}`)).text).toContain(`"metadata":${metadata}`)
 })
 
 test('from is included and to is excluded', async () => {
