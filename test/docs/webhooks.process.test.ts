@@ -31,10 +31,14 @@ function request(secret: string, more: { ageSeconds?: number; previousSecret?: s
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-test('the guide shows two verifiers, and the receiver contains the first', async () => {
+test('the guide shows two verifiers, and the receivers contain the first', async () => {
   expect(VERIFIERS).toHaveLength(2)
   const receiver = await readFile(join(ROOT, 'docs/webhook-receiver.mjs'), 'utf8')
-  for (const part of VERIFIERS[0]!.split('\n\n')) expect(receiver).toContain(part.trim())
+  const receivers = await readFile(join(ROOT, 'docs/receivers.md'), 'utf8')
+  for (const part of VERIFIERS[0]!.split('\n\n')) {
+    expect(receiver).toContain(part.trim())
+    expect(receivers).toContain(part.trim())
+  }
 })
 
 test.for(VERIFIERS.map((code, i) => ({ code, i })))(
