@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { feedback, messages, openMessages } from '../../server/db/schema.ts'
 import { a, mx } from '../harness/dns.ts'
+import { eventually } from '../harness/eventually.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -169,8 +170,11 @@ test('a running send is not found', async () => {
   const { world } = api
   world.exchanger.script = { dot: { after: 300, act: '250 2.0.0 queued' } }
   const sending = api.send({ to: 'ann@example.net' })
-  await new Promise((done) => setTimeout(done, 150))
-  const [open] = await world.db.select().from(openMessages)
+  const [open] = await eventually(async () => {
+    const rows = await world.db.select().from(openMessages)
+    expect(rows).toHaveLength(1)
+    return rows
+  })
   const path = `/api/v1/emails/${publicId('msg', open!.id)}`
   expect((await api.call('GET', path)).status).toBe(404)
   await sending
