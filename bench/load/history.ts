@@ -128,7 +128,7 @@ function messagesOf({ big, quiet }: History, { first, count, start, stepMs, isOl
 /** Every twentieth message has three recipients. */
 const RECIPIENTS = `cross join lateral generate_series(0, case when i % 20 = 0 then 2 else 0 end) as n`
 const ADDRESS = `case when n = 0 then email else 'more' || n || '-' || i || '@to.example' end`
-const SMTP = `'{"mx":"mx.to.example","ip":"192.0.2.1","code":250,"enhanced":"2.0.0","reply":"2.0.0 Ok: queued as 4Xh2Qd3kz1z9rXt","phase":"SMTP_PHASE_DOT","tls":{"version":"TLSv1.3","verified":true},"durationMs":412}'`
+const SMTP = `'{"mx":"mx.to.example","ip":"192.0.2.1","code":250,"enhanced":"2.0.0","reply":"2.0.0 Ok: queued as 4Xh2Qd3kz1z9rXt","phase":"SMTP_PHASE_DOT","tls":{"version":"TLSv1.3","verified":true},"duration_ms":412}'`
 
 function rowsOf(table: History['tables'][number], history: History, step: Step): string {
   const from = `from (${messagesOf(history, step)}) as m`

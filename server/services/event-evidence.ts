@@ -40,8 +40,11 @@ export async function evidencesOf(
   return (eventId) => byEvent.get(eventId) ?? {}
 }
 
+/** During an upgrade a later version may store fields that this one lacks. */
+const NEWER = { ignoreUnknownFields: true }
+
 const evidenceOfRow = ({ smtp, retryable, inDoubt }: EvidenceRow): Evidence => ({
-  smtp: smtp === null ? undefined : fromJson(SmtpEvidenceSchema, smtp),
+  smtp: smtp === null ? undefined : fromJson(SmtpEvidenceSchema, smtp, NEWER),
   retryable: retryable || undefined,
   inDoubt: inDoubt || undefined,
 })
