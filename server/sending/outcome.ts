@@ -2,6 +2,8 @@ import { create, type MessageInitShape, toJson } from '@bufbuild/protobuf'
 import {
   DeliveryStatus,
   DeliveryStatusSchema,
+  type FeedbackKind,
+  FeedbackKindSchema,
   Reason,
   ReasonSchema,
   type RecipientKind,
@@ -23,6 +25,7 @@ import type { Recipient } from './recipients.ts'
 export const statusNames = enumNames<DeliveryStatus>(DeliveryStatusSchema)
 export const reasonNames = enumNames<Reason>(ReasonSchema)
 export const kindNames = enumNames<RecipientKind>(RecipientKindSchema)
+export const feedbackNames = enumNames<FeedbackKind>(FeedbackKindSchema)
 const phaseNames = enumNames<SmtpPhase>(SmtpPhaseSchema)
 
 type Evidence = MessageInitShape<typeof SmtpEvidenceSchema>

@@ -9,18 +9,16 @@ import {
   SendRequestSchema,
   type SendResponse,
 } from '../../gen/verdict/v1/emails_pb.ts'
-import { type FeedbackKind, FeedbackKindSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { callerKey, logFieldsKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { RETENTION_MS } from '../db/retention.ts'
 import { feedback, messages, recipients } from '../db/schema.ts'
-import { enumNames } from '../enum-names.ts'
 import type { Idempotency } from '../sending/idempotency.ts'
 import { type IdempotencyKey, NEVER } from '../sending/key.ts'
 import { type Message, readMessage } from '../sending/message.ts'
-import { reasonNames, statusNames, summarise } from '../sending/outcome.ts'
+import { feedbackNames, reasonNames, statusNames, summarise } from '../sending/outcome.ts'
 import { explain } from '../sending/rejection.ts'
 import type { Send } from '../sending/send.ts'
 import { outcomeOfRow } from '../sending/stored.ts'
@@ -28,8 +26,6 @@ import { type BatchMethodParts, batchMethod } from './batch.ts'
 import { type ListEmailsParts, listEmailsMethod } from './list-emails.ts'
 import { noSuchEmail, readMessageId } from './message-id.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
-
-const feedbackNames = enumNames<FeedbackKind>(FeedbackKindSchema)
 
 export interface EmailServiceParts extends BatchMethodParts, ListEmailsParts {
   send: Send

@@ -9,12 +9,6 @@ import {
   ListEventsRequestSchema,
   ReplayEventResponseSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
-import {
-  type FeedbackKind,
-  FeedbackKindSchema,
-  type RecipientKind,
-  RecipientKindSchema,
-} from '../../gen/verdict/v1/outcomes_pb.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -22,9 +16,8 @@ import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, type IdPrefix, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { isExpired, oldestKeptId } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
-import { enumNames } from '../enum-names.ts'
 import { fail } from '../errors.ts'
-import { reasonNames, statusNames } from '../sending/outcome.ts'
+import { feedbackNames, kindNames, reasonNames, statusNames } from '../sending/outcome.ts'
 import { findEndpoint } from '../webhooks/endpoints.ts'
 import { dispatchesOf, type Summary, summariesOf } from './event-dispatches.ts'
 import { type Evidence, evidencesOf } from './event-evidence.ts'
@@ -41,9 +34,6 @@ import {
 } from './listing.ts'
 import { type IdRange, newestRows, pageRange } from './newest-rows.ts'
 import { NO_ENDPOINT, type Replay, type ReplayReceipt } from './replay.ts'
-
-const kindNames = enumNames<RecipientKind>(RecipientKindSchema)
-const feedbackNames = enumNames<FeedbackKind>(FeedbackKindSchema)
 
 export interface EventServiceParts {
   db: Database

@@ -8,7 +8,6 @@ import {
   type ListedEmail,
   ListedEmailSchema,
 } from '../../gen/verdict/v1/emails_pb.ts'
-import { type RecipientKind, RecipientKindSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -16,12 +15,9 @@ import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import { messages, recipients } from '../db/schema.ts'
-import { enumNames } from '../enum-names.ts'
-import { reasonNames, statusNames } from '../sending/outcome.ts'
+import { kindNames, reasonNames, statusNames } from '../sending/outcome.ts'
 import { pageOf, readCursor, readDomain, readEnum, readLimit, readTag, readTenant, readTime } from './listing.ts'
 import { type IdRange, newestRows, pageRange } from './newest-rows.ts'
-
-const kindNames = enumNames<RecipientKind>(RecipientKindSchema)
 
 export interface ListEmailsParts {
   db: Database
