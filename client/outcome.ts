@@ -1,7 +1,9 @@
 // What the contract says in comments, as types: which fields an outcome has depends on its status.
 
-/** Fields of `Fields`, narrowed by what is `Known` of some of them. */
-type Narrowed<Fields, Known> = Flat<Omit<Fields, keyof Known> & Pick<Known, keyof Known & keyof Fields>>
+/** Fields of `Fields`, narrowed by what is `Known` of some of them. Each member of a union is narrowed by itself. */
+type Narrowed<Fields, Known> = Fields extends unknown
+  ? Flat<Omit<Fields, keyof Known> & Pick<Known, keyof Known & keyof Fields>>
+  : never
 /** Shows one list of fields in an editor instead of the types that it was made of. */
 type Flat<Fields> = { [Name in keyof Fields]: Fields[Name] }
 

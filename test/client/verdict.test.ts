@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, expectTypeOf, onTestFinished, test } from 
 import { ROUTES } from '../../client/gen/contract.ts'
 import {
   type BounceReason,
+  type FeedbackKind,
   type RejectionReason,
   type SmtpEvidence,
   Verdict,
@@ -108,6 +109,7 @@ test('a batch returns outcomes and errors in the order of its messages', async (
     { index: 2, error: 'invalid_payload', details: [{ field: 'subject' }] },
   ])
   const [first] = results
+  if (first?.status === 'bounced') expectTypeOf(first.reason).toEqualTypeOf<BounceReason>()
   if (first?.error === undefined) expectTypeOf(first!.message_id).toEqualTypeOf<string>()
   else expectTypeOf(first.message).toEqualTypeOf<string>()
 })
@@ -189,7 +191,9 @@ test('an iteration reads no page that it does not need, and ends when the caller
   const signal = AbortSignal.abort(new Error('enough'))
   await expect(verdict.events.all({}, { signal }).next()).rejects.toThrow('enough')
   for await (const event of verdict.events.all({ tenant_id: 'pages', limit: 1 })) {
-    expect(event.status).toBe('delivered')
+    expect(event).toMatchObject({ event: 'email.delivery', status: 'delivered' })
+    if (event.event === 'email.feedback') expectTypeOf(event.feedback).toEqualTypeOf<FeedbackKind>()
+    else if (event.status === 'rejected') expectTypeOf(event.reason).toEqualTypeOf<RejectionReason>()
     break
   }
 })
