@@ -75,7 +75,7 @@ function domainOf(from: string): string {
 }
 
 function outcomeOf({ email, kind, status, reason, inDoubt, smtp }: SentRecipient): Omit<RecipientClaims, 'at'> {
-  const evidence = smtp === null ? undefined : fromJson(SmtpEvidenceSchema, smtp)
+  const evidence = smtp === null ? undefined : fromJson(SmtpEvidenceSchema, smtp, { ignoreUnknownFields: true })
   const tls = evidence?.tls
   return {
     email,
