@@ -103,7 +103,7 @@ export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report
   if (peer) console.log('This bench has no peer.')
   await using sink = await startSink()
   await using product = await startProduct(sink)
-  return measureLists(product, await fill(product, size))
+  return await measureLists(product, await fill(product, size))
 }
 
 /** Measures the lists of a product whose history is filled. */
