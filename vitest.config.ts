@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config'
 
 /** Tests that wait for time limits of seconds: much time, little work. */
 const WAITING = 'test/**/*.waiting.test.ts'
+/** Tests with so many inputs, or over so many protocols, that a file takes seconds of a processor. */
+const THOROUGH = 'test/**/*.thorough.test.ts'
 /** Tests that start whole processes. */
 const PROCESSES = 'test/**/*.process.test.ts'
 /** Configurations of their own run these. */
@@ -36,7 +38,7 @@ export default defineConfig({
           ...sharing,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [WAITING, PROCESSES, ...ELSEWHERE],
+          exclude: [WAITING, THOROUGH, PROCESSES, ...ELSEWHERE],
           sequence: { groupOrder: 0 },
           maxWorkers: MOSTLY_WAITING,
         },
@@ -44,8 +46,8 @@ export default defineConfig({
       {
         test: {
           ...sharing,
-          name: 'waiting',
-          include: [WAITING],
+          name: 'waiting and thorough',
+          include: [WAITING, THOROUGH],
           sequence: { groupOrder: 1 },
           maxWorkers: MOSTLY_WAITING,
         },

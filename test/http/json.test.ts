@@ -24,12 +24,14 @@ function messagesOf(desc: DescMessage, seen = new Set<DescMessage>()): Set<DescM
 const methods = [EmailService, EventService].flatMap((service) => service.methods)
 const messages = [...new Set(methods.flatMap(({ input, output }) => [...messagesOf(input), ...messagesOf(output)]))]
 
-test('every field is snake_case in JSON, other than the timestamps of a stored email', () => {
+test('every field is snake_case in JSON, other than the timestamps of a stored email in Get email and lists', () => {
   const camel = messages.flatMap((desc) => desc.fields.filter((field) => /[A-Z]/.test(field.jsonName)))
   expect(camel.map((field) => `${field.parent.name}.${field.jsonName}`).sort()).toEqual([
     'GetEmailResponse.completedAt',
     'GetEmailResponse.createdAt',
     'GetEmailResponse.expiresAt',
+    'ListedEmail.completedAt',
+    'ListedEmail.createdAt',
   ])
 })
 
