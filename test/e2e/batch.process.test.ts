@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { sql } from '../../server/db/drizzle.ts'
+import { batchKeys, openMessages, openRecipients } from '../../server/db/schema.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 import { startApiProcess } from '../harness/process.ts'
 import { startInstance } from './instance.ts'
@@ -55,11 +57,9 @@ test('a batch whose process is killed half-way is taken over by another process,
   await instance.api.kill('SIGKILL')
   expect(await response).toBe('cut')
   await sleep(500)
-  const sql = instance.database.db.$client
-  // The leases expire.
-  await sql`update batch_keys set lease_until = now()`
-  await sql`update open_messages set lease_until = now()`
-  await sql`update open_recipients set lease_until = now()`
+  const { db } = instance.database
+  const expired = { leaseUntil: sql`now()` }
+  for (const leased of [batchKeys, openMessages, openRecipients]) await db.update(leased).set(expired)
 
   const { results, summary } = await repeat(instance)
   expect(summary).toMatchObject({ total: 80, failed: 0 })

@@ -1,4 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { eq, sql } from '../../server/db/drizzle.ts'
+import { attempts, openDispatches as openDispatchRows } from '../../server/db/schema.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startInstance } from './instance.ts'
 
@@ -12,9 +14,11 @@ async function startWithReceiver() {
   const put = await instance.put('/api/v1/webhook', JSON.stringify({ url: receiver.url }))
   expect(put.status).toBe(200)
   const postedEvents = () => new Set(receiver.requests.map(({ headers }) => headers['service-event-id'])).size
-  const openDispatches = () => instance.database.db.$client`
-    select id, lease_until is null as is_left, (select count(*)::int from attempts where outcome = 'unknown') as unknown
-    from open_dispatches`
+  const { db } = instance.database
+  const openDispatches = async () => {
+    const isLeft = sql<boolean>`${openDispatchRows.leaseUntil} is null`
+    return db.select({ isLeft, unknown: db.$count(attempts, eq(attempts.outcome, 'unknown')) }).from(openDispatchRows)
+  }
   return { receiver, instance, postedEvents, openDispatches }
 }
 
@@ -34,5 +38,5 @@ test('after SIGTERM the outcomes of running attempts are stored, and all other a
   const unfinished = await openDispatches()
   expect(postedEvents()).toBeGreaterThanOrEqual(10)
   expect(postedEvents() + unfinished.length).toBe(40)
-  expect(unfinished.every(({ is_left, unknown }) => is_left && unknown === 0)).toBe(true)
+  expect(unfinished.every(({ isLeft, unknown }) => isLeft && unknown === 0)).toBe(true)
 })

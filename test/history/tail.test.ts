@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
+import { hourlyStats, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
 import type { Claim } from '../../server/history/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/history/first-attempts.ts'
@@ -19,19 +22,20 @@ beforeAll(async () => {
   world = await startWorld({ 'MX gone.org': 'nxdomain' })
 })
 afterAll(() => world.stop())
-beforeEach(() => world.db.$client`truncate hourly_stats, suppressions, suppression_strikes`)
+beforeEach(() => run(world.db, 'truncate hourly_stats, suppressions, suppression_strikes'))
 
 const send = (change: Parameters<typeof message>[0] = {}, sandbox = false) =>
   world.sendAlone()(message(change), { accountId: world.account.id, sandbox, signal: new AbortController().signal })
 
-async function counts(tenantId = '') {
-  await world.db.$client`update hourly_stats set hour = hour - interval '2 hours'`
+async function counts(ofTenant = '') {
+  await world.db.update(hourlyStats).set({ hour: sql`${hourlyStats.hour} - interval '2 hours'` })
   await mergeStatistics(world.db)
-  const rows = await world.db.$client`select * from hourly_stats where tenant_id = ${tenantId}`
+  const rows = await world.db.select().from(hourlyStats).where(eq(hourlyStats.tenantId, ofTenant))
   expect(rows).toHaveLength(1)
-  const { account_id, tenant_id, hour, domain, shard, ...columns } = rows[0]!
-  const named = Object.entries(columns).filter(([name, count]) => count > 0 && !name.startsWith('latency'))
-  const latencies = Object.entries(columns).reduce((sum, [name, n]) => sum + (name.startsWith('latency') ? n : 0), 0)
+  const { accountId, tenantId, hour, domain, shard, ...columns } = rows[0]!
+  const counted = Object.entries<number>(columns)
+  const named = counted.filter(([name, count]) => count > 0 && !name.startsWith('latency'))
+  const latencies = counted.reduce((sum, [name, n]) => sum + (name.startsWith('latency') ? n : 0), 0)
   return { domain, ...Object.fromEntries(named), latencies }
 }
 
@@ -45,10 +49,10 @@ test("statistics count every email by status or reason in its domain's hour, and
     invalid_address: 1,
     latencies: 4,
   })
-  const [hour] = await world.db
-    .$client`select hour + interval '2 hours' in (date_trunc('hour', now(), 'UTC'), date_trunc('hour', now() - interval '1 minute', 'UTC'))
-      as moved from hourly_stats`
-  expect(hour!.moved).toBe(true)
+  const moved = sql<boolean>`${hourlyStats.hour} + interval '2 hours'
+    in (date_trunc('hour', now(), 'UTC'), date_trunc('hour', now() - interval '1 minute', 'UTC'))`
+  const [row] = await world.db.select({ moved }).from(hourlyStats)
+  expect(row!.moved).toBe(true)
 })
 
 test('statistics count a send with a tenant for all and for the tenant', async () => {
@@ -61,7 +65,7 @@ test('statistics count a send with a tenant for all and for the tenant', async (
 test('dry runs and simulator addresses count in no statistic', async () => {
   await send({}, true)
   await send({ to: ['delivered@simulator.test', 'mailbox_full@simulator.test'] })
-  expect(await world.db.$client`select * from hourly_stats`).toHaveLength(0)
+  expect(await world.db.$count(hourlyStats)).toBe(0)
 })
 
 test('200 concurrent sends are counted 200 times', async () => {
@@ -69,9 +73,11 @@ test('200 concurrent sends are counted 200 times', async () => {
   expect(await counts()).toMatchObject({ delivered: 200, latencies: 200 })
 })
 
-const entries = () =>
-  world.db.$client`select email, tenant_id, reason, message_id, detail,
-    round(extract(epoch from expires_at - now()) / 86400)::int as days from suppressions order by email`
+async function entries() {
+  const { email, tenantId, reason, expiresAt } = suppressions
+  const days = sql<number | null>`round(extract(epoch from ${expiresAt} - now()) / 86400)::int`
+  return world.db.select({ email, tenantId, reason, days }).from(suppressions).orderBy(asc(email))
+}
 
 test.each([
   '550 5.1.1 nobody',
@@ -84,7 +90,7 @@ test.each([
   script(world, { rcpt })
   const first = await send({ to: ['Gone@Example.net'] })
   expect(first.reason).toBe(Reason.MAILBOX_DOES_NOT_EXIST)
-  expect(await entries()).toMatchObject([{ email: 'gone@example.net', tenant_id: '', reason: 'bounce', days: null }])
+  expect(await entries()).toMatchObject([{ email: 'gone@example.net', tenantId: '', reason: 'bounce', days: null }])
   world.exchanger.sessions.length = 0
   const second = await send({ to: ['gone@example.NET'] })
   expect(second).toMatchObject({
@@ -98,7 +104,7 @@ test.each([
 test('a bounce of a send with a tenant suppresses for that tenant alone', async () => {
   script(world, { rcpt: '550 5.1.1 nobody' })
   await send({ tenantId: 'shop' })
-  expect(await entries()).toMatchObject([{ tenant_id: 'shop' }])
+  expect(await entries()).toMatchObject([{ tenantId: 'shop' }])
   script(world, {})
   expect((await send({ tenantId: 'shop' })).suppression?.scope).toBe(SuppressionScope.TENANT)
   expect((await send({ tenantId: 'other' })).status).toBe(DeliveryStatus.DELIVERED)
@@ -111,7 +117,7 @@ test.each(['550 5.2.1 disabled', '550 5.2.1 user unknown', '550 no'])(
     script(world, { rcpt })
     await send()
     expect(await entries()).toHaveLength(0)
-    await world.db.$client`update suppression_strikes set created_at = now() - interval '7 days 1 second'`
+    await world.db.update(suppressionStrikes).set({ createdAt: sql`now() - interval '7 days 1 second'` })
     await send()
     expect(await entries()).toHaveLength(0)
     await send()
@@ -126,7 +132,7 @@ test('mailbox_full three times in 7 days suppresses for 7 days', async () => {
   expect(await entries()).toHaveLength(0)
   await send()
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'bounce', days: 7 }])
-  await world.db.$client`update suppressions set expires_at = now()`
+  await world.db.update(suppressions).set({ expiresAt: sql`now()` })
   script(world, {})
   expect((await send()).status).toBe(DeliveryStatus.DELIVERED)
 })
@@ -139,7 +145,7 @@ test.each([{ rcpt: '550 5.7.1 blocked' }, { rcpt: '451 4.3.0 later' }, { dot: 'c
       await send()
     }
     expect(await entries()).toHaveLength(0)
-    expect(await world.db.$client`select * from suppression_strikes`).toHaveLength(0)
+    expect(await world.db.$count(suppressionStrikes)).toBe(0)
   },
 )
 
@@ -177,7 +183,8 @@ test('a message strikes an address once, however many spellings of its local par
   script(world, { rcpt: '550 no' })
   const spellings = { to: ['ann@example.net', 'Ann@example.net', 'ANN@example.net'] }
   expect((await send(spellings)).recipients).toHaveLength(3)
-  expect(await world.db.$client`select email from suppression_strikes`).toEqual([{ email: 'ann@example.net' }])
+  const strikes = world.db.select({ email: suppressionStrikes.email }).from(suppressionStrikes)
+  expect(await strikes).toEqual([{ email: 'ann@example.net' }])
   expect(await entries()).toHaveLength(0)
   await send(spellings)
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', days: null }])
@@ -195,11 +202,11 @@ test('the simulator suppresses nothing', async () => {
 })
 
 test('a permanent entry is not replaced by one that expires', async () => {
-  await world.db.$client`insert into suppressions (id, account_id, tenant_id, email, reason)
-    values (gen_random_uuid(), ${world.account.id}, 'other', 'ann@example.net', 'manual')`
+  const permanent = { id: randomUUID(), accountId: world.account.id, tenantId: 'other', email: 'ann@example.net' }
+  await world.db.insert(suppressions).values({ ...permanent, reason: 'manual' })
   script(world, { rcpt: '552 5.2.2 full' })
   for (const _ of [1, 2, 3]) await send({ tenantId: 'other-tenant' })
-  expect((await entries()).map(({ tenant_id, reason, days }) => [tenant_id, reason, days])).toEqual([
+  expect((await entries()).map(({ tenantId, reason, days }) => [tenantId, reason, days])).toEqual([
     ['other', 'manual', null],
     ['other-tenant', 'bounce', 7],
   ])

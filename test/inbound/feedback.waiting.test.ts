@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
+import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
+import { breakers, feedback as feedbackRows, hourlyStats, messages, suppressions } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { readStatistics } from '../../server/reputation/statistics.ts'
@@ -18,8 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 beforeEach(async () => {
-  const { unsafe } = world.db.$client
-  await unsafe('truncate feedback, suppressions, suppression_strikes, hourly_stats')
+  await run(world.db, 'truncate feedback, suppressions, suppression_strikes, hourly_stats')
   world.received.length = 0
 })
 
@@ -29,29 +31,40 @@ const failed = (status: string, diagnostic: string, email = 'ann@example.net') =
   })
 const complaint = (fields = 'Original-Rcpt-To: ann@example.net\n') => arf({ fields })
 
-const feedback = () =>
-  world.db.$client`select message_id, recipient, kind, reason, detail from feedback order by recipient, kind`
-const entries = () =>
-  world.db
-    .$client`select email, tenant_id, reason, message_id, detail, expires_at is null as stays from suppressions order by email`
-const counts = async () => [
-  ...(await world.db.$client`
-    select tenant_id, domain, complaints, late_bounces from hourly_stats where complaints + late_bounces > 0 order by tenant_id`),
-]
+async function feedback() {
+  const { messageId, recipient, kind, reason, detail } = feedbackRows
+  const columns = { messageId, recipient, kind, reason, detail }
+  return world.db.select(columns).from(feedbackRows).orderBy(asc(recipient), asc(kind))
+}
+async function entries() {
+  const { email, tenantId, reason, messageId, detail, expiresAt } = suppressions
+  const stays = sql<boolean>`${expiresAt} is null`
+  return world.db.select({ email, tenantId, reason, messageId, detail, stays }).from(suppressions).orderBy(asc(email))
+}
+async function counts() {
+  const { tenantId, domain } = hourlyStats
+  const [complaints, lateBounces] = [sql<number>`complaints`, sql<number>`late_bounces`]
+  return world.db
+    .select({ tenantId, domain, complaints, lateBounces })
+    .from(hourlyStats)
+    .where(sql`${complaints} + ${lateBounces} > 0`)
+    .orderBy(asc(tenantId))
+}
+const messageRows = (id: string) => world.db.select().from(messages).where(eq(messages.id, id))
 
 test('a late bounce is stored beside its message, suppresses the address and counts for the domain', async () => {
   const { id, returnPath } = await world.sendMessage()
-  const before = await world.db.$client`select * from messages where id = ${id}`
+  const before = await messageRows(id)
   expect(await world.bounce(returnPath, reports.POSTFIX)).toBe(TAKEN)
   const detail = '550 5.1.1 <ann@example.net>: Recipient address rejected: User unknown in virtual mailbox table'
-  expect([...(await feedback())]).toEqual([
-    { message_id: id, recipient: 'ann@example.net', kind: 'late_bounce', reason: 'mailbox_does_not_exist', detail },
+  expect(await feedback()).toEqual([
+    { messageId: id, recipient: 'ann@example.net', kind: 'late_bounce', reason: 'mailbox_does_not_exist', detail },
   ])
-  expect([...(await entries())]).toEqual([
-    { email: 'ann@example.net', tenant_id: '', reason: 'bounce', message_id: id, detail, stays: true },
+  expect(await entries()).toEqual([
+    { email: 'ann@example.net', tenantId: '', reason: 'bounce', messageId: id, detail, stays: true },
   ])
-  expect(await counts()).toEqual([{ tenant_id: '', domain: 'example.test', complaints: 0, late_bounces: 1 }])
-  expect(await world.db.$client`select * from messages where id = ${id}`).toEqual(before)
+  expect(await counts()).toEqual([{ tenantId: '', domain: 'example.test', complaints: 0, lateBounces: 1 }])
+  expect(await messageRows(id)).toEqual(before)
   expect(world.received).toEqual([{ messageId: id, report: 'bounce', kept: 'kept' }])
 })
 
@@ -59,10 +72,8 @@ test('a complaint suppresses at once, and is no bounce', async () => {
   const { id, returnPath } = await world.sendMessage()
   expect(await world.bounce(returnPath, complaint(), 'staff@hotmail.example')).toBe(TAKEN)
   expect(await feedback()).toMatchObject([{ kind: 'complaint', reason: null, detail: 'abuse' }])
-  expect(await entries()).toMatchObject([
-    { email: 'ann@example.net', reason: 'complaint', message_id: id, stays: true },
-  ])
-  expect(await counts()).toEqual([{ tenant_id: '', domain: 'example.test', complaints: 1, late_bounces: 0 }])
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'complaint', messageId: id, stays: true }])
+  expect(await counts()).toEqual([{ tenantId: '', domain: 'example.test', complaints: 1, lateBounces: 0 }])
 })
 
 test('a report that comes twice, or from two servers, is stored once', async () => {
@@ -71,7 +82,7 @@ test('a report that comes twice, or from two servers, is stored once', async () 
     expect(await world.bounce(returnPath, mail)).toBe(TAKEN)
   }
   expect((await feedback()).map(({ kind }) => kind)).toEqual(['complaint', 'late_bounce'])
-  expect(await counts()).toMatchObject([{ complaints: 1, late_bounces: 1 }])
+  expect(await counts()).toMatchObject([{ complaints: 1, lateBounces: 1 }])
   expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'known', 'known', 'kept', 'known'])
 })
 
@@ -81,16 +92,16 @@ test('two reports at the same moment are stored once too', async () => {
   const replies = await Promise.all(Array.from({ length: 8 }, () => world.bounce(to, reports.POSTFIX)))
   expect(new Set(replies)).toEqual(new Set([TAKEN]))
   expect(await feedback()).toHaveLength(1)
-  expect(await counts()).toMatchObject([{ late_bounces: 1 }])
+  expect(await counts()).toMatchObject([{ lateBounces: 1 }])
 })
 
 test('the feedback to a send with a tenant belongs to the tenant', async () => {
   const { returnPath } = await world.sendMessage({ tenantId: 'shop-1' })
   await world.bounce(returnPath, reports.POSTFIX)
-  expect(await entries()).toMatchObject([{ email: 'ann@example.net', tenant_id: 'shop-1' }])
+  expect(await entries()).toMatchObject([{ email: 'ann@example.net', tenantId: 'shop-1' }])
   expect(await counts()).toEqual([
-    { tenant_id: '', domain: 'example.test', complaints: 0, late_bounces: 1 },
-    { tenant_id: 'shop-1', domain: 'example.test', complaints: 0, late_bounces: 1 },
+    { tenantId: '', domain: 'example.test', complaints: 0, lateBounces: 1 },
+    { tenantId: 'shop-1', domain: 'example.test', complaints: 0, lateBounces: 1 },
   ])
 })
 
@@ -206,7 +217,7 @@ test('complaints may come to one address when they quote a return path of ours',
   const quoting = (path: string) =>
     arf({ fields: 'Original-Rcpt-To: ann@example.net\n', original: `Return-Path: <${path}>\nFrom: a@b\n` })
   expect(await world.bounce('fbl@rp.example.test', quoting(returnPath), 'complaints@yahoo.example')).toBe(TAKEN)
-  expect(await feedback()).toMatchObject([{ message_id: id, kind: 'complaint' }])
+  expect(await feedback()).toMatchObject([{ messageId: id, kind: 'complaint' }])
 })
 
 test('at that address mail with a forged token, without a token, or with a bounce is ignored', async () => {
@@ -228,9 +239,9 @@ test('at that address mail with a forged token, without a token, or with a bounc
 
 test('late bounces and complaints open the breaker, and the statistics show them separately', async () => {
   const { db, account } = world
-  await db.$client`
-    insert into hourly_stats (account_id, tenant_id, hour, domain, shard, delivered)
-    values (${account.id}, '', date_trunc('hour', now(), 'UTC'), 'example.test', 1, 95)`
+  const key = { accountId: account.id, tenantId: '', domain: 'example.test', shard: 1 }
+  const sent = { ...key, hour: sql`date_trunc('hour', now(), 'UTC')`, delivered: 95 }
+  await db.insert(hourlyStats).values(sent)
   const state = () => createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }).peek(account.id, 'example.test')
   const paths: string[] = []
   for (let i = 0; i < 10; i++) {
@@ -242,13 +253,13 @@ test('late bounces and complaints open the breaker, and the statistics show them
   expect((await state()).state).toBe('throttled')
   await world.bounce(paths[2]!, complaint('Original-Rcpt-To: redacted\n'))
   expect((await state()).state).toBe('paused')
-  const [{ cause }] = await db.$client<[{ cause: string }]>`select cause from breakers`
-  expect(cause).toBe('complaints')
-  await db.$client`delete from breakers`
-  await db.$client`update hourly_stats set complaints = 0`
+  expect(await db.select({ cause: breakers.cause }).from(breakers)).toEqual([{ cause: 'complaints' }])
+  await db.delete(breakers)
+  const reset: Record<string, number> = { complaints: 0 }
+  await db.update(hourlyStats).set(reset)
   for (const path of paths) await world.bounce(path, failed('5.1.1', 'smtp; 550 5.1.1 no such user', 'x@example.net'))
-  const total = await db.$client`select sum(delivered)::int as sent from hourly_stats`
-  expect(total[0]!.sent).toBe(105)
+  const total = sql<number>`sum(delivered)::int`
+  expect(await db.select({ total }).from(hourlyStats)).toEqual([{ total: 105 }])
   expect((await state()).state).toBe('throttled')
   await world.bounce(
     (await world.sendMessage({ to: ['last@example.net'] })).returnPath,

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eq, sql } from '../../server/db/drizzle.ts'
+import { hourlyStats } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { readStatistics } from '../../server/reputation/statistics.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -12,6 +15,12 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
+const COUNT_HOUR = `
+  insert into hourly_stats (account_id, tenant_id, hour, domain, shard, delivered)
+  select $1::uuid, name, date_trunc('hour', now(), 'UTC') - $2::int * interval '1 hour', 'example.test', shard, delivered
+  from json_to_recordset($3::json) as t(name text, delivered int), unnest(array[1, 2]) as shard
+  returning (extract(epoch from hour) * 1000)::float8 as "hourMs"`
+
 /**
  * Counts an hour of an account as commits do: in shards, for the account and for each tenant. Returns when the hour
  * began. Hours are merged five minutes after their end, so the last one may still be left alone.
@@ -21,15 +30,9 @@ async function countHour(
   hoursAgo: number,
   tenants: { name: string; delivered: number }[],
 ): Promise<number> {
-  const sql = database.db.$client
-  const [{ hourMs }] = await sql<[{ hourMs: number }]>`
-    select (extract(epoch from date_trunc('hour', now(), 'UTC')) * 1000)::float8 - ${hoursAgo * HOUR_MS}::float8 as "hourMs"`
-  await sql`
-    insert into hourly_stats (account_id, tenant_id, hour, domain, shard, delivered)
-    select ${accountId}, name, to_timestamp(${hourMs / 1_000}::float8), 'example.test', shard, delivered
-    from json_to_recordset(${JSON.stringify([...tenants, { name: '', delivered: 100 }])}::json) as t(name text, delivered int),
-      unnest(array[1, 2]) as shard`
-  return hourMs
+  const counts = JSON.stringify([...tenants, { name: '', delivered: 100 }])
+  const [row] = await run<{ hourMs: number }>(database.db, COUNT_HOUR, [accountId, hoursAgo, counts])
+  return row!.hourMs
 }
 
 const tenant = (i: number) => ({ name: `tenant-${i}`, delivered: i })
@@ -40,7 +43,11 @@ async function deliveredOf(accountId: string, hourMs: number, tenantId?: string)
   return { delivered, isIncomplete }
 }
 
-const rowsOf = (accountId: string) => database.db.$client`select * from hourly_stats where account_id = ${accountId}`
+const rowsOf = (accountId: string) =>
+  database.db
+    .select({ delivered: sql<number>`delivered` })
+    .from(hourlyStats)
+    .where(eq(hourlyStats.accountId, accountId))
 
 test('once an hour is over, each tenant has one row of it, and no count is lost', async () => {
   const accountId = randomUUID()

@@ -59,7 +59,7 @@ test('HTTP 200 ends a dispatch, and the attempt is stored with its phases', asyn
   expect(receiver.requests).toHaveLength(1)
   expect(await stateOf(database, event)).toBe('acknowledged')
   expect(await attemptsOf(database, event)).toMatchObject([
-    { number: 1, outcome: 'acked', status_code: 200, excerpt: 'thanks', next_attempt_at: null },
+    { number: 1, outcome: 'acked', statusCode: 200, excerpt: 'thanks', nextAttemptAt: null },
   ])
 })
 
@@ -73,10 +73,10 @@ test.each([
   const event = await one({ attempt: 2, due: -1 })
   receiver.script = response
   expect(await deliver(event, 2)).toMatchObject({ state: 'failed', outcome, statusCode: response.status })
-  expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 3, waits: true, started_at: null }])
+  expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 3, waits: true, startedAt: null }])
   const [attempt] = await attemptsOf(database, event)
-  expect(attempt).toMatchObject({ number: 2, outcome, status_code: response.status })
-  expect(Date.parse(attempt!.next_attempt_at) - Date.parse(attempt!.finished_at)).toBeGreaterThan(59_000)
+  expect(attempt).toMatchObject({ number: 2, outcome, statusCode: response.status })
+  expect(attempt!.nextAttemptAt!.getTime() - attempt!.finishedAt!.getTime()).toBeGreaterThan(59_000)
 })
 
 test('the body has the same bytes on every attempt, the timestamp and signatures are new', async () => {
@@ -119,14 +119,14 @@ test('an attempt that is due only after the window is not announced', async () =
   const event = await one({ attempt: 5, due: -1, deadline: 10 })
   receiver.script = { status: 500 }
   await deliver(event, 5)
-  expect(await attemptsOf(database, event)).toMatchObject([{ next_attempt_at: null }])
+  expect(await attemptsOf(database, event)).toMatchObject([{ nextAttemptAt: null }])
 })
 
 test('an attempt whose process died is stored as unknown, and made again under the same number', async () => {
   const event = await one({ attempt: 3, due: -10, started: true })
   expect(await deliver(event, 3)).toMatchObject({ state: 'acknowledged' })
   expect(await attemptsOf(database, event)).toMatchObject([
-    { number: 3, outcome: 'unknown', finished_at: null },
+    { number: 3, outcome: 'unknown', finishedAt: null },
     { number: 3, outcome: 'acked' },
   ])
 })
@@ -163,7 +163,7 @@ test('an attempt that gets no slot at the origin is not made: it stays due, and 
   const full = createDeliveries({ db: database.db, clock, sealer, post: async () => undefined })
   const event = await one({ attempt: 2, due: -1 })
   expect(await full.deliverOnce({ dispatchId: event.id, number: 2 })).toEqual({ state: 'no_slot' })
-  expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 2, started_at: null, waits: false }])
+  expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 2, startedAt: null, waits: false }])
   expect(await deliver(event, 2)).toMatchObject({ state: 'acknowledged' })
   expect(await attemptsOf(database, event)).toMatchObject([{ number: 2, outcome: 'acked' }])
   const first = await one({ lease: 30 })
@@ -216,7 +216,7 @@ test.each([
       const result = await attempt
       if (result && 'stored' in result) await result.stored
       expect(await stateOf(database, event)).toBe(status === 200 ? 'acknowledged' : 'waiting')
-      expect(await attemptsOf(database, event)).toMatchObject([{ number, status_code: status }])
+      expect(await attemptsOf(database, event)).toMatchObject([{ number, statusCode: status }])
     }
   },
 )

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { DeliveryEvent } from '../../server/db/delivery-event.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
+import { run } from '../../server/db/statement.ts'
 import { type HandOverPass, keepHandingOver } from '../../server/webhooks/hand-over.ts'
 import type { Group, Workflows } from '../../server/webhooks/workflows.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -14,7 +15,7 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await testDatabase()
 })
-beforeEach(() => database.db.$client`truncate open_dispatches`)
+beforeEach(() => run(database.db, 'truncate open_dispatches'))
 afterAll(() => database.drop())
 
 const SCHEDULE = [0, 60_000, 300_000]
@@ -60,7 +61,7 @@ test('failures of one endpoint go into groups of 50, and the id of each group is
         database,
         events.filter(({ id }) => group.dispatchIds.includes(id)),
       ))
-        if (row.workflow_id !== group.workflowId) unknownIds.push(row)
+        if (row.workflowId !== group.workflowId) unknownIds.push(row)
       started.push(group)
     },
   })
@@ -75,7 +76,7 @@ test('failures of one endpoint go into groups of 50, and the id of each group is
   }
   await eventually(async () => {
     const rows = await openDispatches(database, events)
-    expect(rows.every((row) => row.handed_over_at !== null)).toBe(true)
+    expect(rows.every((row) => row.handedOverAt !== null)).toBe(true)
   })
 })
 
@@ -98,7 +99,7 @@ test('an attempt that another process may be making is left alone until its leas
   expect(started).toEqual([])
   await eventually(() => expect(started).toHaveLength(1))
   expect(started[0]).toMatchObject({ attempt: 1, dispatchIds: [event!.id] })
-  expect(await attemptsOf(database, event!)).toMatchObject([{ number: 1, outcome: 'unknown', finished_at: null }])
+  expect(await attemptsOf(database, event!)).toMatchObject([{ number: 1, outcome: 'unknown', finishedAt: null }])
 })
 
 test('a dispatch whose endpoint is gone is cancelled, and no workflow is started for it', async () => {
@@ -155,7 +156,7 @@ test('two loops start exactly one workflow for every dispatch', async () => {
   const [one, two] = [loop(), loop()]
   await eventually(async () => {
     const rows = await openDispatches(database, events)
-    expect(rows.every((row) => row.handed_over_at !== null)).toBe(true)
+    expect(rows.every((row) => row.handedOverAt !== null)).toBe(true)
   })
   const groups = new Map([...one.started, ...two.started].map((group) => [group.workflowId, group.dispatchIds]))
   const assigned = [...groups.values()].flat()
@@ -181,7 +182,7 @@ test('an overdue attempt whose workflow is gone gets another workflow; one whose
   expect(looked[0]).toEqual(['webhook-gone-2', 'webhook-runs-2'])
   expect(started[0]).toMatchObject({ workflowId: 'webhook-gone-2-r', attempt: 3 })
   expect(started[0]!.dispatchIds.sort()).toEqual(gone.map(({ id }) => id).sort())
-  expect(await openDispatches(database, running)).toMatchObject([{ workflow_id: 'webhook-runs-2' }])
+  expect(await openDispatches(database, running)).toMatchObject([{ workflowId: 'webhook-runs-2' }])
 })
 
 test('a replay whose caller was killed before its workflow was started is started after ten seconds', async () => {
