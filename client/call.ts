@@ -38,6 +38,14 @@ export type Call = <Name extends keyof Calls>(
   options?: SendOptions & { maxRetries?: number },
 ) => Promise<Calls[Name]['response']>
 
+/** What the headers of a response say about its idempotency key. */
+export interface Replay {
+  /** The key was used before. This is the first response, and this call sent nothing. */
+  replayed?: true
+  /** The body of this call differs from the first one. What the first one asked for counts. */
+  mismatch?: true
+}
+
 interface Request {
   method: string
   url: string
@@ -108,13 +116,14 @@ async function attempt(request: Request, timeoutMs: number, signal: AbortSignal 
     const response = await fetch(url, { ...init, redirect: 'manual', signal: ended.signal })
     const text = await response.text()
     const body = parsed(text)
-    if (response.ok && body !== undefined) return body
+    if (response.ok && body !== undefined)
+      return idempotencyKey === undefined ? body : { ...body, ...replayOf(response) }
     return new VerdictError(...failure(response, body, idempotencyKey))
   } catch (cause) {
     signal?.throwIfAborted()
     if (isLate)
       return new VerdictError(`no response within ${timeoutMs} ms`, { code: 'timed_out', idempotencyKey, cause })
-    return new VerdictError(`no response from ${new URL(url).origin}`, {
+    return new VerdictError(`no response from ${new URL(url).origin}${reasonOf(cause)}`, {
       code: 'connection_failed',
       idempotencyKey,
       cause,
@@ -123,6 +132,21 @@ async function attempt(request: Request, timeoutMs: number, signal: AbortSignal 
     clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
   }
+}
+
+function replayOf({ headers }: Response): Replay {
+  return {
+    ...(headers.get('idempotent-replayed') === 'true' ? { replayed: true } : {}),
+    ...(headers.has('idempotency-mismatch') ? { mismatch: true } : {}),
+  }
+}
+
+/** Node's `fetch failed` has the fault of the connection as its cause, whose message is empty for several addresses. */
+function reasonOf(fault: unknown): string {
+  const { cause = fault } = fault as { cause?: unknown }
+  const { message, code } = cause as { message?: string; code?: string }
+  const reason = message || code
+  return reason ? `: ${reason}` : ''
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the response of the call, whose type the contract says.

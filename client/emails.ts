@@ -1,5 +1,5 @@
 import { base64 } from './base64.ts'
-import type { Call, CallOptions, KeyedOptions, SendOptions } from './call.ts'
+import type { Call, CallOptions, KeyedOptions, Replay, SendOptions } from './call.ts'
 import type * as contract from './gen/contract.ts'
 import { itemsOf } from './pages.ts'
 
@@ -19,14 +19,19 @@ export function emailsOf(call: Call) {
   const list = (query: contract.ListEmailsQuery = {}, options?: CallOptions) => call('listEmails', { query }, options)
   return {
     /** Sends a message and returns what the recipients' mail servers said. A bounce or a rejection is not an error. */
-    send: (message: Message, options?: SendOptions) => call('sendEmail', { body: encoded(message) }, options),
+    send: (message: Message, options?: SendOptions): Promise<contract.SendResponse & Replay> =>
+      call('sendEmail', { body: encoded(message) }, options),
 
     /** Makes every check of a send and sends nothing. */
-    validate: (message: Message, options?: KeyedOptions) => call('validateEmail', { body: encoded(message) }, options),
+    validate: (message: Message, options?: KeyedOptions): Promise<contract.SendResponse & Replay> =>
+      call('validateEmail', { body: encoded(message) }, options),
 
     /** Sends 1 to 100 messages at a time and returns a result for each, in their order. */
-    batch: (messages: BatchMessage[], options?: SendOptions) =>
-      call('sendEmailBatch', { body: { emails: messages.map(encoded) } }, { timeoutMs: BATCH_TIMEOUT_MS, ...options }),
+    async batch(messages: BatchMessage[], options?: SendOptions): Promise<contract.SendBatchResponse & Replay> {
+      if (!Array.isArray(messages)) throw new TypeError('messages: must be a list, as in batch([first, second])')
+      const body = { emails: messages.map(encoded) }
+      return call('sendEmailBatch', { body }, { timeoutMs: BATCH_TIMEOUT_MS, ...options })
+    },
 
     /** Returns a stored email with the outcome of every recipient and its events. */
     get: (messageId: string, options?: CallOptions) => call('getEmail', { path: { id: messageId } }, options),

@@ -6,7 +6,7 @@ import type { GetLimitsResponse, GetStatsQuery, GetStatsResponse } from './gen/c
 import { suppressionOf } from './suppression.ts'
 import { webhookOf } from './webhook.ts'
 
-export type { CallOptions, KeyedOptions, SendOptions } from './call.ts'
+export type { CallOptions, KeyedOptions, Replay, SendOptions } from './call.ts'
 export type { Attachment, BatchMessage, Message } from './emails.ts'
 export { type ErrorCode, VerdictError } from './error.ts'
 // The types above take the place of the contract's own `Attachment`.

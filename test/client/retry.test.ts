@@ -104,6 +104,32 @@ test('retries end, and the error has the key of all attempts', async () => {
   expect(keys()).toEqual([fault.idempotencyKey, fault.idempotencyKey, fault.idempotencyKey])
 })
 
+test('an error without a response says what the connection failed with', async () => {
+  const closed = await startReceiver()
+  await closed.close()
+  const { host, port } = new URL(closed.url)
+  for (const url of [`http://${host}`, `http://localhost:${port}`]) {
+    const { message } = await faultOf(createCall({ ...connection(), url, maxRetries: 0 })('getLimits', {}))
+    expect(message).toMatch(new RegExp(`^no response from ${url}: .*ECONNREFUSED`))
+  }
+})
+
+test('a response says whether its key was used before, and with another body', async () => {
+  respond(SENT)
+  expect(await send()).not.toHaveProperty('replayed')
+  respond({ ...SENT, headers: { ...SENT.headers, 'idempotent-replayed': 'true' } })
+  expect(await send()).toEqual({ status: 'delivered', message_id: 'msg_1', replayed: true })
+  respond({ ...SENT, headers: { ...SENT.headers, 'idempotent-replayed': 'true', 'idempotency-mismatch': 'body' } })
+  expect(await send()).toEqual({ status: 'delivered', message_id: 'msg_1', replayed: true, mismatch: true })
+})
+
+test('a batch takes a list', async () => {
+  const { url, apiKey } = connection()
+  const fault = await faultOf(new Verdict({ url, apiKey }).emails.batch({ emails: [MESSAGE] } as never))
+  expect(fault.message).toBe('messages: must be a list, as in batch([first, second])')
+  expect(service.requests).toEqual([])
+})
+
 test('after a network fault a call is retried only when it may run twice', async () => {
   respond({ fault: 'reset' })
   expect(await faultOf(replay())).toMatchObject({ code: 'connection_failed', idempotencyKey: undefined })

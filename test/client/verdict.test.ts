@@ -139,7 +139,9 @@ test('a client without a URL or a key says what is missing', () => {
 test('a repeated call with the same key sends nothing and returns the first outcome', async () => {
   const idempotencyKey = crypto.randomUUID()
   const first = await verdict.emails.send(MESSAGE, { idempotencyKey })
-  expect(await verdict.emails.send({ ...MESSAGE, subject: 'Another' }, { idempotencyKey })).toEqual(first)
+  expect(await verdict.emails.send(MESSAGE, { idempotencyKey })).toEqual({ ...first, replayed: true })
+  const other = await verdict.emails.send({ ...MESSAGE, subject: 'Another' }, { idempotencyKey })
+  expect(other).toEqual({ ...first, replayed: true, mismatch: true })
   expect(await verdict.emails.send(MESSAGE)).not.toEqual(first)
 })
 
