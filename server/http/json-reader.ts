@@ -57,10 +57,32 @@ function readFields(desc: DescMessage, fields: Map<string, FieldReader>, json: u
 
 function blameUnknown(faults: Faults, fields: Map<string, FieldReader>, path: string, name: string) {
   if (isFull(faults)) return blame(faults, path, '')
-  const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
   const short = name.slice(0, MAX_NAME)
   const meant = [...fields.keys()].find((existing) => plain(existing) === plain(short))
-  blame(faults, path ? `${path}.${short}` : short, `is not a known field${meant ? `; did you mean "${meant}"?` : ''}`)
+  const hint = meant ? `; did you mean "${meant}"?` : foreignHint(fields, short)
+  blame(faults, path ? `${path}.${short}` : short, `is not a known field${hint}`)
+}
+
+const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
+
+const AT_ONCE = 'every email is sent at once'
+const NO_TEMPLATES = 'send the finished html or text'
+
+/** Fields of other services, by their plain name: the hint, and a field of the message that it is for. */
+const FOREIGN = new Map([
+  ['tags', { beside: 'metadata', hint: 'did you mean "metadata" or "tag"?' }],
+  ['path', { beside: 'content', hint: 'send the bytes of the file as base64 in "content"' }],
+  ['cid', { beside: 'content_id', hint: 'did you mean "content_id"?' }],
+  ['type', { beside: 'content_type', hint: 'did you mean "content_type"?' }],
+  ['scheduledat', { beside: 'subject', hint: AT_ONCE }],
+  ['sendat', { beside: 'subject', hint: AT_ONCE }],
+  ['template', { beside: 'subject', hint: NO_TEMPLATES }],
+  ['templateid', { beside: 'subject', hint: NO_TEMPLATES }],
+])
+
+function foreignHint(fields: Map<string, FieldReader>, name: string): string {
+  const foreign = FOREIGN.get(plain(name))
+  return foreign && fields.has(foreign.beside) ? `; ${foreign.hint}` : ''
 }
 
 function fieldReader(field: DescField): Reader {
@@ -68,6 +90,8 @@ function fieldReader(field: DescField): Reader {
   if (field.fieldKind !== 'list') return valueReader(field, field)
   const read = valueReader(field, { ...field, fieldKind: field.listKind } as Valued)
   const shape = shapeOf(field)
+  if (shape.oneOrList && field.scalar !== ScalarType.STRING)
+    throw unsupported(field, 'one or a list of other than strings')
   return shape.eachAlone ? aloneReader(field, read) : listReader(read, shape)
 }
 
@@ -75,8 +99,8 @@ function listReader(read: Reader, { oneOrList, refuseEmpty }: JsonShape): Reader
   return (json, path, faults) => {
     if (refuseEmpty && Array.isArray(json) && json.length === 0) return blame(faults, path, EMPTY)
     if (Array.isArray(json)) return json.map((item, i) => read(item, `${path}[${i}]`, faults))
-    if (oneOrList) return [read(json, path, faults)]
-    return blame(faults, path, 'must be a list')
+    if (!oneOrList) return blame(faults, path, 'must be a list')
+    return typeof json === 'string' ? [json] : blame(faults, path, 'must be a string or a list of strings')
   }
 }
 
@@ -149,16 +173,23 @@ function enumReader(numbers: Map<string, number>): Reader {
   return (json, path, faults) => numbers.get(json as string) ?? blame(faults, path, message)
 }
 
-/** Standard or URL alphabet, padded or not (RFC 4648 4 and 5), no line breaks. */
 function readBase64(json: unknown, path: string, faults: Faults) {
   if (typeof json !== 'string') return blame(faults, path, 'must be a string of base64')
+  const bytes = decoded(json)
+  if (bytes) return bytes
+  const isWrapped = /[\r\n]/.test(json) && decoded(json.replaceAll(/[\r\n]/g, ''))
+  return blame(faults, path, isWrapped ? 'holds line breaks. Send the base64 without them' : 'is not base64')
+}
+
+/** Standard or URL alphabet, padded or not (RFC 4648 4 and 5), no line breaks. */
+function decoded(json: string): Buffer | undefined {
   const padding = json.endsWith('==') ? 2 : json.endsWith('=') ? 1 : 0
   const characters = json.length - padding
   const bytes = Buffer.from(json, 'base64')
   // Buffer skips characters outside of base64. Fewer bytes than the characters promise reveal it without a second pass.
   const whole = characters % 4 !== 1 && bytes.length === Math.floor((characters * 3) / 4)
   const padded = padding === 0 || json.length % 4 === 0
-  return whole && padded ? bytes : blame(faults, path, 'must be base64 without line breaks')
+  return whole && padded ? bytes : undefined
 }
 
 const TIME = /^\d{4}-\d\d-(\d\d)(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/

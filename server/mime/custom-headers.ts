@@ -30,6 +30,12 @@ const REFUSED = new Set([
   'delivered-to',
 ])
 
+/** The fields of the request that set a header. */
+const FIELDS = new Map([
+  ...['from', 'to', 'cc', 'bcc', 'subject'].map((name) => [name, name] as const),
+  ['reply-to', 'reply_to'],
+])
+
 /** Resent-* would name other senders and recipients (RFC 5322 3.6.6); ARC-* is a seal of forwarders (RFC 8617). */
 const REFUSED_PREFIX = /^(?:content|resent|arc)-/i
 
@@ -39,7 +45,10 @@ const REFUSED_PREFIX = /^(?:content|resent|arc)-/i
  */
 export function headerFault(name: string, value: string): string | undefined {
   if (!NAME.test(name)) return 'must have a name of 1 to 76 printable ASCII characters without space and colon'
-  if (REFUSED.has(name.toLowerCase()) || REFUSED_PREFIX.test(name)) return 'cannot be set by a custom header'
+  if (REFUSED.has(name.toLowerCase()) || REFUSED_PREFIX.test(name)) {
+    const field = FIELDS.get(name.toLowerCase())
+    return `cannot be set by a custom header${field ? `; use the field ${field}` : ''}`
+  }
   if (value.length > MAX_HEADER_VALUE) return `must be at most ${MAX_HEADER_VALUE} characters long`
   if (/[\r\n]/.test(value)) return 'must not hold a line break'
   if (hasControls(value)) return 'must not hold NUL, another control character or half a surrogate pair'

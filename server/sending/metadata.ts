@@ -31,7 +31,7 @@ export function metadataFaults(metadata: Record<string, string>): FieldFault[] {
 
 function pairFault(key: string, value: string): string | undefined {
   const { metadataKeyCharacters, metadataValueCharacters: most } = METADATA_LIMITS
-  if (!KEY.test(key)) return `must have a key of 1 to ${metadataKeyCharacters} characters of A-Z a-z 0-9 _ . -`
+  if (!KEY.test(key)) return `may have only A-Z a-z 0-9 _ . - in its name, 1 to ${metadataKeyCharacters} of them`
   if (isLonger(value, most)) return `has more than ${most} characters`
   return hasControls(value) ? 'holds a line break or another control character' : undefined
 }

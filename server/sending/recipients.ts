@@ -2,6 +2,7 @@ import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
 import { type Address, type Mailbox, parseMailbox } from '../address.ts'
 import type { FieldFault } from '../errors.ts'
 import type { RecipientKindName } from '../history/claim.ts'
+import { addressFault } from './address-fault.ts'
 
 export const MAX_RECIPIENTS = 50
 export const MAX_REPLY_TO = 10
@@ -30,8 +31,6 @@ export interface Faults {
 /** In the order in which an address counts. */
 const FIELDS = ['to', 'cc', 'bcc'] as const
 
-const HINT = 'is not an email address the service can use. Expected ann@example.com or Ann Lee <ann@example.com>'
-
 export function readRecipients(request: Pick<SendRequest, (typeof FIELDS)[number]>, faults: Faults): Recipients {
   if (request.to.length === 0) {
     faults.payload.push({ field: 'to', message: 'is required: one recipient address or a list of them' })
@@ -45,7 +44,9 @@ export function readRecipients(request: Pick<SendRequest, (typeof FIELDS)[number
       if (mailbox && !mailboxes.has(mailbox.address)) mailboxes.set(mailbox.address, mailbox)
       if (mailbox && !distinct.has(mailbox.address)) distinct.set(mailbox.address, { address: mailbox, kind })
       if (distinct.size + faults.addresses.length > MAX_RECIPIENTS) {
-        const message = `exceeds the ${MAX_RECIPIENTS} distinct addresses that to, cc and bcc may have together`
+        const entries = FIELDS.reduce((sum, field) => sum + request[field].length, 0)
+        const limit = `${MAX_RECIPIENTS} distinct addresses that to, cc and bcc may have together`
+        const message = `exceeds the ${limit}; they hold ${entries} entries`
         faults.payload.push({ field: kind, message })
         return { ...given, recipients: [] }
       }
@@ -64,14 +65,14 @@ export function readReplyTo(texts: string[], faults: Faults): Mailbox[] {
   return texts.flatMap((text, i) => {
     const field = placeOf('reply_to', texts, i)
     if (text !== '') return readMailbox(field, text, faults) ?? []
-    faults.payload.push({ field, message: 'is empty; leave it out instead' })
+    faults.payload.push({ field, message: addressFault(field, text) })
     return []
   })
 }
 
 export function readMailbox(field: string, text: string, faults: Faults): Mailbox | undefined {
   const mailbox = parseMailbox(text)
-  if (!mailbox) faults.addresses.push({ field, message: HINT })
+  if (!mailbox) faults.addresses.push({ field, message: addressFault(field, text) })
   return mailbox
 }
 

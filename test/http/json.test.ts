@@ -188,6 +188,20 @@ test('every fault has the path of its field', () => {
   ])
 })
 
+test.each([
+  [{ to: { email: 'a@example.com' } }, 'to must be a string or a list of strings'],
+  [{ attachments: [{ content: 'aGVs\r\nbG8=' }] }, 'holds line breaks. Send the base64 without them'],
+  [{ attachments: [{ content: 'no base64!\n' }] }, 'attachments[0].content is not base64'],
+  [{ tags: [] }, 'tags is not a known field; did you mean "metadata" or "tag"?'],
+  [{ scheduledAt: 'x' }, 'scheduledAt is not a known field; every email is sent at once'],
+  [{ attachments: [{ path: '/a' }] }, 'path is not a known field; send the bytes of the file as base64 in "content"'],
+  [{ attachments: [{ cid: 'a' }] }, 'cid is not a known field; did you mean "content_id"?'],
+  [{ attachments: [{ tags: 'a', constructor: 'b' }] }, 'attachments[0].tags is not a known field'],
+])('the fault of %j says how to mend it', (json, words) => {
+  const [fault] = readMessage(SendRequestSchema, json).faults.fields
+  expect(`${fault!.field} ${fault!.message}`.endsWith(words)).toBe(true)
+})
+
 test('no more than 20 faults are listed', () => {
   expect(readMessage(SendRequestSchema, { to: Array.from({ length: 1_000 }, () => 1) }).faults.fields).toHaveLength(20)
 })

@@ -52,7 +52,13 @@ test.each([
   'Delivered-To',
 ])('%s is refused in any case', (name) => {
   for (const spelling of [name, name.toLowerCase(), name.toUpperCase()])
-    expect(headerFault(spelling, 'x')).toBe('cannot be set by a custom header')
+    expect(headerFault(spelling, 'x')).toMatch(/^cannot be set by a custom header/)
+})
+
+test('a header that a field sets is refused with the name of the field', () => {
+  expect(headerFault('Reply-To', 'x')).toBe('cannot be set by a custom header; use the field reply_to')
+  expect(headerFault('SUBJECT', 'x')).toBe('cannot be set by a custom header; use the field subject')
+  expect(headerFault('Date', 'x')).toBe('cannot be set by a custom header')
 })
 
 test.each(['a\r\nBcc: x@example.com', 'a\nb', 'a\rb', '\r\n', 'a\r\n b', 'a\r\n\r\nbody'])(

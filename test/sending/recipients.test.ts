@@ -74,6 +74,10 @@ test.each<[string, Change, string]>([
   expect(refused(change)).toEqual(['invalid_payload', field])
 })
 
+test('the refusal of too many recipients says how many there are', () => {
+  expect(() => read({ to: users(0, 60), cc: users(60, 73) })).toThrow('they hold 73 entries')
+})
+
 test('50 distinct addresses pass, however often they are repeated', () => {
   const message = read({ to: users(0, 50), cc: users(0, 50), bcc: [...users(0, 50), ...users(0, 50)] })
   expect(message.recipients).toHaveLength(50)
