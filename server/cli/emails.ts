@@ -9,6 +9,7 @@ interface Outcome {
   status: string
   reason?: string
   in_doubt?: boolean
+  detail?: string
   smtp?: { mx?: string; code?: number; reply?: string }
 }
 
@@ -68,7 +69,8 @@ function describe(result: SendResult): string {
 
 const shownKind = ({ kind }: { kind?: string }) => (kind === 'cc' || kind === 'bcc' ? ` (${kind})` : '')
 
-function outcome({ status, reason, in_doubt, smtp }: Outcome): string {
+function outcome({ status, reason, in_doubt, detail, smtp }: Outcome): string {
   const reply = smtp?.reply ? `\n    ${smtp.mx ?? 'the server'} replied ${smtp.code ?? ''} ${smtp.reply}` : ''
-  return status + (reason ? `, ${reason}` : '') + (in_doubt ? ' (in doubt: it may have arrived)' : '') + reply
+  const why = detail ? `\n    ${detail}` : ''
+  return status + (reason ? `, ${reason}` : '') + (in_doubt ? ' (in doubt: it may have arrived)' : '') + why + reply
 }

@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
 import { examples, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
-import { table } from './table.ts'
+import { NOT_COUNTED, table } from './table.ts'
 
 /** The fields of the service's response that are printed as text. */
 interface Limits {
@@ -38,5 +38,6 @@ function describe({ tier, requests_per_minute, sizes, counts, domains }: Limits)
     table(['LIMIT OF A REQUEST', 'MOST'], rows, ''),
     '',
     table(['DOMAIN', 'SENT TODAY', 'DAILY LIMIT'], volumes, 'The account has no domain.'),
+    ...(domains.some(({ sent_today }) => sent_today === 0) ? [NOT_COUNTED] : []),
   ].join('\n')
 }

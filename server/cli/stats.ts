@@ -1,7 +1,7 @@
 import { Command, Option } from '@commander-js/extra-typings'
 import { examples, type Print } from './command.ts'
 import { callApi, query, urlOption } from './service.ts'
-import { table } from './table.ts'
+import { NOT_COUNTED, table } from './table.ts'
 
 /** The fields of the service's response that are printed as text. */
 interface Stats {
@@ -53,6 +53,7 @@ function describe({ from, to, totals, reasons, latency_ms, series, domains, inco
     `  bounced    ${totals.bounced}${share(totals.bounce_rate)}, and ${totals.late_bounces} late`,
     `  complaints ${totals.complaints}${share(totals.complaint_rate)}`,
     `  rejected   ${totals.rejected}`,
+    ...(totals.sent === 0 ? [NOT_COUNTED] : []),
     ...(counts.length > 0 ? [`Reasons: ${counts.map(([reason, count]) => `${reason} ${count}`).join(', ')}`] : []),
     ...(p50 === null ? [] : [`Time to the outcome: p50 ${p50} ms, p95 ${p95} ms, p99 ${p99} ms`]),
     ...domains.filter(({ sending }) => sending !== 'active').map(({ domain, sending }) => `${domain} is ${sending}.`),

@@ -8,6 +8,9 @@ export function table(heading: string[], rows: string[][], empty: string): strin
   return [heading, ...rows].map((row) => row.map(pad).join('  ').trimEnd()).join('\n')
 }
 
+/** Printed beside a count of emails that is zero. */
+export const NOT_COUNTED = 'Dry runs and emails to the simulator are not counted.'
+
 /** A time to the minute, in UTC. */
 export function shortTime(at: Date | null): string {
   return at ? `${at.toISOString().slice(0, 16).replace('T', ' ')}Z` : '-'

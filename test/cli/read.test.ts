@@ -221,6 +221,33 @@ PERIOD                    SENT  DELIVERED  BOUNCED  REJECTED
 2026-02-01T00:00:00.000Z  0     0          0        12`)
 })
 
+test('stats and limits say what a count of zero leaves out', async () => {
+  const totals = { sent: 0, delivered: 0, bounced: 0, rejected: 0, complaints: 0, late_bounces: 0 }
+  const rates = { delivery_rate: null, bounce_rate: null, complaint_rate: null }
+  const latency_ms = { p50: null, p95: null, p99: null }
+  const lists = { reasons: {}, series: [] }
+  using _stats = await service({
+    from: 'a',
+    to: 'b',
+    totals: { ...totals, ...rates },
+    latency_ms,
+    domains: [],
+    ...lists,
+  })
+  expect((await run(['stats'])).text).toMatch(/\nDry runs and emails to the simulator are not counted\.$/)
+
+  const domains = [{ domain: 'shop.example', daily_limit: 500, sent_today: 0 }]
+  using _limits = await service({ tier: 'pro', requests_per_minute: 600, sizes: {}, counts: {}, domains })
+  expect((await run(['limits'])).text).toMatch(/\nDry runs and emails to the simulator are not counted\.$/)
+})
+
+test('send prints why an email was rejected', async () => {
+  const detail = 'ann@r.example is on the suppression list.'
+  using _ = await service({ message_id: 'msg_1', status: 'rejected', reason: 'suppression_list', detail })
+  const words = ['send', '--from', 'a@shop.example', '--to', 'ann@r.example', '--subject', 'Hi', '--text', 'Hi']
+  expect((await run(words)).text).toBe(`msg_1: rejected, suppression_list\n    ${detail}`)
+})
+
 test('limits shows the rate limit, the limits of a request and the volume of domains', async () => {
   using _ = await service({
     tier: 'pro',
