@@ -1,4 +1,5 @@
 import { Command, Option } from '@commander-js/extra-typings'
+import { REASONS, STATUSES } from './choices.ts'
 import { examples, type Print } from './command.ts'
 import { callApi, query, urlOption } from './service.ts'
 import { table } from './table.ts'
@@ -23,8 +24,8 @@ export const emails = (print: Print) =>
   new Command('emails')
     .summary('List sent emails')
     .description('List sent emails, newest first. Filters can be combined.')
-    .addOption(new Option('--status <status>', 'Only with this status').choices(['delivered', 'bounced', 'rejected']))
-    .option('--reason <reason>', 'Only with this reason, such as mailbox_full')
+    .addOption(new Option('--status <status>', 'Only with this status').choices(STATUSES))
+    .addOption(new Option('--reason <reason>', 'Only with this reason').choices(REASONS))
     .option('--recipient <address>', 'Only to this recipient')
     .option('--domain <domain>', 'Only from this domain')
     .option('--tag <tag>', 'Only with this tag')

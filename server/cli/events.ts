@@ -1,4 +1,5 @@
-import { Command } from '@commander-js/extra-typings'
+import { Command, Option } from '@commander-js/extra-typings'
+import { EVENT_KINDS, REASONS, STATUSES } from './choices.ts'
 import { examples, Failure, type Output, type Print } from './command.ts'
 import { type StoredEvent, statusOf } from './event-text.ts'
 import { followEvents } from './follow-events.ts'
@@ -31,11 +32,11 @@ export const events = (print: Print) =>
     .description('List events, newest first; or show one event with every attempt to send it to the webhook.')
     .argument('[event_id]')
     .option('--message <message_id>', 'Only events of this message')
-    .option('--status <status>', 'Only events with this status: delivered, bounced or rejected')
-    .option('--reason <reason>', 'Only events with this reason, such as mailbox_full')
+    .addOption(new Option('--status <status>', 'Only events with this status').choices(STATUSES))
+    .addOption(new Option('--reason <reason>', 'Only events with this reason').choices(REASONS))
     .option('--recipient <address>', 'Only events of this recipient')
     .option('--tag <tag>', 'Only events of emails with this tag')
-    .option('--event <kind>', 'Only events of this kind: email.delivery or email.feedback')
+    .addOption(new Option('--event <kind>', 'Only events of this kind').choices(EVENT_KINDS))
     .option('--follow', 'Print new events as they come, until you press Ctrl+C; with --json one line each')
     .option('--limit <number>', 'How many events to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')

@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { Command } from '@commander-js/extra-typings'
+import { Command, Option } from '@commander-js/extra-typings'
 import { REQUEST_LIMITS } from '../config/limits.ts'
+import { SUPPRESSION_REASONS } from './choices.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { callPatiently, urlOption } from './service.ts'
 
@@ -36,7 +37,9 @@ export const importList = (print: Print) =>
     )
     .argument('<file>')
     .option('--tenant <tenant_id>', 'Only for the sends of this tenant')
-    .option('--reason <reason>', 'bounce, complaint, import or manual', 'import')
+    .addOption(
+      new Option('--reason <reason>', 'Why they are suppressed').choices(SUPPRESSION_REASONS).default('import'),
+    )
     .addOption(urlOption())
     .addHelpText(
       'after',

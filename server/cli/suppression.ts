@@ -2,6 +2,7 @@ import { Command, Option } from '@commander-js/extra-typings'
 import { matchingForm, parseAddress } from '../address.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { addSuppressions, removeSuppression } from '../reputation/suppression-list.ts'
+import { SUPPRESSION_REASONS } from './choices.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { callApi, query, urlOption } from './service.ts'
@@ -35,7 +36,7 @@ const list = (print: Print) =>
   new Command('list')
     .description('List the suppressed addresses, newest first')
     .option('--email <address>', 'Only entries of this address, the global one included')
-    .option('--reason <reason>', 'Only entries with this reason: bounce, complaint, import or manual')
+    .addOption(new Option('--reason <reason>', 'Only entries with this reason').choices(SUPPRESSION_REASONS))
     .addOption(tenantOption('Only entries of this tenant'))
     .option('--limit <number>', 'How many entries to list, from 1 to 100; by default 50')
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
@@ -54,7 +55,7 @@ const add = (print: Print) =>
     .description('Suppress an address: nothing is sent to it any more.')
     .argument('<address>')
     .addOption(tenantOption('Only for the sends of this tenant'))
-    .option('--reason <reason>', 'bounce, complaint, import or manual; by default manual')
+    .addOption(new Option('--reason <reason>', 'Why it is suppressed; by default manual').choices(SUPPRESSION_REASONS))
     .addOption(globalOption().conflicts(['tenant', 'reason', 'url']))
     .addOption(urlOption())
     .addHelpText(

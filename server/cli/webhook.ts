@@ -1,4 +1,5 @@
-import { Command } from '@commander-js/extra-typings'
+import { Command, Option } from '@commander-js/extra-typings'
+import { EVENT_KINDS, STATUSES } from './choices.ts'
 import { examples, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
 
@@ -69,8 +70,8 @@ const set = (print: Print) =>
     .summary('Set the URL that events are sent to')
     .description('Set the URL that events are sent to. The first time, it prints the secret that signs them.')
     .argument('<endpoint_url>')
-    .option('--events <kind...>', 'The kinds of events to send: email.delivery, email.feedback')
-    .option('--statuses <status...>', 'Send only events with these statuses: delivered, bounced, rejected')
+    .addOption(new Option('--events <kind...>', 'The kinds of events to send').choices(EVENT_KINDS))
+    .addOption(new Option('--statuses <status...>', 'Send only events with these statuses').choices(STATUSES))
     .addOption(urlOption())
     .addHelpText(
       'after',

@@ -164,11 +164,11 @@ test('a file that does not exist, is a folder or holds no address is a usage err
   }
 })
 
-test('an import that the service refuses ends with its message and imports nothing', async () => {
+test('an import with an unknown reason imports nothing', async () => {
   const list = file('refused.txt', 'ann@refused.example')
   await expect(run(['import', list, '--reason', 'because'])).rejects.toMatchObject({
-    exit: 'failed',
-    message: expect.stringContaining('reason must be one of bounce, complaint, import, manual'),
+    exit: 'usage',
+    message: expect.stringContaining('Allowed choices are bounce, complaint, import, manual'),
   })
   expect(await entriesOf('ann@refused.example')).toEqual([])
 })

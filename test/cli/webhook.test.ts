@@ -71,8 +71,8 @@ test('the message about a refused URL is that of the service', async () => {
     message: expect.stringContaining('url must begin with https://'),
   })
   await expect(run(['webhook', 'set', receiver.url, '--events', 'email.opened'])).rejects.toMatchObject({
-    exit: 'failed',
-    message: expect.stringContaining('events[0] must be email.delivery or email.feedback'),
+    exit: 'usage',
+    message: expect.stringContaining('Allowed choices are email.delivery, email.feedback'),
   })
   await expect(run(['webhook', 'set'])).rejects.toMatchObject({ exit: 'usage' })
 })
@@ -138,7 +138,7 @@ test('events are found by tag and kind, and feedback shows what was reported', a
   expect(shown).toContain(`${event_id}: ann@example.net delivered, complaint\n`)
   expect(shown).toContain(`, message ${message_id}, tag orders\n  the report says abuse`)
   await expect(run(['events', '--event', 'email.opened'])).rejects.toMatchObject({
-    message: expect.stringContaining('event must be email.delivery or email.feedback'),
+    message: expect.stringContaining('Allowed choices are email.delivery, email.feedback'),
   })
 })
 

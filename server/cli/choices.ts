@@ -1,0 +1,9 @@
+import { DeliveryStatusSchema, ReasonSchema, SuppressionReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { shortNames } from '../enum-names.ts'
+
+// The values that options can have. The help lists them, and a shell completes them.
+
+export const STATUSES = shortNames(DeliveryStatusSchema)
+export const REASONS = shortNames(ReasonSchema)
+export const SUPPRESSION_REASONS = shortNames(SuppressionReasonSchema)
+export const EVENT_KINDS = ['email.delivery', 'email.feedback'] as const
