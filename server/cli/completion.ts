@@ -25,7 +25,7 @@ export const completion = (print: Print) =>
   new Command('completion')
     .summary('Print a script that completes commands in a shell')
     .description(
-      'Print a script that completes commands, options and their values in a shell, for a command named verdict.',
+      'Print a script that completes commands, options and their values in a shell, after verdict and npx verdict.',
     )
     .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(Object.keys(SCRIPTS) as Shell[]))
     .addHelpText(
@@ -85,6 +85,7 @@ function bash(steps: Step[]): string {
   return `# Completes verdict in bash.
 _verdict() {
   local word=\${COMP_WORDS[COMP_CWORD]} at= i words=
+  if [[ \${COMP_WORDS[0]} == npx && ($COMP_CWORD -lt 2 || \${COMP_WORDS[1]} != verdict) ]]; then return; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$at \${COMP_WORDS[i]}" in
       ${quotedPaths(steps).join(' | ')}) at+=" \${COMP_WORDS[i]}" ;;
@@ -100,16 +101,17 @@ ${steps.map(({ path, words }) => `        '${path}') words='${words.map(({ text 
   esac
   COMPREPLY=($(compgen -W "$words" -- "$word"))
 }
-complete -o default -F _verdict verdict`
+complete -o default -F _verdict verdict npx`
 }
 
 function zsh(steps: Step[]): string {
   const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
-  return `#compdef verdict
+  return `#compdef verdict npx
 # Completes verdict in zsh.
 _verdict() {
   local at= i
   local -a found
+  if [[ $words[1] == npx && ( $CURRENT -lt 3 || $words[2] != verdict ) ]]; then _files; return; fi
   for ((i = 2; i < CURRENT; i++)); do
     case "$at \${words[i]}" in
       (${quotedPaths(steps).join(' | ')}) at+=" \${words[i]}" ;;
@@ -130,13 +132,13 @@ ${steps
   esac
   _describe -o verdict found || _files
 }
-if [ "$funcstack[1]" = _verdict ]; then _verdict "$@"; else compdef _verdict verdict; fi`
+if [ "$funcstack[1]" = _verdict ]; then _verdict "$@"; else compdef _verdict verdict npx; fi`
 }
 
 function fish(steps: Step[]): string {
   const quoted = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", `\\'`)}'`
   const lines = steps.flatMap(({ path, isGroup, words }) => {
-    const at = `complete -c verdict -n ${quoted(`test (__verdict_at) = '${path}'`)}`
+    const at = `complete -c verdict -c npx -n ${quoted(`test (__verdict_at) = '${path}'`)}`
     const entries = words.map(({ text, description, takesValue, values }) => {
       const word = text.startsWith('--') ? `-l ${text.slice(2)}` : `-a ${text}`
       const value = !takesValue ? '' : values ? ` -x -a ${quoted(values.join(' '))}` : ' -r -F'
@@ -147,7 +149,12 @@ function fish(steps: Step[]): string {
   return `# Completes verdict in fish.
 function __verdict_at
   set -l at ''
-  for word in (commandline -opc)[2..]
+  set -l words (commandline -opc)
+  if test "$words[1]" = npx; and test "$words[2]" != verdict
+    echo elsewhere
+    return
+  end
+  for word in $words[2..]
     switch "$at $word"
       case ${quotedPaths(steps).join(' ')}
         set at "$at $word"

@@ -32,6 +32,11 @@ test.each([
   ['verdict stats --granularity ', ['hour', 'day', 'total']],
   ['verdict completion ', ['bash', 'zsh', 'fish', '--help', '--json', '--version']],
   ['verdict import ./sub', []],
+  ['npx verdict em', ['email', 'emails']],
+  ['npx verdict emails --status ', ['delivered', 'bounced', 'rejected']],
+  ['npx em', []],
+  ['npx verdict', []],
+  ['npx other em', []],
 ])('bash completes %j', (line, words) => {
   expect(offered(line).sort()).toEqual(words.sort())
 })

@@ -30,6 +30,8 @@ test('zsh completes commands with their descriptions, options, and values', asyn
   expect(await offeredByZsh('verdict send --to a@b.example ')).toContain('--attach:A file to attach')
   expect(await offeredByZsh('verdict emails --status ')).toEqual(['delivered', 'bounced', 'rejected'])
   expect(await offeredByZsh('verdict emails --tag ')).toEqual([])
+  expect(await offeredByZsh('npx verdict emails --status ')).toEqual(['delivered', 'bounced', 'rejected'])
+  expect(await offeredByZsh('npx other ')).toEqual([])
 })
 
 test('fish completes commands with their descriptions, options, and values', async () => {
@@ -37,5 +39,8 @@ test('fish completes commands with their descriptions, options, and values', asy
   expect(await offeredByFish('verdict --json email g')).toEqual([expect.stringMatching(/^get\tShow an email/)])
   expect(await offeredByFish('verdict send --at')).toEqual(['--attach\tA file to attach'])
   expect(await offeredByFish('verdict emails --status bo')).toEqual([expect.stringMatching(/^bounced\t/)])
+  expect(await offeredByFish('npx verdict em')).toEqual(await offeredByFish('verdict em'))
+  expect(await offeredByFish('npx verdict emails --status bo')).toEqual([expect.stringMatching(/^bounced\t/)])
+  expect(await offeredByFish('npx other comple')).toEqual([])
   expect(await offeredByFish('verdict keys li')).toEqual([expect.stringMatching(/^list\t/)])
 })
