@@ -49,7 +49,7 @@ async function load(run: HttpRun): Promise<HttpResponses> {
       const request = [requestLine(run, number), keyLine(run, number), first!, ...rest]
       exchange ??= openExchange(run.port)
       const startedAt = performance.now()
-      const response = await exchange(request).catch((error: Error) => `no response: ${error.message}`)
+      const response = await exchange.ask(request).catch((error: Error) => `no response: ${error.message}`)
       const isResponse = typeof response === 'object'
       if (!isResponse || response.closes) exchange = undefined
       const outcome = isResponse ? `${response.status} ${outcomeOf(response.body)}` : response
@@ -57,6 +57,7 @@ async function load(run: HttpRun): Promise<HttpResponses> {
       responses.counts[outcome] = (responses.counts[outcome] ?? 0) + 1
       responses.latenciesMs.push(performance.now() - startedAt)
     }
+    exchange?.close()
   }
   const startedAt = performance.now()
   let running = true
@@ -107,7 +108,11 @@ interface HttpResponse {
   closes: boolean
 }
 
-export type Exchange = (request: readonly Buffer[]) => Promise<HttpResponse>
+/** A connection that carries one request at a time. */
+export interface Exchange {
+  ask(request: readonly Buffer[]): Promise<HttpResponse>
+  close(): void
+}
 
 export function openExchange(port: number): Exchange {
   const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true })
@@ -124,12 +129,15 @@ export function openExchange(port: number): Exchange {
     if (response.closes) socket.destroy()
     pending?.resolve(response)
   })
-  return (request) => {
-    pending = Promise.withResolvers<HttpResponse>()
-    socket.cork()
-    for (const piece of request) socket.write(piece)
-    socket.uncork()
-    return pending.promise
+  return {
+    ask(request) {
+      pending = Promise.withResolvers<HttpResponse>()
+      socket.cork()
+      for (const piece of request) socket.write(piece)
+      socket.uncork()
+      return pending.promise
+    },
+    close: () => socket.destroy(),
   }
 }
 

@@ -40,12 +40,13 @@ async function load({ port, path, key, bodies, pace }: PostsRun): Promise<TimedR
   async function post(number: number): Promise<void> {
     const exchange = idle.pop() ?? openExchange(port)
     const body = bodies[number % bodies.length]!
-    const response = await exchange([Buffer.from(`${head}${Buffer.byteLength(body)}\r\n\r\n${body}`)])
+    const response = await exchange.ask([Buffer.from(`${head}${Buffer.byteLength(body)}\r\n\r\n${body}`)])
     responses[number] = { respondedMs: machineMs(), status: response.status, body: response.body }
     if (!response.closes) idle.push(exchange)
   }
 
   const due = await keepPace(pace, post)
+  for (const exchange of idle) exchange.close()
   return due.map((dueMs, number) => ({ dueMs, ...responses[number]! }))
 }
 
