@@ -68,7 +68,7 @@ dispatch as (
   returning id, message_id
 ),
 counted_email as (
-  select m.account_id, m.tenant_id, m.domain, o.status, o.reason,
+  select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt,
     width_bucket(
       (extract(epoch from now() - m.created_at) * 1000)::float8,
       array[4, 6, 9, 14, 20, 30, 46, 68, 103, 154, 231, 346, 519, 778, 1168, 1752, 2627, 3941, 5912, 8867, 13301, 19952,
@@ -80,10 +80,10 @@ counted_email as (
 hourly_count as (
   insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard,
     delivered, mailbox_full, mailbox_does_not_exist, no_mx_record, connection_timeout, policy_block, spam_blocked,
-      temporary_failure, suppression_list, invalid_address, domain_not_verified, latency_0, latency_1, latency_2,
-      latency_3, latency_4, latency_5, latency_6, latency_7, latency_8, latency_9, latency_10, latency_11, latency_12,
-      latency_13, latency_14, latency_15, latency_16, latency_17, latency_18, latency_19, latency_20, latency_21,
-      latency_22, latency_23, latency_24)
+      temporary_failure, suppression_list, invalid_address, domain_not_verified, in_doubt, latency_0, latency_1,
+      latency_2, latency_3, latency_4, latency_5, latency_6, latency_7, latency_8, latency_9, latency_10, latency_11,
+      latency_12, latency_13, latency_14, latency_15, latency_16, latency_17, latency_18, latency_19, latency_20,
+      latency_21, latency_22, latency_23, latency_24)
   select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain, $2::smallint,
     count(*) filter (where status = 'delivered'),
     count(*) filter (where reason = 'mailbox_full'),
@@ -96,6 +96,7 @@ hourly_count as (
     count(*) filter (where reason = 'suppression_list'),
     count(*) filter (where reason = 'invalid_address'),
     count(*) filter (where reason = 'domain_not_verified'),
+    count(*) filter (where in_doubt),
     count(*) filter (where status <> 'rejected' and bucket = 0),
     count(*) filter (where status <> 'rejected' and bucket = 1),
     count(*) filter (where status <> 'rejected' and bucket = 2),
@@ -135,6 +136,7 @@ hourly_count as (
     suppression_list = kept.suppression_list + excluded.suppression_list,
     invalid_address = kept.invalid_address + excluded.invalid_address,
     domain_not_verified = kept.domain_not_verified + excluded.domain_not_verified,
+    in_doubt = kept.in_doubt + excluded.in_doubt,
     latency_0 = kept.latency_0 + excluded.latency_0,
     latency_1 = kept.latency_1 + excluded.latency_1,
     latency_2 = kept.latency_2 + excluded.latency_2,

@@ -5,7 +5,21 @@ import { v7 } from 'uuid'
 // The API, logs and Temporal use public ids: TypeIDs such as `msg_` + 26 characters. The database has the same ids as
 // UUIDv7. Both carry their time of creation, in milliseconds.
 
-export type IdPrefix = 'acc' | 'msg' | 'evt' | 'dom' | 'key' | 'dsp' | 'rkey'
+export type IdPrefix =
+  | 'acc'
+  | 'aud'
+  | 'dom'
+  | 'dsp'
+  | 'evt'
+  | 'ibx'
+  | 'imp'
+  | 'inv'
+  | 'key'
+  | 'msg'
+  | 'per'
+  | 'rkey'
+  | 'rpl'
+  | 'ses'
 
 /** Creates a UUIDv7 with the given time (Unix milliseconds, by the database's clock). RFC 9562 5.7. */
 export function newId(atMs: number): string {

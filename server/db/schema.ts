@@ -30,12 +30,12 @@ import {
 import type { AttemptPhases, RecordCheck, StoredRequest } from './json-columns.ts'
 import { LATENCY_COLUMNS } from './latency-buckets.ts'
 
-const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
-const at = (name: string) => timestamp(name, { withTimezone: true, precision: 3 })
-const count = (name: string) => integer(name).notNull().default(0)
+export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
+export const at = (name: string) => timestamp(name, { withTimezone: true, precision: 3 })
+export const count = (name: string) => integer(name).notNull().default(0)
 
 /** The check that a column declared with `enum` holds one of those values. Its name is `<table>_<column>`. */
-function oneOf({ table, name }: PgColumn) {
+export function oneOf({ table, name }: PgColumn) {
   const { enumValues } = Object.values(getTableColumns(table)).find((column) => column.name === name)!
   const values = enumValues!.map((value) => `'${value}'`)
   return check(`${getTableName(table)}_${name}`, sql.raw(`${name} in (${values.join(', ')})`))
@@ -564,6 +564,7 @@ export const STATS_COUNTS: readonly string[] = [
   ...REASONS,
   'complaints',
   'late_bounces',
+  'in_doubt',
   ...LATENCY_COLUMNS,
 ]
 

@@ -93,7 +93,7 @@ export const originalDispatches = ({ event, from, leaseMs }: OriginalDispatches)
 // Dry runs and the simulator count nowhere.
 const statistics = (shard: string) => `
   counted_email as (
-    select m.account_id, m.tenant_id, m.domain, o.status, o.reason,
+    select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt,
       width_bucket(
         (extract(epoch from now() - m.created_at) * 1000)::float8,
         array[${LATENCY_BOUNDS_MS.join(', ')}]::float8[]

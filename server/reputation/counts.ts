@@ -15,10 +15,12 @@ export interface Count {
   condition: string
 }
 
-/** What the record of a send counts. The conditions mention an email's status, reason and bucket of latency. */
+/** What the record of a send counts. The conditions mention an email's status, reason, doubt
+ * and bucket of latency. */
 export const SEND_COUNTS: readonly Count[] = [
   { column: 'delivered', condition: `status = 'delivered'` },
   ...REASONS.map((reason) => ({ column: reason, condition: `reason = '${reason}'` })),
+  { column: 'in_doubt', condition: 'in_doubt' },
   ...LATENCY_COLUMNS.map((column, bucket) => ({
     column,
     condition: `status <> 'rejected' and bucket = ${bucket}`,

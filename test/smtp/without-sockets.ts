@@ -12,7 +12,7 @@ const engine = createEngine({ resolver, mayDial: () => true, smtpPort: 25, route
 const hosts = ['mx1', 'mx2'].map((name) => ({ name, preference: 0, addresses: ['127.0.0.1'], port: exchanger.port }))
 const open: number[] = []
 
-function useUp(): void {
+function exhaust(): void {
   try {
     for (;;) open.push(openSync('/dev/null', 'r'))
   } catch {
@@ -36,8 +36,8 @@ async function deliver(site: Site, whenAsked: () => void) {
   return [attempt!.outcome, attempt!.detail]
 }
 
-const asked = await deliver({ key: 'asked', hosts }, useUp)
-useUp()
+const asked = await deliver({ key: 'asked', hosts }, exhaust)
+exhaust()
 const [unasked] = await deliver({ key: 'unasked', hosts }, () => {})
 const answer = await resolver.mx('example.test')
 for (const fd of open) closeSync(fd)

@@ -1,0 +1,223 @@
+import { boolean, index, integer, json, pgTable, primaryKey, smallint, text, uniqueIndex, uuid } from './drizzle.ts'
+import { accounts, at, bytea, count, oneOf } from './schema.ts'
+
+// What the dashboard keeps: people and their sessions, the audit log, and the work that people start.
+
+/** What a person may do in an account. Each role includes the ones before it. */
+export const ROLES = ['reader', 'member', 'owner'] as const
+
+// The next five tables are better-auth's: its names of their columns stand as properties.
+
+export const people = pgTable(
+  'people',
+  {
+    id: uuid().primaryKey(),
+    name: text().notNull(),
+    /** In lower case. */
+    email: text().notNull(),
+    emailVerified: boolean('email_verified').notNull().default(false),
+    image: text(),
+    twoFactorEnabled: boolean('two_factor_enabled').default(false),
+    createdAt: at('created_at').notNull().defaultNow(),
+    updatedAt: at('updated_at').notNull().defaultNow(),
+  },
+  (t) => [uniqueIndex('people_email').on(t.email)],
+)
+
+export const sessions = pgTable(
+  'sessions',
+  {
+    id: uuid().primaryKey(),
+    token: text().notNull(),
+    userId: uuid('person_id')
+      .notNull()
+      .references(() => people.id, { onDelete: 'cascade' }),
+    expiresAt: at('expires_at').notNull(),
+    ipAddress: text('ip_address'),
+    userAgent: text('user_agent'),
+    /** When the person last entered the password in this session. */
+    confirmedAt: at('confirmed_at'),
+    createdAt: at('created_at').notNull().defaultNow(),
+    updatedAt: at('updated_at').notNull().defaultNow(),
+  },
+  (t) => [uniqueIndex('sessions_token').on(t.token), index('sessions_person').on(t.userId)],
+)
+
+/** How people sign in: the hash of each person's password. */
+export const credentials = pgTable(
+  'credentials',
+  {
+    id: uuid().primaryKey(),
+    userId: uuid('person_id')
+      .notNull()
+      .references(() => people.id, { onDelete: 'cascade' }),
+    accountId: text('provider_account_id').notNull(),
+    providerId: text('provider_id').notNull(),
+    /** scrypt. */
+    password: text(),
+    accessToken: text('access_token'),
+    refreshToken: text('refresh_token'),
+    idToken: text('id_token'),
+    accessTokenExpiresAt: at('access_token_expires_at'),
+    refreshTokenExpiresAt: at('refresh_token_expires_at'),
+    scope: text(),
+    createdAt: at('created_at').notNull().defaultNow(),
+    updatedAt: at('updated_at').notNull().defaultNow(),
+  },
+  (t) => [index('credentials_person').on(t.userId)],
+)
+
+/** Short-lived tokens, such as that of a sign-in between the password and the second factor. */
+export const verifications = pgTable(
+  'verifications',
+  {
+    id: uuid().primaryKey(),
+    identifier: text().notNull(),
+    value: text().notNull(),
+    expiresAt: at('expires_at').notNull(),
+    createdAt: at('created_at').notNull().defaultNow(),
+    updatedAt: at('updated_at').notNull().defaultNow(),
+  },
+  (t) => [index('verifications_identifier').on(t.identifier)],
+)
+
+export const secondFactors = pgTable(
+  'second_factors',
+  {
+    id: uuid().primaryKey(),
+    userId: uuid('person_id')
+      .notNull()
+      .references(() => people.id, { onDelete: 'cascade' }),
+    /** Encrypted by better-auth. */
+    secret: text().notNull(),
+    backupCodes: text('backup_codes').notNull(),
+    verified: boolean().default(true),
+  },
+  (t) => [index('second_factors_person').on(t.userId)],
+)
+
+/** The accounts that people belong to. */
+export const members = pgTable(
+  'members',
+  {
+    accountId: uuid('account_id')
+      .notNull()
+      .references(() => accounts.id),
+    personId: uuid('person_id')
+      .notNull()
+      .references(() => people.id, { onDelete: 'cascade' }),
+    role: text({ enum: ROLES }).notNull(),
+    createdAt: at('created_at').notNull().defaultNow(),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.personId] }), index('members_person').on(t.personId), oneOf(t.role)],
+)
+
+/** Links that make their holders people of an account. */
+export const invitations = pgTable(
+  'invitations',
+  {
+    id: uuid().primaryKey(),
+    /** null for the set-up link, which gives all accounts. */
+    accountId: uuid('account_id').references(() => accounts.id),
+    /** In lower case; null for the set-up link, whose holder chooses it. */
+    email: text(),
+    role: text({ enum: ROLES }).notNull(),
+    /** SHA-256 of the link's token. The token itself is not stored. */
+    tokenHash: bytea('token_hash').notNull(),
+    /** The person who invited; null for the operator. */
+    createdBy: uuid('created_by').references(() => people.id, { onDelete: 'set null' }),
+    createdAt: at('created_at').notNull().defaultNow(),
+    expiresAt: at('expires_at').notNull(),
+    /** When it was accepted or withdrawn. The link no longer works then. */
+    endedAt: at('ended_at'),
+  },
+  (t) => [
+    uniqueIndex('invitations_token').on(t.tokenHash),
+    index('invitations_account').on(t.accountId),
+    oneOf(t.role),
+  ],
+)
+
+/** Who changed what. A trigger refuses every update and delete. */
+export const auditEntries = pgTable(
+  'audit_entries',
+  {
+    id: uuid().primaryKey(),
+    accountId: uuid('account_id').notNull(),
+    actorKind: text('actor_kind', { enum: ['person', 'api_key', 'operator'] }).notNull(),
+    /** null for the operator. */
+    actorId: uuid('actor_id'),
+    actorName: text('actor_name').notNull(),
+    /** Such as `key.create`: see audit/actions.ts. */
+    action: text().notNull(),
+    target: text().notNull(),
+    /** The changed fields before and after, without secrets. */
+    before: json().$type<Record<string, unknown>>(),
+    after: json().$type<Record<string, unknown>>(),
+    remoteAddress: text('remote_address'),
+  },
+  (t) => [
+    index('audit_entries_account').on(t.accountId, t.id),
+    index('audit_entries_action').on(t.accountId, t.action, t.id),
+    oneOf(t.actorKind),
+  ],
+)
+
+/** Replays of many events. */
+export const rangeReplays = pgTable(
+  'range_replays',
+  {
+    id: uuid().primaryKey(),
+    accountId: uuid('account_id').notNull(),
+    /** `verdict.admin.v1.ReplayFilter` as JSON. */
+    filter: json().notNull(),
+    perSecond: smallint('per_second').notNull(),
+    state: text({ enum: ['running', 'finished', 'cancelled', 'failed'] }).notNull(),
+    total: integer().notNull(),
+    dispatched: count('dispatched'),
+    /** The last event that was dispatched. */
+    lastEventId: uuid('last_event_id'),
+    createdBy: text('created_by').notNull(),
+    createdAt: at('created_at').notNull().defaultNow(),
+    endedAt: at('ended_at'),
+  },
+  (t) => [index('range_replays_account').on(t.accountId, t.id), oneOf(t.state)],
+)
+
+/** Imports of files into the suppression list. */
+export const suppressionImports = pgTable(
+  'suppression_imports',
+  {
+    id: uuid().primaryKey(),
+    accountId: uuid('account_id').notNull(),
+    tenantId: text('tenant_id').notNull(),
+    fileName: text('file_name').notNull(),
+    /** SHA-256 of the file, by which an interrupted import goes on. */
+    digest: bytea().notNull(),
+    state: text({ enum: ['running', 'finished', 'cancelled'] }).notNull(),
+    lines: integer().notNull(),
+    linesDone: count('lines_done'),
+    nextPart: count('next_part'),
+    imported: count('imported'),
+    alreadySuppressed: count('already_suppressed'),
+    invalid: count('invalid'),
+    createdBy: text('created_by').notNull(),
+    createdAt: at('created_at').notNull().defaultNow(),
+    endedAt: at('ended_at'),
+  },
+  (t) => [index('suppression_imports_account').on(t.accountId, t.id), oneOf(t.state)],
+)
+
+/** The lines of an import that are no address. */
+export const importFaults = pgTable(
+  'import_faults',
+  {
+    importId: uuid('import_id')
+      .notNull()
+      .references(() => suppressionImports.id, { onDelete: 'cascade' }),
+    line: integer().notNull(),
+    text: text().notNull(),
+    message: text().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.importId, t.line] })],
+)
