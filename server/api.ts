@@ -10,6 +10,7 @@ import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
 import { createGate } from './access/gate.ts'
 import { createOpenCalls } from './access/open-calls.ts'
 import { matchingFormOf } from './address.ts'
+import { adminServices } from './admin/services.ts'
 import { leaseOf, type OperatorLimits } from './config/limits.ts'
 import type { DatabaseClock } from './db/clock.ts'
 import type { Database } from './db/connect.ts'
@@ -19,6 +20,7 @@ import { createVerification } from './domains/verification.ts'
 import type { Verifier } from './domains/verify.ts'
 import { type App, type AppParts, createApp } from './http/app.ts'
 import { createAddressHash } from './log.ts'
+import { createPeople } from './people/people.ts'
 import { KEY_SET_SECONDS } from './receipts/keys.ts'
 import { createReceiptSigner } from './receipts/signer.ts'
 import type { Breaker } from './reputation/breaker.ts'
@@ -38,7 +40,8 @@ import { webhookService } from './services/webhooks.ts'
 import type { createPost } from './webhooks/post.ts'
 import type { Workflows } from './webhooks/workflows.ts'
 
-export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCalls' | 'limits' | 'keySet'> {
+export interface ApiParts
+  extends Omit<AppParts, 'services' | 'gate' | 'openCalls' | 'limits' | 'keySet' | 'dashboard'> {
   db: Database
   clock: DatabaseClock
   sealer: Sealer
@@ -55,6 +58,8 @@ export interface ApiParts extends Omit<AppParts, 'services' | 'gate' | 'openCall
   workflows: Workflows
   /** The URL of a workflow in Temporal's UI; undefined when TEMPORAL_UI_URL is not set. */
   workflowUrl(workflowId: string): string | undefined
+  /** The base of Temporal's UI, without the final slash. */
+  temporalUiUrl?: string
 }
 
 export interface Api {
@@ -66,7 +71,7 @@ export interface Api {
 /** Creates the API: its services, the gate before them, and the app that serves both over HTTP. */
 export async function createApi(parts: ApiParts): Promise<Api> {
   const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks } = parts
-  const { workflows, workflowUrl, checks, about, publicUrl, trustProxy } = parts
+  const { workflows, workflowUrl, temporalUiUrl, checks, about, publicUrl, trustProxy } = parts
   const sendLeaseMs = leaseOf(sendBudgetMs)
   const idempotency = createIdempotency(db, sendLeaseMs)
   const batchIdempotency = createBatchIdempotency(db, sendLeaseMs)
@@ -106,6 +111,8 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const receipts = receiptService({ db, clock, signer, publicUrl })
   const domains = domainService({ db, clock, sealer, hosts, breaker, warmUpSteps: limits.warmUp, verifyNow })
 
+  const people = createPeople({ db, clock, sealer, publicUrl })
+
   const app = await createApp({
     log,
     checks,
@@ -127,6 +134,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],
     gate: createGate({ db, clock, limits }),
+    dashboard: { ...people, ...adminServices({ db, clock, about, publicUrl, temporalUiUrl }) },
     openCalls: createOpenCalls(),
     limits: { budgetWaitMs: sendBudgetMs },
   })

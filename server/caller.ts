@@ -2,10 +2,22 @@ import { createContextKey } from '@connectrpc/connect'
 
 /** The caller, as the gate identified it. The gate sets it on the context of every call before the body is read. */
 export interface Caller {
+  /** Empty for a person who calls a method that needs no account. */
   accountId: string
-  keyId: string
+  /** Absent when a session is the credential. */
+  keyId?: string
   /** Whether the key is a test key, whose sends are dry runs. */
   test: boolean
+  /** The person whose session is the credential. */
+  person?: CallingPerson
+}
+
+export interface CallingPerson {
+  personId: string
+  sessionId: string
+  email: string
+  /** What the person may do in the account; absent without an account. */
+  role?: 'reader' | 'member' | 'owner'
 }
 
 /** How many more requests the caller may make. Three response headers show it. */

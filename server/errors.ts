@@ -2,8 +2,8 @@ import { create } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts'
 
-/** Every error of every call: its error code, its code on Connect and gRPC, and its HTTP status on REST. */
-export const ERRORS = {
+/** Every error of the public API: its error code, its code on Connect and gRPC, and its HTTP status on REST. */
+export const PUBLIC_ERRORS = {
   invalid_payload: { code: Code.InvalidArgument, status: 400 },
   invalid_address: { code: Code.InvalidArgument, status: 400 },
   invalid_api_key: { code: Code.Unauthenticated, status: 401 },
@@ -19,7 +19,20 @@ export const ERRORS = {
   transient_failure: { code: Code.Unavailable, status: 500 },
 } as const
 
+/** The dashboard's own errors. A call with an API key never gets one, so they are not in the public reference. */
+const DASHBOARD_ERRORS = {
+  invalid_session: { code: Code.Unauthenticated, status: 401 },
+  insufficient_role: { code: Code.PermissionDenied, status: 403 },
+  confirmation_required: { code: Code.PermissionDenied, status: 403 },
+  wrong_password: { code: Code.PermissionDenied, status: 403 },
+  last_owner: { code: Code.FailedPrecondition, status: 409 },
+} as const
+
+export const ERRORS = { ...PUBLIC_ERRORS, ...DASHBOARD_ERRORS }
+
 export type ErrorReason = keyof typeof ERRORS
+/** The error codes of the public reference. */
+export type PublicErrorReason = keyof typeof PUBLIC_ERRORS
 
 export interface FieldFault {
   /** Path of the field in JSON, such as `to[1]` or `attachments[0].content`. */

@@ -65,6 +65,7 @@ async function start(program: Program): Promise<object> {
     webhooks,
     workflows: temporal.workflows,
     workflowUrl: temporal.workflowUrl,
+    temporalUiUrl: config.temporalUiUrl,
     checks: async () => {
       const [checks, health] = await Promise.all([databaseState(), temporal.health()])
       return { ...checks, temporal: health }

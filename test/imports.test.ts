@@ -50,6 +50,14 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^server\/services\//,
     /^(gen|server\/(services|db|sending|domains|history|receipts|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
   ],
+  [
+    /^server\/people\//,
+    /^(gen|server\/(people|access|audit|db|egress))\/|^server\/(address|caller|clean-text|errors|log|slots)\.ts$/,
+  ],
+  [
+    /^server\/admin\//,
+    /^(gen|server\/(admin|people|access|audit|db|egress|services))\/|^server\/(address|caller|clean-text|enum-names|errors)\.ts$/,
+  ],
   [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/],
   // Code inside Temporal's sandbox, and what the activities get: see also workflows/border.process.test.ts.
   [

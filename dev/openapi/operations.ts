@@ -1,6 +1,6 @@
 import { type DescField, getOption } from '@bufbuild/protobuf'
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
-import { ERRORS, type ErrorReason } from '../../server/errors.ts'
+import { ERRORS, type PublicErrorReason } from '../../server/errors.ts'
 import type { Binding } from '../../server/http/bindings.ts'
 import type { Comments } from './comments.ts'
 import { EXAMPLES, type Example, HEADERS, takesKey } from './examples.ts'
@@ -101,15 +101,15 @@ export function json(schema: object, example?: unknown, required?: boolean): obj
   return { ...(required ? { required } : {}), content: { 'application/json': media } }
 }
 
-const ALWAYS: ErrorReason[] = ['invalid_payload', 'invalid_api_key', 'rate_limit_exceeded', 'transient_failure']
-const WITH_SCOPE: ErrorReason[] = ['insufficient_scope']
-const WITH_BODY: ErrorReason[] = ['payload_too_large', 'unsupported_media_type']
-const IN_PATH: ErrorReason[] = ['not_found']
-const OF_HISTORY: ErrorReason[] = ['event_expired']
-const OF_WEBHOOK: ErrorReason[] = ['not_found']
-const TO_WEBHOOK: ErrorReason[] = ['webhook_not_configured']
-const OF_SENDING: ErrorReason[] = ['invalid_address', 'domain_not_verified']
-const OF_ADDRESSES: ErrorReason[] = ['invalid_address']
+const ALWAYS: PublicErrorReason[] = ['invalid_payload', 'invalid_api_key', 'rate_limit_exceeded', 'transient_failure']
+const WITH_SCOPE: PublicErrorReason[] = ['insufficient_scope']
+const WITH_BODY: PublicErrorReason[] = ['payload_too_large', 'unsupported_media_type']
+const IN_PATH: PublicErrorReason[] = ['not_found']
+const OF_HISTORY: PublicErrorReason[] = ['event_expired']
+const OF_WEBHOOK: PublicErrorReason[] = ['not_found']
+const TO_WEBHOOK: PublicErrorReason[] = ['webhook_not_configured']
+const OF_SENDING: PublicErrorReason[] = ['invalid_address', 'domain_not_verified']
+const OF_ADDRESSES: PublicErrorReason[] = ['invalid_address']
 /** Methods that need the account's endpoint, and methods that send something to it. */
 const OF_THE_WEBHOOK = new Set(['GetWebhook', 'DeleteWebhook', 'RotateSecret'])
 const TO_THE_WEBHOOK = new Set(['TestWebhook', 'ReplayEvent', 'ReplayMessage'])
@@ -132,7 +132,7 @@ function errorResponses({ method, hasBody, inPath }: Binding): Record<string, ob
   return Object.fromEntries([...byStatus].map(([status, reasons]) => [status, errorResponse(reasons)]))
 }
 
-const MESSAGES: Record<ErrorReason, string> = {
+const MESSAGES: Record<PublicErrorReason, string> = {
   invalid_payload: 'The field subject must be a string.',
   invalid_address: 'The address in to does not parse.',
   invalid_api_key: 'This API key does not exist, was revoked or has expired.',
@@ -149,7 +149,7 @@ const MESSAGES: Record<ErrorReason, string> = {
 }
 
 /** The response with one of these errors. `counted`: the request has counted for the rate limit. */
-export function errorResponse(reasons: ErrorReason[], counted = !reasons.includes('invalid_api_key')): object {
+export function errorResponse(reasons: PublicErrorReason[], counted = !reasons.includes('invalid_api_key')): object {
   const limited = reasons.includes('rate_limit_exceeded')
   const examples = reasons.map((error) => [
     error,

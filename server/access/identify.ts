@@ -16,7 +16,7 @@ const KEEP = { keepMs: 4_000, missingMs: 1_000, maxEntries: 10_000 }
 const MAX_VALID_HASHES = 10_000
 
 export interface StoredKey {
-  caller: Caller
+  caller: Caller & { keyId: string }
   scopes: ReadonlySet<string>
   /** The account's tier; null for the default one. */
   tier: string | null

@@ -36,7 +36,7 @@ export function undrained(draining: AbortSignal, admit: Admit): Admit {
 const shuttingDown = () =>
   fail('transient_failure', 'This server is shutting down. Nothing was sent; it is safe to retry.')
 
-const rateHeaders = ({ limit, remaining, resetAt }: Rate) => ({
+export const rateHeaders = ({ limit, remaining, resetAt }: Rate) => ({
   'x-ratelimit-limit': String(limit),
   'x-ratelimit-remaining': String(remaining),
   'x-ratelimit-reset': String(resetAt),

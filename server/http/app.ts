@@ -1,9 +1,10 @@
 import type { ServiceImplSpec } from '@connectrpc/connect'
+import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { REQUEST_LIMITS } from '../config/limits.ts'
-import { counting, type Gate, undrained } from './admission.ts'
+import { type Admit, counting, type Gate, undrained } from './admission.ts'
 import type { Pace } from './arriving.ts'
-import type { BodyLimits } from './body.ts'
+import { type BodyLimits, shortBodies } from './body.ts'
 import { createByteBudget } from './byte-budget.ts'
 import type { Call, RawRequest, RawResponse } from './call.ts'
 import { createFastify } from './fastify.ts'
@@ -14,7 +15,8 @@ import { collectPaths, notFound, otherMethods, type Path } from './other-methods
 import { type Checks, shareReadiness } from './readiness.ts'
 import { createRequestLog } from './request-log.ts'
 import { restRoutes } from './rest.ts'
-import { rpcRoutes } from './rpc.ts'
+import { type RpcParts, rpcRoutes } from './rpc.ts'
+import { byKeyOrSession, bySession, type SessionGate } from './session-calls.ts'
 import { siteRoutes } from './site.ts'
 
 export interface AppParts {
@@ -36,9 +38,22 @@ export interface AppParts {
   publicUrl?(): string
   /** The public keys of receipts. */
   keySet: KeySet
+  /** Without it no session is accepted, and no call of the dashboard is served. */
+  dashboard?: DashboardParts
   /** Addresses and ranges of proxies whose X-Forwarded-For counts. */
   trustProxy?: string[]
   limits?: Partial<Limits>
+}
+
+/** What people who are signed in may call, beside the services of the contract. */
+export interface DashboardParts {
+  /** Services whose methods all need a session. */
+  services: ServiceImplSpec[]
+  /** Services that every caller may call. Their messages are short. */
+  openServices: ServiceImplSpec[]
+  gate: SessionGate
+  /** Whether a Cookie header holds a session's cookie, valid or not. */
+  hasSession(cookie: string): boolean
 }
 
 export interface Limits {
@@ -96,7 +111,9 @@ export async function createApp(parts: AppParts): Promise<App> {
     publicUrl: parts.publicUrl ?? (() => '/'),
     keySet: parts.keySet,
   })
-  await fastify.register(rpcRoutes, contract)
+  await fastify.register(rpcRoutes, { ...contract, admit: rpcAdmit(parts, draining.signal) })
+  if (parts.dashboard)
+    await fastify.register(dashboardServices, { ...contract, ...parts.dashboard, draining: draining.signal })
   await fastify.register(openServices, { services, interceptors, openCalls, readiness, draining: draining.signal })
   const paths = collect()
   await fastify.register(otherMethods, { paths, visit })
@@ -114,6 +131,24 @@ export async function createApp(parts: AppParts): Promise<App> {
     draining: draining.signal,
     paths,
   }
+}
+
+/** Admits RPCs by their key, or by a session where the dashboard is served. */
+function rpcAdmit({ gate, dashboard }: AppParts, draining: AbortSignal): Admit {
+  const byKey = counting(gate, false)
+  return undrained(draining, dashboard ? byKeyOrSession(byKey, dashboard.gate, dashboard.hasSession) : byKey)
+}
+
+interface DashboardServices extends DashboardParts, Pick<RpcParts, 'interceptors' | 'limits'> {
+  draining: AbortSignal
+}
+
+/** The routes of the dashboard's own services. */
+async function dashboardServices(fastify: FastifyInstance, parts: DashboardServices): Promise<void> {
+  const { services, openServices, gate, interceptors, limits, draining } = parts
+  const admit = undrained(draining, bySession(gate))
+  await fastify.register(rpcRoutes, { services, interceptors, limits, admit })
+  await fastify.register(rpcRoutes, { services: openServices, interceptors, limits: shortBodies(draining), admit })
 }
 
 function bodyLimits(

@@ -1,7 +1,7 @@
 import { callerKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { arriving, late, type Pace } from './arriving.ts'
-import type { ByteBudget } from './byte-budget.ts'
+import { type ByteBudget, createByteBudget } from './byte-budget.ts'
 import type { Call, RawRequest } from './call.ts'
 
 export interface BodyLimits {
@@ -14,6 +14,11 @@ export interface BodyLimits {
   budget: ByteBudget
   /** When it is aborted, streams of requests count as ended. */
   draining: AbortSignal
+}
+
+/** The limits of bodies from unknown callers. A body this short needs no share of the budget. */
+export function shortBodies(draining: AbortSignal): BodyLimits {
+  return { maxBytes: 16 * 1024, timeoutMs: 10_000, budget: createByteBudget({ totalBytes: 0, waitMs: 0 }), draining }
 }
 
 /** Bodies up to this size need no share of the budget. */

@@ -41,6 +41,7 @@ function lineOf(
     duration_ms: Math.round((performance.now() - startedAt) * 10) / 10,
     account_id: caller?.accountId,
     key_id: caller?.keyId,
+    person_id: caller?.person?.personId,
     ...values.get(logFieldsKey),
   }
 }

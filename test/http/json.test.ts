@@ -6,7 +6,7 @@ import { EmailService, SendRequestSchema, SendResponseSchema } from '../../gen/v
 import { ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
 import { EventSchema, EventService, ListEventsRequestSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { DeliveryStatusSchema, ReasonSchema, SmtpPhaseSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { ERRORS } from '../../server/errors.ts'
+import { PUBLIC_ERRORS } from '../../server/errors.ts'
 import { positionOfFault } from '../../server/http/json-position.ts'
 import { readMessage } from '../../server/http/json-reader.ts'
 import { enumName, enumNames, TIMESTAMP } from '../../server/http/json-shape.ts'
@@ -77,7 +77,7 @@ test('the contract and the error table have the same reasons', () => {
       .filter(({ number }) => number > 0)
       .map(enumName)
       .sort(),
-  ).toEqual(Object.keys(ERRORS).sort())
+  ).toEqual(Object.keys(PUBLIC_ERRORS).sort())
 })
 
 test('an absent field is left out, null or empty, as the contract says', () => {

@@ -1,0 +1,108 @@
+import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
+import type { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { usedUp } from '../access/limiter.ts'
+import { createWindows } from '../access/windows.ts'
+import { callerKey } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { asc, eq } from '../db/drizzle.ts'
+import { parsePublicId, publicId } from '../db/ids.ts'
+import { members, people, sessions } from '../db/people-schema.ts'
+import { accounts } from '../db/schema.ts'
+import { fail } from '../errors.ts'
+import { isPasswordOf } from '../people/credentials.ts'
+import { confirmedUntilMs, confirmSession, endSession, listSessions } from '../people/sessions.ts'
+import { roleNames } from './role.ts'
+
+const SHOWN_AGENT = 256
+
+/** Whoever found an open browser must not guess the password in it. */
+const CONFIRMATIONS = { limit: 10, windowMs: 15 * 60_000 }
+
+export interface PersonServiceParts {
+  db: Database
+  clock: DatabaseClock
+  about: { version: string; region: string }
+  /** Where callers reach this server, without the last slash; called once it listens. */
+  publicUrl(): string
+  /** The base of Temporal's UI, without the final slash. */
+  temporalUiUrl?: string
+}
+
+export function personService(parts: PersonServiceParts): ServiceImpl<typeof PersonService> {
+  const { db, clock } = parts
+  const tryPassword = createWindows(CONFIRMATIONS)
+  return {
+    async getPerson(_, context) {
+      const { personId, sessionId } = personOf(context)
+      const [row] = await db
+        .select({ person: people, session: sessions })
+        .from(people)
+        .innerJoin(sessions, eq(sessions.userId, people.id))
+        .where(eq(sessions.id, sessionId))
+      if (!row) throw fail('invalid_session', 'Your session has ended. Sign in, and try again.')
+      const { name, email, twoFactorEnabled } = row.person
+      const untilMs = confirmedUntilMs(row.session)
+      return {
+        personId: publicId('per', personId),
+        name,
+        email,
+        secondFactor: twoFactorEnabled ?? false,
+        accounts: await membershipsOf(parts, personId),
+        installation: installationOf(parts),
+        confirmedUntil: untilMs > clock.now() ? timestampFromMs(untilMs) : undefined,
+      }
+    },
+
+    async listSessions(_, context) {
+      const { personId, sessionId: current } = personOf(context)
+      const rows = await listSessions(db, clock, personId)
+      return { sessions: rows.map((row) => sessionOf(row, current)) }
+    },
+
+    async endSession({ sessionId }, context) {
+      const id = parsePublicId('ses', sessionId)
+      const isEnded = id !== undefined && (await endSession(db, personOf(context).personId, id))
+      if (!isEnded) throw fail('not_found', 'You have no such session. It may have ended.')
+      return {}
+    },
+
+    async confirmPassword({ password }, context) {
+      const { personId, sessionId } = personOf(context)
+      const { over, leftMs, forget } = tryPassword(sessionId)
+      if (over) throw usedUp('Too many wrong passwords in this session.', Math.ceil(leftMs / 1_000))
+      if (!(await isPasswordOf(db, personId, password))) throw fail('wrong_password', 'This is not your password.')
+      forget()
+      return { confirmedUntil: timestampFromMs(await confirmSession(db, clock, sessionId)) }
+    },
+  }
+}
+
+export const personOf = ({ values }: HandlerContext) => values.get(callerKey)!.person!
+
+async function membershipsOf({ db }: PersonServiceParts, personId: string) {
+  const rows = await db
+    .select({ id: accounts.id, name: accounts.name, role: members.role })
+    .from(members)
+    .innerJoin(accounts, eq(accounts.id, members.accountId))
+    .where(eq(members.personId, personId))
+    .orderBy(asc(accounts.name), asc(accounts.id))
+  return rows.map(({ id, name, role }) => ({ accountId: publicId('acc', id), name, role: roleNames.value(role) }))
+}
+
+function installationOf({ about, publicUrl, temporalUiUrl }: PersonServiceParts) {
+  return { ...about, publicUrl: publicUrl(), inbox: false, temporalUiUrl }
+}
+
+function sessionOf(row: typeof sessions.$inferSelect, current: string) {
+  return {
+    sessionId: publicId('ses', row.id),
+    current: row.id === current,
+    userAgent: (row.userAgent ?? '').slice(0, SHOWN_AGENT),
+    remoteAddress: row.ipAddress ?? '',
+    createdAt: timestampFromDate(row.createdAt),
+    lastUsedAt: timestampFromDate(row.updatedAt),
+    expiresAt: timestampFromDate(row.expiresAt),
+  }
+}

@@ -1,0 +1,63 @@
+import type { DescMethod } from '@bufbuild/protobuf'
+import { type Caller, callerKey, type Rate } from '../caller.ts'
+import { fail } from '../errors.ts'
+import { type Admit, rateHeaders } from './admission.ts'
+import type { Call } from './call.ts'
+
+/** Identifies the person of a call, or throws an error made by `fail`. Runs before a byte of the body is read. */
+export type SessionGate = (call: {
+  method: DescMethod
+  /** The Cookie header. */
+  cookie: string | undefined
+  /** The Verdict-Account header. */
+  account: string | undefined
+  remoteAddress: string
+  tellRate(rate: Rate): void
+  setCookie(value: string): void
+}) => Promise<Caller | undefined>
+
+/** Admits calls of the dashboard's own services: over Connect alone, with a session. */
+export function bySession(gate: SessionGate): Admit {
+  return async (call) => {
+    if (call.protocol !== 'connect') {
+      throw fail('method_not_allowed', 'The calls of the dashboard are served over Connect only.')
+    }
+    if (!hasProtocolHeader(call)) {
+      throw fail('invalid_payload', 'The header "Connect-Protocol-Version: 1" is missing.')
+    }
+    const { method, remoteAddress, reply } = call
+    const caller = await gate({
+      method: method!,
+      cookie: headerOf(call, 'cookie'),
+      account: headerOf(call, 'verdict-account'),
+      remoteAddress,
+      tellRate: (rate) => void reply.headers(rateHeaders(rate)),
+      setCookie: (value) => void reply.header('set-cookie', value),
+    })
+    call.values.set(callerKey, caller)
+  }
+}
+
+/**
+ * Admits calls of the public services by their API key. A Connect call without a key may bring a session instead, if
+ * it has the protocol's header: no form of another site can send that.
+ */
+export function byKeyOrSession(byKey: Admit, gate: SessionGate, hasSession: (cookie: string) => boolean): Admit {
+  const session = bySession(gate)
+  return (call) => {
+    const { cookie, authorization } = call.raw.headers
+    const isSession =
+      cookie !== undefined && authorization === undefined && call.protocol === 'connect' && hasProtocolHeader(call)
+    return isSession && hasSession(cookie) ? session(call) : byKey(call)
+  }
+}
+
+/** A GET, which a link can make, does not count: Connect serves some methods by it. */
+function hasProtocolHeader(call: Call): boolean {
+  return call.raw.method === 'POST' && call.raw.headers['connect-protocol-version'] === '1'
+}
+
+function headerOf({ raw }: Call, name: string): string | undefined {
+  const value = raw.headers[name]
+  return Array.isArray(value) ? value.join('; ') : value
+}

@@ -1,0 +1,95 @@
+import type { DescMethod } from '@bufbuild/protobuf'
+import { Access } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { usedUp } from '../access/limiter.ts'
+import { createStrangers } from '../access/strangers.ts'
+import { createWindows, type Visit } from '../access/windows.ts'
+import type { Caller, Rate } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { parsePublicId } from '../db/ids.ts'
+import { fail } from '../errors.ts'
+import { includes, type Role, type Rule, requiredRole, ruleOf } from './access.ts'
+import type { SessionCookie } from './cookie.ts'
+import { extendSession, findSession, type LiveSession } from './sessions.ts'
+
+export interface SessionCall {
+  method: DescMethod
+  /** The Cookie header. */
+  cookie: string | undefined
+  /** The Verdict-Account header. */
+  account: string | undefined
+  remoteAddress: string
+  /** Receives the remaining calls, also when the call is refused for lack of them. */
+  tellRate(rate: Rate): void
+  /** Sets a Set-Cookie header on the response. */
+  setCookie(value: string): void
+}
+
+interface Parts {
+  db: Database
+  clock: DatabaseClock
+  cookie(): SessionCookie
+}
+
+/** Far more than the pages of a busy person need: several tabs may refresh each second. */
+const CALLS_PER_SESSION = { limit: 3_000, windowMs: 60_000 }
+
+/**
+ * The gate before calls with a session: identifies the person, checks the role in the account of the call, and counts
+ * the call for the session. Returns undefined for a method that is open to everybody. Throws `invalid_session`,
+ * `not_found` for an account that the person does not belong to, `insufficient_role`, `confirmation_required` and
+ * `rate_limit_exceeded`.
+ */
+export function createSessionGate({ db, clock, cookie }: Parts): (call: SessionCall) => Promise<Caller | undefined> {
+  const stranger = createStrangers()
+  const openCall = createStrangers()
+  const countSession = createWindows(CALLS_PER_SESSION)
+
+  function count(visit: Visit, what: string, { tellRate }: SessionCall): void {
+    const { over, limit, remaining, leftMs } = visit
+    tellRate({ limit, remaining, resetAt: Math.ceil((clock.now() + leftMs) / 1_000) })
+    if (over) throw usedUp(`The ${limit} calls per minute of ${what} are used up.`, Math.ceil(leftMs / 1_000))
+  }
+
+  return async (call) => {
+    const rule = ruleOf(call.method)
+    if (rule.access === Access.OPEN) {
+      count(openCall(call.remoteAddress), 'this address', call)
+      return undefined
+    }
+    const token = cookie().read(call.cookie)
+    if (token === undefined) {
+      count(stranger(call.remoteAddress), 'this address without a session', call)
+      throw noSession()
+    }
+    count(countSession(token), 'this session', call)
+    const needed = requiredRole(rule)
+    const accountId = needed && parsePublicId('acc', call.account ?? '')
+    const session = await findSession(db, clock, token, accountId)
+    if (!session) throw noSession()
+    if (await extendSession(db, clock, session)) call.setCookie(cookie().renewal(token))
+    const role = needed && roleIn(session, needed, call.account)
+    refuseUnconfirmed(rule, session, clock.now())
+    const { personId, sessionId, email } = session
+    return { accountId: accountId ?? '', test: false, person: { personId, sessionId, email, role } }
+  }
+}
+
+const noSession = () =>
+  fail('invalid_session', 'You are not signed in, or your session has ended. Sign in, and try again.')
+
+/** The person's role in the account of the call. One they do not belong to looks like one that does not exist. */
+function roleIn({ role }: LiveSession, needed: Role, account: string | undefined): Role {
+  if (account === undefined)
+    throw fail('invalid_payload', 'The header Verdict-Account is missing. It names the account.')
+  if (role === undefined) throw fail('not_found', 'There is no such account, or you do not belong to it.')
+  if (!includes(role, needed)) {
+    throw fail('insufficient_role', `This needs the role ${needed}, and you are a ${role} of this account.`)
+  }
+  return role
+}
+
+function refuseUnconfirmed({ confirmed }: Rule, { confirmedUntilMs }: LiveSession, nowMs: number): void {
+  if (!confirmed || confirmedUntilMs > nowMs) return
+  throw fail('confirmation_required', 'Enter your password to go on.')
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto'
+import type { DescService } from '@bufbuild/protobuf'
+import { type Client, createClient, type ServiceImplSpec } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-node'
+import { createGate } from '../../server/access/gate.ts'
+import { createOpenCalls } from '../../server/access/open-calls.ts'
+import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
+import type { DatabaseClock } from '../../server/db/clock.ts'
+import type { Database } from '../../server/db/connect.ts'
+import { createSealer, type Sealer } from '../../server/db/encryption.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
+import { credentials, members, people, sessions } from '../../server/db/people-schema.ts'
+import { createApp } from '../../server/http/app.ts'
+import { listen } from '../../server/http/listen.ts'
+import { createLogger } from '../../server/log.ts'
+import type { Role } from '../../server/people/access.ts'
+import { SESSION_DAYS, sessionCookie } from '../../server/people/cookie.ts'
+import { hashPassword } from '../../server/people/password.ts'
+import { createPeople, signingKeys } from '../../server/people/people.ts'
+
+const HOUR_MS = 3_600_000
+
+export interface Belonging {
+  /** The account (UUID) that the person belongs to, and that the calls are about. Absent for no account. */
+  accountId?: string
+  /** `owner` by default. */
+  role?: Role
+  /** Whether the password was entered in the last ten minutes; true by default. */
+  confirmed?: boolean
+  /** Only a person with one can confirm it or sign in. Hashing it takes 60 ms. */
+  password?: string
+}
+
+export interface SignedIn {
+  personId: string
+  sessionId: string
+  email: string
+  /** `name=value`. */
+  cookie: string
+  /** The headers of a Connect call by `fetch`. */
+  headers: Record<string, string>
+  /** Calls a service with the session. */
+  client<Service extends DescService>(service: Service, url: string): Client<Service>
+}
+
+/** Creates a person with a session, as a sign-in does. The server must run with the same sealer, and without https. */
+export async function signIn(
+  { db, clock, sealer }: { db: Database; clock: DatabaseClock; sealer: Sealer },
+  { accountId, role = 'owner', confirmed = true, password }: Belonging = {},
+): Promise<SignedIn> {
+  const now = clock.now()
+  const [personId, sessionId] = [newId(now), newId(now)]
+  const email = `${personId}@people.test`
+  await db.insert(people).values({ id: personId, name: `The ${role}`, email, emailVerified: true })
+  if (accountId) await db.insert(members).values({ accountId, personId, role })
+  if (password) {
+    const hash = await hashPassword(password)
+    await db
+      .insert(credentials)
+      .values({ id: newId(now), userId: personId, accountId: personId, providerId: 'credential', password: hash })
+  }
+  const token = randomBytes(16).toString('hex')
+  const createdAt = new Date(confirmed ? now : now - HOUR_MS)
+  await db.insert(sessions).values({
+    id: sessionId,
+    token,
+    userId: personId,
+    createdAt,
+    updatedAt: createdAt,
+    expiresAt: new Date(now + SESSION_DAYS * 24 * HOUR_MS),
+  })
+  const cookie = sessionCookie({ keys: signingKeys(sealer), secure: false }).pair(token)
+  return { personId, sessionId, email, ...callsWith(cookie, accountId) }
+}
+
+/** The headers and the client of calls with a session's cookie. */
+export function callsWith(cookie: string, accountId?: string): Pick<SignedIn, 'cookie' | 'headers' | 'client'> {
+  const own = { cookie, ...(accountId && { 'verdict-account': publicId('acc', accountId) }) }
+  const headers = { ...own, 'content-type': 'application/json', 'connect-protocol-version': '1' }
+  return {
+    cookie,
+    headers,
+    client(service, url) {
+      const transport = createConnectTransport({
+        baseUrl: url,
+        httpVersion: '1.1',
+        interceptors: [
+          (next) => (request) => {
+            for (const [name, value] of Object.entries(own)) request.header.set(name, value)
+            return next(request)
+          },
+        ],
+      })
+      return createClient(service, transport)
+    },
+  }
+}
+
+interface DashboardOptions {
+  db: Database
+  clock: DatabaseClock
+  /** Services of `verdict.admin.v1` that need a session. */
+  services?: ServiceImplSpec[]
+  openServices?: ServiceImplSpec[]
+  /** Services of `verdict.v1`. */
+  publicServices?: ServiceImplSpec[]
+}
+
+/** Serves services behind the gates of API keys and sessions, for the tests of single services. */
+export async function startDashboard({ db, clock, ...served }: DashboardOptions) {
+  const { services = [], openServices = [], publicServices = [] } = served
+  const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
+  const app = await createApp({
+    services: publicServices,
+    gate: createGate({ db, clock, limits: DEFAULT_LIMITS }),
+    dashboard: { ...createPeople({ db, clock, sealer, publicUrl: () => listener.url }), services, openServices },
+    openCalls: createOpenCalls(),
+    log: createLogger('silent'),
+    checks: async () => ({ database: 'ok' }),
+    about: { version: 'test', region: 'eu' },
+    keySet: { read: async () => ({ keys: [] }), maxAgeSeconds: 300 },
+  })
+  const listener = await listen(app, { host: '127.0.0.1', port: 0 })
+  return {
+    url: listener.url,
+    sealer,
+    /** Creates a person who is signed in, and calls a service as that person. */
+    async person(belonging: Belonging = {}) {
+      const person = await signIn({ db, clock, sealer }, belonging)
+      return { ...person, client: <S extends DescService>(service: S) => person.client(service, listener.url) }
+    },
+    stop: () => listener.close({ timeoutMs: 0 }),
+  }
+}
