@@ -23,8 +23,8 @@ import { explain } from '../sending/rejection.ts'
 import type { Send } from '../sending/send.ts'
 import { outcomeOfRow } from '../sending/stored.ts'
 import { type BatchMethodParts, batchMethod } from './batch.ts'
+import { EMAIL, notFound, readKeptId } from './kept-ids.ts'
 import { type ListEmailsParts, listEmailsMethod } from './list-emails.ts'
-import { noSuchEmail, readMessageId } from './message-id.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
 
 export interface EmailServiceParts extends BatchMethodParts, ListEmailsParts {
@@ -78,8 +78,8 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
 
     async getEmail({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const email = await storedEmail(db, accountId, readMessageId(id, clock))
-      if (!email) throw noSuchEmail(id)
+      const email = await storedEmail(db, accountId, readKeptId(EMAIL, id, clock))
+      if (!email) throw notFound(EMAIL, id)
       return email
     },
   }

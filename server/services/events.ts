@@ -13,7 +13,7 @@ import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
-import { firstIdAt, type IdPrefix, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
+import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { isExpired, oldestKeptId } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
 import { fail } from '../errors.ts'
@@ -21,6 +21,7 @@ import { feedbackNames, kindNames, reasonNames, statusNames } from '../sending/o
 import { findEndpoint } from '../webhooks/endpoints.ts'
 import { dispatchesOf, type Summary, summariesOf } from './event-dispatches.ts'
 import { type Evidence, evidencesOf } from './event-evidence.ts'
+import { EVENT, expired, MESSAGE, notFound, readKeptId } from './kept-ids.ts'
 import {
   isEventKind,
   ONE_OF_KINDS,
@@ -48,31 +49,20 @@ export interface EventServiceParts {
 export function eventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
   const { db, clock, matchingForm, replay, workflowUrl } = parts
 
-  /**
-   * Returns the UUID in a public id. Throws `event_expired` by the id's own time, for every caller, and `not_found` for
-   * a text that is not an id.
-   */
-  function readKeptId(prefix: IdPrefix & keyof typeof NAMES, shown: string): string {
-    const id = parsePublicId(prefix, shown)
-    if (id === undefined) throw notFound(NAMES[prefix], shown)
-    if (isExpired(id, clock)) throw expired(shown)
-    return id
-  }
-
   async function readEvent(accountId: string, shown: string): Promise<EventRow> {
-    const id = readKeptId('evt', shown)
+    const id = readKeptId(EVENT, shown, clock)
     const [row] = await db
       .select()
       .from(events)
       .where(and(eq(events.id, id), eq(events.accountId, accountId)))
-    if (!row) throw notFound(NAMES.evt, shown)
+    if (!row) throw notFound(EVENT, shown)
     return row
   }
 
   /** Reads an event to replay. The payload of an outcome needs rows that expire with its message. */
   async function readWholeEvent(accountId: string, shown: string): Promise<EventRow> {
     const row = await readEvent(accountId, shown)
-    if (row.event === 'email.delivery' && isExpired(row.messageId, clock)) throw expired(shown)
+    if (row.event === 'email.delivery' && isExpired(row.messageId, clock)) throw expired(EVENT, shown)
     return row
   }
 
@@ -123,8 +113,8 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
 
     async replayMessage({ messageId }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const rows = await eventsInOrder(db, accountId, readKeptId('msg', messageId))
-      if (rows.length === 0) throw notFound(NAMES.msg, messageId)
+      const rows = await eventsInOrder(db, accountId, readKeptId(MESSAGE, messageId, clock))
+      if (rows.length === 0) throw notFound(MESSAGE, messageId)
       const endpoint = await findEndpoint(db, accountId)
       if (!endpoint) throw fail('webhook_not_configured', NO_ENDPOINT)
       const pushed = rows.filter(({ event }) => endpoint.events.includes(event))
@@ -224,14 +214,4 @@ function responseOf({ eventId, messageId, dispatchId, dispatchedMs }: ReplayRece
     dispatchedAt: timestampFromMs(dispatchedMs),
     dispatchId: publicId('dsp', dispatchId),
   })
-}
-
-const NAMES = { evt: 'event', msg: 'message' }
-
-function expired(shown: string) {
-  return fail('event_expired', `${shown} is older than the 90 days that events are kept.`)
-}
-
-function notFound(what: string, shown: string) {
-  return fail('not_found', `There is no ${what} ${JSON.stringify(shown.slice(0, 64))} in this account.`)
 }

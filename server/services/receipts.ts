@@ -6,7 +6,7 @@ import type { Database } from '../db/connect.ts'
 import { claimsOf } from '../receipts/claims.ts'
 import type { ReceiptSigner } from '../receipts/signer.ts'
 import { storedMessages } from '../receipts/stored.ts'
-import { noSuchEmail, readMessageId } from './message-id.ts'
+import { EMAIL, notFound, readKeptId } from './kept-ids.ts'
 
 interface ReceiptServiceParts {
   db: Database
@@ -22,9 +22,9 @@ export function receiptService(parts: ReceiptServiceParts): ServiceImpl<typeof R
   return {
     async getReceipt({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const messageId = readMessageId(id, clock)
+      const messageId = readKeptId(EMAIL, id, clock)
       const stored = await read(accountId, messageId)
-      if (!stored) throw noSuchEmail(id)
+      if (!stored) throw notFound(EMAIL, id)
       const claims = claimsOf(stored.message, stored.recipients, { issuer: publicUrl(), nowMs: clock.now() })
       return { receipt: await signer.sign(claims) }
     },
