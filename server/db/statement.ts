@@ -7,10 +7,7 @@ import type { Database } from './connect.ts'
 type Parameter = string | number | boolean | null | Date | Uint8Array
 
 interface RunOptions {
-  /**
-   * Whether a connection parses a statement with parameters once and may keep its plan. Statements that read history by
-   * a range of ids are not prepared: only a plan made for these bounds leaves out the partitions of all other days.
-   */
+  /** Whether a connection parses a statement with parameters once and may keep its plan. See also `idsAndBounds`. */
   prepare?: boolean
 }
 
@@ -30,3 +27,13 @@ export async function run<Row extends object>(
 
 /** The literal of an array of UUIDs, for a parameter `$1::uuid[]`. */
 export const uuidArray = (ids: readonly string[]): string => `{${ids}}`
+
+/**
+ * Three parameters of a statement that reads history by ids, at least one: the ids, the smallest and the largest, for
+ * `id = any($1::uuid[]) and id between $2 and $3`. The bounds keep the look-up to the days that can have the ids. A
+ * statement with bounds is not prepared: only a plan made for them leaves out the partitions of all other days.
+ */
+export function idsAndBounds(ids: readonly string[]): [ids: string, smallest: string, largest: string] {
+  const sorted = [...new Set(ids)].sort()
+  return [uuidArray(sorted), sorted[0]!, sorted.at(-1)!]
+}

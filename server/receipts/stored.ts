@@ -1,6 +1,6 @@
 import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
-import { run, uuidArray } from '../db/statement.ts'
+import { idsAndBounds, run } from '../db/statement.ts'
 import { inTime } from '../in-time.ts'
 import type { SentMessage, SentRecipient } from './claims.ts'
 
@@ -12,7 +12,7 @@ export interface StoredMessage {
 type MessageRow = SentMessage & { accountId: string }
 type RecipientRow = SentRecipient & { messageId: string }
 
-// Only a plan made for these bounds leaves out all other days of history, so these statements are not prepared.
+/** The parameters are those of `idsAndBounds`. */
 const IDS = 'between $2 and $3'
 const MESSAGES = `
   select id, account_id as "accountId", domain, request ->> 'from' as from, sandbox, digest,
@@ -30,8 +30,7 @@ const READ_MS = 5_000
  */
 export function storedMessages(db: Database): (accountId: string, id: string) => Promise<StoredMessage | undefined> {
   const read = collector<{ json: string }, (StoredMessage & { accountId: string }) | undefined>(async (requests) => {
-    const sortedIds = [...new Set(requests.map(({ json }) => json))].sort()
-    const parameters = [uuidArray(sortedIds), sortedIds[0]!, sortedIds.at(-1)!]
+    const parameters = idsAndBounds(requests.map(({ json }) => json))
     const [messages, recipients] = await Promise.all([
       run<MessageRow>(db, MESSAGES, parameters, { prepare: false }),
       run<RecipientRow>(db, RECIPIENTS, parameters, { prepare: false }),

@@ -10,7 +10,7 @@ import { collector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { recipients } from '../db/schema.ts'
-import { run, uuidArray } from '../db/statement.ts'
+import { idsAndBounds, run } from '../db/statement.ts'
 import { inTime } from '../in-time.ts'
 import { kindNames, reasonNames, statusNames } from './outcome.ts'
 import { sendResponse } from './response.ts'
@@ -30,8 +30,7 @@ export async function storedOutcomes(db: Database, messageId: string): Promise<R
   return rows.map(outcomeOfRow)
 }
 
-// The bounds keep the look-up to the days that can have the ids. Only a plan made for these bounds leaves out all other
-// days, so these statements are not prepared.
+/** The parameters are those of `idsAndBounds`. */
 const IDS = 'between $2 and $3'
 export const STORED_SENDS = `select id, sandbox, checks from messages where id = any($1) and id ${IDS}`
 export const STORED_OUTCOMES = `
@@ -51,8 +50,7 @@ interface SendRow {
 export function storedResponses(db: Database): (messageId: string) => Promise<SendResponse | undefined> {
   const read = collector<{ json: string }, SendResponse | undefined>(async (requests) => {
     const ids = requests.map(({ json }) => json)
-    const sortedIds = ids.toSorted()
-    const parameters = [uuidArray(sortedIds), sortedIds[0]!, sortedIds.at(-1)!]
+    const parameters = idsAndBounds(ids)
     const [sends, outcomes] = await Promise.all([
       run<SendRow>(db, STORED_SENDS, parameters, { prepare: false }),
       run<Outcome & { messageId: string }>(db, STORED_OUTCOMES, parameters, { prepare: false }),

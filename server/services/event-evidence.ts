@@ -1,10 +1,9 @@
 import { fromJson, type JsonValue } from '@bufbuild/protobuf'
 import { type SmtpEvidence, SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
-import { run, uuidArray } from '../db/statement.ts'
+import { idsAndBounds, run, uuidArray } from '../db/statement.ts'
 
-// The rows of the recipients have the evidence for outcomes. The statement is not prepared: only a plan made for these
-// ids leaves out the days that cannot hold them.
+// The rows of the recipients have the evidence for outcomes.
 const EVIDENCE = `
   select event_id as "eventId", smtp, retryable, in_doubt as "inDoubt"
   from recipients
@@ -32,9 +31,9 @@ export async function evidencesOf(
 ): Promise<(eventId: string) => Evidence> {
   const outcomes = events.filter(({ event }) => event === 'email.delivery')
   if (outcomes.length === 0) return () => ({})
-  const messageIds = [...new Set(outcomes.map(({ messageId }) => messageId))].sort()
+  const messageIds = outcomes.map(({ messageId }) => messageId)
   const eventIds = outcomes.map(({ id }) => id)
-  const parameters = [uuidArray(messageIds), messageIds[0]!, messageIds.at(-1)!, uuidArray(eventIds)]
+  const parameters = [...idsAndBounds(messageIds), uuidArray(eventIds)]
   const rows = await run<EvidenceRow>(db, EVIDENCE, parameters, { prepare: false })
   const byEvent = new Map(rows.map((row) => [row.eventId, evidenceOfRow(row)]))
   return (eventId) => byEvent.get(eventId) ?? {}

@@ -1,7 +1,7 @@
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { evidenceOf, type StoredEvent } from '../db/delivery-event.ts'
-import { run, uuidArray } from '../db/statement.ts'
+import { idsAndBounds, run, uuidArray } from '../db/statement.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
 /** The time of a POST with its wait for a slot, and a moment to store its outcome. */
@@ -98,7 +98,7 @@ export async function undoBegin(db: Database, { dispatchId, number }: NextAttemp
   await run(db, UNDO_BEGIN, [dispatchId, number])
 }
 
-// This statement is not prepared: only a plan made for these bounds leaves out the partitions of all other days.
+// The parameters are those of `idsAndBounds`, of the events and of their messages.
 export const EVENTS = `
   select e.id, e.message_id as "messageId", e.account_id as "accountId", e.event, e.status, e.reason, e.recipient,
     e.sandbox, e.tag, e.metadata, e.tenant_id as "tenantId", e.feedback, e.detail, e.payload, r.smtp,
@@ -125,9 +125,9 @@ export interface EventKey {
  */
 export function readEvents(db: Database): (key: EventKey) => Promise<StoredEvent | undefined> {
   const read = collector<EventKey & { json: string }, StoredEvent | undefined>(async (requests) => {
-    const ids = requests.map(({ eventId }) => eventId).toSorted()
-    const messageIds = requests.map(({ messageId }) => messageId).toSorted()
-    const parameters = [ids, messageIds].flatMap((sorted) => [uuidArray(sorted), sorted[0]!, sorted.at(-1)!])
+    const ids = idsAndBounds(requests.map(({ eventId }) => eventId))
+    const messageIds = idsAndBounds(requests.map(({ messageId }) => messageId))
+    const parameters = [...ids, ...messageIds]
     const rows = await run<EventRow>(db, EVENTS, parameters, { prepare: false })
     const byId = new Map(rows.filter(isWhole).map((row) => [row.id, { ...row, smtp: evidenceOf(row.smtp) }]))
     return requests.map(({ eventId }) => byId.get(eventId))
