@@ -1,7 +1,7 @@
-import { fromJson } from '@bufbuild/protobuf'
 import { SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import type { recipients } from '../db/schema.ts'
+import { readStored } from '../db/stored-json.ts'
 
 /** The `typ` of a receipt's header. It keeps receipts apart from other tokens (RFC 8725 3.11). */
 export const RECEIPT_TYPE = 'verdict-receipt+jwt'
@@ -75,7 +75,7 @@ function domainOf(from: string): string {
 }
 
 function outcomeOf({ email, kind, status, reason, inDoubt, smtp }: SentRecipient): Omit<RecipientClaims, 'at'> {
-  const evidence = smtp === null ? undefined : fromJson(SmtpEvidenceSchema, smtp, { ignoreUnknownFields: true })
+  const evidence = readStored(SmtpEvidenceSchema, smtp)
   const tls = evidence?.tls
   return {
     email,

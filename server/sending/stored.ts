@@ -1,4 +1,4 @@
-import { create, fromJson, type JsonValue } from '@bufbuild/protobuf'
+import { create, type JsonValue } from '@bufbuild/protobuf'
 import { CheckSchema, type SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import {
   type RecipientOutcome,
@@ -11,6 +11,7 @@ import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { recipients } from '../db/schema.ts'
 import { idsAndBounds, run } from '../db/statement.ts'
+import { readStored } from '../db/stored-json.ts'
 import { inTime } from '../in-time.ts'
 import { kindNames, reasonNames, statusNames } from './outcome.ts'
 import { sendResponse } from './response.ts'
@@ -67,12 +68,9 @@ export function storedResponses(db: Database): (messageId: string) => Promise<Se
   return (messageId) => inTime(read({ json: messageId }), READ_MS)
 }
 
-const readChecks = (checks: unknown) => (checks as JsonValue[]).map((check) => fromJson(CheckSchema, check))
+const readChecks = (checks: unknown) => (checks as JsonValue[]).map((check) => readStored(CheckSchema, check)!)
 
 type Outcome = Omit<typeof recipients.$inferSelect, 'messageId' | 'accountId' | 'position' | 'eventId'>
-
-/** During a rolling upgrade a newer process may have stored fields that this one does not know. */
-const OF_ANY_VERSION = { ignoreUnknownFields: true }
 
 export function outcomeOfRow(row: Outcome): RecipientOutcome {
   return create(RecipientOutcomeSchema, {
@@ -80,8 +78,8 @@ export function outcomeOfRow(row: Outcome): RecipientOutcome {
     kind: kindNames.value(row.kind),
     status: statusNames.value(row.status),
     reason: row.reason === null ? undefined : reasonNames.value(row.reason),
-    smtp: row.smtp === null ? undefined : fromJson(SmtpEvidenceSchema, row.smtp, OF_ANY_VERSION),
-    suppression: row.suppression === null ? undefined : fromJson(SuppressionSchema, row.suppression, OF_ANY_VERSION),
+    smtp: readStored(SmtpEvidenceSchema, row.smtp),
+    suppression: readStored(SuppressionSchema, row.suppression),
     retryable: row.retryable || undefined,
     inDoubt: row.inDoubt || undefined,
   })

@@ -1,7 +1,8 @@
-import { fromJson, type JsonValue } from '@bufbuild/protobuf'
+import type { JsonValue } from '@bufbuild/protobuf'
 import { type SmtpEvidence, SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../db/connect.ts'
 import { idsAndBounds, run, uuidArray } from '../db/statement.ts'
+import { readStored } from '../db/stored-json.ts'
 
 // The rows of the recipients have the evidence for outcomes.
 const EVIDENCE = `
@@ -39,11 +40,8 @@ export async function evidencesOf(
   return (eventId) => byEvent.get(eventId) ?? {}
 }
 
-/** During an upgrade a later version may store fields that this one lacks. */
-const NEWER = { ignoreUnknownFields: true }
-
 const evidenceOfRow = ({ smtp, retryable, inDoubt }: EvidenceRow): Evidence => ({
-  smtp: smtp === null ? undefined : fromJson(SmtpEvidenceSchema, smtp, NEWER),
+  smtp: readStored(SmtpEvidenceSchema, smtp),
   retryable: retryable || undefined,
   inDoubt: inDoubt || undefined,
 })
