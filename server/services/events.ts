@@ -14,7 +14,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
-import { isExpired, oldestKeptId } from '../db/retention.ts'
+import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../sending/outcome.ts'
@@ -26,14 +26,14 @@ import {
   isEventKind,
   ONE_OF_KINDS,
   pageOf,
-  readCursor,
   readEnum,
   readLimit,
+  readRange,
+  readRecipient,
   readTag,
-  readTime,
   refuse,
 } from './listing.ts'
-import { type IdRange, newestRows, pageRange } from './newest-rows.ts'
+import { type IdRange, newestRows } from './newest-rows.ts'
 import { NO_ENDPOINT, type Replay, type ReplayReceipt } from './replay.ts'
 
 export interface EventServiceParts {
@@ -71,13 +71,7 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
       const { accountId } = context.values.get(callerKey)!
       const limit = readLimit(request.limit)
       // An event carries its timestamp in its id: see history/event-ids.ts.
-      const range = pageRange({
-        oldest: oldestKeptId(clock),
-        nowMs: clock.now(),
-        fromMs: readTime('from', request.from),
-        toMs: readTime('to', request.to),
-        after: readCursor(ListEventsRequestSchema, request),
-      })
+      const range = readRange(ListEventsRequestSchema, request, clock)
       const filters = [eq(events.accountId, accountId), ...readFilters(request, matchingForm)]
       if (request.messageId !== undefined) filters.push(await ofMessage(db, request.messageId))
       const read = ({ from, below }: IdRange, limit: number) =>
@@ -128,8 +122,7 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
   const { tenantId, sandbox, event } = request
   if (event !== undefined && !isEventKind(event)) throw refuse('event', ONE_OF_KINDS)
   const tag = readTag(request.tag)
-  // Text that is not an address becomes '', which matches no recipient.
-  const recipient = request.recipient === undefined ? undefined : (matchingForm(request.recipient) ?? '')
+  const recipient = readRecipient(request.recipient, matchingForm)
   const status = readEnum('status', request.status, statusNames)
   const reason = readEnum('reason', request.reason, reasonNames)
   return [

@@ -13,11 +13,10 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
-import { oldestKeptId } from '../db/retention.ts'
 import { messages, recipients } from '../db/schema.ts'
 import { kindNames, reasonNames, statusNames } from '../sending/outcome.ts'
-import { pageOf, readCursor, readDomain, readEnum, readLimit, readTag, readTenant, readTime } from './listing.ts'
-import { type IdRange, newestRows, pageRange } from './newest-rows.ts'
+import { pageOf, readDomain, readEnum, readLimit, readRange, readRecipient, readTag, readTenant } from './listing.ts'
+import { type IdRange, newestRows } from './newest-rows.ts'
 
 export interface ListEmailsParts {
   db: Database
@@ -31,13 +30,7 @@ export function listEmailsMethod(parts: ListEmailsParts): ServiceImpl<typeof Ema
   return async (request, context) => {
     const { accountId } = context.values.get(callerKey)!
     const limit = readLimit(request.limit)
-    const range = pageRange({
-      oldest: oldestKeptId(clock),
-      nowMs: clock.now(),
-      fromMs: readTime('from', request.from),
-      toMs: readTime('to', request.to),
-      after: readCursor(ListEmailsRequestSchema, request),
-    })
+    const range = readRange(ListEmailsRequestSchema, request, clock)
     const filters = { accountId, ...readFilters(request, matchingForm) }
     const find = filters.recipient === undefined ? findEmails : findEmailsTo
     const rows = await newestRows(range, limit + 1, (range, limit) => find(db, filters, range, limit))
@@ -54,8 +47,7 @@ function readFilters(request: ListEmailsRequest, matchingForm: ListEmailsParts['
   return {
     status: readEnum('status', request.status, statusNames),
     reason: readEnum('reason', request.reason, reasonNames),
-    // Text that is not an address becomes '', which matches no recipient.
-    recipient: request.recipient === undefined ? undefined : (matchingForm(request.recipient) ?? ''),
+    recipient: readRecipient(request.recipient, matchingForm),
     domain: readDomain(request.domain),
     tag: readTag(request.tag),
     tenantId: readTenant(request.tenantId),

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
+import type { DatabaseClock } from '../db/clock.ts'
+import { oldestKeptId } from '../db/retention.ts'
 import { EVENT_KINDS } from '../db/schema.ts'
 import { readDomainName } from '../domains/name.ts'
 import type { EnumNames } from '../enum-names.ts'
 import { failFields } from '../errors.ts'
 import { tenantFault } from '../sending/message.ts'
 import { tagFault } from '../sending/metadata.ts'
+import { type IdRange, pageRange } from './newest-rows.ts'
 
 // What all lists of the API share: filters, pages of 1 to 100 rows, and a cursor that leads from one page to the next.
 
@@ -49,6 +52,14 @@ export function readTag(tag: string | undefined): string | undefined {
   return tag
 }
 
+/** Returns the matching form of an address; for a text that is not an address '', which matches no recipient. */
+export function readRecipient(
+  text: string | undefined,
+  matchingForm: (text: string) => string | undefined,
+): string | undefined {
+  return text === undefined ? undefined : (matchingForm(text) ?? '')
+}
+
 /** Returns the domain name as it is stored: lower case, A-labels. */
 export function readDomain(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
@@ -58,7 +69,7 @@ export function readDomain(text: string | undefined): string | undefined {
 }
 
 /** Returns a time in Unix milliseconds. */
-export function readTime(field: string, time: Timestamp | undefined): number | undefined {
+function readTime(field: string, time: Timestamp | undefined): number | undefined {
   if (!time) return undefined
   const ms = timestampMs(time)
   if (ms >= 0 && ms <= MAX_TIME_MS) return ms
@@ -111,6 +122,26 @@ export function readCursor<Desc extends DescMessage>(
     )
   }
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+interface PageInTime extends Page {
+  from?: Timestamp
+  to?: Timestamp
+}
+
+/** Returns the ids that a page of history can hold: those between its times and after its cursor. */
+export function readRange<Desc extends DescMessage>(
+  desc: Desc,
+  request: MessageShape<Desc> & PageInTime,
+  clock: DatabaseClock,
+): IdRange {
+  return pageRange({
+    oldest: oldestKeptId(clock),
+    nowMs: clock.now(),
+    fromMs: readTime('from', request.from),
+    toMs: readTime('to', request.to),
+    after: readCursor(desc, request),
+  })
 }
 
 function cursorDigest<Desc extends DescMessage>(id: Buffer, desc: Desc, request: MessageShape<Desc> & Page): Buffer {
