@@ -1,6 +1,6 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf'
 import { REQUEST_LIMITS } from '../../server/config/limits.ts'
-import { EVENT_KINDS } from '../../server/db/schema.ts'
+import { EVENT_KINDS } from '../../server/db/event-kinds.ts'
 import { CONTENT_ID, CONTENT_TYPE } from '../../server/sending/attachments.ts'
 import { LIMITS } from '../../server/sending/message.ts'
 import { MAX_LIMIT } from '../../server/services/listing.ts'

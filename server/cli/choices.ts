@@ -6,4 +6,3 @@ import { shortNames } from '../enum-names.ts'
 export const STATUSES = shortNames(DeliveryStatusSchema)
 export const REASONS = shortNames(ReasonSchema)
 export const SUPPRESSION_REASONS = shortNames(SuppressionReasonSchema)
-export const EVENT_KINDS = ['email.delivery', 'email.feedback'] as const

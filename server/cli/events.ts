@@ -1,5 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings'
-import { EVENT_KINDS, REASONS, STATUSES } from './choices.ts'
+import { EVENT_KINDS } from '../db/event-kinds.ts'
+import { REASONS, STATUSES } from './choices.ts'
 import { examples, Failure, type Output, type Print } from './command.ts'
 import { type StoredEvent, statusOf } from './event-text.ts'
 import { followEvents } from './follow-events.ts'

@@ -1,5 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings'
-import { EVENT_KINDS, STATUSES } from './choices.ts'
+import { EVENT_KINDS } from '../db/event-kinds.ts'
+import { STATUSES } from './choices.ts'
 import { examples, type Print } from './command.ts'
 import { callApi, urlOption } from './service.ts'
 

@@ -27,6 +27,7 @@ import {
   uniqueIndex,
   uuid,
 } from './drizzle.ts'
+import { EVENT_KINDS } from './event-kinds.ts'
 import type { AttemptPhases, RecordCheck, StoredRequest } from './json-columns.ts'
 import { LATENCY_COLUMNS } from './latency-buckets.ts'
 
@@ -45,8 +46,6 @@ const STATUSES = shortNames(DeliveryStatusSchema)
 const REASONS = shortNames(ReasonSchema)
 const RECIPIENT_KINDS = shortNames(RecipientKindSchema)
 const FEEDBACK_KINDS = shortNames(FeedbackKindSchema)
-/** The kinds of stored events. */
-export const EVENT_KINDS = ['email.delivery', 'email.feedback'] as const
 
 const DISPATCH_KINDS = shortNames(DispatchKindSchema)
 /** The states of a dispatch in history, where none is waiting. */

@@ -1,6 +1,6 @@
 import { PAYLOAD_VERSION } from '../db/delivery-event.ts'
+import type { EVENT_KINDS } from '../db/event-kinds.ts'
 import { LATENCY_BOUNDS_MS } from '../db/latency-buckets.ts'
-import type { EVENT_KINDS } from '../db/schema.ts'
 import { addCounts, type Count, SEND_COUNTS } from '../reputation/counts.ts'
 import { REPEATED_STRIKES, STRIKES, type Strike } from '../reputation/strikes.ts'
 import { EVENT_AT } from './event-ids.ts'

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const { HISTORY, EVERYBODY, EVENT_KINDS, STATS_COUNTS, ...tables } = schema
+const { HISTORY, EVERYBODY, STATS_COUNTS, ...tables } = schema
 const configs = Object.values(tables).map((table) => getTableConfig(table as PgTable))
 
 const COLUMNS = `
