@@ -2,7 +2,7 @@ import { Command, Option } from '@commander-js/extra-typings'
 import { REASONS, STATUSES } from './choices.ts'
 import { examples, type Print } from './command.ts'
 import { callApi, query, urlOption } from './service.ts'
-import { table } from './table.ts'
+import { pageText, table } from './table.ts'
 
 /** The fields of the service's response that are printed as text. */
 interface ListedEmail {
@@ -49,7 +49,7 @@ export const emails = (print: Print) =>
       const page = await callApi({ url, path: PATH + query({ ...filters, tenant_id, sandbox: isDryRun }) })
       const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'SUBJECT', 'MESSAGE']
       const list = table(heading, (page.emails as ListedEmail[]).map(rowOf), 'No email matches.')
-      print({ json: page, text: page.has_more ? `${list}\n\nMore: --cursor ${page.next_cursor}` : list })
+      print({ json: page, text: pageText(list, page) })
     })
 
 function rowOf({ createdAt, status, reason = '-', recipients, subject, message_id, sandbox }: ListedEmail): string[] {

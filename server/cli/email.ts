@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { examples, type Print } from './command.ts'
+import { type Outcome, outcomeText, recipientText } from './outcome-text.ts'
 import { callApi, urlOption } from './service.ts'
 
 // The fields of the service's response that are printed as text.
@@ -19,22 +20,17 @@ interface Evidence {
   tried?: { mx: string; ip?: string; phase: string; detail: string }[]
 }
 
-interface Outcome {
+interface Recipient extends Outcome {
   email: string
   kind?: string
-  status: string
-  reason?: string
-  in_doubt?: boolean
   retryable?: boolean
   detail?: string
   smtp?: Evidence
   suppression?: { scope: string; cause: string; since: string }
 }
 
-interface StoredEmail {
+interface StoredEmail extends Outcome {
   message_id: string
-  status: string
-  reason?: string
   sandbox: boolean
   from: string
   to: string[]
@@ -48,7 +44,7 @@ interface StoredEmail {
   tenant_id?: string
   size_bytes: number
   attachments: { filename: string; content_type: string; size_bytes: number }[]
-  recipients: Outcome[]
+  recipients: Recipient[]
   events: { event_id: string; status: string; recipient: string; timestamp: string }[]
   feedback: { kind: string; reason?: string; reported_at: string; recipient: string; detail?: string }[]
   createdAt: string
@@ -83,7 +79,7 @@ const get = (print: Print) =>
 function describe(email: StoredEmail): string {
   const dryRun = email.sandbox ? ' (dry run: nothing was sent)' : ''
   return [
-    `${email.message_id}: ${outcome(email)}${dryRun}`,
+    `${email.message_id}: ${outcomeText(email)}${dryRun}`,
     ...fieldsOf(email).map(([name, value]) => `  ${`${name}:`.padEnd(12)} ${value}`),
     ...section('Recipients', email.recipients.map(describeRecipient)),
     ...section(
@@ -95,7 +91,8 @@ function describe(email: StoredEmail): string {
     ...section(
       'Reports after the outcome',
       email.feedback.map(({ kind, reason, reported_at, recipient, detail }) => {
-        return `${kind} about ${recipient} at ${reported_at}${also(reason)}${detail ? `: ${detail}` : ''}`
+        const about = `${kind} about ${recipient} at ${reported_at}`
+        return about + (reason ? `, ${reason}` : '') + (detail ? `: ${detail}` : '')
       }),
     ),
   ].join('\n')
@@ -130,11 +127,11 @@ const describeFile = ({ filename, content_type, size_bytes }: StoredEmail['attac
 const section = (heading: string, entries: string[]) =>
   entries.length > 0 ? [`${heading}:`, ...entries.map((entry) => `  ${entry.replaceAll('\n', '\n  ')}`)] : []
 
-function describeRecipient({ email, kind, detail, smtp, suppression, retryable, ...result }: Outcome): string {
+function describeRecipient({ detail, smtp, suppression, retryable, ...recipient }: Recipient): string {
   const again = retryable ? ' (you may send it again)' : ''
   const suppressed = suppression && `suppressed since ${suppression.since}: ${suppression.cause}, ${suppression.scope}`
   return [
-    `${email}${kind === 'cc' || kind === 'bcc' ? ` (${kind})` : ''}: ${outcome(result)}${again}`,
+    `${recipientText(recipient)}: ${outcomeText(recipient)}${again}`,
     ...[detail, suppressed, ...(smtp ? evidence(smtp) : [])].flatMap((line) => (line ? [`  ${line}`] : [])),
   ].join('\n')
 }
@@ -158,8 +155,3 @@ function evidence({ tried = [], timings = {}, ...smtp }: Evidence): string[] {
 }
 
 const hostOf = ({ mx, ip }: { mx?: string; ip?: string }) => (mx ?? 'the server') + (ip ? ` [${ip}]` : '')
-
-const also = (reason: string | undefined) => (reason ? `, ${reason}` : '')
-
-const outcome = ({ status, reason, in_doubt }: Pick<Outcome, 'status' | 'reason' | 'in_doubt'>) =>
-  status + also(reason) + (in_doubt ? ' (in doubt: it may have arrived)' : '')

@@ -1,22 +1,20 @@
 import { Command } from '@commander-js/extra-typings'
 import { examples, type Print } from './command.ts'
+import { type Outcome, outcomeText, recipientText } from './outcome-text.ts'
 import { readFiles, readHeaders, readKey, readMetadata } from './send-options.ts'
 import { callApi, urlOption } from './service.ts'
 
 // The fields of the service's response that are printed as text.
 
-interface Outcome {
-  status: string
-  reason?: string
-  in_doubt?: boolean
+interface ExplainedOutcome extends Outcome {
   detail?: string
   smtp?: { mx?: string; code?: number; reply?: string }
 }
 
-interface SendResult extends Outcome {
+interface SendResult extends ExplainedOutcome {
   message_id: string
   sandbox?: boolean
-  recipients?: (Outcome & { email: string; kind?: string })[]
+  recipients?: (ExplainedOutcome & { email: string; kind?: string })[]
 }
 
 export const send = (print: Print) =>
@@ -62,15 +60,13 @@ export const send = (print: Print) =>
 function describe(result: SendResult): string {
   const dryRun = result.sandbox ? ' (dry run: nothing was sent)' : ''
   const recipients = (result.recipients ?? []).map(
-    (recipient) => `\n  ${recipient.email}${shownKind(recipient)}: ${outcome(recipient)}`,
+    (recipient) => `\n  ${recipientText(recipient)}: ${describeOutcome(recipient)}`,
   )
-  return `${result.message_id}: ${outcome(result)}${dryRun}${recipients.join('')}`
+  return `${result.message_id}: ${describeOutcome(result)}${dryRun}${recipients.join('')}`
 }
 
-const shownKind = ({ kind }: { kind?: string }) => (kind === 'cc' || kind === 'bcc' ? ` (${kind})` : '')
-
-function outcome({ status, reason, in_doubt, detail, smtp }: Outcome): string {
+function describeOutcome({ detail, smtp, ...outcome }: ExplainedOutcome): string {
   const reply = smtp?.reply ? `\n    ${smtp.mx ?? 'the server'} replied ${smtp.code ?? ''} ${smtp.reply}` : ''
   const why = detail ? `\n    ${detail}` : ''
-  return status + (reason ? `, ${reason}` : '') + (in_doubt ? ' (in doubt: it may have arrived)' : '') + why + reply
+  return outcomeText(outcome) + why + reply
 }

@@ -4,8 +4,8 @@ import { REASONS, STATUSES } from './choices.ts'
 import { examples, Failure, type Output, type Print } from './command.ts'
 import { type StoredEvent, statusOf } from './event-text.ts'
 import { followEvents } from './follow-events.ts'
-import { callApi, urlOption } from './service.ts'
-import { table } from './table.ts'
+import { callApi, query, urlOption } from './service.ts'
+import { pageText, table } from './table.ts'
 
 // The fields of the service's responses that are printed as text.
 
@@ -52,8 +52,7 @@ export const events = (print: Print) =>
       ),
     )
     .action(async (eventId, { message: message_id, url, follow, ...options }) => {
-      const filters = Object.entries({ message_id, ...options })
-      const present = filters.filter((filter): filter is [string, string] => filter[1] !== undefined)
+      const filters = { message_id, ...options }
       if (follow && (eventId ?? options.limit ?? options.cursor) !== undefined) {
         throw new Failure('usage', '--follow cannot be combined with an event_id, --limit or --cursor.')
       }
@@ -61,24 +60,24 @@ export const events = (print: Print) =>
         return print({
           json: {},
           text: 'Following events. Press Ctrl+C to stop.',
-          rest: followEvents(present, { url }),
+          rest: followEvents(filters, { url }),
         })
       }
-      if (eventId === undefined) return print(await listEvents(present, url))
-      if (present.length > 0) throw new Failure('usage', 'Filters cannot be combined with an event_id.')
+      if (eventId === undefined) return print(await listEvents(query(filters), url))
+      if (query(filters)) throw new Failure('usage', 'Filters cannot be combined with an event_id.')
       const event = await callApi({ url, path: `/api/v1/events/${encodeURIComponent(eventId)}` })
       print({ json: event, text: describe(event as unknown as StoredEvent & { dispatches: Dispatch[] }) })
     })
 
-async function listEvents(filters: [string, string][], url: string | undefined): Promise<Output> {
-  const page = await callApi({ url, path: `/api/v1/events?${new URLSearchParams(filters)}` })
+async function listEvents(filters: string, url: string | undefined): Promise<Output> {
+  const page = await callApi({ url, path: `/api/v1/events${filters}` })
   const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'ACKNOWLEDGED', 'MESSAGE', 'EVENT']
   const rows = (page.events as StoredEvent[]).map((event) => {
     const { timestamp, reason = '-', recipient, message_id, event_id } = event
     return [timestamp, statusOf(event), reason, recipient, acknowledgement(event), message_id, event_id]
   })
   const list = table(heading, rows, 'No event matches.')
-  return { json: page, text: page.has_more ? `${list}\n\nMore: --cursor ${page.next_cursor}` : list }
+  return { json: page, text: pageText(list, page) }
 }
 
 /** Whether the event is acknowledged, and after how many attempts. */

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { Failure, type Output } from './command.ts'
 import { type StoredEvent, statusOf } from './event-text.ts'
-import { callPatiently } from './service.ts'
+import { callPatiently, query } from './service.ts'
 
 /** How often the service is asked for new events. */
 const POLL_MS = 2_000
@@ -15,12 +15,12 @@ interface FollowOptions {
 
 /** Yields the events that are stored from now on, each once. Keeps asking while the service cannot be reached. */
 export async function* followEvents(
-  filters: [string, string][],
+  filters: Record<string, string | undefined>,
   { url, pollMs = POLL_MS }: FollowOptions,
 ): AsyncGenerator<Output> {
   const listPage = async (more: Record<string, string>): Promise<Page> => {
-    const query = new URLSearchParams([...filters, ...Object.entries(more)])
-    return (await callPatiently({ url, path: `/api/v1/events?${query}` })) as unknown as Page
+    const path = `/api/v1/events${query({ ...filters, ...more })}`
+    return (await callPatiently({ url, path })) as unknown as Page
   }
   let newest = (await listPage({ limit: '1' })).events[0]
   let seen = new Set<string>()

@@ -6,7 +6,7 @@ import { SUPPRESSION_REASONS } from './choices.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { callApi, query, urlOption } from './service.ts'
-import { table } from './table.ts'
+import { pageText, table } from './table.ts'
 
 const PATH = '/api/v1/suppression'
 
@@ -46,7 +46,7 @@ const list = (print: Print) =>
       const page = await callApi({ url, path: PATH + query({ email, reason, tenant_id, limit, cursor }) })
       const heading = ['SINCE', 'ADDRESS', 'APPLIES TO', 'REASON', 'UNTIL', 'DETAIL']
       const entries = table(heading, (page.entries as Entry[]).map(rowOf), 'No entry matches.')
-      print({ json: page, text: page.has_more ? `${entries}\n\nMore: --cursor ${page.next_cursor}` : entries })
+      print({ json: page, text: pageText(entries, page) })
     })
 
 const add = (print: Print) =>

@@ -8,6 +8,10 @@ export function table(heading: string[], rows: string[][], empty: string): strin
   return [heading, ...rows].map((row) => row.map(pad).join('  ').trimEnd()).join('\n')
 }
 
+/** A list and, unless it is the last page, how to see the next one. */
+export const pageText = (list: string, { has_more, next_cursor }: { has_more?: unknown; next_cursor?: unknown }) =>
+  has_more ? `${list}\n\nMore: --cursor ${next_cursor}` : list
+
 /** Printed beside a count of emails that is zero. */
 export const NOT_COUNTED = 'Dry runs and emails to the simulator are not counted.'
 

@@ -144,7 +144,7 @@ test('events are found by tag and kind, and feedback shows what was reported', a
 
 test('events are followed as they are stored, each once, by their filters', async () => {
   await api.send({ tag: 'followed' })
-  const events = followEvents([['tag', 'followed']], { url: undefined, pollMs: 10 })
+  const events = followEvents({ tag: 'followed' }, { url: undefined, pollMs: 10 })
   const nextIds = async (count: number) => {
     const ids: string[] = []
     for (let i = 0; i < count; i++) ids.push(((await events.next()).value!.json as { message_id: string }).message_id)
