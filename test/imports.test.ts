@@ -34,7 +34,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^(gen|server\/(webhooks|db|egress))\/|^server\/(clean-text|errors|every|remember|slots)\.ts$/,
   ],
   [/^server\/domains\//, /^(gen|server\/(domains|db|dns|egress))\/|^server\/(clean-text|errors|recent|slots)\.ts$/],
-  [/^server\/receipts\//, /^(gen|server\/(receipts|db))\/|^server\/(in-time|recent)\.ts$/],
+  [/^server\/receipts\//, /^(gen|server\/(receipts|db))\/|^server\/(address|in-time|recent)\.ts$/],
   [/^server\/history\//, /^(gen|server\/(history|db|egress|reputation))\/|^server\/(errors|every|in-time)\.ts$/],
   // A late bounce or a complaint counts and suppresses by the same SQL as the end of a send.
   [

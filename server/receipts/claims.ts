@@ -1,4 +1,5 @@
 import { SmtpEvidenceSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { parseMailbox } from '../address.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import type { recipients } from '../db/schema.ts'
 import { readStored } from '../db/stored-json.ts'
@@ -62,16 +63,12 @@ export function claimsOf(
     iss: issuer,
     sub: publicId('msg', message.id),
     iat: Math.floor(nowMs / 1_000),
-    from_domain: message.domain || domainOf(message.from),
+    from_domain: message.domain || (parseMailbox(message.from)?.domain ?? ''),
     created_at: new Date(timeOfId(message.id)).toISOString(),
     digest: message.digest ? `sha-256:${message.digest.toString('hex')}` : undefined,
     sandbox: message.sandbox,
     recipients: recipients.map((recipient) => ({ ...outcomeOf(recipient), at })),
   }
-}
-
-function domainOf(from: string): string {
-  return (/@([^@<>]+)>?$/.exec(from)?.[1] ?? '').toLowerCase()
 }
 
 function outcomeOf({ email, kind, status, reason, inDoubt, smtp }: SentRecipient): Omit<RecipientClaims, 'at'> {

@@ -22,11 +22,12 @@ export function createReceiptSigner(parts: KeyParts): ReceiptSigner {
   const read = recent({
     ...KEEP,
     async read() {
-      const keys = await readKeys(db)
-      if (keys.length > 0) return { keys, set: { keys: keys.map(publicJwk) } }
-      await makeFirstKey(parts)
-      const created = await readKeys(db)
-      return { keys: created, set: { keys: created.map(publicJwk) } }
+      let keys = await readKeys(db)
+      if (keys.length === 0) {
+        await makeFirstKey(parts)
+        keys = await readKeys(db)
+      }
+      return { keys, set: { keys: keys.map(publicJwk) } }
     },
   })
   const readRecent = async () => (await read(''))!

@@ -45,13 +45,12 @@ export async function verifyReceipt(jws: string, keySet: JSONWebKeySet, issuer?:
   if (!parts.every(isCanonical)) return refuse('forged', 'It has characters that do not belong to it.')
   if (typeof header.kid !== 'string') return refuse('unknown_key', 'It does not say which key signed it.')
 
-  let payload: Uint8Array
   try {
-    ;({ payload } = await compactVerify(jws, createLocalJWKSet(keySet), { algorithms: [RECEIPT_ALGORITHM] }))
+    await compactVerify(jws, createLocalJWKSet(keySet), { algorithms: [RECEIPT_ALGORITHM] })
   } catch (error) {
     return faultOf(error, header.kid)
   }
-  const claims = readClaims(payload)
+  const claims = readClaims(parts[1]!)
   if (!claims) return refuse('not_a_receipt', 'The signature is valid, but the claims are not those of a receipt.')
   if (issuer !== undefined && claims.iss !== issuer) {
     return refuse('wrong_issuer', `Its issuer is ${show(claims.iss)}, not ${show(issuer)}.`)
@@ -89,8 +88,8 @@ function readJson(part: string): object | undefined {
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-function readClaims(payload: Uint8Array): ReceiptClaims | undefined {
-  const claims = readJson(Buffer.from(payload).toString('base64url')) as ReceiptClaims | undefined
+function readClaims(payload: string): ReceiptClaims | undefined {
+  const claims = readJson(payload) as ReceiptClaims | undefined
   const isWhole =
     claims !== undefined &&
     typeof claims.iss === 'string' &&
