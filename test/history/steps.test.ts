@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { and, asc, eq, inArray, sql } from '../../server/db/drizzle.ts'
-import { newId, timeOfId } from '../../server/db/ids.ts'
+import { timeOfId } from '../../server/db/ids.ts'
 import {
   accounts,
   events,
@@ -23,6 +23,7 @@ import { markerStep } from '../../server/sending/marker.ts'
 import { bounced, delivered, rejected } from '../../server/sending/outcome.ts'
 import { recordUntil, settleUntil } from '../../server/sending/record.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
+import { newClaim } from '../harness/claim.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
 
@@ -45,20 +46,6 @@ beforeAll(async () => {
   settle = settleUntil(database.db, LEFT_TO_TEMPORAL)
 })
 afterAll(() => database.drop())
-
-function newClaim(emails = ['ann@example.net'], leaseMs = 40_000, createdAtMs = Date.now()): Claim {
-  return {
-    messageId: newId(createdAtMs),
-    accountId: newId(createdAtMs),
-    claimId: randomUUID(),
-    leaseMs,
-    createdAtMs,
-    region: 'eu',
-    domain: 'example.test',
-    request: { subject: 'Hello' },
-    recipients: emails.map((email) => ({ eventId: newId(createdAtMs), email, kind: 'to' })),
-  }
-}
 
 /** A lease that does not end during a test. */
 const soon = () => performance.now() + 5_000
@@ -84,7 +71,7 @@ async function traces({ messageId }: Claim) {
 const GONE = { open: 0, openRecipients: 0, messages: 0, recipients: 0, events: 0 }
 
 test('claim, marker and record leave one message with one event for each recipient, and no open rows', async () => {
-  const c = newClaim(['ann@example.net', 'bob@example.net'])
+  const c = newClaim({ to: ['ann@example.net', 'bob@example.net'] })
   await claim(c)
   expect(await traces(c)).toEqual({ ...GONE, open: 1, openRecipients: 2 })
   expect(await mark(c.messageId, c.claimId, [0, 1])).toBe(true)
@@ -137,7 +124,7 @@ test.each<[string, (c: Claim) => Promise<unknown>]>([
     },
   ],
 ])('an event carries its timestamp in its id when its send is %s', async (_, end) => {
-  const c = newClaim(['ann@example.net', 'bob@example.net'], 40_000, Date.now() - TEN_MINUTES_MS)
+  const c = newClaim({ to: ['ann@example.net', 'bob@example.net'], createdAtMs: Date.now() - TEN_MINUTES_MS })
   await end(c)
   const times = await eventTimes(c)
   expect(times).toHaveLength(2)
@@ -148,7 +135,7 @@ test.each<[string, (c: Claim) => Promise<unknown>]>([
 })
 
 test('an event is offered for its first attempt under its id in history', async () => {
-  const c = newClaim(['ann@example.net', 'bob@example.net'], 40_000, Date.now() - TEN_MINUTES_MS)
+  const c = newClaim({ to: ['ann@example.net', 'bob@example.net'], createdAtMs: Date.now() - TEN_MINUTES_MS })
   const { accountId, messageId } = c
   await database.db.insert(accounts).values({ id: accountId, name: 'Pushed' })
   const endpoint = { accountId, url: 'https://hooks.example/', secret: Buffer.from('x') }
@@ -214,7 +201,7 @@ test('a settlement whose result was lost is repeated and stored once', async () 
 })
 
 test('a settlement that PostgreSQL refuses fails at once and stores nothing', async () => {
-  const c = newClaim(['nul\0@example.net'])
+  const c = newClaim({ to: ['nul\0@example.net'] })
   await expect(
     settle(c, { outcomes: [rejected(recipient('nul\0@example.net'), Reason.INVALID_ADDRESS)], sandbox: false }),
   ).rejects.toThrow('stored')
@@ -242,13 +229,13 @@ test('a process that was paused past its lease sets no marker', async () => {
 })
 
 test('a marker that does not cover all its recipients is refused', async () => {
-  const c = newClaim(['ann@example.net'])
+  const c = newClaim({ to: ['ann@example.net'] })
   await claim(c)
   expect(await mark(c.messageId, c.claimId, [0, 1])).toBe(false)
 })
 
 test('concurrent markers of two transactions of one message each succeed for their own recipients', async () => {
-  const c = newClaim(['ann@example.net', 'bob@example.org'])
+  const c = newClaim({ to: ['ann@example.net', 'bob@example.org'] })
   await claim(c)
   const others = Array.from({ length: 20 }, () => newClaim())
   await Promise.all(others.map((other) => claim(other)))
@@ -261,14 +248,14 @@ test('concurrent markers of two transactions of one message each succeed for the
 })
 
 test('release leaves no trace', async () => {
-  const c = newClaim(['ann@example.net', 'bob@example.net'])
+  const c = newClaim({ to: ['ann@example.net', 'bob@example.net'] })
   await claim(c)
   expect(await release(database.db, c.messageId, c.claimId)).toBe(true)
   expect(await traces(c)).toEqual(GONE)
 })
 
 test('a claim with a marker is not released, nor is the claim of another process', async () => {
-  const c = newClaim(['ann@example.net', 'bob@example.net'])
+  const c = newClaim({ to: ['ann@example.net', 'bob@example.net'] })
   await claim(c)
   expect(await release(database.db, c.messageId, randomUUID())).toBe(false)
   await mark(c.messageId, c.claimId, [1])
@@ -287,7 +274,7 @@ test('a crashed send without a marker is deleted after its lease, as if the requ
 })
 
 test('after a crash, recipients with a marker are in doubt, and the others of the message are temporary failures', async () => {
-  const c = newClaim(['ann@example.net', 'bob@example.net'])
+  const c = newClaim({ to: ['ann@example.net', 'bob@example.net'] })
   await claim(c)
   await mark(c.messageId, c.claimId, [1])
   await endLease(c)
@@ -301,7 +288,7 @@ test('after a crash, recipients with a marker are in doubt, and the others of th
 })
 
 test('a marker that is set while the sweeper already waits for its row is seen', async () => {
-  const c = newClaim(['ann@example.net', 'bob@example.net'])
+  const c = newClaim({ to: ['ann@example.net', 'bob@example.net'] })
   await claim(c)
   await endLease(c)
   const { promise: swept, resolve } = Promise.withResolvers<unknown>()
@@ -348,7 +335,7 @@ const END_LEASES = `
   update open_recipients o set lease_until = moved.lease_until from moved where o.message_id = moved.id`
 
 test('markers race with the sweeper: a marker that was set is never lost', async () => {
-  const claims = Array.from({ length: 150 }, () => newClaim(['ann@example.net', 'bob@example.net']))
+  const claims = Array.from({ length: 150 }, () => newClaim({ to: ['ann@example.net', 'bob@example.net'] }))
   await Promise.all(claims.map((c) => claim(c)))
   const ids = claims.map(({ messageId }) => messageId)
   // Leases end while the markers are being set.

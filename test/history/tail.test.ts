@@ -2,16 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
-import { newId } from '../../server/db/ids.ts'
 import { hourlyStats, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
-import type { Claim } from '../../server/history/claim.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/history/first-attempts.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { claimStep } from '../../server/sending/claim.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
 import { recordUntil } from '../../server/sending/record.ts'
+import { newClaim } from '../harness/claim.ts'
 import { recipient } from '../harness/recipient.ts'
 import { message, script, startWorld, type World } from '../sending/world.ts'
 
@@ -149,23 +148,8 @@ test.each([{ rcpt: '550 5.7.1 blocked' }, { rcpt: '451 4.3.0 later' }, { dot: 'c
   },
 )
 
-function newClaim(email: string): Claim {
-  const createdAtMs = world.clock.now()
-  return {
-    messageId: newId(createdAtMs),
-    accountId: world.account.id,
-    claimId: randomUUID(),
-    leaseMs: 40_000,
-    createdAtMs,
-    region: 'eu',
-    domain: 'example.test',
-    request: {},
-    recipients: [{ eventId: newId(createdAtMs), email, kind: 'to' }],
-  }
-}
-
 test('strikes of one commit count one after the other', async () => {
-  const claims = [1, 2, 3].map(() => newClaim('ann@example.net'))
+  const claims = [1, 2, 3].map(() => newClaim({ accountId: world.account.id }))
   const claimSend = claimStep(world.db)
   for (const claim of claims) await claimSend(claim)
   const record = recordUntil(world.db, LEFT_TO_TEMPORAL)

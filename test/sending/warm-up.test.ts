@@ -12,6 +12,7 @@ import { sweep } from '../../server/history/sweep.ts'
 import { dailyVolume, warmUpDay } from '../../server/reputation/warm-up.ts'
 import { claimStep } from '../../server/sending/claim.ts'
 import { statusNames } from '../../server/sending/outcome.ts'
+import { newClaim } from '../harness/claim.ts'
 import { message, script, startWorld, type World } from './world.ts'
 
 let world: World
@@ -106,25 +107,14 @@ test('warm-up: a message that would exceed the limit is 429 as a whole, with ret
  * emails.
  */
 function claimOf(emails: number, i: number, key?: string): Claim {
-  const createdAtMs = world.clock.now() + i
-  const [messageId, accountId] = [newId(createdAtMs), world.account.id]
-  return {
-    messageId,
-    accountId,
-    claimId: messageId,
+  return newClaim({
+    accountId: world.account.id,
     leaseMs: 0,
-    createdAtMs,
-    region: 'eu',
-    domain: 'example.test',
-    request: {},
-    recipients: Array.from({ length: emails }, () => ({
-      eventId: newId(createdAtMs),
-      email: 'ann@example.net',
-      kind: 'to',
-    })),
+    createdAtMs: world.clock.now() + i,
+    to: Array.from({ length: emails }, () => 'ann@example.net'),
     warmUp: { day: today(), dailyLimit: 500, emails },
     key: key === undefined ? undefined : { scope: 'send/live', key, requestHash: '00' },
-  }
+  })
 }
 
 test('warm-up: of messages that are claimed together, one that does not fit keeps out none that fits', async () => {

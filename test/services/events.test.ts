@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
@@ -10,6 +9,7 @@ import { claimStep } from '../../server/sending/claim.ts'
 import { markerStep } from '../../server/sending/marker.ts'
 import { delivered } from '../../server/sending/outcome.ts'
 import { recordUntil } from '../../server/sending/record.ts'
+import { newClaim } from '../harness/claim.ts'
 import { recipient } from '../harness/recipient.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -108,18 +108,7 @@ test('from is included and to is excluded', async () => {
 /** Claims a send that was accepted `agoMs` ago and has no outcome yet. */
 async function claimSend(email: string, agoMs = 0): Promise<Claim> {
   const createdAtMs = Date.now() - agoMs
-  const claim: Claim = {
-    messageId: newId(createdAtMs),
-    accountId: api.world.account.id,
-    claimId: randomUUID(),
-    leaseMs: 40_000,
-    createdAtMs,
-    tenantId: 'slow',
-    region: 'eu',
-    domain: 'example.test',
-    request: { subject: 'Hello' },
-    recipients: [{ eventId: newId(createdAtMs), email, kind: 'to' as const }],
-  }
+  const claim = newClaim({ accountId: api.world.account.id, tenantId: 'slow', to: [email], createdAtMs })
   await claimStep(api.world.db)(claim)
   return claim
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../server/access/accounts.ts'
@@ -6,11 +5,11 @@ import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
 import type { DeliveryEvent, FeedbackEvent } from '../../server/db/delivery-event.ts'
 import { newId } from '../../server/db/ids.ts'
 import { events } from '../../server/db/schema.ts'
-import type { Claim } from '../../server/history/claim.ts'
 import type { OutcomeRow } from '../../server/history/rows.ts'
 import { settleStep } from '../../server/history/settle.ts'
 import { readEvents } from '../../server/webhooks/begin.ts'
 import { payloadOf } from '../../server/webhooks/payload.ts'
+import { newClaim } from '../harness/claim.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { newEvent, storeEndpoints } from './rows.ts'
 
@@ -28,24 +27,12 @@ afterAll(async () => {
   await database.drop()
 })
 
-const event: DeliveryEvent = {
-  event: 'email.delivery',
+const event = newEvent('01a1fdad-841e-72dd-baea-c02b7820cbac', {
   id: '01a1fdad-841e-72ac-928b-11eba8284d67',
   messageId: '01a1fdad-841e-7299-badc-c323dde4a288',
-  accountId: '01a1fdad-841e-72dd-baea-c02b7820cbac',
-  status: 'delivered',
-  reason: null,
-  recipient: 'ann@example.net',
-  sandbox: false,
-  smtp: null,
-  inDoubt: false,
-  retryable: false,
-  tag: null,
-  metadata: null,
-  tenantId: null,
   payload: 2,
   createdAtMs: 1_795_257_600_999,
-}
+})
 const SENT = { tag: 'orders "1"', metadata: { b: 'x', 10: 'ten', 9: '💌' }, tenantId: 'shop-1' }
 const ACCEPTED = { mx: 'mx.example.net', code: 250, enhanced: '2.0.0', reply: '2.0.0 Ok' }
 
@@ -127,7 +114,7 @@ test('first attempts, made from memory, and later ones, made from the stored row
     offered.length = 0
     await Promise.all(
       sends.map(({ metadata, tag, tenantId, ...outcome }) => {
-        const claim = newClaim({ tenantId, request: { metadata, tag } })
+        const claim = newClaim({ accountId, createdAtMs: clock.now(), tenantId, request: { metadata, tag } })
         return settle(claim, { ...ENDING, outcomes: [{ ...OUTCOME, ...outcome }], sandbox: false, checks: undefined })
       }),
     )
@@ -153,22 +140,6 @@ const OUTCOME: OutcomeRow = {
   strike_email: 'ann@example.net',
 }
 const ENDING = { status: 'bounced', reason: 'mailbox_full', size_bytes: 0, digest: null }
-
-function newClaim(change: Partial<Claim>): Claim {
-  const createdAtMs = clock.now()
-  return {
-    messageId: newId(createdAtMs),
-    accountId,
-    claimId: randomUUID(),
-    leaseMs: 40_000,
-    createdAtMs,
-    region: 'eu',
-    domain: 'example.test',
-    request: {},
-    recipients: [{ eventId: newId(createdAtMs), email: 'ann@example.net', kind: 'to' }],
-    ...change,
-  }
-}
 
 test('an outcome whose message is beyond its retention is not read, because its payload would have other bytes', async () => {
   const read = readEvents(database.db)
