@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { authenticate } from 'mailauth'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type MailWorld, startMailWorld } from './mail-world.ts'
+import { ANNA, type MailWorld, ONE_MAILBOX, startMailWorld } from './mail-world.ts'
 import { splitTrace } from './mailbox.ts'
 import { verifyWithOpendkim } from './opendkim.ts'
 import { SENDER_DOMAIN } from './product.ts'
@@ -11,12 +11,9 @@ let world: MailWorld
 let mail: Buffer
 
 beforeAll(async () => {
-  world = await startMailWorld({
-    recipients: 'people MX 10 mx\nmx A 127.0.0.1',
-    postfix: () => ({ listeners: { '127.0.0.1': {} }, addresses: { 'anna@people.example.net': 'anna' } }),
-  })
+  world = await startMailWorld(ONE_MAILBOX)
   const { body } = await world.product.send({
-    to: 'anna@people.example.net',
+    to: ANNA,
     subject: 'Your invoice – März',
     text: 'Trailing spaces   \n\n.\n\n\n',
     html: '<p>Grüße</p>',

@@ -20,6 +20,13 @@ export interface MailWorldSetup {
   env?: NodeJS.ProcessEnv
 }
 
+export const ANNA = 'anna@people.example.net'
+/** One Postfix, with a mailbox for `ANNA`. */
+export const ONE_MAILBOX: MailWorldSetup = {
+  recipients: 'people MX 10 mx\nmx A 127.0.0.1',
+  postfix: () => ({ listeners: { '127.0.0.1': {} }, addresses: { [ANNA]: 'anna' } }),
+}
+
 /**
  * Starts the product with Postfix as the recipients' server and nsd as the only DNS, so that no name leads out of the
  * machine.

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ReceiptClaims } from '../../server/receipts/claims.ts'
 import { findSentOctets } from '../../server/receipts/sent-octets.ts'
-import { type MailWorld, startMailWorld } from './mail-world.ts'
+import { ANNA, type MailWorld, ONE_MAILBOX, startMailWorld } from './mail-world.ts'
 
 // A receipt in the hands of others: PyJWT verifies it, and its digest is that of the mail that Postfix has stored.
 
@@ -17,12 +17,9 @@ let receipt: string
 let mail: Buffer
 
 beforeAll(async () => {
-  world = await startMailWorld({
-    recipients: 'people MX 10 mx\nmx A 127.0.0.1',
-    postfix: () => ({ listeners: { '127.0.0.1': {} }, addresses: { 'anna@people.example.net': 'anna' } }),
-  })
+  world = await startMailWorld(ONE_MAILBOX)
   const { body } = await world.product.send({
-    to: 'anna@people.example.net',
+    to: ANNA,
     subject: 'Your invoice – März',
     text: '.\n..dots\n\nTrailing spaces   \n\n\n',
     html: '<p>Grüße</p>',
@@ -52,7 +49,7 @@ except Exception as fault:
 test('PyJWT verifies a receipt with the published keys, and refuses a changed one', async () => {
   const claims = await python(receipt)
   expect(claims.recipients).toMatchObject([
-    { email: 'anna@people.example.net', kind: 'to', status: 'delivered', code: 250, reply: expect.any(String) },
+    { email: ANNA, kind: 'to', status: 'delivered', code: 250, reply: expect.any(String) },
   ])
   const [head, , signature] = receipt.split('.')
   const changed = Buffer.from(JSON.stringify({ ...claims, recipients: [] })).toString('base64url')
