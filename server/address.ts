@@ -27,8 +27,8 @@ const QUOTED_STRING = /^"((?:[ !#-[\]-~]|\\[ -~])*)"$/
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 
 /**
- * Parses a bare address. Refuses a display name, group, comment, address literal, single-label domain, and a local part
- * that is not ASCII. Trims and repairs nothing. Only needless quotes are removed, because `"a"@b` and `a@b` are one
+ * Parses a bare address. Refuses a display name, a group, a comment, an address literal, a domain of one label, and a
+ * local part that is not ASCII. Trims and repairs nothing, but removes needless quotes: `"a"@b` and `a@b` are one
  * mailbox.
  */
 export function parseAddress(text: string): Address | undefined {

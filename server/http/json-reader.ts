@@ -68,7 +68,7 @@ const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
 const AT_ONCE = 'every email is sent at once'
 const NO_TEMPLATES = 'send the finished html or text'
 
-/** Fields of other services, by their plain name: the hint, and a field of the message that it is for. */
+/** Fields of other services, by their plain name. The hint is given in messages that have the field `beside`. */
 const FOREIGN = new Map([
   ['tags', { beside: 'metadata', hint: 'did you mean "metadata" or "tag"?' }],
   ['path', { beside: 'content', hint: 'send the bytes of the file as base64 in "content"' }],
