@@ -1375,11 +1375,21 @@ export interface SizeLimits {
   header_value_characters: number
   /** `tenant_id`, in characters. */
   tenant_id_characters: number
+  /** All keys and values of `metadata` together, in bytes of UTF-8. */
+  metadata_bytes: number
+  /** Key of `metadata`, in characters. */
+  metadata_key_characters: number
+  /** Value of `metadata`, in characters. */
+  metadata_value_characters: number
+  /** `tag`, in characters. */
+  tag_characters: number
+  /** `filename` of an attachment, in characters. */
+  filename_characters: number
 }
 
 /** Maximum counts in one request. */
 export interface CountLimits {
-  /** Recipients of a message. */
+  /** Recipients of a message: distinct addresses in `to`, `cc` and `bcc` together. */
   recipients: number
   /** Attachments of a message. */
   attachments: number
@@ -1389,6 +1399,10 @@ export interface CountLimits {
   batch_emails: number
   /** Addresses in one import into a suppression list. */
   import_addresses: number
+  /** Addresses in `reply_to` of a message. */
+  reply_to: number
+  /** Pairs in `metadata` of a message. */
+  metadata_pairs: number
 }
 
 /** Daily volume of a domain. */

@@ -18,6 +18,11 @@ const SIZES = {
   subjectCharacters: LIMITS.subjectCharacters,
   headerValueCharacters: LIMITS.headerValueCharacters,
   tenantIdCharacters: LIMITS.tenantIdCharacters,
+  metadataBytes: LIMITS.metadataBytes,
+  metadataKeyCharacters: LIMITS.metadataKeyCharacters,
+  metadataValueCharacters: LIMITS.metadataValueCharacters,
+  tagCharacters: LIMITS.tagCharacters,
+  filenameCharacters: LIMITS.filenameCharacters,
 }
 
 const COUNTS = {
@@ -26,6 +31,8 @@ const COUNTS = {
   headers: LIMITS.headers,
   batchEmails: REQUEST_LIMITS.batchEmails,
   importAddresses: REQUEST_LIMITS.importAddresses,
+  replyTo: LIMITS.replyTo,
+  metadataPairs: LIMITS.metadataPairs,
 }
 
 export function limitsService({

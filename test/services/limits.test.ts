@@ -32,7 +32,7 @@ test('every valid key can read the limits of its account, whatever its scopes', 
   const { key } = await createKey(db, clock, { accountId: account.id, name: 'none', kind: 'live', scopes: [] })
   const answer = await get('/api/v1/limits', key)
   expect(answer.status).toBe(200)
-  expect(answer.json).toMatchObject({
+  expect(answer.json).toEqual({
     tier: 'scale',
     requests_per_minute: 6_000,
     sizes: {
@@ -42,8 +42,23 @@ test('every valid key can read the limits of its account, whatever its scopes', 
       attachments_bytes: 10_485_760,
       subject_characters: 998,
       header_value_characters: 998,
+      tenant_id_characters: 128,
+      metadata_bytes: 4_096,
+      metadata_key_characters: 40,
+      metadata_value_characters: 500,
+      tag_characters: 100,
+      filename_characters: 1_024,
     },
-    counts: { recipients: 50, attachments: 10, headers: 50, batch_emails: 100, import_addresses: 10_000 },
+    counts: {
+      recipients: 50,
+      attachments: 10,
+      headers: 50,
+      batch_emails: 100,
+      import_addresses: 10_000,
+      reply_to: 10,
+      metadata_pairs: 20,
+    },
+    domains: expect.any(Array),
   })
   expect((await get('/api/v1/limits', 'svc_live_wrong')).status).toBe(401)
 })

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/v1/limits.proto.
  */
 export const file_verdict_v1_limits: GenFile = /*@__PURE__*/
-  fileDesc("Chd2ZXJkaWN0L3YxL2xpbWl0cy5wcm90bxIKdmVyZGljdC52MSISChBHZXRMaW1pdHNSZXF1ZXN0Is4BChFHZXRMaW1pdHNSZXNwb25zZRIMCgR0aWVyGAEgASgJEjAKE3JlcXVlc3RzX3Blcl9taW51dGUYAiABKA1SE3JlcXVlc3RzX3Blcl9taW51dGUSJQoFc2l6ZXMYAyABKAsyFi52ZXJkaWN0LnYxLlNpemVMaW1pdHMSJwoGY291bnRzGAQgASgLMhcudmVyZGljdC52MS5Db3VudExpbWl0cxIpCgdkb21haW5zGAUgAygLMhgudmVyZGljdC52MS5Eb21haW5Wb2x1bWUivgIKClNpemVMaW1pdHMSJAoNcmVxdWVzdF9ieXRlcxgBIAEoDVINcmVxdWVzdF9ieXRlcxIeCgpodG1sX2J5dGVzGAIgASgNUgpodG1sX2J5dGVzEh4KCnRleHRfYnl0ZXMYAyABKA1SCnRleHRfYnl0ZXMSLAoRYXR0YWNobWVudHNfYnl0ZXMYBCABKA1SEWF0dGFjaG1lbnRzX2J5dGVzEi4KEnN1YmplY3RfY2hhcmFjdGVycxgFIAEoDVISc3ViamVjdF9jaGFyYWN0ZXJzEjgKF2hlYWRlcl92YWx1ZV9jaGFyYWN0ZXJzGAYgASgNUhdoZWFkZXJfdmFsdWVfY2hhcmFjdGVycxIyChR0ZW5hbnRfaWRfY2hhcmFjdGVycxgHIAEoDVIUdGVuYW50X2lkX2NoYXJhY3RlcnMilwEKC0NvdW50TGltaXRzEhIKCnJlY2lwaWVudHMYASABKA0SEwoLYXR0YWNobWVudHMYAiABKA0SDwoHaGVhZGVycxgDIAEoDRIiCgxiYXRjaF9lbWFpbHMYBCABKA1SDGJhdGNoX2VtYWlscxIqChBpbXBvcnRfYWRkcmVzc2VzGAUgASgNUhBpbXBvcnRfYWRkcmVzc2VzIn0KDERvbWFpblZvbHVtZRIOCgZkb21haW4YASABKAkSLQoLZGFpbHlfbGltaXQYAiABKA1CBoq1GAIYAUgAUgtkYWlseV9saW1pdIgBARIeCgpzZW50X3RvZGF5GAMgASgNUgpzZW50X3RvZGF5Qg4KDF9kYWlseV9saW1pdDJ4Cg1MaW1pdHNTZXJ2aWNlEmcKCUdldExpbWl0cxIcLnZlcmRpY3QudjEuR2V0TGltaXRzUmVxdWVzdBodLnZlcmRpY3QudjEuR2V0TGltaXRzUmVzcG9uc2UiHZK1GANhbnmC0+STAhASDi9hcGkvdjEvbGltaXRzYgZwcm90bzM", [file_google_api_annotations, file_verdict_v1_options]);
+  fileDesc("Chd2ZXJkaWN0L3YxL2xpbWl0cy5wcm90bxIKdmVyZGljdC52MSISChBHZXRMaW1pdHNSZXF1ZXN0Is4BChFHZXRMaW1pdHNSZXNwb25zZRIMCgR0aWVyGAEgASgJEjAKE3JlcXVlc3RzX3Blcl9taW51dGUYAiABKA1SE3JlcXVlc3RzX3Blcl9taW51dGUSJQoFc2l6ZXMYAyABKAsyFi52ZXJkaWN0LnYxLlNpemVMaW1pdHMSJwoGY291bnRzGAQgASgLMhcudmVyZGljdC52MS5Db3VudExpbWl0cxIpCgdkb21haW5zGAUgAygLMhgudmVyZGljdC52MS5Eb21haW5Wb2x1bWUiuAQKClNpemVMaW1pdHMSJAoNcmVxdWVzdF9ieXRlcxgBIAEoDVINcmVxdWVzdF9ieXRlcxIeCgpodG1sX2J5dGVzGAIgASgNUgpodG1sX2J5dGVzEh4KCnRleHRfYnl0ZXMYAyABKA1SCnRleHRfYnl0ZXMSLAoRYXR0YWNobWVudHNfYnl0ZXMYBCABKA1SEWF0dGFjaG1lbnRzX2J5dGVzEi4KEnN1YmplY3RfY2hhcmFjdGVycxgFIAEoDVISc3ViamVjdF9jaGFyYWN0ZXJzEjgKF2hlYWRlcl92YWx1ZV9jaGFyYWN0ZXJzGAYgASgNUhdoZWFkZXJfdmFsdWVfY2hhcmFjdGVycxIyChR0ZW5hbnRfaWRfY2hhcmFjdGVycxgHIAEoDVIUdGVuYW50X2lkX2NoYXJhY3RlcnMSJgoObWV0YWRhdGFfYnl0ZXMYCCABKA1SDm1ldGFkYXRhX2J5dGVzEjgKF21ldGFkYXRhX2tleV9jaGFyYWN0ZXJzGAkgASgNUhdtZXRhZGF0YV9rZXlfY2hhcmFjdGVycxI8ChltZXRhZGF0YV92YWx1ZV9jaGFyYWN0ZXJzGAogASgNUhltZXRhZGF0YV92YWx1ZV9jaGFyYWN0ZXJzEiYKDnRhZ19jaGFyYWN0ZXJzGAsgASgNUg50YWdfY2hhcmFjdGVycxIwChNmaWxlbmFtZV9jaGFyYWN0ZXJzGAwgASgNUhNmaWxlbmFtZV9jaGFyYWN0ZXJzItsBCgtDb3VudExpbWl0cxISCgpyZWNpcGllbnRzGAEgASgNEhMKC2F0dGFjaG1lbnRzGAIgASgNEg8KB2hlYWRlcnMYAyABKA0SIgoMYmF0Y2hfZW1haWxzGAQgASgNUgxiYXRjaF9lbWFpbHMSKgoQaW1wb3J0X2FkZHJlc3NlcxgFIAEoDVIQaW1wb3J0X2FkZHJlc3NlcxIaCghyZXBseV90bxgGIAEoDVIIcmVwbHlfdG8SJgoObWV0YWRhdGFfcGFpcnMYByABKA1SDm1ldGFkYXRhX3BhaXJzIn0KDERvbWFpblZvbHVtZRIOCgZkb21haW4YASABKAkSLQoLZGFpbHlfbGltaXQYAiABKA1CBoq1GAIYAUgAUgtkYWlseV9saW1pdIgBARIeCgpzZW50X3RvZGF5GAMgASgNUgpzZW50X3RvZGF5Qg4KDF9kYWlseV9saW1pdDJ4Cg1MaW1pdHNTZXJ2aWNlEmcKCUdldExpbWl0cxIcLnZlcmRpY3QudjEuR2V0TGltaXRzUmVxdWVzdBodLnZlcmRpY3QudjEuR2V0TGltaXRzUmVzcG9uc2UiHZK1GANhbnmC0+STAhASDi9hcGkvdjEvbGltaXRzYgZwcm90bzM", [file_google_api_annotations, file_verdict_v1_options]);
 
 /**
  * The request has no fields: the key identifies the account.
@@ -135,6 +135,41 @@ export type SizeLimits = Message<"verdict.v1.SizeLimits"> & {
    * @generated from field: uint32 tenant_id_characters = 7 [json_name = "tenant_id_characters"];
    */
   tenantIdCharacters: number;
+
+  /**
+   * All keys and values of `metadata` together, in bytes of UTF-8.
+   *
+   * @generated from field: uint32 metadata_bytes = 8 [json_name = "metadata_bytes"];
+   */
+  metadataBytes: number;
+
+  /**
+   * Key of `metadata`, in characters.
+   *
+   * @generated from field: uint32 metadata_key_characters = 9 [json_name = "metadata_key_characters"];
+   */
+  metadataKeyCharacters: number;
+
+  /**
+   * Value of `metadata`, in characters.
+   *
+   * @generated from field: uint32 metadata_value_characters = 10 [json_name = "metadata_value_characters"];
+   */
+  metadataValueCharacters: number;
+
+  /**
+   * `tag`, in characters.
+   *
+   * @generated from field: uint32 tag_characters = 11 [json_name = "tag_characters"];
+   */
+  tagCharacters: number;
+
+  /**
+   * `filename` of an attachment, in characters.
+   *
+   * @generated from field: uint32 filename_characters = 12 [json_name = "filename_characters"];
+   */
+  filenameCharacters: number;
 };
 
 /**
@@ -151,7 +186,7 @@ export const SizeLimitsSchema: GenMessage<SizeLimits> = /*@__PURE__*/
  */
 export type CountLimits = Message<"verdict.v1.CountLimits"> & {
   /**
-   * Recipients of a message.
+   * Recipients of a message: distinct addresses in `to`, `cc` and `bcc` together.
    *
    * @generated from field: uint32 recipients = 1;
    */
@@ -184,6 +219,20 @@ export type CountLimits = Message<"verdict.v1.CountLimits"> & {
    * @generated from field: uint32 import_addresses = 5 [json_name = "import_addresses"];
    */
   importAddresses: number;
+
+  /**
+   * Addresses in `reply_to` of a message.
+   *
+   * @generated from field: uint32 reply_to = 6 [json_name = "reply_to"];
+   */
+  replyTo: number;
+
+  /**
+   * Pairs in `metadata` of a message.
+   *
+   * @generated from field: uint32 metadata_pairs = 7 [json_name = "metadata_pairs"];
+   */
+  metadataPairs: number;
 };
 
 /**
