@@ -238,10 +238,12 @@ test.each<[string, object, string[]]>([
   expect(await api.world.db.$count(messages)).toBe(before)
 })
 
-test('a metadata key such as __proto__ is a key like any other', async () => {
+const PATHS = ['/api/v1/emails/send', '/verdict.v1.EmailService/Send']
+
+test.each(PATHS)('a metadata key such as __proto__ is a key like any other: %s', async (path) => {
   const body =
-    '{"to":"ann@example.net","from":"hello@example.test","subject":"Hi","text":"Hi","metadata":{"__proto__":"own","constructor":"c"}}'
-  const response = await fetch(`${api.url}/api/v1/emails/send`, {
+    '{"to":["ann@example.net"],"from":"hello@example.test","subject":"Hi","text":"Hi","metadata":{"__proto__":"own","constructor":"c"}}'
+  const response = await fetch(api.url + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${api.keys.live}`, 'content-type': 'application/json' },
     body,
