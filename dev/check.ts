@@ -11,6 +11,7 @@ const OF_THE_SOURCE: Check[] = [
   ['contract: lint and format', 'buf lint && buf format --diff --exit-code --path proto/verdict'],
   ['format and lint', 'biome ci --colors=off --error-on-warnings .'],
   ['types', 'tsc --noEmit'],
+  ['types of the dashboard', 'tsc --noEmit --project dashboard'],
 ]
 const TESTS: Check = ['tests', 'vitest run --project unit']
 

@@ -7,6 +7,7 @@ const everything = /^(?!client\/)/
 const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^gen\//, /^gen\//],
   [/^client\//, /^client\//],
+  [/^dashboard\//, /^(gen|dashboard)\//],
   // Single files that several rooms share.
   [/^server\/slots\.ts$/, /^server\/tally\.ts$/],
   [/^server\/recent\.ts$/, /^server\/in-time\.ts$/],
@@ -82,7 +83,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
 
 /** The imports of each file from this repository, types included. */
 const IMPORTS = new Map(
-  globSync(['client/{*,gen/*}.ts', '{gen,server,workflows,dev}/**/*.ts']).map((file) => {
+  globSync(['client/{*,gen/*}.ts', '{gen,server,workflows,dev}/**/*.ts', 'dashboard/**/*.{ts,tsx}']).map((file) => {
     const imports = readFileSync(file, 'utf8').matchAll(/from '(\.[^']*)'|import\('(\.[^']*)'\)/g)
     return [file, [...imports].map(([, from, dynamic]) => normalize(join(dirname(file), (from ?? dynamic)!)))]
   }),

@@ -53,7 +53,12 @@ export async function otherMethods(fastify: FastifyInstance, { paths, visit }: O
 /** Responds where the router has no route: to methods unknown to it, and on paths that do not exist. */
 export function notFound(paths: Path[], visit: Admit) {
   const refusals = paths.map((path) => ({
-    pattern: new RegExp(`^${path.path.replaceAll('.', '\\.').replaceAll(/\{[^}]*\}/g, '[^/]+')}$`),
+    pattern: new RegExp(
+      `^${path.path
+        .replaceAll('.', '\\.')
+        .replaceAll(/\{[^}]*\}/g, '[^/]+')
+        .replace('*', '.*')}$`,
+    ),
     refuse: refusal(path),
   }))
   return async (request: FastifyRequest, reply: FastifyReply) => {

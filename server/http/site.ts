@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Admit } from './admission.ts'
+import { dashboardPages } from './dashboard-pages.ts'
 import { docsPages, OPENAPI_FILE, OPENAPI_PATH } from './docs-page.ts'
 import { type KeySet, keySetPage } from './key-set.ts'
 import type { SharedReadiness } from './readiness.ts'
@@ -44,5 +45,6 @@ export async function siteRoutes(
     return 'See /docs.\n'
   })
   docsPages(fastify)
+  dashboardPages(fastify, { visit })
   keySetPage(fastify, keySet)
 }

@@ -1,0 +1,41 @@
+import { TransportProvider, useQuery } from '@connectrpc/connect-query'
+import { Outlet, useParams } from '@tanstack/react-router'
+import { useContext, useEffect } from 'react'
+import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { ErrorState } from '../feedback/error-state.tsx'
+import { Frame } from '../frame/frame.tsx'
+import { NarrowPage } from '../frame/narrow-page.tsx'
+import { NoSuchPage } from '../frame/no-such-page.tsx'
+import { AccountContext, rememberAccount } from './account.ts'
+import { AccountTransports } from './account-transports.ts'
+
+/** The pages of the account that the address names. Their calls are about this account. */
+export function AccountPages() {
+  const { account: accountId } = useParams({ from: '/$account' })
+  const transports = useContext(AccountTransports)
+  const person = useQuery(PersonService.method.getPerson, {}, { staleTime: 60_000 })
+  const membership = person.data?.accounts.find((one) => one.accountId === accountId)
+
+  useEffect(() => {
+    if (membership) rememberAccount(membership.accountId)
+  }, [membership])
+
+  if (person.error && !person.data) {
+    return (
+      <NarrowPage title="Verdict">
+        <ErrorState error={person.error} retry={() => void person.refetch()} />
+      </NarrowPage>
+    )
+  }
+  if (!person.data) return null
+  if (!membership) return <NoSuchPage />
+  return (
+    <TransportProvider transport={transports(accountId)} key={accountId}>
+      <AccountContext value={{ person: person.data, membership }}>
+        <Frame>
+          <Outlet />
+        </Frame>
+      </AccountContext>
+    </TransportProvider>
+  )
+}

@@ -1,0 +1,51 @@
+import { useMutation } from '@connectrpc/connect-query'
+import { Button, Group, Modal, PasswordInput, Stack } from '@mantine/core'
+import { useState } from 'react'
+import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { CallFault } from '../feedback/error-state.tsx'
+import { type Confirmation, useConfirmation } from './confirmation.ts'
+
+/** The question for the password. */
+export function PasswordDialog() {
+  const confirmation = useConfirmation()
+  return (
+    <Modal opened onClose={() => confirmation.answer(false)} title="Enter your password">
+      <PasswordForm confirmation={confirmation} />
+    </Modal>
+  )
+}
+
+function PasswordForm({ confirmation }: { confirmation: Confirmation }) {
+  const [password, setPassword] = useState('')
+  const check = useMutation(PersonService.method.confirmPassword, { onSuccess: () => confirmation.answer(true) })
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        check.mutate({ password })
+      }}
+    >
+      <Stack gap="md">
+        <p className="soft">This change needs your password. You are not asked again for ten minutes.</p>
+        <PasswordInput
+          label="Password"
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+          autoComplete="current-password"
+          required
+          withAsterisk={false}
+          data-autofocus
+        />
+        <CallFault error={check.error} />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={() => confirmation.answer(false)}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={check.isPending} disabled={password === ''}>
+            Continue
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,33 @@
+import { Button } from '@mantine/core'
+import { IconAlertTriangle } from '@tabler/icons-react'
+import { reasonOf, wordsFor } from './call-error.ts'
+import styles from './feedback.module.css'
+
+/** Stands in the place of what could not be loaded. */
+export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
+  const reason = reasonOf(error)
+  return (
+    <div className={styles.state} role="alert">
+      <IconAlertTriangle className={styles.errorIcon} size={24} aria-hidden />
+      <p className={styles.title}>This could not be loaded.</p>
+      <p className="soft">{wordsFor(error)}</p>
+      {reason && <code className="faint">{reason}</code>}
+      {retry && (
+        <Button variant="default" onClick={retry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/** Says why a call that a person started has failed. Renders nothing without an error. */
+export function CallFault({ error }: { error: unknown }) {
+  if (!error) return null
+  return (
+    <p className={styles.fault} role="alert">
+      <IconAlertTriangle size={16} aria-hidden />
+      <span>{wordsFor(error)}</span>
+    </p>
+  )
+}

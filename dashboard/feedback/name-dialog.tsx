@@ -1,0 +1,66 @@
+import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
+import { CallFault } from './error-state.tsx'
+
+interface NameDialogProps {
+  opened: boolean
+  title: string
+  /** What is lost. */
+  children: ReactNode
+  /** What the person has to type. */
+  name: string
+  /** The verb on the button. */
+  verb: string
+  pending: boolean
+  error: unknown
+  onConfirm(): void
+  onClose(): void
+}
+
+/** Asks for the name of a thing before it is lost. */
+export function NameDialog({ opened, onClose, title, ...rest }: NameDialogProps) {
+  return (
+    <Modal opened={opened} onClose={onClose} title={title}>
+      <NameForm {...rest} onClose={onClose} />
+    </Modal>
+  )
+}
+
+function NameForm(props: Omit<NameDialogProps, 'opened' | 'title'>) {
+  const { children, name, verb, pending, error, onConfirm, onClose } = props
+  const [typed, setTyped] = useState('')
+  const matches = typed.trim() === name
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (matches) onConfirm()
+      }}
+    >
+      <Stack gap="md">
+        <div>{children}</div>
+        <TextInput
+          label={
+            <>
+              Type <code>{name}</code> to confirm
+            </>
+          }
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+          autoComplete="off"
+          spellCheck={false}
+          data-autofocus
+        />
+        <CallFault error={error} />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" color="red" disabled={!matches} loading={pending}>
+            {verb}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,34 @@
+import { type ReactNode, useEffect, useRef } from 'react'
+import { useAccount } from '../account/account.ts'
+import styles from './frame.module.css'
+
+interface PageProps {
+  title: string
+  /** In place of the title when the heading needs more than text. */
+  heading?: ReactNode
+  /** Buttons beside the heading. */
+  actions?: ReactNode
+  children: ReactNode
+}
+
+/** A page of an account: its title in the tab, its heading, and the focus that moves to it. */
+export function Page({ title, heading, actions, children }: PageProps) {
+  const { membership } = useAccount()
+  const headingElement = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    // A link that led here is gone: without this a screen reader would stay at the top of nothing.
+    if (document.activeElement === document.body) headingElement.current?.focus({ preventScroll: true })
+  }, [])
+  return (
+    <>
+      <title>{`${title} · ${membership.name} · Verdict`}</title>
+      <header className={styles.pageHeader}>
+        <h1 ref={headingElement} tabIndex={-1}>
+          {heading ?? title}
+        </h1>
+        {actions && <div className={styles.pageActions}>{actions}</div>}
+      </header>
+      {children}
+    </>
+  )
+}

@@ -1,0 +1,47 @@
+import { type MantineColorScheme, Menu, useMantineColorScheme } from '@mantine/core'
+import { IconDeviceDesktop, IconDots, IconLogout, IconMoon, IconSun } from '@tabler/icons-react'
+import { useAccount } from '../account/account.ts'
+import { useSignOut } from '../session/sign-out.ts'
+import styles from './rail.module.css'
+
+const SCHEMES = [
+  { scheme: 'auto', word: 'As the system', icon: IconDeviceDesktop },
+  { scheme: 'light', word: 'Light', icon: IconSun },
+  { scheme: 'dark', word: 'Dark', icon: IconMoon },
+] as const
+
+/** The person: light or dark, and signing out. */
+export function PersonMenu() {
+  const { person } = useAccount()
+  const { colorScheme, setColorScheme } = useMantineColorScheme()
+  const signOut = useSignOut()
+  return (
+    <Menu position="top-start" width={224}>
+      <Menu.Target>
+        <button type="button" className={styles.person} aria-label={`${person.name}. Open the menu`}>
+          <span className={styles.initial} aria-hidden>
+            {person.name.charAt(0).toUpperCase()}
+          </span>
+          <span className={styles.name}>{person.name}</span>
+          <IconDots size={16} aria-hidden />
+        </button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{person.email}</Menu.Label>
+        <Menu.Divider />
+        <Menu.Label>Colours</Menu.Label>
+        <Menu.RadioGroup value={colorScheme} onChange={(scheme) => setColorScheme(scheme as MantineColorScheme)}>
+          {SCHEMES.map(({ scheme, word, icon: Icon }) => (
+            <Menu.RadioItem key={scheme} value={scheme} rightSection={<Icon size={14} aria-hidden />}>
+              {word}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+        <Menu.Divider />
+        <Menu.Item leftSection={<IconLogout size={14} aria-hidden />} onClick={() => void signOut()}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

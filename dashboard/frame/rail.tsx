@@ -1,0 +1,39 @@
+import { Link } from '@tanstack/react-router'
+import { useAccount } from '../account/account.ts'
+import { AccountSwitcher } from './account-switcher.tsx'
+import { PersonMenu } from './person-menu.tsx'
+import styles from './rail.module.css'
+import { RAIL_ENTRIES } from './rail-entries.ts'
+
+/** Where one can go: the account on top, its pages, and the person below. */
+export function Rail({ onNavigate }: { onNavigate?: () => void }) {
+  const { membership, person } = useAccount()
+  const entries = RAIL_ENTRIES.filter(({ inbox }) => !inbox || person.installation?.inbox)
+  return (
+    <div className={styles.rail}>
+      <AccountSwitcher />
+      <nav aria-label="Pages">
+        <ul className={styles.entries}>
+          {entries.map(({ label, to, icon: Icon, key }) => (
+            <li key={to}>
+              <Link
+                to={to}
+                params={{ account: membership.accountId }}
+                className={styles.entry}
+                activeOptions={{ exact: to.endsWith('$account'), includeSearch: false }}
+                onClick={onNavigate}
+              >
+                <Icon size={18} stroke={1.7} aria-hidden />
+                <span>{label}</span>
+                <kbd aria-hidden>g {key}</kbd>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div className={styles.bottom}>
+        <PersonMenu />
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,145 @@
+import { Button, Popover, Stack, TextInput } from '@mantine/core'
+import { IconFilterPlus, IconX } from '@tabler/icons-react'
+import { useState } from 'react'
+import styles from './filters.module.css'
+
+export interface Filter {
+  /** Name of the parameter in the address of the page. */
+  name: string
+  label: string
+  /** The values to choose from. Without them the value is typed. */
+  choices?: [value: string, word: string][]
+  /** Kind of a typed value. A time is in the reader's zone, and in the address in UTC. */
+  kind?: 'text' | 'time'
+  placeholder?: string
+}
+
+interface FilterChipsProps {
+  filters: Filter[]
+  /** The parameters of the page's address. */
+  values: Record<string, string | undefined>
+  /** Sets one parameter, or removes it. */
+  onChange(name: string, value: string | undefined): void
+}
+
+/** The active filters of a list, each removed by itself, and the button that adds one. */
+export function FilterChips({ filters, values, onChange }: FilterChipsProps) {
+  const active = filters.filter(({ name }) => values[name])
+  return (
+    <div className={styles.chips}>
+      {active.map((filter) => (
+        <button
+          key={filter.name}
+          type="button"
+          className={styles.chip}
+          aria-label={`Remove the filter ${filter.label}: ${wordOf(filter, values[filter.name]!)}`}
+          onClick={() => onChange(filter.name, undefined)}
+        >
+          <span className="soft">{filter.label}</span>
+          <bdi>{wordOf(filter, values[filter.name]!)}</bdi>
+          <IconX size={12} aria-hidden />
+        </button>
+      ))}
+      <AddFilter filters={filters.filter(({ name }) => !values[name])} onAdd={onChange} />
+      {active.length > 1 && (
+        <button
+          type="button"
+          className={styles.clear}
+          onClick={() => {
+            for (const { name } of active) onChange(name, undefined)
+          }}
+        >
+          Remove all
+        </button>
+      )}
+    </div>
+  )
+}
+
+function wordOf({ choices, kind }: Filter, value: string): string {
+  if (kind === 'time') return new Date(value).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+  return choices?.find(([choice]) => choice === value)?.[1] ?? value
+}
+
+function AddFilter({ filters, onAdd }: { filters: Filter[]; onAdd(name: string, value: string): void }) {
+  const [opened, setOpened] = useState(false)
+  const [chosen, setChosen] = useState<Filter>()
+  const close = () => {
+    setOpened(false)
+    setChosen(undefined)
+  }
+  const add = (value: string) => {
+    if (chosen && value !== '') onAdd(chosen.name, value)
+    close()
+  }
+  if (filters.length === 0) return null
+  return (
+    <Popover opened={opened} onChange={(next) => (next ? setOpened(true) : close())} position="bottom-start" trapFocus>
+      <Popover.Target>
+        <Button
+          variant="default"
+          size="xs"
+          leftSection={<IconFilterPlus size={14} aria-hidden />}
+          onClick={() => (opened ? close() : setOpened(true))}
+        >
+          Add filter
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown p={8} aria-label="Add filter">
+        {!chosen && <Choices choices={filters.map(({ name, label }) => [name, label])} onChoose={choose} />}
+        {chosen?.choices && <Choices choices={chosen.choices} onChoose={add} />}
+        {chosen && !chosen.choices && <TypedValue filter={chosen} onApply={add} />}
+      </Popover.Dropdown>
+    </Popover>
+  )
+
+  function choose(name: string) {
+    setChosen(filters.find((filter) => filter.name === name))
+  }
+}
+
+function Choices({ choices, onChoose }: { choices: [string, string][]; onChoose(value: string): void }) {
+  return (
+    <div className={styles.choices}>
+      {choices.map(([value, word], at) => (
+        <button
+          key={value}
+          type="button"
+          className={styles.choice}
+          onClick={() => onChoose(value)}
+          data-autofocus={at === 0 || undefined}
+        >
+          {word}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+function TypedValue({ filter, onApply }: { filter: Filter; onApply(value: string): void }) {
+  const [value, setValue] = useState('')
+  const isTime = filter.kind === 'time'
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        onApply(isTime && value ? new Date(value).toISOString() : value.trim())
+      }}
+    >
+      <Stack gap={8}>
+        <TextInput
+          label={filter.label}
+          type={isTime ? 'datetime-local' : 'text'}
+          placeholder={filter.placeholder}
+          value={value}
+          onChange={(event) => setValue(event.currentTarget.value)}
+          spellCheck={false}
+          autoFocus
+        />
+        <Button type="submit" size="xs">
+          Apply
+        </Button>
+      </Stack>
+    </form>
+  )
+}

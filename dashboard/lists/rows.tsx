@@ -1,0 +1,77 @@
+// biome-ignore-all lint/a11y/noRedundantRoles: the style sheet turns rows into cards, and `display` takes their roles away.
+import { createLink } from '@tanstack/react-router'
+import type { ComponentProps, MouseEvent, ReactNode } from 'react'
+import styles from './lists.module.css'
+
+export interface Column<Row> {
+  /** Heading of the column, and of the line in a card. */
+  head: string
+  /** Hides the heading from view: for a column of buttons. */
+  quiet?: boolean
+  /** Numbers stand at the right. */
+  numbers?: boolean
+  /** Takes the width that is left; a long content is cut. */
+  wide?: boolean
+  cell(row: Row): ReactNode
+}
+
+interface RowsProps<Row> {
+  label: string
+  columns: Column<Row>[]
+  rows: Row[]
+  idOf(row: Row): string
+}
+
+/** A table, which shows a card for each row on a narrow screen. A row opens with the `RowLink` in it. */
+export function Rows<Row>({ label, columns, rows, idOf }: RowsProps<Row>) {
+  return (
+    <table className={styles.table} role="table" aria-label={label}>
+      <thead role="rowgroup">
+        <tr role="row">
+          {columns.map(({ head, quiet, numbers, wide }) => (
+            <th
+              key={head}
+              role="columnheader"
+              scope="col"
+              className={numbers ? 'numbers' : undefined}
+              data-wide={wide || undefined}
+            >
+              <span className={quiet ? styles.quiet : undefined}>{head}</span>
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        {rows.map((row) => (
+          <tr key={idOf(row)} role="row" onClick={openRow}>
+            {columns.map(({ head, quiet, numbers, wide, cell }) => (
+              <td
+                key={head}
+                role="cell"
+                className={numbers ? 'numbers' : undefined}
+                data-head={quiet ? undefined : head}
+                data-wide={wide || undefined}
+              >
+                {cell(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+/** Opens the row's link, unless the click was on something of its own or has selected text. */
+function openRow(event: MouseEvent<HTMLTableRowElement>): void {
+  const target = event.target as Element
+  if (target.closest('a, button, input, label') || !getSelection()?.isCollapsed) return
+  event.currentTarget.querySelector<HTMLAnchorElement>('a[data-row-link]')?.click()
+}
+
+/** The link that opens a row: a click anywhere in the row follows it, and `j` and `k` move between these links. */
+export const RowLink = createLink((props: ComponentProps<'a'>) => (
+  <a {...props} data-row-link className={styles.rowLink}>
+    {props.children}
+  </a>
+))

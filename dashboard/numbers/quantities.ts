@@ -1,0 +1,13 @@
+const UNITS = [
+  ['MiB', 2 ** 20],
+  ['KiB', 2 ** 10],
+] as const
+
+/** `15 MiB`, `1.5 KiB`, `300 bytes`. */
+export function sizeOf(bytes: number): string {
+  const unit = UNITS.find(([, size]) => bytes >= size)
+  return unit ? `${Number((bytes / unit[1]).toFixed(1))} ${unit[0]}` : `${bytes} bytes`
+}
+
+/** `1,000`. */
+export const countOf = (count: number) => count.toLocaleString('en')

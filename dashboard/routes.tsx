@@ -1,0 +1,94 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router'
+import { FirstAccount } from './account/first-account.tsx'
+import { NoSuchPage, PageFault } from './frame/no-such-page.tsx'
+
+// Every page of the dashboard. A page is loaded when it is first opened; its file exports the component by name.
+// The parameters of an address are plain strings: `?status=bounced&from=2026-01-31T00:00:00.000Z`.
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: NoSuchPage, errorComponent: PageFault })
+
+const first = createRoute({ getParentRoute: () => root, path: '/', component: FirstAccount })
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: 'sign-in',
+  validateSearch: ({ back }: { back?: string }): { back?: string } => ({ back }),
+  component: lazyRouteComponent(() => import('./session/sign-in-page.tsx'), 'SignInPage'),
+})
+
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: 'invitation/$token',
+  component: lazyRouteComponent(() => import('./session/invitation-page.tsx'), 'InvitationPage'),
+})
+
+const account = createRoute({
+  getParentRoute: () => root,
+  path: '$account',
+  component: lazyRouteComponent(() => import('./account/account-pages.tsx'), 'AccountPages'),
+})
+
+const overview = createRoute({
+  getParentRoute: () => account,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/$account/settings/limits', params })
+  },
+})
+
+const settings = createRoute({
+  getParentRoute: () => account,
+  path: 'settings',
+  component: lazyRouteComponent(() => import('./settings/settings-pages.tsx'), 'SettingsPages'),
+})
+
+const settingsIndex = createRoute({
+  getParentRoute: () => settings,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/$account/settings/limits', params })
+  },
+})
+
+const limits = createRoute({
+  getParentRoute: () => settings,
+  path: 'limits',
+  component: lazyRouteComponent(() => import('./settings/limits-page.tsx'), 'LimitsPage'),
+})
+
+const tree = root.addChildren([
+  first,
+  signIn,
+  invitation,
+  account.addChildren([overview, settings.addChildren([settingsIndex, limits])]),
+])
+
+export function createPages() {
+  return createRouter({
+    routeTree: tree,
+    basepath: '/dashboard',
+    defaultPreload: 'intent',
+    scrollRestoration: true,
+    parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+    stringifySearch: writeSearch,
+  })
+}
+
+function writeSearch(search: Record<string, unknown>): string {
+  const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== '')
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+  return text && `?${text}`
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof createPages>
+  }
+}

@@ -1,0 +1,124 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query'
+import { Button, PasswordInput, Stack, TextInput } from '@mantine/core'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type GetInvitationResponse, InvitationService } from '../../gen/verdict/admin/v1/people_pb.ts'
+import { ROLE_WORDS } from '../account/account.ts'
+import { fieldFaults, reasonOf } from '../feedback/call-error.ts'
+import { CallFault, ErrorState } from '../feedback/error-state.tsx'
+import { LoadingBlock } from '../feedback/loading.tsx'
+import { NarrowPage } from '../frame/narrow-page.tsx'
+import { Moment } from '../time/ago.tsx'
+
+/** What a link opens: the set-up of a new installation, or an invitation into an account. */
+export function InvitationPage() {
+  const { token } = useParams({ from: '/invitation/$token' })
+  const found = useQuery(InvitationService.method.getInvitation, { token })
+  if (reasonOf(found.error) === 'not_found') {
+    return (
+      <NarrowPage title="This link no longer works">
+        <p className="soft">
+          It was used, withdrawn, or it expired. Ask for a new one, or{' '}
+          <Link to="/sign-in" className="text-link">
+            sign in
+          </Link>
+          .
+        </p>
+      </NarrowPage>
+    )
+  }
+  if (found.error) {
+    return (
+      <NarrowPage title="Invitation">
+        <ErrorState error={found.error} retry={() => void found.refetch()} />
+      </NarrowPage>
+    )
+  }
+  if (!found.data) {
+    return (
+      <NarrowPage title="Invitation">
+        <LoadingBlock height={240} />
+      </NarrowPage>
+    )
+  }
+  const isSetUp = found.data.email === undefined
+  return (
+    <NarrowPage title={isSetUp ? 'Set up Verdict' : `Join ${found.data.accountNames.join(', ')}`}>
+      <p className="soft">
+        {isSetUp
+          ? 'Choose how you sign in. You will own every account of this installation.'
+          : `You are invited as ${ROLE_WORDS[found.data.role]?.toLowerCase()}.`}{' '}
+        This link works until <Moment at={found.data.expiresAt!} />.
+      </p>
+      <AcceptForm token={token} invitation={found.data} />
+    </NarrowPage>
+  )
+}
+
+function AcceptForm({ token, invitation }: { token: string; invitation: GetInvitationResponse }) {
+  const isSetUp = invitation.email === undefined
+  const [email, setEmail] = useState('')
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  const navigate = useNavigate()
+  const accept = useMutation(InvitationService.method.acceptInvitation, {
+    onSuccess: () => void navigate({ to: '/sign-in' }),
+  })
+  const faults = fieldFaults(accept.error)
+  const { personExists } = invitation
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        accept.mutate({
+          token,
+          email: isSetUp ? email : undefined,
+          name: personExists ? undefined : name,
+          password,
+        })
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Email address"
+          type="email"
+          autoComplete="username"
+          value={invitation.email ?? email}
+          onChange={(event) => setEmail(event.currentTarget.value)}
+          readOnly={!isSetUp}
+          required
+          withAsterisk={false}
+          error={faults.get('email')}
+        />
+        {!personExists && (
+          <TextInput
+            label="Your name"
+            autoComplete="name"
+            maxLength={100}
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+            required
+            withAsterisk={false}
+            error={faults.get('name')}
+          />
+        )}
+        <PasswordInput
+          label={personExists ? 'Your password' : 'New password'}
+          description={personExists ? 'You already have a sign-in with this address.' : 'At least 12 characters.'}
+          autoComplete={personExists ? 'current-password' : 'new-password'}
+          minLength={personExists ? undefined : 12}
+          maxLength={128}
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+          required
+          withAsterisk={false}
+          error={faults.get('password')}
+        />
+        {faults.size === 0 && <CallFault error={accept.error} />}
+        <Button type="submit" loading={accept.isPending}>
+          {isSetUp ? 'Create sign-in' : 'Accept invitation'}
+        </Button>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,14 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { signOut } from './auth-calls.ts'
+
+/** Signs out and forgets everything that was loaded. */
+export function useSignOut(): () => Promise<void> {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  return async () => {
+    await signOut()
+    await navigate({ to: '/sign-in' })
+    queries.clear()
+  }
+}

@@ -1,0 +1,108 @@
+import { useQuery } from '@connectrpc/connect-query'
+import { Progress } from '@mantine/core'
+import { type DomainVolume, type GetLimitsResponse, LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
+import { EmptyState } from '../feedback/empty-state.tsx'
+import { ErrorState } from '../feedback/error-state.tsx'
+import { LoadingBlock } from '../feedback/loading.tsx'
+import { Page } from '../frame/page.tsx'
+import { type Column, Rows } from '../lists/rows.tsx'
+import { countOf, sizeOf } from '../numbers/quantities.ts'
+import styles from './settings.module.css'
+
+/** What the account may send, and how much of today's volume is used. */
+export function LimitsPage() {
+  const limits = useQuery(LimitsService.method.getLimits)
+  return (
+    <Page title="Limits">
+      {limits.error && !limits.data ? (
+        <ErrorState error={limits.error} retry={() => void limits.refetch()} />
+      ) : limits.data ? (
+        <Limits limits={limits.data} />
+      ) : (
+        <LoadingBlock height={480} />
+      )}
+    </Page>
+  )
+}
+
+function Limits({ limits }: { limits: GetLimitsResponse }) {
+  return (
+    <>
+      <section className={styles.section}>
+        <h2>Requests</h2>
+        <p className="soft">
+          Tier {limits.tier}. A batch counts as one request. Above the limit, calls fail with{' '}
+          <code>rate_limit_exceeded</code> and say when to try again.
+        </p>
+        <Facts facts={[['Requests per minute', countOf(limits.requestsPerMinute)]]} />
+      </section>
+      <section className={styles.section}>
+        <h2>Volume today</h2>
+        <p className="soft">A new domain may send more each day until its warm-up ends. The day ends at 00:00 UTC.</p>
+        {limits.domains.length === 0 ? (
+          <EmptyState title="No domain yet" command="npx verdict domains add example.com">
+            Each domain of this account appears here with what it sent today.
+          </EmptyState>
+        ) : (
+          <Rows label="Volume of domains today" columns={VOLUMES} rows={limits.domains} idOf={(row) => row.domain} />
+        )}
+      </section>
+      <section className={styles.section}>
+        <h2>One message</h2>
+        <p className="soft">A larger request is refused as a whole, before anything is sent.</p>
+        <Facts facts={messageFacts(limits)} />
+      </section>
+    </>
+  )
+}
+
+const VOLUMES: Column<DomainVolume>[] = [
+  { head: 'Domain', cell: ({ domain }) => domain, wide: true },
+  { head: 'Sent today', numbers: true, cell: ({ sentToday }) => countOf(sentToday) },
+  {
+    head: 'Allowed today',
+    numbers: true,
+    cell: ({ dailyLimit }) => (dailyLimit === undefined ? 'No limit' : countOf(dailyLimit)),
+  },
+  { head: 'Used', cell: (row) => <Used {...row} /> },
+]
+
+function Used({ domain, dailyLimit, sentToday }: DomainVolume) {
+  if (dailyLimit === undefined) return <span className="faint">Warm-up is over</span>
+  const percent = dailyLimit === 0 ? 100 : Math.min(100, (sentToday / dailyLimit) * 100)
+  return (
+    <Progress.Root size="sm" w={120} aria-label={`Used by ${domain}`}>
+      <Progress.Section value={percent} aria-label={`Used by ${domain}`} />
+    </Progress.Root>
+  )
+}
+
+function messageFacts({ sizes, counts }: GetLimitsResponse): [string, string][] {
+  return [
+    ['Request', sizeOf(sizes!.requestBytes)],
+    ['html', sizeOf(sizes!.htmlBytes)],
+    ['text', sizeOf(sizes!.textBytes)],
+    ['Attachments together', sizeOf(sizes!.attachmentsBytes)],
+    ['Attachments', countOf(counts!.attachments)],
+    ['Recipients', countOf(counts!.recipients)],
+    ['Subject', `${countOf(sizes!.subjectCharacters)} characters`],
+    ['Custom headers', countOf(counts!.headers)],
+    ['Value of a header', `${countOf(sizes!.headerValueCharacters)} characters`],
+    ['tenant_id', `${countOf(sizes!.tenantIdCharacters)} characters`],
+    ['Messages in a batch', countOf(counts!.batchEmails)],
+    ['Addresses in an import', countOf(counts!.importAddresses)],
+  ]
+}
+
+function Facts({ facts }: { facts: [term: string, value: string][] }) {
+  return (
+    <dl className={styles.facts}>
+      {facts.map(([term, value]) => (
+        <div key={term}>
+          <dt>{term}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}

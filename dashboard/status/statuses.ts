@@ -1,0 +1,40 @@
+import {
+  type Icon,
+  IconAlertTriangle,
+  IconArrowBackUp,
+  IconBan,
+  IconCheck,
+  IconClock,
+  IconHelp,
+} from '@tabler/icons-react'
+import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+
+/** How something stands. Each has a colour, an icon and a word: never the colour alone. */
+export type Tone = 'delivered' | 'bounced' | 'rejected' | 'doubt' | 'error' | 'waiting' | 'neutral'
+
+export const TONE_ICONS: Record<Tone, Icon> = {
+  delivered: IconCheck,
+  bounced: IconArrowBackUp,
+  rejected: IconBan,
+  doubt: IconHelp,
+  error: IconAlertTriangle,
+  waiting: IconClock,
+  neutral: IconClock,
+}
+
+interface Shown {
+  tone: Tone
+  word: string
+}
+
+const OUTCOMES: Record<DeliveryStatus, Shown> = {
+  [DeliveryStatus.UNSPECIFIED]: { tone: 'waiting', word: 'Sending' },
+  [DeliveryStatus.DELIVERED]: { tone: 'delivered', word: 'Delivered' },
+  [DeliveryStatus.BOUNCED]: { tone: 'bounced', word: 'Bounced' },
+  [DeliveryStatus.REJECTED]: { tone: 'rejected', word: 'Rejected' },
+}
+
+/** Tone and word of an outcome. An email in doubt has the status `bounced`, and is shown as what it is. */
+export function shownOutcome(status: DeliveryStatus, inDoubt = false): Shown {
+  return inDoubt ? { tone: 'doubt', word: 'In doubt' } : OUTCOMES[status]!
+}

@@ -1,0 +1,61 @@
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** The units of relative times, and up to which distance each is used. */
+const UNITS = [
+  ['second', SECOND, MINUTE],
+  ['minute', MINUTE, HOUR],
+  ['hour', HOUR, DAY],
+  ['day', DAY, 30 * DAY],
+] as const
+
+const LONG = new Intl.RelativeTimeFormat('en', { numeric: 'always' })
+const SHORT = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' })
+
+/** `3 minutes ago`, `in 5 hours`, and the day for what is more than 30 days away. */
+export function relativeTime(at: number, now: number, short = false): string {
+  const distance = Math.abs(at - now)
+  if (distance < 3 * SECOND) return 'just now'
+  const unit = UNITS.find(([, , end]) => distance < end)
+  if (!unit) return dayOf(at)
+  const count = Math.floor(distance / unit[1]) * (at < now ? -1 : 1)
+  return (short ? SHORT : LONG).format(count, unit[0]).replace('.', '')
+}
+
+/** `2026-11-22 14:05:09.123 UTC`. */
+export function utcTime(at: number): string {
+  return `${new Date(at).toISOString().replace('T', ' ').replace('Z', '')} UTC`
+}
+
+const DAY_FORM = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
+const MINUTE_FORM = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+})
+
+/** `22 Nov 2026` in the reader's zone. */
+export const dayOf = (at: number) => DAY_FORM.format(at)
+
+/** `22 Nov 2026, 15:05` in the reader's zone. */
+export const minuteOf = (at: number) => MINUTE_FORM.format(at)
+
+/** A length of time in two units: `7 h 21 min`, `18 s`, `4 ms`. */
+export function lengthOf(ms: number): string {
+  if (ms < SECOND) return `${Math.round(ms)} ms`
+  if (ms < 10 * SECOND) return `${(ms / SECOND).toFixed(1)} s`
+  if (ms < MINUTE) return `${Math.round(ms / SECOND)} s`
+  if (ms < HOUR) return inTwo(ms, MINUTE, 'min', SECOND, 's')
+  if (ms < DAY) return inTwo(ms, HOUR, 'h', MINUTE, 'min')
+  return inTwo(ms, DAY, 'd', HOUR, 'h')
+}
+
+function inTwo(ms: number, large: number, largeName: string, small: number, smallName: string): string {
+  const rest = Math.floor((ms % large) / small)
+  const whole = `${Math.floor(ms / large)} ${largeName}`
+  return rest === 0 ? whole : `${whole} ${rest} ${smallName}`
+}

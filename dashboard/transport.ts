@@ -1,0 +1,52 @@
+import type { Interceptor, Transport } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import { reasonOf } from './feedback/call-error.ts'
+
+export interface TransportParts {
+  /** The session ended or never was: the person has to sign in. */
+  signedOut(): void
+  /** Asks for the password. Resolves to whether the server has accepted it. */
+  confirm(): Promise<boolean>
+}
+
+/** Creates the transports of the pages: one for each account, and one for calls without an account. */
+export function createTransports({ signedOut, confirm }: TransportParts): (accountId?: string) => Transport {
+  const transports = new Map<string, Transport>()
+
+  const sessionEnd: Interceptor = (next) => async (request) => {
+    try {
+      return await next(request)
+    } catch (error) {
+      if (reasonOf(error) === 'invalid_session') signedOut()
+      throw error
+    }
+  }
+
+  const confirmation: Interceptor = (next) => async (request) => {
+    try {
+      return await next(request)
+    } catch (error) {
+      if (reasonOf(error) === 'confirmation_required' && (await confirm())) return next(request)
+      throw error
+    }
+  }
+
+  return (accountId = '') => {
+    const known = transports.get(accountId)
+    if (known) return known
+    const transport = createConnectTransport({
+      baseUrl: location.origin,
+      interceptors: [sessionEnd, confirmation, ...(accountId ? [accountHeader(accountId)] : [])],
+    })
+    transports.set(accountId, transport)
+    return transport
+  }
+}
+
+/** Says which of the person's accounts a call is about. */
+function accountHeader(accountId: string): Interceptor {
+  return (next) => (request) => {
+    request.header.set('verdict-account', accountId)
+    return next(request)
+  }
+}

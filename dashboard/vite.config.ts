@@ -1,0 +1,23 @@
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+
+/** Where `npm run dashboard` sends the calls of the pages: the API that `npm start` runs. */
+const API = process.env.PUBLIC_URL ?? 'http://localhost:8080'
+
+/** Browsers that know `light-dark()`, so that the pages need one set of colours only. */
+const BROWSERS = ['chrome123', 'edge123', 'firefox120', 'safari17.5']
+
+export default defineConfig({
+  root: import.meta.dirname,
+  base: '/dashboard/',
+  plugins: [react()],
+  build: {
+    target: BROWSERS,
+    cssTarget: BROWSERS,
+    // The policy of the pages allows no inline script, and every file that they name is one of ours.
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
+  },
+  server: { proxy: { '/api': API, '^/verdict\\.': API, '/docs': API } },
+})
