@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { getTableConfig } from '../../server/db/drizzle.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
+import * as peopleSchema from '../../server/db/people-schema.ts'
 import * as schema from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -13,8 +14,9 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const { HISTORY, EVERYBODY, STATS_COUNTS, ...tables } = schema
-const configs = Object.values(tables).map((table) => getTableConfig(table as PgTable))
+const { HISTORY, EVERYBODY, STATS_COUNTS, at, bytea, count, oneOf, ...tables } = schema
+const { ROLES, ...tablesOfPeople } = peopleSchema
+const configs = Object.values({ ...tables, ...tablesOfPeople }).map((table) => getTableConfig(table as PgTable))
 
 const COLUMNS = `
   select c.relname as table, a.attname as name, format_type(a.atttypid, a.atttypmod) as type, a.attnotnull as "notNull"
