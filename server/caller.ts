@@ -34,6 +34,9 @@ export const callerKey = createContextKey<Caller | undefined>(undefined, { descr
 /** The id of the request in `X-Request-Id`, in errors and in the log. */
 export const requestIdKey = createContextKey<string>('', { description: 'request id' })
 
+/** The address that the call came from. Behind a trusted proxy, that of the proxy's client. */
+export const remoteAddressKey = createContextKey<string>('', { description: 'remote address' })
+
 /** The fields that a call adds to its log line. They never hold an address, a subject, a key or a secret. */
 export const logFieldsKey = createContextKey<Record<string, unknown>>({}, { description: 'log fields' })
 

@@ -24,7 +24,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   // The limits of tiers, warm-up and breaker are one table of data, for every room that applies or shows a limit.
   [
     /^server\/access\//,
-    /^(gen|server\/(access|db|egress))\/|^server\/(caller|errors|in-time|recent|tally|config\/limits)\.ts$/,
+    /^(gen|server\/(audit|access|db|egress))\/|^server\/(caller|errors|in-time|recent|tally|config\/limits)\.ts$/,
   ],
   [
     /^server\/reputation\//,
@@ -32,9 +32,13 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/webhooks\//,
-    /^(gen|server\/(webhooks|db|egress))\/|^server\/(clean-text|errors|every|remember|slots)\.ts$/,
+    /^(gen|server\/(audit|webhooks|db|egress))\/|^server\/(clean-text|errors|every|remember|slots)\.ts$/,
   ],
-  [/^server\/domains\//, /^(gen|server\/(domains|db|dns|egress))\/|^server\/(clean-text|errors|recent|slots)\.ts$/],
+  [
+    /^server\/domains\//,
+    /^(gen|server\/(audit|domains|db|dns|egress))\/|^server\/(clean-text|errors|recent|slots)\.ts$/,
+  ],
+  [/^server\/audit\//, /^server\/((audit|db)\/|caller\.ts$)/],
   [/^server\/receipts\//, /^(gen|server\/(receipts|db))\/|^server\/(address|in-time|recent)\.ts$/],
   [/^server\/history\//, /^(gen|server\/(history|db|egress|reputation))\/|^server\/(errors|every|in-time)\.ts$/],
   // A late bounce or a complaint counts and suppresses by the same SQL as the end of a send.
@@ -49,7 +53,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/simulator\//, /^server\/((simulator|smtp)\/|address\.ts$)/],
   [
     /^server\/services\//,
-    /^(gen|server\/(services|db|sending|domains|history|receipts|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
+    /^(gen|server\/(services|audit|db|sending|domains|history|receipts|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
   ],
   [
     /^server\/people\//,
@@ -57,7 +61,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/admin\//,
-    /^(gen|server\/(admin|people|access|audit|db|egress|services))\/|^server\/(address|caller|clean-text|enum-names|errors)\.ts$/,
+    /^(gen|server\/(admin|people|access|audit|db|domains|egress|reputation|services|webhooks))\/|^server\/(address|caller|clean-text|enum-names|errors|config\/limits)\.ts$/,
   ],
   [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/],
   // Code inside Temporal's sandbox, and what the activities get: see also workflows/border.process.test.ts.

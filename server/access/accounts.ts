@@ -1,12 +1,12 @@
 import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
+import type { Database, Transaction } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
 import { accounts } from '../db/schema.ts'
 
 export type Account = typeof accounts.$inferSelect
 
-export async function createAccount(db: Database, clock: DatabaseClock, name: string): Promise<Account> {
+export async function createAccount(db: Database | Transaction, clock: DatabaseClock, name: string): Promise<Account> {
   const [account] = await db
     .insert(accounts)
     .values({ id: newId(clock.now()), name })
@@ -20,7 +20,7 @@ export async function listAccounts(db: Database): Promise<Account[]> {
 }
 
 /** Sets the tier of an account that exists; null means the default tier. */
-export async function setTier(db: Database, accountId: string, tier: string | null): Promise<Account> {
+export async function setTier(db: Database | Transaction, accountId: string, tier: string | null): Promise<Account> {
   const [account] = await db.update(accounts).set({ tier }).where(eq(accounts.id, accountId)).returning()
   return account!
 }

@@ -1,7 +1,8 @@
+import { type Author, record } from '../audit/record.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq, getTableColumns, sql } from '../db/drizzle.ts'
-import { newId } from '../db/ids.ts'
+import { newId, publicId } from '../db/ids.ts'
 import { apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { hashKey, hintOfKey, type KeyKind, makeKey } from './key.ts'
@@ -18,6 +19,8 @@ export interface NewKey {
   /** Scopes that a key of this kind may have. */
   scopes: readonly string[]
   expiresAt?: Date
+  /** For the audit log. Absent for keys that the service creates by itself, such as those of `npm start`. */
+  author?: Author
 }
 
 /**
@@ -27,25 +30,32 @@ export interface NewKey {
 export async function createKey(
   db: Database,
   clock: DatabaseClock,
-  { accountId, name, kind, scopes, expiresAt }: NewKey,
+  { accountId, name, kind, scopes, expiresAt, author }: NewKey,
 ): Promise<{ key: string; apiKey: ApiKey }> {
   const refused = scopesRefused(kind, scopes)
   if (refused) throw fail('invalid_payload', refused, { fields: [{ field: 'scopes', message: refused }] })
   const key = makeKey(kind)
-  const [apiKey] = await db
-    .insert(apiKeys)
-    .values({
-      id: newId(clock.now()),
-      accountId,
-      name,
-      hint: hintOfKey(key),
-      hash: hashKey(key),
-      test: kind === 'test',
-      scopes: [...scopes],
-      expiresAt,
-    })
-    .returning(shown)
-  return { key, apiKey: apiKey! }
+  const row = {
+    id: newId(clock.now()),
+    accountId,
+    name,
+    hint: hintOfKey(key),
+    hash: hashKey(key),
+    test: kind === 'test',
+    scopes: [...scopes],
+    expiresAt,
+  }
+  const apiKey = await db.transaction(async (tx) => {
+    const [created] = await tx.insert(apiKeys).values(row).returning(shown)
+    if (author) await record(tx, { ...author, action: 'key.create', target: name, after: recorded(created!) })
+    return created!
+  })
+  return { key, apiKey }
+}
+
+/** What the audit log shows of a key. */
+function recorded({ id, test, scopes, expiresAt, revokedAt }: ApiKey) {
+  return { key_id: publicId('key', id), test, scopes, expires_at: expiresAt, revoked_at: revokedAt }
 }
 
 /** Says why a key of this kind cannot have these scopes; undefined when it can. */
@@ -66,11 +76,20 @@ export async function listKeys(db: Database, accountId: string): Promise<ApiKey[
 }
 
 /** Revokes a key and returns it with the time of its first revocation; undefined when the account has no such key. */
-export async function revokeKey(db: Database, accountId: string, keyId: string): Promise<ApiKey | undefined> {
-  const [apiKey] = await db
-    .update(apiKeys)
-    .set({ revokedAt: sql`coalesce(${apiKeys.revokedAt}, clock_timestamp())` })
-    .where(and(eq(apiKeys.accountId, accountId), eq(apiKeys.id, keyId)))
-    .returning(shown)
-  return apiKey && { ...apiKey, scopes: heldScopes(apiKey) }
+export async function revokeKey(
+  db: Database,
+  accountId: string,
+  keyId: string,
+  author?: Author,
+): Promise<ApiKey | undefined> {
+  const isIt = and(eq(apiKeys.accountId, accountId), eq(apiKeys.id, keyId))
+  return db.transaction(async (tx) => {
+    const [before] = await tx.select(shown).from(apiKeys).where(isIt).for('update')
+    if (!before) return undefined
+    const revokedAt = sql`coalesce(${apiKeys.revokedAt}, clock_timestamp())`
+    const [revoked] = await tx.update(apiKeys).set({ revokedAt }).where(isIt).returning(shown)
+    const fields = { target: before.name, before: recorded(before), after: recorded(revoked!) }
+    if (author) await record(tx, { ...author, action: 'key.revoke', ...fields })
+    return { ...revoked!, scopes: heldScopes(revoked!) }
+  })
 }

@@ -1,11 +1,13 @@
 import { Command, Option } from '@commander-js/extra-typings'
 import { type Account, createAccount, listAccounts, setTier } from '../access/accounts.ts'
+import { record } from '../audit/record.ts'
 import { type OperatorLimits, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { publicId } from '../db/ids.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
+import { operator } from './operator.ts'
 import { shortTime, table } from './table.ts'
 
 export const accountOption = () =>
@@ -26,7 +28,13 @@ const create = (print: Print) =>
     .argument('<name>')
     .addHelpText('after', examples('verdict accounts create "Web shop"'))
     .action(async (name) => {
-      const account = await withDatabase((db, clock) => createAccount(db, clock, name))
+      const account = await withDatabase((db, clock) =>
+        db.transaction(async (tx) => {
+          const created = await createAccount(tx, clock, name)
+          await record(tx, { ...operator(created.id), action: 'account.create', target: name })
+          return created
+        }),
+      )
       print({ json: view(account), text: `Created account ${publicId('acc', account.id)} "${account.name}".` })
     })
 
@@ -58,8 +66,13 @@ const tier = (print: Print) =>
         throw new Failure('usage', `There is no tier ${name}. The tiers are ${names}; TIERS_FILE can define others.`)
       }
       const changed = await withDatabase(async (db) => {
-        const { id } = await chooseAccount(db, account)
-        return setTier(db, id, name === DEFAULT ? null : name)
+        const chosen = await chooseAccount(db, account)
+        const tier = name === DEFAULT ? null : name
+        return db.transaction(async (tx) => {
+          const fields = { target: chosen.name, before: { tier: chosen.tier }, after: { tier } }
+          await record(tx, { ...operator(chosen.id), action: 'account.tier', ...fields })
+          return setTier(tx, chosen.id, tier)
+        })
       })
       const text = `Account ${publicId('acc', changed.id)} "${changed.name}" has the tier ${describeTier(limits, changed.tier)}.`
       print({ json: view(changed), text })

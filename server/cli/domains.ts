@@ -14,6 +14,7 @@ import { withDatabase } from './database.ts'
 import { factsOf, hosts, instructions, listText, operatorRecords, report, rotation, view } from './domain-text.ts'
 import * as byApi from './domains-by-api.ts'
 import { variables } from './environment.ts'
+import { operator } from './operator.ts'
 import { urlOption } from './service.ts'
 
 export const domains = (print: Print) =>
@@ -47,7 +48,8 @@ const add = (print: Print) =>
       const status = verified ? 'verified' : 'pending'
       const domain = await withDatabase(async (db, clock) => {
         const { id: accountId } = await chooseAccount(db, account)
-        return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp, requiresTls })
+        const author = operator(accountId)
+        return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp, requiresTls, author })
       })
       print({ json: view(domain), text: instructions(factsOf(domain), operatorRecords()) })
     })
@@ -106,9 +108,9 @@ const rotate = (print: Print) =>
       print(await withDomain(text, account, createNextKey))
     })
 
-const createNextKey: OnDomain = async (db, { id }, clock) => {
+const createNextKey: OnDomain = async (db, { id, accountId }, clock) => {
   const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
-  await makeNextKey({ db, sealer, clock }, id)
+  await makeNextKey({ db, sealer, clock }, id, operator(accountId))
   const domain = (await findDomainById(db, id))!
   return { json: view(domain), text: rotation(factsOf(domain)) }
 }
@@ -122,7 +124,7 @@ const remove = (print: Print) =>
       if (byApi.isMeant({ url, account })) return print(await byApi.remove(url, text))
       print(
         await withDomain(text, account, async (db, domain) => {
-          await deleteDomain(db, domain.id)
+          await deleteDomain(db, domain.id, operator(domain.accountId))
           return { json: view(domain), text: `Removed ${domain.name}.` }
         }),
       )

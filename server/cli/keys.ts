@@ -6,6 +6,7 @@ import { parsePublicId, publicId } from '../db/ids.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
+import { operator } from './operator.ts'
 import { shortTime, table } from './table.ts'
 
 export const keys = (print: Print) =>
@@ -41,7 +42,7 @@ const create = (print: Print) =>
       const { key, apiKey } = await withDatabase(async (db, clock) => {
         const expiresAt = expires === undefined ? undefined : readExpiry(expires, clock.now())
         const { id: accountId } = await chooseAccount(db, account)
-        return createKey(db, clock, { accountId, name, kind, scopes, expiresAt })
+        return createKey(db, clock, { accountId, name, kind, scopes, expiresAt, author: operator(accountId) })
       })
       const text = `Created key ${publicId('key', apiKey.id)} "${apiKey.name}". It is shown only once:\n\n  ${key}\n`
       print({ json: { ...view(apiKey), key }, text })
@@ -71,7 +72,10 @@ const revoke = (print: Print) =>
     .action(async (keyId, { account }) => {
       const id = parsePublicId('key', keyId)
       if (!id) throw new Failure('usage', `${keyId} is not the id of a key. See: verdict keys list`)
-      const apiKey = await withDatabase(async (db) => revokeKey(db, (await chooseAccount(db, account)).id, id))
+      const apiKey = await withDatabase(async (db) => {
+        const { id: accountId } = await chooseAccount(db, account)
+        return revokeKey(db, accountId, id, operator(accountId))
+      })
       if (!apiKey) throw new Failure('not_found', `The account has no key ${keyId}. See: verdict keys list`)
       print({ json: view(apiKey), text: `Revoked key ${keyId} "${apiKey.name}".` })
     })

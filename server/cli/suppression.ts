@@ -1,10 +1,12 @@
 import { Command, Option } from '@commander-js/extra-typings'
 import { matchingForm, parseAddress } from '../address.ts'
+import { record } from '../audit/record.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { addSuppressions, removeSuppression } from '../reputation/suppression-list.ts'
 import { SUPPRESSION_REASONS } from './choices.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
+import { operator } from './operator.ts'
 import { callApi, query, urlOption } from './service.ts'
 import { pageText, table } from './table.ts'
 
@@ -68,7 +70,12 @@ const add = (print: Print) =>
         return print({ json: entry, text: `${entry.email} is suppressed.` })
       }
       const email = readAddress(address)
-      await withDatabase((db, clock) => addSuppressions({ db, clock }, { accountId: EVERYBODY }, [email], 'manual'))
+      await withDatabase((db, clock) =>
+        db.transaction(async (tx) => {
+          const added = await addSuppressions({ db: tx, clock }, { accountId: EVERYBODY }, [email], 'manual')
+          if (added > 0) await record(tx, { ...operator(EVERYBODY), action: 'suppression.add', target: email })
+        }),
+      )
       print({ json: { email, scope: 'global' }, text: `${email} is suppressed for all accounts.` })
     })
 
@@ -93,7 +100,13 @@ const remove = (print: Print) =>
         return print({ json: await callApi({ url, method: 'DELETE', path }), text: `Removed ${address}.` })
       }
       const email = readAddress(address)
-      const removed = await withDatabase((db) => removeSuppression(db, { accountId: EVERYBODY }, email))
+      const removed = await withDatabase((db) =>
+        db.transaction(async (tx) => {
+          const entry = await removeSuppression(tx, { accountId: EVERYBODY }, email)
+          if (entry) await record(tx, { ...operator(EVERYBODY), action: 'suppression.remove', target: email })
+          return entry
+        }),
+      )
       if (!removed) throw new Failure('not_found', `There is no global entry for ${email}.`)
       print({ json: {}, text: `Removed ${email} for all accounts.` })
     })

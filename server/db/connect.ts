@@ -5,6 +5,9 @@ import { watchedSockets } from './sockets.ts'
 
 export type Database = ReturnType<typeof connect>
 
+/** What `db.transaction` passes on: all that is done with it is in one transaction. */
+export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0]
+
 interface Options {
   connections?: number
   /** The longest that a statement may take; 0 for no limit. */

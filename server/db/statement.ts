@@ -1,5 +1,5 @@
-import type { RowList, TransactionSql } from 'postgres'
-import type { Database } from './connect.ts'
+import type { RowList, Sql, TransactionSql } from 'postgres'
+import type { Database, Transaction } from './connect.ts'
 
 // One of the two ways to SQL. Drizzle's query builder serves what touches one table or joins plainly. A statement that
 // takes locks, has CTEs or serves many requests at once is a SQL constant, and `run` runs it.
@@ -16,13 +16,18 @@ interface RunOptions {
  * rows. Without parameters the driver sends plain text, which is parsed and planned each time.
  */
 export async function run<Row extends object>(
-  db: Database | TransactionSql,
+  db: Database | Transaction | TransactionSql,
   statement: string,
   parameters: Parameter[] = [],
   { prepare = true }: RunOptions = {},
 ): Promise<RowList<Row[]>> {
-  const sql = '$client' in db ? db.$client : db
-  return sql.unsafe<Row[]>(statement, parameters, { prepare })
+  return clientOf(db).unsafe<Row[]>(statement, parameters, { prepare })
+}
+
+function clientOf(db: Database | Transaction | TransactionSql): Sql | TransactionSql {
+  if ('$client' in db) return db.$client
+  // The type of Drizzle's session hides its driver's client.
+  return '_' in db ? (db._.session as unknown as { client: TransactionSql }).client : db
 }
 
 /** The literal of an array of UUIDs, for a parameter `$1::uuid[]`. */

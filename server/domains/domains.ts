@@ -1,9 +1,11 @@
 import type { SQL } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
+import { type Author, record } from '../audit/record.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq, isNull, lte, or, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
-import { newId } from '../db/ids.ts'
+import { newId, publicId } from '../db/ids.ts'
 import { dkimKeys, domains } from '../db/schema.ts'
 import { makeDkimKey } from './dkim-key.ts'
 
@@ -28,6 +30,13 @@ interface NewDomain {
   warmsUp?: boolean
   /** Whether its mail may only leave over TLS with a valid certificate; false when absent. */
   requiresTls?: boolean
+  /** For the audit log. Absent for domains that the service adds by itself, such as those of `npm start`. */
+  author?: Author
+}
+
+/** What the audit log shows of a domain. */
+function recorded({ id, status, warmsUp, requiresTls }: Omit<Domain, 'dkimKeys'>) {
+  return { domain_id: publicId('dom', id), status, warm_up: warmsUp, require_tls: requiresTls }
 }
 
 /**
@@ -47,15 +56,18 @@ export async function createDomain(parts: DomainParts, domain: NewDomain): Promi
   }
 }
 
-async function insertDomain({ db, sealer, clock }: DomainParts, { accountId, name }: NewDomain): Promise<void> {
+async function insertDomain({ db, sealer, clock }: DomainParts, domain: NewDomain): Promise<void> {
+  const { accountId, name, warmsUp, requiresTls, author } = domain
   const now = new Date(clock.now())
   const id = newId(now.getTime())
   const key = await makeDkimKey(sealer, newId(now.getTime()), id, now)
   await db.transaction(async (tx) => {
-    const row = { id, accountId, name, status: 'pending', nextCheckAt: now } as const
+    const row = { id, accountId, name, status: 'pending', nextCheckAt: now, warmsUp, requiresTls } as const
     const target = [domains.accountId, domains.name]
-    const rows = await tx.insert(domains).values(row).onConflictDoNothing({ target }).returning({ id: domains.id })
-    if (rows.length > 0) await tx.insert(dkimKeys).values(key)
+    const [created] = await tx.insert(domains).values(row).onConflictDoNothing({ target }).returning()
+    if (!created) return
+    await tx.insert(dkimKeys).values(key)
+    if (author) await record(tx, { ...author, action: 'domain.create', target: name, after: recorded(created) })
   })
 }
 
@@ -67,7 +79,8 @@ const VOUCHED_FOR = {
   failingSince: null,
 } as const
 
-async function changeDomain(db: Database, { accountId, name, status, warmsUp, requiresTls }: NewDomain): Promise<void> {
+async function changeDomain(db: Database, domain: NewDomain): Promise<void> {
+  const { accountId, name, status, warmsUp, requiresTls, author } = domain
   const changes = {
     ...(status === 'verified' ? VOUCHED_FOR : {}),
     // A domain that is warm stays warm.
@@ -76,7 +89,23 @@ async function changeDomain(db: Database, { accountId, name, status, warmsUp, re
   }
   if (Object.keys(changes).length === 0) return
   const sameDomain = and(eq(domains.accountId, accountId), eq(domains.name, name))
-  await db.update(domains).set(changes).where(sameDomain).catch(refuseTaken(name))
+  await updateDomain(db, sameDomain, changes, author).catch(refuseTaken(name))
+}
+
+/** Changes a domain, if there is one. */
+function updateDomain(
+  db: Database,
+  isIt: SQL | undefined,
+  changes: PgUpdateSetSource<typeof domains>,
+  author: Author | undefined,
+): Promise<void> {
+  return db.transaction(async (tx) => {
+    const [before] = await tx.select().from(domains).where(isIt).for('update')
+    if (!before) return
+    const [after] = await tx.update(domains).set(changes).where(isIt).returning()
+    const fields = { target: before.name, before: recorded(before), after: recorded(after!) }
+    if (author) await record(tx, { ...author, action: 'domain.change', ...fields })
+  })
 }
 
 /** Explains a violation of the index that keeps a verified name for one account. */
@@ -117,13 +146,17 @@ async function readDomains(db: Database, where: SQL): Promise<Domain[]> {
   }))
 }
 
-export async function setRequiresTls(db: Database, id: string, requiresTls: boolean): Promise<void> {
-  await db.update(domains).set({ requiresTls }).where(eq(domains.id, id))
+export async function setRequiresTls(db: Database, id: string, requiresTls: boolean, author?: Author): Promise<void> {
+  await updateDomain(db, eq(domains.id, id), { requiresTls }, author)
 }
 
 /** Deletes the domain and its keys. */
-export async function deleteDomain(db: Database, id: string): Promise<void> {
-  await db.delete(domains).where(eq(domains.id, id))
+export async function deleteDomain(db: Database, id: string, author?: Author): Promise<void> {
+  await db.transaction(async (tx) => {
+    const [deleted] = await tx.delete(domains).where(eq(domains.id, id)).returning()
+    const fields = deleted && { target: deleted.name, before: recorded(deleted) }
+    if (author && fields) await record(tx, { ...author, action: 'domain.delete', ...fields })
+  })
 }
 
 /** Begins a check of the domain. Returns false when another check of it began within the last 5 s. */

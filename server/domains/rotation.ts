@@ -1,3 +1,4 @@
+import { type Author, record } from '../audit/record.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
@@ -13,7 +14,11 @@ import type { DomainParts } from './domains.ts'
 export const RETIRED_DAYS = 14
 
 /** Makes the next key of a domain without one, and has DNS checked at once. Does nothing for a deleted domain. */
-export async function makeNextKey({ db, sealer, clock }: DomainParts, domainId: string): Promise<void> {
+export async function makeNextKey(
+  { db, sealer, clock }: DomainParts,
+  domainId: string,
+  author?: Author,
+): Promise<void> {
   const isNext = and(eq(dkimKeys.domainId, domainId), eq(dkimKeys.state, 'next'))
   if ((await db.$count(dkimKeys, isNext)) > 0) return
   const now = new Date(clock.now())
@@ -22,13 +27,17 @@ export async function makeNextKey({ db, sealer, clock }: DomainParts, domainId: 
     // The DNS of a domain that the operator vouches for is not checked automatically.
     const nextCheckAt = sql`case when ${domains.nextCheckAt} is not null then now() end`
     // The update locks the row: the second of two concurrent rotations finds the key of the first.
-    const rows = await tx
+    const [domain] = await tx
       .update(domains)
       .set({ nextCheckAt })
       .where(eq(domains.id, domainId))
-      .returning({ id: domains.id })
+      .returning({ name: domains.name })
     const others = await tx.select({ id: dkimKeys.id }).from(dkimKeys).where(isNext)
-    if (rows.length > 0 && others.length === 0) await tx.insert(dkimKeys).values({ ...key, state: 'next' })
+    if (!domain || others.length > 0) return
+    await tx.insert(dkimKeys).values({ ...key, state: 'next' })
+    const { selector, algorithm } = key
+    const change = { action: 'dkim.rotate', target: domain.name, after: { selector, algorithm } } as const
+    if (author) await record(tx, { ...author, ...change })
   })
 }
 

@@ -5,7 +5,7 @@ import type { DescMethod } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { logFieldsKey, requestIdKey } from '../caller.ts'
+import { logFieldsKey, remoteAddressKey, requestIdKey } from '../caller.ts'
 import { hideUnexpected, OutcomeUnknown, reasonOf } from '../errors.ts'
 
 declare module 'fastify' {
@@ -71,7 +71,8 @@ export class Call {
     this.reply = reply
     this.remoteAddress = request.ip ?? ''
     this.log = log
-    this.values.set(requestIdKey, this.id).set(logFieldsKey, {}).set(callKey, this)
+    this.values.set(requestIdKey, this.id).set(remoteAddressKey, this.remoteAddress)
+    this.values.set(logFieldsKey, {}).set(callKey, this)
     inFlight.add(this)
     const end = (responded: boolean) => {
       if (!inFlight.delete(this)) return

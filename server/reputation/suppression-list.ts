@@ -1,6 +1,6 @@
 import type { SQL } from 'drizzle-orm'
 import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
+import type { Database, Transaction } from '../db/connect.ts'
 import { and, desc, eq, gt, inArray, isNull, lt, or, sql } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
 import { EVERYBODY, suppressions } from '../db/schema.ts'
@@ -31,7 +31,7 @@ const ADD = `
  * @returns how many entries are new or replaced
  */
 export async function addSuppressions(
-  { db, clock }: { db: Database; clock: DatabaseClock },
+  { db, clock }: { db: Database | Transaction; clock: DatabaseClock },
   { accountId, tenantId = '' }: SuppressionList,
   emails: string[],
   reason: SuppressionRow['reason'],
@@ -76,7 +76,7 @@ export async function listSuppressions(
 
 /** Returns the unexpired entry of an address on one list, or undefined. */
 export async function findSuppression(
-  db: Database,
+  db: Database | Transaction,
   list: SuppressionList,
   email: string,
 ): Promise<SuppressionRow | undefined> {
@@ -87,13 +87,17 @@ export async function findSuppression(
   return row
 }
 
-/** Removes an address from a list. Returns false when the list has no unexpired entry for it. */
-export async function removeSuppression(db: Database, list: SuppressionList, email: string): Promise<boolean> {
-  const removed = await db
+/** Removes an address from a list. Returns its entry; undefined when the list has no unexpired one for it. */
+export async function removeSuppression(
+  db: Database | Transaction,
+  list: SuppressionList,
+  email: string,
+): Promise<SuppressionRow | undefined> {
+  const [removed] = await db
     .delete(suppressions)
     .where(and(isOn(list, email), isInForce()))
-    .returning({ id: suppressions.id })
-  return removed.length > 0
+    .returning()
+  return removed
 }
 
 function isOn({ accountId, tenantId = '' }: SuppressionList, email: string): SQL | undefined {

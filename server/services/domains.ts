@@ -1,5 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { DomainService, Domain as Message } from '../../gen/verdict/v1/domains_pb.ts'
+import { authorOf } from '../audit/author.ts'
+import type { Author } from '../audit/record.ts'
 import { callerKey } from '../caller.ts'
 import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
@@ -48,12 +50,13 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
     throw fail('not_found', 'There is no such domain in this account.')
   }
 
-  async function add(accountId: string, name: string, requiresTls: boolean | undefined): Promise<Domain> {
+  async function add(name: string, requiresTls: boolean | undefined, author: Author): Promise<Domain> {
+    const { accountId } = author
     const isNew = !(await findDomain(db, accountId, name))
     if (isNew && (await db.$count(domains, eq(domains.accountId, accountId))) >= MAX_DOMAINS) {
       throw refuse('domain', `is one too many: the account has ${MAX_DOMAINS}. Delete those that send nothing any more`)
     }
-    const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls })
+    const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls, author })
     return isNew ? limited(accountId, create) : create()
   }
 
@@ -64,10 +67,9 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
     },
 
     async createDomain({ domain, requireTls }, context) {
-      const { accountId } = context.values.get(callerKey)!
       const parsed = readSendingDomain(domain)
       if ('fault' in parsed) throw refuse('domain', parsed.fault)
-      return shown(await add(accountId, parsed.name, requireTls))
+      return shown(await add(parsed.name, requireTls, authorOf(context.values)))
     },
 
     async getDomain({ id }, context) {
@@ -79,13 +81,13 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
       const { accountId } = context.values.get(callerKey)!
       const domain = await readOwn(accountId, id)
       if (requireTls === undefined) return shown(domain)
-      await setRequiresTls(db, domain.id, requireTls)
+      await setRequiresTls(db, domain.id, requireTls, authorOf(context.values))
       return shown({ ...domain, requiresTls: requireTls })
     },
 
     async deleteDomain({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      await deleteDomain(db, (await readOwn(accountId, id)).id)
+      await deleteDomain(db, (await readOwn(accountId, id)).id, authorOf(context.values))
       return {}
     },
 
@@ -99,7 +101,7 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
     async rotateDkim({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
       const domain = await readOwn(accountId, id)
-      await limited(accountId, () => makeNextKey(parts, domain.id))
+      await limited(accountId, () => makeNextKey(parts, domain.id, authorOf(context.values)))
       return shown(await readOwn(accountId, id))
     },
   }

@@ -2,7 +2,6 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import {
-  type GetStatsRequest,
   Granularity,
   GranularitySchema,
   type SendingState,
@@ -19,13 +18,8 @@ import { enumNames } from '../enum-names.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
 import { readDomain, readEnum, readTenant, refuse } from './listing.ts'
+import { wholePeriods } from './periods.ts'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
-/** The time that is counted when `from` is missing. */
-const DEFAULT_DAYS = 7
-/** The hours of a leap year. */
-const MAX_PERIODS = 8_784
 const granularityNames = enumNames<Granularity>(GranularitySchema)
 const sendingNames = enumNames<SendingState>(SendingStateSchema)
 
@@ -51,7 +45,8 @@ export function statsService({ db, clock, breaker }: StatsServiceParts): Service
       const { accountId } = context.values.get(callerKey)!
       const { granularity = Granularity.DAY } = request
       readEnum('granularity', granularity, granularityNames)
-      const { from, to, stepMs } = readPeriods(request, granularity, clock)
+      const end = readTime('to', request.to) ?? clock.now()
+      const { from, to, stepMs } = wholePeriods(readTime('from', request.from), end, granularity)
       const domain = readDomain(request.domain)
       const tenantId = readTenant(request.tenantId)
 
@@ -95,25 +90,6 @@ function totalsOf({ delivered, bounced, rejected, complaints, lateBounces }: Sta
     bounceRate: rate(bounced),
     complaintRate: rate(complaints),
   })
-}
-
-/**
- * Reads the time to count, widened to whole periods. A client that asks for the 24 hours before this minute gets all
- * hours that they touch, and `from` and `to` of the response say so.
- */
-function readPeriods(request: GetStatsRequest, granularity: Granularity, clock: DatabaseClock) {
-  const grainMs = granularity === Granularity.DAY ? DAY_MS : HOUR_MS
-  const to = Math.ceil((readTime('to', request.to) ?? clock.now()) / grainMs) * grainMs
-  const exactFrom = readTime('from', request.from) ?? to - DEFAULT_DAYS * DAY_MS
-  const from = Math.floor(exactFrom / grainMs) * grainMs
-  if (from >= to) throw refuse('from', `is not before to, which is ${new Date(to).toISOString()}`)
-  const stepMs = granularity === Granularity.TOTAL ? to - from : grainMs
-  const periods = (to - from) / stepMs
-  if (periods <= MAX_PERIODS) return { from, to, stepMs }
-  throw refuse(
-    'granularity',
-    `gives ${periods} periods, and the most is ${MAX_PERIODS}. Ask for longer periods or a shorter time`,
-  )
 }
 
 /** A date or time of ISO 8601, in the years that every client and protocol can write. */

@@ -9,6 +9,8 @@ import {
   type SuppressionService,
   SuppressionServiceListRequestSchema,
 } from '../../gen/verdict/v1/suppression_pb.ts'
+import { authorOf } from '../audit/author.ts'
+import { record } from '../audit/record.ts'
 import { callerKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
@@ -22,6 +24,7 @@ import {
   findSuppression,
   listSuppressions,
   removeSuppression,
+  type SuppressionList,
   type SuppressionRow,
 } from '../reputation/suppression-list.ts'
 import { pageOf, readCursor, readEnum, readLimit, readTenant, refuse } from './listing.ts'
@@ -38,7 +41,7 @@ export interface SuppressionServiceParts {
 }
 
 export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<typeof SuppressionService> {
-  const { db, matchingForm } = parts
+  const { db, clock, matchingForm } = parts
 
   function readEmail(text: string): string {
     if (text === '') throw refuse('email', 'is required')
@@ -60,15 +63,21 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
 
   return {
     async import({ emails, tenantId, reason = SuppressionReason.IMPORT }, context) {
-      const { accountId } = context.values.get(callerKey)!
+      const author = authorOf(context.values)
       if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
         throw refuse('emails', `holds ${emails.length} addresses; an import takes 1 to 10,000`)
       }
-      const list = { accountId, tenantId: readTenant(tenantId) }
+      const list = { accountId: author.accountId, tenantId: readTenant(tenantId) }
       const reasonName = readReason(reason)!
       const forms = await matchingForms(emails)
       const distinct = [...new Set(forms.filter((email) => email !== undefined))]
-      const imported = distinct.length === 0 ? 0 : await addSuppressions(parts, list, distinct, reasonName)
+      const imported = await db.transaction(async (tx) => {
+        const added = await addSuppressions({ db: tx, clock }, list, distinct, reasonName)
+        const target = `${added} of ${emails.length} addresses`
+        const after = { ...recorded(list, reasonName), invalid: emails.length - forms.filter(Boolean).length }
+        if (added > 0) await record(tx, { ...author, action: 'suppression.import', target, after })
+        return added
+      })
       const errors = emails.flatMap((email, index) =>
         forms[index] === undefined ? [{ index, email: email.slice(0, SHOWN), error: 'invalid_address' }] : [],
       )
@@ -91,27 +100,39 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
     },
 
     async add(request, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const list = { accountId, tenantId: readTenant(request.tenantId) }
+      const author = authorOf(context.values)
+      const list = { accountId: author.accountId, tenantId: readTenant(request.tenantId) }
       const email = readEmail(request.email)
       const reason = readReason(request.reason ?? SuppressionReason.MANUAL)!
-      // Repeats only when another call has removed the entry between the two statements.
-      for (;;) {
-        await addSuppressions(parts, list, [email], reason)
-        const entry = await findSuppression(db, list, email)
-        if (entry) return entryOfRow(entry)
-      }
+      return db.transaction(async (tx) => {
+        const added = await addSuppressions({ db: tx, clock }, list, [email], reason)
+        const change = { action: 'suppression.add', target: email, after: recorded(list, reason) } as const
+        if (added > 0) await record(tx, { ...author, ...change })
+        // There is one: the insertion has locked it, also when it was there before.
+        return entryOfRow((await findSuppression(tx, list, email))!)
+      })
     },
 
     async remove(request, context) {
-      const { accountId } = context.values.get(callerKey)!
-      const list = { accountId, tenantId: readTenant(request.tenantId) }
+      const author = authorOf(context.values)
+      const list = { accountId: author.accountId, tenantId: readTenant(request.tenantId) }
       const email = readEmail(request.email)
-      if (await removeSuppression(db, list, email)) return {}
+      const removed = await db.transaction(async (tx) => {
+        const entry = await removeSuppression(tx, list, email)
+        const change = entry && { target: email, before: recorded(list, entry.reason) }
+        if (change) await record(tx, { ...author, action: 'suppression.remove', ...change })
+        return entry
+      })
+      if (removed) return {}
       const isGlobal = await findSuppression(db, { accountId: EVERYBODY }, email)
       throw fail('not_found', isGlobal ? GLOBAL : `There is no such entry for ${email} in this account.`)
     },
   }
+}
+
+/** What the audit log shows of an entry. */
+function recorded({ tenantId }: SuppressionList, reason: SuppressionRow['reason']) {
+  return { tenant_id: tenantId, reason }
 }
 
 const GLOBAL = 'This account has no such entry. A global one holds for the address: only the operator can remove it.'

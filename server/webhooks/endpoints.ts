@@ -1,4 +1,5 @@
-import type { Database } from '../db/connect.ts'
+import { type Author, record } from '../audit/record.ts'
+import type { Database, Transaction } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { webhookEndpoints } from '../db/schema.ts'
@@ -45,7 +46,7 @@ function seal(sealer: Sealer, secret: string, column: 'secret' | 'previous_secre
   return sealer.seal(Buffer.from(secret), { table: 'webhook_endpoints', column, id: accountId })
 }
 
-export async function findEndpoint(db: Database, accountId: string): Promise<Endpoint | undefined> {
+export async function findEndpoint(db: Database | Transaction, accountId: string): Promise<Endpoint | undefined> {
   const [endpoint] = await db.select(SHOWN).from(webhookEndpoints).where(ofAccount(accountId))
   return endpoint
 }
@@ -66,6 +67,7 @@ export async function putEndpoint(
   { db, sealer }: Parts,
   accountId: string,
   change: Pick<Endpoint, 'url'> & Partial<Pick<Endpoint, 'events' | 'statuses'>>,
+  author?: Author,
 ): Promise<EndpointWithSecret> {
   const secret = newSecret()
   const isSame = and(
@@ -73,20 +75,34 @@ export async function putEndpoint(
     change.events && eq(events, change.events),
     change.statuses && eq(statuses, change.statuses),
   )
-  const [row] = await db
-    .insert(webhookEndpoints)
-    .values({ accountId, ...change, secret: seal(sealer, secret, 'secret', accountId) })
-    .onConflictDoUpdate({
-      target: webhookEndpoints.accountId,
-      set: { ...change, updatedAt: sql`case when ${isSame} then ${updatedAt} else ${now} end` },
-    })
-    .returning({ ...SHOWN, isNew: sql<boolean>`xmax = 0` })
-  const { isNew, ...endpoint } = row!
-  return isNew ? { endpoint, secret } : { endpoint }
+  return db.transaction(async (tx) => {
+    const before = await findEndpoint(tx, accountId)
+    const [row] = await tx
+      .insert(webhookEndpoints)
+      .values({ accountId, ...change, secret: seal(sealer, secret, 'secret', accountId) })
+      .onConflictDoUpdate({
+        target: webhookEndpoints.accountId,
+        set: { ...change, updatedAt: sql`case when ${isSame} then ${updatedAt} else ${now} end` },
+      })
+      .returning({ ...SHOWN, isNew: sql<boolean>`xmax = 0` })
+    const { isNew, ...endpoint } = row!
+    const fields = { target: endpoint.url, before: before && recorded(before), after: recorded(endpoint) }
+    if (author) await record(tx, { ...author, action: 'webhook.set', ...fields })
+    return isNew ? { endpoint, secret } : { endpoint }
+  })
+}
+
+/** What the audit log shows of an endpoint. */
+function recorded({ url, events, statuses }: Endpoint) {
+  return { url, events, statuses }
 }
 
 /** Gives the endpoint a new secret. The old one also signs for 24 hours. Returns undefined without an endpoint. */
-export async function rotateSecret({ db, sealer }: Parts, accountId: string): Promise<EndpointWithSecret | undefined> {
+export async function rotateSecret(
+  { db, sealer }: Parts,
+  accountId: string,
+  author?: Author,
+): Promise<EndpointWithSecret | undefined> {
   // Repeats only when another call rotated the secret between the two statements.
   for (;;) {
     const [row] = await db
@@ -98,16 +114,18 @@ export async function rotateSecret({ db, sealer }: Parts, accountId: string): Pr
       .open(row.secret, { table: 'webhook_endpoints', column: 'secret', id: accountId })
       .toString()
     const secret = newSecret()
-    const [endpoint] = await db
-      .update(webhookEndpoints)
-      .set({
-        secret: seal(sealer, secret, 'secret', accountId),
-        previousSecret: seal(sealer, oldSecret, 'previous_secret', accountId),
-        previousUntil: sql`${now} + ${OVERLAP_HOURS} * interval '1 hour'`,
-        updatedAt: now,
-      })
-      .where(and(ofAccount(accountId), eq(webhookEndpoints.secret, row.secret)))
-      .returning(SHOWN)
+    const change = {
+      secret: seal(sealer, secret, 'secret', accountId),
+      previousSecret: seal(sealer, oldSecret, 'previous_secret', accountId),
+      previousUntil: sql`${now} + ${OVERLAP_HOURS} * interval '1 hour'`,
+      updatedAt: now,
+    }
+    const isUnchanged = and(ofAccount(accountId), eq(webhookEndpoints.secret, row.secret))
+    const endpoint = await db.transaction(async (tx) => {
+      const [rotated] = await tx.update(webhookEndpoints).set(change).where(isUnchanged).returning(SHOWN)
+      if (rotated && author) await record(tx, { ...author, action: 'webhook.rotate_secret', target: rotated.url })
+      return rotated
+    })
     if (endpoint) return { endpoint, secret }
   }
 }
@@ -140,7 +158,12 @@ const DELETE = `
  * Deletes the endpoint with its secrets and its figures, and cancels the dispatches that wait. Returns the ids of the
  * workflows that have nothing left to attempt; undefined without an endpoint.
  */
-export async function deleteEndpoint(db: Database, accountId: string): Promise<string[] | undefined> {
-  const [row] = await run<{ workflowIds: string[] }>(db, DELETE, [accountId])
-  return row?.workflowIds
+export async function deleteEndpoint(db: Database, accountId: string, author?: Author): Promise<string[] | undefined> {
+  return db.transaction(async (tx) => {
+    const endpoint = await findEndpoint(tx, accountId)
+    const [row] = await run<{ workflowIds: string[] }>(tx, DELETE, [accountId])
+    const fields = row && endpoint && { target: endpoint.url, before: recorded(endpoint) }
+    if (author && fields) await record(tx, { ...author, action: 'webhook.delete', ...fields })
+    return row?.workflowIds
+  })
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
+import { accounts } from '../../server/db/schema.ts'
 import { run, uuidArray } from '../../server/db/statement.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
@@ -34,6 +35,17 @@ test('a statement that is given a transaction runs inside it', async () => {
   const rollBack = new Error('roll back')
   const transaction = db.$client.begin(async (tx) => {
     await run(tx, `insert into accounts (id, name) values ($1, 'Ann')`, [ID])
+    throw rollBack
+  })
+  await expect(transaction).rejects.toBe(rollBack)
+  expect((await run(db, 'select id from accounts where id = $1', [ID])).count).toBe(0)
+})
+
+test("a statement that is given a transaction of Drizzle's runs inside it", async () => {
+  const rollBack = new Error('roll back')
+  const transaction = db.transaction(async (tx) => {
+    await run(tx, `insert into accounts (id, name) values ($1, 'Ann')`, [ID])
+    expect((await tx.select().from(accounts)).length).toBe(1)
     throw rollBack
   })
   await expect(transaction).rejects.toBe(rollBack)

@@ -1,0 +1,104 @@
+import { create } from '@bufbuild/protobuf'
+import { type Timestamp, timestampFromDate, timestampMs } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import {
+  ApiKeySchema,
+  type CreateKeyRequest,
+  type KeyService,
+  type ApiKey as Message,
+} from '../../gen/verdict/admin/v1/keys_pb.ts'
+import type { KeyKind } from '../access/key.ts'
+import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../access/keys.ts'
+import { SCOPES_OF } from '../access/scopes.ts'
+import { hasControls } from '../address.ts'
+import { authorOf } from '../audit/author.ts'
+import { callerKey } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { parsePublicId, publicId } from '../db/ids.ts'
+import { type FieldFault, fail, failFields } from '../errors.ts'
+
+const NAME_CHARACTERS = 100
+/** The first millisecond of the year 10000, which no protocol can write. */
+const END_OF_TIME_MS = 253_402_300_800_000
+
+export interface KeyServiceParts {
+  db: Database
+  clock: DatabaseClock
+}
+
+export function keyService({ db, clock }: KeyServiceParts): ServiceImpl<typeof KeyService> {
+  return {
+    async listKeys(_, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const keys = await listKeys(db, accountId)
+      const { live, test } = SCOPES_OF
+      return { keys: keys.reverse().map(messageOf), liveScopes: [...live], testScopes: [...test] }
+    },
+
+    async createKey(request, context) {
+      const author = authorOf(context.values)
+      const newKey = readNewKey(request, clock.now())
+      const { key, apiKey } = await createKey(db, clock, { accountId: author.accountId, ...newKey, author })
+      return { key, apiKey: messageOf(apiKey) }
+    },
+
+    async revokeKey({ keyId }, context) {
+      const author = authorOf(context.values)
+      const id = parsePublicId('key', keyId)
+      const apiKey = id && (await revokeKey(db, author.accountId, id, author))
+      if (apiKey) return { apiKey: messageOf(apiKey) }
+      throw fail('not_found', 'There is no such key in this account.')
+    },
+  }
+}
+
+function readNewKey(request: CreateKeyRequest, nowMs: number) {
+  const name = request.name.trim()
+  const kind = request.test ? ('test' as const) : ('live' as const)
+  const scopes = [...new Set(request.scopes)]
+  const faults: (FieldFault | undefined)[] = [
+    faultOf('name', nameFault(name)),
+    faultOf('scopes', scopesFault(kind, scopes)),
+    faultOf('expires_at', expiryFault(request.expiresAt, nowMs)),
+  ]
+  const found = faults.filter((fault) => fault !== undefined)
+  if (found.length > 0) throw failFields('invalid_payload', found)
+  return { name, kind, scopes, expiresAt: request.expiresAt && new Date(timestampMs(request.expiresAt)) }
+}
+
+const faultOf = (field: string, message: string | undefined) => (message === undefined ? undefined : { field, message })
+
+function nameFault(name: string): string | undefined {
+  if (name === '') return 'is required'
+  const isFaulty = [...name].length > NAME_CHARACTERS || hasControls(name)
+  return isFaulty ? `must be 1 to ${NAME_CHARACTERS} characters without line breaks` : undefined
+}
+
+function scopesFault(kind: KeyKind, scopes: string[]): string | undefined {
+  if (scopes.length === 0) return 'must name at least one scope'
+  const refused = scopesRefused(kind, scopes)
+  return refused && `are not all allowed. ${refused.replace(/\.$/, '')}`
+}
+
+function expiryFault(expiresAt: Timestamp | undefined, nowMs: number): string | undefined {
+  if (!expiresAt) return undefined
+  const ms = timestampMs(expiresAt)
+  if (ms <= nowMs) return 'must be in the future'
+  return ms < END_OF_TIME_MS ? undefined : 'must be before the year 10000. Leave it out for a key that does not expire'
+}
+
+function messageOf(key: ApiKey): Message {
+  const time = (date: Date | null) => (date ? timestampFromDate(date) : undefined)
+  return create(ApiKeySchema, {
+    keyId: publicId('key', key.id),
+    name: key.name,
+    hint: key.hint,
+    test: key.test,
+    scopes: key.scopes,
+    createdAt: time(key.createdAt),
+    expiresAt: time(key.expiresAt),
+    lastUsedAt: time(key.lastUsedAt),
+    revokedAt: time(key.revokedAt),
+  })
+}

@@ -1,0 +1,25 @@
+/** Every action of the audit log: what was changed, and how. */
+export const ACTIONS = [
+  'account.create',
+  'account.tier',
+  'key.create',
+  'key.revoke',
+  'domain.create',
+  'domain.change',
+  'domain.delete',
+  'dkim.rotate',
+  'webhook.set',
+  'webhook.delete',
+  'webhook.rotate_secret',
+  'suppression.add',
+  'suppression.remove',
+  'suppression.import',
+  'person.invite',
+  'person.join',
+  'person.role',
+  'person.remove',
+  'replay.start',
+  'replay.cancel',
+] as const
+
+export type Action = (typeof ACTIONS)[number]

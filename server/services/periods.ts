@@ -1,0 +1,34 @@
+import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
+import { refuse } from './listing.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** The time that is counted when `from` is missing. */
+const DEFAULT_DAYS = 7
+/** The hours of a leap year. */
+const MAX_PERIODS = 8_784
+
+/** Whole periods, in Unix milliseconds: `from` is included, `to` is not. */
+export interface Periods {
+  from: number
+  to: number
+  stepMs: number
+}
+
+/**
+ * Widens a time to whole periods. A client that asks for the 24 hours before this minute gets all hours that they
+ * touch. Throws `invalid_payload` for a time that is empty or has too many periods.
+ */
+export function wholePeriods(fromMs: number | undefined, toMs: number, granularity: Granularity): Periods {
+  const grainMs = granularity === Granularity.DAY ? DAY_MS : HOUR_MS
+  const to = Math.ceil(toMs / grainMs) * grainMs
+  const from = Math.floor((fromMs ?? to - DEFAULT_DAYS * DAY_MS) / grainMs) * grainMs
+  if (from >= to) throw refuse('from', `is not before to, which is ${new Date(to).toISOString()}`)
+  const stepMs = granularity === Granularity.TOTAL ? to - from : grainMs
+  const periods = (to - from) / stepMs
+  if (periods <= MAX_PERIODS) return { from, to, stepMs }
+  throw refuse(
+    'granularity',
+    `gives ${periods} periods, and the most is ${MAX_PERIODS}. Ask for longer periods or a shorter time`,
+  )
+}
