@@ -60,6 +60,8 @@ export interface ApiParts
   workflowUrl(workflowId: string): string | undefined
   /** The base of Temporal's UI, without the final slash. */
   temporalUiUrl?: string
+  /** Where this server listens; called once it does. */
+  listenerUrl(): string
 }
 
 export interface Api {
@@ -71,7 +73,7 @@ export interface Api {
 /** Creates the API: its services, the gate before them, and the app that serves both over HTTP. */
 export async function createApi(parts: ApiParts): Promise<Api> {
   const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks } = parts
-  const { workflows, workflowUrl, temporalUiUrl, checks, about, publicUrl, trustProxy } = parts
+  const { workflows, workflowUrl, temporalUiUrl, checks, about, publicUrl, listenerUrl, trustProxy } = parts
   const sendLeaseMs = leaseOf(sendBudgetMs)
   const idempotency = createIdempotency(db, sendLeaseMs)
   const batchIdempotency = createBatchIdempotency(db, sendLeaseMs)
@@ -111,7 +113,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const receipts = receiptService({ db, clock, signer, publicUrl })
   const domains = domainService({ db, clock, sealer, hosts, breaker, warmUpSteps: limits.warmUp, verifyNow })
 
-  const people = createPeople({ db, clock, sealer, publicUrl })
+  const people = createPeople({ db, clock, sealer, log, publicUrl, listenerUrl })
 
   const app = await createApp({
     log,

@@ -71,6 +71,7 @@ async function start(program: Program): Promise<object> {
       return { ...checks, temporal: health }
     },
     publicUrl: () => config.publicUrl ?? listener.url,
+    listenerUrl: () => listener.url,
     about: { version: packageJson.version, region: config.dataRegion },
     trustProxy: [...config.trustProxy],
   })

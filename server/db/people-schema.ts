@@ -92,6 +92,9 @@ export const secondFactors = pgTable(
     secret: text().notNull(),
     backupCodes: text('backup_codes').notNull(),
     verified: boolean().default(true),
+    /** Wrong codes in a row. After ten the person must wait. Only a caller with the password can enter a code. */
+    failedVerificationCount: integer('failed_verification_count').default(0),
+    lockedUntil: at('locked_until'),
   },
   (t) => [index('second_factors_person').on(t.userId)],
 )

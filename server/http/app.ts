@@ -17,6 +17,7 @@ import { createRequestLog } from './request-log.ts'
 import { restRoutes } from './rest.ts'
 import { type RpcParts, rpcRoutes } from './rpc.ts'
 import { byKeyOrSession, bySession, type SessionGate } from './session-calls.ts'
+import { type Authenticate, signInRoutes } from './sign-in.ts'
 import { siteRoutes } from './site.ts'
 
 export interface AppParts {
@@ -54,6 +55,7 @@ export interface DashboardParts {
   gate: SessionGate
   /** Whether a Cookie header holds a session's cookie, valid or not. */
   hasSession(cookie: string): boolean
+  authenticate: Authenticate
 }
 
 export interface Limits {
@@ -145,10 +147,16 @@ interface DashboardServices extends DashboardParts, Pick<RpcParts, 'interceptors
 
 /** The routes of the dashboard's own services. */
 async function dashboardServices(fastify: FastifyInstance, parts: DashboardServices): Promise<void> {
-  const { services, openServices, gate, interceptors, limits, draining } = parts
+  const { services, openServices, gate, authenticate, interceptors, limits, draining } = parts
   const admit = undrained(draining, bySession(gate))
+  const shortLimits = shortBodies(draining)
   await fastify.register(rpcRoutes, { services, interceptors, limits, admit })
-  await fastify.register(rpcRoutes, { services: openServices, interceptors, limits: shortBodies(draining), admit })
+  await fastify.register(rpcRoutes, { services: openServices, interceptors, limits: shortLimits, admit })
+  await fastify.register(signInRoutes, {
+    authenticate,
+    limits: shortLimits,
+    admit: undrained(draining, async () => {}),
+  })
 }
 
 function bodyLimits(

@@ -13,6 +13,8 @@ export interface SessionCookie {
   read(header: string | undefined): string | undefined
   /** `name=value` for a token, signed with the first key. */
   pair(token: string): string
+  /** A Cookie header with the cookie signed by the first key, the only one that better-auth verifies with. */
+  resigned(header: string | undefined): string | undefined
   /** The Set-Cookie header that keeps the cookie for another 30 days. */
   renewal(token: string): string
 }
@@ -32,19 +34,24 @@ export function sessionCookie({ keys, secure }: Options): SessionCookie {
   const name = `${secure ? '__Secure-' : ''}${COOKIE_PREFIX}.session_token`
   const pattern = new RegExp(`(?:^|; *)${name.replaceAll('.', '\\.')}=([^;]{1,500})`)
   const pair = (token: string) => `${name}=${encodeURIComponent(`${token}.${signature(token, keys[0]!)}`)}`
+  const read = (header = ''): string | undefined => {
+    const value = decoded(pattern.exec(header)?.[1] ?? '')
+    const dot = value.lastIndexOf('.')
+    const [token, signed] = [value.slice(0, dot), Buffer.from(value.slice(dot + 1))]
+    const isOurs = keys.some((key) => {
+      const expected = Buffer.from(signature(token, key))
+      return signed.length === expected.length && timingSafeEqual(signed, expected)
+    })
+    return dot > 0 && isOurs ? token : undefined
+  }
   return {
     isIn: (header) => pattern.test(header),
-    read(header) {
-      const value = decoded(pattern.exec(header ?? '')?.[1] ?? '')
-      const dot = value.lastIndexOf('.')
-      const [token, signed] = [value.slice(0, dot), Buffer.from(value.slice(dot + 1))]
-      const isOurs = keys.some((key) => {
-        const expected = Buffer.from(signature(token, key))
-        return signed.length === expected.length && timingSafeEqual(signed, expected)
-      })
-      return dot > 0 && isOurs ? token : undefined
-    },
+    read,
     pair,
+    resigned(header) {
+      const token = read(header)
+      return token === undefined ? header : header!.replace(pattern, `; ${pair(token)}`).replace(/^; /, '')
+    },
     renewal(token) {
       const maxAge = SESSION_DAYS * 86_400
       return `${pair(token)}; Max-Age=${maxAge}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`

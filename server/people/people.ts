@@ -1,28 +1,37 @@
+import type { Logger } from 'pino'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
+import { createAttempts } from './attempts.ts'
+import { createAuthenticate } from './authenticate.ts'
 import { type SessionCookie, sessionCookie } from './cookie.ts'
 import { createSessionGate } from './gate.ts'
+import { signingKeys } from './signing-keys.ts'
 
 interface Parts {
   db: Database
   clock: DatabaseClock
   sealer: Sealer
+  log: Logger
   /** Where callers reach this server; called once it listens. */
   publicUrl(): string
+  /** Where this server listens; called once it does. */
+  listenerUrl(): string
 }
 
-/** Who may use the dashboard: the cookie of a session, and the gate before calls with one. */
-export function createPeople({ db, clock, sealer, publicUrl }: Parts) {
+/** Who may use the dashboard: how people sign in, and the gate before calls with a session. */
+export function createPeople(parts: Parts) {
+  const { sealer, publicUrl } = parts
+  const attempts = createAttempts()
   let created: SessionCookie | undefined
   const cookie = () => {
     created ??= sessionCookie({ keys: signingKeys(sealer), secure: publicUrl().startsWith('https:') })
     return created
   }
-  return { gate: createSessionGate({ db, clock, cookie }), hasSession: (header: string) => cookie().isIn(header) }
-}
-
-/** The keys of cookies: the first signs, all verify. better-auth takes its secret as a text. */
-export function signingKeys(sealer: Sealer): string[] {
-  return sealer.deriveKeys('people').map((key) => key.toString('base64url'))
+  return {
+    attempts,
+    gate: createSessionGate({ ...parts, cookie }),
+    hasSession: (header: string) => cookie().isIn(header),
+    authenticate: createAuthenticate({ ...parts, attempts, cookie }),
+  }
 }

@@ -16,7 +16,8 @@ import { createLogger } from '../../server/log.ts'
 import type { Role } from '../../server/people/access.ts'
 import { SESSION_DAYS, sessionCookie } from '../../server/people/cookie.ts'
 import { hashPassword } from '../../server/people/password.ts'
-import { createPeople, signingKeys } from '../../server/people/people.ts'
+import { createPeople } from '../../server/people/people.ts'
+import { signingKeys } from '../../server/people/signing-keys.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -104,20 +105,26 @@ interface DashboardOptions {
   openServices?: ServiceImplSpec[]
   /** Services of `verdict.v1`. */
   publicServices?: ServiceImplSpec[]
+  /** Addresses whose X-Forwarded-For counts. */
+  trustProxy?: string[]
 }
 
 /** Serves services behind the gates of API keys and sessions, for the tests of single services. */
-export async function startDashboard({ db, clock, ...served }: DashboardOptions) {
+export async function startDashboard({ db, clock, trustProxy, ...served }: DashboardOptions) {
   const { services = [], openServices = [], publicServices = [] } = served
   const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
+  const log = createLogger('silent')
+  const url = () => listener.url
+  const own = createPeople({ db, clock, sealer, log, publicUrl: url, listenerUrl: url })
   const app = await createApp({
     services: publicServices,
     gate: createGate({ db, clock, limits: DEFAULT_LIMITS }),
-    dashboard: { ...createPeople({ db, clock, sealer, publicUrl: () => listener.url }), services, openServices },
+    dashboard: { ...own, services, openServices },
     openCalls: createOpenCalls(),
-    log: createLogger('silent'),
+    log,
     checks: async () => ({ database: 'ok' }),
     about: { version: 'test', region: 'eu' },
+    trustProxy,
     keySet: { read: async () => ({ keys: [] }), maxAgeSeconds: 300 },
   })
   const listener = await listen(app, { host: '127.0.0.1', port: 0 })

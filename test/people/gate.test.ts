@@ -14,7 +14,7 @@ import { publicId } from '../../server/db/ids.ts'
 import { members, sessions } from '../../server/db/people-schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { sessionCookie } from '../../server/people/cookie.ts'
-import { signingKeys } from '../../server/people/people.ts'
+import { signingKeys } from '../../server/people/signing-keys.ts'
 import { limitsService } from '../../server/services/limits.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { callsWith, startDashboard } from '../harness/person.ts'
@@ -192,15 +192,6 @@ test('a reader is told which role a change needs, whatever the password', async 
   expect(error).toMatchObject({ code: Code.PermissionDenied })
   expect(reasonOf(error)).toBe('insufficient_role')
   expect((error as ConnectError).rawMessage).toBe('This needs the role member, and you are a reader of this account.')
-})
-
-test('a session is limited to ten wrong passwords', async () => {
-  const { client } = await dashboard.person({ password: 'correct horse battery' })
-  const person = client(PersonService)
-  for (let i = 0; i < 10; i++) {
-    expect(await refusal(person.confirmPassword({ password: `wrong ${i}` }))).toBe('wrong_password')
-  }
-  expect(await refusal(person.confirmPassword({ password: 'correct horse battery' }))).toBe('rate_limit_exceeded')
 })
 
 test('the page of one account cannot end the session of another person', async () => {

@@ -49,6 +49,7 @@ export async function startApi(now?: () => number, limits: OperatorLimits = DEFA
     checks: async () => ({ database: 'ok' }),
     about: { version: 'test', region: 'eu' },
     publicUrl: () => listener.url,
+    listenerUrl: () => listener.url,
   })
   const listener = await listen(app, { host: '127.0.0.1', port: 0 })
   const stranger = await createAccount(db, world.clock, 'Stranger')

@@ -90,7 +90,9 @@ CREATE TABLE "second_factors" (
 	"person_id" uuid NOT NULL,
 	"secret" text NOT NULL,
 	"backup_codes" text NOT NULL,
-	"verified" boolean DEFAULT true
+	"verified" boolean DEFAULT true,
+	"failed_verification_count" integer DEFAULT 0,
+	"locked_until" timestamp (3) with time zone
 );
 --> statement-breakpoint
 CREATE TABLE "sessions" (
