@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { requestIdKey } from '../../server/caller.ts'
-import { ERRORS, type ErrorReason, fail } from '../../server/errors.ts'
+import { type ErrorReason, fail, PUBLIC_ERRORS } from '../../server/errors.ts'
 import { cpuStopwatch } from '../harness/stopwatch.ts'
 import { ADDRESS_RATE, ask, CALLER, type Gateway, MAIL, MESSAGE_ID, RATE, send, startGateway } from './gateway.ts'
 
@@ -340,7 +340,7 @@ test('every response has an X-Request-Id, errors included', async () => {
   }
 })
 
-test.each(Object.entries(ERRORS))('the error %s has its error code and status', async (reason, { status }) => {
+test.each(Object.entries(PUBLIC_ERRORS))('the error %s has its error code and status', async (reason, { status }) => {
   await using own = await startGateway({
     async send() {
       const fields = [{ field: 'to[0]', message: 'is wrong' }]
