@@ -43,6 +43,18 @@ const overview = createRoute({
   },
 })
 
+const domains = createRoute({
+  getParentRoute: () => account,
+  path: 'domains',
+  component: lazyRouteComponent(() => import('./domains/domains-page.tsx'), 'DomainsPage'),
+})
+
+const domain = createRoute({
+  getParentRoute: () => account,
+  path: 'domains/$domain',
+  component: lazyRouteComponent(() => import('./domains/domain-page.tsx'), 'DomainPage'),
+})
+
 const settings = createRoute({
   getParentRoute: () => account,
   path: 'settings',
@@ -67,7 +79,7 @@ const tree = root.addChildren([
   first,
   signIn,
   invitation,
-  account.addChildren([overview, settings.addChildren([settingsIndex, limits])]),
+  account.addChildren([overview, domains, domain, settings.addChildren([settingsIndex, limits])]),
 ])
 
 export function createPages() {

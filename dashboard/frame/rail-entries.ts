@@ -1,8 +1,8 @@
-import { type Icon, IconSettings } from '@tabler/icons-react'
+import { type Icon, IconSettings, IconWorld } from '@tabler/icons-react'
 
 interface RailEntry {
   label: string
-  to: '/$account/settings'
+  to: '/$account/domains' | '/$account/settings'
   icon: Icon
   /** The second key after `g`. */
   key: string
@@ -11,4 +11,7 @@ interface RailEntry {
 }
 
 /** The pages in the rail, in order. The list of keys shows them, too. */
-export const RAIL_ENTRIES: RailEntry[] = [{ label: 'Settings', to: '/$account/settings', icon: IconSettings, key: 's' }]
+export const RAIL_ENTRIES: RailEntry[] = [
+  { label: 'Domains', to: '/$account/domains', icon: IconWorld, key: 'd' },
+  { label: 'Settings', to: '/$account/settings', icon: IconSettings, key: 's' },
+]

@@ -1,0 +1,77 @@
+import { useMutation } from '@connectrpc/connect-query'
+import { Button, Checkbox, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
+import { useAccount } from '../account/account.ts'
+import { fieldFaults } from '../feedback/call-error.ts'
+import { CallFault } from '../feedback/error-state.tsx'
+
+interface AddDomainProps {
+  opened: boolean
+  onClose(): void
+}
+
+/** Asks for the name of a domain, adds it and opens its page with the records to publish. */
+export function AddDomain({ opened, onClose }: AddDomainProps) {
+  return (
+    <Modal opened={opened} onClose={onClose} title="Add domain">
+      <AddForm onClose={onClose} />
+    </Modal>
+  )
+}
+
+function AddForm({ onClose }: { onClose(): void }) {
+  const { membership } = useAccount()
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const [name, setName] = useState('')
+  const [requireTls, setRequireTls] = useState(false)
+  const add = useMutation(DomainService.method.createDomain, {
+    onSuccess({ domainId }) {
+      onClose()
+      void queries.invalidateQueries()
+      void navigate({ to: '/$account/domains/$domain', params: { account: membership.accountId, domain: domainId } })
+    },
+  })
+  const fault = fieldFaults(add.error).get('domain')
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        add.mutate({ domain: name.trim(), requireTls })
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Domain"
+          description="The part after @ in From. A subdomain is a domain of its own."
+          placeholder="example.com"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          error={fault}
+          required
+          autoComplete="off"
+          spellCheck={false}
+          data-autofocus
+        />
+        <Checkbox
+          label="Send only over TLS with a valid certificate"
+          description="Mail to servers without one then bounces. You can change this later."
+          checked={requireTls}
+          onChange={(event) => setRequireTls(event.currentTarget.checked)}
+        />
+        {!fault && <CallFault error={add.error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={add.isPending}>
+            Add domain
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,148 @@
+import { createConnectQueryKey, useMutation, useQuery, useTransport } from '@connectrpc/connect-query'
+import { Button, Switch } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconRefresh } from '@tabler/icons-react'
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { type Domain, DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
+import { useAccount, useMay } from '../account/account.ts'
+import { CallFault, ErrorState } from '../feedback/error-state.tsx'
+import { LoadingBlock } from '../feedback/loading.tsx'
+import { NameDialog } from '../feedback/name-dialog.tsx'
+import { Page } from '../frame/page.tsx'
+import { Pill } from '../status/status-pill.tsx'
+import { BREAKER_STATES, DOMAIN_STATES } from './domain-states.ts'
+import styles from './domains.module.css'
+import { Records } from './records.tsx'
+import { Rotation } from './rotation.tsx'
+import { WarmUpBar } from './warm-up-bar.tsx'
+
+/** While a record is missing, what DNS has is asked for again this often. */
+const WAITING_MS = 5_000
+const REFRESH_MS = 60_000
+
+/** One domain: its records beside what DNS has, and what may leave from it. */
+export function DomainPage() {
+  const { domain: id } = useParams({ from: '/$account/domains/$domain' })
+  const domain = useQuery(
+    DomainService.method.getDomain,
+    { id },
+    {
+      refetchInterval: ({ state }) => (state.data?.status === DomainStatus.VERIFIED ? REFRESH_MS : WAITING_MS),
+    },
+  )
+  if (domain.data) return <DomainView domain={domain.data} />
+  return (
+    <Page title="Domain">
+      {domain.error ? (
+        <ErrorState error={domain.error} retry={() => void domain.refetch()} />
+      ) : (
+        <LoadingBlock height={640} />
+      )}
+    </Page>
+  )
+}
+
+function DomainView({ domain }: { domain: Domain }) {
+  const mayChange = useMay(Role.MEMBER)
+  const show = useShowDomain()
+  const id = domain.domainId
+  const check = useMutation(DomainService.method.verifyDomain, { onSuccess: show })
+  const update = useMutation(DomainService.method.updateDomain, { onSuccess: show })
+  const { sentence, ...state } = DOMAIN_STATES[domain.status]!
+  const breaker = BREAKER_STATES[domain.sending]
+  const actions = mayChange && (
+    <Button
+      size="sm"
+      leftSection={<IconRefresh size={16} aria-hidden />}
+      loading={check.isPending}
+      onClick={() => check.mutate({ id })}
+    >
+      Check now
+    </Button>
+  )
+  return (
+    <Page title={domain.domain} actions={actions}>
+      <p className={styles.state}>
+        <Pill {...state} large /> <span>{sentence}</span>
+      </p>
+      {breaker && (
+        <p className={styles.state}>
+          <Pill tone={breaker.tone} word={breaker.word} large /> <span>{breaker.sentence}</span>
+        </p>
+      )}
+      <CallFault error={check.error ?? update.error} />
+      {domain.warmup && <WarmUpBar warmUp={domain.warmup} />}
+      <section className={styles.section}>
+        <h2>DNS records</h2>
+        <p className="soft">Create these at the provider that hosts the DNS of {domain.domain}.</p>
+        <Records domain={domain.domain} records={domain.records} isChecking={check.isPending} />
+      </section>
+      <section className={styles.section}>
+        <h2>DKIM key</h2>
+        <Rotation domain={domain} mayChange={mayChange} onChanged={show} />
+      </section>
+      <section className={styles.section}>
+        <h2>TLS</h2>
+        <Switch
+          label="Send only over TLS with a valid certificate"
+          description="Mail to servers without one then bounces."
+          checked={domain.requireTls}
+          disabled={!mayChange || update.isPending}
+          onChange={(event) => update.mutate({ id, requireTls: event.currentTarget.checked })}
+        />
+      </section>
+      {mayChange && <DeleteDomain domain={domain} />}
+    </Page>
+  )
+}
+
+/** Returns what puts a changed domain in the place of the one that is shown. */
+function useShowDomain(): (domain: Domain) => void {
+  const transport = useTransport()
+  const queries = useQueryClient()
+  const schema = DomainService.method.getDomain
+  return (domain) => {
+    const input = { id: domain.domainId }
+    queries.setQueryData(createConnectQueryKey({ schema, input, transport, cardinality: 'finite' }), domain)
+  }
+}
+
+function DeleteDomain({ domain: { domain, domainId } }: { domain: Domain }) {
+  const { membership } = useAccount()
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const [opened, { open, close }] = useDisclosure()
+  const remove = useMutation(DomainService.method.deleteDomain, {
+    onSuccess() {
+      void queries.invalidateQueries()
+      void navigate({ to: '/$account/domains', params: { account: membership.accountId } })
+    },
+  })
+  return (
+    <section className={styles.section}>
+      <h2>Delete this domain</h2>
+      <p className="soft">
+        Sends from it are refused within 5 seconds, and its DKIM keys are lost. Its messages, events and statistics
+        stay.
+      </p>
+      <Button variant="default" color="red" onClick={open}>
+        Delete domain
+      </Button>
+      <NameDialog
+        opened={opened}
+        onClose={close}
+        title={`Delete ${domain}`}
+        name={domain}
+        verb="Delete domain"
+        pending={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate({ id: domainId })}
+      >
+        Sends from {domain} are refused within 5 seconds. Its DKIM keys are lost: if you add the domain again, it gets a
+        new key to publish and a new warm-up.
+      </NameDialog>
+    </section>
+  )
+}

@@ -1,0 +1,75 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt'
+import { useQuery } from '@connectrpc/connect-query'
+import { Button } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconPlus } from '@tabler/icons-react'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { type Domain, DomainService, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
+import { useAccount, useMay } from '../account/account.ts'
+import { EmptyState } from '../feedback/empty-state.tsx'
+import { ErrorState } from '../feedback/error-state.tsx'
+import { LoadingRows } from '../feedback/loading.tsx'
+import { Page } from '../frame/page.tsx'
+import { type Column, RowLink, Rows } from '../lists/rows.tsx'
+import { Pill } from '../status/status-pill.tsx'
+import { Ago } from '../time/ago.tsx'
+import { AddDomain } from './add-domain.tsx'
+import { BREAKER_STATES, DOMAIN_STATES } from './domain-states.ts'
+
+const REFRESH_MS = 15_000
+
+/** The domains of the account, and how far each is. */
+export function DomainsPage() {
+  const domains = useQuery(DomainService.method.listDomains, {}, { refetchInterval: REFRESH_MS })
+  const [adding, { open, close }] = useDisclosure()
+  const add = useMay(Role.MEMBER) && (
+    <Button size="sm" leftSection={<IconPlus size={16} aria-hidden />} onClick={open}>
+      Add domain
+    </Button>
+  )
+  return (
+    <Page title="Domains" actions={add}>
+      {domains.error && !domains.data ? (
+        <ErrorState error={domains.error} retry={() => void domains.refetch()} />
+      ) : !domains.data ? (
+        <LoadingRows />
+      ) : domains.data.domains.length === 0 ? (
+        <EmptyState title="No domain yet" command="npx verdict domains add example.com" action={add}>
+          You send from a domain of your own. Add it, and publish its records at your DNS provider.
+        </EmptyState>
+      ) : (
+        <Rows label="Domains" columns={COLUMNS} rows={domains.data.domains} idOf={({ domainId }) => domainId} />
+      )}
+      <AddDomain opened={adding} onClose={close} />
+    </Page>
+  )
+}
+
+const COLUMNS: Column<Domain>[] = [
+  { head: 'Domain', wide: true, cell: (domain) => <DomainLink {...domain} /> },
+  { head: 'State', cell: ({ status }) => <Pill {...DOMAIN_STATES[status]!} /> },
+  { head: 'Records found', numbers: true, cell: ({ records }) => foundOf(records) },
+  { head: 'Sending', cell: (domain) => <Sending {...domain} /> },
+  { head: 'Added', cell: ({ createdAt }) => createdAt && <Ago at={createdAt} short /> },
+]
+
+function DomainLink({ domainId, domain }: Domain) {
+  const { membership } = useAccount()
+  return (
+    <RowLink to="/$account/domains/$domain" params={{ account: membership.accountId, domain: domainId }}>
+      {domain}
+    </RowLink>
+  )
+}
+
+function foundOf(records: Domain['records']): string {
+  const found = records.filter(({ status }) => status === RecordStatus.VERIFIED).length
+  return `${found} of ${records.length}`
+}
+
+function Sending({ sending, warmup }: Domain) {
+  const breaker = BREAKER_STATES[sending]
+  if (breaker) return <Pill {...breaker} />
+  if (warmup && timestampMs(warmup.completesAt!) > Date.now()) return <>Warm-up, day {warmup.day}</>
+  return <span className="faint">Not limited</span>
+}

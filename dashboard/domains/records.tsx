@@ -1,0 +1,100 @@
+import { type DomainRecord, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
+import { CopyButton } from '../copy/copy-button.tsx'
+import { OutsideText } from '../outside-text/outside-text.tsx'
+import { Pill } from '../status/status-pill.tsx'
+import { Ago } from '../time/ago.tsx'
+import { RECORD_PURPOSES, RECORD_STATES, relativeHost } from './domain-states.ts'
+import styles from './domains.module.css'
+
+interface RecordsProps {
+  /** Name of the domain. */
+  domain: string
+  records: DomainRecord[]
+  /** Whether DNS is checked at this moment. */
+  isChecking: boolean
+}
+
+/** The records to publish, each beside what DNS has and with what to do. */
+export function Records({ domain, records, isChecking }: RecordsProps) {
+  return (
+    <ol className={styles.records}>
+      {records.map((record) => (
+        <li key={`${record.host} ${record.type}`} className={styles.record}>
+          <RecordView domain={domain} record={record} isChecking={isChecking} />
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+const CHECKING = { tone: 'waiting', word: 'Checking' } as const
+
+function RecordView({ domain, record, isChecking }: { domain: string; record: DomainRecord; isChecking: boolean }) {
+  const { record: purpose, required, status, error, lastCheckedAt, observed } = record
+  const state = isChecking ? CHECKING : RECORD_STATES[status]!
+  return (
+    <>
+      <header className={styles.recordHead}>
+        <h3>{purpose.replace('_', '-')}</h3>
+        <span className="faint">{record.type}</span>
+        {!required && <span className="faint">not required</span>}
+        <span className={styles.recordState} aria-live="polite">
+          <Pill tone={state.tone} word={state.word} />
+        </span>
+      </header>
+      <p className="soft">{RECORD_PURPOSES[purpose]}</p>
+      <dl className={styles.facts}>
+        <Host host={record.host} domain={domain} />
+        <dt>Value</dt>
+        <dd>{record.value ? <Copied text={record.value} label={`${purpose} value`} /> : 'Not known yet'}</dd>
+        {observed.length > 0 && <dt>In DNS now</dt>}
+        {observed.length > 0 && (
+          <dd>
+            {observed.map((value) => (
+              <div key={value}>
+                <OutsideText text={value} mono />
+              </div>
+            ))}
+          </dd>
+        )}
+      </dl>
+      {error && status !== RecordStatus.VERIFIED && (
+        <p className={styles.advice}>
+          <OutsideText text={error} />
+        </p>
+      )}
+      {lastCheckedAt && (
+        <p className="faint">
+          Checked <Ago at={lastCheckedAt} />
+        </p>
+      )}
+    </>
+  )
+}
+
+function Host({ host, domain }: { host: string; domain: string }) {
+  const relative = relativeHost(host, domain)
+  return (
+    <>
+      <dt>Host</dt>
+      <dd>
+        <Copied text={host} label="whole host" />
+        {relative !== undefined && (
+          <div className={styles.relative}>
+            <span className="faint">Most providers want it without the domain:</span>
+            <Copied text={relative} label="host without the domain" />
+          </div>
+        )}
+      </dd>
+    </>
+  )
+}
+
+function Copied({ text, label }: { text: string; label: string }) {
+  return (
+    <span className={styles.copied}>
+      <code>{text}</code>
+      <CopyButton text={text} label={label} />
+    </span>
+  )
+}
