@@ -136,7 +136,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],
     gate: createGate({ db, clock, limits }),
-    dashboard: { ...people, ...adminServices({ db, clock, about, publicUrl, temporalUiUrl }) },
+    dashboard: { ...people, ...adminServices({ ...people, db, clock, about, publicUrl, temporalUiUrl }) },
     openCalls: createOpenCalls(),
     limits: { budgetWaitMs: sendBudgetMs },
   })

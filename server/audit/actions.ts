@@ -15,6 +15,7 @@ export const ACTIONS = [
   'suppression.remove',
   'suppression.import',
   'person.invite',
+  'person.withdraw_invitation',
   'person.join',
   'person.role',
   'person.remove',

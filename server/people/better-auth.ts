@@ -76,7 +76,10 @@ function note(log: Logger, message: string, error: unknown): void {
   else log.warn(`better-auth: ${message}`)
 }
 
-/** Its adapter imports Drizzle's ES modules, which cost 0.6 s and 100 MB: it gets the CommonJS files (docs/adr/0009). */
+/**
+ * Its adapter imports Drizzle's ES modules, which cost 0.6 s and 100 MB. The hook gives it the CommonJS files that the
+ * process has already loaded (docs/adr/0009).
+ */
 async function load() {
   const hooks = registerHooks({
     resolve(specifier, context, next) {

@@ -1,0 +1,47 @@
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import type { InvitationService } from '../../gen/verdict/admin/v1/people_pb.ts'
+import { remoteAddressKey } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { asc, eq } from '../db/drizzle.ts'
+import { accounts } from '../db/schema.ts'
+import { acceptInvitation, noInvitation } from '../people/accept.ts'
+import type { Attempts } from '../people/attempts.ts'
+import { findInvitation, type Invitation } from '../people/invitations.ts'
+import { findPerson } from '../people/join.ts'
+import { roleNames } from './role.ts'
+
+export interface InvitationServiceParts {
+  db: Database
+  clock: DatabaseClock
+  attempts: Attempts
+}
+
+export function invitationService(parts: InvitationServiceParts): ServiceImpl<typeof InvitationService> {
+  const { db, clock } = parts
+  return {
+    async getInvitation({ token }) {
+      const invitation = await findInvitation(db, clock, token)
+      if (!invitation) throw noInvitation()
+      const { email, role, expiresAt } = invitation
+      return {
+        accountNames: await accountNames(db, invitation),
+        email: email ?? undefined,
+        role: roleNames.value(role),
+        personExists: email !== null && (await findPerson(db, email)) !== undefined,
+        expiresAt: timestampFromDate(expiresAt),
+      }
+    },
+
+    async acceptInvitation(request, { values }) {
+      return { email: await acceptInvitation(parts, { ...request, remoteAddress: values.get(remoteAddressKey) }) }
+    },
+  }
+}
+
+async function accountNames(db: Database, { accountId }: Invitation): Promise<string[]> {
+  const which = accountId === null ? undefined : eq(accounts.id, accountId)
+  const rows = await db.select({ name: accounts.name }).from(accounts).where(which).orderBy(asc(accounts.name))
+  return rows.map(({ name }) => name)
+}

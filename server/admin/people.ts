@@ -1,0 +1,107 @@
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import type { Role as ContractRole } from '../../gen/verdict/admin/v1/options_pb.ts'
+import type { PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
+import { authorOf } from '../audit/author.ts'
+import { record } from '../audit/record.ts'
+import { callerKey } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { parsePublicId, publicId } from '../db/ids.ts'
+import { fail, failFields } from '../errors.ts'
+import type { Role } from '../people/access.ts'
+import { personEmail } from '../people/email.ts'
+import { endInvitation, type Invitation, invite, linkOf, listInvitations } from '../people/invitations.ts'
+import { changeRole, listMembers, type Member, removeMember } from '../people/members.ts'
+import { roleNames } from './role.ts'
+
+export interface PeopleServiceParts {
+  db: Database
+  clock: DatabaseClock
+  /** Where callers reach this server, without the last slash; called once it listens. */
+  publicUrl(): string
+}
+
+export function peopleService({ db, clock, publicUrl }: PeopleServiceParts): ServiceImpl<typeof PeopleService> {
+  return {
+    async listPeople(_, { values }) {
+      const { accountId } = values.get(callerKey)!
+      const people = await listMembers(db, accountId)
+      const invitations = await listInvitations(db, clock, accountId)
+      return { people: people.map(personOfMember), invitations: invitations.map(shownInvitation) }
+    },
+
+    async invitePerson(request, { values }) {
+      const author = authorOf(values)
+      const { accountId } = author
+      const [email, role] = [readEmail(request.email), readRole(request.role)]
+      if ((await listMembers(db, accountId)).some((member) => member.email === email)) {
+        throw failFields('invalid_payload', [{ field: 'email', message: 'belongs to a person of this account' }])
+      }
+      const invited = await db.transaction(async (tx) => {
+        const createdBy = values.get(callerKey)!.person!.personId
+        await record(tx, { ...author, action: 'person.invite', target: email, after: { role } })
+        return invite(tx, clock, { accountId, email, role, createdBy })
+      })
+      return { invitation: shownInvitation(invited.invitation), url: linkOf(publicUrl(), invited) }
+    },
+
+    async withdrawInvitation({ invitationId }, { values }) {
+      const author = authorOf(values)
+      const id = parsePublicId('inv', invitationId)
+      await db.transaction(async (tx) => {
+        const ended = id && (await endInvitation(tx, clock, { id, accountId: author.accountId }))
+        if (!ended) throw fail('not_found', 'This account has no such invitation. It may have been accepted.')
+        const change = { target: ended.email!, before: { role: ended.role } }
+        await record(tx, { ...author, action: 'person.withdraw_invitation', ...change })
+      })
+      return {}
+    },
+
+    async changeRole({ personId, role }, { values }) {
+      const member = await changeRole(db, authorOf(values), readPersonId(personId), readRole(role))
+      return { person: personOfMember(member) }
+    },
+
+    async removePerson({ personId }, { values }) {
+      await removeMember(db, authorOf(values), readPersonId(personId))
+      return {}
+    },
+  }
+}
+
+function readEmail(text: string): string {
+  const email = personEmail(text)
+  if (email !== undefined) return email
+  const message = 'is not an email address. Expected something like ann@example.com'
+  throw failFields('invalid_address', [{ field: 'email', message }])
+}
+
+function readRole(role: ContractRole): Role {
+  if (roleNames.has(role)) return roleNames.name(role) as Role
+  throw failFields('invalid_payload', [{ field: 'role', message: 'must be reader, member or owner' }])
+}
+
+/** No person has the empty id. */
+const readPersonId = (text: string) => parsePublicId('per', text) ?? ''
+
+function personOfMember({ personId, name, email, role, secondFactor, joinedAt }: Member) {
+  return {
+    personId: publicId('per', personId),
+    name,
+    email,
+    role: roleNames.value(role),
+    secondFactor,
+    joinedAt: timestampFromDate(joinedAt),
+  }
+}
+
+function shownInvitation({ id, email, role, createdAt, expiresAt }: Invitation) {
+  return {
+    invitationId: publicId('inv', id),
+    email: email ?? '',
+    role: roleNames.value(role),
+    createdAt: timestampFromDate(createdAt),
+    expiresAt: timestampFromDate(expiresAt),
+  }
+}

@@ -1,0 +1,99 @@
+import { hasControls } from '../address.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { fail, failFields } from '../errors.ts'
+import type { Attempts } from './attempts.ts'
+import { isPasswordOf } from './credentials.ts'
+import { personEmail } from './email.ts'
+import { endInvitation, findInvitation, type Invitation } from './invitations.ts'
+import { createPerson, findPerson, join } from './join.ts'
+import { hashPassword, PASSWORD } from './password.ts'
+
+const NAME_CHARACTERS = 100
+
+export interface Acceptance {
+  token: string
+  email?: string
+  name?: string
+  password: string
+  remoteAddress: string
+}
+
+interface Parts {
+  db: Database
+  clock: DatabaseClock
+  attempts: Attempts
+}
+
+/**
+ * Accepts an invitation: creates the person, or adds the account to the person with this address whose password is
+ * right. Returns the address to sign in with. Throws `not_found`, `wrong_password`, `invalid_payload`,
+ * `invalid_address` and `rate_limit_exceeded`. A link works once, also when two accept it at the same moment.
+ */
+export async function acceptInvitation(parts: Parts, acceptance: Acceptance): Promise<string> {
+  const { db, clock } = parts
+  const invitation = await findInvitation(db, clock, acceptance.token)
+  if (!invitation) throw noInvitation()
+  const email = emailOf(invitation, acceptance.email)
+  // Again when another invitation of the same address has created the person meanwhile.
+  for (;;) {
+    const personId = await findPerson(db, email)
+    const newPerson = personId ? undefined : await readPerson(acceptance, email)
+    if (personId) await checkPassword(parts, acceptance, personId, email)
+    const isDone = await db.transaction(async (tx) => {
+      const id = personId ?? (await createPerson(tx, clock, newPerson!))
+      if (!id) return false
+      const { accountId, role } = invitation
+      await join(tx, { personId: id, email, accountId, role, remoteAddress: acceptance.remoteAddress })
+      if (!(await endInvitation(tx, clock, invitation))) throw noInvitation()
+      return true
+    })
+    if (isDone) return email
+  }
+}
+
+export const noInvitation = () =>
+  fail('not_found', 'This link does not work: it was used or withdrawn, or it has expired. Ask for a new one.')
+
+function emailOf(invitation: Invitation, given: string | undefined): string {
+  if (invitation.email !== null) {
+    if (given === undefined || personEmail(given) === invitation.email) return invitation.email
+    throw failFields('invalid_payload', [{ field: 'email', message: 'is given by the invitation' }])
+  }
+  const email = personEmail(given ?? '')
+  if (email !== undefined) return email
+  const message = 'is not an email address. Expected something like ann@example.com'
+  throw failFields('invalid_address', [{ field: 'email', message }])
+}
+
+async function readPerson({ name = '', password }: Acceptance, email: string) {
+  const faults = [...nameFaults(name.trim()), ...passwordFaults(password)]
+  if (faults.length > 0) throw failFields('invalid_payload', faults)
+  return { name: name.trim(), email, passwordHash: await hashPassword(password) }
+}
+
+function nameFaults(name: string) {
+  const isFit = name !== '' && [...name].length <= NAME_CHARACTERS && !hasControls(name)
+  return isFit
+    ? []
+    : [{ field: 'name', message: `must have 1 to ${NAME_CHARACTERS} characters, none of them a control` }]
+}
+
+/** What is wrong with a new password. */
+export function passwordFaults(password: string) {
+  const isFit = password.length >= PASSWORD.min && password.length <= PASSWORD.max
+  return isFit ? [] : [{ field: 'password', message: `must have ${PASSWORD.min} to ${PASSWORD.max} characters` }]
+}
+
+async function checkPassword(
+  { db, attempts }: Parts,
+  { password, remoteAddress }: Acceptance,
+  personId: string,
+  email: string,
+): Promise<void> {
+  const succeeded = attempts.begin({ remoteAddress, email })
+  if (!(await isPasswordOf(db, personId, password))) {
+    throw fail('wrong_password', 'This is not the password of the person with this address.')
+  }
+  succeeded()
+}

@@ -1,0 +1,245 @@
+import { createClient, createServiceImplSpec } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-node'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { InvitationService, PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
+import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { createAccount } from '../../server/access/accounts.ts'
+import { invitationService } from '../../server/admin/invitations.ts'
+import { peopleService } from '../../server/admin/people.ts'
+import { personService } from '../../server/admin/person.ts'
+import { asc, eq, inArray } from '../../server/db/drizzle.ts'
+import { publicId } from '../../server/db/ids.ts'
+import { auditEntries, invitations, members, people } from '../../server/db/people-schema.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { createAttempts } from '../../server/people/attempts.ts'
+import { inviteFirstPerson } from '../../server/people/invitations.ts'
+import { type TestAccount, testAccount } from '../harness/account.ts'
+import { startDashboard } from '../harness/person.ts'
+
+const PASSWORD = 'correct horse battery'
+
+let account: TestAccount
+let dashboard: Awaited<ReturnType<typeof startDashboard>>
+
+beforeAll(async () => {
+  account = await testAccount()
+  const { db, clock } = account
+  const about = { version: 'test', region: 'eu' }
+  const publicUrl = () => 'https://verdict.test'
+  const parts = { db, clock, about, publicUrl, attempts: createAttempts() }
+  dashboard = await startDashboard({
+    db,
+    clock,
+    services: [
+      createServiceImplSpec<typeof PersonService>(PersonService, personService(parts)),
+      createServiceImplSpec<typeof PeopleService>(PeopleService, peopleService(parts)),
+    ],
+    openServices: [createServiceImplSpec<typeof InvitationService>(InvitationService, invitationService(parts))],
+  })
+})
+afterAll(async () => {
+  await dashboard.stop()
+  await account.drop()
+})
+
+/** An owner of an account of their own. */
+async function newOwner() {
+  const { id: accountId } = await createAccount(account.db, account.clock, 'Web shop')
+  const owner = await dashboard.person({ accountId })
+  return { ...owner, accountId, people: owner.client(PeopleService) }
+}
+
+/** The holder of a link, who is not signed in. */
+const holder = () =>
+  createClient(InvitationService, createConnectTransport({ baseUrl: dashboard.url, httpVersion: '1.1' }))
+
+const tokenOf = (url: string) => url.split('/').at(-1)!
+
+async function refusal(call: Promise<unknown>): Promise<string> {
+  const error = await call.then(
+    () => undefined,
+    (error) => error,
+  )
+  return reasonOf(error) ?? `no refusal: ${error}`
+}
+
+let count = 0
+const newEmail = () => `ann.${++count}@people.test`
+
+test('an invited person joins the account with the role of the invitation', async () => {
+  const owner = await newOwner()
+  const email = newEmail()
+  const { invitation, url } = await owner.people.invitePerson({ email: email.toUpperCase(), role: Role.MEMBER })
+  expect(url).toMatch(/^https:\/\/verdict\.test\/dashboard\/invitation\/[\w-]{43}$/)
+  expect(invitation).toMatchObject({ email, role: Role.MEMBER })
+  const days = Number(invitation!.expiresAt!.seconds - invitation!.createdAt!.seconds) / 86_400
+  expect(days).toBe(7)
+  expect((await owner.people.listPeople({})).invitations).toEqual([invitation])
+
+  const token = tokenOf(url)
+  const found = await holder().getInvitation({ token })
+  expect(found).toMatchObject({ accountNames: ['Web shop'], email, role: Role.MEMBER, personExists: false })
+  expect(await holder().acceptInvitation({ token, name: ' Ann ', password: PASSWORD })).toMatchObject({ email })
+  const { people: all, invitations } = await owner.people.listPeople({})
+  expect(invitations).toEqual([])
+  expect(all.map(({ name, email, role }) => [name, email, role])).toEqual([
+    ['Ann', email, Role.MEMBER],
+    ['The owner', owner.email, Role.OWNER],
+  ])
+})
+
+test('a link works once, even when two accept it at the same moment', async () => {
+  const owner = await newOwner()
+  const email = newEmail()
+  const { url } = await owner.people.invitePerson({ email, role: Role.READER })
+  const accept = () => holder().acceptInvitation({ token: tokenOf(url), name: 'Ann', password: PASSWORD })
+  const results = await Promise.allSettled([accept(), accept()])
+  expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  expect(await refusal(accept())).toBe('not_found')
+  expect(await refusal(holder().getInvitation({ token: tokenOf(url) }))).toBe('not_found')
+  expect((await owner.people.listPeople({})).people).toHaveLength(2)
+})
+
+test('one new person can accept the invitations of two accounts at the same moment', async () => {
+  const [one, two] = [await newOwner(), await newOwner()]
+  const email = newEmail()
+  const urls = await Promise.all(
+    [one, two].map(async (owner) => (await owner.people.invitePerson({ email, role: Role.MEMBER })).url),
+  )
+  await Promise.all(
+    urls.map((url) => holder().acceptInvitation({ token: tokenOf(url), name: 'Ann', password: PASSWORD })),
+  )
+  const [person] = await account.db.select().from(people).where(eq(people.email, email))
+  const joined = await account.db.select().from(members).where(eq(members.personId, person!.id))
+  expect(joined.map(({ accountId }) => accountId).sort()).toEqual([one.accountId, two.accountId].sort())
+})
+
+test('a person who exists accepts with their own password, and keeps it', async () => {
+  const owner = await newOwner()
+  const ann = await dashboard.person({ password: PASSWORD })
+  const { url } = await owner.people.invitePerson({ email: ann.email, role: Role.READER })
+  const token = tokenOf(url)
+  expect(await holder().getInvitation({ token })).toMatchObject({ personExists: true })
+  const wrong = holder().acceptInvitation({ token, name: 'Eve', password: 'another password' })
+  expect(await refusal(wrong)).toBe('wrong_password')
+  await holder().acceptInvitation({ token, password: PASSWORD })
+  expect((await ann.client(PersonService).getPerson({})).accounts).toMatchObject([
+    { accountId: publicId('acc', owner.accountId), role: Role.READER },
+  ])
+})
+
+test('links that have expired, were withdrawn, replaced or invented do not work', async () => {
+  const owner = await newOwner()
+  const email = newEmail()
+  const first = await owner.people.invitePerson({ email, role: Role.READER })
+  const second = await owner.people.invitePerson({ email, role: Role.MEMBER })
+  expect((await owner.people.listPeople({})).invitations).toHaveLength(1)
+  const { invitationId } = second.invitation!
+  await owner.people.withdrawInvitation({ invitationId })
+  expect(await refusal(owner.people.withdrawInvitation({ invitationId }))).toBe('not_found')
+  const third = await owner.people.invitePerson({ email, role: Role.MEMBER })
+  await account.db
+    .update(invitations)
+    .set({ expiresAt: new Date(0) })
+    .where(eq(invitations.accountId, owner.accountId))
+  expect((await owner.people.listPeople({})).invitations).toEqual([])
+  for (const token of [...[first, second, third].map(({ url }) => tokenOf(url)), '', 'x'.repeat(43)]) {
+    expect(await refusal(holder().getInvitation({ token }))).toBe('not_found')
+    const accept = holder().acceptInvitation({ token, name: 'Ann', password: PASSWORD })
+    expect(await refusal(accept)).toBe('not_found')
+  }
+})
+
+test('names, passwords and addresses that do not fit are refused, and the link still works', async () => {
+  const owner = await newOwner()
+  const { url } = await owner.people.invitePerson({ email: newEmail(), role: Role.READER })
+  const token = tokenOf(url)
+  const accept = (change: object) =>
+    refusal(holder().acceptInvitation({ token, name: 'Ann', password: PASSWORD, ...change }))
+  for (const change of [
+    { name: '' },
+    { name: 'x'.repeat(101) },
+    { name: 'A\nnn' },
+    { password: 'eleven char' },
+    { password: 'x'.repeat(129) },
+    { email: 'other@people.test' },
+  ]) {
+    expect([change, await accept(change)]).toEqual([change, 'invalid_payload'])
+  }
+  await holder().acceptInvitation({ token, name: 'Ann', password: PASSWORD })
+  for (const email of ['', 'ann', 'ann@example', '"a b"@example.com', 'ann@example.com\u0000']) {
+    expect(await refusal(owner.people.invitePerson({ email, role: Role.READER }))).toMatch(/^invalid_/)
+  }
+  expect(await refusal(owner.people.invitePerson({ email: newEmail() }))).toBe('invalid_payload')
+  expect(await refusal(owner.people.invitePerson({ email: newEmail(), role: 9 as Role }))).toBe('invalid_payload')
+  expect(await refusal(owner.people.invitePerson({ email: owner.email, role: Role.READER }))).toBe('invalid_payload')
+})
+
+test('the last owner stays, also when two owners leave at the same moment', async () => {
+  const owner = await newOwner()
+  const personId = publicId('per', owner.personId)
+  expect(await refusal(owner.people.removePerson({ personId }))).toBe('last_owner')
+  expect(await refusal(owner.people.changeRole({ personId, role: Role.MEMBER }))).toBe('last_owner')
+  const other = await dashboard.person({ accountId: owner.accountId })
+  const leaves = [owner, other].map((person) =>
+    person.client(PeopleService).changeRole({ personId: publicId('per', person.personId), role: Role.READER }),
+  )
+  const results = await Promise.allSettled(leaves)
+  expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  const left = await account.db.select().from(members).where(eq(members.accountId, owner.accountId))
+  expect(left.map(({ role }) => role).sort()).toEqual(['owner', 'reader'])
+})
+
+test('a person of another account cannot be changed or removed', async () => {
+  const [owner, other] = [await newOwner(), await newOwner()]
+  for (const personId of [publicId('per', other.personId), publicId('per', crypto.randomUUID()), 'per_1']) {
+    expect(await refusal(owner.people.removePerson({ personId }))).toBe('not_found')
+    expect(await refusal(owner.people.changeRole({ personId, role: Role.READER }))).toBe('not_found')
+  }
+  const { invitation } = await other.people.invitePerson({ email: newEmail(), role: Role.READER })
+  const { invitationId } = invitation!
+  expect(await refusal(owner.people.withdrawInvitation({ invitationId }))).toBe('not_found')
+})
+
+test('the audit log has who invited, joined, changed and removed whom', async () => {
+  const owner = await newOwner()
+  const email = newEmail()
+  const { url } = await owner.people.invitePerson({ email, role: Role.READER })
+  await holder().acceptInvitation({ token: tokenOf(url), name: 'Ann', password: PASSWORD })
+  const { personId } = (await owner.people.listPeople({})).people.find((person) => person.email === email)!
+  await owner.people.changeRole({ personId, role: Role.MEMBER })
+  await owner.people.removePerson({ personId })
+  const entries = await account.db
+    .select()
+    .from(auditEntries)
+    .where(inArray(auditEntries.accountId, [owner.accountId]))
+    .orderBy(asc(auditEntries.id))
+  expect(
+    entries.map(({ action, actorName, target, before, after }) => [action, actorName, target, before, after]),
+  ).toEqual([
+    ['person.invite', owner.email, email, null, { role: 'reader' }],
+    ['person.join', email, email, null, { role: 'reader' }],
+    ['person.role', owner.email, email, { role: 'reader' }, { role: 'member' }],
+    ['person.remove', owner.email, email, { role: 'member' }, null],
+  ])
+  expect(JSON.stringify(entries)).not.toContain(tokenOf(url))
+})
+
+test('the set-up link makes its holder, who chooses the address, an owner of every account', async () => {
+  const { db, clock } = account
+  const owner = await newOwner()
+  const create = () => db.transaction((tx) => inviteFirstPerson(tx, clock))
+  const [replaced, { token, invitation }] = [await create(), await create()]
+  expect(invitation.expiresAt.getTime() - invitation.createdAt.getTime()).toBe(86_400_000)
+  expect(await refusal(holder().getInvitation({ token: replaced.token }))).toBe('not_found')
+  const found = await holder().getInvitation({ token })
+  expect(found.email).toBeUndefined()
+  expect(found).toMatchObject({ role: Role.OWNER, personExists: false })
+  expect(found.accountNames).toContain('Web shop')
+  expect(await refusal(holder().acceptInvitation({ token, name: 'Ann', password: PASSWORD }))).toBe('invalid_address')
+  const email = newEmail()
+  await holder().acceptInvitation({ token, email, name: 'Ann', password: PASSWORD })
+  const { people: all } = await owner.people.listPeople({})
+  expect(all.find((person) => person.email === email)).toMatchObject({ role: Role.OWNER })
+})
