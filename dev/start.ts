@@ -62,7 +62,9 @@ async function start(): Promise<void> {
   const own = { DATABASE_URL: database.url, ENCRYPTION_KEYS: encryptionKeys, VERDICT_READY_FILE: '' }
   const logs = { api: file('verdict.log'), worker: file('worker.log') }
   const { WEBHOOK_ALLOW_SUBNETS = THIS_MACHINE } = process.env
-  const services = await startServices({ ...process.env, ...temporal.env, ...own, WEBHOOK_ALLOW_SUBNETS }, logs)
+  const { SIMULATOR_INBOX = 'true' } = process.env
+  const choices = { WEBHOOK_ALLOW_SUBNETS, SIMULATOR_INBOX }
+  const services = await startServices({ ...process.env, ...temporal.env, ...own, ...choices }, logs)
   // Without the database nothing can be stored: a drain would only keep callers waiting until their deadlines.
   parts.defer(() => services.drain([stop.second, database.lost]))
   const end = Promise.race([stop.first.then(() => undefined), services.ended, database.lost])

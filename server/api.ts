@@ -10,6 +10,8 @@ import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
 import { createGate } from './access/gate.ts'
 import { createOpenCalls } from './access/open-calls.ts'
 import { matchingFormOf } from './address.ts'
+import { createFrames } from './admin/frames.ts'
+import { inboxMessages } from './admin/inbox-messages.ts'
 import { adminServices } from './admin/services.ts'
 import { leaseOf, type OperatorLimits } from './config/limits.ts'
 import type { DatabaseClock } from './db/clock.ts'
@@ -37,6 +39,7 @@ import { createReplay } from './services/replay.ts'
 import { statsService } from './services/stats.ts'
 import { suppressionService } from './services/suppression.ts'
 import { webhookService } from './services/webhooks.ts'
+import type { Inbox } from './simulator/inbox.ts'
 import type { createPost } from './webhooks/post.ts'
 import type { Workflows } from './webhooks/workflows.ts'
 
@@ -49,6 +52,8 @@ export interface ApiParts
   limits: OperatorLimits
   sendBudgetMs: number
   send: Send
+  /** What the simulator accepted; undefined unless SIMULATOR_INBOX is true. */
+  inbox?: Inbox
   breaker: Breaker
   hosts: SendingHosts
   verifier: Verifier
@@ -113,6 +118,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const receipts = receiptService({ db, clock, signer, publicUrl })
   const domains = domainService({ db, clock, sealer, hosts, breaker, warmUpSteps: limits.warmUp, verifyNow })
 
+  const inbox = parts.inbox && inboxMessages({ db, inbox: parts.inbox })
   const people = createPeople({ db, clock, sealer, log, publicUrl, listenerUrl })
 
   const app = await createApp({
@@ -136,7 +142,11 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],
     gate: createGate({ db, clock, limits }),
-    dashboard: { ...people, ...adminServices({ ...people, db, clock, about, publicUrl, temporalUiUrl }) },
+    dashboard: {
+      ...people,
+      ...adminServices({ ...people, db, clock, about, publicUrl, temporalUiUrl, inbox }),
+      frames: createFrames({ db, inbox }),
+    },
     openCalls: createOpenCalls(),
     limits: { budgetWaitMs: sendBudgetMs },
   })

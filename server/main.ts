@@ -49,7 +49,7 @@ async function start(program: Program): Promise<object> {
 
   const breaker = createBreaker({ db, thresholds: config.limits.breaker })
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
-  const send = await startOutbound(program, { sealer, resolver, mayDial, breaker })
+  const { send, inbox } = await startOutbound(program, { sealer, resolver, mayDial, breaker })
 
   const databaseState = databaseReadiness(db)
   const api = await createApi({
@@ -60,6 +60,7 @@ async function start(program: Program): Promise<object> {
     limits: config.limits,
     sendBudgetMs: config.sendBudgetMs,
     send,
+    inbox,
     breaker,
     ...domainChecks(program, mayDial),
     webhooks,

@@ -1,7 +1,7 @@
 import type { Sealer } from './db/encryption.ts'
-import { publicId } from './db/ids.ts'
+import { newId, publicId } from './db/ids.ts'
 import type { Resolver } from './dns/resolver.ts'
-import { makeReturnPath } from './domains/return-path.ts'
+import { makeReturnPath, readReturnPath } from './domains/return-path.ts'
 import { createSenderDomains } from './domains/sender.ts'
 import type { Guard } from './egress/guard.ts'
 import { createHttpsGet } from './egress/https-get.ts'
@@ -14,10 +14,17 @@ import { suppressionLookup } from './reputation/suppression.ts'
 import { dailyVolume } from './reputation/warm-up.ts'
 import { sendsInProgress } from './sending/in-progress.ts'
 import { createSend, type Send } from './sending/send.ts'
+import { createInbox, type Inbox } from './simulator/inbox.ts'
 import { createSimulator } from './simulator/simulator.ts'
 import type { Engine } from './smtp/attempt.ts'
 import { createEngine } from './smtp/engine.ts'
 import { createStsPolicies } from './smtp/sts-policies.ts'
+
+export interface Outbound {
+  send: Send
+  /** undefined unless SIMULATOR_INBOX is true. */
+  inbox: Inbox | undefined
+}
 
 interface Parts {
   sealer: Sealer
@@ -30,10 +37,11 @@ interface Parts {
  * Starts what sends need: the simulator, the SMTP engine, the thread of first webhook attempts, and the recipe over all
  * three. A shutdown waits for every send, then for the attempts that began.
  */
-export async function startOutbound(program: Program, parts: Parts): Promise<Send> {
+export async function startOutbound(program: Program, parts: Parts): Promise<Outbound> {
   const { config, db, clock, ends } = program
   const { sealer, breaker } = parts
-  const simulator = createSimulator()
+  const inbox = config.simulatorInbox ? simulatorInbox(program, sealer) : undefined
+  const simulator = createSimulator({ inbox })
   await simulator.listen()
   ends.defer(() => simulator.close())
   const engine = startEngine(program, parts)
@@ -61,7 +69,16 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Sen
     }),
   )
   ends.defer(idle)
-  return send
+  return { send, inbox }
+}
+
+/** Keeps only messages that this service sent: the code in their return path proves it. */
+function simulatorInbox({ clock }: Program, sealer: Sealer): Inbox {
+  const keys = sealer.deriveKeys('return-path')
+  return createInbox({
+    messageIdOf: (returnPath) => readReturnPath(keys, returnPath.slice(0, returnPath.lastIndexOf('@'))),
+    newId: () => newId(clock.now()),
+  })
 }
 
 function startEngine({ config, log }: Program, { resolver, mayDial }: Parts): Engine {

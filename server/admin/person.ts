@@ -28,6 +28,8 @@ export interface PersonServiceParts {
   publicUrl(): string
   /** The base of Temporal's UI, without the final slash. */
   temporalUiUrl?: string
+  /** Whether the simulator's inbox can be read. */
+  hasInbox?: boolean
 }
 
 export function personService(parts: PersonServiceParts): ServiceImpl<typeof PersonService> {
@@ -91,8 +93,8 @@ async function membershipsOf({ db }: PersonServiceParts, personId: string) {
   return rows.map(({ id, name, role }) => ({ accountId: publicId('acc', id), name, role: roleNames.value(role) }))
 }
 
-function installationOf({ about, publicUrl, temporalUiUrl }: PersonServiceParts) {
-  return { ...about, publicUrl: publicUrl(), inbox: false, temporalUiUrl }
+function installationOf({ about, publicUrl, temporalUiUrl, hasInbox }: PersonServiceParts) {
+  return { ...about, publicUrl: publicUrl(), inbox: hasInbox, temporalUiUrl }
 }
 
 function sessionOf(row: typeof sessions.$inferSelect, current: string) {

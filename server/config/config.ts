@@ -51,6 +51,7 @@ export function readConfig(env: Environment): { config: Config; warnings: string
     ...keyPairFaults(env, variables, 'temporalTlsCert', 'temporalTlsKey'),
     ...temporalFaults(variables),
     ...tierFaults(variables),
+    ...inboxFaults(variables),
   )
   if (faults.length > 0) return { faults }
   return { config: combine(variables), warnings: misspelt(env) }
@@ -134,6 +135,12 @@ function temporalFaults(variables: Partial<Variables>): Fault[] {
 function tierFaults({ tiers, defaultTier }: Partial<Variables>): Fault[] {
   if (!tiers || defaultTier === undefined || Object.hasOwn(tiers.tiers, defaultTier)) return []
   return [faultOf(VARIABLES.defaultTier, `must be one of ${Object.keys(tiers.tiers).join(', ')}`)]
+}
+
+function inboxFaults({ production, simulatorInbox }: Variables): Fault[] {
+  if (!production || !simulatorInbox) return []
+  const { name } = VARIABLES.simulatorInbox
+  return [{ name, why: 'must not be true in production: it shows the content of messages', example: `${name}=false` }]
 }
 
 /**

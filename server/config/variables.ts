@@ -72,6 +72,8 @@ export interface Variables {
   bounceHost: string
   sendBudgetMs: number
   storeContent: boolean
+  /** Whether people can read the messages that the simulator accepted. Never in production. */
+  simulatorInbox: boolean
   dataRegion: string
   tiers: FileLimits
   /** One of `tiers`. */
@@ -264,6 +266,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     default: () => 'inline',
   },
   storeContent: { name: 'STORE_CONTENT', read: values.yesOrNo, example: 'true', default: () => false },
+  simulatorInbox: { name: 'SIMULATOR_INBOX', read: values.yesOrNo, example: 'true', default: () => false },
   dataRegion: {
     name: 'DATA_REGION',
     read: values.matching(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -'),

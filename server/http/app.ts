@@ -8,6 +8,7 @@ import { type BodyLimits, shortBodies } from './body.ts'
 import { createByteBudget } from './byte-budget.ts'
 import type { Call, RawRequest, RawResponse } from './call.ts'
 import { createFastify } from './fastify.ts'
+import { type Frames, frameRoutes } from './frames.ts'
 import { errors, text } from './interceptors.ts'
 import type { KeySet } from './key-set.ts'
 import { type OpenCalls, openServices } from './open-services.ts'
@@ -55,6 +56,8 @@ export interface DashboardParts {
   gate: SessionGate
   /** Whether a Cookie header holds a session's cookie, valid or not. */
   hasSession(cookie: string): boolean
+  /** The content of messages, for frames of the pages. */
+  frames?: Frames
   authenticate: Authenticate
 }
 
@@ -147,7 +150,7 @@ interface DashboardServices extends DashboardParts, Pick<RpcParts, 'interceptors
 
 /** The routes of the dashboard's own services. */
 async function dashboardServices(fastify: FastifyInstance, parts: DashboardServices): Promise<void> {
-  const { services, openServices, gate, authenticate, interceptors, limits, draining } = parts
+  const { services, openServices, gate, authenticate, frames, interceptors, limits, draining } = parts
   const admit = undrained(draining, bySession(gate))
   const shortLimits = shortBodies(draining)
   await fastify.register(rpcRoutes, { services, interceptors, limits, admit })
@@ -157,6 +160,7 @@ async function dashboardServices(fastify: FastifyInstance, parts: DashboardServi
     limits: shortLimits,
     admit: undrained(draining, async () => {}),
   })
+  if (frames) frameRoutes(fastify, { frames, gate })
 }
 
 function bodyLimits(

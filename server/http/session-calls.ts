@@ -25,17 +25,28 @@ export function bySession(gate: SessionGate): Admit {
     if (!hasProtocolHeader(call)) {
       throw fail('invalid_payload', 'The header "Connect-Protocol-Version: 1" is missing.')
     }
-    const { method, remoteAddress, reply } = call
-    const caller = await gate({
-      method: method!,
-      cookie: headerOf(call, 'cookie'),
-      account: headerOf(call, 'verdict-account'),
-      remoteAddress,
-      tellRate: (rate) => void reply.headers(rateHeaders(rate)),
-      setCookie: (value) => void reply.header('set-cookie', value),
-    })
-    call.values.set(callerKey, caller)
+    await identify(gate, call, call.method!, headerOf(call, 'verdict-account'))
   }
+}
+
+/** Calls the gate and sets the caller of the call. Throws what the gate throws. */
+export async function identify(
+  gate: SessionGate,
+  call: Call,
+  method: DescMethod,
+  account: string | undefined,
+): Promise<Caller | undefined> {
+  const { remoteAddress, reply, values } = call
+  const caller = await gate({
+    method,
+    cookie: headerOf(call, 'cookie'),
+    account,
+    remoteAddress,
+    tellRate: (rate) => void reply.headers(rateHeaders(rate)),
+    setCookie: (value) => void reply.header('set-cookie', value),
+  })
+  values.set(callerKey, caller)
+  return caller
 }
 
 /**

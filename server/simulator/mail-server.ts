@@ -1,13 +1,14 @@
 import { SMTPServer } from 'smtp-server'
 import { behaviourOf, type Refusal } from './behaviours.ts'
+import type { Inbox } from './inbox.ts'
 
 export const DOMAIN = 'simulator.test'
 
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 const CLOSE_WITHIN_MS = 100
 
-/** Replies by the local part of the recipient, and keeps nothing of the messages it reads. */
-export function mailServer(): SMTPServer {
+/** Replies by the local part of the recipient. Messages that it accepts go into the inbox, when there is one. */
+export function mailServer(inbox: Inbox | undefined): SMTPServer {
   const server = new SMTPServer({
     name: `mx.${DOMAIN}`,
     banner: 'Verdict simulator',
@@ -24,7 +25,12 @@ export function mailServer(): SMTPServer {
       reply(rcpt && errorOf(rcpt))
     },
     onData(content, { envelope }, reply) {
-      const dot = envelope.rcptTo.map(({ address }) => behaviourOf(split(address).local).dot).find(Boolean)
+      const recipients = envelope.rcptTo.map(({ address }) => address)
+      const dot = recipients.map((address) => behaviourOf(split(address).local).dot).find(Boolean)
+      if (inbox && !dot && envelope.mailFrom) {
+        const arrival = inbox.begin({ returnPath: envelope.mailFrom.address, recipients })
+        if (arrival) content.on('data', arrival.add).on('end', arrival.keep).on('close', arrival.drop)
+      }
       content.on('end', () => (dot ? reply(errorOf(dot)) : reply(null, '2.0.0 Delivered')))
       content.resume()
     },

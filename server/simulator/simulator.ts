@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Address } from '../address.ts'
 import type { MxLookup, Site } from '../smtp/attempt.ts'
 import { type Behaviour, behaviourOf } from './behaviours.ts'
+import type { Inbox } from './inbox.ts'
 import { DOMAIN, mailServer } from './mail-server.ts'
 
 export interface SimulatedRecipient {
@@ -22,9 +23,12 @@ export interface Simulator {
 /** A send to the silent address ends within 3 s. */
 const SILENCE_MS = 2_000
 
-/** Addresses whose outcome is their name, through a mail server that really replies so. */
-export function createSimulator(): Simulator {
-  const server = mailServer()
+/**
+ * Addresses whose outcome is their name, through a mail server that really replies so. Without an inbox nothing is kept
+ * of the messages.
+ */
+export function createSimulator({ inbox }: { inbox?: Inbox } = {}): Simulator {
+  const server = mailServer(inbox)
   let port = 0
   return {
     async listen() {

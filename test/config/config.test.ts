@@ -51,6 +51,7 @@ test('a minimal configuration has the documented default of every other variable
     bouncePort: undefined,
     bounceHost: '127.0.0.1',
     sendBudgetMs: 30_000,
+    simulatorInbox: false,
     drainGraceMs: 0,
     // A repeat of a batch waits for 60 + 30 + 10 + 10 s, and its response has 10 s more.
     drainMs: 120_000,
@@ -205,6 +206,7 @@ test.each([
   ['WEBHOOK_PROXY', 'http://127.0.0.1:3128/x', 'must be an http:// or https:// URL without a path'],
   ['WEBHOOK_FIRST_ATTEMPT', 'temporal', 'must be one of inline, workflow'],
   ['STORE_CONTENT', 'yes', 'must be one of true, false'],
+  ['SIMULATOR_INBOX', 'on', 'must be one of true, false'],
   ['DATA_REGION', 'EU West', 'must be 1 to 32 of a-z, 0-9 and -'],
   ['LOG_LEVEL', 'verbose', 'must be one of fatal, error, warn, info, debug, trace, silent'],
   ['TLS_CERT_FILE', '/nowhere/tls.crt', 'must name a file that can be read (ENOENT)'],
@@ -239,6 +241,15 @@ test('in production DATABASE_URL, ENCRYPTION_KEYS, PUBLIC_URL and TEMPORAL_ADDRE
   expect(faults({ NODE_ENV: 'production' })).toEqual(['PUBLIC_URL must be set', 'TEMPORAL_ADDRESS must be set'])
   const required = { PUBLIC_URL: 'https://mail.example.com', TEMPORAL_ADDRESS: 'temporal.internal:7233' }
   expect(config({ NODE_ENV: 'production', ...required })).toMatchObject({ production: true, drainGraceMs: 5_000 })
+})
+
+test("the simulator's inbox shows the content of messages, so it is refused in production", () => {
+  const production = { NODE_ENV: 'production', PUBLIC_URL: 'https://mail.example.com', TEMPORAL_ADDRESS: 'a:7233' }
+  const why = 'SIMULATOR_INBOX must not be true in production: it shows the content of messages'
+  expect(faults({ ...production, SIMULATOR_INBOX: 'true' })).toEqual([why])
+  expect(config({ ...production, SIMULATOR_INBOX: 'false' }).simulatorInbox).toBe(false)
+  expect(config({ SIMULATOR_INBOX: 'true' }).simulatorInbox).toBe(true)
+  expect(config({}).simulatorInbox).toBe(false)
 })
 
 test('no fault repeats the value of a variable: it may be a secret', () => {

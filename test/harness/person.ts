@@ -11,6 +11,7 @@ import { createSealer, type Sealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { credentials, members, people, sessions } from '../../server/db/people-schema.ts'
 import { createApp } from '../../server/http/app.ts'
+import type { Frames } from '../../server/http/frames.ts'
 import { listen } from '../../server/http/listen.ts'
 import { createLogger } from '../../server/log.ts'
 import type { Role } from '../../server/people/access.ts'
@@ -105,12 +106,13 @@ interface DashboardOptions {
   openServices?: ServiceImplSpec[]
   /** Services of `verdict.v1`. */
   publicServices?: ServiceImplSpec[]
+  frames?: Frames
   /** Addresses whose X-Forwarded-For counts. */
   trustProxy?: string[]
 }
 
 /** Serves services behind the gates of API keys and sessions, for the tests of single services. */
-export async function startDashboard({ db, clock, trustProxy, ...served }: DashboardOptions) {
+export async function startDashboard({ db, clock, trustProxy, frames, ...served }: DashboardOptions) {
   const { services = [], openServices = [], publicServices = [] } = served
   const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
   const log = createLogger('silent')
@@ -119,7 +121,7 @@ export async function startDashboard({ db, clock, trustProxy, ...served }: Dashb
   const app = await createApp({
     services: publicServices,
     gate: createGate({ db, clock, limits: DEFAULT_LIMITS }),
-    dashboard: { ...own, services, openServices },
+    dashboard: { ...own, services, openServices, frames },
     openCalls: createOpenCalls(),
     log,
     checks: async () => ({ database: 'ok' }),

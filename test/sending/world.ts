@@ -4,9 +4,10 @@ import { onTestFinished } from 'vitest'
 import { SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { createSealer } from '../../server/db/encryption.ts'
+import { newId } from '../../server/db/ids.ts'
 import { createResolver } from '../../server/dns/resolver.ts'
 import { createDomain } from '../../server/domains/domains.ts'
-import { makeReturnPath } from '../../server/domains/return-path.ts'
+import { makeReturnPath, readReturnPath } from '../../server/domains/return-path.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { createGuard } from '../../server/egress/guard.ts'
 import { LEFT_TO_TEMPORAL } from '../../server/history/first-attempts.ts'
@@ -15,6 +16,7 @@ import { suppressionLookup } from '../../server/reputation/suppression.ts'
 import { dailyVolume } from '../../server/reputation/warm-up.ts'
 import { type Message, readMessage } from '../../server/sending/message.ts'
 import { createSend, type SendOptions } from '../../server/sending/send.ts'
+import { createInbox } from '../../server/simulator/inbox.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
 import type { EngineOptions } from '../../server/smtp/engine.ts'
 import { createEngine } from '../../server/smtp/engine.ts'
@@ -26,7 +28,7 @@ export type World = Awaited<ReturnType<typeof startWorld>>
 
 /**
  * A send with everything real around it: Postgres, an account with the verified domain `example.test`, the engine, a
- * DNS server in which `example.net` has the exchanger as its MX, and the simulator.
+ * DNS server in which `example.net` has the exchanger as its MX, and the simulator with its inbox.
  */
 export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
   const database = await testAccount()
@@ -44,10 +46,14 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
     'AAAA mx.example.net': 'nodata',
     ...zone,
   })
-  const simulator = createSimulator()
+  const [returnPathKey] = sealer.deriveKeys('return-path')
+  const inbox = createInbox({
+    messageIdOf: (returnPath) => readReturnPath([returnPathKey], returnPath.split('@')[0]!),
+    newId: () => newId(clock.now()),
+  })
+  const simulator = createSimulator({ inbox })
   await simulator.listen()
   const senderDomains = createSenderDomains({ db, sealer })
-  const [returnPathKey] = sealer.deriveKeys('return-path')
 
   const engineWith = (more: Partial<EngineOptions> = {}) =>
     createEngine({
@@ -101,6 +107,7 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
     exchanger,
     dns,
     simulator,
+    inbox,
     engine,
     engineWith,
     sendWith,

@@ -52,7 +52,7 @@ export type ListInboxResponse = Message<"verdict.admin.v1.ListInboxResponse"> & 
   messages: InboxEntry[];
 
   /**
-   * Messages in the inbox, whatever the search.
+   * Messages of the account in the inbox, whatever the search.
    *
    * @generated from field: uint32 total = 2;
    */
@@ -158,7 +158,7 @@ export const GetInboxMessageRequestSchema: GenMessage<GetInboxMessageRequest> = 
   messageDesc(file_verdict_admin_v1_inbox, 3);
 
 /**
- * A message in the inbox.
+ * A message in the inbox. The rest of a message with tens of thousands of short lines is only in its source.
  *
  * @generated from message verdict.admin.v1.GetInboxMessageResponse
  */
@@ -178,7 +178,7 @@ export type GetInboxMessageResponse = Message<"verdict.admin.v1.GetInboxMessageR
   headers: InboxHeader[];
 
   /**
-   * Text body. Absent when the message has none.
+   * Text body, cut to 1 MiB. Absent when the message has none.
    *
    * @generated from field: optional string text = 3;
    */
@@ -192,7 +192,7 @@ export type GetInboxMessageResponse = Message<"verdict.admin.v1.GetInboxMessageR
   hasHtml: boolean;
 
   /**
-   * The attachments, without their content.
+   * The attachments, without their content. A download names one by its index in this list.
    *
    * @generated from field: repeated verdict.admin.v1.InboxAttachment attachments = 5;
    */
@@ -248,7 +248,7 @@ export const InboxHeaderSchema: GenMessage<InboxHeader> = /*@__PURE__*/
  */
 export type InboxAttachment = Message<"verdict.admin.v1.InboxAttachment"> & {
   /**
-   * Name of the file.
+   * Name of the file. Empty when the part has none.
    *
    * @generated from field: string filename = 1;
    */
@@ -314,8 +314,8 @@ export const ClearInboxResponseSchema: GenMessage<ClearInboxResponse> = /*@__PUR
   messageDesc(file_verdict_admin_v1_inbox, 8);
 
 /**
- * The simulator's inbox: the messages that its mail server accepted. It exists only in development, in the memory of
- * one process, and holds the newest messages up to 500 and 64 MiB.
+ * The simulator's inbox: the messages of the account that its mail server accepted. It exists only in development, in
+ * the memory of one process, and holds the newest messages of all accounts up to 500 and 64 MiB.
  *
  * @generated from service verdict.admin.v1.InboxService
  */
@@ -341,7 +341,7 @@ export const InboxService: GenService<{
     output: typeof GetInboxMessageResponseSchema;
   },
   /**
-   * Deletes all messages.
+   * Deletes all messages of the account.
    *
    * @generated from rpc verdict.admin.v1.InboxService.ClearInbox
    */

@@ -1,0 +1,52 @@
+/** An image that html names by its Content-ID. */
+export interface InlineImage {
+  /** Without angle brackets. */
+  contentId?: string
+  contentType: string
+  content: Uint8Array
+}
+
+const SHOWN_TYPES = /^image\/(?:avif|bmp|gif|jpeg|png|webp)$/
+/** Images within html are repeated wherever it names them, as base64. Those beyond this many characters do not show. */
+const MOST_INLINED = 16 * 2 ** 20
+
+const DOCTYPE = /^\s*<!doctype[^>]*>/i
+/** These send a reader elsewhere, open connections, or weaken the referrer policy. No policy covers them all. */
+const HEAD_ELEMENTS = /<(?:base|link|meta)(?=[\s/>])/gi
+const CID_URL = /(["'(=]\s*)cid:([^"'\s<>()]+)/gi
+
+/**
+ * The html of a message as its frame shows it. The frame's policy forbids scripts and remote content; this changes only
+ * what the policy cannot. Elements of the head become `bgsound`, an obsolete void element without effect, which leaves
+ * the page's structure as it is. Links open new windows, which the sandbox refuses: they open nowhere.
+ */
+export function frameHtml(html: string, images: readonly InlineImage[] = []): string {
+  const [doctype = ''] = DOCTYPE.exec(html) ?? []
+  const body = html.slice(doctype.length).replace(HEAD_ELEMENTS, '<bgsound')
+  return `${doctype}<base target="_blank">${inlineImages(body, images)}`
+}
+
+function inlineImages(html: string, images: readonly InlineImage[]): string {
+  const shown = images.filter(({ contentType }) => SHOWN_TYPES.test(contentType))
+  const byId = new Map(shown.map((image) => [image.contentId, image]))
+  const urls = new Map<InlineImage, string>()
+  let room = MOST_INLINED
+  return html.replace(CID_URL, (whole, before: string, id: string) => {
+    const image = byId.get(decoded(id))
+    if (!image) return whole
+    const url = urls.get(image) ?? `data:${image.contentType};base64,${Buffer.from(image.content).toString('base64')}`
+    urls.set(image, url)
+    if (url.length > room) return whole
+    room -= url.length
+    return before + url
+  })
+}
+
+/** The Content-ID in a `cid:` URL (RFC 2392 2). */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

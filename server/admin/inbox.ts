@@ -1,0 +1,94 @@
+import { setImmediate } from 'node:timers/promises'
+import { create } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import { type InboxEntry, InboxEntrySchema, type InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
+import { callerKey } from '../caller.ts'
+import { publicId, timeOfId } from '../db/ids.ts'
+import { fail } from '../errors.ts'
+import type { InboxMessage } from '../simulator/inbox.ts'
+import type { InboxMessages } from './inbox-messages.ts'
+import { type Mail, readMail } from './mail.ts'
+
+/** What a page shows of a text or a source. */
+const SHOWN_BYTES = 2 ** 20
+
+export function inboxService(messages: InboxMessages): ServiceImpl<typeof InboxService> {
+  const entries = new WeakMap<InboxMessage, InboxEntry>()
+
+  async function entryOf(message: InboxMessage): Promise<InboxEntry> {
+    const entry = entries.get(message) ?? describe(message, await readInTurn(message))
+    entries.set(message, entry)
+    return entry
+  }
+
+  return {
+    async listInbox({ search = '' }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const own = await messages.list(accountId)
+      const listed: InboxEntry[] = []
+      for (const message of own) {
+        const entry = await entryOf(message)
+        if (matches(entry, search.toLowerCase())) listed.push(entry)
+      }
+      return { messages: listed, total: own.length }
+    },
+
+    async getInboxMessage({ inboxId }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const message = await messages.find(accountId, inboxId)
+      if (!message) throw noSuchMessage(inboxId)
+      const mail = await readMail(message.source)
+      return {
+        entry: describe(message, mail),
+        headers: mail.headers,
+        text: mail.text && cut(Buffer.from(mail.text)),
+        hasHtml: mail.html !== undefined,
+        attachments: mail.files.map(({ filename, contentType, content, inline }) => ({
+          filename,
+          contentType,
+          sizeBytes: content.length,
+          inline,
+        })),
+        source: cut(message.source),
+      }
+    },
+
+    async clearInbox(_, context) {
+      const { accountId } = context.values.get(callerKey)!
+      await messages.clear(accountId)
+      return {}
+    },
+  }
+}
+
+/** Parsing a large message takes tenths of a second; the event loop serves all other calls between two of them. */
+async function readInTurn({ source }: InboxMessage): Promise<Mail> {
+  await setImmediate()
+  return readMail(source)
+}
+
+function describe(message: InboxMessage, { from, subject, files }: Mail): InboxEntry {
+  return create(InboxEntrySchema, {
+    inboxId: publicId('ibx', message.id),
+    messageId: publicId('msg', message.messageId),
+    from,
+    recipients: message.recipients,
+    subject,
+    sizeBytes: message.source.length,
+    attachments: files.length,
+    receivedAt: timestampFromMs(timeOfId(message.id)),
+  })
+}
+
+function matches({ from, subject, recipients }: InboxEntry, search: string): boolean {
+  return [from, subject, ...recipients].some((text) => text.toLowerCase().includes(search))
+}
+
+function cut(bytes: Buffer): string {
+  return bytes.subarray(0, SHOWN_BYTES).toString('utf8')
+}
+
+function noSuchMessage(inboxId: string) {
+  return fail('not_found', `There is no message ${JSON.stringify(inboxId.slice(0, 64))} in the inbox of this account.`)
+}

@@ -1,0 +1,80 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { frameHtml } from '../../server/admin/frame-html.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
+
+const PNG = { contentId: 'logo@x', contentType: 'image/png', content: Buffer.from('PNG') }
+const DATA = 'data:image/png;base64,UE5H'
+const BASE = '<base target="_blank">'
+
+test('a page keeps its doctype, which decides how it is laid out', () => {
+  expect(frameHtml('\r\n<!DOCTYPE html PUBLIC "x">\n<p>Hello')).toBe(`\r\n<!DOCTYPE html PUBLIC "x">${BASE}\n<p>Hello`)
+  expect(frameHtml('<p>Hello')).toBe(`${BASE}<p>Hello`)
+})
+
+test.each([
+  ['<base href="https://evil.test/" target="_top">', '<bgsound href="https://evil.test/" target="_top">'],
+  ['<META http-equiv=refresh content="0;url=https://evil.test">', '<bgsound http-equiv=refresh'],
+  ['<meta/name=referrer content=unsafe-url>', '<bgsound/name=referrer'],
+  ['<link\nrel=preconnect href=https://evil.test>', '<bgsound\nrel=preconnect'],
+])('%s has no effect', (element, becomes) => {
+  const html = frameHtml(element)
+  expect(html).toContain(becomes)
+  expect(html.slice(BASE.length)).not.toMatch(/<(base|link|meta)[\s/>]/i)
+})
+
+test('elements whose names only begin so stay', () => {
+  expect(frameHtml('<basefont><metadata><links>')).toBe(`${BASE}<basefont><metadata><links>`)
+})
+
+test.each([
+  ['<img src="cid:logo@x">', `<img src="${DATA}">`],
+  ["<img src='CID:logo%40x'>", `<img src='${DATA}'>`],
+  ['<img src=cid:logo@x>', `<img src=${DATA}>`],
+  ['<td style="background:url( cid:logo@x )">', `<td style="background:url( ${DATA} )">`],
+])('%s shows the image of that Content-ID', (html, shown) => {
+  expect(frameHtml(html, [PNG])).toBe(BASE + shown)
+})
+
+test('text that looks like such an image, unknown ids and broken encodings stay as they are', () => {
+  const html = 'cid:logo@x <img src="cid:other"><img src="cid:%E0%A4%A">'
+  expect(frameHtml(html, [PNG])).toBe(BASE + html)
+})
+
+test.each(['image/svg+xml', 'text/html', 'application/octet-stream', 'image/png;x="'])(
+  '%s is never shown',
+  (contentType) => {
+    const html = '<img src="cid:logo@x">'
+    expect(frameHtml(html, [{ ...PNG, contentType }])).toBe(BASE + html)
+  },
+)
+
+test('an image that is repeated without end stops at 16 MiB', () => {
+  const image = { ...PNG, content: Buffer.alloc(2 ** 20) }
+  const watch = stopwatch()
+  const html = frameHtml('<img src="cid:logo@x">'.repeat(90_000), [image])
+  expect(html.length).toBeLessThan(20 * 2 ** 20)
+  expect(html.match(/data:/g)!.length).toBeGreaterThan(5)
+  expect(watch.ms()).toBeLessThan(20_000)
+})
+
+test('2 MiB of what it looks for cost bounded time', () => {
+  const watch = stopwatch()
+  for (const part of ['<meta "', '<!doctype ', '"cid:', '=cid:a', ' \n', '<link', "='"]) {
+    frameHtml(part.repeat(2 ** 21 / part.length), [PNG])
+  }
+  expect(watch.ms()).toBeLessThan(20_000)
+})
+
+test('whatever the html, no element of the head is left but ours', () => {
+  const piece = fc.oneof(
+    fc.constantFrom('<base', '<meta', '<LINK', '<', 'li', 'nk', '>', ' ', '/', '\0', '<!doctype', '"', 'cid:logo@x'),
+    fc.string({ maxLength: 3 }),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+      const html = frameHtml(pieces.join(''), [PNG])
+      expect(html.match(/<(base|link|meta)(?=[\s/>])/gi)).toEqual(['<base'])
+    }),
+  )
+})
