@@ -144,7 +144,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     gate: createGate({ db, clock, limits }),
     dashboard: {
       ...people,
-      ...adminServices({ ...people, db, clock, about, publicUrl, temporalUiUrl, inbox }),
+      ...adminServices({ ...people, db, clock, about, breaker, limits, publicUrl, temporalUiUrl, inbox }),
       frames: createFrames({ db, inbox }),
     },
     openCalls: createOpenCalls(),

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf'
-import { type Timestamp, timestampFromDate, timestampMs } from '@bufbuild/protobuf/wkt'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import {
   ApiKeySchema,
@@ -17,10 +17,9 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { type FieldFault, fail, failFields } from '../errors.ts'
+import { readTime } from '../services/listing.ts'
 
 const NAME_CHARACTERS = 100
-/** The first millisecond of the year 10000, which no protocol can write. */
-const END_OF_TIME_MS = 253_402_300_800_000
 
 export interface KeyServiceParts {
   db: Database
@@ -57,14 +56,15 @@ function readNewKey(request: CreateKeyRequest, nowMs: number) {
   const name = request.name.trim()
   const kind = request.test ? ('test' as const) : ('live' as const)
   const scopes = [...new Set(request.scopes)]
+  const expiresMs = readTime('expires_at', request.expiresAt)
   const faults: (FieldFault | undefined)[] = [
     faultOf('name', nameFault(name)),
     faultOf('scopes', scopesFault(kind, scopes)),
-    faultOf('expires_at', expiryFault(request.expiresAt, nowMs)),
+    faultOf('expires_at', expiresMs !== undefined && expiresMs <= nowMs ? 'must be in the future' : undefined),
   ]
   const found = faults.filter((fault) => fault !== undefined)
   if (found.length > 0) throw failFields('invalid_payload', found)
-  return { name, kind, scopes, expiresAt: request.expiresAt && new Date(timestampMs(request.expiresAt)) }
+  return { name, kind, scopes, expiresAt: expiresMs === undefined ? undefined : new Date(expiresMs) }
 }
 
 const faultOf = (field: string, message: string | undefined) => (message === undefined ? undefined : { field, message })
@@ -79,13 +79,6 @@ function scopesFault(kind: KeyKind, scopes: string[]): string | undefined {
   if (scopes.length === 0) return 'must name at least one scope'
   const refused = scopesRefused(kind, scopes)
   return refused && `are not all allowed. ${refused.replace(/\.$/, '')}`
-}
-
-function expiryFault(expiresAt: Timestamp | undefined, nowMs: number): string | undefined {
-  if (!expiresAt) return undefined
-  const ms = timestampMs(expiresAt)
-  if (ms <= nowMs) return 'must be in the future'
-  return ms < END_OF_TIME_MS ? undefined : 'must be before the year 10000. Leave it out for a key that does not expire'
 }
 
 function messageOf(key: ApiKey): Message {

@@ -1,14 +1,24 @@
 import { createServiceImplSpec, type ServiceImplSpec } from '@connectrpc/connect'
+import { AuditService } from '../../gen/verdict/admin/v1/audit_pb.ts'
 import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
+import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
+import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { InvitationService, PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { auditService } from './audit.ts'
 import { inboxService } from './inbox.ts'
 import type { InboxMessages } from './inbox-messages.ts'
 import { type InvitationServiceParts, invitationService } from './invitations.ts'
+import { keyService } from './keys.ts'
+import { type OverviewServiceParts, overviewService } from './overview.ts'
 import { type PeopleServiceParts, peopleService } from './people.ts'
 import { type PersonServiceParts, personService } from './person.ts'
 
-export interface AdminParts extends Omit<PersonServiceParts, 'hasInbox'>, PeopleServiceParts, InvitationServiceParts {
+export interface AdminParts
+  extends Omit<PersonServiceParts, 'hasInbox'>,
+    PeopleServiceParts,
+    InvitationServiceParts,
+    OverviewServiceParts {
   /** undefined when the simulator keeps nothing. */
   inbox: InboxMessages | undefined
 }
@@ -21,6 +31,9 @@ export function adminServices(parts: AdminParts): Record<'services' | 'openServi
     services: [
       createServiceImplSpec<typeof PersonService>(PersonService, person),
       createServiceImplSpec<typeof PeopleService>(PeopleService, peopleService(parts)),
+      createServiceImplSpec<typeof KeyService>(KeyService, keyService(parts)),
+      createServiceImplSpec<typeof OverviewService>(OverviewService, overviewService(parts)),
+      createServiceImplSpec<typeof AuditService>(AuditService, auditService(parts)),
       ...(inbox ? [createServiceImplSpec<typeof InboxService>(InboxService, inboxService(inbox))] : []),
     ],
     openServices: [createServiceImplSpec<typeof InvitationService>(InvitationService, invitationService(parts))],

@@ -29,6 +29,17 @@ export interface Breaker {
   peek(accountId: string, domain: string): Promise<{ state: SendingState; retryAfterSeconds?: number }>
   /** For display: the current state of each domain, read in one query. */
   states(accountId: string, domains: readonly string[]): Promise<Map<string, SendingState>>
+  /** For display: also the counts that decide the next state. */
+  rates(accountId: string, domains: readonly string[]): Promise<Map<string, Rates>>
+}
+
+/** The counts that a breaker evaluates: those of the last 24 hours, or since its state changed. */
+export interface Rates {
+  sending: SendingState
+  emails: number
+  /** Emails whose mailbox does not exist, including those reported later. */
+  bounces: number
+  complaints: number
 }
 
 /** How long a reading is cached: a process sees the changes of another one within this time. */
@@ -91,6 +102,16 @@ export function createBreaker({ db, thresholds }: { db: Database; thresholds: Br
     async states(accountId, domains) {
       const readings = await readStates(db, { accountId, domains, openMinutes })
       return new Map(readings.map((reading) => [reading.domain, sendingState(reading)]))
+    },
+
+    async rates(accountId, domains) {
+      const readings = await readStates(db, { accountId, domains, openMinutes })
+      return new Map(
+        readings.map((reading) => {
+          const { domain, emails, bounces, complaints } = reading
+          return [domain, { sending: sendingState(reading), emails, bounces, complaints }]
+        }),
+      )
     },
   }
 }

@@ -69,7 +69,7 @@ export function readDomain(text: string | undefined): string | undefined {
 }
 
 /** Returns a time in Unix milliseconds. */
-function readTime(field: string, time: Timestamp | undefined): number | undefined {
+export function readTime(field: string, time: Timestamp | undefined): number | undefined {
   if (!time) return undefined
   const ms = timestampMs(time)
   if (ms >= 0 && ms <= MAX_TIME_MS) return ms

@@ -1,5 +1,9 @@
-import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
+import { Granularity, GranularitySchema, type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
+import { enumNames } from '../enum-names.ts'
 import { refuse } from './listing.ts'
+
+export const granularityNames = enumNames<Granularity>(GranularitySchema)
+export const sendingNames = enumNames<SendingState>(SendingStateSchema)
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

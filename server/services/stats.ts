@@ -1,27 +1,16 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import {
-  Granularity,
-  GranularitySchema,
-  type SendingState,
-  SendingStateSchema,
-  type StatsService,
-  StatsTotalsSchema,
-} from '../../gen/verdict/v1/stats_pb.ts'
+import { Granularity, type StatsService, StatsTotalsSchema } from '../../gen/verdict/v1/stats_pb.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
 import { domains } from '../db/schema.ts'
-import { enumNames } from '../enum-names.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
 import { readDomain, readEnum, readTenant, refuse } from './listing.ts'
-import { wholePeriods } from './periods.ts'
-
-const granularityNames = enumNames<Granularity>(GranularitySchema)
-const sendingNames = enumNames<SendingState>(SendingStateSchema)
+import { granularityNames, sendingNames, wholePeriods } from './periods.ts'
 
 export interface StatsServiceParts {
   db: Database

@@ -49,6 +49,40 @@ export async function healthOf(db: Database, accountId: string): Promise<Health>
   return health!
 }
 
+/** Attempts of one period. */
+export interface Attempts {
+  acknowledged: number
+  failed: number
+}
+
+interface AttemptsQuery {
+  accountId: string
+  /** Unix milliseconds, whole hours; `from` included, `to` excluded. */
+  from: number
+  to: number
+  stepMs: number
+}
+
+const ATTEMPTS = `
+  select ${ms("date_bin($4 * interval '1 millisecond', hour, to_timestamp($2::int8))")} as "periodMs",
+    sum(acknowledged)::int as acknowledged, sum(failed)::int as failed
+  from webhook_hours
+  where account_id = $1 and hour >= to_timestamp($2::int8) and hour < to_timestamp($3::int8)
+  group by 1`
+
+/** Counts the attempts of an account for each period from `from` to `to`, in order. */
+export async function attemptsOf(db: Database, { accountId, from, to, stepMs }: AttemptsQuery): Promise<Attempts[]> {
+  const parameters = [accountId, from / 1_000, to / 1_000, stepMs]
+  const rows = await run<Attempts & { periodMs: number }>(db, ATTEMPTS, parameters)
+  const rowOf = new Map(rows.map((row) => [row.periodMs, row]))
+  return Array.from({ length: (to - from) / stepMs }, (_, period) => {
+    const { acknowledged, failed } = rowOf.get(from + period * stepMs) ?? NO_ATTEMPTS
+    return { acknowledged, failed }
+  })
+}
+
+const NO_ATTEMPTS: Attempts = { acknowledged: 0, failed: 0 }
+
 /** An endpoint that has not acknowledged an event for at least an hour, although attempts were made. */
 export interface FailingEndpoint {
   accountId: string

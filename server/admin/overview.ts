@@ -1,0 +1,129 @@
+import { create } from '@bufbuild/protobuf'
+import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import {
+  type DomainRates,
+  DomainRatesSchema,
+  type OverviewPeriod,
+  OverviewPeriodSchema,
+  type OverviewService,
+  type WebhookState,
+  WebhookStateSchema,
+} from '../../gen/verdict/admin/v1/overview_pb.ts'
+import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
+import { callerKey } from '../caller.ts'
+import type { OperatorLimits } from '../config/limits.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { asc, eq } from '../db/drizzle.ts'
+import { domains } from '../db/schema.ts'
+import type { Breaker } from '../reputation/breaker.ts'
+import { type PeriodStatistics, readPeriods } from '../reputation/period-statistics.ts'
+import { latencyPercentile } from '../reputation/statistics.ts'
+import { readEnum, readTime, refuse } from '../services/listing.ts'
+import { granularityNames, sendingNames, wholePeriods } from '../services/periods.ts'
+import { findEndpoint } from '../webhooks/endpoints.ts'
+import { type Attempts, attemptsOf, healthOf } from '../webhooks/health.ts'
+import { readSetUp } from './set-up.ts'
+
+export interface OverviewServiceParts {
+  db: Database
+  clock: DatabaseClock
+  breaker: Breaker
+  limits: Pick<OperatorLimits, 'breaker'>
+}
+
+export function overviewService({
+  db,
+  clock,
+  breaker,
+  limits,
+}: OverviewServiceParts): ServiceImpl<typeof OverviewService> {
+  return {
+    async getOverview({ from, to, granularity }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      readEnum('granularity', granularity, granularityNames)
+      if (granularity === Granularity.TOTAL) throw refuse('granularity', 'must be hour or day')
+      const periods = wholePeriods(required('from', from), required('to', to), granularity)
+      const [statistics, attempts, rates, webhook] = await Promise.all([
+        readPeriods(db, { accountId, ...periods }),
+        attemptsOf(db, { accountId, ...periods }),
+        ratesOf(db, breaker, accountId),
+        webhookOf(db, accountId),
+      ])
+      const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
+      return {
+        periods: statistics.map((period, i) => periodOf(startOf(i), period, attempts[i]!)),
+        latencyMs: percentilesOf(addUp(statistics.map(({ latencies }) => latencies))),
+        domains: rates,
+        thresholds: limits.breaker,
+        webhook,
+        inDoubt: statistics.reduce((sum, { inDoubt }) => sum + inDoubt, 0),
+      }
+    },
+
+    async getSetUp(_, context) {
+      return readSetUp(db, clock, context.values.get(callerKey)!.accountId)
+    },
+  }
+}
+
+function required(field: string, time: Timestamp | undefined): number {
+  const ms = readTime(field, time)
+  if (ms === undefined) throw refuse(field, 'is required')
+  return ms
+}
+
+function periodOf(period: Timestamp, statistics: PeriodStatistics, attempts: Attempts): OverviewPeriod {
+  const { latencies, ...counts } = statistics
+  const { acknowledged, failed } = attempts
+  return create(OverviewPeriodSchema, {
+    period,
+    ...counts,
+    latencyMs: percentilesOf(latencies),
+    acknowledged,
+    notAcknowledged: failed,
+  })
+}
+
+function percentilesOf(latencies: number[]) {
+  const percentile = (share: number) => latencyPercentile(latencies, share)
+  return { p50: percentile(0.5), p95: percentile(0.95), p99: percentile(0.99) }
+}
+
+const addUp = (rows: number[][]): number[] => rows[0]!.map((_, i) => rows.reduce((sum, row) => sum + row[i]!, 0))
+
+async function ratesOf(db: Database, breaker: Breaker, accountId: string): Promise<DomainRates[]> {
+  const rows = await db
+    .select({ name: domains.name })
+    .from(domains)
+    .where(eq(domains.accountId, accountId))
+    .orderBy(asc(domains.name))
+  const names = rows.map(({ name }) => name)
+  const rates = await breaker.rates(accountId, names)
+  return names.map((domain) => {
+    const { sending, emails, bounces, complaints } = rates.get(domain)!
+    const share = (count: number) => (emails === 0 ? 0 : count / emails)
+    return create(DomainRatesSchema, {
+      domain,
+      sending: sendingNames.value(sending),
+      emails,
+      bounceRate: share(bounces),
+      complaintRate: share(complaints),
+    })
+  })
+}
+
+async function webhookOf(db: Database, accountId: string): Promise<WebhookState | undefined> {
+  const [endpoint, health] = await Promise.all([findEndpoint(db, accountId), healthOf(db, accountId)])
+  if (!endpoint) return undefined
+  const time = (ms: number | null) => (ms === null ? undefined : timestampFromMs(ms))
+  return create(WebhookStateSchema, {
+    url: endpoint.url,
+    waiting: health.waiting,
+    oldestWaiting: time(health.oldestWaitingMs),
+    lastAcknowledgedAt: time(health.lastSuccessMs),
+    lastFailedAt: time(health.lastFailureMs),
+    failedSince: health.consecutiveFailures,
+  })
+}

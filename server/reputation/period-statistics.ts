@@ -1,0 +1,73 @@
+import type { Database } from '../db/connect.ts'
+import { LATENCY_COLUMNS } from '../db/latency-buckets.ts'
+import { run } from '../db/statement.ts'
+import { REASONS, REJECTED } from './counts.ts'
+import type { StatisticsQuery } from './statistics.ts'
+
+/** What an account sent in one period. An email in doubt is in `inDoubt`, and in no other count. */
+export interface PeriodStatistics {
+  delivered: number
+  bounced: number
+  rejected: number
+  inDoubt: number
+  complaints: number
+  /** Bounced and rejected emails by the name of their reason, without the reasons that did not occur. */
+  reasons: Record<string, number>
+  /** Emails in each bucket of latency-buckets.ts, those in doubt included. */
+  latencies: number[]
+}
+
+const COLUMNS = ['delivered', 'complaints', 'in_doubt', ...REASONS, ...LATENCY_COLUMNS]
+
+type Column = 'seconds' | 'rejected' | (typeof COLUMNS)[number]
+
+// The rows come as one list for each column: as JSON this is shorter than one object for each period.
+const PERIODS = `
+  with periods as (
+    select extract(epoch from date_bin($4 * interval '1 millisecond', hour, to_timestamp($2::int8)))::int8 as seconds,
+      ${COLUMNS.map((column) => `sum(${column}) as ${column}`).join(', ')}
+    from hourly_stats
+    where account_id = $1 and tenant_id = '' and hour >= to_timestamp($2::int8) and hour < to_timestamp($3::int8)
+    group by 1
+  )
+  select json_build_object('seconds', coalesce(json_agg(seconds), '[]'), 'rejected', json_agg(${REJECTED}),
+    ${COLUMNS.map((column) => `'${column}', json_agg(${column})`).join(', ')}) as counts
+  from periods`
+
+/** Reads the statistics of an account for each period from `from` to `to`, in order. */
+export async function readPeriods(
+  db: Database,
+  { accountId, from, to, stepMs }: Pick<StatisticsQuery, 'accountId' | 'from' | 'to' | 'stepMs'>,
+): Promise<PeriodStatistics[]> {
+  const [row] = await run<{ counts: Record<Column, number[]> }>(db, PERIODS, [
+    accountId,
+    from / 1_000,
+    to / 1_000,
+    stepMs,
+  ])
+  const { seconds, ...counts } = row!.counts
+  const rowOf = new Map(seconds!.map((second, i) => [second * 1_000, i]))
+  return Array.from({ length: (to - from) / stepMs }, (_, period) => {
+    const i = rowOf.get(from + period * stepMs)
+    return periodOf((column) => (i === undefined ? 0 : counts[column]![i]!))
+  })
+}
+
+/** In doubt is a bounce whose reason is `connection_timeout`. */
+function periodOf(count: (column: Column) => number): PeriodStatistics {
+  const inDoubt = count('in_doubt')
+  const reasons = REASONS.map((reason): [string, number] => [
+    reason,
+    count(reason) - (reason === 'connection_timeout' ? inDoubt : 0),
+  ]).filter(([, emails]) => emails > 0)
+  const rejected = count('rejected')
+  return {
+    delivered: count('delivered'),
+    bounced: reasons.reduce((sum, [, emails]) => sum + emails, 0) - rejected,
+    rejected,
+    inDoubt,
+    complaints: count('complaints'),
+    reasons: Object.fromEntries(reasons),
+    latencies: LATENCY_COLUMNS.map(count),
+  }
+}
