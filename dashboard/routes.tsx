@@ -39,7 +39,7 @@ const overview = createRoute({
   getParentRoute: () => account,
   path: '/',
   beforeLoad: ({ params }) => {
-    throw redirect({ to: '/$account/settings/limits', params })
+    throw redirect({ to: '/$account/settings/keys', params })
   },
 })
 
@@ -65,7 +65,7 @@ const settingsIndex = createRoute({
   getParentRoute: () => settings,
   path: '/',
   beforeLoad: ({ params }) => {
-    throw redirect({ to: '/$account/settings/limits', params })
+    throw redirect({ to: '/$account/settings/keys', params })
   },
 })
 
@@ -75,11 +75,48 @@ const limits = createRoute({
   component: lazyRouteComponent(() => import('./settings/limits-page.tsx'), 'LimitsPage'),
 })
 
+const profile = createRoute({
+  getParentRoute: () => settings,
+  path: 'profile',
+  component: lazyRouteComponent(() => import('./settings/profile/profile-page.tsx'), 'ProfilePage'),
+})
+
+const people = createRoute({
+  getParentRoute: () => settings,
+  path: 'people',
+  component: lazyRouteComponent(() => import('./settings/people/people-page.tsx'), 'PeoplePage'),
+})
+
+const keys = createRoute({
+  getParentRoute: () => settings,
+  path: 'keys',
+  component: lazyRouteComponent(() => import('./settings/keys/keys-page.tsx'), 'KeysPage'),
+})
+
+const webhook = createRoute({
+  getParentRoute: () => settings,
+  path: 'webhook',
+  component: lazyRouteComponent(() => import('./settings/webhook/webhook-page.tsx'), 'WebhookPage'),
+})
+
+const audit = createRoute({
+  getParentRoute: () => settings,
+  path: 'audit',
+  validateSearch: ({ action }: { action?: string }): { action?: string } => ({ action }),
+  component: lazyRouteComponent(() => import('./settings/audit/audit-page.tsx'), 'AuditPage'),
+})
+
 const tree = root.addChildren([
   first,
   signIn,
   invitation,
-  account.addChildren([overview, domains, domain, settings.addChildren([settingsIndex, limits])]),
+  account.addChildren([
+    // One page a line.
+    overview,
+    domains,
+    domain,
+    settings.addChildren([settingsIndex, keys, webhook, people, audit, limits, profile]),
+  ]),
 ])
 
 export function createPages() {

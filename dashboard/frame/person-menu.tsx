@@ -1,5 +1,6 @@
 import { type MantineColorScheme, Menu, useMantineColorScheme } from '@mantine/core'
-import { IconDeviceDesktop, IconDots, IconLogout, IconMoon, IconSun } from '@tabler/icons-react'
+import { IconDeviceDesktop, IconDots, IconLogout, IconMoon, IconSun, IconUser } from '@tabler/icons-react'
+import { useNavigate } from '@tanstack/react-router'
 import { useAccount } from '../account/account.ts'
 import { useSignOut } from '../session/sign-out.ts'
 import styles from './rail.module.css'
@@ -12,7 +13,10 @@ const SCHEMES = [
 
 /** The person: light or dark, and signing out. */
 export function PersonMenu() {
-  const { person } = useAccount()
+  const { person, membership } = useAccount()
+  const navigate = useNavigate()
+  const openProfile = () =>
+    void navigate({ to: '/$account/settings/profile', params: { account: membership.accountId } })
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const signOut = useSignOut()
   return (
@@ -28,6 +32,9 @@ export function PersonMenu() {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>{person.email}</Menu.Label>
+        <Menu.Item leftSection={<IconUser size={14} aria-hidden />} onClick={openProfile}>
+          Profile
+        </Menu.Item>
         <Menu.Divider />
         <Menu.Label>Colours</Menu.Label>
         <Menu.RadioGroup value={colorScheme} onChange={(scheme) => setColorScheme(scheme as MantineColorScheme)}>

@@ -66,6 +66,7 @@ export const theme = createTheme({
     Menu: { defaultProps: { transitionProps: MOTION, shadow: 'md' } },
     Popover: { defaultProps: { transitionProps: MOTION, shadow: 'md' } },
     Tooltip: { defaultProps: { transitionProps: MOTION, openDelay: 200 } },
+    InputWrapper: { styles: { label: { marginBottom: 4, lineHeight: '20px' }, description: { lineHeight: '16px' } } },
     CloseButton: { defaultProps: { 'aria-label': 'Close' } },
   },
 })

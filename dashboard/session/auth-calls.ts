@@ -1,8 +1,12 @@
+import { lengthOf } from '../time/times.ts'
+
 // better-auth's own HTTP paths. Its client would cost more bytes than these calls.
 
 interface AuthFault {
   status: number
   code: string | undefined
+  /** How long to wait after too many attempts. */
+  retryAfterSeconds: number | undefined
 }
 
 /** A call that better-auth refused. */
@@ -21,8 +25,9 @@ async function call<T>(path: string, body: object): Promise<T> {
     body: JSON.stringify(body),
   })
   const content = await response.json().catch(() => ({}))
-  if (!response.ok) throw new AuthError({ status: response.status, code: content?.code ?? content?.error })
-  return content as T
+  if (response.ok) return content as T
+  const { code, retry_after: retryAfterSeconds } = content ?? {}
+  throw new AuthError({ status: response.status, code, retryAfterSeconds })
 }
 
 /** Signs in. Resolves to whether a code from the authenticator app is needed, too. */
@@ -70,8 +75,8 @@ const WORDS: Record<string, string> = {
 /** The words for an error of these calls. */
 export function wordsForAuth(error: unknown): string {
   if (!(error instanceof AuthError)) return 'The server did not respond. Check your connection and try again.'
-  const { status, code } = error.fault
-  if (status === 429) return 'Too many attempts. Wait a minute and try again.'
+  const { status, code, retryAfterSeconds = 60 } = error.fault
+  if (status === 429) return `Too many attempts. Try again in ${lengthOf(retryAfterSeconds * 1_000)}.`
   if (code && WORDS[code]) return WORDS[code]
   if (status === 401) return 'You are signed out. Sign in again.'
   return 'The server had a fault. Try again.'

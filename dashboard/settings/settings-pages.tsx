@@ -3,7 +3,14 @@ import { useAccount } from '../account/account.ts'
 import styles from './settings.module.css'
 
 /** The pages of the settings, in order. */
-const PAGES = [['Limits', '/$account/settings/limits']] as const
+const PAGES = [
+  ['API keys', '/$account/settings/keys'],
+  ['Webhook', '/$account/settings/webhook'],
+  ['People', '/$account/settings/people'],
+  ['Audit log', '/$account/settings/audit'],
+  ['Limits', '/$account/settings/limits'],
+  ['Profile', '/$account/settings/profile'],
+] as const
 
 /** What stands around every page of the settings. */
 export function SettingsPages() {

@@ -1,0 +1,62 @@
+import { AttemptOutcome } from '../../gen/verdict/v1/events_pb.ts'
+import type { Tone } from '../status/statuses.ts'
+
+interface ShownAttempt {
+  tone: Tone
+  word: string
+  /** What happened, and what to do. */
+  sentence: string
+}
+
+const OUTCOMES: Record<AttemptOutcome, ShownAttempt> = {
+  [AttemptOutcome.UNSPECIFIED]: { tone: 'waiting', word: 'Running', sentence: 'The attempt has not ended.' },
+  [AttemptOutcome.ACKED]: { tone: 'delivered', word: 'Acknowledged', sentence: 'The endpoint responded with 200.' },
+  [AttemptOutcome.DNS]: {
+    tone: 'error',
+    word: 'Host not found',
+    sentence: 'DNS has no address for the host. Check its name in the URL.',
+  },
+  [AttemptOutcome.BLOCKED]: {
+    tone: 'error',
+    word: 'Not allowed',
+    sentence: 'The URL or its address is not allowed. The host needs a public address.',
+  },
+  [AttemptOutcome.TLS]: {
+    tone: 'error',
+    word: 'TLS failed',
+    sentence: 'The certificate is not valid for the host, or there is no common version of TLS.',
+  },
+  [AttemptOutcome.CONNECT]: {
+    tone: 'error',
+    word: 'No connection',
+    sentence: 'Nothing listens there, or the connection broke before the response. Check that the endpoint runs.',
+  },
+  [AttemptOutcome.TIMEOUT_HEAD]: {
+    tone: 'error',
+    word: 'Timed out',
+    sentence: 'The response did not begin in time. Acknowledge first, and do the work afterwards.',
+  },
+  [AttemptOutcome.TIMEOUT_BODY]: {
+    tone: 'error',
+    word: 'Timed out',
+    sentence: 'The response began, was not 200, and did not end in time.',
+  },
+  [AttemptOutcome.NOT_200]: {
+    tone: 'error',
+    word: 'Refused',
+    sentence: 'The endpoint responded with another status than 200. Redirects are not followed.',
+  },
+  [AttemptOutcome.SUCCESS_BUT_NOT_200]: {
+    tone: 'error',
+    word: 'Not 200',
+    sentence: 'The endpoint responded with success, but only 200 acknowledges an event. Respond with 200.',
+  },
+  [AttemptOutcome.UNKNOWN]: {
+    tone: 'doubt',
+    word: 'Unknown',
+    sentence: 'The service stopped during the attempt. The endpoint may have the event, and receives it again.',
+  },
+}
+
+/** How the outcome of an attempt is shown. */
+export const shownAttempt = (outcome: AttemptOutcome): ShownAttempt => OUTCOMES[outcome]!

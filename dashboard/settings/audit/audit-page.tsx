@@ -1,0 +1,83 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import { ActorKind, type AuditEntry, AuditService } from '../../../gen/verdict/admin/v1/audit_pb.ts'
+import { EmptyState } from '../../feedback/empty-state.tsx'
+import { Page } from '../../frame/page.tsx'
+import { useCursorList } from '../../lists/cursor-list.ts'
+import { FilterChips } from '../../lists/filter-chips.tsx'
+import { List } from '../../lists/list.tsx'
+import type { Column } from '../../lists/rows.tsx'
+import { OutsideText } from '../../outside-text/outside-text.tsx'
+import { Ago } from '../../time/ago.tsx'
+import { actionWords } from './actions.ts'
+import styles from './audit.module.css'
+import { Change } from './change.tsx'
+
+/** Who changed what in the account. */
+export function AuditPage() {
+  const { action } = useSearch({ from: '/$account/settings/audit' })
+  const navigate = useNavigate({ from: '/$account/settings/audit' })
+  const [actions, setActions] = useState<string[]>([])
+  const list = useCursorList({
+    method: AuditService.method.listAuditEntries,
+    input: { action },
+    read(response) {
+      // The server knows every action that the log can hold.
+      if (response.actions.join() !== actions.join()) setActions(response.actions)
+      return { rows: response.entries, next: response.nextCursor }
+    },
+    idOf: (entry) => entry.entryId,
+    pollMs: 15_000,
+  })
+  return (
+    <Page title="Audit log">
+      <div className={styles.filters}>
+        <FilterChips
+          filters={[
+            {
+              name: 'action',
+              label: 'Action',
+              choices: actions.map((one): [string, string] => [one, actionWords(one)]),
+            },
+          ]}
+          values={{ action }}
+          onChange={(_, value) => void navigate({ search: { action: value } })}
+        />
+      </div>
+      <List
+        list={list}
+        label="Audit log"
+        columns={COLUMNS}
+        idOf={(entry) => entry.entryId}
+        empty={
+          <EmptyState title={action ? 'No such change' : 'No change yet'}>
+            Every change of keys, domains, the webhook, suppressions and people appears here: by the dashboard, the API
+            and the command line. Entries are never changed.
+          </EmptyState>
+        }
+      />
+    </Page>
+  )
+}
+
+const COLUMNS: Column<AuditEntry>[] = [
+  { head: 'When', cell: ({ createdAt }) => <Ago at={createdAt!} short /> },
+  { head: 'Who', cell: (entry) => <Actor entry={entry} /> },
+  { head: 'Change', wide: true, cell: (entry) => <Change entry={entry} /> },
+]
+
+const ACTOR_WORDS: Record<ActorKind, string> = {
+  [ActorKind.UNSPECIFIED]: '',
+  [ActorKind.PERSON]: '',
+  [ActorKind.API_KEY]: 'API key',
+  [ActorKind.OPERATOR]: 'Command line',
+}
+
+function Actor({ entry }: { entry: AuditEntry }) {
+  return (
+    <div>
+      <OutsideText text={entry.actorName} line />
+      <div className="faint">{ACTOR_WORDS[entry.actorKind] || entry.remoteAddress}</div>
+    </div>
+  )
+}

@@ -1,0 +1,111 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { useMutation } from '@connectrpc/connect-query'
+import { Button, Checkbox, Group, Input, NativeSelect, SegmentedControl, Stack, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { type CreateKeyResponse, KeyService, type ListKeysResponse } from '../../../gen/verdict/admin/v1/keys_pb.ts'
+import { fieldFaults } from '../../feedback/call-error.ts'
+import { CallFault } from '../../feedback/error-state.tsx'
+import { useRefresh } from '../../refresh.ts'
+import styles from './keys.module.css'
+import { sentenceOf, USUAL_SCOPES } from './scopes.ts'
+
+const EXPIRIES = [
+  { value: '', label: 'Never' },
+  { value: '30', label: 'In 30 days' },
+  { value: '90', label: 'In 90 days' },
+  { value: '365', label: 'In one year' },
+]
+const DAY_MS = 86_400_000
+
+interface CreateKeyFormProps {
+  list: ListKeysResponse
+  onCreated(created: CreateKeyResponse): void
+  onCancel(): void
+}
+
+/** Name, kind, scopes and expiry of a new key. */
+export function CreateKeyForm({ list, onCreated, onCancel }: CreateKeyFormProps) {
+  const [name, setName] = useState('')
+  const [kind, setKind] = useState<'live' | 'test'>('live')
+  const [chosen, setChosen] = useState(USUAL_SCOPES)
+  const [days, setDays] = useState('')
+  const refresh = useRefresh()
+  const create = useMutation(KeyService.method.createKey, {
+    onSuccess(created) {
+      onCreated(created)
+      void refresh(KeyService.method.listKeys)
+    },
+  })
+  const offered = kind === 'live' ? list.liveScopes : list.testScopes
+  const scopes = chosen.filter((scope) => offered.includes(scope))
+  const faults = fieldFaults(create.error)
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        const expiresAt = days === '' ? undefined : timestampFromMs(Date.now() + Number(days) * DAY_MS)
+        create.mutate({ name: name.trim(), test: kind === 'test', scopes, expiresAt })
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Name"
+          description="What uses the key, such as “Shop, production”."
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          maxLength={100}
+          required
+          withAsterisk={false}
+          autoComplete="off"
+          error={faults.get('name')}
+          data-autofocus
+        />
+        <Input.Wrapper
+          label="Kind"
+          labelElement="div"
+          description={
+            kind === 'live' ? 'Sends real email.' : 'Sends are dry runs: every check runs, and nothing is sent.'
+          }
+          inputWrapperOrder={['label', 'input', 'description']}
+        >
+          <SegmentedControl
+            aria-label="Kind"
+            value={kind}
+            onChange={(value) => setKind(value as 'live' | 'test')}
+            data={[
+              { value: 'live', label: 'Live' },
+              { value: 'test', label: 'Test' },
+            ]}
+            transitionDuration={120}
+            display="flex"
+            w={200}
+            mb={4}
+          />
+        </Input.Wrapper>
+        <Checkbox.Group label="What the key may do" value={scopes} onChange={setChosen} error={faults.get('scopes')}>
+          <div className={styles.scopeList}>
+            {offered.map((scope) => (
+              <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={sentenceOf(scope)} />
+            ))}
+          </div>
+        </Checkbox.Group>
+        <NativeSelect
+          label="Expires"
+          data={EXPIRIES}
+          value={days}
+          onChange={(event) => setDays(event.currentTarget.value)}
+          w={200}
+        />
+        {faults.size === 0 && <CallFault error={create.error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onCancel}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={create.isPending} disabled={name.trim() === '' || scopes.length === 0}>
+            Create key
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,96 @@
+import { useMutation } from '@connectrpc/connect-query'
+import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
+import { type InvitePersonResponse, PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
+import { ROLE_SENTENCES, ROLE_WORDS } from '../../account/account.ts'
+import { CodeBlock } from '../../copy/code-block.tsx'
+import { fieldFaults } from '../../feedback/call-error.ts'
+import { CallFault } from '../../feedback/error-state.tsx'
+import { useRefresh } from '../../refresh.ts'
+
+/** Invites a person, and then shows the link once. */
+export function InviteDialog({ onClose }: { onClose(): void }) {
+  const [created, setCreated] = useState<InvitePersonResponse>()
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={created ? 'The invitation is created' : 'Invite person'}
+      closeOnClickOutside={!created}
+      closeOnEscape={!created}
+    >
+      {created ? (
+        <InvitationLink created={created} onDone={onClose} />
+      ) : (
+        <InviteForm onCreated={setCreated} onCancel={onClose} />
+      )}
+    </Modal>
+  )
+}
+
+function InviteForm({ onCreated, onCancel }: { onCreated(created: InvitePersonResponse): void; onCancel(): void }) {
+  const [email, setEmail] = useState('')
+  const [role, setRole] = useState<Role>(Role.MEMBER)
+  const refresh = useRefresh()
+  const invite = useMutation(PeopleService.method.invitePerson, {
+    onSuccess(created) {
+      onCreated(created)
+      void refresh(PeopleService.method.listPeople)
+    },
+  })
+  const faults = fieldFaults(invite.error)
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        invite.mutate({ email: email.trim(), role })
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Email address"
+          type="email"
+          value={email}
+          onChange={(event) => setEmail(event.currentTarget.value)}
+          required
+          withAsterisk={false}
+          autoComplete="off"
+          error={faults.get('email')}
+          data-autofocus
+        />
+        <Radio.Group label="Role" value={String(role)} onChange={(value) => setRole(Number(value) as Role)}>
+          <Stack gap="xs" mt={8}>
+            {ROLE_SENTENCES.map(([value, sentence]) => (
+              <Radio key={value} value={String(value)} label={ROLE_WORDS[value]} description={sentence} />
+            ))}
+          </Stack>
+        </Radio.Group>
+        {faults.size === 0 && <CallFault error={invite.error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onCancel}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={invite.isPending} disabled={email.trim() === ''}>
+            Create invitation
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+function InvitationLink({ created, onDone }: { created: InvitePersonResponse; onDone(): void }) {
+  return (
+    <Stack gap="md">
+      <p>
+        Give this link to <bdi>{created.invitation?.email}</bdi>. It works once, for seven days, and it is not shown
+        again. Verdict does not send it.
+      </p>
+      <CodeBlock code={created.url} label="Link" />
+      <Group justify="flex-end">
+        <Button onClick={onDone}>I have copied the link</Button>
+      </Group>
+    </Stack>
+  )
+}

@@ -1,0 +1,125 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query'
+import { Button } from '@mantine/core'
+import { useState } from 'react'
+import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
+import {
+  type Invitation,
+  type ListPeopleResponse,
+  PeopleService,
+  type Person,
+} from '../../../gen/verdict/admin/v1/people_pb.ts'
+import { ROLE_WORDS, useAccount, useMay } from '../../account/account.ts'
+import { CallFault, ErrorState } from '../../feedback/error-state.tsx'
+import { LoadingRows } from '../../feedback/loading.tsx'
+import { Page } from '../../frame/page.tsx'
+import { type Column, Rows } from '../../lists/rows.tsx'
+import { useRefresh } from '../../refresh.ts'
+import { Ago } from '../../time/ago.tsx'
+import styles from '../settings.module.css'
+import { InviteDialog } from './invite-dialog.tsx'
+import { RemovePersonDialog } from './remove-person-dialog.tsx'
+import { RoleSelect } from './role-select.tsx'
+
+/** The people of the account, and the invitations that wait. */
+export function PeoplePage() {
+  const list = useQuery(PeopleService.method.listPeople)
+  const [inviting, setInviting] = useState(false)
+  const isOwner = useMay(Role.OWNER)
+  return (
+    <Page title="People" actions={isOwner && <Button onClick={() => setInviting(true)}>Invite person</Button>}>
+      {list.error && !list.data ? (
+        <ErrorState error={list.error} retry={() => void list.refetch()} />
+      ) : list.data ? (
+        <People list={list.data} />
+      ) : (
+        <LoadingRows rows={3} />
+      )}
+      {inviting && <InviteDialog onClose={() => setInviting(false)} />}
+    </Page>
+  )
+}
+
+function People({ list }: { list: ListPeopleResponse }) {
+  const isOwner = useMay(Role.OWNER)
+  const { person: reader } = useAccount()
+  const [leaving, setLeaving] = useState<Person>()
+  const columns: Column<Person>[] = [
+    { head: 'Person', wide: true, cell: (person) => <PersonName person={person} you={reader.personId} /> },
+    {
+      head: 'Role',
+      cell: (person) => (isOwner ? <RoleSelect person={person} /> : ROLE_WORDS[person.role]),
+    },
+    { head: 'Second factor', cell: ({ secondFactor }) => (secondFactor ? 'On' : <span className="faint">Off</span>) },
+    { head: 'Joined', cell: ({ joinedAt }) => <Ago at={joinedAt!} short /> },
+  ]
+  if (isOwner) columns.push(removeColumn(setLeaving))
+  return (
+    <>
+      <Rows label="People" columns={columns} rows={list.people} idOf={(person) => person.personId} />
+      {list.invitations.length > 0 && <Invitations invitations={list.invitations} />}
+      {leaving && <RemovePersonDialog person={leaving} onClose={() => setLeaving(undefined)} />}
+    </>
+  )
+}
+
+function PersonName({ person, you }: { person: Person; you: string }) {
+  return (
+    <div>
+      <bdi>{person.name}</bdi> {person.personId === you && <span className="faint">(you)</span>}
+      <div className="faint">
+        <bdi>{person.email}</bdi>
+      </div>
+    </div>
+  )
+}
+
+function removeColumn(onRemove: (person: Person) => void): Column<Person> {
+  return {
+    head: 'Actions',
+    quiet: true,
+    cell: (person) => (
+      <Button variant="default" size="xs" onClick={() => onRemove(person)} aria-label={`Remove ${person.name}`}>
+        Remove
+      </Button>
+    ),
+  }
+}
+
+function Invitations({ invitations }: { invitations: Invitation[] }) {
+  const isOwner = useMay(Role.OWNER)
+  const refresh = useRefresh()
+  const withdraw = useMutation(PeopleService.method.withdrawInvitation, {
+    onSuccess: () => refresh(PeopleService.method.listPeople),
+  })
+  const columns: Column<Invitation>[] = [
+    { head: 'Address', wide: true, cell: ({ email }) => <bdi>{email}</bdi> },
+    { head: 'Role', cell: ({ role }) => ROLE_WORDS[role] },
+    { head: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt!} short /> },
+  ]
+  if (isOwner) {
+    columns.push({
+      head: 'Actions',
+      quiet: true,
+      cell: ({ invitationId, email }) => (
+        <Button
+          variant="default"
+          size="xs"
+          onClick={() => withdraw.mutate({ invitationId })}
+          aria-label={`Withdraw the invitation of ${email}`}
+        >
+          Withdraw
+        </Button>
+      ),
+    })
+  }
+  return (
+    <section className={styles.later}>
+      <h2>Invitations that wait</h2>
+      <p className="soft">
+        The link of an invitation was shown when it was created. Withdraw it and invite again when it is lost.
+      </p>
+      <CallFault error={withdraw.error} />
+      <Rows label="Invitations" columns={columns} rows={invitations} idOf={(one) => one.invitationId} />
+    </section>
+  )
+}

@@ -1,0 +1,66 @@
+import { Button, PasswordInput, Stack } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
+import { useRefresh } from '../../refresh.ts'
+import { changePassword } from '../../session/auth-calls.ts'
+import { AuthFaultNote } from '../../session/auth-fault-note.tsx'
+import styles from '../settings.module.css'
+
+/** Changes the password, which ends every other session. */
+export function PasswordSection() {
+  const [current, setCurrent] = useState('')
+  const [next, setNext] = useState('')
+  const refresh = useRefresh()
+  const change = useMutation({
+    mutationFn: () => changePassword(current, next),
+    onSuccess() {
+      setCurrent('')
+      setNext('')
+      notifications.show({ message: 'Your password is changed. Your other sessions have ended.' })
+      return refresh(PersonService.method.listSessions)
+    },
+  })
+  return (
+    <section className={styles.section}>
+      <h2>Password</h2>
+      <p className="soft">A new password ends your sessions in every other browser.</p>
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          change.mutate()
+        }}
+      >
+        <Stack gap="md">
+          <PasswordInput
+            label="Current password"
+            autoComplete="current-password"
+            value={current}
+            onChange={(event) => setCurrent(event.currentTarget.value)}
+            required
+            withAsterisk={false}
+          />
+          <PasswordInput
+            label="New password"
+            description="At least 12 characters."
+            autoComplete="new-password"
+            minLength={12}
+            maxLength={128}
+            value={next}
+            onChange={(event) => setNext(event.currentTarget.value)}
+            required
+            withAsterisk={false}
+          />
+          <AuthFaultNote error={change.error} />
+          <div>
+            <Button type="submit" variant="default" loading={change.isPending} disabled={current === '' || next === ''}>
+              Change password
+            </Button>
+          </div>
+        </Stack>
+      </form>
+    </section>
+  )
+}

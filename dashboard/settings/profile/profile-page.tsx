@@ -1,0 +1,35 @@
+import { useAccount } from '../../account/account.ts'
+import { Page } from '../../frame/page.tsx'
+import { SignOutButton } from '../../session/sign-out-button.tsx'
+import styles from '../settings.module.css'
+import { PasswordSection } from './password-section.tsx'
+import { SecondFactorSection } from './second-factor-section.tsx'
+import { SessionsSection } from './sessions-section.tsx'
+
+/** The person: how they sign in, and where they are signed in. */
+export function ProfilePage() {
+  const { person } = useAccount()
+  return (
+    <Page title="Profile" actions={<SignOutButton />}>
+      <section className={styles.section}>
+        <dl className={styles.facts}>
+          <div>
+            <dt>Name</dt>
+            <dd>
+              <bdi>{person.name}</bdi>
+            </dd>
+          </div>
+          <div>
+            <dt>Email address</dt>
+            <dd>
+              <bdi>{person.email}</bdi>
+            </dd>
+          </div>
+        </dl>
+      </section>
+      <SessionsSection />
+      <SecondFactorSection isOn={person.secondFactor} />
+      <PasswordSection />
+    </Page>
+  )
+}

@@ -1,0 +1,65 @@
+import type { Webhook, WebhookHealth } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { countOf } from '../../numbers/quantities.ts'
+import { Pill } from '../../status/status-pill.tsx'
+import { Ago } from '../../time/ago.tsx'
+import styles from '../settings.module.css'
+
+/** Whether the endpoint acknowledges events. */
+export function HealthSection({ webhook }: { webhook: Webhook }) {
+  const health = webhook.health!
+  return (
+    <section className={styles.section} aria-label="Health">
+      <p className={styles.health}>
+        <HealthLine health={health} />
+      </p>
+      <dl className={styles.facts}>
+        <div>
+          <dt>Acknowledged in 24 hours</dt>
+          <dd>{countOf(health.acknowledged)}</dd>
+        </div>
+        <div>
+          <dt>Failed in 24 hours</dt>
+          <dd>{countOf(health.failed)}</dd>
+        </div>
+        <div>
+          <dt>Waiting for an attempt</dt>
+          <dd>{countOf(health.waiting)}</dd>
+        </div>
+        <div>
+          <dt>Oldest waits since</dt>
+          <dd>{health.oldestWaitingAt ? <Ago at={health.oldestWaitingAt} /> : 'None waits'}</dd>
+        </div>
+      </dl>
+    </section>
+  )
+}
+
+function HealthLine({ health }: { health: WebhookHealth }) {
+  const { consecutiveFailures: failures, lastSuccessAt, lastFailureAt } = health
+  if (failures > 0) {
+    return (
+      <>
+        <Pill tone="error" word="Failing" /> {countOf(failures)} {failures === 1 ? 'attempt has' : 'attempts have'}{' '}
+        failed since the last acknowledged one
+        {lastFailureAt && (
+          <>
+            , the last <Ago at={lastFailureAt} />
+          </>
+        )}
+        .
+      </>
+    )
+  }
+  if (!lastSuccessAt) {
+    return (
+      <>
+        <Pill tone="neutral" word="Not used yet" /> No event was pushed to this endpoint.
+      </>
+    )
+  }
+  return (
+    <>
+      <Pill tone="delivered" word="Healthy" /> The endpoint last acknowledged an event <Ago at={lastSuccessAt} />.
+    </>
+  )
+}

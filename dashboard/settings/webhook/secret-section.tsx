@@ -1,0 +1,56 @@
+import { useMutation } from '@connectrpc/connect-query'
+import { Button } from '@mantine/core'
+import { useState } from 'react'
+import { type Webhook, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { NameDialog } from '../../feedback/name-dialog.tsx'
+import { useRefresh } from '../../refresh.ts'
+import { Countdown } from '../../time/ago.tsx'
+import styles from '../settings.module.css'
+
+/** Replaces the secret that signs requests. */
+export function SecretSection({ webhook, onSecret }: { webhook: Webhook; onSecret(secret: string): void }) {
+  const [asking, setAsking] = useState(false)
+  const refresh = useRefresh()
+  const rotate = useMutation(WebhookService.method.rotateSecret, {
+    async onSuccess(rotated) {
+      setAsking(false)
+      onSecret(rotated.secret!)
+      await refresh(WebhookService.method.getWebhook)
+    },
+  })
+  return (
+    <section className={styles.section}>
+      <h2>Secret</h2>
+      <p className="soft">
+        It signs each request, so that your endpoint knows that the request is ours. It is not shown again.
+        {webhook.previousSecretUntil && (
+          <>
+            {' '}
+            The previous secret also signs for another{' '}
+            <strong>
+              <Countdown at={webhook.previousSecretUntil} passed="moment" />
+            </strong>
+            , in <code>Service-Signature-Previous</code>.
+          </>
+        )}
+      </p>
+      <Button variant="default" onClick={() => setAsking(true)}>
+        Replace secret
+      </Button>
+      <NameDialog
+        opened={asking}
+        title="Replace the secret"
+        name={new URL(webhook.url).host}
+        verb="Replace secret"
+        pending={rotate.isPending}
+        error={rotate.error}
+        onConfirm={() => rotate.mutate({})}
+        onClose={() => setAsking(false)}
+      >
+        The new secret is shown once. For 24 hours requests are also signed with the previous one: give the new secret
+        to your endpoint within that time.
+        {webhook.previousSecretUntil && ' The secret before it, which still signs now, ends immediately.'}
+      </NameDialog>
+    </section>
+  )
+}

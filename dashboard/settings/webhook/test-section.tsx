@@ -1,0 +1,89 @@
+import { useMutation } from '@connectrpc/connect-query'
+import { Button } from '@mantine/core'
+import { type TestWebhookResponse, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { shownAttempt } from '../../attempts/outcomes.ts'
+import { ShortId } from '../../copy/short-id.tsx'
+import { CallFault } from '../../feedback/error-state.tsx'
+import { OutsideText } from '../../outside-text/outside-text.tsx'
+import { Pill } from '../../status/status-pill.tsx'
+import { Ago } from '../../time/ago.tsx'
+import { lengthOf } from '../../time/times.ts'
+import styles from '../settings.module.css'
+import webhookStyles from './webhook.module.css'
+
+/** Sends a test event and shows the whole exchange. */
+export function TestSection() {
+  const test = useMutation(WebhookService.method.testWebhook)
+  return (
+    <section className={styles.section}>
+      <h2>Test</h2>
+      <p className="soft">
+        Sends one signed event of the kind <code>webhook.test</code> and waits for the response. It is not stored, not
+        retried, and does not count in the health.
+      </p>
+      <Button variant="default" onClick={() => test.mutate({})} loading={test.isPending}>
+        Send test event
+      </Button>
+      <div aria-live="polite" className={webhookStyles.exchange}>
+        <CallFault error={test.error} />
+        {test.data && <Exchange response={test.data} />}
+      </div>
+    </section>
+  )
+}
+
+const PHASES = [
+  ['DNS', 'dnsMs'],
+  ['Connect', 'connectMs'],
+  ['TLS', 'tlsMs'],
+  ['Response', 'headMs'],
+  ['Body', 'bodyMs'],
+] as const
+
+function Exchange({ response }: { response: TestWebhookResponse }) {
+  const { outcome, statusCode, durationMs, phases, responseExcerpt, responseCut } = response
+  const { tone, word, sentence } = shownAttempt(outcome)
+  return (
+    <>
+      <p className={styles.line}>
+        <Pill tone={tone} word={word} /> <span>{sentence}</span>
+      </p>
+      <dl className={styles.facts}>
+        <div>
+          <dt>Response</dt>
+          <dd>{statusCode === undefined ? 'None' : `HTTP ${statusCode}`}</dd>
+        </div>
+        <div>
+          <dt>Duration</dt>
+          <dd>{lengthOf(durationMs)}</dd>
+        </div>
+        {PHASES.map(([name, field]) => {
+          const ms = phases?.[field]
+          return (
+            ms !== undefined && (
+              <div key={field}>
+                <dt>{name}</dt>
+                <dd>{lengthOf(ms)}</dd>
+              </div>
+            )
+          )
+        })}
+      </dl>
+      <p className="faint">
+        Sent <Ago at={response.dispatchedAt!} /> as <ShortId id={response.eventId} label="event id" />
+      </p>
+      {responseExcerpt !== undefined && (
+        <div>
+          <h3>Body of the response{responseCut && ', its beginning'}</h3>
+          <div className={webhookStyles.excerpt}>
+            {responseExcerpt === '' ? (
+              <span className="faint">Empty</span>
+            ) : (
+              <OutsideText text={responseExcerpt} mono />
+            )}
+          </div>
+        </div>
+      )}
+    </>
+  )
+}
