@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import './test/harness/compile-cache.ts'
 
 /** Tests that wait for time limits of seconds: much time, little work. */
 const WAITING = 'test/**/*.waiting.test.ts'

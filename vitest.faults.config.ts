@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import './test/harness/compile-cache.ts'
 
 const shared = {
   // A machine that is busy with other work starts a process in seconds. No promise is about the time of a whole run.

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import './test/harness/compile-cache.ts'
 
 const shared = { hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
 

@@ -57,7 +57,7 @@ test('the history tables are partitioned by the day, seven days ahead, without a
   for (const table of Object.keys(HISTORY)) await dropPartitions(table)
   // Processes that start together create them at the same time.
   const others = [connect(database.url), connect(database.url)]
-  await Promise.all([database.db, ...others].map(makePartitions))
+  await Promise.all([database.db, ...others].map((db) => makePartitions(db)))
   await Promise.all(others.map((db) => db.$client.end()))
   await makePartitions(database.db)
   const [today] = await run<{ day: string }>(database.db, `select to_char(now() at time zone 'utc', 'YYYYMMDD') as day`)

@@ -1,5 +1,3 @@
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
@@ -36,9 +34,6 @@ export interface NodeParts {
   env: NodeJS.ProcessEnv
 }
 
-/** A compile cache that all processes share. */
-const NODE_COMPILE_CACHE = join(tmpdir(), 'verdict-compile-cache')
-
 export async function startNode(name: string, parts: NodeParts): Promise<Node> {
   const { sql, logs, key, databaseUrl, mailPorts, env } = parts
   const wire = await startWire(databaseUrl, mailPorts)
@@ -49,7 +44,6 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
     DATABASE_URL: throughProxy.href,
     SMTP_ROUTES: routes.join(','),
     LOG_LEVEL: 'warn',
-    NODE_COMPILE_CACHE,
     ...env,
   })
   wire.http.target = { host: '127.0.0.1', port: Number(new URL(api.url).port) }

@@ -1,4 +1,4 @@
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
@@ -34,15 +34,25 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/**
- * Turns `fsync` off: the run discards the files, and with it most of the time to create and drop databases is disk
- * time.
- */
+/** Turns `fsync` off: the run discards the files. */
 async function startEmbedded() {
-  const server = await startPostgres({ dataDir: await mkdtemp(join(tmpdir(), 'verdict-suite-')), temporary: true })
+  const dataDir = await mkdtemp(join(await fastFolder(), 'verdict-suite-'))
+  const server = await startPostgres({ dataDir, temporary: true })
   const admin = postgres(server.url, { max: 1 })
   for (const setting of ['fsync', 'full_page_writes']) await admin.unsafe(`alter system set ${setting} = off`)
   await admin`select pg_reload_conf()`
   await admin.end()
   return server
+}
+
+const MEMORY = '/dev/shm'
+const NEEDED_OCTETS = 3 * 1024 ** 3
+
+/**
+ * Memory, where there is enough. A database has 600 files: to create one takes 20 ms of a processor in memory, and 100
+ * to 300 ms on a disk.
+ */
+async function fastFolder(): Promise<string> {
+  const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }))
+  return bavail * bsize >= NEEDED_OCTETS ? MEMORY : tmpdir()
 }

@@ -26,12 +26,13 @@ export interface RunningApi extends RunningProcess {
 
 /**
  * Starts the API as a separate process on free ports. `env` needs DATABASE_URL and ENCRYPTION_KEYS. Of the tests' own
- * environment, only PATH reaches the process. Throws with its output when it does not become ready.
+ * environment, only PATH and the compile cache reach the process. Throws with its output when it does not become ready.
  */
 export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningApi> {
+  const { PATH, NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, ['server/main.ts'], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, PORT: '0', ...env },
+    env: { PATH, NODE_COMPILE_CACHE, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   const running = observe(endWithUs(child))
@@ -42,12 +43,13 @@ export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningAp
 
 /**
  * Starts a program of this repository in its own process group, so that a test can send Ctrl-C as a terminal does:
- * `process.kill(-pid, 'SIGINT')`. Of the tests' own environment, only PATH, HOME and XDG_CACHE_HOME reach it.
+ * `process.kill(-pid, 'SIGINT')`. Of the tests' own environment, only PATH, HOME, XDG_CACHE_HOME and the compile
+ * cache reach it.
  */
 export function startProgram(command: string, args: string[], env: NodeJS.ProcessEnv): RunningProcess {
-  const { PATH, HOME, XDG_CACHE_HOME } = process.env
+  const { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env
   const stdio = ['ignore', 'pipe', 'pipe'] as const
-  const allEnv = { PATH, HOME, XDG_CACHE_HOME, ...env }
+  const allEnv = { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE, ...env }
   const child = spawn(command, args, { cwd: ROOT, env: allEnv, detached: true, stdio: [...stdio] })
   return observe(endWithUs(child, { group: true }))
 }

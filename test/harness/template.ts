@@ -5,8 +5,9 @@ import { applyMigrations } from '../../server/db/migrations.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
 
 /**
- * Creates a migrated database with its partitions, for tests to copy. A copy takes a fifth of the time that the
- * migrations take.
+ * Creates a migrated database with the partitions of yesterday, today and tomorrow, for tests to copy. More days cost
+ * each connection that reads their tables 10 ms of a processor. A copy takes a fifth of the time that the migrations
+ * take.
  */
 export async function makeTemplate(server: string): Promise<{ name: string; drop(): Promise<void> }> {
   const name = `template_${randomBytes(6).toString('hex')}`
@@ -18,7 +19,7 @@ export async function makeTemplate(server: string): Promise<{ name: string; drop
   const url = databaseAt(server, name)
   await applyMigrations(url)
   const db = connect(url, { connections: 1 })
-  await makePartitions(db).finally(() => db.$client.end())
+  await makePartitions(db, 1).finally(() => db.$client.end())
   return { name, drop: () => run(`drop database ${name} with (force)`) }
 }
 
