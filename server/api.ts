@@ -87,12 +87,8 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const [logKey] = sealer.deriveKeys('log')
   const hashAddress = createAddressHash(logKey)
   const { verifyNow } = createVerification({ db, clock, hosts, verifier })
-  const replay = createReplay({
-    db,
-    clock,
-    workflows,
-    report: (error) => log.warn({ err: error }, 'a replay could not be started'),
-  })
+  const reportReplay = (error: unknown) => log.warn({ err: error }, 'a replay could not be started')
+  const replay = createReplay({ db, clock, workflows, report: reportReplay })
 
   const signer = createReceiptSigner({ db, clock, sealer })
   const emails = emailService({
@@ -121,6 +117,22 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const inbox = parts.inbox && inboxMessages({ db, inbox: parts.inbox })
   const people = createPeople({ db, clock, sealer, log, publicUrl, listenerUrl })
 
+  const dashboardServices = adminServices({
+    ...people,
+    db,
+    clock,
+    about,
+    breaker,
+    limits,
+    publicUrl,
+    temporalUiUrl,
+    inbox,
+    workflows,
+    workflowUrl,
+    matchingForm: matchingFormOf,
+    report: reportReplay,
+  })
+
   const app = await createApp({
     log,
     checks,
@@ -144,7 +156,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     gate: createGate({ db, clock, limits }),
     dashboard: {
       ...people,
-      ...adminServices({ ...people, db, clock, about, breaker, limits, publicUrl, temporalUiUrl, inbox }),
+      ...dashboardServices,
       frames: createFrames({ db, inbox }),
     },
     openCalls: createOpenCalls(),

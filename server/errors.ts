@@ -25,6 +25,7 @@ const DASHBOARD_ERRORS = {
   insufficient_role: { code: Code.PermissionDenied, status: 403 },
   confirmation_required: { code: Code.PermissionDenied, status: 403 },
   wrong_password: { code: Code.PermissionDenied, status: 403 },
+  wrong_state: { code: Code.FailedPrecondition, status: 409 },
   last_owner: { code: Code.FailedPrecondition, status: 409 },
 } as const
 

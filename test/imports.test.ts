@@ -61,7 +61,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/admin\//,
-    /^(gen|server\/(admin|people|access|audit|db|domains|egress|mime|reputation|services|simulator|webhooks))\/|^server\/(address|caller|clean-text|enum-names|errors|config\/limits)\.ts$/,
+    /^(gen|server\/(admin|people|access|audit|db|domains|egress|mime|reputation|sending|services|simulator|webhooks))\/|^server\/(address|caller|clean-text|enum-names|errors|config\/limits)\.ts$/,
   ],
   [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/],
   // Code inside Temporal's sandbox, and what the activities get: see also workflows/border.process.test.ts.

@@ -1,5 +1,5 @@
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity'
-import { parsePublicId } from '../server/db/ids.ts'
+import { type IdPrefix, parsePublicId } from '../server/db/ids.ts'
 import { describeError } from '../server/log.ts'
 import { createKeyedSlots } from '../server/slots.ts'
 import type { AttemptResult, DeliverOnce } from '../server/webhooks/deliver-once.ts'
@@ -13,6 +13,8 @@ export interface ActivityParts {
   /** Takes UUIDs. */
   finishDispatches(ids: string[], state: 'exhausted' | 'cancelled'): Promise<void>
   dropExpired(): Promise<string[]>
+  /** The replays of many events, by UUID. */
+  replays: { dispatchNext(replayId: string): Promise<ReplayStep>; cancel(replayId: string): Promise<unknown> }
   /** Returns how many domains were checked, by status. */
   verifyDue(signal: AbortSignal): Promise<Record<string, number>>
   /** Is called with every fault of the service. Temporal repeats the activity. */
@@ -21,7 +23,7 @@ export interface ActivityParts {
   stopping: AbortSignal
 }
 
-// The fields of the next two types are stored in the histories of workflows and keep their names.
+// The fields of the next types are stored in the histories of workflows and keep their names.
 
 /** One attempt of every dispatch of a group. */
 export interface GroupAttempt {
@@ -47,11 +49,20 @@ export interface GroupResult {
   lastAnswer?: string
 }
 
+/** What a step of a replay of many events has left. */
+export interface ReplayStep {
+  state: 'running' | 'finished' | 'cancelled' | 'failed'
+  dispatched: number
+  total: number
+  /** How long after the beginning of this step the next one begins. */
+  waitMs: number
+}
+
 export type Activities = ReturnType<typeof createActivities>
 
 /** The side effects of the workflows. Activities return ids and counts, and nothing personal. */
 export function createActivities(parts: ActivityParts) {
-  const { deliverOnce, finishDispatches, dropExpired, verifyDue, onError, stopping } = parts
+  const { deliverOnce, finishDispatches, dropExpired, replays, verifyDue, onError, stopping } = parts
   const groupSlots = createKeyedSlots({ slotsPerKey: GROUPS_PER_ENDPOINT, maxWaiting: GROUPS_PER_ENDPOINT })
   const postSlots = createKeyedSlots({
     slotsPerKey: POSTS_PER_ENDPOINT,
@@ -78,7 +89,7 @@ export function createActivities(parts: ActivityParts) {
     if (!release) throw new Error('the worker stops, or the workflow was cancelled')
     try {
       return await deliverOnce({
-        dispatchId: uuidOf(dispatchId),
+        dispatchId: uuidOf('dsp', dispatchId),
         number: attempt,
         early,
         nextDelayMs,
@@ -110,7 +121,16 @@ export function createActivities(parts: ActivityParts) {
   return {
     attemptDispatches: (group: GroupAttempt) => runActivity(() => attemptGroup(group)),
     finishDispatches: ({ dispatchIds, as }: { dispatchIds: string[]; as: 'exhausted' | 'cancelled' }) =>
-      runActivity(() => finishDispatches(dispatchIds.map(uuidOf), as)),
+      runActivity(() =>
+        finishDispatches(
+          dispatchIds.map((id) => uuidOf('dsp', id)),
+          as,
+        ),
+      ),
+    dispatchNext: ({ replayId }: { replayId: string }) =>
+      runActivity(() => replays.dispatchNext(uuidOf('rpl', replayId))),
+    cancelReplay: ({ replayId }: { replayId: string }) =>
+      runActivity(async () => void (await replays.cancel(uuidOf('rpl', replayId)))),
     dropExpired: () => runActivity(dropExpired),
     verifyDue: () => runActivity(() => verifyDue(AbortSignal.any([cancellationSignal(), stopping]))),
   }
@@ -134,8 +154,8 @@ function groupResult(dispatchIds: string[], results: AttemptResult[]): GroupResu
   }
 }
 
-function uuidOf(dispatchId: string): string {
-  const uuid = parsePublicId('dsp', dispatchId)
-  if (uuid === undefined) throw new Error(`${dispatchId} is no id of a dispatch`)
+function uuidOf(prefix: IdPrefix, id: string): string {
+  const uuid = parsePublicId(prefix, id)
+  if (uuid === undefined) throw new Error(`${id} is no id with the prefix ${prefix}`)
   return uuid
 }

@@ -18,6 +18,8 @@ export const ATTEMPT_OPTIONS: ActivityOptions = {
 
 export const FINISH_OPTIONS: ActivityOptions = { startToCloseTimeout: 60_000, heartbeatTimeout, retry }
 
+export const REPLAY_OPTIONS: ActivityOptions = { startToCloseTimeout: 60_000, heartbeatTimeout, retry }
+
 export const RETENTION_OPTIONS: ActivityOptions = { startToCloseTimeout: 3_600_000, heartbeatTimeout: 60_000, retry }
 
 /** A run begins no check after 50 seconds. */

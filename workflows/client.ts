@@ -9,6 +9,7 @@ import { publicId } from '../server/db/ids.ts'
 import type { Group, Workflows } from '../server/webhooks/workflows.ts'
 import { CALL_MS } from './connection.ts'
 import type { deliverWebhooks } from './deliver-webhooks.ts'
+import type { replayRange } from './replay-range.ts'
 import { describeResponses } from './responses.ts'
 import { DELIVERY_STATUS, EVENT_IDS, MESSAGE_IDS, WEBHOOK_ENDPOINT } from './search-attributes.ts'
 import { MAX_GROUP, WORKFLOW_TASK_MS } from './worker-limits.ts'
@@ -69,6 +70,20 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
     })
   }
 
+  /** A replay whose workflow was terminated, or lost, gets another one with the same id. */
+  async function startReplay(replayId: string, events: number): Promise<void> {
+    const shownId = publicId('rpl', replayId)
+    await client.start<typeof replayRange>('replayRange', {
+      workflowId: `replay-${shownId}`,
+      taskQueue: TASK_QUEUES.replay,
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowTaskTimeout: WORKFLOW_TASK_MS,
+      staticSummary: `Replay of ${events === 1 ? '1 event' : `${events} events`}`,
+      args: [{ replayId: shownId }],
+    })
+  }
+
   return {
     maxGroup: MAX_GROUP,
     start: (group) => withDeadline(() => start(group)),
@@ -77,6 +92,9 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
       return workflowIds.filter((_, index) => closed[index])
     },
     cancel: (workflowId, dispatchIds) => withDeadline(() => signalCancel(workflowId, dispatchIds)),
+    retryNow: (workflowId, dispatchId) =>
+      withDeadline(() => client.getHandle(workflowId).signal<[string[]]>('retryNow', [publicId('dsp', dispatchId)])),
+    startReplay: (replayId, events) => withDeadline(() => startReplay(replayId, events)),
   }
 }
 

@@ -9,10 +9,10 @@ import {
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow'
 import type { Activities } from './activities.ts'
 import { ATTEMPT_OPTIONS, FINISH_OPTIONS } from './activity-options.ts'
+import { isLong } from './long-history.ts'
 import { earliest, idsOf, only, type Round } from './rounds.ts'
 import { DELIVERY_STATUS } from './search-attributes.ts'
 import { attemptDetails, attemptSummary, endDetails, type Summary, timerSummary, waitingDetails } from './summaries.ts'
@@ -45,8 +45,6 @@ export const state = defineQuery<Pick<Delivery, 'rounds' | 'lastAnswer' | 'summa
 
 const FIRST_BACK_OFF_MS = 5_000
 const MAX_BACK_OFF_MS = 120_000
-/** The number of history events after which a workflow continues as a new run. */
-const LONG_HISTORY = 500
 
 const { attemptDispatches } = proxyActivities<Activities>(ATTEMPT_OPTIONS)
 const { finishDispatches } = proxyActivities<Activities>(FINISH_OPTIONS)
@@ -169,9 +167,4 @@ function backOff(previousMs = FIRST_BACK_OFF_MS / 2): Pick<Round, 'backOffMs' | 
 function statusOf({ exhausted, cancelled, over }: Summary): string {
   if (exhausted > 0) return 'exhausted'
   return cancelled + over > 0 ? 'cancelled' : 'acknowledged'
-}
-
-function isLong(): boolean {
-  const { historyLength, continueAsNewSuggested } = workflowInfo()
-  return historyLength > LONG_HISTORY || continueAsNewSuggested
 }

@@ -44,3 +44,16 @@ export function attemptDetails(round: Round, attempts: number): string {
 export function endDetails({ acknowledged, exhausted, cancelled, over }: Summary): string {
   return `Acknowledged: ${acknowledged}, exhausted: ${exhausted}, cancelled: ${cancelled}, over before their attempt: ${over}.`
 }
+
+/** The details of a replay of many events. */
+export function replayDetails({
+  state,
+  dispatched,
+  total,
+}: {
+  state: string
+  dispatched: number
+  total: number
+}): string {
+  return `Dispatched ${dispatched} of ${total} events. The replay is ${state}.`
+}

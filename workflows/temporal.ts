@@ -40,7 +40,14 @@ const isMissing = () =>
 
 /** Only in development: production requires an address. */
 const NO_TEMPORAL: Temporal = {
-  workflows: { maxGroup: MAX_GROUP, start: isMissing, closed: isMissing, cancel: isMissing },
+  workflows: {
+    maxGroup: MAX_GROUP,
+    start: isMissing,
+    closed: isMissing,
+    cancel: isMissing,
+    retryNow: isMissing,
+    startReplay: isMissing,
+  },
   health: async () => 'degraded',
   workflowUrl: () => undefined,
   close: async () => {},

@@ -2,6 +2,7 @@ import { Client } from '@temporalio/client'
 import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import packageJson from '../package.json' with { type: 'json' }
+import { createRangeReplays, resumeReplays } from '../server/admin/range-replays.ts'
 import type { Config } from '../server/config/config.ts'
 import { dropExpired } from '../server/db/drop-expired.ts'
 import { publicId } from '../server/db/ids.ts'
@@ -15,6 +16,7 @@ import { type Program, run } from '../server/program.ts'
 import { finishDispatches } from '../server/webhooks/end.ts'
 import { keepHandingOver } from '../server/webhooks/hand-over.ts'
 import { failingEndpoints } from '../server/webhooks/health.ts'
+import type { Workflows } from '../server/webhooks/workflows.ts'
 import { type Activities, createActivities } from './activities.ts'
 import { createWorkflows } from './client.ts'
 import { lazyConnection } from './connection.ts'
@@ -26,12 +28,15 @@ import { createTroubles } from './troubles.ts'
 
 /** The set-up is repeated, because another client of Temporal may remove what it created. */
 const SET_UP_EVERY_MS = 60_000
+/** How soon the workflow of a replay is started again that a crash or Temporal has lost. */
+const RESUME_EVERY_MS = 30_000
 const WARN_EVERY_MS = 3_600_000
 
 // The subjects of troubles.
 const TEMPORAL = 'Temporal'
 const NAMESPACE = 'the namespace in Temporal'
 const HAND_OVER = 'the hand-over of webhooks'
+const REPLAYS = 'the start of replays'
 
 await run({ name: 'worker', check: checkTemporal, start })
 
@@ -44,9 +49,11 @@ async function start(program: Program): Promise<object> {
   const temporal = config.temporal!
   installLogger(log)
   const stopping = new AbortController()
-  const activities = startActivities(program, stopping.signal)
   const connection = lazyConnection(temporal)
   ends.defer(() => connection.close())
+  const { webhookSchedule: scheduleMs } = config
+  const workflows = createWorkflows({ connection, namespace: temporal.namespace, scheduleMs })
+  const activities = startActivities(program, workflows, stopping.signal)
   const client = new Client({ connection, namespace: temporal.namespace })
   const troubles = createTroubles(log)
   const prepare = () =>
@@ -69,10 +76,9 @@ async function start(program: Program): Promise<object> {
   const preparing = every(SET_UP_EVERY_MS, prepare, () => {})
   ends.defer(() => preparing.stop())
 
-  const { webhookSchedule: scheduleMs } = config
   const handOver = keepHandingOver({
     db,
-    workflows: createWorkflows({ connection, namespace: temporal.namespace, scheduleMs }),
+    workflows,
     scheduleMs,
     report(pass) {
       if ('error' in pass) return troubles.report(HAND_OVER, pass.error)
@@ -81,6 +87,13 @@ async function start(program: Program): Promise<object> {
     },
   })
   ends.defer(() => handOver.stop())
+  const resume = () =>
+    resumeReplays(db, workflows).then(
+      () => troubles.resolve(REPLAYS),
+      (error) => troubles.report(REPLAYS, error),
+    )
+  const resuming = every(RESUME_EVERY_MS, resume, () => {})
+  ends.defer(() => resuming.stop())
   warnOfFailingEndpoints(program)
   ends.defer(() => {
     log.info('draining')
@@ -91,7 +104,7 @@ async function start(program: Program): Promise<object> {
 }
 
 /** The activities of the workflows: POST events, end dispatches, drop old history and check domains. */
-function startActivities(program: Program, stopping: AbortSignal): Activities {
+function startActivities(program: Program, workflows: Workflows, stopping: AbortSignal): Activities {
   const { config, log, db, clock, ends } = program
   const deliveries = deliveriesOf(config, { db, clock, log })
   ends.defer(() => deliveries.close())
@@ -106,8 +119,10 @@ function startActivities(program: Program, stopping: AbortSignal): Activities {
     onError: (error: unknown) =>
       log.error({ err: error }, 'a domain could not be checked: it is tried again in a minute'),
   }
+  const report = (error: unknown) => log.warn({ err: error }, 'a replay could not start a workflow: the hand-over does')
   return createActivities({
     deliverOnce: deliveries.deliverOnce,
+    replays: createRangeReplays({ db, workflows, report }),
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
     dropExpired: () => dropExpired(config.databaseUrl),
     verifyDue: (signal) => verification.verifyDue({ signal, ...checks }),

@@ -1,3 +1,4 @@
+import { DISPATCH_RANGE } from '../../server/admin/range-replays.ts'
 import { RECORD } from '../../server/history/record.ts'
 import { RELEASE } from '../../server/history/release.ts'
 import { SETTLE } from '../../server/history/settle.ts'
@@ -67,6 +68,11 @@ const WEBHOOKS: Statement[] = [
   { name: 'overdue-workflows', does: 'Finds workflows whose dispatches are overdue.', sql: handOver.CLAIM_OVERDUE },
   { name: 'revive-dispatches', does: 'Assigns the dispatches of closed workflows anew.', sql: handOver.REVIVE },
   { name: 'open-replay', does: 'Creates the dispatches of a replay.', sql: replay.OPEN },
+  {
+    name: 'dispatch-range',
+    does: 'Makes one step of a replay of many events: creates dispatches and moves the replay on.',
+    sql: DISPATCH_RANGE,
+  },
   { name: 'withdraw-replay', does: 'Deletes the dispatches of a replay that was not started.', sql: replay.WITHDRAW },
 ]
 

@@ -5,8 +5,23 @@ import { createRequire } from 'node:module'
 
 const require = createRequire(import.meta.url)
 
-export const { and, asc, desc, eq, getTableColumns, getTableName, gt, gte, inArray, isNull, lt, lte, or, sql } =
-  require('drizzle-orm') as typeof import('drizzle-orm')
+export const {
+  and,
+  asc,
+  between,
+  desc,
+  eq,
+  getTableColumns,
+  getTableName,
+  gt,
+  gte,
+  inArray,
+  isNull,
+  lt,
+  lte,
+  or,
+  sql,
+} = require('drizzle-orm') as typeof import('drizzle-orm')
 
 export const {
   boolean,

@@ -2,6 +2,9 @@ import { inTime } from '../in-time.ts'
 import type { Database } from './connect.ts'
 import { run } from './statement.ts'
 
+/** An import that never ended is over 90 days after it began. */
+const IMPORT_IS_OLD = `coalesce(ended_at, created_at) < now() - interval '90 days'`
+
 /** What expires outside history, by the database's clock: a table, and when a row of it is over. */
 const EXPIRING: [table: string, over: string][] = [
   ['idempotency_keys', 'expires_at <= now()'],
@@ -12,6 +15,10 @@ const EXPIRING: [table: string, over: string][] = [
   ['dkim_keys', `state = 'retired' and retires_at <= now()`],
   ['feedback', `reported_at < now() - interval '90 days'`],
   ['webhook_hours', `hour < now() - interval '90 days'`],
+  // The lines of an import go first: it may have a million of them, too many for the statement that deletes it.
+  ['import_faults', `import_id in (select id from suppression_imports where ${IMPORT_IS_OLD})`],
+  ['suppression_imports', IMPORT_IS_OLD],
+  ['range_replays', `ended_at < now() - interval '90 days'`],
   ['rate_windows', `started_at < now() - interval '1 hour'`],
 ]
 

@@ -1,4 +1,16 @@
-import { boolean, index, integer, json, pgTable, primaryKey, smallint, text, uniqueIndex, uuid } from './drizzle.ts'
+import {
+  boolean,
+  index,
+  integer,
+  json,
+  pgTable,
+  primaryKey,
+  smallint,
+  sql,
+  text,
+  uniqueIndex,
+  uuid,
+} from './drizzle.ts'
 import { accounts, at, bytea, count, oneOf } from './schema.ts'
 
 // What the dashboard keeps: people and their sessions, the audit log, and the work that people start.
@@ -178,13 +190,19 @@ export const rangeReplays = pgTable(
     state: text({ enum: ['running', 'finished', 'cancelled', 'failed'] }).notNull(),
     total: integer().notNull(),
     dispatched: count('dispatched'),
-    /** The last event that was dispatched. */
-    lastEventId: uuid('last_event_id'),
+    /** Every matching event up to this id is dispatched. */
+    doneUntil: uuid('done_until').notNull(),
+    /** How many of its dispatches were acknowledged; null until all of them have ended. */
+    acknowledged: integer(),
     createdBy: text('created_by').notNull(),
     createdAt: at('created_at').notNull().defaultNow(),
     endedAt: at('ended_at'),
   },
-  (t) => [index('range_replays_account').on(t.accountId, t.id), oneOf(t.state)],
+  (t) => [
+    index('range_replays_account').on(t.accountId, t.id),
+    index('range_replays_running').on(t.id).where(sql`state = 'running'`),
+    oneOf(t.state),
+  ],
 )
 
 /** Imports of files into the suppression list. */
@@ -193,6 +211,7 @@ export const suppressionImports = pgTable(
   {
     id: uuid().primaryKey(),
     accountId: uuid('account_id').notNull(),
+    /** Empty for a list of the whole account. */
     tenantId: text('tenant_id').notNull(),
     fileName: text('file_name').notNull(),
     /** SHA-256 of the file, by which an interrupted import goes on. */
@@ -208,7 +227,11 @@ export const suppressionImports = pgTable(
     createdAt: at('created_at').notNull().defaultNow(),
     endedAt: at('ended_at'),
   },
-  (t) => [index('suppression_imports_account').on(t.accountId, t.id), oneOf(t.state)],
+  (t) => [
+    index('suppression_imports_account').on(t.accountId, t.id),
+    uniqueIndex('suppression_imports_running').on(t.accountId, t.tenantId, t.digest).where(sql`state = 'running'`),
+    oneOf(t.state),
+  ],
 )
 
 /** The lines of an import that are no address. */

@@ -40,15 +40,15 @@ export const ONE_OF_KINDS = `must be ${EVENT_KINDS.join(' or ')}`
 export const isEventKind = (text: string): text is (typeof EVENT_KINDS)[number] =>
   (EVENT_KINDS as readonly string[]).includes(text)
 
-export function readTenant(tenantId: string | undefined): string | undefined {
+export function readTenant(tenantId: string | undefined, field = 'tenant_id'): string | undefined {
   const fault = tenantId === undefined ? undefined : tenantFault(tenantId)
-  if (fault) throw refuse('tenant_id', fault)
+  if (fault) throw refuse(field, fault)
   return tenantId
 }
 
-export function readTag(tag: string | undefined): string | undefined {
+export function readTag(tag: string | undefined, field = 'tag'): string | undefined {
   const fault = tag === undefined ? undefined : tagFault(tag)
-  if (fault) throw refuse('tag', fault)
+  if (fault) throw refuse(field, fault)
   return tag
 }
 

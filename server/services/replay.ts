@@ -24,7 +24,12 @@ export interface ReplayReceipt {
 }
 
 /** Replays events of one account, at least one. */
-export type Replay = (accountId: string, events: { id: string; messageId: string }[]) => Promise<ReplayReceipt[]>
+export type Replay = (accountId: string, events: ReplayedEvent[]) => Promise<ReplayReceipt[]>
+
+export interface ReplayedEvent {
+  id: string
+  messageId: string
+}
 
 const WINDOW_MS = WINDOW_HOURS * 3_600_000
 
@@ -69,13 +74,8 @@ export function createReplay({ db, clock, workflows, report }: ReplayParts): Rep
   }
 
   return async (accountId, events) => {
-    const ids = events.map(() => newId(clock.now()))
-    const rows = events.map(({ id, messageId }, i) => ({
-      id: ids[i]!,
-      eventId: id,
-      messageId,
-      workflowId: `replay-${publicId('dsp', ids[i - (i % workflows.maxGroup)]!)}`,
-    }))
+    const dispatchIds = events.map(() => newId(clock.now()))
+    const rows = rowsOf(events, dispatchIds, workflows.maxGroup)
     const opened = await open(db, accountId, rows)
     if (!opened) throw fail('webhook_not_configured', NO_ENDPOINT)
     const [first, ...others] = groupsOf(rows, { accountId, ...opened }) as [Group, ...Group[]]
@@ -100,6 +100,7 @@ export function createReplay({ db, clock, workflows, report }: ReplayParts): Rep
   }
 }
 
+/** A dispatch of a replay. */
 interface Row {
   id: string
   eventId: string
@@ -107,12 +108,25 @@ interface Row {
   workflowId: string
 }
 
-interface Opened {
+export interface Opened {
+  /** The URL of the endpoint. */
   url: string
+  /** When the dispatches were created, in Unix milliseconds. */
   atMs: number
 }
 
-function groupsOf(rows: Row[], { accountId, url, atMs }: Opened & { accountId: string }): Group[] {
+/** The dispatches that replay these events. One workflow takes up to `maxGroup` of them. */
+export function rowsOf(events: ReplayedEvent[], dispatchIds: string[], maxGroup: number): Row[] {
+  return events.map(({ id, messageId }, i) => ({
+    id: dispatchIds[i]!,
+    eventId: id,
+    messageId,
+    workflowId: `replay-${publicId('dsp', dispatchIds[i - (i % maxGroup)]!)}`,
+  }))
+}
+
+/** The groups of new dispatches, one for each workflow. */
+export function groupsOf(rows: Row[], { accountId, url, atMs }: Opened & { accountId: string }): Group[] {
   return [...Map.groupBy(rows, (row) => row.workflowId)].map(([workflowId, rows]) => ({
     workflowId,
     kind: 'replay',
@@ -132,12 +146,18 @@ export const NO_ENDPOINT = 'This account has no webhook endpoint. Set one: PUT /
 const REFUSED = 'The replay could not be started. Nothing was dispatched; it is safe to retry.'
 const UNKNOWN = 'It is not known whether the replay was accepted. Get the event: its dispatches show it.'
 
+/** The dispatches as the statements that open them read them. */
+export function jsonOf(rows: Row[]): string {
+  return JSON.stringify(
+    rows.map(({ id, eventId, messageId, workflowId }) => {
+      return { id, event_id: eventId, message_id: messageId, workflow_id: workflowId }
+    }),
+  )
+}
+
 async function open(db: Database, accountId: string, rows: Row[]): Promise<Opened | undefined> {
-  const json = rows.map(({ id, eventId, messageId, workflowId }) => {
-    return { id, event_id: eventId, message_id: messageId, workflow_id: workflowId }
-  })
   try {
-    const [opened] = await run<Opened>(db, OPEN, [JSON.stringify(json), accountId])
+    const [opened] = await run<Opened>(db, OPEN, [jsonOf(rows), accountId])
     return opened
   } catch (cause) {
     throw fail('transient_failure', UNKNOWN, { cause })

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
@@ -28,8 +27,8 @@ import {
   type SuppressionRow,
 } from '../reputation/suppression-list.ts'
 import { pageOf, readCursor, readEnum, readLimit, readTenant, refuse } from './listing.ts'
+import { matchingForms } from './matching-forms.ts'
 
-const SLICE = 250
 /** The characters that a response repeats of an invalid address, which may be 15 MiB long. */
 const SHOWN = 1_000
 
@@ -51,16 +50,6 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
     throw failFields('invalid_address', [{ field: 'email', message }])
   }
 
-  /** Works in slices: 10,000 texts that were built to be slow to parse would delay all other calls by a second. */
-  async function matchingForms(texts: string[]): Promise<(string | undefined)[]> {
-    const forms: (string | undefined)[] = []
-    while (forms.length < texts.length) {
-      forms.push(...texts.slice(forms.length, forms.length + SLICE).map(matchingForm))
-      await setImmediate()
-    }
-    return forms
-  }
-
   return {
     async import({ emails, tenantId, reason = SuppressionReason.IMPORT }, context) {
       const author = authorOf(context.values)
@@ -69,7 +58,7 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
       }
       const list = { accountId: author.accountId, tenantId: readTenant(tenantId) }
       const reasonName = readReason(reason)!
-      const forms = await matchingForms(emails)
+      const forms = await matchingForms(emails, matchingForm)
       const distinct = [...new Set(forms.filter((email) => email !== undefined))]
       const imported = await db.transaction(async (tx) => {
         const added = await addSuppressions({ db: tx, clock }, list, distinct, reasonName)

@@ -33,4 +33,8 @@ export interface Workflows {
   closed(workflowIds: string[]): Promise<string[]>
   /** Ends the attempts of these dispatches, or of all dispatches of the workflow. */
   cancel(workflowId: string, dispatchIds?: string[]): Promise<void>
+  /** Makes the next attempt of this dispatch (UUID) now. Throws also when the workflow is closed or absent. */
+  retryNow(workflowId: string, dispatchId: string): Promise<void>
+  /** Starts the workflow of a replay (UUID) of so many events. Succeeds also when it runs. */
+  startReplay(replayId: string, events: number): Promise<void>
 }

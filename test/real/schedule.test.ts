@@ -7,7 +7,7 @@ import { createActivities } from '../../workflows/activities.ts'
 import { TASK_QUEUES } from '../../workflows/client.ts'
 import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
 import { bundleWorkflows, runWorkers } from '../../workflows/run-workers.ts'
-import { quiet } from '../workflows/world.ts'
+import { NO_REPLAYS, quiet } from '../workflows/world.ts'
 import { timeSkippingServer } from './time-skipping.ts'
 
 // Tests the real retry schedule in a Temporal server that skips time.
@@ -35,6 +35,7 @@ beforeAll(async () => {
       deliverOnce: (attempt) => deliverOnce(attempt),
       finishDispatches: async () => {},
       dropExpired: async () => [],
+      replays: NO_REPLAYS,
       verifyDue: async () => ({}),
       onError: (error) => console.error(error),
       stopping: stopping.signal,

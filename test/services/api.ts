@@ -122,12 +122,19 @@ function recordedDns() {
 function recordedWorkflows() {
   const started: Group[] = []
   const cancelled: string[] = []
+  const retried: { workflowId: string; dispatchId: string }[] = []
+  const startedReplays: string[] = []
   return {
     maxGroup: 50,
     started,
     cancelled,
+    retried,
+    startedReplays,
     start: async (group: Group): Promise<void> => void started.push(group),
     cancel: async (id: string): Promise<void> => void cancelled.push(id),
     closed: async () => [],
+    retryNow: async (workflowId: string, dispatchId: string): Promise<void> =>
+      void retried.push({ workflowId, dispatchId }),
+    startReplay: async (id: string): Promise<void> => void startedReplays.push(id),
   } satisfies Workflows & Record<string, unknown>
 }

@@ -9,6 +9,7 @@ import { lazyConnection } from '../../workflows/connection.ts'
 import { bundleWorkflows, runWorkers } from '../../workflows/run-workers.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { NO_REPLAYS } from '../workflows/world.ts'
 import { type Api, startApi } from './api.ts'
 
 // Replays from the call to the receiver, through the API, a real Temporal, its workers and the database.
@@ -33,6 +34,7 @@ beforeAll(async () => {
     deliverOnce: api.deliverOnce,
     finishDispatches: (ids, state) => finishDispatches(api.world.db, ids, state),
     dropExpired: async () => [],
+    replays: NO_REPLAYS,
     verifyDue: async () => ({}),
     onError: (error) => api.errors.push(String(error)),
     stopping: stopping.signal,

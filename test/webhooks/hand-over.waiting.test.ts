@@ -35,6 +35,8 @@ function loop(workflows: Partial<Omit<Workflows, 'maxGroup'>> = {}, overdueMs = 
       },
       closed: async () => [],
       cancel: async () => {},
+      retryNow: async () => {},
+      startReplay: async () => {},
       ...workflows,
     },
   })

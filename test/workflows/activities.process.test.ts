@@ -7,7 +7,7 @@ import type { DeliverOnce } from '../../server/webhooks/deliver-once.ts'
 import { type Activities, createActivities, type GroupAttempt, type GroupResult } from '../../workflows/activities.ts'
 import { GROUPS_PER_ENDPOINT, POSTS_PER_ENDPOINT } from '../../workflows/worker-limits.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
-import { acked, http, until } from './world.ts'
+import { acked, http, NO_REPLAYS, until } from './world.ts'
 
 const stopping = new AbortController()
 const faults: unknown[] = []
@@ -17,6 +17,7 @@ function activitiesOf(deliverOnce: DeliverOnce): Activities {
     deliverOnce,
     finishDispatches: async () => {},
     dropExpired: async () => [],
+    replays: NO_REPLAYS,
     verifyDue: async () => ({}),
     onError: (error) => faults.push(error),
     stopping: stopping.signal,

@@ -34,6 +34,8 @@ test('workflow code imports only itself and packages made for workflows', () => 
     [
       'activity-options',
       'deliver-webhooks',
+      'long-history',
+      'replay-range',
       'retention',
       'rounds',
       'search-attributes',

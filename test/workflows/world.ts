@@ -3,7 +3,7 @@ import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { newId, publicId } from '../../server/db/ids.ts'
 import type { AttemptResult, DispatchAttempt } from '../../server/webhooks/deliver-once.ts'
 import type { Group } from '../../server/webhooks/workflows.ts'
-import { createActivities } from '../../workflows/activities.ts'
+import { type ActivityParts, createActivities } from '../../workflows/activities.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import { lazyConnection } from '../../workflows/connection.ts'
 import type { deliverWebhooks } from '../../workflows/deliver-webhooks.ts'
@@ -44,6 +44,12 @@ export interface Plan extends Partial<Omit<Group, 'dispatchIds'>> {
   scheduleMs?: number[]
 }
 
+/** For workers that no replay of many events meets. */
+export const NO_REPLAYS: ActivityParts['replays'] = {
+  dispatchNext: () => Promise.reject(new Error('there is no replay')),
+  cancel: () => Promise.reject(new Error('there is no replay')),
+}
+
 export type World = Awaited<ReturnType<typeof createWorld>>
 
 /** Silences the log of Temporal's SDK, once in a process: the tests provoke its warnings. */
@@ -52,7 +58,7 @@ export function quiet(): void {
 }
 
 /** Starts workers for a Temporal that runs. `close` waits until they end. */
-export async function createWorld(address: string, workflowBundle: Bundle) {
+export async function createWorld(address: string, workflowBundle: Bundle, replays = NO_REPLAYS) {
   quiet()
   const deliveries = new Map<string, { index: number; script: Script; delivery: Delivery }>()
   const faults: unknown[] = []
@@ -70,6 +76,7 @@ export async function createWorld(address: string, workflowBundle: Bundle) {
       }
     },
     dropExpired: async () => ['events_20260801'],
+    replays,
     verifyDue: async () => ({ verified: 2, pending: 1 }),
     onError: (error) => faults.push(error),
     stopping: stopping.signal,

@@ -78,7 +78,8 @@ CREATE TABLE "range_replays" (
 	"state" text NOT NULL,
 	"total" integer NOT NULL,
 	"dispatched" integer DEFAULT 0 NOT NULL,
-	"last_event_id" uuid,
+	"done_until" uuid NOT NULL,
+	"acknowledged" integer,
 	"created_by" text NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"ended_at" timestamp (3) with time zone,
@@ -152,10 +153,12 @@ CREATE INDEX "invitations_account" ON "invitations" USING btree ("account_id");-
 CREATE INDEX "members_person" ON "members" USING btree ("person_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "people_email" ON "people" USING btree ("email");--> statement-breakpoint
 CREATE INDEX "range_replays_account" ON "range_replays" USING btree ("account_id","id");--> statement-breakpoint
+CREATE INDEX "range_replays_running" ON "range_replays" USING btree ("id") WHERE state = 'running';--> statement-breakpoint
 CREATE INDEX "second_factors_person" ON "second_factors" USING btree ("person_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "sessions_token" ON "sessions" USING btree ("token");--> statement-breakpoint
 CREATE INDEX "sessions_person" ON "sessions" USING btree ("person_id");--> statement-breakpoint
 CREATE INDEX "suppression_imports_account" ON "suppression_imports" USING btree ("account_id","id");--> statement-breakpoint
+CREATE UNIQUE INDEX "suppression_imports_running" ON "suppression_imports" USING btree ("account_id","tenant_id","digest") WHERE state = 'running';--> statement-breakpoint
 CREATE INDEX "verifications_identifier" ON "verifications" USING btree ("identifier");--> statement-breakpoint
 CREATE TRIGGER never_changes BEFORE UPDATE OR DELETE ON audit_entries FOR EACH ROW EXECUTE FUNCTION history_never_changes();
 --> statement-breakpoint

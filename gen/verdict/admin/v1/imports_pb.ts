@@ -101,14 +101,14 @@ export type AddPartRequest = Message<"verdict.admin.v1.AddPartRequest"> & {
   part: number;
 
   /**
-   * Number of the first line in the file, from 1 on.
+   * Number of the first line in the file, from 1 on. It is greater than `lines_done` of the import.
    *
    * @generated from field: uint32 first_line = 3;
    */
   firstLine: number;
 
   /**
-   * The addresses, one for each line, at most 10,000. An empty one is skipped.
+   * The addresses, one for each line, 1 to 10,000. An empty one is skipped.
    *
    * @generated from field: repeated string emails = 4;
    */
@@ -490,7 +490,8 @@ export const ImportService: GenService<{
     output: typeof StartImportResponseSchema;
   },
   /**
-   * Adds the addresses of one part. A part that was already added changes nothing, and the response is the same.
+   * Adds the addresses of one part. A part that was already added changes nothing. Fails with `wrong_state` when the
+   * import has ended before that part.
    *
    * @generated from rpc verdict.admin.v1.ImportService.AddPart
    */

@@ -20,7 +20,8 @@ export const file_verdict_admin_v1_replays: GenFile = /*@__PURE__*/
   fileDesc("Ch52ZXJkaWN0L2FkbWluL3YxL3JlcGxheXMucHJvdG8SEHZlcmRpY3QuYWRtaW4udjEilAIKDFJlcGxheUZpbHRlchIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoGc3RhdHVzGAMgASgOMhoudmVyZGljdC52MS5EZWxpdmVyeVN0YXR1c0gAiAEBEhIKBWV2ZW50GAQgASgJSAGIAQESGAoQbm90X2Fja25vd2xlZGdlZBgFIAEoCBIQCgN0YWcYBiABKAlIAogBARIWCgl0ZW5hbnRfaWQYByABKAlIA4gBAUIJCgdfc3RhdHVzQggKBl9ldmVudEIGCgRfdGFnQgwKCl90ZW5hbnRfaWQiRAoSQ291bnRFdmVudHNSZXF1ZXN0Ei4KBmZpbHRlchgBIAEoCzIeLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5RmlsdGVyIjIKE0NvdW50RXZlbnRzUmVzcG9uc2USDQoFY291bnQYASABKA0SDAoEbW9yZRgCIAEoCCJsChJTdGFydFJlcGxheVJlcXVlc3QSLgoGZmlsdGVyGAEgASgLMh4udmVyZGljdC5hZG1pbi52MS5SZXBsYXlGaWx0ZXISFwoKcGVyX3NlY29uZBgCIAEoDUgAiAEBQg0KC19wZXJfc2Vjb25kIj8KE1N0YXJ0UmVwbGF5UmVzcG9uc2USKAoGcmVwbGF5GAEgASgLMhgudmVyZGljdC5hZG1pbi52MS5SZXBsYXkiJQoQR2V0UmVwbGF5UmVxdWVzdBIRCglyZXBsYXlfaWQYASABKAkiPQoRR2V0UmVwbGF5UmVzcG9uc2USKAoGcmVwbGF5GAEgASgLMhgudmVyZGljdC5hZG1pbi52MS5SZXBsYXkiFAoSTGlzdFJlcGxheXNSZXF1ZXN0IkAKE0xpc3RSZXBsYXlzUmVzcG9uc2USKQoHcmVwbGF5cxgBIAMoCzIYLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5IigKE0NhbmNlbFJlcGxheVJlcXVlc3QSEQoJcmVwbGF5X2lkGAEgASgJIkAKFENhbmNlbFJlcGxheVJlc3BvbnNlEigKBnJlcGxheRgBIAEoCzIYLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5IvYCCgZSZXBsYXkSEQoJcmVwbGF5X2lkGAEgASgJEi4KBmZpbHRlchgCIAEoCzIeLnZlcmRpY3QuYWRtaW4udjEuUmVwbGF5RmlsdGVyEhIKCnBlcl9zZWNvbmQYAyABKA0SLAoFc3RhdGUYBCABKA4yHS52ZXJkaWN0LmFkbWluLnYxLlJlcGxheVN0YXRlEg0KBXRvdGFsGAUgASgNEhIKCmRpc3BhdGNoZWQYBiABKA0SFAoMYWNrbm93bGVkZ2VkGAcgASgNEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKCGVuZGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEhIKCmNyZWF0ZWRfYnkYCiABKAkSGQoMd29ya2Zsb3dfdXJsGAsgASgJSAGIAQFCCwoJX2VuZGVkX2F0Qg8KDV93b3JrZmxvd191cmwiKwoUUmV0cnlEaXNwYXRjaFJlcXVlc3QSEwoLZGlzcGF0Y2hfaWQYASABKAkiFwoVUmV0cnlEaXNwYXRjaFJlc3BvbnNlKpUBCgtSZXBsYXlTdGF0ZRIcChhSRVBMQVlfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRSRVBMQVlfU1RBVEVfUlVOTklORxABEhkKFVJFUExBWV9TVEFURV9GSU5JU0hFRBACEhoKFlJFUExBWV9TVEFURV9DQU5DRUxMRUQQAxIXChNSRVBMQVlfU1RBVEVfRkFJTEVEEAQy3gQKDVJlcGxheVNlcnZpY2USYAoLQ291bnRFdmVudHMSJC52ZXJkaWN0LmFkbWluLnYxLkNvdW50RXZlbnRzUmVxdWVzdBolLnZlcmRpY3QuYWRtaW4udjEuQ291bnRFdmVudHNSZXNwb25zZSIEmLUYAxJgCgtTdGFydFJlcGxheRIkLnZlcmRpY3QuYWRtaW4udjEuU3RhcnRSZXBsYXlSZXF1ZXN0GiUudmVyZGljdC5hZG1pbi52MS5TdGFydFJlcGxheVJlc3BvbnNlIgSYtRgEEloKCUdldFJlcGxheRIiLnZlcmRpY3QuYWRtaW4udjEuR2V0UmVwbGF5UmVxdWVzdBojLnZlcmRpY3QuYWRtaW4udjEuR2V0UmVwbGF5UmVzcG9uc2UiBJi1GAMSYAoLTGlzdFJlcGxheXMSJC52ZXJkaWN0LmFkbWluLnYxLkxpc3RSZXBsYXlzUmVxdWVzdBolLnZlcmRpY3QuYWRtaW4udjEuTGlzdFJlcGxheXNSZXNwb25zZSIEmLUYAxJjCgxDYW5jZWxSZXBsYXkSJS52ZXJkaWN0LmFkbWluLnYxLkNhbmNlbFJlcGxheVJlcXVlc3QaJi52ZXJkaWN0LmFkbWluLnYxLkNhbmNlbFJlcGxheVJlc3BvbnNlIgSYtRgEEmYKDVJldHJ5RGlzcGF0Y2gSJi52ZXJkaWN0LmFkbWluLnYxLlJldHJ5RGlzcGF0Y2hSZXF1ZXN0GicudmVyZGljdC5hZG1pbi52MS5SZXRyeURpc3BhdGNoUmVzcG9uc2UiBJi1GARiBnByb3RvMw", [file_google_protobuf_timestamp, file_verdict_admin_v1_options, file_verdict_v1_outcomes]);
 
 /**
- * Which events a replay sends again. An event is replayed when it matches every filter given.
+ * Which events a replay sends again. An event is replayed when it matches every filter given and the endpoint asks for
+ * its kind. Events of dry runs are left out: replay them one by one.
  *
  * @generated from message verdict.admin.v1.ReplayFilter
  */
@@ -33,7 +34,7 @@ export type ReplayFilter = Message<"verdict.admin.v1.ReplayFilter"> & {
   from?: Timestamp | undefined;
 
   /**
-   * Only events whose `timestamp` is earlier than this. At most the time of the call.
+   * Only events whose `timestamp` is earlier than this. At most the time of the call, which is the default.
    *
    * @generated from field: google.protobuf.Timestamp to = 2;
    */
@@ -145,7 +146,8 @@ export type StartReplayRequest = Message<"verdict.admin.v1.StartReplayRequest"> 
   filter?: ReplayFilter | undefined;
 
   /**
-   * Events per second, 1 to 1,000. Default: 50.
+   * The most events per second, 1 to 1,000. Default: 50. While 5,000 events of the replay wait for the endpoint, no
+   * more are dispatched.
    *
    * @generated from field: optional uint32 per_second = 2;
    */
@@ -314,14 +316,14 @@ export type Replay = Message<"verdict.admin.v1.Replay"> & {
   replayId: string;
 
   /**
-   * Which events it sends again.
+   * Which events it sends again. `to` is always there.
    *
    * @generated from field: verdict.admin.v1.ReplayFilter filter = 2;
    */
   filter?: ReplayFilter | undefined;
 
   /**
-   * Events per second.
+   * The most events per second.
    *
    * @generated from field: uint32 per_second = 3;
    */
@@ -342,7 +344,8 @@ export type Replay = Message<"verdict.admin.v1.Replay"> & {
   total: number;
 
   /**
-   * Events that it has dispatched.
+   * Events that it has dispatched. With `not_acknowledged` they may be fewer than `total`: an event that is
+   * acknowledged in the meantime is left out.
    *
    * @generated from field: uint32 dispatched = 6;
    */
@@ -499,8 +502,8 @@ export const ReplayService: GenService<{
     output: typeof CountEventsResponseSchema;
   },
   /**
-   * Starts a replay of all matching events. One Temporal workflow sends them again at the given pace, the oldest first.
-   * Fails with `webhook_not_configured` without an endpoint.
+   * Starts a replay of all matching events, at most 1,000,000. One Temporal workflow sends them again at the given
+   * pace, the oldest first. Fails with `webhook_not_configured` without an endpoint.
    *
    * @generated from rpc verdict.admin.v1.ReplayService.StartReplay
    */
@@ -540,7 +543,8 @@ export const ReplayService: GenService<{
     output: typeof CancelReplayResponseSchema;
   },
   /**
-   * Makes the next attempt of a waiting dispatch now. The attempts after it keep their schedule.
+   * Makes the next attempt of a waiting dispatch now. The attempts after it keep their schedule. Fails with
+   * `wrong_state` when the dispatch has ended or an attempt of it is running.
    *
    * @generated from rpc verdict.admin.v1.ReplayService.RetryDispatch
    */

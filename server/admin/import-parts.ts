@@ -1,0 +1,107 @@
+import type { AddPartRequest } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { type Author, record } from '../audit/record.ts'
+import { cleanText } from '../clean-text.ts'
+import { REQUEST_LIMITS } from '../config/limits.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database, Transaction } from '../db/connect.ts'
+import { eq, sql } from '../db/drizzle.ts'
+import { suppressionImports } from '../db/people-schema.ts'
+import { run } from '../db/statement.ts'
+import { fail } from '../errors.ts'
+import { addSuppressions } from '../reputation/suppression-list.ts'
+import { refuse } from '../services/listing.ts'
+import { matchingForms } from '../services/matching-forms.ts'
+
+export type ImportRow = typeof suppressionImports.$inferSelect
+
+interface Parts {
+  db: Database
+  clock: DatabaseClock
+  matchingForm(text: string): string | undefined
+}
+
+/** The characters that are kept of a line that is no address. */
+const MAX_FAULT_TEXT = 320
+const NOT_AN_ADDRESS = 'is not an email address'
+
+const KEEP_FAULTS = `
+  insert into import_faults (import_id, line, text, message)
+  select $1, f.line, f.text, '${NOT_AN_ADDRESS}' from json_to_recordset($2::json) as f(line integer, text text)`
+
+/**
+ * Adds one part of an import, in one commit with its addresses, and returns the import. A part that was already added
+ * changes nothing. Throws `invalid_payload` for a part out of order and `wrong_state` when the import has ended.
+ */
+export async function addPart(
+  { db, clock, matchingForm }: Parts,
+  importId: string,
+  request: AddPartRequest,
+  author: Author,
+): Promise<ImportRow> {
+  const { accepted, emails, faults } = await readLines(request, matchingForm)
+  return db.transaction(async (tx) => {
+    const isThis = eq(suppressionImports.id, importId)
+    const [row] = await tx.select().from(suppressionImports).where(isThis).for('update')
+    if (isAdded(row!, request)) return row!
+    const list = { accountId: row!.accountId, tenantId: row!.tenantId }
+    const imported = emails.length === 0 ? 0 : await addSuppressions({ db: tx, clock }, list, emails, 'import')
+    if (faults.length > 0) await run(tx, KEEP_FAULTS, [importId, JSON.stringify(faults)])
+    const [added] = await tx
+      .update(suppressionImports)
+      .set({
+        nextPart: row!.nextPart + 1,
+        linesDone: request.firstLine - 1 + request.emails.length,
+        imported: row!.imported + imported,
+        alreadySuppressed: row!.alreadySuppressed + accepted - imported,
+        invalid: row!.invalid + faults.length,
+        ...(request.last && { state: 'finished', endedAt: sql`clock_timestamp()` }),
+      })
+      .where(isThis)
+      .returning()
+    if (request.last) await recordEnd(tx, added!, author)
+    return added!
+  })
+}
+
+/** Writes the end of an import into the audit log. */
+export async function recordEnd(tx: Transaction, row: ImportRow, author: Author): Promise<void> {
+  const { fileName: target, state, imported, alreadySuppressed, invalid } = row
+  const after = { state, imported, already_suppressed: alreadySuppressed, invalid }
+  await record(tx, { ...author, action: 'suppression.import', target, before: { state: 'running' }, after })
+}
+
+/** Whether a part was already added. Throws when it can neither be added nor was it. */
+function isAdded({ state, lines, linesDone, nextPart }: ImportRow, { part, firstLine, emails }: AddPartRequest) {
+  if (part < nextPart) return true
+  if (state !== 'running') throw fail('wrong_state', `The import has ended: it is ${state}. Start another one.`)
+  if (part > nextPart) throw refuse('part', `must be ${nextPart}: that part is expected next`)
+  if (firstLine <= linesDone) throw refuse('first_line', `must be ${linesDone + 1} or more: the lines before are done`)
+  if (firstLine - 1 + emails.length > lines) throw refuse('emails', `go beyond the ${lines} lines of the file`)
+  return false
+}
+
+interface ReadLines {
+  /** How many lines are addresses. */
+  accepted: number
+  /** The different addresses among them, in their matching form. */
+  emails: string[]
+  faults: { line: number; text: string }[]
+}
+
+async function readLines(
+  { emails, firstLine }: AddPartRequest,
+  matchingForm: Parts['matchingForm'],
+): Promise<ReadLines> {
+  if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
+    throw refuse('emails', `holds ${emails.length} lines; a part has 1 to 10,000`)
+  }
+  const texts = emails.map((text) => text.trim())
+  const forms = await matchingForms(texts, matchingForm)
+  const addresses = forms.filter((form) => form !== undefined)
+  const faults = texts.flatMap((text, i) =>
+    text === '' || forms[i] !== undefined ? [] : [{ line: firstLine + i, text: cut(text) }],
+  )
+  return { accepted: addresses.length, emails: [...new Set(addresses)], faults }
+}
+
+const cut = (text: string) => [...cleanText(text.slice(0, 2 * MAX_FAULT_TEXT))].slice(0, MAX_FAULT_TEXT).join('')

@@ -1,0 +1,162 @@
+import { toJson } from '@bufbuild/protobuf'
+import type { ServiceImpl } from '@connectrpc/connect'
+import { ReplayFilterSchema, type ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import { authorOf } from '../audit/author.ts'
+import { type Author, record } from '../audit/record.ts'
+import { callerKey } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { and, desc, eq, sql } from '../db/drizzle.ts'
+import { EVENT_KINDS } from '../db/event-kinds.ts'
+import { newId, parsePublicId, publicId } from '../db/ids.ts'
+import { rangeReplays } from '../db/people-schema.ts'
+import { fail } from '../errors.ts'
+import { refuse } from '../services/listing.ts'
+import { NO_ENDPOINT } from '../services/replay.ts'
+import { findEndpoint } from '../webhooks/endpoints.ts'
+import type { Workflows } from '../webhooks/workflows.ts'
+import { countEvents, MAX_EVENTS } from './count-events.ts'
+import { type EventKind, matches, type ReadFilter, readFilter, spanOf } from './replay-filter.ts'
+import { retryDispatch } from './retry-dispatch.ts'
+import { shownReplay } from './shown-replays.ts'
+
+const DEFAULT_PER_SECOND = 50
+const MAX_PER_SECOND = 1_000
+const LISTED = 50
+
+export interface ReplayServiceParts {
+  db: Database
+  clock: DatabaseClock
+  workflows: Pick<Workflows, 'startReplay' | 'retryNow'>
+  /** Returns the URL of a workflow in the Temporal UI, or undefined when no address of the UI is configured. */
+  workflowUrl(workflowId: string): string | undefined
+  /** Is called with errors that did not fail a call. */
+  report(error: unknown): void
+}
+
+export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof ReplayService> {
+  const { db, clock, workflows, workflowUrl, report } = parts
+  const shown = (row: ReplayRow) => shownReplay(db, row, workflowUrl)
+
+  async function readReplay(accountId: string, text: string): Promise<ReplayRow> {
+    const id = parsePublicId('rpl', text)
+    const [row] = id ? await db.select().from(rangeReplays).where(isReplay(accountId, id)) : []
+    if (!row) throw fail('not_found', `There is no replay ${JSON.stringify(text.slice(0, 64))} in this account.`)
+    return row
+  }
+
+  const count = (accountId: string, filter: ReadFilter, kinds: readonly EventKind[] = EVENT_KINDS) =>
+    countEvents(db, spanOf(filter, clock), (span) => matches(accountId, filter, kinds, span))
+
+  /**
+   * Starts the workflow of a replay that is committed. If the start fails, the replay is cancelled, unless its workflow
+   * runs nevertheless. After a crash in between, the workers start it.
+   */
+  async function start({ id, total }: ReplayRow, author: Author): Promise<void> {
+    try {
+      await workflows.startReplay(id, total)
+    } catch (cause) {
+      report(cause)
+      const isCancelled = await cancel(id, author, { dispatched: 0 }).catch((cause) => {
+        throw fail('transient_failure', UNKNOWN, { cause })
+      })
+      if (isCancelled) throw fail('transient_failure', REFUSED, { cause })
+    }
+  }
+
+  /** Cancels a replay that runs, if it has these counts. Returns false when there is nothing to cancel. */
+  function cancel(id: string, author: Author, counts?: { dispatched: number }): Promise<boolean> {
+    return db.transaction(async (tx) => {
+      const [ended] = await tx
+        .update(rangeReplays)
+        .set({ state: 'cancelled', endedAt: sql`clock_timestamp()` })
+        .where(
+          and(
+            eq(rangeReplays.id, id),
+            eq(rangeReplays.state, 'running'),
+            counts && eq(rangeReplays.dispatched, counts.dispatched),
+          ),
+        )
+        .returning({ dispatched: rangeReplays.dispatched })
+      if (!ended) return false
+      const change = { before: { state: 'running' }, after: { state: 'cancelled', ...ended } }
+      await record(tx, { ...author, action: 'replay.cancel', target: publicId('rpl', id), ...change })
+      return true
+    })
+  }
+
+  return {
+    async countEvents(request, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const filter = readFilter(request.filter, clock)
+      const endpoint = await findEndpoint(db, accountId)
+      const found = await count(accountId, filter, endpoint?.events)
+      return { count: Math.min(found, MAX_EVENTS), more: found > MAX_EVENTS }
+    },
+
+    async startReplay(request, context) {
+      const { accountId, person } = context.values.get(callerKey)!
+      const author = authorOf(context.values)
+      const { perSecond = DEFAULT_PER_SECOND } = request
+      const filter = readFilter(request.filter, clock)
+      if (perSecond < 1 || perSecond > MAX_PER_SECOND) throw refuse('per_second', `must be 1 to ${MAX_PER_SECOND}`)
+      const endpoint = await findEndpoint(db, accountId)
+      if (!endpoint) throw fail('webhook_not_configured', NO_ENDPOINT)
+      const total = await count(accountId, filter, endpoint.events)
+      if (total > MAX_EVENTS) throw refuse('filter', 'matches more than 1,000,000 events. Replay a shorter time first')
+      const id = newId(clock.now())
+      const after = { filter: toJson(ReplayFilterSchema, filter), per_second: perSecond, total }
+      const row = await db.transaction(async (tx) => {
+        const [row] = await tx
+          .insert(rangeReplays)
+          .values({
+            ...{ id, accountId, perSecond, total, state: 'running', filter: after.filter },
+            doneUntil: spanOf(filter, clock).after,
+            createdBy: person!.email,
+          })
+          .returning()
+        await record(tx, { ...author, action: 'replay.start', target: publicId('rpl', id), after })
+        return row!
+      })
+      await start(row, author)
+      return { replay: await shown(row) }
+    },
+
+    async getReplay({ replayId }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      return { replay: await shown(await readReplay(accountId, replayId)) }
+    },
+
+    async listReplays(_, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const rows = await db
+        .select()
+        .from(rangeReplays)
+        .where(eq(rangeReplays.accountId, accountId))
+        .orderBy(desc(rangeReplays.id))
+        .limit(LISTED)
+      return { replays: await Promise.all(rows.map(shown)) }
+    },
+
+    async cancelReplay({ replayId }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      const { id } = await readReplay(accountId, replayId)
+      // Its workflow finds the state at its next step, at most seconds later.
+      await cancel(id, authorOf(context.values))
+      return { replay: await shown(await readReplay(accountId, replayId)) }
+    },
+
+    async retryDispatch({ dispatchId }, context) {
+      const { accountId } = context.values.get(callerKey)!
+      await retryDispatch(parts, accountId, dispatchId)
+      return {}
+    },
+  }
+}
+
+type ReplayRow = typeof rangeReplays.$inferSelect
+
+const isReplay = (accountId: string, id: string) => and(eq(rangeReplays.id, id), eq(rangeReplays.accountId, accountId))
+
+const REFUSED = 'The replay could not be started. Nothing was dispatched; it is safe to retry.'
+const UNKNOWN = 'It is not known whether the replay was started. The list of replays shows it.'

@@ -1,0 +1,62 @@
+import { create, fromJson, type JsonValue } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import {
+  type Replay,
+  ReplayFilterSchema,
+  ReplaySchema,
+  type ReplayState,
+  ReplayStateSchema,
+} from '../../gen/verdict/admin/v1/replays_pb.ts'
+import type { Database } from '../db/connect.ts'
+import { publicId } from '../db/ids.ts'
+import type { rangeReplays } from '../db/people-schema.ts'
+import { run } from '../db/statement.ts'
+import { enumNames } from '../enum-names.ts'
+import { dispatchIdsOf, replayWorkflowId } from './replay-ids.ts'
+
+type ReplayRow = typeof rangeReplays.$inferSelect
+
+const stateNames = enumNames<ReplayState>(ReplayStateSchema)
+
+// This statement is not prepared: only a plan made for these ids reads the one day that holds them.
+const ACKNOWLEDGED = `
+  select (select count(*)::int from dispatches where id between $1 and $2 and state = 'acknowledged') as count,
+    exists (select from open_dispatches where id between $1 and $2) as "isOpen"`
+
+const KEEP_ACKNOWLEDGED = `
+  update range_replays set acknowledged = $2 where id = $1 and state <> 'running' and acknowledged is null`
+
+/**
+ * Counts the acknowledged dispatches of a replay. The count is kept once no dispatch is open any more, so that a list
+ * of replays that are over reads only their rows.
+ */
+async function countAcknowledged(db: Database, { id, state, dispatched, acknowledged }: ReplayRow): Promise<number> {
+  if (acknowledged !== null) return acknowledged
+  if (dispatched === 0) return 0
+  const { first, last } = dispatchIdsOf(id)
+  const [row] = await run<{ count: number; isOpen: boolean }>(db, ACKNOWLEDGED, [first, last], { prepare: false })
+  const { count, isOpen } = row!
+  if (state !== 'running' && !isOpen) await run(db, KEEP_ACKNOWLEDGED, [id, count])
+  return count
+}
+
+/** A replay as the dashboard shows it. */
+export async function shownReplay(
+  db: Database,
+  row: ReplayRow,
+  workflowUrl: (workflowId: string) => string | undefined,
+): Promise<Replay> {
+  return create(ReplaySchema, {
+    replayId: publicId('rpl', row.id),
+    filter: fromJson(ReplayFilterSchema, row.filter as JsonValue),
+    perSecond: row.perSecond,
+    state: stateNames.value(row.state),
+    total: row.total,
+    dispatched: row.dispatched,
+    acknowledged: await countAcknowledged(db, row),
+    createdAt: timestampFromDate(row.createdAt),
+    endedAt: row.endedAt ? timestampFromDate(row.endedAt) : undefined,
+    createdBy: row.createdBy,
+    workflowUrl: workflowUrl(replayWorkflowId(row.id)),
+  })
+}

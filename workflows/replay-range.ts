@@ -1,0 +1,61 @@
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+} from '@temporalio/workflow'
+import type { Activities, ReplayStep } from './activities.ts'
+import { REPLAY_OPTIONS } from './activity-options.ts'
+import { isLong } from './long-history.ts'
+import { replayDetails } from './summaries.ts'
+
+/** The input of a workflow. The fields are stored in histories and keep their names. */
+export interface RangeReplay {
+  /** `rpl_...` */
+  replayId: string
+}
+
+export type Progress = Pick<ReplayStep, 'state' | 'dispatched' | 'total'>
+
+/** Ends the replay. Events that it has dispatched are still attempted. */
+export const cancel = defineSignal('cancel')
+export const progress = defineQuery<Progress | undefined>('progress')
+
+const { dispatchNext, cancelReplay } = proxyActivities<Activities>(REPLAY_OPTIONS)
+
+/**
+ * Sends many events again, the oldest first, at a pace. Each step dispatches the events of about a second, and other
+ * workflows attempt them (deliver-webhooks.ts). How far the replay is stands in its row in the database: a run that
+ * continues another, or replaces one that was lost, goes on there.
+ */
+export async function replayRange({ replayId }: RangeReplay): Promise<Progress> {
+  let last: Progress | undefined
+  let isCancelled = false
+  setHandler(progress, () => last)
+  setHandler(cancel, () => {
+    isCancelled = true
+  })
+
+  try {
+    for (;;) {
+      if (isCancelled) await cancelReplay({ replayId })
+      const startedMs = Date.now()
+      const { waitMs, ...step } = await dispatchNext({ replayId })
+      last = step
+      setCurrentDetails(replayDetails(step))
+      if (step.state !== 'running') return step
+      if (isLong()) await continueAsNew<typeof replayRange>({ replayId })
+      const restMs = startedMs + waitMs - Date.now()
+      if (restMs > 0) await condition(() => isCancelled, restMs)
+    }
+  } catch (error) {
+    // An operator cancelled the workflow itself, in Temporal's UI.
+    if (isCancellation(error)) await CancellationScope.nonCancellable(() => cancelReplay({ replayId }))
+    throw error
+  }
+}
