@@ -9,6 +9,7 @@ import { readOrCreate, writePrivately } from './private-file.ts'
 import { Problem } from './problem.ts'
 import { type Keys, seed } from './seed.ts'
 import { startServices } from './services.ts'
+import { setUpLink } from './set-up-link.ts'
 import { checkPort, checkReadyFile, createDataDir, readSettings, THIS_MACHINE } from './settings.ts'
 import { openTemporal } from './temporal/open.ts'
 import { welcome } from './welcome.ts'
@@ -73,8 +74,18 @@ async function start(): Promise<void> {
     const temporalUiUrl = temporal.uiUrl
     // The command line reads this file to find the instance on any port.
     await writePrivately(file('instance.json'), JSON.stringify({ url: ready.url }))
-    if (readyFile) await writeReadyFile(readyFile, { ...ready, temporalUiUrl, keys })
-    const facts = { keys, temporalUiUrl, database: database.where, webhookSubnets: WEBHOOK_ALLOW_SUBNETS, logs }
+    const publicUrl = config.publicUrl ?? ready.url
+    const dashboard = `${publicUrl}/dashboard`
+    if (readyFile) await writeReadyFile(readyFile, { ...ready, dashboard, temporalUiUrl, keys })
+    const facts = {
+      dashboard,
+      setUpLink: await setUpLink(database.url, publicUrl),
+      keys,
+      temporalUiUrl,
+      database: database.where,
+      webhookSubnets: WEBHOOK_ALLOW_SUBNETS,
+      logs,
+    }
     console.log(welcome({ url: ready.url, ...facts }))
     console.log(`ready ${ready.url}`)
   }
@@ -89,13 +100,15 @@ async function start(): Promise<void> {
 interface ReadyFacts {
   url: string
   grpcUrl: string
+  dashboard: string
   temporalUiUrl: string | undefined
   keys: Keys
 }
 
-async function writeReadyFile(readyFile: string, { url, grpcUrl, temporalUiUrl, keys }: ReadyFacts): Promise<void> {
-  const facts = { url, grpc_url: grpcUrl, temporal_ui_url: temporalUiUrl, keys, pid: process.pid }
-  await writePrivately(readyFile, JSON.stringify(facts))
+async function writeReadyFile(readyFile: string, facts: ReadyFacts): Promise<void> {
+  const { url, grpcUrl, dashboard, temporalUiUrl, keys } = facts
+  const urls = { url, grpc_url: grpcUrl, dashboard_url: dashboard, temporal_ui_url: temporalUiUrl }
+  await writePrivately(readyFile, JSON.stringify({ ...urls, keys, pid: process.pid }))
 }
 
 function throwUnreachable(error: unknown): never {

@@ -1,5 +1,8 @@
 export interface Facts {
   url: string
+  dashboard: string
+  /** The link by which the first person sets a password; undefined when there is a person. */
+  setUpLink: string | undefined
   keys: { live: string; test: string }
   /** A description for the user. */
   database: string
@@ -11,11 +14,21 @@ export interface Facts {
 }
 
 /** Printed when everything runs: where things are, and a first request to try. */
-export function welcome({ url, keys, database, temporalUiUrl, webhookSubnets, logs }: Facts): string {
+export function welcome({
+  url,
+  dashboard,
+  setUpLink,
+  keys,
+  database,
+  temporalUiUrl,
+  webhookSubnets,
+  logs,
+}: Facts): string {
   return `Verdict is running.
 
   REST, Connect, gRPC   ${url}
   Reference             ${url}/docs
+  Dashboard             ${dashboard}${setUpLink === undefined ? '' : `\n  Set up your sign-in   ${setUpLink}  (works once, for 24 hours)`}
   Live key              ${keys.live}
   Test key              ${keys.test}  (every send is a dry run)
   Sends from            example.test

@@ -14,6 +14,7 @@ import { createGuard } from './egress/guard.ts'
 import { lookupWith } from './egress/lookup.ts'
 import { listen } from './http/listen.ts'
 import { startOutbound } from './outbound.ts'
+import { prepareFirstPerson } from './people/first-person.ts'
 import { type Program, run } from './program.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -46,6 +47,7 @@ async function start(program: Program): Promise<object> {
   })
   ends.defer(() => webhooks.close())
   await startUpkeep(program)
+  await prepareFirstPerson(program, config.admin)
 
   const breaker = createBreaker({ db, thresholds: config.limits.breaker })
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })

@@ -27,6 +27,7 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
   'Commands that work on the database, for the operator:': {
     accounts: async () => (await import('./accounts.ts')).accounts,
     keys: async () => (await import('./keys.ts')).keys,
+    people: async () => (await import('./people.ts')).people,
     secrets: async () => (await import('./secrets.ts')).secrets,
     doctor: async () => (await import('./doctor.ts')).doctor,
   },

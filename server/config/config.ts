@@ -2,7 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { OperatorLimits } from './limits.ts'
 import { NEEDS_TEMPORAL_TLS, VARIABLES, type Variable, type Variables } from './variables.ts'
 
-type Combined = 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier' | TemporalVariable
+type Combined = 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier' | AdminVariable | TemporalVariable
+
+type AdminVariable = 'adminEmail' | 'adminPassword' | 'adminPasswordFile'
 
 type TemporalVariable = Exclude<Extract<keyof Variables, `temporal${string}`>, 'temporalUiUrl'>
 
@@ -12,6 +14,8 @@ export interface Config extends Readonly<Omit<Variables, Combined>> {
   /** undefined when TEMPORAL_ADDRESS is not set. */
   temporal: TemporalConfig | undefined
   limits: OperatorLimits
+  /** The first person, until there is one; undefined when ADMIN_EMAIL is not set. */
+  admin: { email: string; password: string } | undefined
 }
 
 export interface KeyPair {
@@ -52,13 +56,15 @@ export function readConfig(env: Environment): { config: Config; warnings: string
     ...temporalFaults(variables),
     ...tierFaults(variables),
     ...inboxFaults(variables),
+    ...adminFaults(variables),
   )
   if (faults.length > 0) return { faults }
   return { config: combine(variables), warnings: misspelt(env) }
 }
 
 function combine(variables: Variables): Config {
-  const { tlsCert, tlsKey, tiers, defaultTier, ...more } = variables
+  const { tlsCert, tlsKey, tiers, defaultTier, adminEmail, adminPassword, adminPasswordFile, ...more } = variables
+  const password = adminPassword ?? adminPasswordFile
   const { temporalAddress: address, temporalNamespace: namespace, temporalApiKey: apiKey, ...rest } = more
   const { temporalTls, temporalTlsCa: ca, temporalTlsCert, temporalTlsKey, temporalTlsServerName, ...others } = rest
   const client = keyPair(temporalTlsCert, temporalTlsKey)
@@ -68,6 +74,7 @@ function combine(variables: Variables): Config {
     tls: keyPair(tlsCert, tlsKey),
     temporal: address === undefined ? undefined : { address, namespace, apiKey, tls },
     limits: Object.freeze({ ...tiers, defaultTier }),
+    admin: adminEmail && password ? { email: adminEmail, password } : undefined,
   })
 }
 
@@ -141,6 +148,15 @@ function inboxFaults({ production, simulatorInbox }: Variables): Fault[] {
   if (!production || !simulatorInbox) return []
   const { name } = VARIABLES.simulatorInbox
   return [{ name, why: 'must not be true in production: it shows the content of messages', example: `${name}=false` }]
+}
+
+function adminFaults({ adminEmail, adminPassword, adminPasswordFile }: Partial<Variables>): Fault[] {
+  const { adminEmail: email, adminPassword: password, adminPasswordFile: file } = VARIABLES
+  const given = [adminPassword, adminPasswordFile].filter((value) => value !== undefined)
+  if (given.length > 1) return [faultOf(file, `must not be set when ${password.name} is`)]
+  if (adminEmail !== undefined && given.length === 0) return [faultOf(password, `must be set when ${email.name} is`)]
+  if (adminEmail === undefined && given.length > 0) return [faultOf(email, `must be set when ${password.name} is`)]
+  return []
 }
 
 /**

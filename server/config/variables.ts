@@ -78,6 +78,11 @@ export interface Variables {
   tiers: FileLimits
   /** One of `tiers`. */
   defaultTier: string
+  /** The first person, until there is one. */
+  adminEmail: string | undefined
+  adminPassword: string | undefined
+  /** The contents of the file, without line breaks at its end. */
+  adminPasswordFile: string | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** Absolute. */
   dataDir: string
@@ -279,6 +284,19 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     read: values.text,
     example: DEFAULT_LIMITS.defaultTier,
     default: () => DEFAULT_LIMITS.defaultTier,
+  },
+  adminEmail: { name: 'ADMIN_EMAIL', read: values.email, example: 'ann@example.com', default: none },
+  adminPassword: {
+    name: 'ADMIN_PASSWORD',
+    read: values.password,
+    example: '"$(openssl rand -base64 18)"',
+    default: none,
+  },
+  adminPasswordFile: {
+    name: 'ADMIN_PASSWORD_FILE',
+    read: values.passwordFile,
+    example: '/run/secrets/admin-password',
+    default: none,
   },
   logLevel: {
     name: 'LOG_LEVEL',

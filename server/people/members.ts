@@ -38,7 +38,7 @@ export async function listMembers(db: Database | Transaction, accountId: string)
 /** Changes the role of a person of the author's account. Throws `not_found` and `last_owner`. */
 export async function changeRole(db: Database, author: Author, personId: string, role: Role): Promise<Member> {
   return db.transaction(async (tx) => {
-    const member = await lockMember(tx, author.accountId, personId, { staysOwner: role === 'owner' })
+    const member = await lockMember(tx, author.accountId, personId, { mayLeaveNoOwner: role === 'owner' })
     await tx.update(members).set({ role }).where(isMember(author.accountId, personId))
     const change = { target: member.email, before: { role: member.role }, after: { role } }
     await record(tx, { ...author, action: 'person.role', ...change })
@@ -46,11 +46,18 @@ export async function changeRole(db: Database, author: Author, personId: string,
   })
 }
 
-/** Removes a person from the author's account. Throws `not_found` and `last_owner`. */
+/**
+ * Removes a person from the author's account. One who then belongs to no account is deleted, so that a new invitation
+ * sets a new password. Throws `not_found`, and `last_owner` unless the operator is the author.
+ */
 export async function removeMember(db: Database, author: Author, personId: string): Promise<Member> {
   return db.transaction(async (tx) => {
-    const member = await lockMember(tx, author.accountId, personId, { staysOwner: false })
+    const mayLeaveNoOwner = author.actor.kind === 'operator'
+    const member = await lockMember(tx, author.accountId, personId, { mayLeaveNoOwner })
     await tx.delete(members).where(isMember(author.accountId, personId))
+    if ((await tx.$count(members, eq(members.personId, personId))) === 0) {
+      await tx.delete(people).where(eq(people.id, personId))
+    }
     await record(tx, { ...author, action: 'person.remove', target: member.email, before: { role: member.role } })
     return member
   })
@@ -64,7 +71,7 @@ async function lockMember(
   tx: Transaction,
   accountId: string,
   personId: string,
-  { staysOwner }: { staysOwner: boolean },
+  { mayLeaveNoOwner }: { mayLeaveNoOwner: boolean },
 ): Promise<Member> {
   await tx
     .select({ personId: members.personId })
@@ -76,7 +83,7 @@ async function lockMember(
   const member = all.find((one) => one.personId === personId)
   if (!member) throw fail('not_found', 'There is no such person in this account.')
   const owners = all.filter(({ role }) => role === 'owner')
-  if (member.role === 'owner' && !staysOwner && owners.length === 1) {
+  if (member.role === 'owner' && !mayLeaveNoOwner && owners.length === 1) {
     throw fail('last_owner', `${member.email} is the only owner of this account. Make another person an owner first.`)
   }
   return member

@@ -64,6 +64,7 @@ test('a minimal configuration has the documented default of every other variable
     storeContent: false,
     dataRegion: 'eu',
     limits: DEFAULT_LIMITS,
+    admin: undefined,
     logLevel: 'info',
     dataDir: resolve('.verdict'),
     readyFile: undefined,
@@ -109,6 +110,8 @@ test('every variable is read', () => {
       WEBHOOK_FIRST_ATTEMPT: 'workflow',
       STORE_CONTENT: 'true',
       DATA_REGION: 'eu-central',
+      ADMIN_EMAIL: 'ann@example.com',
+      ADMIN_PASSWORD: 'correct horse battery',
       LOG_LEVEL: 'debug',
       DATA_DIR: '/var/lib/verdict',
       VERDICT_READY_FILE: '/run/ready.json',
@@ -144,6 +147,7 @@ test('every variable is read', () => {
     webhookFirstAttempt: 'workflow',
     storeContent: true,
     dataRegion: 'eu-central',
+    admin: { email: 'ann@example.com', password: 'correct horse battery' },
     logLevel: 'debug',
     dataDir: '/var/lib/verdict',
     readyFile: '/run/ready.json',
@@ -208,10 +212,27 @@ test.each([
   ['STORE_CONTENT', 'yes', 'must be one of true, false'],
   ['SIMULATOR_INBOX', 'on', 'must be one of true, false'],
   ['DATA_REGION', 'EU West', 'must be 1 to 32 of a-z, 0-9 and -'],
+  ['ADMIN_EMAIL', 'ann', 'must be an email address'],
+  ['ADMIN_PASSWORD', 'eleven char', 'must have 12 to 128 characters'],
+  ['ADMIN_PASSWORD_FILE', '/nowhere/password', 'must name a file that can be read (ENOENT)'],
   ['LOG_LEVEL', 'verbose', 'must be one of fatal, error, warn, info, debug, trace, silent'],
   ['TLS_CERT_FILE', '/nowhere/tls.crt', 'must name a file that can be read (ENOENT)'],
 ])('%s=%s: %s', (name, value, why) => {
   expect(faults({ [name]: value })).toContain(`${name} ${why}`)
+})
+
+test('the first person has an address and a password, which may be in a file', () => {
+  const ADMIN_EMAIL = 'ann@example.com'
+  const ADMIN_PASSWORD_FILE = file('password', 'correct horse battery\n')
+  expect(config({ ADMIN_EMAIL, ADMIN_PASSWORD_FILE }).admin).toEqual({
+    email: ADMIN_EMAIL,
+    password: 'correct horse battery',
+  })
+  expect(faults({ ADMIN_EMAIL })).toEqual(['ADMIN_PASSWORD must be set when ADMIN_EMAIL is'])
+  expect(faults({ ADMIN_PASSWORD_FILE })).toEqual(['ADMIN_EMAIL must be set when ADMIN_PASSWORD is'])
+  expect(faults({ ADMIN_EMAIL, ADMIN_PASSWORD_FILE, ADMIN_PASSWORD: 'correct horse battery' })).toEqual([
+    'ADMIN_PASSWORD_FILE must not be set when ADMIN_PASSWORD is',
+  ])
 })
 
 test('all faults are reported at once, each with an example', () => {

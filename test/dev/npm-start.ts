@@ -26,6 +26,7 @@ export interface NpmStart {
 /** The content of the ready file. */
 export interface Ready {
   url: string
+  dashboard_url: string
   temporal_ui_url: string
   keys: { live: string; test: string }
   pid: number

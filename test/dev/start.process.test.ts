@@ -38,6 +38,7 @@ test('the ready file has the addresses, the keys and the process id, and only it
   expect(ready).toEqual({
     url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     grpc_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+    dashboard_url: `${ready.url}/dashboard`,
     temporal_ui_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     keys: { live: expect.stringMatching(/^svc_live_/), test: expect.stringMatching(/^svc_test_/) },
     pid: program.pid,
@@ -54,6 +55,7 @@ test('the ready file has the addresses, the keys and the process id, and only it
   expect(program.stdout()).toContain(ready.temporal_ui_url)
   expect(program.stdout()).toContain(ready.keys.live)
   expect(program.stdout()).toContain(ready.keys.test)
+  expect(program.stdout()).toMatch(new RegExp(`${ready.url}/dashboard/invitation/[\\w-]{43} `))
 })
 
 test('no other user can read a file in DATA_DIR, the database of Temporal included', async () => {

@@ -1,0 +1,17 @@
+import { databaseClock } from '../server/db/clock.ts'
+import { connect } from '../server/db/connect.ts'
+import { hasPeople } from '../server/people/first-person.ts'
+import { inviteFirstPerson, linkOf } from '../server/people/invitations.ts'
+
+/** Creates the link by which the first person sets a password; undefined when there is a person. */
+export async function setUpLink(databaseUrl: string, publicUrl: string): Promise<string | undefined> {
+  const db = connect(databaseUrl, { connections: 1 })
+  const clock = await databaseClock(db)
+  try {
+    if (await hasPeople(db)) return undefined
+    return linkOf(publicUrl, await db.transaction((tx) => inviteFirstPerson(tx, clock)))
+  } finally {
+    clock.stop()
+    await db.$client.end()
+  }
+}

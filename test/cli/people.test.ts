@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { run } from '../../server/cli/run.ts'
+import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { auditEntries, people } from '../../server/db/people-schema.ts'
+import { acceptInvitation } from '../../server/people/accept.ts'
+import { createAttempts } from '../../server/people/attempts.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+const PASSWORD = 'correct horse battery'
+
+let database: TestDatabase
+let clock: DatabaseClock
+let folder: string
+
+beforeAll(async () => {
+  database = await testDatabase()
+  clock = await databaseClock(database.db)
+  folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
+})
+afterAll(async () => {
+  clock.stop()
+  rmSync(folder, { recursive: true })
+  await database.drop()
+})
+beforeEach(() => {
+  const env = { DATABASE_URL: database.url, DATA_DIR: folder, PUBLIC_URL: 'https://verdict.test', NODE_ENV: '' }
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+})
+afterEach(() => void vi.unstubAllEnvs())
+
+async function json(...args: string[]) {
+  return JSON.parse(JSON.stringify((await run(args)).json))
+}
+
+/** Does with a link what its holder does. */
+const accept = (url: string, more: { email?: string; name?: string } = {}) =>
+  acceptInvitation(
+    { db: database.db, clock, attempts: createAttempts() },
+    { token: url.split('/').at(-1)!, name: 'Ann', password: PASSWORD, remoteAddress: '192.0.2.1', ...more },
+  )
+
+test('the operator sets up the first person, invites others, lists and removes them', async () => {
+  await json('accounts', 'create', 'Web shop')
+  const { text } = await run(['people', 'set-up'])
+  expect(text).toMatch(
+    /^No person can sign in yet\. Open this link .*\n\n {2}https:\/\/verdict\.test\/dashboard\/\S+\n$/s,
+  )
+  const { url, email } = await json('people', 'set-up')
+  expect(email).toBeNull()
+  await expect(accept(/https:\S+/.exec(text)![0], { email: 'ann@people.test' })).rejects.toThrow('does not work')
+  await accept(url, { email: 'ann@people.test' })
+  const invited = await json('people', 'invite', 'Bob@people.test', '--role', 'reader')
+  expect(invited).toMatchObject({ email: 'bob@people.test', role: 'reader' })
+  await accept(invited.url, { name: 'Bob' })
+  const { people: all } = await json('people', 'list')
+  expect(all).toMatchObject([
+    { name: 'Ann', email: 'ann@people.test', role: 'owner', second_factor: false },
+    { name: 'Bob', email: 'bob@people.test', role: 'reader' },
+  ])
+  expect((await run(['people', 'list'])).text).toContain('ann@people.test  owner')
+  expect((await run(['people', 'remove', 'bob@people.test'])).text).toBe('Removed bob@people.test.')
+  const entries = await database.db.select().from(auditEntries)
+  expect(entries.map(({ action, actorKind }) => `${actorKind} ${action}`)).toEqual(
+    expect.arrayContaining(['operator person.invite', 'person person.join', 'operator person.remove']),
+  )
+})
+
+test('the operator can remove the last owner, whose next link sets a new password', async () => {
+  await json('people', 'remove', 'ann@people.test')
+  expect(await database.db.$count(people)).toBe(0)
+  const { url } = await json('people', 'set-up')
+  await accept(url, { email: 'ann@people.test', name: 'Ann again' })
+  expect((await json('people', 'list')).people).toMatchObject([{ name: 'Ann again', role: 'owner' }])
+})
+
+test('a person who belongs to the account, one who does not, and a faulty address are refused', async () => {
+  await expect(run(['people', 'invite', 'ann@people.test'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(run(['people', 'invite', 'ann'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(run(['people', 'invite', 'x@people.test', '--role', 'king'])).rejects.toMatchObject({ exit: 'usage' })
+  await expect(run(['people', 'remove', 'x@people.test'])).rejects.toMatchObject({ exit: 'not_found' })
+})
