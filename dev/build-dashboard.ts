@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { BUILT_PAGES, NONCE } from '../server/http/dashboard-files.ts'
 
-// `npm run build`: builds the dashboard's pages into dashboard/dist, each file also compressed. `npm ci` runs it. A
-// server that runs never sees half of a build, because the finished folder takes the place of the previous one.
+// `npm run build [folder]`: builds the dashboard's pages into dashboard/dist, each file also compressed. `npm ci` runs
+// it. A running server never sees half of a build, because the finished folder takes the place of the previous one.
 
 const DASHBOARD = new URL('../dashboard', import.meta.url).pathname
 const COMPRESSIBLE = /\.(js|css|svg)$/
@@ -44,10 +44,14 @@ async function replaceFolder(finished: string, place: string): Promise<void> {
   await rm(previous, { recursive: true, force: true })
 }
 
+// React would be its slow variant for development under any other value.
+process.env.NODE_ENV = 'production'
+
+const place = process.argv[2] ?? BUILT_PAGES
 const vite = await loadVite()
 if (vite) {
   const startedAt = performance.now()
-  const outDir = await mkdtemp(join(DASHBOARD, '.dist-'))
+  const outDir = await mkdtemp(join(dirname(place), '.dist-'))
   try {
     await vite.build({
       configFile: join(DASHBOARD, 'vite.config.ts'),
@@ -57,7 +61,7 @@ if (vite) {
     })
     await compress(join(outDir, 'assets'))
     if (!readFileSync(join(outDir, 'index.html'), 'utf8').includes(NONCE)) throw new Error('index.html has no nonce')
-    await replaceFolder(outDir, BUILT_PAGES)
+    await replaceFolder(outDir, place)
   } finally {
     await rm(outDir, { recursive: true, force: true })
   }

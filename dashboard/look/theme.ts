@@ -32,6 +32,8 @@ const DARK: MantineColorsTuple = [
   '#0e1012',
 ]
 
+const TITLE = { title: { fontSize: 16, lineHeight: '24px', fontWeight: 600 } }
+
 const MOTION = { duration: 120 }
 
 export const theme = createTheme({
@@ -61,12 +63,17 @@ export const theme = createTheme({
     return isAccent ? { ...colors, color: 'var(--mantine-primary-color-contrast)' } : colors
   },
   components: {
-    Modal: { defaultProps: { transitionProps: MOTION, centered: true, radius: 'md', overlayProps: { opacity: 0.5 } } },
-    Drawer: { defaultProps: { transitionProps: MOTION } },
+    Modal: {
+      defaultProps: { transitionProps: MOTION, centered: true, radius: 'md', overlayProps: { opacity: 0.5 } },
+      styles: TITLE,
+    },
+    Drawer: { defaultProps: { transitionProps: MOTION }, styles: TITLE },
     Menu: { defaultProps: { transitionProps: MOTION, shadow: 'md' } },
     Popover: { defaultProps: { transitionProps: MOTION, shadow: 'md' } },
     Tooltip: { defaultProps: { transitionProps: MOTION, openDelay: 200 } },
     InputWrapper: { styles: { label: { marginBottom: 4, lineHeight: '20px' }, description: { lineHeight: '16px' } } },
+    Checkbox: { defaultProps: { iconColor: 'var(--mantine-primary-color-contrast)' } },
+    Radio: { defaultProps: { iconColor: 'var(--mantine-primary-color-contrast)' } },
     CloseButton: { defaultProps: { 'aria-label': 'Close' } },
   },
 })

@@ -10,9 +10,15 @@ export interface Piece {
 const INVISIBLE =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
 
+/** Names of the controls in ASCII, from 0 on. */
+const ASCII = (
+  'NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI ' +
+  'DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US'
+).split(' ')
+
 /**
- * Splits text from outside so that every character can be seen. ASCII controls become their pictures (`␛`), others
- * their code points. A line ends at CR LF or LF.
+ * Splits text from outside so that every character can be seen. ASCII controls become their names (`ESC`), others their
+ * code points. A line ends at CR LF or LF.
  */
 export function visiblePieces(text: string): Piece[] {
   const whole = text.toWellFormed().replaceAll('\r\n', '\n')
@@ -30,8 +36,7 @@ export function visiblePieces(text: string): Piece[] {
 function shownControl(character: string): Piece {
   const code = character.codePointAt(0)!
   const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
-  if (code < 0x20) return { text: String.fromCodePoint(0x2400 + code), control: name }
-  return { text: code === 0x7f ? '␡' : name, control: name }
+  return { text: code === 0x7f ? 'DEL' : (ASCII[code] ?? name), control: name }
 }
 
 /** The beginning of a long text, ended at a line or a whole character; the text itself when it is not long. */

@@ -1,24 +1,34 @@
-import { Link, Outlet } from '@tanstack/react-router'
+import { Link, Outlet, useLocation } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { useAccount } from '../account/account.ts'
 import styles from './settings.module.css'
 
-/** The pages of the settings, in order. */
+/** The pages of the settings, in order, and the role from which on each can be read. */
 const PAGES = [
-  ['API keys', '/$account/settings/keys'],
-  ['Webhook', '/$account/settings/webhook'],
-  ['People', '/$account/settings/people'],
-  ['Audit log', '/$account/settings/audit'],
-  ['Limits', '/$account/settings/limits'],
-  ['Profile', '/$account/settings/profile'],
+  ['API keys', '/$account/settings/keys', Role.READER],
+  ['Webhook', '/$account/settings/webhook', Role.READER],
+  ['People', '/$account/settings/people', Role.READER],
+  ['Audit log', '/$account/settings/audit', Role.MEMBER],
+  ['Limits', '/$account/settings/limits', Role.READER],
+  ['Profile', '/$account/settings/profile', Role.READER],
 ] as const
 
 /** What stands around every page of the settings. */
 export function SettingsPages() {
   const { membership } = useAccount()
+  const path = useLocation({ select: ({ pathname }) => pathname })
+  const tabs = useRef<HTMLElement>(null)
+  // On a narrow screen the tabs scroll.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the current tab changes with the path
+  useEffect(() => {
+    tabs.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [path])
+  const pages = PAGES.filter(([, , role]) => membership.role >= role)
   return (
     <>
-      <nav aria-label="Settings" className={styles.tabs}>
-        {PAGES.map(([label, to]) => (
+      <nav aria-label="Settings" className={styles.tabs} ref={tabs}>
+        {pages.map(([label, to]) => (
           <Link key={to} to={to} params={{ account: membership.accountId }} className={styles.tab}>
             {label}
           </Link>

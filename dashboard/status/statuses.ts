@@ -6,6 +6,7 @@ import {
   IconCheck,
   IconClock,
   IconHelp,
+  IconMinus,
 } from '@tabler/icons-react'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 
@@ -19,7 +20,7 @@ export const TONE_ICONS: Record<Tone, Icon> = {
   doubt: IconHelp,
   error: IconAlertTriangle,
   waiting: IconClock,
-  neutral: IconClock,
+  neutral: IconMinus,
 }
 
 interface Shown {

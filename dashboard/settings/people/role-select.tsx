@@ -19,6 +19,7 @@ export function RoleSelect({ person }: { person: Person }) {
     <NativeSelect
       aria-label={`Role of ${person.name}`}
       size="xs"
+      w={120}
       data={ROLE_CHOICES}
       value={String(change.isPending ? change.variables.role : person.role)}
       disabled={change.isPending}
