@@ -55,6 +55,20 @@ const domain = createRoute({
   component: lazyRouteComponent(() => import('./domains/domain-page.tsx'), 'DomainPage'),
 })
 
+const inbox = createRoute({
+  getParentRoute: () => account,
+  path: 'inbox',
+  validateSearch: ({ search }: { search?: string }): { search?: string } => ({ search }),
+  component: lazyRouteComponent(() => import('./inbox/inbox-page.tsx'), 'InboxPage'),
+})
+
+const inboxMessage = createRoute({
+  getParentRoute: () => account,
+  path: 'inbox/$message',
+  validateSearch: ({ tab }: { tab?: string }): { tab?: string } => ({ tab }),
+  component: lazyRouteComponent(() => import('./inbox/inbox-message-page.tsx'), 'InboxMessagePage'),
+})
+
 const settings = createRoute({
   getParentRoute: () => account,
   path: 'settings',
@@ -115,6 +129,8 @@ const tree = root.addChildren([
     overview,
     domains,
     domain,
+    inbox,
+    inboxMessage,
     settings.addChildren([settingsIndex, keys, webhook, people, audit, limits, profile]),
   ]),
 ])

@@ -19,5 +19,5 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },
-  server: { proxy: { '/api': API, '^/verdict\\.': API, '/docs': API } },
+  server: { proxy: { '/api': API, '^/verdict\\.': API, '/docs': API, '/dashboard/frame': API } },
 })

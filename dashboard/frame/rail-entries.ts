@@ -1,8 +1,8 @@
-import { type Icon, IconSettings, IconWorld } from '@tabler/icons-react'
+import { type Icon, IconInbox, IconSettings, IconWorld } from '@tabler/icons-react'
 
 interface RailEntry {
   label: string
-  to: '/$account/domains' | '/$account/settings'
+  to: '/$account/domains' | '/$account/inbox' | '/$account/settings'
   icon: Icon
   /** The second key after `g`. */
   key: string
@@ -13,5 +13,6 @@ interface RailEntry {
 /** The pages in the rail, in order. The list of keys shows them, too. */
 export const RAIL_ENTRIES: RailEntry[] = [
   { label: 'Domains', to: '/$account/domains', icon: IconWorld, key: 'd' },
+  { label: 'Inbox', to: '/$account/inbox', icon: IconInbox, key: 'i', inbox: true },
   { label: 'Settings', to: '/$account/settings', icon: IconSettings, key: 's' },
 ]

@@ -87,6 +87,9 @@ const SURFACES = {
   '--mantine-color-dimmed': 'var(--ink-faint)',
   '--mantine-color-placeholder': 'var(--ink-faint)',
   '--mantine-color-error': 'var(--error)',
+  // The shade of the accent in the dark would make a red button pale under its white text.
+  '--mantine-color-red-filled': '#c92a2a',
+  '--mantine-color-red-filled-hover': '#b02525',
 }
 
 /** Gives Mantine's components the colours of look.css. */

@@ -8,18 +8,21 @@ interface OutsideTextProps {
   line?: boolean
   /** Monospace, as a server wrote it. */
   mono?: boolean
+  /** Shows some pages of it before the cut: for a text that a page is about. */
+  long?: boolean
 }
 
 const CUT = { characters: 800, lines: 12 }
+const LONG = { characters: 40_000, lines: 800 }
 const LINE = { characters: 300, lines: 1 }
 
 /**
  * Text that a mail server, a sender or an endpoint wrote. It cannot change the order of what stands around it, its
  * invisible characters are visible, and a long one is cut.
  */
-export function OutsideText({ text, line = false, mono = false }: OutsideTextProps) {
+export function OutsideText({ text, line = false, mono = false, long = false }: OutsideTextProps) {
   const [all, setAll] = useState(false)
-  const shown = all ? text : beginning(text, line ? LINE : CUT)
+  const shown = all ? text : beginning(text, line ? LINE : long ? LONG : CUT)
   const className = [styles.text, line && styles.line, mono && 'mono'].filter(Boolean).join(' ')
   return (
     <>

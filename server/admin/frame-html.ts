@@ -21,9 +21,9 @@ const CID_URL = /(["'(=]\s*)cid:([^"'\s<>()]+)/gi
  * the page's structure as it is. Links open new windows, which the sandbox refuses: they open nowhere.
  */
 export function frameHtml(html: string, images: readonly InlineImage[] = []): string {
-  const [doctype = ''] = DOCTYPE.exec(html) ?? []
-  const body = html.slice(doctype.length).replace(HEAD_ELEMENTS, '<bgsound')
-  return `${doctype}<base target="_blank">${inlineImages(body, images)}`
+  const harmless = html.replace(HEAD_ELEMENTS, '<bgsound')
+  const [doctype = ''] = DOCTYPE.exec(harmless) ?? []
+  return `${doctype}<base target="_blank">${inlineImages(harmless.slice(doctype.length), images)}`
 }
 
 function inlineImages(html: string, images: readonly InlineImage[]): string {
