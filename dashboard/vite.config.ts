@@ -4,6 +4,9 @@ import { defineConfig } from 'vite'
 /** Where `npm run dashboard` sends the calls of the pages: the API that `npm start` runs. */
 const API = process.env.PUBLIC_URL ?? 'http://localhost:8080'
 
+// Sign-in accepts only calls from a page of the API's own origin.
+const TO_API = { target: API, headers: { origin: API } }
+
 /** Browsers that know `light-dark()`, so that the pages need one set of colours only. */
 const BROWSERS = ['chrome123', 'edge123', 'firefox120', 'safari17.5']
 
@@ -19,5 +22,5 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },
-  server: { proxy: { '/api': API, '^/verdict\\.': API, '/docs': API, '/dashboard/frame': API } },
+  server: { proxy: { '/api': TO_API, '^/verdict\\.': TO_API, '/docs': TO_API, '/dashboard/frame': TO_API } },
 })

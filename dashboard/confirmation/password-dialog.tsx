@@ -5,11 +5,22 @@ import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import { type Confirmation, useConfirmation } from './confirmation.ts'
 
+// Escape ends the question alone: without this it would also close the dialog whose call needs the password.
+const OWN_ESCAPE = { 'data-mantine-stop-propagation': 'true' }
+
 /** The question for the password. */
 export function PasswordDialog() {
   const confirmation = useConfirmation()
+  const cancel = () => confirmation.answer(false)
   return (
-    <Modal opened onClose={() => confirmation.answer(false)} title="Enter your password">
+    <Modal
+      opened
+      onClose={cancel}
+      closeOnEscape={false}
+      onKeyDown={(event) => event.key === 'Escape' && cancel()}
+      withCloseButton={false}
+      title="Enter your password"
+    >
       <PasswordForm confirmation={confirmation} />
     </Modal>
   )
@@ -35,13 +46,15 @@ function PasswordForm({ confirmation }: { confirmation: Confirmation }) {
           required
           withAsterisk={false}
           data-autofocus
+          {...OWN_ESCAPE}
+          visibilityToggleButtonProps={OWN_ESCAPE}
         />
         <CallFault error={check.error} />
         <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={() => confirmation.answer(false)}>
+          <Button variant="default" onClick={() => confirmation.answer(false)} {...OWN_ESCAPE}>
             Cancel
           </Button>
-          <Button type="submit" loading={check.isPending} disabled={password === ''}>
+          <Button type="submit" {...OWN_ESCAPE} loading={check.isPending} disabled={password === ''}>
             Continue
           </Button>
         </Group>
