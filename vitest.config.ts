@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import './test/harness/compile-cache.ts'
+import { LongestFirst } from './test/harness/longest-first.ts'
 
 /** Tests that wait for time limits of seconds: much time, little work. */
 const WAITING = 'test/**/*.waiting.test.ts'
@@ -32,6 +33,7 @@ export default defineConfig({
     globalSetup: ['test/harness/global-postgres.ts'],
     // What keeps a run from its end is ended after this: no handle that was forgotten holds up `.ci/run`.
     teardownTimeout: 20_000,
+    sequence: { sequencer: LongestFirst },
     projects: [
       // The fast loop of `npm run check`.
       {

@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import './test/harness/compile-cache.ts'
+import { LongestFirst } from './test/harness/longest-first.ts'
 
 const shared = {
   // A machine that is busy with other work starts a process in seconds. No promise is about the time of a whole run.
@@ -13,6 +14,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/harness/global-postgres.ts', 'test/harness/global-temporal.ts'],
     teardownTimeout: 20_000,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {

@@ -1,49 +1,25 @@
 import { defineConfig } from 'vitest/config'
 import './test/harness/compile-cache.ts'
+import { LongestFirst } from './test/harness/longest-first.ts'
 
-const shared = { hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
-
-/** A proxy must not see one failed request: nothing else runs beside it. */
-const ROLLING_RESTART = 'test/real/rolling-restart.test.ts'
+const shared = {
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 20_000 } },
+  sequence: { groupOrder: 0 },
+  // Each file has servers of its own, and waits for them more than half of its time.
+  maxWorkers: 3,
+}
 
 /** Run by test/real/run.ts, which brings what the tests need. */
 export default defineConfig({
   test: {
     globalSetup: ['test/harness/global-postgres.ts', 'test/harness/global-temporal.ts'],
     teardownTimeout: 20_000,
+    sequence: { sequencer: LongestFirst },
     projects: [
-      {
-        test: {
-          ...shared,
-          name: 'real',
-          include: ['test/real/**/*.test.ts'],
-          exclude: [ROLLING_RESTART],
-          testTimeout: 120_000,
-          sequence: { groupOrder: 0 },
-          // Each file has servers of its own. The check of the OpenAPI document takes as long as all others.
-          maxWorkers: 2,
-        },
-      },
-      {
-        test: {
-          ...shared,
-          name: 'database',
-          include: ['test/{db,sending,history}/**/*.test.ts'],
-          testTimeout: 120_000,
-          sequence: { groupOrder: 1 },
-          maxWorkers: 2,
-        },
-      },
-      {
-        test: {
-          ...shared,
-          name: 'rolling restart',
-          include: [ROLLING_RESTART],
-          testTimeout: 300_000,
-          sequence: { groupOrder: 2 },
-          maxWorkers: 1,
-        },
-      },
+      { test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'] } },
+      { test: { ...shared, name: 'database', include: ['test/{db,sending,history}/**/*.test.ts'] } },
     ],
   },
 })

@@ -37,7 +37,7 @@ async function start(program: Program): Promise<object> {
     log.error(lost, `ENCRYPTION_KEYS does not open what the key ${lost.key} sealed: add that key again`)
   }
 
-  const temporal = createTemporal(config)
+  const temporal = await createTemporal(config)
   ends.defer(() => temporal.close())
   const resolver = createResolver({ servers: config.dnsServers })
   const webhooks = createPost({

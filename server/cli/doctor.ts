@@ -78,7 +78,7 @@ async function temporal(): Promise<string> {
   const { address, namespace } = reading.config.temporal
   // Loaded only here: the other checks and commands do not wait for it.
   const { createTemporal } = await import('../../workflows/temporal.ts')
-  const client = createTemporal(reading.config)
+  const client = await createTemporal(reading.config)
   const health = await client.health().finally(() => client.close())
   if (health === 'ok') return `${address} responds`
   throw new Error(

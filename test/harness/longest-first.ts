@@ -1,0 +1,33 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/**
+ * The files that take a minute or more, the longest first. Without results of an earlier run, Vitest begins with the
+ * largest files, and a long test in a small file would run alone at the end.
+ */
+const LONG = [
+  'test/real/openapi.test.ts',
+  'test/real/rolling-restart.test.ts',
+  'test/real/generated-clients.test.ts',
+  'test/real/schedule.test.ts',
+  'test/faults/kills.test.ts',
+  'test/faults/keys.test.ts',
+  'test/faults/drain.test.ts',
+  'test/faults/batches.test.ts',
+  'test/dev/start-ends.process.test.ts',
+  'test/dev/start.process.test.ts',
+  'test/docs/readme.process.test.ts',
+  'test/e2e/drain.process.test.ts',
+  'test/faults/quick/webhooks.process.test.ts',
+]
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const group = ({ project }: TestSpecification) => project.config.sequence.groupOrder
+    return (await super.sort(files)).sort((a, b) => group(a) - group(b) || placeOf(a) - placeOf(b))
+  }
+}
+
+function placeOf({ moduleId }: TestSpecification): number {
+  const place = LONG.findIndex((file) => moduleId.endsWith(file))
+  return place < 0 ? LONG.length : place
+}
