@@ -62,7 +62,9 @@ export function useCursorList<I extends DescMessage, O extends DescMessage, Row>
     staleTime: pollMs,
   })
 
-  const loaded = pages.data?.pages.flatMap((page) => page.rows)
+  const asked = pages.data?.pages.flatMap((page) => page.rows)
+  // The first rows of an empty list have nothing to push away.
+  const loaded = asked?.length === 0 ? (newest.data?.rows ?? asked) : asked
   const current = new Map(newest.data?.rows.map((row) => [idOf(row), row]))
   const shown = new Set(loaded?.map(idOf))
   const newRows = pages.isPlaceholderData ? 0 : [...current.keys()].filter((id) => !shown.has(id)).length
