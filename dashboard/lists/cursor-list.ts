@@ -52,7 +52,9 @@ export function useCursorList<I extends DescMessage, O extends DescMessage, Row>
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: Page<Row>) => page.next,
     placeholderData: keepPreviousData,
+    // While the list is open, its pages change only by `newest`.
     staleTime: Number.POSITIVE_INFINITY,
+    refetchOnMount: 'always',
   })
   const newest = useQuery({
     queryKey: [...queryKey, 'newest'],

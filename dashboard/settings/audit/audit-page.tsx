@@ -1,5 +1,5 @@
+import { useQuery } from '@connectrpc/connect-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
 import { ActorKind, type AuditEntry, AuditService } from '../../../gen/verdict/admin/v1/audit_pb.ts'
 import { EmptyState } from '../../feedback/empty-state.tsx'
 import { Page } from '../../frame/page.tsx'
@@ -17,15 +17,13 @@ import { Change } from './change.tsx'
 export function AuditPage() {
   const { action } = useSearch({ from: '/$account/settings/audit' })
   const navigate = useNavigate({ from: '/$account/settings/audit' })
-  const [actions, setActions] = useState<string[]>([])
+  // Every page of the log names all actions.
+  const first = useQuery(AuditService.method.listAuditEntries, { limit: 1 }, { staleTime: Number.POSITIVE_INFINITY })
+  const actions = first.data?.actions ?? []
   const list = useCursorList({
     method: AuditService.method.listAuditEntries,
     input: { action },
-    read(response) {
-      // The server knows every action that the log can hold.
-      if (response.actions.join() !== actions.join()) setActions(response.actions)
-      return { rows: response.entries, next: response.nextCursor }
-    },
+    read: ({ entries, nextCursor }) => ({ rows: entries, next: nextCursor }),
     idOf: (entry) => entry.entryId,
     pollMs: 15_000,
   })

@@ -36,7 +36,7 @@ const PHASES = [
   ['DNS', 'dnsMs'],
   ['Connect', 'connectMs'],
   ['TLS', 'tlsMs'],
-  ['Response', 'headMs'],
+  ['Headers', 'headMs'],
   ['Body', 'bodyMs'],
 ] as const
 
