@@ -4,7 +4,11 @@ import { freePort } from '../../dev/ports.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { temporalProgram } from '../../dev/temporal/program.ts'
 import { startTemporalServer } from '../../dev/temporal/server.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
+import { createWorkflows } from '../../workflows/client.ts'
+import type { replayRange } from '../../workflows/replay-range.ts'
 import { bundleWorkflows } from '../../workflows/run-workers.ts'
+import { RANGE_SCENARIOS, type RangeScenario, replaysOf } from './range-scenarios.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { createWorld } from './world.ts'
 
@@ -26,7 +30,9 @@ const server = await startTemporalServer({
   logFile: devNull,
 })
 await server.ready
-const world = await createWorld(server.address, await bundleWorkflows())
+let scenario: RangeScenario | undefined
+const replays = replaysOf(() => scenario!)
+const world = await createWorld(server.address, await bundleWorkflows(), replays)
 await mkdir(folder, { recursive: true })
 for (const [name, { script, plan, meanwhile }] of Object.entries(SCENARIOS)) {
   if (process.argv[2] && process.argv[2] !== name) continue
@@ -34,13 +40,29 @@ for (const [name, { script, plan, meanwhile }] of Object.entries(SCENARIOS)) {
   const { runId } = await delivery.handle.describe()
   await meanwhile?.(delivery)
   await delivery.handle.result().catch(() => {})
-  const { events } = await world.client.getHandle(delivery.workflowId, runId).fetchHistory()
+  await store(name, delivery.workflowId, runId)
+}
+for (const [name, each] of Object.entries(RANGE_SCENARIOS)) {
+  if (process.argv[2] && process.argv[2] !== name) continue
+  scenario = each
+  replays.begin()
+  const id = newId(Date.now())
+  await createWorkflows({ connection: world.connection, namespace: 'default', scheduleMs: [0] }).startReplay(id, 300)
+  const handle = world.client.getHandle<typeof replayRange>(`replay-${publicId('rpl', id)}`)
+  const { runId } = await handle.describe()
+  await each.meanwhile?.(handle)
+  await handle.result().catch(() => {})
+  await store(name, handle.workflowId, runId)
+}
+await world.close()
+await server.stop()
+
+async function store(name: string, workflowId: string, runId: string): Promise<void> {
+  const { events } = await world.client.getHandle(workflowId, runId).fetchHistory()
   const lines = events!.map((event) => JSON.stringify(event, withoutMachine))
   await writeFile(new URL(`${name.replaceAll(' ', '-')}.jsonl`, folder), `${lines.join('\n')}\n`)
   console.log(`${name}: ${lines.length} events`)
 }
-await world.close()
-await server.stop()
 
 /** Removes the machine and its folders from an event. */
 function withoutMachine(key: string, value: unknown): unknown {

@@ -3,6 +3,7 @@ import { temporal } from '@temporalio/proto'
 import { Worker } from '@temporalio/worker'
 import { beforeAll, expect, inject, test } from 'vitest'
 import type { Bundle } from '../../workflows/run-workers.ts'
+import { RANGE_SCENARIOS } from './range-scenarios.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { quiet } from './world.ts'
 
@@ -27,7 +28,7 @@ const historyOf = (lines: string) =>
 
 test('there is a history of every outcome', () => {
   expect(files.toSorted()).toEqual(
-    Object.keys(SCENARIOS)
+    Object.keys({ ...SCENARIOS, ...RANGE_SCENARIOS })
       .map((name) => `${name.replaceAll(' ', '-')}.jsonl`)
       .toSorted(),
   )

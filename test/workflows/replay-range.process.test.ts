@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { newId, publicId } from '../../server/db/ids.ts'
+import type { ReplayStep } from '../../workflows/activities.ts'
+import { createWorkflows } from '../../workflows/client.ts'
+import type { Progress, replayRange } from '../../workflows/replay-range.ts'
+import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { createWorld, until, type World } from './world.ts'
+
+// The workflow of a replay of many events, on a real Temporal. Each test decides what the steps return.
+
+let temporal: TestTemporal
+let world: World
+let step: (n: number) => ReplayStep
+let steps = 0
+let cancelled: string[] = []
+beforeAll(async () => {
+  temporal = await startTemporal()
+  world = await createWorld(temporal.address, inject('workflowBundle'), {
+    async dispatchNext() {
+      steps++
+      if (cancelled.length > 0) return { ...step(steps), state: 'cancelled' }
+      return step(steps)
+    },
+    cancel: async (id) => void cancelled.push(id),
+  })
+})
+afterAll(async () => {
+  await world?.close()
+  await temporal?.stop()
+})
+beforeEach(() => {
+  steps = 0
+  cancelled = []
+})
+
+async function start() {
+  const id = newId(Date.now())
+  const workflows = createWorkflows({ connection: world.connection, namespace: 'default', scheduleMs: [0] })
+  await workflows.startReplay(id, 300)
+  const handle = world.client.getHandle<typeof replayRange>(`replay-${publicId('rpl', id)}`)
+  return { id, handle, again: () => workflows.startReplay(id, 300) }
+}
+
+const running = (dispatched: number, waitMs: number): ReplayStep => ({
+  state: 'running',
+  dispatched,
+  total: 300,
+  waitMs,
+})
+const finished: ReplayStep = { state: 'finished', dispatched: 300, total: 300, waitMs: 0 }
+
+test('the steps keep their pace until the replay has finished', async () => {
+  step = (n) => (n < 4 ? running(n * 100, 400) : finished)
+  const startedMs = Date.now()
+  const { handle } = await start()
+  expect(await handle.result()).toEqual({ state: 'finished', dispatched: 300, total: 300 })
+  expect(steps).toBe(4)
+  expect(Date.now() - startedMs).toBeGreaterThanOrEqual(1_200)
+})
+
+test('a replay of many steps continues as a new run, where it was', async () => {
+  step = (n) => (n < 120 ? running(n, 0) : finished)
+  const { handle } = await start()
+  const { runId } = await handle.describe()
+  expect(await handle.result()).toMatchObject({ state: 'finished' })
+  expect(steps).toBe(120)
+  expect((await handle.describe()).runId).not.toBe(runId)
+})
+
+test('its progress can be queried, and stands in the details of the workflow', async () => {
+  step = (n) => running(n * 100, 60_000)
+  const { handle } = await start()
+  await until(async () => (await handle.query<Progress | undefined>('progress'))?.dispatched === 100)
+  expect(await handle.query('progress')).toEqual({ state: 'running', dispatched: 100, total: 300 })
+  const details = 'Dispatched 100 of 300 events. The replay is running.'
+  await until(async () => JSON.stringify(await handle.query('__temporal_workflow_metadata')).includes(details))
+  await handle.terminate()
+})
+
+test('the signal `cancel` ends a replay at once', async () => {
+  step = () => running(100, 60_000)
+  const { id, handle } = await start()
+  await until(() => steps === 1)
+  await handle.signal('cancel')
+  expect(await handle.result()).toMatchObject({ state: 'cancelled', dispatched: 100 })
+  expect(cancelled).toEqual([id])
+})
+
+test('cancelling the workflow cancels the replay', async () => {
+  step = () => running(100, 60_000)
+  const { id, handle } = await start()
+  await until(() => steps === 1)
+  await handle.cancel()
+  await expect(handle.result()).rejects.toThrow()
+  expect((await handle.describe()).status.name).toBe('CANCELLED')
+  expect(cancelled).toEqual([id])
+})
+
+test('a workflow that runs is not started twice, and one that was terminated is replaced', async () => {
+  step = () => running(100, 60_000)
+  const { handle, again } = await start()
+  const { runId } = await handle.describe()
+  await again()
+  expect((await handle.describe()).runId).toBe(runId)
+  await handle.terminate()
+  await again()
+  expect((await handle.describe()).status.name).toBe('RUNNING')
+  await handle.terminate()
+})
