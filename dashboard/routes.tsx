@@ -8,6 +8,7 @@ import {
 } from '@tanstack/react-router'
 import { FirstAccount } from './account/first-account.tsx'
 import { NoSuchPage, PageFault } from './frame/no-such-page.tsx'
+import type { MessageSearch } from './messages/message-filters.ts'
 
 // Every page of the dashboard. A page is loaded when it is first opened; its file exports the component by name.
 // The parameters of an address are plain strings: `?status=bounced&from=2026-01-31T00:00:00.000Z`.
@@ -41,6 +42,20 @@ const overview = createRoute({
   beforeLoad: ({ params }) => {
     throw redirect({ to: '/$account/settings/keys', params })
   },
+})
+
+const messages = createRoute({
+  getParentRoute: () => account,
+  path: 'messages',
+  validateSearch: (search: MessageSearch): MessageSearch => search,
+  component: lazyRouteComponent(() => import('./messages/messages-page.tsx'), 'MessagesPage'),
+})
+
+const message = createRoute({
+  getParentRoute: () => account,
+  path: 'messages/$message',
+  validateSearch: ({ recipient }: { recipient?: string }): { recipient?: string } => ({ recipient }),
+  component: lazyRouteComponent(() => import('./messages/message-page.tsx'), 'MessagePage'),
 })
 
 const domains = createRoute({
@@ -127,6 +142,8 @@ const tree = root.addChildren([
   account.addChildren([
     // One page a line.
     overview,
+    messages,
+    message,
     domains,
     domain,
     inbox,

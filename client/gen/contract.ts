@@ -537,6 +537,10 @@ interface ListedEmailFields {
   createdAt: string
   /** When the outcome was recorded. */
   completedAt: string
+  /**
+   * True when the reply to the final dot was lost for at least one recipient: the message may or may not have arrived.
+   */
+  in_doubt?: boolean
 }
 
 /** A recipient and its outcome, as a list shows them. */
@@ -551,6 +555,8 @@ interface ListedRecipientFields {
   status: DeliveryStatus
   /** Reason of the outcome. Present when `status` is `bounced` or `rejected`. */
   reason?: Reason
+  /** True when the reply to the final dot was lost: the message may or may not have arrived. */
+  in_doubt?: boolean
 }
 
 /** A stored email. In JSON its own timestamps are camelCase (`createdAt`), unlike those of all other messages. */

@@ -3,13 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { useAccount } from '../account/account.ts'
 import styles from './search.module.css'
-
-/** Where a search leads: an id opens its page, a domain or an address filters the messages. */
-function placeOf(text: string): string {
-  if (/^msg_\w+$/.test(text)) return `messages/${text}`
-  if (/^evt_\w+$/.test(text)) return `events/${text}`
-  return `messages?${new URLSearchParams({ recipient: text })}`
-}
+import { placeOf } from './search-place.ts'
 
 /** The one search of every page. `/` focuses it. */
 export function SearchBox() {
@@ -18,7 +12,8 @@ export function SearchBox() {
   const [text, setText] = useState('')
   const search = (event: FormEvent) => {
     event.preventDefault()
-    if (text.trim() !== '') void navigate({ href: `/dashboard/${membership.accountId}/${placeOf(text.trim())}` })
+    const place = placeOf(text)
+    if (place) void navigate({ href: `/dashboard/${membership.accountId}/${place}` })
   }
   return (
     <search className={styles.search}>

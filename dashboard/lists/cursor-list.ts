@@ -1,12 +1,9 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import { callUnaryMethod, createConnectQueryKey, useTransport } from '@connectrpc/connect-query'
 import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+import { newRowsOf, type Page, withNewRows } from './new-rows.ts'
 
-interface Page<Row> {
-  rows: Row[]
-  /** Cursor of the next page; undefined on the last one. */
-  next: string | undefined
-}
+type Pages<Row> = InfiniteData<Page<Row>, string | undefined>
 
 interface CursorListParts<I extends DescMessage, O extends DescMessage, Row> {
   /** A method whose request has the field `cursor`, and which lists the newest rows first. */
@@ -17,6 +14,8 @@ interface CursorListParts<I extends DescMessage, O extends DescMessage, Row> {
   idOf(row: Row): string
   /** How often the first page is asked for again. By default 5,000; 0 for never. */
   pollMs?: number
+  /** What to ask for in place of the first page, for rows that never change: those that may be newer than these. */
+  newer?(rows: Row[]): MessageInitShape<I>
 }
 
 export interface CursorList<Row> {
@@ -39,16 +38,21 @@ export interface CursorList<Row> {
 export function useCursorList<I extends DescMessage, O extends DescMessage, Row>(
   parts: CursorListParts<I, O, Row>,
 ): CursorList<Row> {
-  const { method, input, read, idOf, pollMs = 5_000 } = parts
+  const { method, input, read, idOf, pollMs = 5_000, newer } = parts
   const transport = useTransport()
   const client = useQueryClient()
-  const queryKey = createConnectQueryKey({ schema: method, input, transport, cardinality: 'infinite' })
-  const load = async (cursor: string | undefined, signal: AbortSignal) =>
-    read(await callUnaryMethod(transport, method, { ...input, cursor } as MessageInitShape<I>, { signal }))
+  const queryKey: readonly unknown[] = createConnectQueryKey({
+    schema: method,
+    input,
+    transport,
+    cardinality: 'infinite',
+  })
+  const load = async (request: MessageInitShape<I>, signal: AbortSignal) =>
+    read(await callUnaryMethod(transport, method, request, { signal }))
 
   const pages = useInfiniteQuery({
-    queryKey: queryKey as readonly unknown[],
-    queryFn: ({ pageParam, signal }) => load(pageParam, signal),
+    queryKey,
+    queryFn: ({ pageParam, signal }) => load({ ...input, cursor: pageParam } as MessageInitShape<I>, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: Page<Row>) => page.next,
     placeholderData: keepPreviousData,
@@ -58,18 +62,18 @@ export function useCursorList<I extends DescMessage, O extends DescMessage, Row>
   })
   const newest = useQuery({
     queryKey: [...queryKey, 'newest'],
-    queryFn: ({ signal }) => load(undefined, signal),
+    queryFn: ({ signal }) => load(newer ? newer(rowsOf(client.getQueryData<Pages<Row>>(queryKey))) : input, signal),
     enabled: pollMs > 0 && pages.isSuccess,
     refetchInterval: pollMs,
     staleTime: pollMs,
   })
 
-  const asked = pages.data?.pages.flatMap((page) => page.rows)
+  const asked = pages.data && rowsOf(pages.data)
   // The first rows of an empty list have nothing to push away.
   const loaded = asked?.length === 0 ? (newest.data?.rows ?? asked) : asked
   const current = new Map(newest.data?.rows.map((row) => [idOf(row), row]))
-  const shown = new Set(loaded?.map(idOf))
-  const newRows = pages.isPlaceholderData ? 0 : [...current.keys()].filter((id) => !shown.has(id)).length
+  const shown = { ids: new Set(loaded?.map(idOf)), hasMore: pages.hasNextPage }
+  const found = newRowsOf(newest.data ?? { rows: [], next: undefined }, shown, idOf)
 
   return {
     rows: loaded?.map((row) => current.get(idOf(row)) ?? row),
@@ -78,11 +82,18 @@ export function useCursorList<I extends DescMessage, O extends DescMessage, Row>
     hasMore: pages.hasNextPage,
     loadMore: () => void pages.fetchNextPage(),
     isLoadingMore: pages.isFetchingNextPage,
-    newRows,
-    moreNewRows: newRows > 0 && newRows === current.size && newest.data?.next !== undefined,
+    newRows: pages.isPlaceholderData ? 0 : found.count,
+    moreNewRows: found.gap,
     showNew() {
-      const data: InfiniteData<Page<Row>, string | undefined> = { pages: [newest.data!], pageParams: [undefined] }
-      client.setQueryData(queryKey as readonly unknown[], data)
+      client.setQueryData<Pages<Row>>(queryKey, (all) => {
+        const pages = withNewRows(all!.pages, found, idOf)
+        return { pages, pageParams: all!.pageParams.slice(0, pages.length) }
+      })
+      if (found.gap) void pages.refetch()
     },
   }
+}
+
+function rowsOf<Row>(pages: Pick<Pages<Row>, 'pages'> | undefined): Row[] {
+  return pages?.pages.flatMap((page) => page.rows) ?? []
 }

@@ -1,18 +1,8 @@
 import { Button, Popover, Stack, TextInput } from '@mantine/core'
 import { IconFilterPlus, IconX } from '@tabler/icons-react'
 import { useState } from 'react'
+import type { Filter } from './filter.ts'
 import styles from './filters.module.css'
-
-export interface Filter {
-  /** Name of the parameter in the address of the page. */
-  name: string
-  label: string
-  /** The values to choose from. Without them the value is typed. */
-  choices?: [value: string, word: string][]
-  /** Kind of a typed value. A time is in the reader's zone, and in the address in UTC. */
-  kind?: 'text' | 'time'
-  placeholder?: string
-}
 
 interface FilterChipsProps {
   filters: Filter[]

@@ -20,10 +20,10 @@ export function Moment({ at }: TimeProps) {
   return <TimeElement ms={ms} words={minuteOf(ms)} />
 }
 
-/** What is left until a time: `4 min 12 s`. `passed` is shown from then on. */
-export function Countdown({ at, passed = 'now' }: TimeProps & { passed?: string }) {
+/** What is left until a time: `4 min 12 s`, after `before`. `passed` is shown from then on. */
+export function Countdown({ at, passed = 'now', before = '' }: TimeProps & { passed?: string; before?: string }) {
   const ms = timestampMs(at)
-  const words = useNow((now) => (ms <= now ? passed : lengthOf(Math.ceil((ms - now) / 1000) * 1000)))
+  const words = useNow((now) => (ms <= now ? passed : before + lengthOf(Math.ceil((ms - now) / 1000) * 1000)))
   return <TimeElement ms={ms} words={words} />
 }
 

@@ -138,6 +138,7 @@ async function outcomesOf(db: Database, ids: string[]) {
             kind: recipients.kind,
             status: recipients.status,
             reason: recipients.reason,
+            inDoubt: recipients.inDoubt,
           })
           .from(recipients)
           .where(inArray(recipients.messageId, ids))
@@ -159,7 +160,9 @@ function emailOf(row: EmailRow, outcomes: OutcomeRows): ListedEmail {
       email: outcome.email,
       kind: kindNames.value(outcome.kind),
       ...outcomeOf(outcome),
+      inDoubt: outcome.inDoubt || undefined,
     })),
+    inDoubt: outcomes.some(({ inDoubt }) => inDoubt) || undefined,
     tag: row.tag ?? undefined,
     metadata: metadata ?? {},
     tenantId: row.tenantId ?? undefined,

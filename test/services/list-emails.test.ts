@@ -26,6 +26,8 @@ interface Stored {
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
+const DOUBTFUL = 'cy@example.net'
+
 /** Stores an email as the end of a send does. */
 async function store({ subject, agoMs, to = ['ann@example.net'], kind, account, change, metadata }: Stored) {
   const { db } = api.world
@@ -41,7 +43,7 @@ async function store({ subject, agoMs, to = ['ann@example.net'], kind, account, 
   await db.insert(recipients).values(
     to.map((email, position) => ({
       ...{ messageId: id, accountId: row.accountId, position, eventId: newId(now), email, kind, ...outcome },
-      ...{ retryable: false, inDoubt: false },
+      ...{ retryable: false, inDoubt: email === DOUBTFUL },
     })),
   )
   return id
@@ -112,6 +114,14 @@ test('emails are listed newest createdAt first, with the fields of the contract'
   })
   expect(json.emails[4].tenant_id).toBe('shop-1')
   expect(json.emails[6].recipients).toHaveLength(3)
+})
+
+test('an email in doubt says so, and which of its recipients is', async () => {
+  const [doubtful, clear] = (await list('')).json.emails.toReversed()
+  expect(doubtful).toMatchObject({ subject: 'both', in_doubt: true })
+  expect(doubtful.recipients[2]).toMatchObject({ email: DOUBTFUL, in_doubt: true })
+  expect(doubtful.recipients[0]).not.toHaveProperty('in_doubt')
+  expect(clear).not.toHaveProperty('in_doubt')
 })
 
 test.each([

@@ -1,0 +1,194 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query'
+import { Button } from '@mantine/core'
+import { IconExternalLink } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import {
+  type Attempt,
+  type Dispatch,
+  DispatchKind,
+  DispatchState,
+  EventService,
+  type GetEventResponse,
+} from '../../gen/verdict/v1/events_pb.ts'
+import { useMay } from '../account/account.ts'
+import { CallFault, ErrorState } from '../feedback/error-state.tsx'
+import { LoadingBlock } from '../feedback/loading.tsx'
+import { OutsideText } from '../outside-text/outside-text.tsx'
+import { useRefresh } from '../refresh.ts'
+import { Pill } from '../status/status-pill.tsx'
+import { TONE_ICONS, type Tone } from '../status/statuses.ts'
+import { Ago, Countdown } from '../time/ago.tsx'
+import { lengthOf } from '../time/times.ts'
+import styles from './attempts.module.css'
+import { shownAttempt } from './outcomes.ts'
+import { type TimelineEntry, timelineOf } from './timeline.ts'
+
+/** An event that waits for its next attempt is loaded again this often. */
+const WAITING_MS = 3_000
+
+/** What happened to an event on its way to the endpoint. It is kept up to date while an attempt is due. */
+export function EventTimeline({ eventId }: { eventId: string }) {
+  const event = useQuery(
+    EventService.method.getEvent,
+    { eventId },
+    { refetchInterval: ({ state }) => (isWaiting(state.data) ? WAITING_MS : false) },
+  )
+  if (event.data) return <Timeline event={event.data} />
+  if (event.error) return <ErrorState error={event.error} retry={() => void event.refetch()} />
+  return <LoadingBlock height={96} />
+}
+
+const isWaiting = (event: GetEventResponse | undefined) =>
+  event?.dispatches.some(({ state }) => state === DispatchState.WAITING) ?? false
+
+function Timeline({ event }: { event: GetEventResponse }) {
+  const entries = timelineOf(event.timestamp!, event.dispatches)
+  return (
+    <>
+      <ol className={styles.timeline}>
+        {entries.map((entry) => (
+          <Entry key={keyOf(entry)} entry={entry} />
+        ))}
+      </ol>
+      {event.dispatches.length === 0 && (
+        <p className={`soft ${styles.none}`}>
+          {event.sandbox
+            ? 'Events of dry runs are not sent to the endpoint, unless you replay them.'
+            : 'It was not sent: there was no endpoint that asked for it.'}
+        </p>
+      )}
+    </>
+  )
+}
+
+function keyOf(entry: TimelineEntry): string {
+  if (entry.kind === 'recorded') return entry.kind
+  const id = `${entry.kind} ${entry.dispatch.dispatchId}`
+  return entry.kind === 'attempt' ? `${id} ${entry.attempt.number} ${entry.at.seconds}` : id
+}
+
+function Entry({ entry }: { entry: TimelineEntry }) {
+  if (entry.kind === 'recorded') {
+    return (
+      <Point tone="neutral" at={<Ago at={entry.at} />}>
+        The event was recorded.
+      </Point>
+    )
+  }
+  if (entry.kind === 'replayed') {
+    return (
+      <Point tone="neutral" at={<Ago at={entry.at} />}>
+        Replayed. <WorkflowLink dispatch={entry.dispatch} />
+      </Point>
+    )
+  }
+  if (entry.kind === 'ended') {
+    return (
+      <Point tone="error" at={<Ago at={entry.at} />}>
+        {entry.words}
+      </Point>
+    )
+  }
+  if (entry.kind === 'attempt') return <AttemptEntry {...entry} />
+  return <NextAttempt dispatch={entry.dispatch} />
+}
+
+function Point({ tone, at, children }: { tone: Tone; at?: ReactNode; children: ReactNode }) {
+  const Icon = TONE_ICONS[tone]
+  return (
+    <li className={styles.point}>
+      <span className={styles.mark} data-tone={tone}>
+        {tone !== 'neutral' && <Icon size={12} stroke={2.4} aria-hidden />}
+      </span>
+      <div className={styles.what}>{children}</div>
+      <span className={styles.when}>{at}</span>
+    </li>
+  )
+}
+
+function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Attempt }) {
+  const { number, outcome, statusCode, durationMs, responseExcerpt, responseCut, startedAt } = attempt
+  const { tone, word, sentence } = shownAttempt(outcome)
+  const ofReplay = dispatch.kind === DispatchKind.REPLAY ? ' of the replay' : ''
+  return (
+    <Point tone={tone} at={<Ago at={startedAt!} />}>
+      <p className={styles.line}>
+        <span className={styles.attempt}>
+          Attempt {number}
+          {ofReplay}
+        </span>
+        <Pill tone={tone} word={word} />
+        {statusCode !== undefined && <code>HTTP {statusCode}</code>}
+        {durationMs !== undefined && <span className="soft">{lengthOf(durationMs)}</span>}
+      </p>
+      {tone !== 'delivered' && <p className="soft">{sentence}</p>}
+      {responseExcerpt && tone !== 'delivered' && (
+        <div className={styles.response}>
+          <OutsideText text={responseExcerpt} mono />
+          {responseCut && <span className="faint"> The rest is not stored.</span>}
+        </div>
+      )}
+    </Point>
+  )
+}
+
+function NextAttempt({ dispatch }: { dispatch: Dispatch }) {
+  const { nextAttemptAt, attempts, kind } = dispatch
+  const ofReplay = kind === DispatchKind.REPLAY ? ' of the replay' : ''
+  if (!nextAttemptAt) {
+    return (
+      <Point tone="waiting">
+        An attempt{ofReplay} is running. <WorkflowLink dispatch={dispatch} />
+      </Point>
+    )
+  }
+  return (
+    <Point tone="waiting">
+      <p className={styles.line}>
+        <span className={styles.attempt}>
+          Attempt {(attempts.at(-1)?.number ?? 0) + 1}
+          {ofReplay}
+        </span>
+        <span>
+          <Countdown at={nextAttemptAt} passed="is due now" before="in " />
+        </span>
+        <RetryButton dispatchId={dispatch.dispatchId} />
+        <WorkflowLink dispatch={dispatch} />
+      </p>
+    </Point>
+  )
+}
+
+function RetryButton({ dispatchId }: { dispatchId: string }) {
+  const refresh = useRefresh()
+  const retry = useMutation(ReplayService.method.retryDispatch, {
+    onSuccess: () => refresh(EventService.method.getEvent),
+  })
+  if (!useMay(Role.MEMBER)) return null
+  return (
+    <>
+      <Button
+        variant="default"
+        size="compact-xs"
+        loading={retry.isPending}
+        disabled={retry.isSuccess}
+        onClick={() => retry.mutate({ dispatchId })}
+      >
+        Retry now
+      </Button>
+      <CallFault error={retry.error} />
+    </>
+  )
+}
+
+function WorkflowLink({ dispatch: { workflowUrl } }: { dispatch: Dispatch }) {
+  if (!workflowUrl) return null
+  return (
+    <a href={workflowUrl} target="_blank" rel="noreferrer" className={`text-link ${styles.workflow}`}>
+      Workflow in Temporal
+      <IconExternalLink size={12} aria-label="opens another site" />
+    </a>
+  )
+}

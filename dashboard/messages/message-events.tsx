@@ -1,0 +1,142 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query'
+import { Button } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { IconChevronRight } from '@tabler/icons-react'
+import { useId, useState } from 'react'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import type { EmailEvent, GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
+import { type Event, EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { useMay } from '../account/account.ts'
+import { EventTimeline } from '../attempts/event-timeline.tsx'
+import { ShortId } from '../copy/short-id.tsx'
+import { CallFault, ErrorState } from '../feedback/error-state.tsx'
+import { LoadingBlock } from '../feedback/loading.tsx'
+import { OutsideText } from '../outside-text/outside-text.tsx'
+import { useRefresh } from '../refresh.ts'
+import { Pill, StatusPill } from '../status/status-pill.tsx'
+import styles from './message.module.css'
+
+/** Reports and acknowledgements arrive later: the list is loaded again this often. */
+const REFRESH_MS = 10_000
+/** Up to so many events are shown with their time lines; of more one opens those one wants. */
+const OPEN_EVENTS = 2
+/** A message has an event for each of its 50 recipients, and reports. */
+const MOST_EVENTS = 100
+
+/** The events of a message, and the attempts to deliver each to the endpoint. */
+export function MessageEvents({ email: { messageId, events: outcomes } }: { email: GetEmailResponse }) {
+  const list = useQuery(
+    EventService.method.listEvents,
+    { messageId, limit: MOST_EVENTS },
+    { refetchInterval: REFRESH_MS },
+  )
+  const events = list.data && inOrder(list.data.events, outcomes)
+  return (
+    <section className={styles.section}>
+      <div className={styles.sectionHead}>
+        <h2>Events and webhook</h2>
+        {events && events.length > 1 && <ReplayAll messageId={messageId} />}
+      </div>
+      {list.error && !events && <ErrorState error={list.error} retry={() => void list.refetch()} />}
+      {!list.error && !events && <LoadingBlock height={120} />}
+      {events?.map((event) => (
+        <EventEntry key={event.eventId} event={event} startsOpen={events.length <= OPEN_EVENTS} />
+      ))}
+    </section>
+  )
+}
+
+/** Outcomes in the order of the recipients, then reports, the oldest first. */
+function inOrder(newestFirst: Event[], outcomes: EmailEvent[]): Event[] {
+  const places = new Map(outcomes.map(({ eventId }, place) => [eventId, place]))
+  const placeOf = ({ eventId }: Event) => places.get(eventId) ?? places.size
+  return newestFirst.toReversed().sort((a, b) => placeOf(a) - placeOf(b))
+}
+
+function EventEntry({ event, startsOpen }: { event: Event; startsOpen: boolean }) {
+  const [open, setOpen] = useState(startsOpen)
+  const id = useId()
+  return (
+    <article className={styles.event} aria-label={`Event of ${event.recipient}`}>
+      <div className={styles.eventHead}>
+        <button
+          type="button"
+          className={styles.eventToggle}
+          aria-expanded={open}
+          aria-controls={id}
+          onClick={() => setOpen(!open)}
+        >
+          <IconChevronRight size={16} className={styles.chevron} aria-hidden />
+          <EventPill event={event} />
+          <bdi className={styles.address}>{event.recipient}</bdi>
+        </button>
+        <span className={styles.eventId}>
+          <ShortId id={event.eventId} label="event id" />
+        </span>
+        <Replay eventId={event.eventId} />
+      </div>
+      {event.detail && event.feedback !== undefined && (
+        <p className={styles.report}>
+          <OutsideText text={event.detail} mono />
+        </p>
+      )}
+      <div id={id} hidden={!open} className={styles.eventBody}>
+        {open && <EventTimeline eventId={event.eventId} />}
+      </div>
+    </article>
+  )
+}
+
+function EventPill({ event: { feedback, status, inDoubt } }: { event: Event }) {
+  if (feedback === FeedbackKind.LATE_BOUNCE) return <Pill tone="bounced" word="Late bounce" />
+  if (feedback === FeedbackKind.COMPLAINT) return <Pill tone="error" word="Complaint" />
+  return <StatusPill status={status} inDoubt={inDoubt} />
+}
+
+function Replay({ eventId }: { eventId: string }) {
+  const refresh = useRefresh()
+  const replay = useMutation(EventService.method.replayEvent, {
+    onSuccess: async () => {
+      notifications.show({ message: 'The event is on its way to the endpoint again.' })
+      await refresh(EventService.method.getEvent)
+    },
+  })
+  if (!useMay(Role.MEMBER)) return null
+  return (
+    <>
+      <Button variant="default" size="compact-xs" loading={replay.isPending} onClick={() => replay.mutate({ eventId })}>
+        Replay
+      </Button>
+      <CallFault error={replay.error} />
+    </>
+  )
+}
+
+function ReplayAll({ messageId }: { messageId: string }) {
+  const refresh = useRefresh()
+  const replay = useMutation(EventService.method.replayMessage, {
+    onSuccess: async ({ count }) => {
+      const message =
+        count === 0
+          ? 'The endpoint asks for none of these events. Its kinds are under Settings, Webhook.'
+          : `${count} ${count === 1 ? 'event is' : 'events are'} on the way to the endpoint again.`
+      notifications.show({ message })
+      await refresh(EventService.method.getEvent)
+    },
+  })
+  if (!useMay(Role.MEMBER)) return null
+  return (
+    <>
+      <Button
+        variant="default"
+        size="compact-xs"
+        loading={replay.isPending}
+        onClick={() => replay.mutate({ messageId })}
+      >
+        Replay all
+      </Button>
+      <CallFault error={replay.error} />
+    </>
+  )
+}

@@ -1,0 +1,119 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt'
+import type { ReactNode } from 'react'
+import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
+import { useAccount } from '../account/account.ts'
+import { CodeBlock } from '../copy/code-block.tsx'
+import { sizeOf } from '../numbers/quantities.ts'
+import { OutsideText } from '../outside-text/outside-text.tsx'
+import { Moment } from '../time/ago.tsx'
+import { lengthOf } from '../time/times.ts'
+import styles from './message.module.css'
+import { Receipt } from './receipt.tsx'
+import { sendCommand } from './send-command.ts'
+
+/** What the send was given, the receipt, and the command that repeats it. */
+export function MessageFacts({ email }: { email: GetEmailResponse }) {
+  return (
+    <aside className={styles.side} aria-label="About the message">
+      <Facts facts={factsOf(email)} />
+      <Pairs title="Metadata" pairs={email.metadata} />
+      <Pairs title="Headers" pairs={email.headers} />
+      <Attachments email={email} />
+      <Receipt messageId={email.messageId} />
+      <Command email={email} />
+    </aside>
+  )
+}
+
+function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
+  const { from, to, cc, bcc, replyTo, subject, tag, tenantId, sizeBytes, createdAt, completedAt, expiresAt } = email
+  return [
+    ['From', <OutsideText key="from" text={from} />],
+    ['To', <OutsideText key="to" text={to.join('\n')} />],
+    ['Cc', cc.length > 0 && <OutsideText key="cc" text={cc.join('\n')} />],
+    ['Bcc', bcc.length > 0 && <OutsideText key="bcc" text={bcc.join('\n')} />],
+    ['Reply-To', replyTo && <OutsideText key="reply" text={replyTo} />],
+    ['Subject', <OutsideText key="subject" text={subject} />],
+    ['Tag', tag && <OutsideText key="tag" text={tag} />],
+    ['Tenant', tenantId && <OutsideText key="tenant" text={tenantId} />],
+    ['Sent', <Moment key="sent" at={createdAt!} />],
+    ['Answered after', lengthOf(timestampMs(completedAt!) - timestampMs(createdAt!))],
+    ['Size', sizeBytes > 0 ? sizeOf(sizeBytes) : 'No message was built'],
+    ['Kept until', <Moment key="kept" at={expiresAt!} />],
+  ]
+}
+
+function Facts({ facts }: { facts: [term: string, value: ReactNode][] }) {
+  return (
+    <dl className={styles.facts}>
+      {facts.map(
+        ([term, value]) =>
+          value && (
+            <div key={term}>
+              <dt>{term}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  )
+}
+
+function Pairs({ title, pairs }: { title: string; pairs: Record<string, string> }) {
+  const entries = Object.entries(pairs)
+  if (entries.length === 0) return null
+  return (
+    <section>
+      <h3>{title}</h3>
+      <Facts facts={entries.map(([name, value]) => [name, <OutsideText key={name} text={value} />])} />
+    </section>
+  )
+}
+
+function Attachments({ email: { attachments } }: { email: GetEmailResponse }) {
+  if (attachments.length === 0) return null
+  return (
+    <section>
+      <h3>Attachments</h3>
+      <ul className={styles.files}>
+        {attachments.map(({ filename, contentType, sizeBytes, contentId }) => (
+          <li key={`${filename} ${contentId}`}>
+            <OutsideText text={filename} />
+            <span className="faint">
+              {contentType}, {sizeOf(sizeBytes)}
+              {contentId !== undefined && ', in the HTML'}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Command({ email }: { email: GetEmailResponse }) {
+  const { person } = useAccount()
+  const { command, missing } = sendCommand(email, person.installation?.publicUrl ?? location.origin)
+  return (
+    <section>
+      <h3>Copy as curl</h3>
+      <p className="soft">
+        This sends a new message. <code>VERDICT_API_KEY</code> is a key of this account.
+      </p>
+      {missing.length > 0 && (
+        <div className={styles.missing}>
+          <p>The command lacks:</p>
+          <ul>
+            {missing.map((what) => (
+              <li key={what}>
+                <OutsideText text={what} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      <div className={styles.command}>
+        <CodeBlock code={command} label="curl command" />
+      </div>
+    </section>
+  )
+}

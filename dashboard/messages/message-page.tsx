@@ -1,0 +1,95 @@
+import { useQuery } from '@connectrpc/connect-query'
+import { useParams } from '@tanstack/react-router'
+import { EmailService, type GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
+import { CopyButton } from '../copy/copy-button.tsx'
+import { ShortId } from '../copy/short-id.tsx'
+import { ErrorState } from '../feedback/error-state.tsx'
+import { LoadingBlock } from '../feedback/loading.tsx'
+import { Page } from '../frame/page.tsx'
+import { OutsideText } from '../outside-text/outside-text.tsx'
+import { reasonCode } from '../status/reasons.ts'
+import { StatusPill } from '../status/status-pill.tsx'
+import { Ago } from '../time/ago.tsx'
+import styles from './message.module.css'
+import { MessageEvents } from './message-events.tsx'
+import { MessageFacts } from './message-facts.tsx'
+import { MessagePreview } from './message-preview.tsx'
+import { Recipients } from './recipients.tsx'
+import { piecesOf, sentenceOfMessage } from './sentences.ts'
+
+/** One message: what happened, in a sentence; the evidence for it; and what its endpoint was told. */
+export function MessagePage() {
+  const { message: id } = useParams({ from: '/$account/messages/$message' })
+  // An outcome never changes. Reports that come later are events, which have a list of their own.
+  const email = useQuery(EmailService.method.getEmail, { id }, { staleTime: 60_000 })
+  if (email.data) return <Message email={email.data} key={id} />
+  return (
+    <Page title="Message">
+      {email.error ? (
+        <ErrorState error={email.error} retry={() => void email.refetch()} />
+      ) : (
+        <LoadingBlock height={640} />
+      )}
+    </Page>
+  )
+}
+
+function Message({ email }: { email: GetEmailResponse }) {
+  return (
+    <Page title={email.subject} heading={<OutsideText text={email.subject} line />}>
+      <Verdict email={email} />
+      <div className={styles.columns}>
+        <div className={styles.main}>
+          <Recipients email={email} />
+          <MessageEvents email={email} />
+          {email.html !== undefined && <MessagePreview messageId={email.messageId} />}
+        </div>
+        <MessageFacts email={email} />
+      </div>
+    </Page>
+  )
+}
+
+/** The sentence on top, with what stands behind it. */
+function Verdict({ email }: { email: GetEmailResponse }) {
+  const { messageId, status, reason, inDoubt, sandbox, recipients, completedAt } = email
+  const { sentence, about } = sentenceOfMessage(recipients, sandbox)
+  const code = reason === undefined ? undefined : reasonCode(reason)
+  return (
+    <section className={styles.verdict} aria-label="Outcome">
+      <div className={styles.verdictHead}>
+        <StatusPill status={status} inDoubt={inDoubt} large />
+        {sandbox && <span className={styles.dryRun}>Dry run</span>}
+        <span className="soft">
+          <Ago at={completedAt!} />
+        </span>
+      </div>
+      <p className={styles.sentence}>
+        <Pieces text={capital(sentence.what)} email={about.email} />
+      </p>
+      {sentence.advice && (
+        <p className="soft">
+          <Pieces text={sentence.advice} email={about.email} />
+        </p>
+      )}
+      <div className={styles.ids}>
+        <ShortId id={messageId} label="message id" whole />
+        {code && (
+          <span className={styles.code}>
+            <code>{code}</code>
+            <CopyButton text={code} label="reason" />
+          </span>
+        )}
+      </div>
+    </section>
+  )
+}
+
+function Pieces({ text, email }: { text: string; email: string }) {
+  return piecesOf(text, email).map((piece, at) =>
+    // biome-ignore lint/suspicious/noArrayIndexKey: a sentence's pieces have no other identity
+    piece.isOutside ? <bdi key={at}>{piece.text}</bdi> : piece.text,
+  )
+}
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

@@ -1,0 +1,117 @@
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { EmailService, type ListEmailsResponse, type ListedEmail } from '../../gen/verdict/v1/emails_pb.ts'
+import { useAccount } from '../account/account.ts'
+import { EmptyState } from '../feedback/empty-state.tsx'
+import { Page } from '../frame/page.tsx'
+import { useCursorList } from '../lists/cursor-list.ts'
+import { FilterChips } from '../lists/filter-chips.tsx'
+import { List } from '../lists/list.tsx'
+import { type Column, RowLink } from '../lists/rows.tsx'
+import { OutsideText } from '../outside-text/outside-text.tsx'
+import { REASON_WORDS } from '../status/reasons.ts'
+import { StatusPill } from '../status/status-pill.tsx'
+import { Ago } from '../time/ago.tsx'
+import { MESSAGE_FILTERS, type MessageSearch, readMessageSearch, requestOf } from './message-filters.ts'
+import styles from './messages.module.css'
+
+/** A send is listed when it ends, which may be this long after it was accepted. */
+const LONGEST_SEND_MS = 120_000
+
+/** What was sent, newest first. */
+export function MessagesPage() {
+  const search = readMessageSearch({ ...useSearch({ from: '/$account/messages' }) })
+  const navigate = useNavigate({ from: '/$account/messages' })
+  const input = requestOf(search)
+  const list = useCursorList({
+    method: EmailService.method.listEmails,
+    input,
+    read: pageOf,
+    idOf,
+    newer: (rows) => ({ ...input, ...newerThan(rows, input) }),
+  })
+  const setFilter = (name: string, value: string | undefined) =>
+    void navigate({ search: (current) => ({ ...current, [name]: value }), replace: true })
+  return (
+    <Page title="Messages">
+      <div className={styles.filters}>
+        <FilterChips filters={MESSAGE_FILTERS} values={{ ...search }} onChange={setFilter} />
+      </div>
+      <List
+        list={list}
+        label="Messages"
+        columns={COLUMNS}
+        idOf={idOf}
+        empty={Object.keys(search).length > 0 ? <NoMatch search={search} /> : <NoMessage />}
+      />
+    </Page>
+  )
+}
+
+const idOf = (row: ListedEmail) => row.messageId
+const pageOf = ({ emails, nextCursor }: ListEmailsResponse) => ({ rows: emails, next: nextCursor })
+
+/** Outcomes never change, so nothing older than the newest row is asked for again. */
+function newerThan([newest]: ListedEmail[], { from }: ReturnType<typeof requestOf>) {
+  if (!newest) return {}
+  const since = timestampMs(newest.createdAt!) - LONGEST_SEND_MS
+  return { from: timestampFromMs(Math.max(since, from ? timestampMs(from) : 0)), limit: 100 }
+}
+
+const COLUMNS: Column<ListedEmail>[] = [
+  { head: 'Status', cell: (row) => <Status row={row} /> },
+  { head: 'To', cell: (row) => <Recipients row={row} /> },
+  { head: 'Subject', wide: true, cell: ({ subject }) => <OutsideText text={subject} line /> },
+  { head: 'Sent', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} short /> },
+]
+
+function Status({ row: { status, reason, inDoubt, sandbox } }: { row: ListedEmail }) {
+  const word = reason !== undefined && !inDoubt ? REASON_WORDS[reason] : undefined
+  return (
+    <span className={styles.status}>
+      <StatusPill status={status} inDoubt={inDoubt} />
+      {word && <span className={styles.reason}>{word}</span>}
+      {sandbox && <span className={styles.dryRun}>Dry run</span>}
+    </span>
+  )
+}
+
+function Recipients({ row: { messageId, recipients } }: { row: ListedEmail }) {
+  const { membership } = useAccount()
+  const [first, ...others] = recipients
+  return (
+    <span className={styles.recipients}>
+      <RowLink to="/$account/messages/$message" params={{ account: membership.accountId, message: messageId }}>
+        <bdi>{first!.email}</bdi>
+      </RowLink>
+      {others.length > 0 && <span className="faint">+{others.length}</span>}
+    </span>
+  )
+}
+
+function NoMatch({ search }: { search: MessageSearch }) {
+  const isAddress = search.recipient === undefined || search.recipient.includes('@')
+  return (
+    <EmptyState title="No message matches">
+      {isAddress
+        ? 'Messages that match all of these filters appear here. Verdict keeps messages for 90 days.'
+        : 'The filter for the recipient needs a whole address, such as ann@example.com.'}
+    </EmptyState>
+  )
+}
+
+function NoMessage() {
+  const { person } = useAccount()
+  return (
+    <EmptyState title="No message yet" command={firstSend(person.installation?.publicUrl ?? location.origin)}>
+      Every message that this account sends appears here with what the recipient's server said. Send one to a simulated
+      mailbox, which delivers nothing. VERDICT_API_KEY is a key of this account; replace example.com with a verified
+      domain.
+    </EmptyState>
+  )
+}
+
+const firstSend = (url: string) => `curl ${url}/api/v1/emails/send \\
+  -H "Authorization: Bearer $VERDICT_API_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"from":"hello@example.com","to":"delivered@simulator.test","subject":"Hello","text":"It works."}'`

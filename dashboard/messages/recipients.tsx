@@ -1,0 +1,73 @@
+import { IconChevronRight } from '@tabler/icons-react'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useId } from 'react'
+import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
+import { RecipientKind, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { REASON_WORDS } from '../status/reasons.ts'
+import { StatusPill } from '../status/status-pill.tsx'
+import { Conversation } from './conversation.tsx'
+import { phaseLength } from './conversation-steps.ts'
+import styles from './message.module.css'
+
+const KINDS: Record<RecipientKind, string> = {
+  [RecipientKind.UNSPECIFIED]: '',
+  [RecipientKind.TO]: 'To',
+  [RecipientKind.CC]: 'Cc',
+  [RecipientKind.BCC]: 'Bcc',
+}
+
+/** The recipients, one row each. A row opens the conversation with the recipient's server. */
+export function Recipients({ email: { recipients } }: { email: GetEmailResponse }) {
+  const navigate = useNavigate({ from: '/$account/messages/$message' })
+  const search = useSearch({ from: '/$account/messages/$message' })
+  // The address of the page names the open recipient. A message with one recipient opens it.
+  const open = search.recipient ?? (recipients.length === 1 ? recipients[0]!.email : undefined)
+  const toggle = (email: string) =>
+    void navigate({ search: { recipient: email === open ? 'none' : email }, replace: true, resetScroll: false })
+  return (
+    <section className={styles.section}>
+      <h2>{recipients.length === 1 ? 'Recipient' : `${recipients.length} recipients`}</h2>
+      <ul className={styles.recipients}>
+        {recipients.map((recipient) => (
+          <RecipientRow
+            key={`${recipient.kind} ${recipient.email}`}
+            recipient={recipient}
+            open={recipient.email === open}
+            onToggle={() => toggle(recipient.email)}
+          />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+interface RecipientRowProps {
+  recipient: RecipientOutcome
+  open: boolean
+  onToggle(): void
+}
+
+function RecipientRow({ recipient, open, onToggle }: RecipientRowProps) {
+  const { email, kind, status, reason, inDoubt, smtp } = recipient
+  const id = useId()
+  return (
+    <li>
+      <button type="button" className={styles.recipient} aria-expanded={open} aria-controls={id} onClick={onToggle}>
+        <IconChevronRight size={16} className={styles.chevron} aria-hidden />
+        <span className={styles.kind}>{KINDS[kind]}</span>
+        <span className={styles.who}>
+          <bdi className={styles.address}>{email}</bdi>
+          <span className={styles.server}>
+            {reason !== undefined && !inDoubt && <span>{REASON_WORDS[reason]}</span>}
+            {smtp?.mx && <bdi>{smtp.mx}</bdi>}
+            {smtp && <span>{phaseLength(smtp.durationMs)}</span>}
+          </span>
+        </span>
+        <StatusPill status={status} inDoubt={inDoubt} />
+      </button>
+      <div id={id} hidden={!open}>
+        {open && <Conversation recipient={recipient} />}
+      </div>
+    </li>
+  )
+}

@@ -1,0 +1,146 @@
+import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+
+/** What the sentence about a recipient depends on. */
+export interface Outcome {
+  email: string
+  status: DeliveryStatus
+  reason?: Reason
+  inDoubt?: boolean
+  retryable?: boolean
+}
+
+/** A sentence to show. `{address}` stands for the recipient's address, `{domain}` for its domain. */
+export interface Sentence {
+  /** What happened. */
+  what: string
+  /** What to do, or what it does not mean. */
+  advice?: string
+}
+
+const DELIVERED: Sentence = {
+  what: 'the mail server of {domain} accepted the message for {address}.',
+  advice: 'Only the recipient can see whether it is in the inbox or in a spam folder.',
+}
+
+const IN_DOUBT: Sentence = {
+  what: 'the mail server of {domain} received the whole message, and its reply was lost.',
+  advice: 'The message may or may not have arrived. Verdict never sends it again. Ask {address} before you do.',
+}
+
+const REASONS: Partial<Record<Reason, Sentence>> = {
+  [Reason.MAILBOX_FULL]: {
+    what: 'the mailbox of {address} is full.',
+    advice: 'You can send it again later.',
+  },
+  [Reason.MAILBOX_DOES_NOT_EXIST]: {
+    what: 'there is no mailbox {address}.',
+    advice: 'Check the spelling, or ask for another address.',
+  },
+  [Reason.NO_MX_RECORD]: {
+    what: '{domain} has no mail server.',
+    advice: 'Check the spelling of the domain.',
+  },
+  [Reason.CONNECTION_TIMEOUT]: {
+    what: 'no mail server of {domain} could be reached in time.',
+    advice: 'You can send it again later.',
+  },
+  [Reason.POLICY_BLOCK]: {
+    what: 'the mail server of {domain} refused it because of its rules.',
+    advice: 'Its own words below say which rule. Sending it again does not help until the cause is gone.',
+  },
+  [Reason.SPAM_BLOCKED]: {
+    what: 'the mail server of {domain} takes the content for spam or harmful.',
+    advice: 'Change the content before you send it again.',
+  },
+  [Reason.TEMPORARY_FAILURE]: {
+    what: 'the mail server of {domain} refused it for now.',
+    advice: 'You can send it again in a few minutes. Verdict does not repeat it by itself.',
+  },
+  [Reason.SUPPRESSION_LIST]: {
+    what: '{address} is on a suppression list, so nothing was sent.',
+    advice: 'Remove it from the list first if the recipient wants your mail.',
+  },
+  [Reason.INVALID_ADDRESS]: {
+    what: '{address} can never receive mail, so nothing was sent.',
+    advice: 'Ask for another address.',
+  },
+  [Reason.DOMAIN_NOT_VERIFIED]: {
+    what: 'the domain in From is not verified, so nothing was sent.',
+    advice: 'Publish its DNS records, and send it again.',
+  },
+}
+
+const OF_STATUS: Record<DeliveryStatus, Sentence> = {
+  [DeliveryStatus.UNSPECIFIED]: { what: 'the outcome is unknown.' },
+  [DeliveryStatus.DELIVERED]: DELIVERED,
+  [DeliveryStatus.BOUNCED]: { what: 'the mail server of {domain} did not accept it.' },
+  [DeliveryStatus.REJECTED]: { what: 'nothing was sent to {address}.' },
+}
+
+const RETRYABLE = 'You can send it again in a few minutes. Verdict does not repeat it by itself.'
+
+/** The sentence about one recipient. A reason of a later version has the sentence of its status. */
+export function sentenceOf({ status, reason, inDoubt, retryable }: Omit<Outcome, 'email'>): Sentence {
+  if (inDoubt) return IN_DOUBT
+  const known = reason === undefined ? undefined : REASONS[reason]
+  const sentence = known ?? OF_STATUS[status]!
+  return retryable && !sentence.advice ? { ...sentence, advice: RETRYABLE } : sentence
+}
+
+const DRY_RUN: Record<DeliveryStatus, string> = {
+  [DeliveryStatus.UNSPECIFIED]: 'this was a dry run, and nothing was sent.',
+  [DeliveryStatus.DELIVERED]: 'this was a dry run, and nothing was sent. The message passed every check.',
+  [DeliveryStatus.BOUNCED]: 'this was a dry run, and nothing was sent. A send would have bounced: ',
+  [DeliveryStatus.REJECTED]: 'this was a dry run. A send would have been rejected: ',
+}
+
+const COUNTED: [of: (outcome: Outcome) => boolean, words: string][] = [
+  [({ inDoubt }) => inDoubt === true, 'in doubt'],
+  [({ status, inDoubt }) => status === DeliveryStatus.BOUNCED && !inDoubt, 'bounced'],
+  [({ status }) => status === DeliveryStatus.REJECTED, 'rejected'],
+  [({ status }) => status === DeliveryStatus.DELIVERED, 'delivered'],
+]
+
+/**
+ * The sentence on top of a message, and the recipient that its `{address}` stands for. With several recipients it is
+ * about those who did not get the message: the one, or how many there are of each kind.
+ */
+export function sentenceOfMessage(recipients: Outcome[], sandbox: boolean): { sentence: Sentence; about: Outcome } {
+  const failed = recipients.filter(({ status }) => status !== DeliveryStatus.DELIVERED)
+  const about = failed[0] ?? recipients[0]!
+  const alone = sentenceOf(about)
+  if (sandbox) return { sentence: dryRun(about, alone), about }
+  if (recipients.length === 1) return { sentence: alone, about }
+  if (failed.length === 0) {
+    const what = `the mail servers of all ${recipients.length} recipients accepted the message.`
+    return { sentence: { ...DELIVERED, what, advice: 'Only they can see whether it is in the inbox.' }, about }
+  }
+  if (failed.length === 1) {
+    const others =
+      recipients.length === 2 ? 'The other recipient has it.' : `The other ${recipients.length - 1} have it.`
+    return { sentence: { what: `${alone.what} ${others}`, advice: alone.advice }, about }
+  }
+  const counts = COUNTED.map(([of, word]) => [recipients.filter(of).length, word] as const)
+  const words = counts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`)
+  return {
+    sentence: { what: `of ${recipients.length} recipients, ${listed(words)}.`, advice: 'Open each one below.' },
+    about,
+  }
+}
+
+function dryRun({ status }: Outcome, alone: Sentence): Sentence {
+  const what = DRY_RUN[status]!
+  if (!what.endsWith(' ')) return { what }
+  return { what: what + alone.what.replace(', so nothing was sent', ''), advice: alone.advice }
+}
+
+const listed = (words: string[]) => new Intl.ListFormat('en').format(words)
+
+/** Splits a sentence at its placeholders, for text from outside to stand isolated in it. */
+export function piecesOf(text: string, email: string): { text: string; isOutside: boolean }[] {
+  const values: Record<string, string> = { '{address}': email, '{domain}': email.slice(email.lastIndexOf('@') + 1) }
+  return text
+    .split(/(\{address\}|\{domain\})/)
+    .filter((piece) => piece !== '')
+    .map((piece) => ({ text: values[piece] ?? piece, isOutside: piece in values }))
+}

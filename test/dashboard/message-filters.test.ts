@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { readMessageSearch, requestOf } from '../../dashboard/messages/message-filters.ts'
+import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+
+test('the address of the page becomes the request', () => {
+  const request = requestOf({
+    recipient: 'ann@example.com',
+    status: 'bounced',
+    reason: 'mailbox_full',
+    domain: 'example.com',
+    tag: 'orders',
+    tenant: 'shop-7',
+    from: '2026-01-31',
+    to: '2026-02-01T12:00:00.500Z',
+    sandbox: 'false',
+  })
+  expect(request).toMatchObject({
+    recipient: 'ann@example.com',
+    status: DeliveryStatus.BOUNCED,
+    reason: Reason.MAILBOX_FULL,
+    domain: 'example.com',
+    tag: 'orders',
+    tenantId: 'shop-7',
+    sandbox: false,
+    from: { seconds: BigInt(Date.UTC(2026, 0, 31) / 1000), nanos: 0 },
+    to: { seconds: BigInt(Date.UTC(2026, 1, 1, 12) / 1000), nanos: 500_000_000 },
+  })
+})
+
+test('an address without filters asks for everything', () => {
+  expect(Object.values(requestOf({})).every((value) => value === undefined)).toBe(true)
+})
+
+test('what is no value of a filter is left out', () => {
+  const search = {
+    status: 'lost',
+    reason: 'unspecified',
+    from: 'yesterday',
+    sandbox: 'maybe',
+    tag: '',
+    to: 7,
+    other: 'x',
+  }
+  expect(readMessageSearch(search)).toEqual({})
+  expect(readMessageSearch({ status: 'bounced', reason: 'spam_blocked', to: '2026-01-31' })).toEqual({
+    status: 'bounced',
+    reason: 'spam_blocked',
+    to: '2026-01-31',
+  })
+})
