@@ -22,7 +22,7 @@ export function PersonMenu() {
   return (
     <Menu position="top-start" width={224}>
       <Menu.Target>
-        <button type="button" className={styles.person} aria-label={`${person.name}. Open the menu`}>
+        <button type="button" className={styles.person}>
           <span className={styles.initial} aria-hidden>
             {person.name.charAt(0).toUpperCase()}
           </span>

@@ -22,11 +22,10 @@ export function FilterChips({ filters, values, onChange }: FilterChipsProps) {
           key={filter.name}
           type="button"
           className={styles.chip}
-          aria-label={`Remove the filter ${filter.label}: ${wordOf(filter, values[filter.name]!)}`}
+          aria-label={`${filter.label} ${wordOf(filter, values[filter.name]!)}: remove the filter`}
           onClick={() => onChange(filter.name, undefined)}
         >
-          <span className="soft">{filter.label}</span>
-          <bdi>{wordOf(filter, values[filter.name]!)}</bdi>
+          <span className="soft">{filter.label}</span> <bdi>{wordOf(filter, values[filter.name]!)}</bdi>
           <IconX size={12} aria-hidden />
         </button>
       ))}

@@ -31,7 +31,7 @@ export function SessionsSection() {
             size="xs"
             loading={end.isPending && end.variables.sessionId === sessionId}
             onClick={() => end.mutate({ sessionId })}
-            aria-label={`End the session of ${browserOf(userAgent)}`}
+            aria-label={`End session of ${browserOf(userAgent)}`}
           >
             End session
           </Button>
