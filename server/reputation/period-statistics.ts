@@ -24,13 +24,13 @@ type Column = 'seconds' | 'rejected' | (typeof COLUMNS)[number]
 // The rows come as one list for each column: as JSON this is shorter than one object for each period.
 const PERIODS = `
   with periods as (
-    select extract(epoch from date_bin($4 * interval '1 millisecond', hour, to_timestamp($2::int8)))::int8 as seconds,
+    select date_bin($4::interval, hour, to_timestamp($2::int8)) as period,
       ${COLUMNS.map((column) => `sum(${column}) as ${column}`).join(', ')}
     from hourly_stats
     where account_id = $1 and tenant_id = '' and hour >= to_timestamp($2::int8) and hour < to_timestamp($3::int8)
     group by 1
   )
-  select json_build_object('seconds', coalesce(json_agg(seconds), '[]'), 'rejected', json_agg(${REJECTED}),
+  select json_build_object('seconds', coalesce(json_agg(extract(epoch from period)::int8), '[]'), 'rejected', json_agg(${REJECTED}),
     ${COLUMNS.map((column) => `'${column}', json_agg(${column})`).join(', ')}) as counts
   from periods`
 
@@ -43,7 +43,7 @@ export async function readPeriods(
     accountId,
     from / 1_000,
     to / 1_000,
-    stepMs,
+    `${stepMs} milliseconds`,
   ])
   const { seconds, ...counts } = row!.counts
   const rowOf = new Map(seconds!.map((second, i) => [second * 1_000, i]))

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKey } from '../../server/access/keys.ts'
+import { ACTIONS } from '../../server/audit/actions.ts'
 import { type Author, record } from '../../server/audit/record.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { timeOfId } from '../../server/db/ids.ts'
@@ -82,4 +84,12 @@ test.each([
   await record(account.db, { ...author, action: 'account.tier', target: 'kept' })
   await expect(run(account.db, statement)).rejects.toThrow(/history never changes: audit_entries/)
   expect((await entriesOf('kept')).length).toBeGreaterThan(0)
+})
+
+test('the log knows the actions that the server writes, and no others', () => {
+  const sources = globSync('server/**/*.ts').map((file) => readFileSync(file, 'utf8'))
+  const written = sources.flatMap((source) =>
+    [...source.matchAll(/action: '(\w+\.\w+)'/g)].map(([, action]) => action!),
+  )
+  expect([...new Set(written)].sort()).toEqual([...ACTIONS].sort())
 })

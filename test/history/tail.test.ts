@@ -61,6 +61,14 @@ test('statistics count a send with a tenant for all and for the tenant', async (
   expect(await counts('shop')).toMatchObject({ delivered: 1 })
 })
 
+test('an email in doubt counts as bounced with connection_timeout, and as in doubt', async () => {
+  script(world, { dot: 'close' })
+  await send({ tenantId: 'shop' })
+  const inDoubt = { connection_timeout: 1, in_doubt: 1, latencies: 1 }
+  expect(await counts()).toEqual({ domain: 'example.test', ...inDoubt })
+  expect(await counts('shop')).toEqual({ domain: 'example.test', ...inDoubt })
+})
+
 test('dry runs and simulator addresses count in no statistic', async () => {
   await send({}, true)
   await send({ to: ['delivered@simulator.test', 'mailbox_full@simulator.test'] })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
+import { OTHER_TENANTS } from '../../server/reputation/counts.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { readStatistics } from '../../server/reputation/statistics.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -92,4 +93,27 @@ test('the current hour is not merged: commits still count in it', async () => {
   await countHour(accountId, 0, [1, 2, 3].map(tenant))
   await mergeStatistics(database.db, 1)
   expect(await rowsOf(accountId)).toHaveLength(8)
+})
+
+const COUNT_DOUBT = `
+  insert into hourly_stats (account_id, tenant_id, hour, domain, shard, delivered, in_doubt)
+  select $1::uuid, tenant, date_trunc('hour', now(), 'UTC') - interval '5 hours', 'example.test', shard, delivered, 1
+  from (values ('', 100), ('a', 3), ('b', 2), ('c', 1)) as t(tenant, delivered), unnest(array[1, 2]) as shard`
+
+test('emails in doubt are kept when shards and tenants are merged', async () => {
+  const accountId = randomUUID()
+  await run(database.db, COUNT_DOUBT, [accountId])
+  await mergeStatistics(database.db, 1)
+  const rows = await database.db
+    .select({ tenant: hourlyStats.tenantId, inDoubt: sql<number>`in_doubt` })
+    .from(hourlyStats)
+    .where(eq(hourlyStats.accountId, accountId))
+    .orderBy(hourlyStats.tenantId)
+  expect(new Map(rows.map(({ tenant, inDoubt }) => [tenant, inDoubt]))).toEqual(
+    new Map([
+      ['', 2],
+      ['a', 2],
+      [OTHER_TENANTS, 4],
+    ]),
+  )
 })

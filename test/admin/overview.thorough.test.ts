@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { type Client, createServiceImplSpec } from '@connectrpc/connect'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
+import { overviewService } from '../../server/admin/overview.ts'
+import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
+import { createSealer } from '../../server/db/encryption.ts'
+import { LATENCY_COLUMNS } from '../../server/db/latency-buckets.ts'
+import { STATISTICS_DAYS } from '../../server/db/retention.ts'
+import { run } from '../../server/db/statement.ts'
+import { createDomain } from '../../server/domains/domains.ts'
+import { createBreaker } from '../../server/reputation/breaker.ts'
+import { type TestAccount, testAccount } from '../harness/account.ts'
+import { startDashboard } from '../harness/person.ts'
+
+const DOMAINS = 20
+const DAY_MS = 86_400_000
+const CALLS = 15
+
+/** Every hour of every domain has outcomes of several reasons, in fifteen buckets of latency. */
+const BUSY = LATENCY_COLUMNS.slice(5, 20)
+const COUNT_HOURS = `
+  insert into hourly_stats (account_id, tenant_id, hour, domain, delivered, mailbox_full, mailbox_does_not_exist,
+    complaints, in_doubt, connection_timeout, ${BUSY})
+  select $1::uuid, '', hour, 'domain-' || domain || '.test', 150, 5, 4, 1, 1, 2, ${BUSY.map(() => 10)}
+  from generate_series(date_trunc('hour', now()) - $2::int * interval '1 day', now(), interval '1 hour') as hour,
+    generate_series(0, $3::int - 1) as domain`
+
+let account: TestAccount
+let dashboard: Awaited<ReturnType<typeof startDashboard>>
+let overview: Client<typeof OverviewService>
+beforeAll(async () => {
+  account = await testAccount()
+  const { db, clock, accountId } = account
+  const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
+  for (let i = 0; i < DOMAINS; i++) {
+    await createDomain({ db, sealer, clock }, { accountId, name: `domain-${i}.test`, status: 'pending' })
+  }
+  await run(db, COUNT_HOURS, [accountId, STATISTICS_DAYS, DOMAINS])
+  await run(db, 'vacuum analyze hourly_stats')
+  const breaker = createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker })
+  const service = overviewService({ ...account, breaker, limits: DEFAULT_LIMITS })
+  const services = [createServiceImplSpec<typeof OverviewService>(OverviewService, service)]
+  dashboard = await startDashboard({ ...account, services })
+  overview = (await dashboard.person({ accountId })).client(OverviewService)
+}, 60_000)
+afterAll(async () => {
+  await dashboard.stop()
+  await account.drop()
+})
+
+// The limits leave room for other work on the machine. The figures are printed.
+test.each([
+  ['1 day by the hour', 1, Granularity.HOUR, 100],
+  ['30 days by the hour', 30, Granularity.HOUR, 200],
+  ['30 days by the day', 30, Granularity.DAY, 150],
+  [`${STATISTICS_DAYS} days by the day`, STATISTICS_DAYS, Granularity.DAY, 2_000],
+])('an account with 20 domains sees its last %s at once', async (name, days, granularity, mostMs) => {
+  const toMs = Math.floor(account.clock.now())
+  const range = { from: timestampFromMs(toMs - days * DAY_MS), to: timestampFromMs(toMs), granularity }
+  const times: number[] = []
+  for (let call = 0; call < CALLS; call++) {
+    const startedMs = performance.now()
+    const { periods } = await overview.getOverview(range)
+    times.push(performance.now() - startedMs)
+    expect(periods.every(({ delivered }) => delivered > 0)).toBe(true)
+  }
+  const [best] = times.sort((a, b) => a - b)
+  console.log(`${name}: p50 ${times[CALLS >> 1]!.toFixed(0)} ms, best ${best!.toFixed(0)} ms`)
+  expect(best).toBeLessThan(mostMs)
+})
