@@ -19,6 +19,9 @@ const EXPIRING: [table: string, over: string][] = [
   ['import_faults', `import_id in (select id from suppression_imports where ${IMPORT_IS_OLD})`],
   ['suppression_imports', IMPORT_IS_OLD],
   ['range_replays', `ended_at < now() - interval '90 days'`],
+  ['sessions', 'expires_at <= now()'],
+  ['verifications', 'expires_at <= now()'],
+  ['invitations', `coalesce(ended_at, expires_at) < now() - interval '30 days'`],
   ['rate_windows', `started_at < now() - interval '1 hour'`],
 ]
 

@@ -3,6 +3,7 @@ import type { SQL } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../server/db/drizzle.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
+import { invitations, people, sessions, verifications } from '../../server/db/people-schema.ts'
 import { idempotencyKeys, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
@@ -42,4 +43,29 @@ test('strikes are deleted after 7 days, temporary suppression entries when they 
   await removeExpired(db)
   expect(await db.$count(suppressionStrikes)).toBe(1)
   expect(await db.$count(suppressions)).toBe(2)
+})
+
+test('sessions that have ended and links that stopped working a month ago are deleted, and no others', async () => {
+  const { db } = database
+  const [userId, email] = [randomUUID(), 'ann@people.test']
+  await db.insert(people).values({ id: userId, name: 'Ann', email })
+  for (const expiresAt of [past, soon]) {
+    await db.insert(sessions).values({ id: randomUUID(), token: randomUUID(), userId, expiresAt })
+    await db.insert(verifications).values({ id: randomUUID(), identifier: randomUUID(), value: 'x', expiresAt })
+  }
+  for (const [endedAgo, expiredAgo] of [
+    [31, 20],
+    [29, 20],
+    [null, 31],
+    [null, 29],
+  ]) {
+    const ago = (days: number) => sql`now() - ${days} * interval '1 day'`
+    const times = { endedAt: endedAgo === null ? null : ago(endedAgo!), expiresAt: ago(expiredAgo!) }
+    const tokenHash = Buffer.from(randomUUID())
+    await db.insert(invitations).values({ id: randomUUID(), email, role: 'reader', tokenHash, ...times })
+  }
+  await removeExpired(db)
+  expect(await db.$count(sessions)).toBe(1)
+  expect(await db.$count(verifications)).toBe(1)
+  expect(await db.$count(invitations)).toBe(2)
 })
