@@ -109,15 +109,18 @@ interface DashboardOptions {
   frames?: Frames
   /** Addresses whose X-Forwarded-For counts. */
   trustProxy?: string[]
+  /** By default one with a new key. */
+  sealer?: Sealer
+  /** By default where it listens. */
+  publicUrl?: string
 }
 
 /** Serves services behind the gates of API keys and sessions, for the tests of single services. */
-export async function startDashboard({ db, clock, trustProxy, frames, ...served }: DashboardOptions) {
-  const { services = [], openServices = [], publicServices = [] } = served
-  const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
+export async function startDashboard({ db, clock, trustProxy, frames, ...more }: DashboardOptions) {
+  const { services = [], openServices = [], publicServices = [], sealer = newSealer(), publicUrl } = more
   const log = createLogger('silent')
   const url = () => listener.url
-  const own = createPeople({ db, clock, sealer, log, publicUrl: url, listenerUrl: url })
+  const own = createPeople({ db, clock, sealer, log, publicUrl: () => publicUrl ?? url(), listenerUrl: url })
   const app = await createApp({
     services: publicServices,
     gate: createGate({ db, clock, limits: DEFAULT_LIMITS }),
@@ -141,3 +144,5 @@ export async function startDashboard({ db, clock, trustProxy, frames, ...served 
     stop: () => listener.close({ timeoutMs: 0 }),
   }
 }
+
+const newSealer = () => createSealer([{ id: 'test', key: randomBytes(32) }])

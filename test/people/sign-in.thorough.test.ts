@@ -1,9 +1,10 @@
-import { createHmac } from 'node:crypto'
-import { Code, type ConnectError, createServiceImplSpec } from '@connectrpc/connect'
+import { createHmac, randomBytes } from 'node:crypto'
+import { Code, type ConnectError, createServiceImplSpec, type ServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { personService } from '../../server/admin/person.ts'
 import { eq } from '../../server/db/drizzle.ts'
+import { createSealer } from '../../server/db/encryption.ts'
 import { people, sessions } from '../../server/db/people-schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
@@ -12,6 +13,7 @@ import { callsWith, startDashboard } from '../harness/person.ts'
 const PASSWORD = 'correct horse battery'
 
 let account: TestAccount
+let services: ServiceImplSpec[]
 let dashboard: Awaited<ReturnType<typeof startDashboard>>
 
 beforeAll(async () => {
@@ -19,7 +21,7 @@ beforeAll(async () => {
   const { db, clock } = account
   const about = { version: 'test', region: 'eu' }
   const person = personService({ db, clock, about, publicUrl: () => 'http://verdict.test' })
-  const services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
+  services = [createServiceImplSpec<typeof PersonService>(PersonService, person)]
   dashboard = await startDashboard({ db, clock, services, trustProxy: ['127.0.0.0/8'] })
 })
 afterAll(async () => {
@@ -29,12 +31,12 @@ afterAll(async () => {
 
 /** A page's request below /api/auth. */
 async function auth(path: string, body: object, options: Record<string, string> = {}) {
-  const { cookie = '', from = '192.0.2.1', ...more } = options
-  const response = await fetch(`${dashboard.url}/api/auth${path}`, {
+  const { cookie = '', from = '192.0.2.1', url = dashboard.url, ...more } = options
+  const response = await fetch(`${url}/api/auth${path}`, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
-      origin: dashboard.url,
+      origin: url,
       'x-forwarded-for': from,
       ...(cookie && { cookie }),
       ...more,
@@ -201,6 +203,48 @@ test('a session is limited to ten wrong passwords', async () => {
   const right = await person.confirmPassword({ password: PASSWORD }).catch((error) => error)
   expect(reasonOf(right)).toBe('rate_limit_exceeded')
 })
+
+test('after a new encryption key, the sessions and second factors of the older one still work', async () => {
+  const { db, clock } = account
+  const [older, newer] = [randomBytes(32), randomBytes(32)]
+  const start = (...keys: Buffer[]) =>
+    startDashboard({
+      db,
+      clock,
+      services,
+      sealer: createSealer(keys.map((key) => ({ id: key.toString('hex', 0, 4), key }))),
+    })
+  await using before = disposable(await start(older))
+  const { email } = await before.person({ password: PASSWORD })
+  const { cookie } = await signIn(email, PASSWORD, { url: before.url })
+  const { json } = await auth('/two-factor/enable', { password: PASSWORD }, { cookie, url: before.url })
+  const code = () => totp(new URL(json.totpURI).searchParams.get('secret')!)
+  const kept = (await auth('/two-factor/verify-totp', { code: code() }, { cookie, url: before.url })).cookie || cookie
+
+  await using after = disposable(await start(newer, older))
+  const { url } = after
+  expect(await callsWith(kept).client(PersonService, url).getPerson({})).toMatchObject({ email, secondFactor: true })
+  const halfway = await signIn(email, PASSWORD, { url })
+  const whole = await auth('/two-factor/verify-totp', { code: code() }, { cookie: halfway.cookie, url })
+  expect(await callsWith(whole.cookie).client(PersonService, url).getPerson({})).toMatchObject({ email })
+  expect((await auth('/sign-out', {}, { cookie: kept, url })).status).toBe(200)
+  const gone = callsWith(kept).client(PersonService, url).getPerson({})
+  await expect(gone).rejects.toMatchObject({ code: Code.Unauthenticated })
+})
+
+test('behind https, browsers send the cookie over https only', async () => {
+  const { db, clock } = account
+  const publicUrl = 'https://verdict.test'
+  await using secure = disposable(await startDashboard({ db, clock, services, publicUrl }))
+  const { email } = await secure.person({ password: PASSWORD })
+  const { setCookies, cookie } = await signIn(email, PASSWORD, { url: secure.url, origin: publicUrl })
+  expect(setCookies[0]).toMatch(/^__Secure-verdict\.session_token=.*; HttpOnly; Secure; SameSite=Lax$/)
+  const { client } = callsWith(cookie)
+  expect(await client(PersonService, secure.url).getPerson({})).toMatchObject({ email })
+})
+
+const disposable = <Server extends { stop(): Promise<unknown> }>(server: Server) =>
+  Object.assign(server, { [Symbol.asyncDispose]: async () => void (await server.stop()) })
 
 /** The code of an authenticator app (RFC 6238) for a secret in base32. */
 function totp(base32: string): string {
