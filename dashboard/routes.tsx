@@ -7,8 +7,12 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { FirstAccount } from './account/first-account.tsx'
+import { EVENT_FILTERS, type EventSearch, REPLAY_FILTERS, type ReplaySearch } from './events/event-filters.ts'
 import { NoSuchPage, PageFault } from './frame/no-such-page.tsx'
-import type { MessageSearch } from './messages/message-filters.ts'
+import { readFilters } from './lists/read-filters.ts'
+import { MESSAGE_FILTERS, type MessageSearch } from './messages/message-filters.ts'
+import type { RangeSearch } from './overview/range.ts'
+import { SUPPRESSION_FILTERS, type SuppressionSearch } from './suppressions/suppressions.ts'
 
 // Every page of the dashboard. A page is loaded when it is first opened; its file exports the component by name.
 // The parameters of an address are plain strings: `?status=bounced&from=2026-01-31T00:00:00.000Z`.
@@ -39,15 +43,14 @@ const account = createRoute({
 const overview = createRoute({
   getParentRoute: () => account,
   path: '/',
-  beforeLoad: ({ params }) => {
-    throw redirect({ to: '/$account/settings/keys', params })
-  },
+  validateSearch: ({ range, from, to }: RangeSearch): RangeSearch => ({ range, from, to }),
+  component: lazyRouteComponent(() => import('./overview/overview-page.tsx'), 'OverviewPage'),
 })
 
 const messages = createRoute({
   getParentRoute: () => account,
   path: 'messages',
-  validateSearch: (search: MessageSearch): MessageSearch => search,
+  validateSearch: (search): MessageSearch => readFilters(MESSAGE_FILTERS, search),
   component: lazyRouteComponent(() => import('./messages/messages-page.tsx'), 'MessagesPage'),
 })
 
@@ -82,6 +85,39 @@ const inboxMessage = createRoute({
   path: 'inbox/$message',
   validateSearch: ({ tab }: { tab?: string }): { tab?: string } => ({ tab }),
   component: lazyRouteComponent(() => import('./inbox/inbox-message-page.tsx'), 'InboxMessagePage'),
+})
+
+const events = createRoute({
+  getParentRoute: () => account,
+  path: 'events',
+  validateSearch: (search): EventSearch => readFilters(EVENT_FILTERS, search),
+  component: lazyRouteComponent(() => import('./events/events-page.tsx'), 'EventsPage'),
+})
+
+const replayRange = createRoute({
+  getParentRoute: () => account,
+  path: 'events/replay',
+  validateSearch: (search): ReplaySearch => readFilters(REPLAY_FILTERS, search),
+  component: lazyRouteComponent(() => import('./events/replay-page.tsx'), 'ReplayPage'),
+})
+
+const replayProgress = createRoute({
+  getParentRoute: () => account,
+  path: 'events/replays/$replay',
+  component: lazyRouteComponent(() => import('./events/replay-progress-page.tsx'), 'ReplayProgressPage'),
+})
+
+const suppressions = createRoute({
+  getParentRoute: () => account,
+  path: 'suppressions',
+  validateSearch: (search): SuppressionSearch => readFilters(SUPPRESSION_FILTERS, search),
+  component: lazyRouteComponent(() => import('./suppressions/suppressions-page.tsx'), 'SuppressionsPage'),
+})
+
+const suppressionImport = createRoute({
+  getParentRoute: () => account,
+  path: 'suppressions/import',
+  component: lazyRouteComponent(() => import('./suppressions/import-page.tsx'), 'ImportPage'),
 })
 
 const settings = createRoute({
@@ -144,10 +180,15 @@ const tree = root.addChildren([
     overview,
     messages,
     message,
+    events,
+    replayRange,
+    replayProgress,
     domains,
     domain,
     inbox,
     inboxMessage,
+    suppressions,
+    suppressionImport,
     settings.addChildren([settingsIndex, keys, webhook, people, audit, limits, profile]),
   ]),
 ])

@@ -62,7 +62,9 @@ function DomainLink({ domainId, domain }: Domain) {
   )
 }
 
+/** Records are not checked when the operator vouches for the domain. */
 function foundOf(records: Domain['records']): string {
+  if (records.every(({ lastCheckedAt }) => !lastCheckedAt)) return 'Not checked'
   const found = records.filter(({ status }) => status === RecordStatus.VERIFIED).length
   return `${found} of ${records.length}`
 }

@@ -12,7 +12,7 @@ import { OutsideText } from '../outside-text/outside-text.tsx'
 import { REASON_WORDS } from '../status/reasons.ts'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
-import { MESSAGE_FILTERS, type MessageSearch, readMessageSearch, requestOf } from './message-filters.ts'
+import { MESSAGE_FILTERS, type MessageSearch, requestOf } from './message-filters.ts'
 import styles from './messages.module.css'
 
 /** A send is listed when it ends, which may be this long after it was accepted. */
@@ -20,7 +20,7 @@ const LONGEST_SEND_MS = 120_000
 
 /** What was sent, newest first. */
 export function MessagesPage() {
-  const search = readMessageSearch({ ...useSearch({ from: '/$account/messages' }) })
+  const search = useSearch({ from: '/$account/messages' })
   const navigate = useNavigate({ from: '/$account/messages' })
   const input = requestOf(search)
   const list = useCursorList({

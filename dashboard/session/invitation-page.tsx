@@ -1,5 +1,6 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button, PasswordInput, Stack, TextInput } from '@mantine/core'
+import { useMutation as useReactMutation } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type GetInvitationResponse, InvitationService } from '../../gen/verdict/admin/v1/people_pb.ts'
@@ -9,6 +10,7 @@ import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { Moment } from '../time/ago.tsx'
+import { signIn } from './auth-calls.ts'
 
 /** What a link opens: the set-up of a new installation, or an invitation into an account. */
 export function InvitationPage() {
@@ -61,8 +63,13 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
   const navigate = useNavigate()
+  const enter = useReactMutation({
+    mutationFn: (address: string) => signIn(address, password),
+    onSuccess: ({ needsCode }) => void navigate({ to: needsCode ? '/sign-in' : '/' }),
+    onError: () => void navigate({ to: '/sign-in' }),
+  })
   const accept = useMutation(InvitationService.method.acceptInvitation, {
-    onSuccess: () => void navigate({ to: '/sign-in' }),
+    onSuccess: (accepted) => enter.mutate(accepted.email),
   })
   const faults = fieldFaults(accept.error)
   const { personExists } = invitation
@@ -115,7 +122,7 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
           error={faults.get('password')}
         />
         {faults.size === 0 && <CallFault error={accept.error} />}
-        <Button type="submit" loading={accept.isPending}>
+        <Button type="submit" loading={accept.isPending || enter.isPending}>
           {isSetUp ? 'Create sign-in' : 'Accept invitation'}
         </Button>
       </Stack>

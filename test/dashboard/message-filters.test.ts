@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { readMessageSearch, requestOf } from '../../dashboard/messages/message-filters.ts'
+import { readFilters } from '../../dashboard/lists/read-filters.ts'
+import { MESSAGE_FILTERS, requestOf } from '../../dashboard/messages/message-filters.ts'
 import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 test('the address of the page becomes the request', () => {
@@ -41,8 +42,8 @@ test('what is no value of a filter is left out', () => {
     to: 7,
     other: 'x',
   }
-  expect(readMessageSearch(search)).toEqual({})
-  expect(readMessageSearch({ status: 'bounced', reason: 'spam_blocked', to: '2026-01-31' })).toEqual({
+  expect(readFilters(MESSAGE_FILTERS, search)).toEqual({})
+  expect(readFilters(MESSAGE_FILTERS, { status: 'bounced', reason: 'spam_blocked', to: '2026-01-31' })).toEqual({
     status: 'bounced',
     reason: 'spam_blocked',
     to: '2026-01-31',

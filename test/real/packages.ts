@@ -11,6 +11,8 @@ export const PACKAGES: Record<string, string> = {
   nginx: 'the proxy in front of processes that restart',
   openssl: 'makes certificates',
   curl: 'the plainest client',
+  chromium: 'opens the dashboard',
+  'fonts-dejavu-core': 'its letters',
   zsh: 'completes commands',
   fish: 'completes commands',
   libfaketime: 'clocks that are wrong, and jump',

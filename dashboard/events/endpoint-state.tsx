@@ -1,0 +1,77 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { useQuery } from '@connectrpc/connect-query'
+import { Link } from '@tanstack/react-router'
+import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
+import { useAccount } from '../account/account.ts'
+import { reasonOf } from '../feedback/call-error.ts'
+import { countOf } from '../numbers/quantities.ts'
+import { Pill } from '../status/status-pill.tsx'
+import { Ago } from '../time/ago.tsx'
+import styles from './events.module.css'
+
+const REFRESH_MS = 10_000
+const DAY_MS = 86_400_000
+
+/** Whether the endpoint gets its events: what waits, what it missed in the last day, and the way to send it again. */
+export function EndpointState() {
+  const { membership } = useAccount()
+  const params = { account: membership.accountId }
+  const webhook = useQuery(WebhookService.method.getWebhook, {}, { refetchInterval: REFRESH_MS })
+  if (reasonOf(webhook.error) === 'not_found' || reasonOf(webhook.error) === 'webhook_not_configured') {
+    return (
+      <p className={styles.endpoint}>
+        <Pill tone="neutral" word="No endpoint" />
+        <span>
+          Events are stored and pushed nowhere.{' '}
+          <Link to="/$account/settings/webhook" params={params} className="text-link">
+            Set an endpoint
+          </Link>
+        </span>
+      </p>
+    )
+  }
+  const health = webhook.data?.health
+  if (!health) return <div className={styles.endpoint} />
+  const { waiting, oldestWaitingAt, consecutiveFailures } = health
+  return (
+    <div className={styles.endpoint}>
+      {consecutiveFailures > 0 ? (
+        <Pill tone="error" word="Endpoint fails" />
+      ) : waiting > 0 ? (
+        <Pill tone="waiting" word="Waiting" />
+      ) : (
+        <Pill tone="delivered" word="Up to date" />
+      )}
+      <span>
+        {waiting === 0 ? 'No event waits for an attempt.' : `${countOf(waiting)} wait for their next attempt`}
+        {oldestWaitingAt && (
+          <>
+            , the oldest since <Ago at={oldestWaitingAt} />.
+          </>
+        )}{' '}
+        {consecutiveFailures > 0 && <>The last {countOf(consecutiveFailures)} attempts failed. </>}
+        <Missed />
+      </span>
+    </div>
+  )
+}
+
+/** How many events of the last day the endpoint has not acknowledged, with the way to replay them. */
+function Missed() {
+  const { membership } = useAccount()
+  const fromMs = Math.floor((Date.now() - DAY_MS) / 60_000) * 60_000
+  const filter = { from: timestampFromMs(fromMs), notAcknowledged: true }
+  const { data } = useQuery(ReplayService.method.countEvents, { filter }, { refetchInterval: 60_000 })
+  if (!data?.count) return null
+  return (
+    <Link
+      to="/$account/events/replay"
+      params={{ account: membership.accountId }}
+      search={{ from: new Date(fromMs).toISOString(), missed: 'true' }}
+      className="text-link"
+    >
+      {countOf(data.count)} of the last 24 hours are not acknowledged
+    </Link>
+  )
+}

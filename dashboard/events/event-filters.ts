@@ -1,0 +1,100 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { ReplayFilterSchema } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import type { ListEventsRequestSchema } from '../../gen/verdict/v1/events_pb.ts'
+import type { Filter } from '../lists/filter.ts'
+import {
+  DRY_RUN_FILTER,
+  REASON_FILTER,
+  RECIPIENT_FILTER,
+  STATUS_FILTER,
+  sandboxOfName,
+  statusOfName,
+  TAG_FILTER,
+  TENANT_FILTER,
+} from '../lists/outcome-filters.ts'
+import { timestampOf } from '../lists/read-filters.ts'
+import { reasonOfCode } from '../status/reasons.ts'
+
+/** The filters of the list as the address of the page has them. */
+export interface EventSearch {
+  event?: string
+  status?: string
+  reason?: string
+  recipient?: string
+  message?: string
+  tag?: string
+  tenant?: string
+  from?: string
+  to?: string
+  sandbox?: string
+}
+
+const KIND: Filter = {
+  name: 'event',
+  label: 'Kind',
+  choices: [
+    ['email.delivery', 'Outcome'],
+    ['email.feedback', 'Late bounce or complaint'],
+  ],
+}
+const TIMES: Filter[] = [
+  { name: 'from', label: 'After', kind: 'time' },
+  { name: 'to', label: 'Before', kind: 'time' },
+]
+
+export const EVENT_FILTERS: Filter[] = [
+  KIND,
+  STATUS_FILTER,
+  REASON_FILTER,
+  RECIPIENT_FILTER,
+  { name: 'message', label: 'Message', placeholder: 'msg_...' },
+  TAG_FILTER,
+  TENANT_FILTER,
+  ...TIMES,
+  DRY_RUN_FILTER,
+]
+
+/** The request for the events that match. */
+export function requestOf(search: EventSearch): MessageInitShape<typeof ListEventsRequestSchema> {
+  const { event, recipient, message, tag, tenant, status, reason, sandbox, from, to } = search
+  return {
+    event,
+    recipient,
+    messageId: message,
+    tag,
+    tenantId: tenant,
+    status: statusOfName(status),
+    reason: reasonOfCode(reason),
+    sandbox: sandboxOfName(sandbox),
+    from: timestampOf(from),
+    to: timestampOf(to),
+  }
+}
+
+/** The filters that a replay of a range takes. */
+export interface ReplaySearch extends Pick<EventSearch, 'event' | 'status' | 'tag' | 'tenant' | 'from' | 'to'> {
+  missed?: string
+}
+
+export const REPLAY_FILTERS: Filter[] = [
+  ...TIMES,
+  KIND,
+  STATUS_FILTER,
+  TAG_FILTER,
+  TENANT_FILTER,
+  { name: 'missed', label: 'Webhook', choices: [['true', 'Not acknowledged']] },
+]
+
+/** Which events a replay sends again. */
+export function replayFilterOf(search: ReplaySearch): MessageInitShape<typeof ReplayFilterSchema> {
+  const { event, status, tag, tenant, from, to, missed } = search
+  return {
+    event,
+    status: statusOfName(status),
+    tag,
+    tenantId: tenant,
+    from: timestampOf(from),
+    to: timestampOf(to),
+    notAcknowledged: missed === 'true',
+  }
+}

@@ -1,0 +1,100 @@
+import { Button } from '@mantine/core'
+import { IconRepeat } from '@tabler/icons-react'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { type Event, EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { useAccount } from '../account/account.ts'
+import { EmptyState } from '../feedback/empty-state.tsx'
+import { Page } from '../frame/page.tsx'
+import { useCursorList } from '../lists/cursor-list.ts'
+import { FilterChips } from '../lists/filter-chips.tsx'
+import { List } from '../lists/list.tsx'
+import { type Column, RowLink } from '../lists/rows.tsx'
+import { Pill, StatusPill } from '../status/status-pill.tsx'
+import { Ago } from '../time/ago.tsx'
+import { EndpointState } from './endpoint-state.tsx'
+import { EVENT_FILTERS, type EventSearch, requestOf } from './event-filters.ts'
+import styles from './events.module.css'
+
+/** What happened to every email, newest first, and whether the endpoint knows. */
+export function EventsPage() {
+  const { membership } = useAccount()
+  const params = { account: membership.accountId }
+  const search = useSearch({ from: '/$account/events' })
+  const navigate = useNavigate({ from: '/$account/events' })
+  const list = useCursorList({
+    method: EventService.method.listEvents,
+    input: requestOf(search),
+    read: ({ events, nextCursor }) => ({ rows: events, next: nextCursor }),
+    idOf,
+  })
+  const setFilter = (name: string, value: string | undefined) =>
+    void navigate({ search: (current: EventSearch) => ({ ...current, [name]: value }), replace: true })
+  const actions = (
+    <Button
+      variant="default"
+      size="sm"
+      leftSection={<IconRepeat size={16} aria-hidden />}
+      renderRoot={(props) => <Link {...props} to="/$account/events/replay" params={params} search={search} />}
+    >
+      Replay a range
+    </Button>
+  )
+  return (
+    <Page title="Events" actions={actions}>
+      <EndpointState />
+      <div className={styles.filters}>
+        <FilterChips filters={EVENT_FILTERS} values={{ ...search }} onChange={setFilter} />
+      </div>
+      <List
+        list={list}
+        label="Events"
+        columns={COLUMNS}
+        idOf={idOf}
+        empty={
+          <EmptyState title={Object.keys(search).length > 0 ? 'No event matches' : 'No event yet'}>
+            Every outcome of a send is an event, and so is every late bounce and complaint. They are kept for 90 days.
+          </EmptyState>
+        }
+      />
+    </Page>
+  )
+}
+
+const idOf = ({ eventId }: Event) => eventId
+
+const COLUMNS: Column<Event>[] = [
+  { head: 'Status', cell: (row) => <Outcome {...row} /> },
+  { head: 'Recipient', wide: true, cell: (row) => <Recipient {...row} /> },
+  { head: 'Webhook', cell: (row) => <Webhook {...row} /> },
+  { head: 'Attempts', numbers: true, cell: ({ attempts }) => attempts },
+  { head: 'When', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} short /> },
+]
+
+function Outcome({ status, inDoubt, feedback, sandbox }: Event) {
+  return (
+    <span className={styles.outcome}>
+      {feedback === undefined ? <StatusPill status={status} inDoubt={inDoubt} /> : <Pill {...FEEDBACK[feedback]!} />}
+      {sandbox && <span className="faint">Dry run</span>}
+    </span>
+  )
+}
+
+const FEEDBACK: Record<number, { tone: 'bounced' | 'error'; word: string }> = {
+  1: { tone: 'bounced', word: 'Late bounce' },
+  2: { tone: 'error', word: 'Complaint' },
+}
+
+/** The message's page shows the event with its attempts. */
+function Recipient({ messageId, recipient }: Event) {
+  const { membership } = useAccount()
+  return (
+    <RowLink to="/$account/messages/$message" params={{ account: membership.accountId, message: messageId }}>
+      <bdi>{recipient}</bdi>
+    </RowLink>
+  )
+}
+
+function Webhook({ attempts, acknowledgedAt }: Event) {
+  if (acknowledgedAt) return <Pill tone="delivered" word="Acknowledged" />
+  return attempts > 0 ? <Pill tone="error" word="Not acknowledged" /> : <span className="faint">Not pushed</span>
+}

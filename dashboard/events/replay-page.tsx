@@ -1,0 +1,134 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query'
+import { Button, Group, NumberInput, Stack } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { type Replay, ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import { useAccount, useMay } from '../account/account.ts'
+import { CallFault } from '../feedback/error-state.tsx'
+import { Page } from '../frame/page.tsx'
+import { FilterChips } from '../lists/filter-chips.tsx'
+import { type Column, RowLink, Rows } from '../lists/rows.tsx'
+import { countOf } from '../numbers/quantities.ts'
+import { Pill } from '../status/status-pill.tsx'
+import { Ago } from '../time/ago.tsx'
+import { lengthOf } from '../time/times.ts'
+import { REPLAY_FILTERS, type ReplaySearch, replayFilterOf } from './event-filters.ts'
+import styles from './events.module.css'
+import { REPLAY_STATES } from './replay-states.ts'
+
+const DEFAULT_PER_SECOND = 50
+const MAX_PER_SECOND = 1_000
+
+/** Chooses the events of a range, counts them, and sends them to the endpoint again. */
+export function ReplayPage() {
+  const { membership } = useAccount()
+  const params = { account: membership.accountId }
+  const search = useSearch({ from: '/$account/events/replay' })
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const mayChange = useMay(Role.MEMBER)
+  const [perSecond, setPerSecond] = useState(DEFAULT_PER_SECOND)
+  const filter = replayFilterOf(search)
+  const count = useQuery(ReplayService.method.countEvents, { filter })
+  const start = useMutation(ReplayService.method.startReplay, {
+    onSuccess({ replay }) {
+      void queries.invalidateQueries()
+      void navigate({ to: '/$account/events/replays/$replay', params: { ...params, replay: replay!.replayId } })
+    },
+  })
+  const setFilter = (name: string, value: string | undefined) =>
+    void navigate({
+      to: '/$account/events/replay',
+      params,
+      search: (current: ReplaySearch) => ({ ...current, [name]: value }),
+      replace: true,
+    })
+  return (
+    <Page title="Replay a range">
+      <Stack gap="md" className={styles.replay}>
+        <p className="soft">
+          Every matching event goes to your current endpoint again, the oldest first, with the bytes it had. No email is
+          sent again. Your endpoint should accept an event twice: its id stays the same.
+        </p>
+        <FilterChips filters={REPLAY_FILTERS} values={{ ...search }} onChange={setFilter} />
+        <p role="status" className={styles.count}>
+          {count.data ? <Matching {...count.data} perSecond={perSecond} /> : count.error ? null : 'Counting events'}
+        </p>
+        <CallFault error={count.error ?? start.error} />
+        {mayChange && (
+          <Group align="flex-end" gap="sm">
+            <NumberInput
+              label="At most per second"
+              min={1}
+              max={MAX_PER_SECOND}
+              value={perSecond}
+              onChange={(value) => setPerSecond(Number(value) || DEFAULT_PER_SECOND)}
+              w={160}
+            />
+            <Button
+              disabled={!count.data?.count}
+              loading={start.isPending}
+              onClick={() => start.mutate({ filter, perSecond })}
+            >
+              Replay {count.data ? countOf(count.data.count) : ''} events
+            </Button>
+          </Group>
+        )}
+      </Stack>
+      <PastReplays />
+    </Page>
+  )
+}
+
+function Matching({ count, more, perSecond }: { count: number; more: boolean; perSecond: number }) {
+  if (count === 0) return 'No event matches.'
+  return (
+    <>
+      <strong>
+        {more && 'More than '}
+        {countOf(count)} {count === 1 ? 'event matches' : 'events match'}.
+      </strong>{' '}
+      <span className="soft">That takes at least {lengthOf(Math.ceil(count / perSecond) * 1_000)} at this pace.</span>
+    </>
+  )
+}
+
+function PastReplays() {
+  const { data } = useQuery(ReplayService.method.listReplays)
+  if (!data?.replays.length) return null
+  return (
+    <section className={styles.past}>
+      <h2>Past replays</h2>
+      <Rows label="Past replays" columns={COLUMNS} rows={data.replays} idOf={({ replayId }) => replayId} />
+    </section>
+  )
+}
+
+const COLUMNS: Column<Replay>[] = [
+  { head: 'Started', cell: (replay) => <Started {...replay} /> },
+  { head: 'State', cell: ({ state }) => <Pill {...REPLAY_STATES[state]!} /> },
+  { head: 'Dispatched', numbers: true, cell: ({ dispatched, total }) => `${countOf(dispatched)} of ${countOf(total)}` },
+  { head: 'Acknowledged', numbers: true, cell: ({ acknowledged }) => countOf(acknowledged) },
+  { head: 'By', wide: true, cell: ({ createdBy }) => createdBy },
+]
+
+function Started({ replayId, createdAt }: Replay) {
+  const { membership } = useAccount()
+  return (
+    <RowLink to="/$account/events/replays/$replay" params={{ account: membership.accountId, replay: replayId }}>
+      <Ago at={createdAt!} />
+    </RowLink>
+  )
+}
+
+/** The way from a replay back to its form. */
+export function BackToReplays() {
+  const { membership } = useAccount()
+  return (
+    <Link to="/$account/events/replay" params={{ account: membership.accountId }} className="text-link">
+      All replays
+    </Link>
+  )
+}

@@ -1,0 +1,92 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query'
+import { Button, Group, Progress, Stack } from '@mantine/core'
+import { useParams } from '@tanstack/react-router'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { type Replay, ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import { useMay } from '../account/account.ts'
+import { CallFault, ErrorState } from '../feedback/error-state.tsx'
+import { LoadingBlock } from '../feedback/loading.tsx'
+import { Page } from '../frame/page.tsx'
+import { countOf } from '../numbers/quantities.ts'
+import { Pill } from '../status/status-pill.tsx'
+import { Ago } from '../time/ago.tsx'
+import styles from './events.module.css'
+import { BackToReplays } from './replay-page.tsx'
+import { REPLAY_STATES } from './replay-states.ts'
+
+const REFRESH_MS = 1_000
+/** After the last dispatch the acknowledgements still come in. */
+const REFRESH_ENDED_MS = 5_000
+
+/** How far a replay is. */
+export function ReplayProgressPage() {
+  const { replay: replayId } = useParams({ from: '/$account/events/replays/$replay' })
+  const { data, error, refetch } = useQuery(
+    ReplayService.method.getReplay,
+    { replayId },
+    {
+      refetchInterval: ({ state }) =>
+        state.data?.replay?.state === ReplayState.RUNNING ? REFRESH_MS : REFRESH_ENDED_MS,
+    },
+  )
+  return (
+    <Page title="Replay" actions={<BackToReplays />}>
+      {data?.replay ? (
+        <ReplayView replay={data.replay} refresh={() => void refetch()} />
+      ) : error ? (
+        <ErrorState error={error} retry={() => void refetch()} />
+      ) : (
+        <LoadingBlock height={160} />
+      )}
+    </Page>
+  )
+}
+
+function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
+  const { state, total, dispatched, acknowledged, perSecond, createdAt, endedAt, createdBy, workflowUrl } = replay
+  const mayChange = useMay(Role.MEMBER)
+  const cancel = useMutation(ReplayService.method.cancelReplay, { onSuccess: refresh })
+  const share = (count: number) => (total === 0 ? 0 : (count / total) * 100)
+  return (
+    <Stack gap="md" className={styles.replay}>
+      <p role="status">
+        <Pill {...REPLAY_STATES[state]!} large /> {countOf(dispatched)} of {countOf(total)} events dispatched,{' '}
+        {countOf(acknowledged)} acknowledged.
+      </p>
+      <Progress.Root size="lg">
+        <Progress.Section value={share(acknowledged)} color="var(--delivered)" aria-label="Acknowledged" />
+        <Progress.Section
+          value={Math.max(0, share(dispatched) - share(acknowledged))}
+          color="var(--neutral)"
+          aria-label="Dispatched, not acknowledged yet"
+        />
+      </Progress.Root>
+      <p className="soft">
+        Started <Ago at={createdAt!} /> by {createdBy}, at most {countOf(perSecond)} events per second.
+        {endedAt && (
+          <>
+            {' '}
+            Ended <Ago at={endedAt} />.
+          </>
+        )}
+      </p>
+      <Group gap="sm">
+        {state === ReplayState.RUNNING && mayChange && (
+          <Button
+            variant="default"
+            loading={cancel.isPending}
+            onClick={() => cancel.mutate({ replayId: replay.replayId })}
+          >
+            Cancel replay
+          </Button>
+        )}
+        {workflowUrl && (
+          <a href={workflowUrl} target="_blank" rel="noreferrer" className="text-link">
+            Workflow in Temporal
+          </a>
+        )}
+      </Group>
+      <CallFault error={cancel.error} />
+    </Stack>
+  )
+}

@@ -1,0 +1,46 @@
+import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { REASON_WORDS, REASONS, reasonCode } from '../status/reasons.ts'
+import type { Filter } from './filter.ts'
+
+// Filters that the lists of messages and of events have in common.
+
+const STATUSES: Record<string, DeliveryStatus> = {
+  delivered: DeliveryStatus.DELIVERED,
+  bounced: DeliveryStatus.BOUNCED,
+  rejected: DeliveryStatus.REJECTED,
+}
+
+export const STATUS_FILTER: Filter = {
+  name: 'status',
+  label: 'Status',
+  choices: [
+    ['delivered', 'Delivered'],
+    ['bounced', 'Bounced'],
+    ['rejected', 'Rejected'],
+  ],
+}
+
+export const REASON_FILTER: Filter = {
+  name: 'reason',
+  label: 'Reason',
+  choices: REASONS.map((reason) => [reasonCode(reason)!, REASON_WORDS[reason]!]),
+}
+
+export const DRY_RUN_FILTER: Filter = {
+  name: 'sandbox',
+  label: 'Dry runs',
+  choices: [
+    ['false', 'Real sends only'],
+    ['true', 'Dry runs only'],
+  ],
+}
+
+export const RECIPIENT_FILTER: Filter = { name: 'recipient', label: 'Recipient', placeholder: 'ann@example.com' }
+export const TAG_FILTER: Filter = { name: 'tag', label: 'Tag', placeholder: 'password-reset' }
+export const TENANT_FILTER: Filter = { name: 'tenant', label: 'Tenant', placeholder: 'shop-7' }
+
+/** The status that the address of a page names. */
+export const statusOfName = (name: string | undefined) => (name === undefined ? undefined : STATUSES[name])
+
+/** Whether only dry runs or only real sends are asked for. */
+export const sandboxOfName = (name: string | undefined) => (name === undefined ? undefined : name === 'true')

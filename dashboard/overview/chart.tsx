@@ -1,0 +1,103 @@
+import { Skeleton } from '@mantine/core'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
+import type { OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import { type Column, Rows } from '../lists/rows.tsx'
+import { Moment } from '../time/ago.tsx'
+import styles from './overview.module.css'
+import type { Line } from './plot.tsx'
+import type { Columns } from './series.ts'
+
+const Plot = lazy(() => import('./plot.tsx'))
+
+export interface Value {
+  label: string
+  color: string
+  /** The value of one period in words. */
+  of(period: OverviewPeriod): string
+}
+
+interface ChartProps {
+  title: string
+  /** What the whole range adds up to, or a sentence. */
+  summary?: ReactNode
+  periods: OverviewPeriod[]
+  columns: Columns
+  lines: Line[]
+  /** What is shown of the period under the pointer, and in the table. */
+  values: Value[]
+  /** What is said when there is no value in the whole range. */
+  empty: string
+  /** More about the period under the pointer. */
+  more?(period: OverviewPeriod): ReactNode
+  stepMs: number
+  word(value: number): string
+  marks?: { value: number; color: string }[]
+  onOpen?(period: OverviewPeriod): void
+}
+
+/** A chart with its heading, the values under the pointer, and the same values as a table. */
+export function Chart(props: ChartProps) {
+  const { title, summary, periods, columns, lines, values, empty, more, stepMs, word, marks, onOpen } = props
+  const [at, setAt] = useState<number>()
+  const isEmpty = columns.slice(1).every((column) => column.every((value) => !value))
+  const period = at === undefined ? undefined : periods[at]
+  return (
+    <section className={styles.chart} aria-label={title}>
+      <h2>{title}</h2>
+      <div className={styles.readout}>
+        {period ? (
+          <>
+            <span className="soft">
+              <Moment at={period.period!} />
+            </span>
+            {values.map((value) => (
+              <span key={value.label} className={styles.value}>
+                <Dot color={value.color} /> {value.label} {value.of(period)}
+              </span>
+            ))}
+            {more?.(period)}
+          </>
+        ) : (
+          <>
+            {values.map(({ label, color }) => (
+              <span key={label} className={styles.value}>
+                <Dot color={color} /> {label}
+              </span>
+            ))}
+            {summary && <span className="soft">{summary}</span>}
+          </>
+        )}
+      </div>
+      {isEmpty && <p className={styles.none}>{empty}</p>}
+      <Suspense fallback={<Skeleton className={styles.plot} />}>
+        <Plot
+          columns={columns}
+          lines={lines}
+          stepMs={stepMs}
+          word={word}
+          marks={marks}
+          onPoint={setAt}
+          onOpen={onOpen && ((index) => onOpen(periods[index]!))}
+        />
+      </Suspense>
+      <details className={styles.table}>
+        <summary>Show as a table</summary>
+        <Rows
+          label={title}
+          columns={[PERIOD, ...values.map(columnOf)]}
+          rows={periods}
+          idOf={({ period }) => String(period!.seconds)}
+        />
+      </details>
+    </section>
+  )
+}
+
+const PERIOD: Column<OverviewPeriod> = { head: 'Period', cell: ({ period }) => <Moment at={period!} /> }
+
+const columnOf = ({ label, of }: Value): Column<OverviewPeriod> => ({ head: label, numbers: true, cell: of })
+
+/** The variable is set through the element's style object, which the policy allows. */
+function Dot({ color }: { color: string }) {
+  return <span className={styles.dot} style={{ background: `var(${color})` }} aria-hidden />
+}

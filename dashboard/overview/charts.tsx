@@ -1,0 +1,141 @@
+import type { GetOverviewResponse, OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import { countOf } from '../numbers/quantities.ts'
+import { lengthOf } from '../time/times.ts'
+import { Chart, type Value } from './chart.tsx'
+import styles from './overview.module.css'
+import type { Line } from './plot.tsx'
+import { attempts, latencies, rates, stackedOutcomes } from './series.ts'
+
+interface ChartsProps {
+  overview: GetOverviewResponse
+  stepMs: number
+  /** Opens the messages of a period. */
+  onOpen(period: OverviewPeriod): void
+}
+
+/** Outcomes, latency, the rates of the breaker and the webhook over time. */
+export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
+  const { periods, thresholds, latencyMs, webhook } = overview
+  const shared = { periods, stepMs }
+  return (
+    <div className={styles.charts}>
+      <Chart
+        {...shared}
+        title="Emails"
+        columns={reversed(stackedOutcomes(periods))}
+        lines={[...OUTCOME_LINES].reverse()}
+        values={OUTCOME_VALUES}
+        empty="No email in this range. Dry runs and mail to the simulator are not counted."
+        more={({ reasons }) => <span className="faint">{reasonWords(reasons)}</span>}
+        summary="Click a bar to see its messages."
+        word={countOf}
+        onOpen={onOpen}
+      />
+      <Chart
+        {...shared}
+        title="Time to the outcome"
+        columns={latencies(periods)}
+        lines={LATENCY_LINES}
+        values={LATENCY_VALUES}
+        empty="No outcome in this range."
+        summary={
+          latencyMs?.p50 === undefined ? undefined : `Half within ${lengthOf(latencyMs.p50)} over the whole range.`
+        }
+        word={lengthOf}
+      />
+      <Chart
+        {...shared}
+        title="Bounces and complaints"
+        columns={rates(periods)}
+        lines={RATE_LINES}
+        values={RATE_VALUES}
+        empty="No such bounce and no complaint in this range."
+        summary={`A domain is paused at ${percent(thresholds!.bounceOpen * 100)} of mailboxes that do not exist or ${percent(thresholds!.complaintOpen * 100)} of complaints in 24 hours.`}
+        marks={[
+          { value: thresholds!.bounceOpen * 100, color: '--error' },
+          { value: thresholds!.bounceWarn * 100, color: '--bounced' },
+        ]}
+        word={percent}
+      />
+      {webhook && (
+        <Chart
+          {...shared}
+          title="Webhook attempts"
+          columns={reversed(attempts(periods))}
+          lines={[...ATTEMPT_LINES].reverse()}
+          values={ATTEMPT_VALUES}
+          empty="No attempt in this range."
+          summary={webhook.waiting === 0 ? 'No event waits.' : `${countOf(webhook.waiting)} wait for an attempt.`}
+          word={countOf}
+        />
+      )}
+    </div>
+  )
+}
+
+/** Stacked bars are drawn from the largest sum to the smallest. */
+const reversed = ([seconds, ...columns]: ReturnType<typeof stackedOutcomes>): ReturnType<typeof stackedOutcomes> => [
+  seconds,
+  ...columns.reverse(),
+]
+
+const OUTCOME_VALUES: Value[] = [
+  { label: 'Delivered', color: '--delivered', of: ({ delivered }) => countOf(delivered) },
+  { label: 'Bounced', color: '--bounced', of: ({ bounced }) => countOf(bounced) },
+  { label: 'Rejected', color: '--rejected', of: ({ rejected }) => countOf(rejected) },
+  { label: 'In doubt', color: '--doubt', of: ({ inDoubt }) => countOf(inDoubt) },
+]
+
+const OUTCOME_LINES: Line[] = OUTCOME_VALUES.map(({ label, color }) => ({
+  label,
+  color,
+  bars: true,
+  hatched: color === '--doubt',
+}))
+
+const latency = (name: 'p50' | 'p95' | 'p99', label: string, color: string): Value => ({
+  label,
+  color,
+  of: ({ latencyMs }) => (latencyMs?.[name] === undefined ? '-' : lengthOf(latencyMs[name])),
+})
+
+const LATENCY_VALUES = [
+  latency('p50', 'p50', '--ink'),
+  latency('p95', 'p95', '--ink-soft'),
+  latency('p99', 'p99', '--ink-faint'),
+]
+const LATENCY_LINES: Line[] = LATENCY_VALUES.map(({ label, color }, at) => ({ label, color, dashed: at === 2 }))
+
+function percent(value: number): string {
+  return `${Number(value.toFixed(value < 1 ? 2 : 1))} %`
+}
+
+const rate = (label: string, color: string, count: (period: OverviewPeriod) => number): Value => ({
+  label,
+  color,
+  of(period) {
+    const sent = period.delivered + period.bounced + period.inDoubt
+    return sent === 0 ? '-' : percent((count(period) / sent) * 100)
+  },
+})
+
+const RATE_VALUES = [
+  rate('No such mailbox', '--bounced', ({ reasons }) => reasons.mailbox_does_not_exist ?? 0),
+  rate('Complaints', '--error', ({ complaints }) => complaints),
+]
+const RATE_LINES: Line[] = RATE_VALUES
+
+const ATTEMPT_VALUES: Value[] = [
+  { label: 'Acknowledged', color: '--delivered', of: ({ acknowledged }) => countOf(acknowledged) },
+  { label: 'Failed', color: '--error', of: ({ notAcknowledged }) => countOf(notAcknowledged) },
+]
+const ATTEMPT_LINES: Line[] = ATTEMPT_VALUES.map(({ label, color }) => ({ label, color, bars: true }))
+
+/** `3 mailbox full, 1 policy block`: the reasons of a period, the most frequent first. */
+function reasonWords(reasons: Record<string, number>): string {
+  return Object.entries(reasons)
+    .filter(([, count]) => count > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([reason, count]) => `${countOf(count)} ${reason.replaceAll('_', ' ')}`)
+    .join(', ')
+}

@@ -1,0 +1,77 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt'
+import type { GetOverviewResponse } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
+import type { Tone } from '../status/statuses.ts'
+import { lengthOf } from '../time/times.ts'
+
+/** One thing that a person should know, and the page that shows it. */
+export interface Finding {
+  tone: Tone
+  sentence: string
+  page?: 'domains' | 'events' | 'settings/webhook' | 'messages'
+}
+
+/** An endpoint that waits longer than this for an attempt has missed several. */
+const LONG_WAIT_MS = 10 * 60_000
+const MANY_FAILURES = 3
+
+type Rule = (overview: GetOverviewResponse, nowMs: number) => Finding[]
+
+/** What can be wrong, the worst first. */
+const RULES: Rule[] = [
+  ({ domains }) =>
+    domains
+      .filter(({ sending }) => sending === SendingState.PAUSED)
+      .map(({ domain }) => ({
+        tone: 'error',
+        sentence: `Sending from ${domain} is paused, because too much of its mail bounced or led to complaints.`,
+        page: 'domains',
+      })),
+  ({ webhook }, nowMs) => {
+    if (!webhook || webhook.failedSince < MANY_FAILURES) return []
+    const { lastAcknowledgedAt } = webhook
+    const since = lastAcknowledgedAt
+      ? `It last acknowledged an event ${lengthOf(nowMs - timestampMs(lastAcknowledgedAt))} ago.`
+      : 'It has never acknowledged an event.'
+    return [{ tone: 'error', sentence: `Your webhook endpoint fails. ${since}`, page: 'events' }]
+  },
+  ({ webhook }, nowMs) => {
+    if (!webhook?.oldestWaiting || webhook.failedSince >= MANY_FAILURES) return []
+    const waitedMs = nowMs - timestampMs(webhook.oldestWaiting)
+    if (waitedMs < LONG_WAIT_MS) return []
+    const events = webhook.waiting === 1 ? 'One event waits' : `${webhook.waiting} events wait`
+    return [
+      {
+        tone: 'bounced',
+        sentence: `${events} for your endpoint, the oldest for ${lengthOf(waitedMs)}.`,
+        page: 'events',
+      },
+    ]
+  },
+  ({ domains }) =>
+    domains
+      .filter(({ sending }) => sending === SendingState.THROTTLED)
+      .map(({ domain }) => ({
+        tone: 'bounced',
+        sentence: `${domain} is at risk of being paused: too much of its mail bounces or leads to complaints.`,
+        page: 'domains',
+      })),
+  ({ inDoubt }) =>
+    inDoubt === 0
+      ? []
+      : [
+          {
+            tone: 'doubt',
+            sentence: `${inDoubt === 1 ? 'One email is' : `${inDoubt} emails are`} in doubt: the connection ended after the message and before the reply.`,
+            page: 'messages',
+          },
+        ],
+]
+
+const ALL_GOOD: Finding = { tone: 'delivered', sentence: 'All good.' }
+
+/** What is wrong right now, the worst first; that all is good when nothing is. */
+export function healthOf(overview: GetOverviewResponse, nowMs: number): Finding[] {
+  const findings = RULES.flatMap((rule) => rule(overview, nowMs))
+  return findings.length > 0 ? findings : [ALL_GOOD]
+}

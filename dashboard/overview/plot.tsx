@@ -1,0 +1,168 @@
+import { useComputedColorScheme } from '@mantine/core'
+import { useElementSize, useMergedRef } from '@mantine/hooks'
+import { useEffect, useRef } from 'react'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import styles from './overview.module.css'
+import type { Columns } from './series.ts'
+
+export interface Line {
+  label: string
+  /** Name of a variable of look.css: `--delivered`. */
+  color: string
+  /** Bars are stacked: the list holds sums, and the largest is drawn first. */
+  bars?: boolean
+  hatched?: boolean
+  dashed?: boolean
+}
+
+interface PlotProps {
+  columns: Columns
+  lines: Line[]
+  stepMs: number
+  /** A value at the axis. */
+  word(value: number): string
+  /** Values that are drawn as lines across the chart. */
+  marks?: { value: number; color: string }[]
+  /** Called with the index of the period under the pointer; undefined when the pointer leaves. */
+  onPoint(index: number | undefined): void
+  /** Called with the index of a period that was clicked. */
+  onOpen?(index: number): void
+}
+
+export const PLOT_HEIGHT = 180
+
+/** A chart over time. Its cursor moves with those of the other charts on the page. */
+export default function Plot(props: PlotProps) {
+  const { ref, width } = useElementSize()
+  const host = useRef<HTMLDivElement>(null)
+  const hostRef = useMergedRef(ref, host)
+  const scheme = useComputedColorScheme()
+  const latest = useRef(props)
+  latest.current = props
+  const plot = useRef<uPlot>(undefined)
+  const shape = props.lines.map(({ label }) => label).join()
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours of the canvas change with the scheme
+  useEffect(() => {
+    if (!host.current || width === 0) return
+    const created = new uPlot(optionsOf(latest, width), latest.current.columns as uPlot.AlignedData, host.current)
+    plot.current = created
+    return () => created.destroy()
+  }, [scheme, shape, width === 0, props.stepMs])
+
+  useEffect(() => plot.current?.setData(props.columns as uPlot.AlignedData), [props.columns])
+  useEffect(() => {
+    if (width > 0) plot.current?.setSize({ width, height: PLOT_HEIGHT })
+  }, [width])
+
+  return (
+    <div
+      ref={hostRef}
+      className={styles.plot}
+      aria-hidden
+      onClick={() => {
+        const at = plot.current?.cursor.idx
+        if (at !== undefined && at !== null) latest.current.onOpen?.(at)
+      }}
+    />
+  )
+}
+
+function colorOf(name: string): string {
+  // `light-dark()` is resolved for an element, not for a variable.
+  const probe = document.createElement('span')
+  probe.style.color = `var(${name})`
+  document.body.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
+}
+
+function optionsOf(latest: { current: PlotProps }, width: number): uPlot.Options {
+  const { lines, stepMs, word, marks = [] } = latest.current
+  const [ink, grid] = [colorOf('--ink-faint'), colorOf('--line')]
+  const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: '12px system-ui' }
+  const bars = uPlot.paths.bars!({ size: [0.8, 48], align: 1 })
+  return {
+    width,
+    height: PLOT_HEIGHT,
+    legend: { show: false },
+    padding: [8, 20, 0, 0],
+    cursor: { y: false, points: { size: 6 }, sync: { key: 'overview' }, drag: { x: false, y: false } },
+    scales: {
+      // A bar begins at the start of its period.
+      x: { range: (_, from, to) => [from, to + (lines[0]!.bars ? stepMs / 1_000 : 0)] },
+      y: { range: (_, __, max) => [0, Math.max(max ?? 0, ...marks.map(({ value }) => value), 4) * 1.1] },
+    },
+    axes: [
+      { ...axis, values: (_, seconds) => seconds.map(timeWord) },
+      // A value shorter than a unit would repeat the words of the unit below it.
+      { ...axis, size: 56, incrs: STEPS, values: (_, values) => values.map(word) },
+    ],
+    series: [
+      {},
+      ...lines.map((line): uPlot.Series => {
+        const color = colorOf(line.color)
+        if (line.bars)
+          return { label: line.label, fill: line.hatched ? hatch(color) : color, paths: bars, points: { show: false } }
+        return {
+          label: line.label,
+          stroke: color,
+          width: 1.5,
+          dash: line.dashed ? [4, 3] : undefined,
+          points: { size: 4 },
+        }
+      }),
+    ],
+    hooks: {
+      setCursor: [({ cursor }) => latest.current.onPoint(cursor.idx ?? undefined)],
+      draw: [(plot) => drawMarks(plot, marks)],
+    },
+  }
+}
+
+/** Steps between the values at the axis: whole numbers. */
+const STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
+
+const HOUR_FORM = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const DAY_FORM = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+
+/** A time at the axis in the reader's zone: the day at its beginning, otherwise the hour. */
+function timeWord(seconds: number): string {
+  const time = new Date(seconds * 1_000)
+  return time.getHours() + time.getMinutes() === 0 ? DAY_FORM.format(time) : HOUR_FORM.format(time)
+}
+
+function drawMarks(plot: uPlot, marks: { value: number; color: string }[]): void {
+  const { ctx, bbox } = plot
+  for (const { value, color } of marks) {
+    const y = Math.round(plot.valToPos(value, 'y', true))
+    ctx.save()
+    ctx.strokeStyle = colorOf(color)
+    ctx.setLineDash([6, 4])
+    ctx.lineWidth = devicePixelRatio
+    ctx.beginPath()
+    ctx.moveTo(bbox.left, y)
+    ctx.lineTo(bbox.left + bbox.width, y)
+    ctx.stroke()
+    ctx.restore()
+  }
+}
+
+/** Diagonal lines: what is in doubt is neither one nor the other. */
+function hatch(color: string): () => CanvasPattern {
+  return () => {
+    const tile = document.createElement('canvas')
+    tile.width = tile.height = 6
+    const context = tile.getContext('2d')!
+    context.strokeStyle = color
+    context.lineWidth = 2
+    for (const shift of [-6, 0, 6]) {
+      context.moveTo(shift, 6)
+      context.lineTo(shift + 6, 0)
+    }
+    context.stroke()
+    return context.createPattern(tile, 'repeat')!
+  }
+}

@@ -1,0 +1,47 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt'
+import type { OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
+
+/** The columns of a chart, as uPlot takes them: seconds first, then a list of values for each line. */
+export type Columns = [seconds: number[], ...values: (number | null)[][]]
+
+const secondsOf = (periods: OverviewPeriod[]) => periods.map(({ period }) => timestampMs(period!) / 1_000)
+
+/** The outcomes in the order in which they are stacked, from the bottom. */
+export const OUTCOMES = ['delivered', 'bounced', 'rejected', 'inDoubt'] as const
+
+/** The outcomes stacked upon one another. The last is the sum of all. */
+export function stackedOutcomes(periods: OverviewPeriod[]): Columns {
+  const columns = OUTCOMES.map((_, upTo) =>
+    periods.map((period) => OUTCOMES.slice(0, upTo + 1).reduce((sum, outcome) => sum + period[outcome], 0)),
+  )
+  return [secondsOf(periods), ...columns]
+}
+
+/** The percentiles in milliseconds; null where nothing was sent. */
+export function latencies(periods: OverviewPeriod[]): Columns {
+  const percentile = (name: 'p50' | 'p95' | 'p99') => periods.map(({ latencyMs }) => latencyMs?.[name] ?? null)
+  return [secondsOf(periods), percentile('p50'), percentile('p95'), percentile('p99')]
+}
+
+/** Bounced emails and complaints as percentages of the emails that were delivered or bounced; null without any. */
+export function rates(periods: OverviewPeriod[]): Columns {
+  const percentages = (count: (period: OverviewPeriod) => number) =>
+    periods.map((period) => {
+      const sent = period.delivered + period.bounced + period.inDoubt
+      return sent === 0 ? null : (count(period) / sent) * 100
+    })
+  return [
+    secondsOf(periods),
+    percentages(({ reasons }) => reasons.mailbox_does_not_exist ?? 0),
+    percentages(({ complaints }) => complaints),
+  ]
+}
+
+/** Attempts that the endpoint acknowledged, and all attempts. */
+export function attempts(periods: OverviewPeriod[]): Columns {
+  return [
+    secondsOf(periods),
+    periods.map(({ acknowledged }) => acknowledged),
+    periods.map(({ acknowledged, notAcknowledged }) => acknowledged + notAcknowledged),
+  ]
+}

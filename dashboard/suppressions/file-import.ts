@@ -1,0 +1,111 @@
+import { createClient, type Transport } from '@connectrpc/connect'
+import { useTransport } from '@connectrpc/connect-query'
+import { useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { type AddressFile, readAddressFile } from './address-file.ts'
+
+export const MAX_LINES = 1_000_000
+const PART_LINES = 10_000
+
+/** An import as its page sees it. */
+export type ImportView =
+  | { phase: 'idle' }
+  | { phase: 'reading'; fileName: string }
+  | { phase: 'refused'; message: string }
+  | { phase: 'running'; current: Import }
+  /** A call failed. The import goes on from its next part when it is resumed. */
+  | { phase: 'stopped'; current: Import | undefined; error: unknown }
+  | { phase: 'ended'; current: Import }
+
+export interface FileImport {
+  view: ImportView
+  start(file: File, tenantId: string): void
+  resume(): void
+  cancel(): void
+  /** Forgets an import that has ended. */
+  close(): void
+}
+
+interface Work extends AddressFile {
+  fileName: string
+  tenantId: string | undefined
+}
+
+/** Imports a file part by part. Each part is stored before the next one is sent. */
+export function useFileImport(): FileImport {
+  const transport = useTransport()
+  const queries = useQueryClient()
+  const [view, setView] = useState<ImportView>({ phase: 'idle' })
+  const work = useRef<Work>(undefined)
+  const isCancelled = useRef(false)
+
+  async function run(): Promise<void> {
+    let current: Import | undefined
+    try {
+      for await (current of parts(transport, work.current!, () => isCancelled.current)) {
+        setView({ phase: current.state === ImportState.RUNNING ? 'running' : 'ended', current })
+      }
+      void queries.invalidateQueries()
+    } catch (error) {
+      setView({ phase: 'stopped', current, error })
+    }
+  }
+
+  async function start(file: File, tenantId: string): Promise<void> {
+    isCancelled.current = false
+    setView({ phase: 'reading', fileName: file.name })
+    const read = await readAddressFile(file).catch(() => undefined)
+    const refusal = refusalOf(read)
+    if (refusal) return setView({ phase: 'refused', message: refusal })
+    work.current = { ...read!, fileName: file.name, tenantId: tenantId || undefined }
+    await run()
+  }
+
+  return {
+    view,
+    start: (file, tenantId) => void start(file, tenantId),
+    resume: () => void run(),
+    cancel() {
+      isCancelled.current = true
+      if (view.phase === 'stopped') void run()
+    },
+    close: () => setView({ phase: 'idle' }),
+  }
+}
+
+function refusalOf(read: AddressFile | undefined): string | undefined {
+  if (!globalThis.crypto?.subtle) return 'Your browser imports files over https only. Open this page over https.'
+  if (!read) return 'The file could not be read. Choose it again.'
+  if (read.emails.length > MAX_LINES) return 'The file has more than 1,000,000 lines. Split it, and import each part.'
+  return read.emails.every((email) => email === '')
+    ? 'The file has no addresses. It needs one in each line.'
+    : undefined
+}
+
+/** Starts or continues the import and adds part after part; yields the import after each step. */
+async function* parts(
+  transport: Transport,
+  { fileName, digest, emails, tenantId }: Work,
+  isCancelled: () => boolean,
+): AsyncGenerator<Import> {
+  const client = createClient(ImportService, transport)
+  const started = await client.startImport({ fileName, digest, tenantId, lines: emails.length })
+  let current = started.import!
+  yield current
+  while (current.state === ImportState.RUNNING) {
+    const { importId, nextPart: part } = current
+    const firstLine = part * PART_LINES + 1
+    const response = isCancelled()
+      ? await client.cancelImport({ importId })
+      : await client.addPart({
+          importId,
+          part,
+          firstLine,
+          emails: emails.slice(firstLine - 1, firstLine - 1 + PART_LINES),
+          last: firstLine - 1 + PART_LINES >= emails.length,
+        })
+    current = response.import!
+    yield current
+  }
+}

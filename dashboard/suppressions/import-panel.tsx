@@ -1,0 +1,123 @@
+import { Button, FileButton, Group, Progress, Stack, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { type Import, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { CallFault } from '../feedback/error-state.tsx'
+import { countOf } from '../numbers/quantities.ts'
+import { OutsideText } from '../outside-text/outside-text.tsx'
+import { FaultyLines } from './faulty-lines.tsx'
+import { type ImportView, useFileImport } from './file-import.ts'
+import styles from './suppressions.module.css'
+
+/** Chooses a file of addresses and shows how far its import is. */
+export function ImportPanel() {
+  const fileImport = useFileImport()
+  const { view } = fileImport
+  const isUnderWay = view.phase === 'reading' || view.phase === 'running'
+  return (
+    <section className={styles.panel} aria-label="Import a file">
+      {view.phase === 'idle' || view.phase === 'refused' ? (
+        <FileChoice onChoose={fileImport.start} refusal={view.phase === 'refused' ? view.message : undefined} />
+      ) : (
+        <Stack gap="sm">
+          <Progressing view={view} />
+          <Group gap="xs">
+            {view.phase === 'stopped' && <Button onClick={fileImport.resume}>Resume</Button>}
+            {(isUnderWay || view.phase === 'stopped') && (
+              <Button variant="default" onClick={fileImport.cancel} disabled={view.phase === 'reading'}>
+                Cancel import
+              </Button>
+            )}
+            {view.phase === 'ended' && (
+              <Button variant="default" onClick={fileImport.close}>
+                Import another file
+              </Button>
+            )}
+          </Group>
+        </Stack>
+      )}
+    </section>
+  )
+}
+
+interface FileChoiceProps {
+  refusal: string | undefined
+  onChoose(file: File, tenantId: string): void
+}
+
+function FileChoice({ refusal, onChoose }: FileChoiceProps) {
+  const [tenantId, setTenantId] = useState('')
+  return (
+    <Stack gap="sm" align="flex-start">
+      <p className="soft">
+        A text file with one address in each line, or a CSV file with a column named email. At most 1,000,000 lines. An
+        address that is already suppressed stays as it is.
+      </p>
+      <TextInput
+        label="Tenant"
+        description="Only sends of this tenant are refused. Leave it empty for all sends of the account."
+        value={tenantId}
+        onChange={(event) => setTenantId(event.currentTarget.value)}
+        spellCheck={false}
+      />
+      <FileButton accept=".csv,.txt,text/csv,text/plain" onChange={(file) => file && onChoose(file, tenantId.trim())}>
+        {(props) => <Button {...props}>Choose a file</Button>}
+      </FileButton>
+      {refusal && (
+        <p role="alert" className={styles.refusal}>
+          {refusal}
+        </p>
+      )}
+    </Stack>
+  )
+}
+
+type Shown = Exclude<ImportView, { phase: 'idle' | 'refused' }>
+
+function Progressing({ view }: { view: Shown }) {
+  if (view.phase === 'reading') {
+    return (
+      <p role="status">
+        Reading <OutsideText text={view.fileName} line />
+      </p>
+    )
+  }
+  return (
+    <>
+      {view.current && <ImportResult of={view.current} />}
+      {view.phase === 'stopped' && (
+        <>
+          <CallFault error={view.error} />
+          <p className="soft">
+            What was imported stays. Resume goes on with the next line, in this tab or another one.
+          </p>
+        </>
+      )}
+    </>
+  )
+}
+
+/** How far an import is, and what became of its lines. */
+function ImportResult({ of: current }: { of: Import }) {
+  const { fileName, lines, linesDone, imported, alreadySuppressed, invalid, state, importId } = current
+  return (
+    <>
+      <p role="status">
+        <strong>
+          <OutsideText text={fileName} line />
+        </strong>
+        : {IMPORT_WORDS[state]}, {countOf(linesDone)} of {countOf(lines)} lines. {countOf(imported)} added,{' '}
+        {countOf(alreadySuppressed)} already suppressed, {countOf(invalid)} not an address.
+      </p>
+      <Progress.Root size="sm">
+        <Progress.Section value={lines === 0 ? 100 : (linesDone / lines) * 100} aria-label="Lines done" />
+      </Progress.Root>
+      {invalid > 0 && state !== ImportState.RUNNING && <FaultyLines importId={importId} fileName={fileName} />}
+    </>
+  )
+}
+
+export const IMPORT_WORDS: Record<number, string> = {
+  [ImportState.RUNNING]: 'under way',
+  [ImportState.FINISHED]: 'finished',
+  [ImportState.CANCELLED]: 'cancelled',
+}

@@ -1,0 +1,35 @@
+import { useQuery } from '@connectrpc/connect-query'
+import { type Import, ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { type Column, Rows } from '../lists/rows.tsx'
+import { countOf } from '../numbers/quantities.ts'
+import { OutsideText } from '../outside-text/outside-text.tsx'
+import { Ago } from '../time/ago.tsx'
+import { FaultyLines } from './faulty-lines.tsx'
+import { IMPORT_WORDS } from './import-panel.tsx'
+
+/** The last imports of the account. Renders nothing when there was none. */
+export function PastImports() {
+  const { data } = useQuery(ImportService.method.listImports)
+  if (!data?.imports.length) return null
+  return (
+    <section>
+      <h2>Past imports</h2>
+      <Rows label="Past imports" columns={COLUMNS} rows={data.imports} idOf={({ importId }) => importId} />
+    </section>
+  )
+}
+
+const COLUMNS: Column<Import>[] = [
+  { head: 'File', wide: true, cell: ({ fileName }) => <OutsideText text={fileName} line /> },
+  { head: 'State', cell: ({ state }) => IMPORT_WORDS[state] },
+  { head: 'Added', numbers: true, cell: ({ imported }) => countOf(imported) },
+  { head: 'Already there', numbers: true, cell: ({ alreadySuppressed }) => countOf(alreadySuppressed) },
+  { head: 'Not an address', numbers: true, cell: ({ invalid }) => countOf(invalid) },
+  { head: 'By', cell: ({ createdBy }) => createdBy },
+  { head: 'Started', cell: ({ createdAt }) => createdAt && <Ago at={createdAt} short /> },
+  {
+    head: 'Lines',
+    quiet: true,
+    cell: ({ invalid, importId, fileName }) => invalid > 0 && <FaultyLines importId={importId} fileName={fileName} />,
+  },
+]

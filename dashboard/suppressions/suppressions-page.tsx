@@ -1,0 +1,138 @@
+import { useMutation } from '@connectrpc/connect-query'
+import { Button } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconFileImport, IconPlus } from '@tabler/icons-react'
+import { useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { type SuppressionEntry, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { useAccount, useMay } from '../account/account.ts'
+import { wordsFor } from '../feedback/call-error.ts'
+import { EmptyState } from '../feedback/empty-state.tsx'
+import { Page } from '../frame/page.tsx'
+import { useCursorList } from '../lists/cursor-list.ts'
+import { FilterChips } from '../lists/filter-chips.tsx'
+import { List } from '../lists/list.tsx'
+import type { Column } from '../lists/rows.tsx'
+import { OutsideText } from '../outside-text/outside-text.tsx'
+import { Ago } from '../time/ago.tsx'
+import { AddSuppression } from './add-suppression.tsx'
+import { reasonOfName, reasonWord, SUPPRESSION_FILTERS, type SuppressionSearch, scopeWords } from './suppressions.ts'
+
+/** The addresses that are never mailed. */
+export function SuppressionsPage() {
+  const { membership } = useAccount()
+  const params = { account: membership.accountId }
+  const search = useSearch({ from: '/$account/suppressions' })
+  const navigate = useNavigate()
+  const mayChange = useMay(Role.MEMBER)
+  const [adding, { open, close }] = useDisclosure()
+  const list = useCursorList({
+    method: SuppressionService.method.list,
+    input: { email: search.email, reason: reasonOfName(search.reason), tenantId: search.tenant },
+    read: ({ entries, nextCursor }) => ({ rows: entries, next: nextCursor }),
+    idOf,
+  })
+  const columns = mayChange ? [...COLUMNS, REMOVE] : COLUMNS
+  const actions = mayChange && (
+    <>
+      <Button
+        variant="default"
+        size="sm"
+        leftSection={<IconFileImport size={16} aria-hidden />}
+        renderRoot={(props) => <Link {...props} to="/$account/suppressions/import" params={params} />}
+      >
+        Import a file
+      </Button>
+      <Button size="sm" leftSection={<IconPlus size={16} aria-hidden />} onClick={open}>
+        Add address
+      </Button>
+    </>
+  )
+  const change = (name: string, value: string | undefined) =>
+    void navigate({
+      to: '/$account/suppressions',
+      params,
+      search: (current: SuppressionSearch) => ({ ...current, [name]: value }),
+    })
+  return (
+    <Page title="Suppressions" actions={actions}>
+      <FilterChips filters={SUPPRESSION_FILTERS} values={{ ...search }} onChange={change} />
+      <List
+        list={list}
+        label="Suppressed addresses"
+        columns={columns}
+        idOf={idOf}
+        empty={
+          <EmptyState title="No address is suppressed here" command="npx verdict suppression add ann@example.com">
+            Addresses that bounce for good or complain are added by themselves. A send to one is rejected, and nothing
+            leaves the service.
+          </EmptyState>
+        }
+      />
+      <AddSuppression opened={adding} onClose={close} />
+    </Page>
+  )
+}
+
+const idOf = ({ scope, tenantId = '', email }: SuppressionEntry) => `${scope} ${tenantId} ${email}`
+
+const COLUMNS: Column<SuppressionEntry>[] = [
+  { head: 'Address', wide: true, cell: ({ email }) => <OutsideText text={email} line /> },
+  { head: 'Applies to', cell: ({ scope, tenantId }) => scopeWords(scope, tenantId) },
+  { head: 'Reason', cell: (entry) => <ReasonCell {...entry} /> },
+  { head: 'Added', cell: ({ createdAt }) => createdAt && <Ago at={createdAt} short /> },
+  { head: 'Ends', cell: ({ expiresAt }) => (expiresAt ? <Ago at={expiresAt} short /> : 'Never') },
+]
+
+const REMOVE: Column<SuppressionEntry> = {
+  head: 'Remove',
+  quiet: true,
+  cell: (entry) => entry.scope !== SuppressionScope.GLOBAL && <RemoveButton {...entry} />,
+}
+
+function ReasonCell({ reason, messageId }: SuppressionEntry) {
+  const { membership } = useAccount()
+  if (!messageId) return reasonWord(reason)
+  return (
+    <Link
+      to="/$account/messages/$message"
+      params={{ account: membership.accountId, message: messageId }}
+      className="text-link"
+    >
+      {reasonWord(reason)}
+    </Link>
+  )
+}
+
+/** Removes an entry at once, and offers to put it back. */
+function RemoveButton({ email, tenantId, reason }: SuppressionEntry) {
+  const queries = useQueryClient()
+  const refresh = () => void queries.invalidateQueries()
+  const undo = useMutation(SuppressionService.method.add, { onSuccess: refresh, onError: tellFault })
+  const remove = useMutation(SuppressionService.method.remove, {
+    async onSuccess() {
+      refresh()
+      const { tellUndoable } = await import('../feedback/undo.tsx')
+      tellUndoable(`${email} can be mailed again.`, () => undo.mutate({ email, tenantId, reason }))
+    },
+    onError: tellFault,
+  })
+  return (
+    <Button
+      variant="default"
+      size="xs"
+      loading={remove.isPending}
+      aria-label={`Remove ${email}`}
+      onClick={() => remove.mutate({ email, tenantId })}
+    >
+      Remove
+    </Button>
+  )
+}
+
+async function tellFault(error: unknown): Promise<void> {
+  const { notifications } = await import('@mantine/notifications')
+  notifications.show({ color: 'red', message: wordsFor(error) })
+}

@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { addressColumn, addressIn, readAddressFile } from '../../dashboard/suppressions/address-file.ts'
+
+const emailsIn = async (text: string) => (await readAddressFile(new Blob([text]))).emails
+
+test.each([
+  ['one address in each line', 'a@x.test\nb@x.test\n', ['a@x.test', 'b@x.test']],
+  ['line ends of Windows and no last one', 'a@x.test\r\nb@x.test', ['a@x.test', 'b@x.test']],
+  ['a byte order mark', '\uFEFFa@x.test\n', ['a@x.test']],
+  ['empty lines, which keep their numbers', 'a@x.test\n\nb@x.test\n', ['a@x.test', '', 'b@x.test']],
+  ['a column by its heading', 'name,email\nAnn,a@x.test\n', ['', 'a@x.test']],
+  ['a column by its first address', '1,a@x.test\n2,b@x.test\n', ['a@x.test', 'b@x.test']],
+  ['semicolons', 'Email;Name\na@x.test;"Ann; the first"\n', ['', 'a@x.test']],
+  ['quotes with separators in them', 'name,email\n"Doe, Ann ""A""",a@x.test\n', ['', 'a@x.test']],
+  ['a quoted address', '"a@x.test"\n', ['a@x.test']],
+  ['a line that is no address', 'a@x.test\nnonsense\n', ['a@x.test', 'nonsense']],
+])('a file may have %s', async (_, text, emails) => {
+  expect(await emailsIn(text)).toEqual(emails)
+})
+
+test('a line of 64 KB is cut to what an address may have', async () => {
+  const [, long] = await emailsIn(`a@x.test\n${'x'.repeat(65_536)}\n`)
+  expect(long).toHaveLength(320)
+})
+
+test('the digest is that of the bytes', async () => {
+  const { digest } = await readAddressFile(new Blob(['a@x.test\n']))
+  expect(digest).toBe(createHash('sha256').update('a@x.test\n').digest('hex'))
+})
+
+test('a line without the column has no address', () => {
+  const column = addressColumn(['name,email', 'Ann,a@x.test'])
+  expect(addressIn('Bob', column)).toBe('')
+})
