@@ -2,7 +2,9 @@
 //   WEBHOOK_SECRET=whsec_... PORT=8090 node docs/webhook-receiver.mjs
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { realpathSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { fileURLToPath } from 'node:url'
 
 const { WEBHOOK_SECRET, PORT = '8090' } = process.env
 const seen = new Set()
@@ -39,6 +41,11 @@ function handle(event) {
   console.log(JSON.stringify(isRepeated ? { ...event, repeated: true } : event))
 }
 
-if (process.argv[1] === new URL(import.meta.url).pathname) {
+// Whether this file was started, and not imported. A path may lead through a symbolic link.
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  if (!WEBHOOK_SECRET?.startsWith('whsec_')) {
+    console.error('Set WEBHOOK_SECRET to the secret of the endpoint (whsec_...). PUT /api/v1/webhook shows it once.')
+    process.exit(1)
+  }
   createServer(receive).listen(Number(PORT), '127.0.0.1')
 }

@@ -2,6 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKey } from '../../server/access/keys.ts'
+import { databaseClock } from '../../server/db/clock.ts'
 import { type Instance, startInstance } from '../e2e/instance.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
@@ -30,12 +32,13 @@ afterAll(async () => {
 })
 
 /** Each test has a file of its own, in which a minute lasts `minuteMs`. */
-function outbox(name: string, minuteMs: number) {
+function outbox(name: string, minuteMs: number, more: NodeJS.ProcessEnv = {}) {
   const env = {
     VERDICT_URL: instance.api.url,
     VERDICT_API_KEY: instance.key,
     OUTBOX: join(folder, `${name}.db`),
     MINUTE_MS: String(minuteMs),
+    ...more,
   }
   const start = (...args: string[]) => startProgram(process.execPath, [join(folder, 'outbox.mjs'), ...args], env)
   async function end(...args: string[]): Promise<string> {
@@ -43,8 +46,20 @@ function outbox(name: string, minuteMs: number) {
     expect(await program.ended, program.stderr()).toBe(0)
     return program.stdout().trim()
   }
+  async function error(...args: string[]): Promise<string> {
+    const program = start(...args)
+    expect(await program.ended, program.stdout()).toBe(1)
+    return program.stderr().trim()
+  }
   const email = { from: 'hello@example.test', to: `${name}@to.test`, subject: 'Hello', text: 'Hello' }
-  return { start, run: () => end('run'), list: () => end('list'), add: () => end('add', name, JSON.stringify(email)) }
+  return {
+    start,
+    error,
+    run: () => end('run'),
+    list: () => end('list'),
+    add: () => end('add', name, JSON.stringify(email)),
+    requeue: () => end('requeue', name),
+  }
 }
 
 const arrived = (name: string) => exchanger.messages.filter(({ to }) => to.includes(`${name}@to.test`)).length
@@ -63,7 +78,7 @@ test('a message in doubt is never sent again', async () => {
   const { add, run, list } = outbox('doubt', 5)
   await add()
   await run()
-  expect(await list()).toBe('doubt in_doubt attempts: 1')
+  expect(await list()).toBe('doubt in_doubt attempts: 1 connection_timeout')
   expect(arrived('doubt')).toBe(1)
 })
 
@@ -82,4 +97,62 @@ test('a queue that is killed while a message is sent learns its outcome from the
   await run()
   expect(await list()).toBe('killed sent attempts: 1')
   expect(arrived('killed')).toBe(1)
+})
+
+async function testKey(): Promise<string> {
+  const { db } = instance.database
+  const clock = await databaseClock(db)
+  const newKey = { accountId: instance.account.id, name: 'dry', kind: 'test', scopes: ['emails.send'] } as const
+  const { key } = await createKey(db, clock, newKey)
+  clock.stop()
+  return key
+}
+
+test('a wrong key, a wrong URL and a test key stop the queue with the error, and its message stays pending', async () => {
+  exchanger.script = {}
+  const { add, list, run } = outbox('stopped', 5)
+  await add()
+  const wrong = {
+    invalid_api_key: { VERDICT_API_KEY: 'svc_live_wrong' },
+    not_found: { VERDICT_URL: `${instance.api.url}/elsewhere` },
+    sandbox: { VERDICT_API_KEY: await testKey() },
+  }
+  for (const [reason, env] of Object.entries(wrong)) {
+    expect(await outbox('stopped', 5, env).error('run')).toContain(`stopped stopped the run: ${reason}: `)
+    expect(await list()).toMatch(new RegExp(`^stopped pending attempts: \\d ${reason}$`))
+  }
+  expect(arrived('stopped')).toBe(0)
+  await run()
+  expect(await list()).toMatch(/^stopped sent attempts: \d$/)
+  expect(arrived('stopped')).toBe(1)
+})
+
+test('a message that failed is sent again after requeue, and one that was sent is not', async () => {
+  exchanger.script = { rcpt: '550 5.1.1 no such user' }
+  const { add, run, list, requeue, error } = outbox('again', 5)
+  await add()
+  await run()
+  expect(await list()).toBe('again failed attempts: 1 mailbox_does_not_exist')
+  exchanger.script = {}
+  await requeue()
+  await run()
+  expect(await list()).toBe('again sent attempts: 2')
+  expect(await error('requeue', 'again')).toContain('was sent')
+  expect(arrived('again')).toBe(1)
+})
+
+test('a missing URL, an unknown command and several recipients are refused at once', async () => {
+  const { error } = outbox('refused', 5)
+  expect(await outbox('refused', 5, { VERDICT_URL: '' }).error('run')).toContain('Set VERDICT_URL')
+  expect(await outbox('refused', 5, { VERDICT_API_KEY: '' }).error('run')).toContain('Set VERDICT_API_KEY')
+  expect(await error('send')).toContain('outbox.mjs add <id>')
+  expect(await error('add', 'refused', '{"to":["a@to.test","b@to.test"]}')).toContain('has 2 recipients')
+})
+
+test('an attempt without a response is printed and repeated', async () => {
+  const { add } = outbox('unreachable', 5)
+  await add()
+  const program = outbox('unreachable', 5, { VERDICT_URL: 'http://127.0.0.1:2' }).start('run')
+  await eventually(() => expect(program.stderr()).toMatch(/unreachable repeat at .*ECONNREFUSED/))
+  await program.kill()
 })
