@@ -77,8 +77,8 @@ export function failFields(reason: ErrorReason, faults: FieldFault[], unlisted =
   const fields = faults.slice(0, MAX_FAULTS)
   const named = fields.slice(0, NAMED_FAULTS).map(({ field, message }) => `${field} ${message}`)
   const others = faults.length + unlisted - named.length
-  const more = others === 0 ? '' : `; and ${others} more`
-  return fail(reason, `${named.join('; ')}${more}.`, { fields })
+  const sentence = `${named.join('; ')}${others === 0 ? '' : `; and ${others} more`}`
+  return fail(reason, sentence.endsWith('?') ? sentence : `${sentence}.`, { fields })
 }
 
 /** The error code of an error that `fail` created; undefined for any other. */

@@ -868,6 +868,8 @@ export interface Attempt {
   response_excerpt?: string
   /** True when the body is longer than the excerpt. */
   response_cut?: boolean
+  /** What the outcome means, in a sentence. Absent when the outcome is `acked`. */
+  detail?: string
 }
 
 /**
@@ -1007,6 +1009,8 @@ export interface TestWebhookResponse {
   response_excerpt?: string
   /** True when the body is longer than the excerpt. */
   response_cut?: boolean
+  /** What the outcome means, in a sentence. Absent when the outcome is `acked`. */
+  detail?: string
 }
 
 /** The account's domains. */

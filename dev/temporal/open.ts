@@ -70,7 +70,7 @@ interface Running {
   signal: AbortSignal
 }
 
-/** Never throws: without Temporal only retries and replays wait. */
+/** Never throws: without Temporal only retries wait and replays fail. */
 async function keepRunning({ dataDir, port, uiPort, report, signal }: Running): Promise<void> {
   const logFile = join(dataDir, 'temporal.log')
   try {
@@ -84,7 +84,7 @@ async function keepRunning({ dataDir, port, uiPort, report, signal }: Running): 
   } catch (error) {
     if (signal.aborted) return
     const reason = error instanceof Problem ? error.message : String(error)
-    report(`${reason}\nWithout Temporal, webhook retries and replays wait. Sends and first attempts work.`)
+    report(`${reason}\nWithout Temporal, webhook retries wait and replays fail. Sends and first attempts work.`)
   }
 }
 

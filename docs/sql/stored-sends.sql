@@ -1,2 +1,2 @@
 -- Reads sends from history, for repeats with their keys.
-select id, sandbox, checks from messages where id = any($1) and id between $2 and $3
+select id, domain, sandbox, checks from messages where id = any($1) and id between $2 and $3

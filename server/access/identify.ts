@@ -5,7 +5,7 @@ import { eq } from '../db/drizzle.ts'
 import { accounts, apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { recent } from '../recent.ts'
-import { hashKey, kindOfKey } from './key.ts'
+import { hashKey, hasShapeOfKey, kindOfKey } from './key.ts'
 import { usedUp } from './limiter.ts'
 import { heldScopes } from './scopes.ts'
 import { createStrangers } from './strangers.ts'
@@ -128,8 +128,10 @@ function hashIn(authorization: string | null): string | undefined {
 function noKey(authorization: string | null) {
   if (!authorization)
     return fail('invalid_api_key', 'The Authorization header is missing. Send "Authorization: Bearer <API key>".')
-  if (!BEARER.test(authorization))
-    return fail('invalid_api_key', 'The Authorization header must read "Bearer <API key>".')
+  const [, text] = BEARER.exec(authorization) ?? []
+  if (!text) return fail('invalid_api_key', 'The Authorization header must read "Bearer <API key>".')
+  if (hasShapeOfKey(text))
+    return fail('invalid_api_key', 'This API key is mistyped: its checksum is wrong. Check that it is copied exactly.')
   return fail(
     'invalid_api_key',
     'This is not an API key. One is "svc_live_" or "svc_test_" and 49 characters: check that it is whole.',

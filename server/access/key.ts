@@ -24,6 +24,9 @@ export function kindOfKey(text: string): KeyKind | undefined {
   return kind && withChecksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text ? kind : undefined
 }
 
+/** Whether a text has the length and the characters of a key, whatever its checksum. */
+export const hasShapeOfKey = (text: string) => SHAPE.test(text)
+
 /** SHA-256. A key has 256 random bits, so it needs no slower hash. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()

@@ -74,7 +74,8 @@ async function secrets(): Promise<string> {
 async function temporal(): Promise<string> {
   const reading = readConfig(environment())
   if ('faults' in reading) throw new Error('not checked: the configuration is invalid')
-  if (!reading.config.temporal) return 'TEMPORAL_ADDRESS is not set: webhook retries and replays wait until it is'
+  if (!reading.config.temporal)
+    return 'TEMPORAL_ADDRESS is not set: webhook retries wait, and replays fail, until it is'
   const { address, namespace } = reading.config.temporal
   // Loaded only here: the other checks and commands do not wait for it.
   const { createTemporal } = await import('../../workflows/temporal.ts')
@@ -82,6 +83,6 @@ async function temporal(): Promise<string> {
   const health = await client.health().finally(() => client.close())
   if (health === 'ok') return `${address} responds`
   throw new Error(
-    `${address} does not respond for the namespace ${namespace}: webhook retries and replays wait until it does`,
+    `${address} does not respond for the namespace ${namespace}: webhook retries wait, and replays fail, until it does`,
   )
 }

@@ -59,8 +59,8 @@ export const importList = (print: Print) =>
         add(result, lines, response as unknown as ImportResponse)
         console.error(`${result.total} read, up to line ${lines.at(-1)!.line}`)
       }
-      if (result.total === 0) throw new Failure('usage', `There is no address in ${nameOf(file)}.`)
-      print({ json: result, text: describe(result), exit: result.invalid > 0 ? 'failed' : 'ok' })
+      const text = result.total === 0 ? `${nameOf(file)} has no address: nothing was imported.` : describe(result)
+      print({ json: result, text, exit: result.invalid > 0 ? 'failed' : 'ok' })
     })
 
 /** Adds the response to a request with these lines to the result. */

@@ -1,5 +1,5 @@
 import type { ConnectError } from '@connectrpc/connect'
-import { type FieldFault, fail, MAX_FAULTS } from '../errors.ts'
+import { type FieldFault, failFields, MAX_FAULTS } from '../errors.ts'
 
 /** What is wrong with a request. */
 export interface Faults {
@@ -24,12 +24,9 @@ export function blame(faults: Faults, field: string, message: string): undefined
 /** Whether further faults are only counted, so that they need no message. */
 export const isFull = ({ fields }: Faults) => fields.length >= MAX_FAULTS
 
-/** The error for a request with faults: the first in a sentence, all listed ones as details, the others as a number. */
+/** The error for a request with faults. */
 export function refusal({ fields, unlisted }: Pick<Faults, 'fields' | 'unlisted'>): ConnectError {
-  const { field, message } = fields[0]!
-  const sentence = `The field ${field} ${message}${message.endsWith('?') ? '' : '.'}`
-  const more = unlisted === 0 ? '' : ` ${unlisted} more faults are not listed.`
-  return fail('invalid_payload', `${sentence}${more}`, { fields })
+  return failFields('invalid_payload', fields, unlisted)
 }
 
 /**

@@ -78,6 +78,19 @@ const FOREIGN = new Map([
   ['sendat', { beside: 'subject', hint: AT_ONCE }],
   ['template', { beside: 'subject', hint: NO_TEMPLATES }],
   ['templateid', { beside: 'subject', hint: NO_TEMPLATES }],
+  ['react', { beside: 'subject', hint: NO_TEMPLATES }],
+  ['htmlbody', { beside: 'subject', hint: 'did you mean "html"?' }],
+  ['textbody', { beside: 'subject', hint: 'did you mean "text"?' }],
+  ['messagestream', { beside: 'subject', hint: 'tell kinds of mail apart by "tag"' }],
+  ['emailtags', { beside: 'metadata', hint: 'did you mean "metadata" or "tag"?' }],
+  ['list', { beside: 'headers', hint: 'send "List-Unsubscribe" and the like in "headers"' }],
+  ['priority', { beside: 'headers', hint: 'send "X-Priority" in "headers"' }],
+  ['inreplyto', { beside: 'headers', hint: 'send "In-Reply-To" in "headers"' }],
+  ['references', { beside: 'headers', hint: 'send "References" in "headers"' }],
+  ['name', { beside: 'filename', hint: 'did you mean "filename"?' }],
+  ['encoding', { beside: 'content_id', hint: '"content" is always base64' }],
+  ['messages', { beside: 'emails', hint: 'did you mean "emails"?' }],
+  ['data', { beside: 'emails', hint: 'did you mean "emails"?' }],
 ])
 
 function foreignHint(fields: Map<string, FieldReader>, name: string): string {
@@ -100,8 +113,16 @@ function listReader(read: Reader, { oneOrList, refuseEmpty }: JsonShape): Reader
     if (refuseEmpty && Array.isArray(json) && json.length === 0) return blame(faults, path, EMPTY)
     if (Array.isArray(json)) return json.map((item, i) => read(item, `${path}[${i}]`, faults))
     if (!oneOrList) return blame(faults, path, 'must be a list')
-    return typeof json === 'string' ? [json] : blame(faults, path, 'must be a string or a list of strings')
+    return typeof json === 'string'
+      ? [json]
+      : blame(faults, path, `must be a string or a list of strings${likeMailbox(json)}`)
   }
+}
+
+/** An address as other services write it: an object with a name and an address. */
+function likeMailbox(json: unknown): string {
+  const isMailbox = isObject(json) && (Object.hasOwn(json, 'address') || Object.hasOwn(json, 'email'))
+  return isMailbox ? ', such as "Ann <ann@example.com>"' : ''
 }
 
 const EMPTY = 'must not be empty. To leave it as it is, leave it out'
@@ -125,7 +146,7 @@ function mapReader(field: DescField & { fieldKind: 'map' }): Reader {
   if (field.mapKey !== ScalarType.STRING) throw unsupported(field, 'a map whose keys are no strings')
   const read = valueReader(field, { ...field, fieldKind: field.mapKind } as unknown as Valued)
   return (json, path, faults) => {
-    if (!isObject(json)) return blame(faults, path, 'must be an object')
+    if (!isObject(json)) return blame(faults, path, 'must be an object, such as {"name": "value"}')
     // Without a prototype, the key "__proto__" is a key like any other.
     const map: Record<string, unknown> = Object.create(null)
     for (const name of Object.keys(json))
@@ -151,7 +172,7 @@ function valueReader(field: DescField, { fieldKind, scalar, enum: desc, message 
 
 const SCALARS: { [scalar in ScalarType]?: Reader } = {
   [ScalarType.STRING]: (json, path, faults) =>
-    typeof json === 'string' ? json : blame(faults, path, 'must be a string'),
+    typeof json === 'string' ? json : blame(faults, path, `must be a string${likeMailbox(json)}`),
   [ScalarType.BOOL]: (json, path, faults) =>
     typeof json === 'boolean' ? json : blame(faults, path, 'must be true or false'),
   [ScalarType.BYTES]: readBase64,

@@ -107,10 +107,17 @@ async function refuseBody(call: Call, limits: BodyLimits): Promise<void> {
   throw fail('invalid_payload', 'This method takes no body. Its parameters stand in the path and in the query string.')
 }
 
+/** Where a list goes, by the request that it was sent as. */
+const LISTS: Record<string, string> = { 'verdict.v1.SendRequest': ' Send a list to /api/v1/emails/batch.' }
+
 function read({ method, inPath, bareList }: Binding, json: unknown, params: Record<string, string>) {
   const tree = (bareList && Array.isArray(json) ? { [bareList]: json } : json) as Record<string, unknown>
   if (typeof tree !== 'object' || tree === null || Array.isArray(tree)) {
-    throw fail('invalid_payload', `The body must be a JSON object${bareList ? ` or the list ${bareList}` : ''}.`)
+    const others = Array.isArray(json) ? (LISTS[method.input.typeName] ?? '') : ''
+    throw fail(
+      'invalid_payload',
+      `The body must be a JSON object${bareList ? ` or the list ${bareList}` : ''}.${others}`,
+    )
   }
   for (const name of inPath) {
     if (name in tree) throw refusal({ fields: [{ field: name, message: 'is given by the path' }], unlisted: 0 })

@@ -60,7 +60,8 @@ interface Others {
 
 function contentIdFault({ contentId }: Given, { html, earlierIds }: Others): string | undefined {
   if (contentId === undefined) return undefined
-  if (!CONTENT_ID.test(contentId)) return 'must be 1 to 128 characters of A-Z a-z 0-9 . _ @ + -'
+  if (!CONTENT_ID.test(contentId))
+    return 'must be 1 to 128 characters of A-Z a-z 0-9 . _ @ + -, without "cid:" and without < >'
   if (earlierIds.includes(contentId)) return 'is the content_id of an earlier file'
   return html ? undefined : `needs html that shows the file as cid:${contentId}`
 }

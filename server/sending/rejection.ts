@@ -5,16 +5,17 @@ import { isSimulated } from './outcome.ts'
 
 /**
  * Adds `detail` to a rejection: why the recipient was rejected, and what to do. The text comes from stored data alone,
- * so a repeat and Get email show the same. Other outcomes stay as they are: their evidence says why.
+ * so a repeat and Get email show the same. `fromDomain` is the domain of From. Other outcomes stay as they are: their evidence says why.
  */
-export function explain(outcome: RecipientOutcome): RecipientOutcome {
-  if (outcome.status === DeliveryStatus.REJECTED) outcome.detail = DETAILS[outcome.reason!]?.(outcome)
+export function explain(outcome: RecipientOutcome, fromDomain: string): RecipientOutcome {
+  if (outcome.status === DeliveryStatus.REJECTED) outcome.detail = DETAILS[outcome.reason!]?.(outcome, fromDomain)
   return outcome
 }
 
-const DETAILS: { [reason in Reason]?: (outcome: RecipientOutcome) => string } = {
-  [Reason.DOMAIN_NOT_VERIFIED]: () =>
-    'The From domain is not a verified domain of this account. GET /api/v1/domains lists your domains and what their DNS lacks.',
+const DETAILS: { [reason in Reason]?: (outcome: RecipientOutcome, fromDomain: string) => string } = {
+  // Messages that were stored by an older version have no domain.
+  [Reason.DOMAIN_NOT_VERIFIED]: (_outcome, fromDomain) =>
+    `${fromDomain || 'The From domain'} is not a verified domain of this account. POST /api/v1/domains adds a domain; GET /api/v1/domains lists yours and what their DNS lacks.`,
 
   [Reason.INVALID_ADDRESS]({ email, smtp }) {
     const domain = email.slice(email.lastIndexOf('@') + 1)

@@ -10,8 +10,12 @@ export type DryRunCheck = MessageInitShape<typeof CheckSchema>
 /**
  * The response of a send, the same whether it has just ended or is read back for a repeat. Only a dry run has `checks`.
  */
-export function sendResponse(messageId: string, outcomes: RecipientOutcome[], checks?: DryRunCheck[]): SendResponse {
-  outcomes.forEach(explain)
+export function sendResponse(
+  { messageId, domain }: { messageId: string; domain: string },
+  outcomes: RecipientOutcome[],
+  checks?: DryRunCheck[],
+): SendResponse {
+  for (const outcome of outcomes) explain(outcome, domain)
   const only = outcomes.length === 1 ? outcomes[0]! : undefined
   return create(SendResponseSchema, {
     messageId: publicId('msg', messageId),

@@ -139,7 +139,7 @@ export function createSend(parts: SendParts): Send {
       throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
     }
     const recorded = await record({ claim, content: composed, outcomes }, leaseUntilMs)
-    return sendResponse(claim.messageId, recorded)
+    return sendResponse(claim, recorded)
   }
 
   /** After an unexpected fault: a claim that cannot be released may have been sent, and the sweeper will settle it. */
@@ -204,7 +204,7 @@ function withoutSending(recipient: CheckedRecipient, simulated: SimulatorRoute):
 function notADomainOfTheAccount(domain: string) {
   return fail(
     'domain_not_verified',
-    `${domain} is not a domain of this account. Add and verify it, or send from another.`,
+    `${domain} is not a domain of this account. Add it with POST /api/v1/domains, or send from another.`,
     {
       fields: [{ field: 'from', message: `${domain} is not a domain of this account` }],
     },

@@ -33,13 +33,14 @@ export async function storedOutcomes(db: Database, messageId: string): Promise<R
 
 /** The parameters are those of `idsAndBounds`. */
 const IDS = 'between $2 and $3'
-export const STORED_SENDS = `select id, sandbox, checks from messages where id = any($1) and id ${IDS}`
+export const STORED_SENDS = `select id, domain, sandbox, checks from messages where id = any($1) and id ${IDS}`
 export const STORED_OUTCOMES = `
   select message_id as "messageId", email, kind, status, reason, retryable, in_doubt as "inDoubt", smtp, suppression
   from recipients where message_id = any($1) and message_id ${IDS} order by message_id, position`
 
 interface SendRow {
   id: string
+  domain: string
   sandbox: boolean
   checks: unknown
 }
@@ -58,10 +59,11 @@ export function storedResponses(db: Database): (messageId: string) => Promise<Se
     ])
     const outcomesByMessage = Map.groupBy(outcomes, (row) => row.messageId)
     const responses = new Map(
-      sends.map(({ id, sandbox, checks }) => [
-        id,
-        sendResponse(id, outcomesByMessage.get(id)!.map(outcomeOfRow), sandbox ? readChecks(checks) : undefined),
-      ]),
+      sends.map(({ id, domain, sandbox, checks }) => {
+        const outcomes = outcomesByMessage.get(id)!.map(outcomeOfRow)
+        const message = { messageId: id, domain }
+        return [id, sendResponse(message, outcomes, sandbox ? readChecks(checks) : undefined)]
+      }),
     )
     return ids.map((id) => responses.get(id))
   })

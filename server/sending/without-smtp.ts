@@ -31,7 +31,7 @@ export function endWithoutSmtp(
   const settle = settleUntil(db, firstAttempts)
   return async (claim, { outcomes, checks }, sandbox) => {
     const result = await settle(claim, { outcomes, sandbox, checks: sandbox ? checks.map(checkJson) : undefined })
-    return result === 'claimed' ? sendResponse(claim.messageId, outcomes, sandbox ? checks : undefined) : undefined
+    return result === 'claimed' ? sendResponse(claim, outcomes, sandbox ? checks : undefined) : undefined
   }
 }
 
@@ -40,6 +40,6 @@ export function endWithoutSmtp(
  */
 export function rejectedForDomain({ recipients, from: { domain } }: Message): Decision {
   const outcomes = recipients.map((recipient) => rejected(recipient, Reason.DOMAIN_NOT_VERIFIED))
-  const detail = `${domain} is not a domain of this account. Add and verify it, or send from another`
+  const detail = `${domain} is not a domain of this account. Add it with POST /api/v1/domains, or send from another`
   return { outcomes, checks: [PAYLOAD_IS_VALID, { name: 'domain', passed: false, detail }] }
 }

@@ -17,11 +17,27 @@ export interface AttemptEnd {
 export function shownEnd({ outcome, statusCode, phases, excerpt, excerptCut }: AttemptEnd) {
   return {
     outcome: outcomeNames.value(outcome),
+    detail: DETAILS[outcome]?.(statusCode ?? undefined),
     statusCode: statusCode ?? undefined,
     phases: phases ? shownPhases(phases) : undefined,
     responseExcerpt: excerpt || undefined,
     responseCut: excerptCut ? true : undefined,
   }
+}
+
+const notAcknowledged = (status?: number) => `The endpoint responded with ${status}. Only 200 acknowledges an event.`
+
+/** What an outcome means, and what to look at. */
+const DETAILS: Record<string, (status?: number) => string> = {
+  not_200: notAcknowledged,
+  success_but_not_200: notAcknowledged,
+  dns: () => "The endpoint's host name was not found in DNS.",
+  blocked: () => 'The service may not call this URL or its address: for example, the address is not public.',
+  tls: () => 'TLS failed: no common version, or the certificate is not valid for the host.',
+  connect: () => 'The connection failed, or the endpoint closed it before responding.',
+  timeout_head: () => 'The endpoint did not begin its response in time.',
+  timeout_body: (status) => `The endpoint responded with ${status}, but did not finish its response in time.`,
+  unknown: () => 'The service stopped during the attempt. The event is sent again under the same number.',
 }
 
 function shownPhases(phases: NonNullable<AttemptEnd['phases']>): MessageInitShape<typeof AttemptPhasesSchema> {

@@ -99,7 +99,7 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     db.select().from(recipients).where(eq(recipients.messageId, id)).orderBy(recipients.position),
     db.select().from(feedback).where(eq(feedback.messageId, id)).orderBy(asc(feedback.id)),
   ])
-  const outcomes = rows.map((row) => explain(outcomeOfRow(row)))
+  const outcomes = rows.map((row) => explain(outcomeOfRow(row), message.domain))
   const { request } = message
   const createdAtMs = timeOfId(id)
   return create(GetEmailResponseSchema, {

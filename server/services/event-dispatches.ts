@@ -70,17 +70,17 @@ export async function summariesOf(
 
 const DISPATCHES = `
   with dispatched as (
-    select id, kind, state, workflow_id, created_at, ended_at, null::timestamptz as next_at
+    select id, kind, state, workflow_id, true as is_started, created_at, ended_at, null::timestamptz as next_at
     from dispatches where id = $1
     union all
-    select id, kind, state, workflow_id, created_at, ended_at, null from dispatches
+    select id, kind, state, workflow_id, true, created_at, ended_at, null from dispatches
     where kind = 'replay' and event_id = $1 and id >= $3
     union all
-    select id, kind, 'waiting', workflow_id, created_at, null,
+    select id, kind, 'waiting', workflow_id, handed_over_at is not null, created_at, null,
       case when started_at is null and (lease_until is null or lease_until < clock_timestamp()) then due_at end
     from open_dispatches where account_id = $2 and (id = $1 or (kind = 'replay' and event_id = $1))
   )
-  select d.id, d.kind, d.state, d.workflow_id as "workflowId",
+  select d.id, d.kind, d.state, d.workflow_id as "workflowId", d.is_started as "isStarted",
     ${ms('d.created_at')} as "createdMs", ${ms('d.ended_at')} as "endedMs", ${ms('d.next_at')} as "nextMs",
     coalesce((
       select json_agg(json_build_object(
@@ -97,6 +97,8 @@ interface DispatchRow {
   kind: string
   state: string
   workflowId: string | null
+  /** Whether Temporal has the workflow; before that its page does not exist. */
+  isStarted: boolean
   createdMs: number
   endedMs: number | null
   nextMs: number | null
@@ -126,7 +128,7 @@ export async function dispatchesOf(
     createdAt: timestampFromMs(row.createdMs),
     endedAt: row.endedMs === null ? undefined : timestampFromMs(row.endedMs),
     workflowId: row.workflowId ?? undefined,
-    workflowUrl: row.workflowId === null ? undefined : workflowUrl(row.workflowId),
+    workflowUrl: row.workflowId !== null && row.isStarted ? workflowUrl(row.workflowId) : undefined,
     nextAttemptAt: row.nextMs === null ? undefined : timestampFromMs(row.nextMs),
     attempts: row.attempts.map(attemptOf),
   }))

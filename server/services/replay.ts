@@ -143,7 +143,7 @@ export function groupsOf(rows: Row[], { accountId, url, atMs }: Opened & { accou
 }
 
 export const NO_ENDPOINT = 'This account has no webhook endpoint. Set one: PUT /api/v1/webhook {"url": "https://..."}.'
-const REFUSED = 'The replay could not be started. Nothing was dispatched; it is safe to retry.'
+const REFUSED = 'The replay could not be started in Temporal. Nothing was dispatched; it is safe to retry.'
 const UNKNOWN = 'It is not known whether the replay was accepted. Get the event: its dispatches show it.'
 
 /** The dispatches as the statements that open them read them. */

@@ -88,6 +88,11 @@ test.each([
     `Bearer ${makeKey('live').slice(0, -1)}`,
     'This is not an API key. One is "svc_live_" or "svc_test_" and 49 characters: check that it is whole.',
   ],
+  [
+    'a mistyped key',
+    `Bearer ${makeKey('live').replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'))}`,
+    'This API key is mistyped: its checksum is wrong. Check that it is copied exactly.',
+  ],
   ['an unknown key', `Bearer ${makeKey('live')}`, 'This API key does not exist, was revoked or has expired.'],
 ])('%s is refused', async (_, authorization, message) => {
   const gate = gateOf({ db, clock })

@@ -158,8 +158,17 @@ test('an import waits as long as the rate limit asks, and continues', async () =
   server.close()
 })
 
-test('a file that does not exist, is a folder or holds no address is a usage error', async () => {
-  for (const path of [join(folder, 'none'), folder, file('empty.txt', '\n\n')]) {
+test('a file without an address imports nothing, and says so', async () => {
+  const path = file('empty.txt', '\n\n')
+  expect(await run(['import', path])).toMatchObject({
+    exit: 'ok',
+    json: { imported: 0, total: 0 },
+    text: `${path} has no address: nothing was imported.`,
+  })
+})
+
+test('a file that does not exist or is a folder is a usage error', async () => {
+  for (const path of [join(folder, 'none'), folder]) {
     await expect(run(['import', path])).rejects.toMatchObject({ exit: 'usage', message: expect.stringContaining(path) })
   }
 })

@@ -128,11 +128,11 @@ test('a wrong key, a wrong URL and a test key stop the queue with the error, and
 })
 
 test('a message that failed is sent again after requeue, and one that was sent is not', async () => {
-  exchanger.script = { rcpt: '550 5.1.1 no such user' }
+  exchanger.script = { rcpt: '554 5.7.1 refused by policy' }
   const { add, run, list, requeue, error } = outbox('again', 5)
   await add()
   await run()
-  expect(await list()).toBe('again failed attempts: 1 mailbox_does_not_exist')
+  expect(await list()).toBe('again failed attempts: 1 policy_block')
   exchanger.script = {}
   await requeue()
   await run()

@@ -189,7 +189,21 @@ test('every fault has the path of its field', () => {
 })
 
 test.each([
-  [{ to: { email: 'a@example.com' } }, 'to must be a string or a list of strings'],
+  [{ to: { email: 'a@b.test' } }, 'to must be a string or a list of strings, such as "Ann <ann@example.com>"'],
+  [{ to: [{ name: 'A', address: 'a@b.test' }] }, 'to[0] must be a string, such as "Ann <ann@example.com>"'],
+  [{ from: { name: 'A', email: 'a@b.test' } }, 'from must be a string, such as "Ann <ann@example.com>"'],
+  [{ to: { a: 1 } }, 'to must be a string or a list of strings'],
+  [{ metadata: [{ name: 'a', value: 'b' }] }, 'metadata must be an object, such as {"name": "value"}'],
+  [{ HtmlBody: 'a' }, 'HtmlBody is not a known field; did you mean "html"?'],
+  [{ TextBody: 'a' }, 'TextBody is not a known field; did you mean "text"?'],
+  [{ MessageStream: 'a' }, 'MessageStream is not a known field; tell kinds of mail apart by "tag"'],
+  [{ EmailTags: [] }, 'EmailTags is not a known field; did you mean "metadata" or "tag"?'],
+  [{ react: {} }, 'react is not a known field; send the finished html or text'],
+  [{ list: {} }, 'list is not a known field; send "List-Unsubscribe" and the like in "headers"'],
+  [{ priority: 'high' }, 'priority is not a known field; send "X-Priority" in "headers"'],
+  [{ inReplyTo: 'a' }, 'inReplyTo is not a known field; send "In-Reply-To" in "headers"'],
+  [{ attachments: [{ Name: 'a' }] }, 'attachments[0].Name is not a known field; did you mean "filename"?'],
+  [{ attachments: [{ encoding: 'a' }] }, 'attachments[0].encoding is not a known field; "content" is always base64'],
   [{ attachments: [{ content: 'aGVs\r\nbG8=' }] }, 'holds line breaks. Send the base64 without them'],
   [{ attachments: [{ content: 'no base64!\n' }] }, 'attachments[0].content is not base64'],
   [{ tags: [] }, 'tags is not a known field; did you mean "metadata" or "tag"?'],

@@ -95,7 +95,7 @@ test.each([
 })
 
 test.each([
-  ['[]', 'The body must be a JSON object.'],
+  ['[]', 'The body must be a JSON object. Send a list to /api/v1/emails/batch.'],
   ['null', 'The body must be a JSON object.'],
   ['"a"', 'The body must be a JSON object.'],
   ['{"to":"a@b.test",}', 'The body is not valid JSON: line 1, column 18; a name in double quotes is expected there.'],

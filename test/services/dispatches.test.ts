@@ -118,7 +118,7 @@ test('an attempt whose process died has the outcome unknown, and is repeated und
   const { dispatches, attempts } = await detail(id)
   expect(attempts).toBe(2)
   expect(dispatches[0].attempts).toEqual([
-    { number: 1, started_at: TIME, outcome: 'unknown' },
+    { number: 1, started_at: TIME, outcome: 'unknown', detail: expect.stringContaining('service stopped') },
     expect.objectContaining({ number: 1, outcome: 'acked', finished_at: TIME }),
   ])
 })

@@ -150,7 +150,7 @@ test('a refused replay posts nothing, even if a silent Temporal took it after al
   temporal.resume()
   expect([status, json.message]).toEqual([
     500,
-    'The replay could not be started. Nothing was dispatched; it is safe to retry.',
+    'The replay could not be started in Temporal. Nothing was dispatched; it is safe to retry.',
   ])
   expect((await dispatchesOf(event_ids[0]!)).length).toBe(1)
   await sleep(1_500)

@@ -180,7 +180,7 @@ test('a replay whose workflow cannot be started is a 500 and leaves nothing behi
   temporal(() => Promise.reject(new Error('PERMISSION_DENIED')))
   const { status, json } = await replayMessage(messageId)
   expect([status, json.error]).toEqual([500, 'transient_failure'])
-  expect(json.message).toBe('The replay could not be started. Nothing was dispatched; it is safe to retry.')
+  expect(json.message).toBe('The replay could not be started in Temporal. Nothing was dispatched; it is safe to retry.')
   const reports = api.errors.filter((error) => error.startsWith('a replay'))
   expect(reports).toEqual(['a replay could not be started: PERMISSION_DENIED'])
   const isReplay = and(eq(openDispatches.messageId, uuid(messageId)), eq(openDispatches.kind, 'replay'))
