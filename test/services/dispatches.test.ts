@@ -131,6 +131,14 @@ test('while the process that stored the event may make its first attempt, there 
   expect((await detail(id)).dispatches[0]).toHaveProperty('next_attempt_at')
 })
 
+test('the page of a workflow is linked from its start on', async () => {
+  const id = await newEvent()
+  await updateOriginal(id, { workflowId: `webhook-${originalOf(id)}-2` })
+  expect((await detail(id)).dispatches[0]).not.toHaveProperty('workflow_url')
+  await updateOriginal(id, { handedOverAt: sql`now()` })
+  expect((await detail(id)).dispatches[0]).toHaveProperty('workflow_url')
+})
+
 test('an exhausted dispatch is shown before its acknowledged replay', async () => {
   const id = await newEvent()
   receiver.script = { status: 500 }
