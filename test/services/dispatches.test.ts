@@ -85,6 +85,7 @@ test('a dispatch shows its attempts in order: one that failed, then one that was
       started_at: TIME,
       finished_at: TIME,
       outcome: 'not_200',
+      detail: 'The endpoint responded with 503. Only 200 acknowledges an event.',
       status_code: 503,
       duration_ms: expect.any(Number),
       phases: expect.objectContaining({ head_ms: expect.any(Number) }),
