@@ -5,7 +5,8 @@ import { isSimulated } from './outcome.ts'
 
 /**
  * Adds `detail` to a rejection: why the recipient was rejected, and what to do. The text comes from stored data alone,
- * so a repeat and Get email show the same. `fromDomain` is the domain of From. Other outcomes stay as they are: their evidence says why.
+ * so a repeat and Get email show the same. `fromDomain` is the domain of From. Other outcomes stay as they are: their
+ * evidence says why.
  */
 export function explain(outcome: RecipientOutcome, fromDomain: string): RecipientOutcome {
   if (outcome.status === DeliveryStatus.REJECTED) outcome.detail = DETAILS[outcome.reason!]?.(outcome, fromDomain)
