@@ -113,7 +113,9 @@ test('a message with many faults does not hide those of the next', async () => {
 
 test("a From domain that is not the account's, or not verified, is rejected, and the message is stored", async () => {
   const { json } = await batch([item({ from: 'a@elsewhere.test' }), item({ from: 'a@pending.test' })])
-  const detail = expect.stringMatching(/^(elsewhere|pending)\.test is not a verified domain of this account\. POST \/api/)
+  const detail = expect.stringMatching(
+    /^(elsewhere|pending)\.test is not a verified domain of this account\. POST \/api/,
+  )
   expect(json.results).toMatchObject(Array(2).fill({ status: 'rejected', reason: 'domain_not_verified', detail }))
   const stored = await api.call('GET', `/api/v1/emails/${json.results[0].message_id}`)
   expect(stored.json).toMatchObject({ status: 'rejected', reason: 'domain_not_verified', from: 'a@elsewhere.test' })
