@@ -66,7 +66,8 @@ function Timeline({ event }: { event: GetEventResponse }) {
 function keyOf(entry: TimelineEntry): string {
   if (entry.kind === 'recorded') return entry.kind
   const id = `${entry.kind} ${entry.dispatch.dispatchId}`
-  return entry.kind === 'attempt' ? `${id} ${entry.attempt.number} ${entry.at.seconds}` : id
+  if (entry.kind === 'attempt') return `${id} ${entry.attempt.number} ${entry.at.seconds}`
+  return entry.kind === 'next' ? `${id} ${entry.dispatch.attempts.length}` : id
 }
 
 function Entry({ entry }: { entry: TimelineEntry }) {
@@ -112,6 +113,7 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
   const { number, outcome, statusCode, durationMs, responseExcerpt, responseCut, startedAt } = attempt
   const { tone, word, sentence } = shownAttempt(outcome)
   const ofReplay = dispatch.kind === DispatchKind.REPLAY ? ' of the replay' : ''
+  const isLatest = attempt === dispatch.attempts.at(-1)
   return (
     <Point tone={tone} at={<Ago at={startedAt!} />}>
       <p className={styles.line}>
@@ -124,11 +126,17 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
         {durationMs !== undefined && <span className="soft">{lengthOf(durationMs)}</span>}
       </p>
       {tone !== 'delivered' && <p className="soft">{sentence}</p>}
-      {responseExcerpt && tone !== 'delivered' && (
-        <div className={styles.response}>
+      {responseExcerpt && tone !== 'delivered' && !isLatest && (
+        <p className={styles.earlier}>
+          <OutsideText text={responseExcerpt} mono line />
+        </p>
+      )}
+      {responseExcerpt && tone !== 'delivered' && isLatest && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the block scrolls, and a keyboard has to reach it
+        <section tabIndex={0} className={styles.response}>
           <OutsideText text={responseExcerpt} mono />
           {responseCut && <span className="faint"> The rest is not stored.</span>}
-        </div>
+        </section>
       )}
     </Point>
   )
