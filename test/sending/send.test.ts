@@ -175,7 +175,7 @@ test('in doubt: the reply to the final dot was lost; bounced/connection_timeout,
 
 test('no free connection in time is our fault: 500 transient_failure, and the released claim leaves no trace', async () => {
   const engine = world.engineWith({ limits: { dotAtLeastMs: 0 } })
-  const patient = world.sendAlone({ engine, sendBudgetMs: 2_000 })
+  const patient = world.sendAlone({ engine, sendBudgetMs: 8_000 })
   const impatient = world.sendAlone({ engine, sendBudgetMs: 100 })
   script(world, { rcpt: 'stall' })
   const before = await rows()

@@ -480,7 +480,7 @@ test('a message of 10 MB arrives byte for byte', async () => {
   const exchanger = await exchangerWith()
   const lines = Buffer.from(`.${'x'.repeat(75)}\r\n`.repeat(130_000))
   const content = [...CONTENT, lines.subarray(0, 77), lines.subarray(77)]
-  const attempt: SmtpAttempt = await send(engineWith(), siteOf(exchanger), { content, budgetMs: 20_000 })
+  const attempt: SmtpAttempt = await send(engineWith(), siteOf(exchanger), { content, budgetMs: 200_000 })
   expect(outcomeOf(attempt)).toBe('delivered')
   expect(exchanger.messages[0]!.content.length).toBe(Buffer.concat(content).length)
   expect(exchanger.messages[0]!.content === Buffer.concat(content).toString('latin1')).toBe(true)
