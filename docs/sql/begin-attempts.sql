@@ -24,4 +24,5 @@ select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.
   (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs",
 w.account_id as "accountId", w.url, encode(w.secret, 'base64') as secret,
 case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"
-from waiting d left join begun on begun.id = d.id left join webhook_endpoints w on w.account_id = d.account_id
+from waiting d left join begun on begun.id = d.id
+left join webhook_endpoints w on w.account_id = d.account_id and d.deadline_at > 'epoch'

@@ -9,5 +9,5 @@ lost as (
   on conflict do nothing
 )
   insert into dispatches (id, event_id, message_id, account_id, kind, state, workflow_id, created_at, ended_at)
-  select id, event_id, message_id, account_id, kind, $2, workflow_id, created_at, greatest(created_at,
-    clock_timestamp()) from over
+  select id, event_id, message_id, account_id, kind, case when deadline_at = 'epoch' then 'cancelled' else $2 end,
+    workflow_id, created_at, greatest(created_at, clock_timestamp()) from over

@@ -54,7 +54,8 @@ export type OpenDispatch = CurrentTarget & {
   startedAtMs: number | null
 }
 
-// A row whose attempt had already begun belongs to a process that died. The outcome of that POST is unknown.
+// A row whose attempt had already begun belongs to a process that died. The outcome of that POST is unknown. A row
+// without time lost its endpoint during an attempt, and has no target even if the account has a new endpoint.
 export const BEGIN = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(id uuid, number smallint, early boolean)
@@ -78,7 +79,8 @@ export const BEGIN = `
   )
   select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue", d.is_late as "isLate",
     (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", ${TARGET_COLUMNS}
-  from waiting d left join begun on begun.id = d.id left join webhook_endpoints w on w.account_id = d.account_id`
+  from waiting d left join begun on begun.id = d.id
+  left join webhook_endpoints w on w.account_id = d.account_id and d.deadline_at > 'epoch'`
 
 /** Begins an attempt, which from then on counts as made. Returns undefined when the dispatch is over. */
 export function beginNext(db: Database): (attempt: NextAttempt) => Promise<OpenDispatch | undefined> {

@@ -99,10 +99,10 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
     const { dispatchId, number } = attempt
     const dispatch = await next(attempt)
     if (dispatch === undefined) return { state: (await wasAcknowledged(db, dispatchId)) ? 'acknowledged' : 'ended' }
+    if (!hasEndpoint(dispatch)) return cancel(dispatchId)
     // Other dispatches of its group may have time left. This one stays with them until all of them are exhausted.
     if (dispatch.isLate) return { state: 'failed' }
     if (dispatch.attempt < number) throw new Error(`attempt ${number} of ${dispatchId} would skip ${dispatch.attempt}`)
-    if (!hasEndpoint(dispatch)) return cancel(dispatchId)
     const { startedAtMs, isDue } = dispatch
     if (startedAtMs === null) return { state: dispatch.attempt === number && !isDue ? 'not_due' : 'failed' }
     const event = await eventOf(dispatch)

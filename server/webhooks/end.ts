@@ -132,6 +132,9 @@ function inputRow({ dispatchId, number, startedAtMs, durationMs, nextDelayMs, ..
 /** SQL: the current time, or the time of creation where the clocks disagree and that is later. */
 export const ENDED_NOW = 'greatest(created_at, clock_timestamp())'
 
+/** SQL: whether the endpoint of a dispatch was deleted during an attempt: the dispatch then has no time left. */
+const LOST_ENDPOINT = "deadline_at = 'epoch'"
+
 export const FINISH = `
   with over as (
     delete from open_dispatches where id = any($1::uuid[])
@@ -142,7 +145,7 @@ export const FINISH = `
     select id, attempt, started_at, 'unknown' from over where started_at is not null
     on conflict do nothing
   )
-  ${intoDispatchHistory('over', '$2', ENDED_NOW)}`
+  ${intoDispatchHistory('over', `case when ${LOST_ENDPOINT} then 'cancelled' else $2 end`, ENDED_NOW)}`
 
 /**
  * Ends dispatches that are not acknowledged. Those that are already over stay as they are. An attempt that was running

@@ -131,8 +131,8 @@ export async function rotateSecret(
 }
 
 // Dispatches that wait end in the commit that deletes the endpoint. They are locked in the order of their ids, as
-// everywhere. A dispatch whose attempt is running ends with that attempt as acknowledged, or is cancelled before the
-// next.
+// everywhere. A dispatch whose attempt is running ends with that attempt as acknowledged. Without time left it is
+// cancelled before the next, even if the account has a new endpoint by then.
 const DELETE = `
   with endpoint as (
     delete from webhook_endpoints where account_id = $1 returning account_id
@@ -150,6 +150,9 @@ const DELETE = `
     delete from open_dispatches d using open o where d.id = o.id and not o.is_attempted returning d.*
   ),
   kept as (${intoDispatchHistory('cancelled', "'cancelled'", ENDED_NOW)}
+  ),
+  attempted as (
+    update open_dispatches d set deadline_at = 'epoch' from open o where d.id = o.id and o.is_attempted
   )
   select coalesce((select json_agg(distinct workflow_id) from open where workflow_id is not null), '[]') as "workflowIds"
   from endpoint`

@@ -221,6 +221,26 @@ test.each([
   },
 )
 
+test('an event whose endpoint was deleted during its attempt is never sent to the next endpoint', async () => {
+  for (const number of [1, 2]) {
+    await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })
+    const event = await one(number === 1 ? { lease: 30 } : { attempt: 2, due: -1, workflowId: 'webhook-x-2' })
+    const response = Promise.withResolvers<object>()
+    receiver.requests.length = 0
+    receiver.script = () => response.promise
+    const attempt = number === 1 ? deliveries.deliverFirst(event, 0) : deliver(event, number)
+    await expect.poll(() => receiver.requests.length).toBe(1)
+    await deleteEndpoint(database.db, accountId)
+    await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })
+    response.resolve({ status: 503 })
+    const result = await attempt
+    if (result && 'stored' in result) await result.stored
+    expect(await deliver(event, number + 1)).toEqual({ state: 'ended' })
+    expect(await stateOf(database, event)).toBe('cancelled')
+    expect(receiver.requests).toHaveLength(1)
+  }
+})
+
 test('a dispatch that was cancelled never shows an acknowledged attempt', async () => {
   const event = await one({ lease: 30 })
   const response = Promise.withResolvers<object>()
