@@ -54,10 +54,16 @@ const messages = createRoute({
   component: lazyRouteComponent(() => import('./messages/messages-page.tsx'), 'MessagesPage'),
 })
 
+/** What of a message is open. */
+interface OpenParts {
+  recipient?: string
+  event?: string
+}
+
 const message = createRoute({
   getParentRoute: () => account,
   path: 'messages/$message',
-  validateSearch: ({ recipient }: { recipient?: string }): { recipient?: string } => ({ recipient }),
+  validateSearch: ({ recipient, event }: OpenParts): OpenParts => ({ recipient, event }),
   component: lazyRouteComponent(() => import('./messages/message-page.tsx'), 'MessagePage'),
 })
 
@@ -92,6 +98,12 @@ const events = createRoute({
   path: 'events',
   validateSearch: (search): EventSearch => readFilters(EVENT_FILTERS, search),
   component: lazyRouteComponent(() => import('./events/events-page.tsx'), 'EventsPage'),
+})
+
+const event = createRoute({
+  getParentRoute: () => account,
+  path: 'events/$event',
+  component: lazyRouteComponent(() => import('./messages/event-page.tsx'), 'EventPage'),
 })
 
 const replayRange = createRoute({
@@ -181,6 +193,7 @@ const tree = root.addChildren([
     messages,
     message,
     events,
+    event,
     replayRange,
     replayProgress,
     domains,

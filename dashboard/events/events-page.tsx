@@ -85,10 +85,11 @@ const FEEDBACK: Record<number, { tone: 'bounced' | 'error'; word: string }> = {
 }
 
 /** The message's page shows the event with its attempts. */
-function Recipient({ messageId, recipient }: Event) {
+function Recipient({ eventId, messageId, recipient }: Event) {
   const { membership } = useAccount()
+  const params = { account: membership.accountId, message: messageId }
   return (
-    <RowLink to="/$account/messages/$message" params={{ account: membership.accountId, message: messageId }}>
+    <RowLink to="/$account/messages/$message" params={params} search={{ recipient, event: eventId }}>
       <bdi>{recipient}</bdi>
     </RowLink>
   )

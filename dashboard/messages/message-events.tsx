@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconChevronRight } from '@tabler/icons-react'
+import { useSearch } from '@tanstack/react-router'
 import { useId, useState } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import type { EmailEvent, GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
@@ -31,6 +32,7 @@ export function MessageEvents({ email: { messageId, events: outcomes } }: { emai
     { messageId, limit: MOST_EVENTS },
     { refetchInterval: REFRESH_MS },
   )
+  const { event: named } = useSearch({ from: '/$account/messages/$message' })
   const events = list.data && inOrder(list.data.events, outcomes)
   return (
     <section className={styles.section}>
@@ -41,7 +43,11 @@ export function MessageEvents({ email: { messageId, events: outcomes } }: { emai
       {list.error && !events && <ErrorState error={list.error} retry={() => void list.refetch()} />}
       {!list.error && !events && <LoadingBlock height={120} />}
       {events?.map((event) => (
-        <EventEntry key={event.eventId} event={event} startsOpen={events.length <= OPEN_EVENTS} />
+        <EventEntry
+          key={event.eventId}
+          event={event}
+          startsOpen={events.length <= OPEN_EVENTS || event.eventId === named}
+        />
       ))}
     </section>
   )

@@ -23,7 +23,11 @@ export function Recipients({ email: { recipients } }: { email: GetEmailResponse 
   // The address of the page names the open recipient. A message with one recipient opens it.
   const open = search.recipient ?? (recipients.length === 1 ? recipients[0]!.email : undefined)
   const toggle = (email: string) =>
-    void navigate({ search: { recipient: email === open ? 'none' : email }, replace: true, resetScroll: false })
+    void navigate({
+      search: (now) => ({ ...now, recipient: email === open ? 'none' : email }),
+      replace: true,
+      resetScroll: false,
+    })
   return (
     <section className={styles.section}>
       <h2>{recipients.length === 1 ? 'Recipient' : `${recipients.length} recipients`}</h2>
