@@ -49,8 +49,10 @@ export function addressColumn(lines: string[]): AddressColumn {
   return { separator, index: Math.max(0, cells?.findIndex((cell) => cell.includes('@')) ?? 0), isHeader: false }
 }
 
+/** The cell of the address. The server refuses NUL and halves of characters, and with them the whole part. */
 export function addressIn(line: string, { separator, index }: AddressColumn): string {
-  return (cellsOf(line.slice(0, 64 * 1024), separator)[index] ?? '').slice(0, MAX_CHARACTERS)
+  const cell = cellsOf(line.slice(0, 64 * 1024), separator)[index] ?? ''
+  return cell.slice(0, MAX_CHARACTERS).replaceAll('\0', '\uFFFD').toWellFormed()
 }
 
 /** The cells of one line of CSV (RFC 4180), trimmed. A cell with a line break in it is not supported. */
