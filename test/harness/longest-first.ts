@@ -6,7 +6,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const LONG = [
   'test/real/openapi.test.ts',
-  'test/real/rolling-restart.test.ts',
   'test/real/generated-clients.test.ts',
   'test/real/schedule.test.ts',
   'test/faults/kills.test.ts',
