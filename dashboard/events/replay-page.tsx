@@ -72,7 +72,7 @@ export function ReplayPage() {
               loading={start.isPending}
               onClick={() => start.mutate({ filter, perSecond })}
             >
-              Replay {count.data ? countOf(count.data.count) : ''} events
+              Replay {count.data ? countOf(count.data.count) : ''} {count.data?.count === 1 ? 'event' : 'events'}
             </Button>
           </Group>
         )}

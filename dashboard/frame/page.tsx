@@ -11,11 +11,16 @@ interface PageProps {
   children: ReactNode
 }
 
+/** The path that the browser opened, until another page is shown. The focus stays at its top, before the menu. */
+let openedPath: string | undefined = location.pathname
+
 /** A page of an account: its title in the tab, its heading, and the focus that moves to it. */
 export function Page({ title, heading, actions, children }: PageProps) {
   const { membership } = useAccount()
   const headingElement = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
+    if (location.pathname === openedPath) return
+    openedPath = undefined
     // A link that led here is gone: without this a screen reader would stay at the top of nothing.
     if (document.activeElement === document.body) headingElement.current?.focus({ preventScroll: true })
   }, [])

@@ -20,7 +20,8 @@ export function PersonMenu() {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const signOut = useSignOut()
   return (
-    <Menu position="top-start" width={224}>
+    // Inside the rail the menu is a part of the navigation. The placeholder would be a child that no menu may have.
+    <Menu position="top-start" width={224} withinPortal={false} withInitialFocusPlaceholder={false}>
       <Menu.Target>
         <button type="button" className={styles.person}>
           <span className={styles.initial} aria-hidden>

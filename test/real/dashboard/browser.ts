@@ -6,29 +6,36 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 /** Debian's package `chromium` installs it here. */
 const EXECUTABLE = '/usr/bin/chromium'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const ARGUMENTS = [
+  // The tests run as root, where Chromium has no sandbox. All it opens is ours.
+  '--no-sandbox',
+  // Playwright's routes would cut the network too, but they turn off the cache.
+  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+]
 
 export interface TestBrowser extends AsyncDisposable {
   browser: Browser
   /**
-   * Opens a context whose pages reach only the given origin. `faults` lists requests to others, errors of scripts and
-   * what the policy of the pages refused.
+   * Opens a context whose pages reach only this machine. `faults` lists requests to other origins, errors of scripts
+   * and what the policy of the pages refused.
    */
   context(origin: string, options?: BrowserContextOptions): Promise<{ context: BrowserContext; faults: string[] }>
 }
 
 export async function startBrowser(): Promise<TestBrowser> {
-  // The tests run as root, where Chromium has no sandbox. All it opens is ours.
-  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox'] })
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS })
   return {
     browser,
     async context(origin, options) {
-      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+      const context = await browser.newContext({
+        viewport: { width: 1280, height: 900 },
+        reducedMotion: 'reduce',
+        ...options,
+      })
       const faults: string[] = []
-      await context.route('**', (route) => {
-        const url = route.request().url()
-        if (url.startsWith(`${origin}/`) || url.startsWith('data:') || url.startsWith('blob:')) return route.continue()
-        faults.push(`a request to ${url}`)
-        return route.abort()
+      context.on('request', (request) => {
+        const url = request.url()
+        if (!/^(?:data|blob):/.test(url) && !url.startsWith(`${origin}/`)) faults.push(`a request to ${url}`)
       })
       context.on('weberror', (error) => void faults.push(`a script failed: ${error.error().message}`))
       context.on('console', (message) => {
@@ -40,11 +47,20 @@ export async function startBrowser(): Promise<TestBrowser> {
   }
 }
 
-/** What axe finds on the page, in a line for each finding. */
+/** What axe finds on the page in light and in dark, in a line for each finding. */
 export async function axeFindings(page: Page): Promise<string[]> {
   await page.evaluate(AXE)
-  const { violations } = (await page.evaluate('axe.run()')) as AxeResults
-  return violations.flatMap(({ id, help, nodes }) => nodes.map(({ target }) => `${id}: ${help}: ${target.join(' ')}`))
+  const findings: string[] = []
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor()
+    await page.evaluate('Promise.all(document.getAnimations().map((animation) => animation.finished))')
+    const { violations } = (await page.evaluate('axe.run()')) as AxeResults
+    for (const { id, help, nodes } of violations) {
+      findings.push(...nodes.map(({ target }) => `${colorScheme}: ${id}: ${help}: ${target.join(' ')}`))
+    }
+  }
+  return findings
 }
 
 /** Resolves when nothing on the page loads any more. */

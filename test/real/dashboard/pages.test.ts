@@ -1,48 +1,42 @@
-import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type NpmStart, npmStart, type Ready } from '../../dev/npm-start.ts'
-import { axeFindings, loaded, startBrowser, type TestBrowser } from './browser.ts'
-import { type Owner, signUp } from './owner.ts'
+import type { BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { axeFindings, loaded } from './browser.ts'
+import { type Installation, startInstallation } from './installation.ts'
+import { type Owner, signIn, signUp } from './owner.ts'
 
-let started: NpmStart
-let ready: Ready
-let browser: TestBrowser
+let installation: Installation
 let owner: Owner
+let context: BrowserContext
+let faults: string[]
 let messageId: string
+let domainId: string
 
 beforeAll(async () => {
-  started = await npmStart()
-  const { program, ready: facts } = await started.startAndWait()
-  ready = facts
-  browser = await startBrowser()
-  const { context, faults } = await browser.context(ready.url)
-  owner = await signUp(context, program.stdout())
-  await context.close()
-  expect(faults).toEqual([])
-  messageId = await send('mailbox_full@simulator.test')
-  await send('delivered@simulator.test')
+  installation = await startInstallation()
+  const { ready, send, setUpLink, browser } = installation
+  ;({ context, faults } = await browser.context(ready.url))
+  const page = await context.newPage()
+  owner = await signUp(page, setUpLink)
+  await page.close()
+  messageId = await send({ to: 'mailbox_full@simulator.test' })
+  await send({ to: 'delivered@simulator.test' })
+  const response = await fetch(`${ready.url}/api/v1/domains`, {
+    headers: { authorization: `Bearer ${ready.keys.live}` },
+  })
+  const { domains } = (await response.json()) as { domains: { domain_id: string }[] }
+  domainId = domains[0]!.domain_id
 }, 240_000)
 
-afterAll(async () => {
-  await browser?.[Symbol.asyncDispose]()
-  await started?.stop()
-  await started?.remove()
-})
+afterAll(() => installation?.[Symbol.asyncDispose]())
 
-async function send(to: string): Promise<string> {
-  const response = await fetch(`${ready.url}/api/v1/emails/send`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${ready.keys.live}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      from: 'hello@example.test',
-      to,
-      subject: 'Hello',
-      text: 'It works.',
-      html: '<p>It works.</p>',
-    }),
-  })
-  return ((await response.json()) as { message_id: string }).message_id
+async function open(path: string): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(`${installation.ready.url}/dashboard${path}`)
+  await loaded(page)
+  return page
 }
+
+const ofAccount = (path: string) => open(`/${owner.account}${path}`)
 
 const PAGES: [name: string, path: () => string][] = [
   ['Overview', () => ''],
@@ -52,6 +46,7 @@ const PAGES: [name: string, path: () => string][] = [
   ['Events', () => '/events'],
   ['Replay a range', () => '/events/replay'],
   ['Domains', () => '/domains'],
+  ['Domain', () => `/domains/${domainId}`],
   ['Suppressions', () => '/suppressions'],
   ['Import suppressions', () => '/suppressions/import'],
   ['API keys', () => '/settings/keys'],
@@ -63,50 +58,75 @@ const PAGES: [name: string, path: () => string][] = [
   ['Inbox', () => '/inbox'],
 ]
 
-async function open(name: string, options: Parameters<TestBrowser['context']>[1] = {}) {
-  const { context, faults } = await browser.context(ready.url, { storageState: owner.state, ...options })
-  const page = await context.newPage()
-  const path = PAGES.find(([one]) => one === name)![1]()
-  await page.goto(`${ready.url}/dashboard/${owner.account}${path}`)
-  await loaded(page)
-  return { page, faults, [Symbol.asyncDispose]: () => context.close() }
-}
+describe.each(PAGES)('%s', (_, path) => {
+  let page: Page
 
-test.each(PAGES)('%s has no finding of axe, in light and dark, and asks no other origin', async (name) => {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await using opened = await open(name, { colorScheme })
-    expect(await axeFindings(opened.page), colorScheme).toEqual([])
-    expect(opened.faults).toEqual([])
-  }
-})
+  beforeAll(async () => {
+    page = await ofAccount(path())
+  })
+  afterAll(() => page?.close())
 
-test.each(PAGES)('%s fits on 360 pixels', async (name) => {
-  await using opened = await open(name, { viewport: { width: 360, height: 740 } })
-  const { page } = opened
-  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
-})
+  test('is reached and left by the keyboard alone', async () => {
+    await page.keyboard.press('Tab')
+    expect(await focused(page)).toBe('Skip to the page')
+    await page.keyboard.press('g')
+    await page.keyboard.press('s')
+    await page.waitForURL(/\/settings\/keys$/)
+    await page.goBack()
+    await loaded(page)
+  })
 
-test.each(PAGES)('%s is reached and left by the keyboard alone', async (name) => {
-  await using opened = await open(name)
-  const { page } = opened
-  await page.keyboard.press('Tab')
-  expect(await focused(page)).toMatch(/skip/i)
-  await page.keyboard.press('Escape')
-  await page.locator('body').press('g')
-  await page.keyboard.press('s')
-  await page.waitForURL(/\/settings/)
+  test('has no finding of axe, in light and dark', async () => {
+    expect(await axeFindings(page)).toEqual([])
+  })
+
+  test('fits on 360 pixels', async () => {
+    await page.setViewportSize({ width: 360, height: 740 })
+    await expect.poll(() => page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+  })
 })
 
 const focused = (page: Page) => page.evaluate<string>("document.activeElement?.textContent ?? ''")
 
-test('without a session every page leads to the sign-in and back', async () => {
-  const { context } = await browser.context(ready.url)
+const OPENED: [name: string, path: string, open: (page: Page) => Promise<void>][] = [
+  ['The menu of the person', '', (page) => page.getByRole('button', { name: 'Olga Owner' }).click()],
+  ['The list of keys', '', (page) => page.keyboard.press('?')],
+  ['The menu of filters', '/messages', (page) => page.getByRole('button', { name: 'Add filter' }).click()],
+  ['The form of a domain', '/domains', (page) => page.getByRole('button', { name: 'Add domain' }).click()],
+  ['The form of a key', '/settings/keys', (page) => page.getByRole('button', { name: 'Create key' }).click()],
+  ['The form of a person', '/settings/people', (page) => page.getByRole('button', { name: 'Invite person' }).click()],
+  [
+    'The menu on a narrow screen',
+    '',
+    async (page) => {
+      await page.setViewportSize({ width: 360, height: 740 })
+      await page.getByRole('button', { name: 'Open the menu' }).click()
+    },
+  ],
+]
+
+test.each(OPENED)('%s has no finding of axe, and Escape closes it', async (_, path, openIt) => {
+  const page = await ofAccount(path)
+  const popup = page.locator('[role=dialog], [role=menu]')
+  await openIt(page)
+  await popup.first().waitFor()
+  expect(await axeFindings(page)).toEqual([])
+  await page.keyboard.press('Escape')
+  await popup.first().waitFor({ state: 'detached' })
+  await page.close()
+})
+
+test('no page asks another origin, and none meets the policy', () => {
+  expect(faults).toEqual([])
+})
+
+test('without a session every page leads to the sign-in, which has no finding of axe, and back', async () => {
+  const { context } = await installation.browser.context(installation.ready.url)
   const page = await context.newPage()
-  await page.goto(`${ready.url}/dashboard/${owner.account}/domains`)
+  await page.goto(`${installation.ready.url}/dashboard/${owner.account}/domains`)
   await page.waitForURL(/\/sign-in/)
-  await page.getByLabel('Email address').fill(owner.email)
-  await page.getByLabel('Password', { exact: true }).fill(owner.password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  expect(await axeFindings(page)).toEqual([])
+  await signIn(page, owner)
   await page.waitForURL(/\/domains$/)
   await context.close()
 })

@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { npmStart, type Ready } from '../../dev/npm-start.ts'
+import { startBrowser, type TestBrowser } from './browser.ts'
+
+/** What `npm start` runs, and a browser to open its pages with. */
+export interface Installation extends AsyncDisposable {
+  ready: Ready
+  /** The link by which the first person sets a password. */
+  setUpLink: string
+  browser: TestBrowser
+  sql: postgres.Sql
+  /** Sends one email over REST. Returns the message id. */
+  send(message: { to: string; subject?: string }, key?: string): Promise<string>
+}
+
+export async function startInstallation(env: NodeJS.ProcessEnv = {}): Promise<Installation> {
+  await using parts = new AsyncDisposableStack()
+  const started = await npmStart()
+  parts.defer(() => started.remove())
+  parts.defer(() => started.stop())
+  const [{ program, ready }, browser] = await Promise.all([started.startAndWait(env), startBrowser()])
+  parts.use(browser)
+  const setUpLink = /http\S+\/dashboard\/invitation\/\S+/.exec(program.stdout())?.[0]
+  if (!setUpLink) throw new Error(`There is no set-up link in ${program.stdout()}`)
+  const { url } = JSON.parse(await readFile(join(started.dataDir, 'database.json'), 'utf8')) as { url: string }
+  const sql = postgres(url, { max: 1 })
+  parts.defer(() => sql.end())
+  const all = parts.move()
+  return {
+    ready,
+    setUpLink,
+    browser,
+    sql,
+    async send(message, key = ready.keys.live) {
+      const response = await fetch(`${ready.url}/api/v1/emails/send`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ from: 'hello@example.test', subject: 'Hello', html: '<p>It works.</p>', ...message }),
+      })
+      return ((await response.json()) as { message_id: string }).message_id
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  }
+}

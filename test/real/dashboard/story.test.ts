@@ -1,0 +1,184 @@
+import { readFile } from 'node:fs/promises'
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Receiver, startReceiver } from '../../harness/receiver.ts'
+import { loaded } from './browser.ts'
+import { type Installation, startInstallation } from './installation.ts'
+import { type Owner, signUp } from './owner.ts'
+
+// One person, from the set-up link on. Each test goes on where the one before it ended.
+
+let installation: Installation
+let receiver: Receiver
+let page: Page
+let faults: string[]
+let owner: Owner
+let key: string
+let setUpStartedAtMs: number
+
+beforeAll(async () => {
+  ;[installation, receiver] = await Promise.all([startInstallation(), startReceiver()])
+  const opened = await installation.browser.context(installation.ready.url)
+  faults = opened.faults
+  page = await opened.context.newPage()
+}, 240_000)
+
+afterAll(async () => {
+  await installation?.[Symbol.asyncDispose]()
+  await receiver?.close()
+})
+
+const menu = (name: string) => page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
+const button = (name: string | RegExp, within: Page | Locator = page) => within.getByRole('button', { name })
+const dialog = () => page.getByRole('dialog')
+const shows = (text: string | RegExp, within: Page | Locator = page) => within.getByText(text).first().waitFor()
+
+test('the set-up link leads to the overview with the first steps', async () => {
+  setUpStartedAtMs = Date.now()
+  owner = await signUp(page, installation.setUpLink)
+  await shows('First steps')
+  await shows('Set a webhook endpoint')
+})
+
+test('a new key is shown once', async () => {
+  await menu('Settings')
+  await button('Create key').click()
+  await dialog().getByLabel('Name').fill('Shop')
+  await button('Create key', dialog()).click()
+  key = (await dialog().getByRole('region', { name: 'Key' }).textContent())!
+  expect(key).toMatch(/^\S{30,}$/)
+  await button('I have copied the key').click()
+  await shows('Shop', page.getByRole('main'))
+  expect(await page.content()).not.toContain(key)
+})
+
+test('the webhook is set, less than a minute after the link was opened', async () => {
+  await page.getByRole('link', { name: 'Webhook' }).click()
+  await page.getByLabel('URL').fill(receiver.url)
+  await button('Save endpoint').click()
+  await shows('Copy the secret now.')
+  await button('I have copied the secret').click()
+  await shows('Not used yet')
+  expect(Date.now() - setUpStartedAtMs).toBeLessThan(60_000)
+})
+
+test('the search leads from an address to the message, and the message to the words of the server', async () => {
+  receiver.script = { status: 500, body: 'The database is <b>down</b>' }
+  await installation.send({ to: 'mailbox_full@simulator.test', subject: 'Your order' }, key)
+  await page.keyboard.press('/')
+  await page.keyboard.type('mailbox_full@simulator.test')
+  await page.keyboard.press('Enter')
+  await page.getByRole('main').getByRole('link', { name: 'mailbox_full@simulator.test' }).first().click()
+  await page.waitForURL(/\/messages\/msg_/)
+  await shows('The mailbox of mailbox_full@simulator.test is full.')
+  await shows('452 4.2.2')
+  await shows('RCPT TO')
+})
+
+test('an attempt that failed is shown with its response and the time of the next one', async () => {
+  await shows('HTTP 500')
+  await shows('The database is <b>down</b>')
+  await shows('Attempt 2')
+  await button('Retry now').waitFor()
+})
+
+test('Retry now reaches the repaired endpoint, which acknowledges', async () => {
+  receiver.script = {}
+  await button('Retry now').click()
+  await shows('Acknowledged', page.getByRole('article'))
+  expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+})
+
+test('a range of events is counted and replayed, and its progress is shown', async () => {
+  const before = receiver.requests.length
+  await menu('Events')
+  await page.getByRole('link', { name: 'Replay a range' }).click()
+  await button('Replay 1 event').click()
+  await shows('1 of 1 events dispatched, 1 acknowledged.')
+  expect(receiver.requests.length).toBe(before + 1)
+})
+
+test('a new domain shows its records, each with a button that copies it', async () => {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await menu('Domains')
+  await button('Add domain').click()
+  await dialog().getByLabel('Domain').fill('shop.example.com')
+  await button('Add domain', dialog()).click()
+  await page.getByRole('heading', { name: 'shop.example.com' }).waitFor()
+  await shows('DNS records')
+  await button('Copy spf value').click()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^v=spf1 /)
+})
+
+test('a file of suppressions is imported, and its faulty line can be downloaded', async () => {
+  await menu('Suppressions')
+  await page.getByRole('link', { name: 'Import a file' }).click()
+  await page.locator('input[type=file]').setInputFiles({
+    name: 'gone.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from('email\nann@example.com\nnot an address\nbob@example.com\n'),
+  })
+  await shows('finished, 4 of 4 lines. 2 added, 0 already suppressed, 1 not an address.')
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    button('Download these lines', page.getByRole('region', { name: 'Import a file' })).click(),
+  ])
+  expect(download.suggestedFilename()).toBe('gone.csv.faults.csv')
+  expect(await readFile(await download.path(), 'utf8')).toMatch(/^line,text,why\r\n3,"not an address",/)
+  await menu('Suppressions')
+  await shows('ann@example.com')
+})
+
+test('after ten minutes a change needs the password', async () => {
+  await installation.sql`update sessions set created_at = now() - interval '11 minutes', confirmed_at = null`
+  await menu('Settings')
+  await button('Create key').click()
+  await dialog().getByLabel('Name').fill('Second')
+  await button('Create key', dialog()).click()
+  const question = page.getByRole('dialog', { name: 'Enter your password' })
+  await question.getByLabel('Password', { exact: true }).fill('wrong password')
+  await button('Continue', question).click()
+  await question.getByRole('alert').waitFor()
+  await question.getByLabel('Password', { exact: true }).fill(owner.password)
+  await button('Continue', question).click()
+  await shows('Copy the key now.')
+  await button('I have copied the key').click()
+})
+
+test('a session that is revoked during an import leads to the sign-in, and the import goes on', async () => {
+  await page.goto(`${installation.ready.url}/dashboard/${owner.account}/suppressions/import`)
+  await loaded(page)
+  const lines = Array.from({ length: 25_000 }, (_, i) => `person${i}@example.com`)
+  const file = { name: 'many.txt', mimeType: 'text/plain', buffer: Buffer.from(lines.join('\n')) }
+  let parts = 0
+  await page.route('**/AddPart', async (route) => {
+    // The second part finds no session.
+    if (++parts === 2) await installation.sql`delete from sessions`
+    await route.continue()
+  })
+  await page.locator('input[type=file]').setInputFiles(file)
+  await page.waitForURL(/\/sign-in/)
+  await page.unroute('**/AddPart')
+  await page.getByLabel('Email address').fill(owner.email)
+  await page.getByLabel('Password', { exact: true }).fill(owner.password)
+  await button('Sign in').click()
+  await page.waitForURL(/\/suppressions\/import$/)
+  await shows('under way')
+  await page.locator('input[type=file]').setInputFiles(file)
+  await shows('finished, 25,000 of 25,000 lines. 25,000 added, 0 already suppressed, 0 not an address.')
+})
+
+test('an expired invitation says so', async () => {
+  await page.goto(`${installation.ready.url}/dashboard/${owner.account}/settings/people`)
+  await button('Invite person').click()
+  await dialog().getByLabel('Email address').fill('ann@example.com')
+  await button('Create invitation', dialog()).click()
+  const link = (await dialog().getByRole('region', { name: 'Link' }).textContent())!
+  await installation.sql`update invitations set expires_at = now() - interval '1 second'`
+  await page.goto(link)
+  await shows('This link no longer works')
+})
+
+test('the pages asked no other origin, and nothing met their policy', () => {
+  expect(faults).toEqual([])
+})
