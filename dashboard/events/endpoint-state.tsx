@@ -44,17 +44,27 @@ export function EndpointState() {
         <Pill tone="delivered" word="Up to date" />
       )}
       <span>
-        {waiting === 0 ? 'No event waits for an attempt.' : `${countOf(waiting)} wait for their next attempt`}
+        {waitingWords(waiting)}
         {oldestWaitingAt && (
           <>
             , the oldest since <Ago at={oldestWaitingAt} />.
           </>
         )}{' '}
-        {consecutiveFailures > 0 && <>The last {countOf(consecutiveFailures)} attempts failed. </>}
+        {consecutiveFailures > 0 &&
+          (consecutiveFailures === 1
+            ? 'The last attempt failed. '
+            : `The last ${countOf(consecutiveFailures)} attempts failed. `)}
         <Missed />
       </span>
     </div>
   )
+}
+
+function waitingWords(waiting: number): string {
+  if (waiting === 0) return 'No event waits for an attempt.'
+  return waiting === 1
+    ? 'One event waits for its next attempt'
+    : `${countOf(waiting)} events wait for their next attempt`
 }
 
 /** How many events of the last day the endpoint has not acknowledged, with the way to replay them. */
@@ -71,7 +81,7 @@ function Missed() {
       search={{ from: new Date(fromMs).toISOString(), missed: 'true' }}
       className="text-link"
     >
-      {countOf(data.count)} of the last 24 hours are not acknowledged
+      {countOf(data.count)} of the last 24 hours {data.count === 1 ? 'is' : 'are'} not acknowledged
     </Link>
   )
 }

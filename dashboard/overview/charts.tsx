@@ -65,7 +65,7 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
           lines={[...ATTEMPT_LINES].reverse()}
           values={ATTEMPT_VALUES}
           empty="No attempt in this range."
-          summary={webhook.waiting === 0 ? 'No event waits.' : `${countOf(webhook.waiting)} wait for an attempt.`}
+          summary={waitingWords(webhook.waiting)}
           word={countOf}
         />
       )}
@@ -138,4 +138,9 @@ function reasonWords(reasons: Record<string, number>): string {
     .sort(([, a], [, b]) => b - a)
     .map(([reason, count]) => `${countOf(count)} ${reason.replaceAll('_', ' ')}`)
     .join(', ')
+}
+
+function waitingWords(waiting: number): string {
+  if (waiting === 0) return 'No event waits.'
+  return waiting === 1 ? 'One event waits for an attempt.' : `${countOf(waiting)} events wait for an attempt.`
 }

@@ -96,7 +96,7 @@ function optionsOf(latest: { current: PlotProps }, width: number): uPlot.Options
       y: { range: (_, __, max) => [0, Math.max(max ?? 0, ...marks.map(({ value }) => value), 4) * 1.1] },
     },
     axes: [
-      { ...axis, values: (_, seconds) => seconds.map(timeWord) },
+      { ...axis, size: 28, values: (_, seconds) => seconds.map(timeWord) },
       // A value shorter than a unit would repeat the words of the unit below it.
       { ...axis, size: 56, incrs: STEPS, values: (_, values) => values.map(word) },
     ],

@@ -44,3 +44,11 @@ export async function startInstallation(env: NodeJS.ProcessEnv = {}): Promise<In
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   }
 }
+
+/** The id of the account's first domain. */
+export async function firstDomain({ ready }: Installation): Promise<string> {
+  const headers = { authorization: `Bearer ${ready.keys.live}` }
+  const response = await fetch(`${ready.url}/api/v1/domains`, { headers })
+  const { domains } = (await response.json()) as { domains: { domain_id: string }[] }
+  return domains[0]!.domain_id
+}

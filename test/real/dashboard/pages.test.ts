@@ -1,15 +1,15 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { axeFindings, loaded } from './browser.ts'
-import { type Installation, startInstallation } from './installation.ts'
+import { firstDomain, type Installation, startInstallation } from './installation.ts'
 import { type Owner, signIn, signUp } from './owner.ts'
+import { type Ids, PAGES, pathOf } from './pages.ts'
 
 let installation: Installation
 let owner: Owner
 let context: BrowserContext
 let faults: string[]
-let messageId: string
-let domainId: string
+let ids: Ids
 
 beforeAll(async () => {
   installation = await startInstallation()
@@ -18,13 +18,8 @@ beforeAll(async () => {
   const page = await context.newPage()
   owner = await signUp(page, setUpLink)
   await page.close()
-  messageId = await send({ to: 'mailbox_full@simulator.test' })
+  ids = { message: await send({ to: 'mailbox_full@simulator.test' }), domain: await firstDomain(installation) }
   await send({ to: 'delivered@simulator.test' })
-  const response = await fetch(`${ready.url}/api/v1/domains`, {
-    headers: { authorization: `Bearer ${ready.keys.live}` },
-  })
-  const { domains } = (await response.json()) as { domains: { domain_id: string }[] }
-  domainId = domains[0]!.domain_id
 }, 240_000)
 
 afterAll(() => installation?.[Symbol.asyncDispose]())
@@ -38,31 +33,11 @@ async function open(path: string): Promise<Page> {
 
 const ofAccount = (path: string) => open(`/${owner.account}${path}`)
 
-const PAGES: [name: string, path: () => string][] = [
-  ['Overview', () => ''],
-  ['Messages', () => '/messages'],
-  ['Messages without a match', () => '/messages?recipient=nobody%40example.com'],
-  ['Message', () => `/messages/${messageId}`],
-  ['Events', () => '/events'],
-  ['Replay a range', () => '/events/replay'],
-  ['Domains', () => '/domains'],
-  ['Domain', () => `/domains/${domainId}`],
-  ['Suppressions', () => '/suppressions'],
-  ['Import suppressions', () => '/suppressions/import'],
-  ['API keys', () => '/settings/keys'],
-  ['Webhook', () => '/settings/webhook'],
-  ['People', () => '/settings/people'],
-  ['Audit log', () => '/settings/audit'],
-  ['Limits', () => '/settings/limits'],
-  ['Profile', () => '/settings/profile'],
-  ['Inbox', () => '/inbox'],
-]
-
 describe.each(PAGES)('%s', (_, path) => {
   let page: Page
 
   beforeAll(async () => {
-    page = await ofAccount(path())
+    page = await ofAccount(pathOf(path, ids))
   })
   afterAll(() => page?.close())
 

@@ -1,0 +1,42 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { loaded } from './browser.ts'
+import { firstDomain, startInstallation } from './installation.ts'
+import { signUp } from './owner.ts'
+import { PAGES, pathOf } from './pages.ts'
+import { startSample } from './sample.ts'
+
+// `npm run screenshots`: every page in light and in dark, wide and narrow, into screenshots/, and three of them for
+// the README into docs/images/.
+
+const FOLDER = 'screenshots'
+const IMAGES = 'docs/images'
+const OF_README = ['Overview', 'Message', 'Events']
+const NARROW = { width: 360, height: 740 }
+const WIDE = { width: 1280, height: 800 }
+
+await Promise.all([mkdir(FOLDER, { recursive: true }), mkdir(IMAGES, { recursive: true })])
+await using sample = await startSample()
+await using installation = await startInstallation(sample.env)
+const { ready, browser, setUpLink } = installation
+const { context } = await browser.context(ready.url, { viewport: WIDE })
+const page = await context.newPage()
+const { account } = await signUp(page, setUpLink)
+const ids = { message: await sample.fill(installation), domain: await firstDomain(installation) }
+
+for (const [name, path] of PAGES) {
+  await page.setViewportSize(WIDE)
+  await page.goto(`${ready.url}/dashboard/${account}${pathOf(path, ids)}`)
+  await loaded(page)
+  await page.waitForLoadState('networkidle')
+  const file = name.toLowerCase().replaceAll(' ', '-')
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor()
+    await page.screenshot({ path: join(FOLDER, `${file}.${colorScheme}.png`), fullPage: true })
+  }
+  if (OF_README.includes(name)) await page.screenshot({ path: join(IMAGES, `${file}.png`) })
+  await page.setViewportSize(NARROW)
+  await page.screenshot({ path: join(FOLDER, `${file}.narrow.png`), fullPage: true })
+  console.log(`${name} is in ${FOLDER}/${file}.*.png`)
+}
