@@ -15,6 +15,7 @@ const NAMES = [
   'duplicates',
   'stats',
   'lists',
+  'dashboard',
   'receipts',
   'limiter',
   'webhooks',

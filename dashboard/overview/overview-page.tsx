@@ -32,6 +32,8 @@ export function OverviewPage() {
     refetchInterval: REFRESH_MS,
     placeholderData: keepPreviousData,
   })
+  // Without it the first steps would appear later, and move the charts down.
+  const setUp = useQuery(OverviewService.method.getSetUp, {})
   const openPeriod = ({ period }: OverviewPeriod) => {
     const fromMs = timestampMs(period!)
     const times = { from: new Date(fromMs).toISOString(), to: new Date(fromMs + range.stepMs).toISOString() }
@@ -41,15 +43,13 @@ export function OverviewPage() {
     <Page title="Overview" actions={<RangePicker search={search} range={range} />}>
       {overview.error && !overview.data ? (
         <ErrorState error={overview.error} retry={() => void overview.refetch()} />
+      ) : !overview.data || setUp.isPending ? (
+        <LoadingBlock height={640} />
       ) : (
         <>
-          {overview.data ? <HealthLine overview={overview.data} /> : <LoadingBlock height={32} />}
+          <HealthLine overview={overview.data} />
           <FirstSteps />
-          {overview.data ? (
-            <Charts overview={overview.data} stepMs={range.stepMs} onOpen={openPeriod} />
-          ) : (
-            <LoadingBlock height={560} />
-          )}
+          <Charts overview={overview.data} stepMs={range.stepMs} onOpen={openPeriod} />
         </>
       )}
     </Page>

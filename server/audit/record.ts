@@ -54,7 +54,7 @@ export async function record(tx: Database | Transaction, change: Change): Promis
 
 /**
  * A UUIDv7 with the time of the database, because the operator's machine may have another. Twelve of its bits are the
- * fraction of the millisecond (RFC 9562 6.2, method 3), so that entries are listed in the order in which they were made.
+ * fraction of the millisecond (RFC 9562 6.2, method 3), so that entries are listed in the order in which they began.
  */
 function idOfNow() {
   const fraction = sql`lpad(to_hex(micros % 1000 * 4096 / 1000), 3, '0')`

@@ -16,12 +16,16 @@ export async function signUp(page: Page, setUpLink: string): Promise<Owner> {
   await page.getByLabel('New password').fill(password)
   await page.getByRole('button', { name: 'Create sign-in' }).click()
   await page.waitForURL(/\/dashboard\/acc_/)
-  return { email, password, account: new URL(page.url()).pathname.split('/')[2]! }
+  return { email, password, account: accountOf(page) }
 }
 
-export async function signIn(page: Page, { email, password }: Owner): Promise<void> {
+const accountOf = (page: Page) => new URL(page.url()).pathname.split('/')[2]!
+
+/** Signs in on the page of the sign-in. Returns the id of the account that is then shown. */
+export async function signIn(page: Page, { email, password }: Pick<Owner, 'email' | 'password'>): Promise<string> {
   await page.getByLabel('Email address').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL(/\/dashboard\/acc_/)
+  return accountOf(page)
 }
