@@ -1,7 +1,7 @@
 import '@mantine/core/styles.layer.css'
 import '@mantine/notifications/styles.layer.css'
 import './look/look.css'
-import { ConnectError } from '@connectrpc/connect'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { TransportProvider } from '@connectrpc/connect-query'
 import { MantineProvider } from '@mantine/core'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
@@ -26,8 +26,12 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // An error code is an answer; only a call without one is repeated.
-      retry: (failures, error) => reasonOf(error) === undefined && error instanceof ConnectError && failures < 2,
+      // An error code is an answer, and a call that ran out of time was long enough: only others are repeated.
+      retry: (failures, error) =>
+        error instanceof ConnectError &&
+        reasonOf(error) === undefined &&
+        error.code !== Code.DeadlineExceeded &&
+        failures < 2,
     },
   },
 })
@@ -38,7 +42,9 @@ const transports = createTransports({
     confirmation.answer(false)
     const { pathname, href } = router.state.location
     if (pathname === '/sign-in') return
-    void router.navigate({ to: '/sign-in', search: { back: href } })
+    // A first visit has no session that could have ended.
+    const hadSession = queries.getQueriesData({}).some(([, data]) => data !== undefined)
+    void router.navigate({ to: '/sign-in', search: { back: href, ended: hadSession ? 'true' : undefined } })
   },
 })
 

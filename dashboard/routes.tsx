@@ -21,10 +21,17 @@ const root = createRootRoute({ component: Outlet, notFoundComponent: NoSuchPage,
 
 const first = createRoute({ getParentRoute: () => root, path: '/', component: FirstAccount })
 
+interface SignInSearch {
+  /** The page that asked to sign in. */
+  back?: string
+  /** Is `true` after a session has ended. */
+  ended?: string
+}
+
 const signIn = createRoute({
   getParentRoute: () => root,
   path: 'sign-in',
-  validateSearch: ({ back }: { back?: string }): { back?: string } => ({ back }),
+  validateSearch: ({ back, ended }: SignInSearch): SignInSearch => ({ back, ended }),
   component: lazyRouteComponent(() => import('./session/sign-in-page.tsx'), 'SignInPage'),
 })
 

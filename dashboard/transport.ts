@@ -1,6 +1,7 @@
 import type { Interceptor, Transport } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { reasonOf } from './feedback/call-error.ts'
+import { timeLimit } from './time-limits.ts'
 
 export interface TransportParts {
   /** The session ended or never was: the person has to sign in. */
@@ -36,7 +37,7 @@ export function createTransports({ signedOut, confirm }: TransportParts): (accou
     if (known) return known
     const transport = createConnectTransport({
       baseUrl: location.origin,
-      interceptors: [sessionEnd, confirmation, ...(accountId ? [accountHeader(accountId)] : [])],
+      interceptors: [sessionEnd, confirmation, timeLimit, ...(accountId ? [accountHeader(accountId)] : [])],
     })
     transports.set(accountId, transport)
     return transport

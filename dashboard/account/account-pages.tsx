@@ -3,6 +3,8 @@ import { Outlet, useParams } from '@tanstack/react-router'
 import { useContext, useEffect } from 'react'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
+import { SlowNote } from '../feedback/loading.tsx'
+import styles from '../frame/frame.module.css'
 import { Frame } from '../frame/frame.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { NoSuchPage } from '../frame/no-such-page.tsx'
@@ -27,7 +29,13 @@ export function AccountPages() {
       </NarrowPage>
     )
   }
-  if (!person.data) return null
+  if (!person.data) {
+    return (
+      <div role="status" className={styles.narrow}>
+        <SlowNote />
+      </div>
+    )
+  }
   if (!membership) return <NoSuchPage />
   return (
     <TransportProvider transport={transports(accountId)} key={accountId}>

@@ -37,7 +37,9 @@ function PasswordForm({ confirmation }: { confirmation: Confirmation }) {
       }}
     >
       <Stack gap="md">
-        <p className="soft">This change needs your password. You are not asked again for ten minutes.</p>
+        <p className="soft">
+          This change needs your password. Other changes in the next ten minutes do not, except to how you sign in.
+        </p>
         <PasswordInput
           label="Password"
           value={password}

@@ -18,11 +18,15 @@ export class AuthError extends Error {
   }
 }
 
+/** A password is checked slowly on purpose, which still takes less. */
+const LIMIT_MS = 15_000
+
 async function call<T>(path: string, body: object): Promise<T> {
   const response = await fetch(`/api/auth${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
+    signal: AbortSignal.timeout(LIMIT_MS),
   })
   const content = await response.json().catch(() => ({}))
   if (response.ok) return content as T

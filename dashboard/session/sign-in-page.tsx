@@ -10,6 +10,7 @@ import { CodeForm } from './code-form.tsx'
 /** Signing in: the password, then the second factor when the person has one. */
 export function SignInPage() {
   const [needsCode, setNeedsCode] = useState(false)
+  const { ended } = useSearch({ from: '/sign-in' })
   const enter = useEntry()
   if (needsCode) {
     return (
@@ -20,6 +21,7 @@ export function SignInPage() {
   }
   return (
     <NarrowPage title="Sign in">
+      {ended && <p role="status">Your session has ended. Sign in again.</p>}
       <PasswordForm onDone={enter} onNeedsCode={() => setNeedsCode(true)} />
     </NarrowPage>
   )

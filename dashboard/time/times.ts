@@ -20,7 +20,8 @@ export function relativeTime(at: number, now: number, short = false): string {
   if (distance < 3 * SECOND) return 'just now'
   const unit = UNITS.find(([, , end]) => distance < end)
   if (!unit) return dayOf(at)
-  const count = Math.floor(distance / unit[1]) * (at < now ? -1 : 1)
+  // What has just been set to seven days from now is "in 7 days".
+  const count = at < now ? -Math.floor(distance / unit[1]) : Math.round(distance / unit[1])
   return (short ? SHORT : LONG).format(count, unit[0]).replace('.', '')
 }
 

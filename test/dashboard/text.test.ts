@@ -55,6 +55,7 @@ test.each([
   [-60 * SECOND, '1 minute ago'],
   [-3 * HOUR - 1, '3 hours ago'],
   [5 * HOUR, 'in 5 hours'],
+  [7 * 24 * HOUR - SECOND, 'in 7 days'],
   [-29 * 24 * HOUR, '29 days ago'],
 ])('a time %s ms from now is "%s"', (distance, words) => {
   const now = Date.UTC(2026, 10, 22, 12)

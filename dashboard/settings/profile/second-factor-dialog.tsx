@@ -44,6 +44,7 @@ function PasswordStep({ onDone }: { onDone(factor: NewSecondFactor): void }) {
       }}
     >
       <Stack gap="md">
+        <p className="soft">A change to how you sign in always needs your password.</p>
         <PasswordInput
           label="Your password"
           autoComplete="current-password"

@@ -58,5 +58,5 @@ const COLUMNS: Column<Session>[] = [
   { head: 'Browser', wide: true, cell: ({ userAgent }) => <OutsideText text={browserOf(userAgent)} line /> },
   { head: 'Address', cell: ({ remoteAddress }) => <code>{remoteAddress}</code> },
   { head: 'Signed in', cell: ({ createdAt }) => <Ago at={createdAt!} short /> },
-  { head: 'Last used', cell: ({ lastUsedAt }) => <Ago at={lastUsedAt!} short /> },
+  { head: 'Last used', cell: ({ current, lastUsedAt }) => (current ? 'Now' : <Ago at={lastUsedAt!} short />) },
 ]

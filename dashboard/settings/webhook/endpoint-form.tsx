@@ -49,7 +49,7 @@ export function EndpointForm({ webhook, readOnly = false, onSecret }: EndpointFo
       <Stack gap="md">
         <TextInput
           label="URL"
-          description="It begins with https:// and names a public host. The port is 443 or 8443."
+          description="https with a public host, port 443 or 8443; inside the ranges that the operator allows, http, private addresses and other ports too."
           type="url"
           placeholder="https://hooks.example.com/email"
           value={url}
