@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { useAccount } from '../account/account.ts'
+import { failureToneOf } from '../attempts/endpoint-health.ts'
 import { reasonOf } from '../feedback/call-error.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { Pill } from '../status/status-pill.tsx'
@@ -33,11 +34,13 @@ export function EndpointState() {
   }
   const health = webhook.data?.health
   if (!health) return <div className={styles.endpoint} />
-  const { waiting, oldestWaitingAt, consecutiveFailures } = health
+  const { waiting, oldestWaitingAt, consecutiveFailures, lastSuccessAt, acknowledged, failed } = health
+  const failure = failureToneOf({ failedSince: consecutiveFailures, hasAcknowledged: lastSuccessAt !== undefined })
+  const wasTried = acknowledged + failed > 0
   return (
     <div className={styles.endpoint}>
-      {consecutiveFailures > 0 ? (
-        <Pill tone="error" word="Endpoint fails" />
+      {failure ? (
+        <Pill tone={failure} word="Endpoint fails" />
       ) : waiting > 0 ? (
         <Pill tone="waiting" word="Waiting" />
       ) : (
@@ -54,7 +57,7 @@ export function EndpointState() {
           (consecutiveFailures === 1
             ? 'The last attempt failed. '
             : `The last ${countOf(consecutiveFailures)} attempts failed. `)}
-        <Missed />
+        {wasTried && <Missed />}
       </span>
     </div>
   )
@@ -67,7 +70,7 @@ function waitingWords(waiting: number): string {
     : `${countOf(waiting)} events wait for their next attempt`
 }
 
-/** How many events of the last day the endpoint has not acknowledged, with the way to replay them. */
+/** How many events of the last day never reached the endpoint, with the way to replay them. */
 function Missed() {
   const { membership } = useAccount()
   const fromMs = Math.floor((Date.now() - DAY_MS) / 60_000) * 60_000
@@ -81,7 +84,8 @@ function Missed() {
       search={{ from: new Date(fromMs).toISOString(), missed: 'true' }}
       className="text-link"
     >
-      {countOf(data.count)} of the last 24 hours {data.count === 1 ? 'is' : 'are'} not acknowledged
+      {countOf(data.count)} {data.count === 1 ? 'event' : 'events'} of the last 24 hours not acknowledged or never
+      pushed
     </Link>
   )
 }

@@ -22,8 +22,8 @@ export function SearchBox() {
         <input
           data-search-box
           type="search"
-          aria-label="Search messages by address or message id"
-          placeholder="Address or message id"
+          aria-label="Search messages by address, message id or tag"
+          placeholder="Address, message id or tag"
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
           spellCheck={false}

@@ -1,6 +1,8 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
-import type { GetOverviewResponse } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import type { GetOverviewResponse, WebhookState } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
+import { failureToneOf } from '../attempts/endpoint-health.ts'
+import { countOf } from '../numbers/quantities.ts'
 import type { Tone } from '../status/statuses.ts'
 import { lengthOf } from '../time/times.ts'
 
@@ -13,7 +15,9 @@ export interface Finding {
 
 /** An endpoint that waits longer than this for an attempt has missed several. */
 const LONG_WAIT_MS = 10 * 60_000
-const MANY_FAILURES = 3
+
+const toneOf = ({ failedSince, lastAcknowledgedAt }: WebhookState) =>
+  failureToneOf({ failedSince, hasAcknowledged: lastAcknowledgedAt !== undefined })
 
 type Rule = (overview: GetOverviewResponse, nowMs: number) => Finding[]
 
@@ -28,15 +32,17 @@ const RULES: Rule[] = [
         page: 'domains',
       })),
   ({ webhook }, nowMs) => {
-    if (!webhook || webhook.failedSince < MANY_FAILURES) return []
-    const { lastAcknowledgedAt } = webhook
+    const tone = webhook && toneOf(webhook)
+    if (!tone) return []
+    const { failedSince, lastAcknowledgedAt } = webhook
+    const failed = failedSince === 1 ? 'the last attempt failed' : `the last ${countOf(failedSince)} attempts failed`
     const since = lastAcknowledgedAt
       ? `It last acknowledged an event ${lengthOf(nowMs - timestampMs(lastAcknowledgedAt))} ago.`
       : 'It has never acknowledged an event.'
-    return [{ tone: 'error', sentence: `Your webhook endpoint fails. ${since}`, page: 'events' }]
+    return [{ tone, sentence: `Your webhook endpoint fails: ${failed}. ${since}`, page: 'events' }]
   },
   ({ webhook }, nowMs) => {
-    if (!webhook?.oldestWaiting || webhook.failedSince >= MANY_FAILURES) return []
+    if (!webhook?.oldestWaiting || toneOf(webhook) === 'error') return []
     const waitedMs = nowMs - timestampMs(webhook.oldestWaiting)
     if (waitedMs < LONG_WAIT_MS) return []
     const events = webhook.waiting === 1 ? 'One event waits' : `${webhook.waiting} events wait`

@@ -1,4 +1,5 @@
 import type { Webhook, WebhookHealth } from '../../../gen/verdict/v1/webhooks_pb.ts'
+import { failureToneOf } from '../../attempts/endpoint-health.ts'
 import { countOf } from '../../numbers/quantities.ts'
 import { Pill } from '../../status/status-pill.tsx'
 import { Ago } from '../../time/ago.tsx'
@@ -9,9 +10,9 @@ export function HealthSection({ webhook }: { webhook: Webhook }) {
   const health = webhook.health!
   return (
     <section className={styles.section} aria-label="Health">
-      <p className={styles.health}>
+      <div className={styles.health}>
         <HealthLine health={health} />
-      </p>
+      </div>
       <dl className={styles.facts}>
         <div>
           <dt>Acknowledged in 24 hours</dt>
@@ -36,30 +37,37 @@ export function HealthSection({ webhook }: { webhook: Webhook }) {
 
 function HealthLine({ health }: { health: WebhookHealth }) {
   const { consecutiveFailures: failures, lastSuccessAt, lastFailureAt } = health
-  if (failures > 0) {
+  const failure = failureToneOf({ failedSince: failures, hasAcknowledged: lastSuccessAt !== undefined })
+  if (failure) {
     return (
       <>
-        <Pill tone="error" word="Failing" /> {countOf(failures)} {failures === 1 ? 'attempt has' : 'attempts have'}{' '}
-        failed since the last acknowledged one
-        {lastFailureAt && (
-          <>
-            , the last <Ago at={lastFailureAt} />
-          </>
-        )}
-        .
+        <Pill tone={failure} word="Failing" />
+        <span>
+          {countOf(failures)} {failures === 1 ? 'attempt has' : 'attempts have'} failed since the last acknowledged one
+          {lastFailureAt && (
+            <>
+              , the last <Ago at={lastFailureAt} />
+            </>
+          )}
+          .
+        </span>
       </>
     )
   }
   if (!lastSuccessAt) {
     return (
       <>
-        <Pill tone="neutral" word="Not used yet" /> No event was pushed to this endpoint.
+        <Pill tone="neutral" word="Not used yet" />
+        <span>No event was pushed to this endpoint.</span>
       </>
     )
   }
   return (
     <>
-      <Pill tone="delivered" word="Healthy" /> The endpoint last acknowledged an event <Ago at={lastSuccessAt} />.
+      <Pill tone="delivered" word="Healthy" />
+      <span>
+        The endpoint last acknowledged an event <Ago at={lastSuccessAt} />.
+      </span>
     </>
   )
 }

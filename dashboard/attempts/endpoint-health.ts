@@ -1,0 +1,21 @@
+import type { Tone } from '../status/statuses.ts'
+
+const MANY_FAILURES = 3
+
+interface Attempted {
+  /** Failed attempts since the last acknowledged one. */
+  failedSince: number
+  hasAcknowledged: boolean
+}
+
+/**
+ * How badly an endpoint fails: a warning from the first failure on, an error from the third, or when it has never
+ * acknowledged an event. Undefined when its last attempt did not fail.
+ */
+export function failureToneOf({
+  failedSince,
+  hasAcknowledged,
+}: Attempted): Extract<Tone, 'error' | 'bounced'> | undefined {
+  if (failedSince === 0) return undefined
+  return failedSince >= MANY_FAILURES || !hasAcknowledged ? 'error' : 'bounced'
+}
