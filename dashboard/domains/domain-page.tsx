@@ -7,12 +7,13 @@ import { useNavigate, useParams } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { type Domain, DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
+import { ReaderNote } from '../account/reader-note.tsx'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NameDialog } from '../feedback/name-dialog.tsx'
 import { Page } from '../frame/page.tsx'
 import { Pill } from '../status/status-pill.tsx'
-import { BREAKER_STATES, DOMAIN_STATES } from './domain-states.ts'
+import { BREAKER_STATES, DOMAIN_STATES, isLocal } from './domain-states.ts'
 import styles from './domains.module.css'
 import { Records } from './records.tsx'
 import { Rotation } from './rotation.tsx'
@@ -64,6 +65,7 @@ function DomainView({ domain }: { domain: Domain }) {
   )
   return (
     <Page title={domain.domain} actions={actions}>
+      <ReaderNote />
       <p className={styles.state}>
         <Pill {...state} large /> <span>{sentence}</span>
       </p>
@@ -77,6 +79,11 @@ function DomainView({ domain }: { domain: Domain }) {
       <section className={styles.section}>
         <h2>DNS records</h2>
         <p className="soft">Create these at the provider that hosts the DNS of {domain.domain}.</p>
+        {isLocal(domain.records) && (
+          <p className={styles.advice} role="note">
+            This installation has no public address yet. These records are for a trial on this machine.
+          </p>
+        )}
         <Records domain={domain.domain} records={domain.records} isChecking={check.isPending} />
       </section>
       <section className={styles.section}>

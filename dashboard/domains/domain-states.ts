@@ -1,4 +1,4 @@
-import { DomainStatus, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
+import { type DomainRecord, DomainStatus, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import type { Tone } from '../status/statuses.ts'
 
@@ -68,11 +68,32 @@ export const RECORD_PURPOSES: Record<string, string> = {
   DMARC: 'Says what receivers do with mail that fails both checks.',
 }
 
-/**
- * A record's host as most DNS providers want it: without the domain at its end, and `@` for the domain itself. Undefined
- * for a host outside of the domain.
- */
-export function relativeHost(host: string, domain: string): string | undefined {
-  if (host === domain) return '@'
-  return host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1) : undefined
+export interface NameInZone {
+  zone: string
+  /** The host without the zone at its end, and `@` for the zone itself. */
+  name: string
 }
+
+/** Zones in which no account has records of its own: `co.uk`, `com.au`. */
+const REGISTRY_ZONE = /^(ac|co|com|edu|gov|ne|net|or|org)\.[a-z]{2}$/
+
+/**
+ * A record's host as most DNS providers want it: in a zone of the domain itself, and in the zone one label above, where
+ * the records of a subdomain usually stand. Only the account owner knows which of the two zones exists.
+ */
+export function namesInZones(host: string, domain: string): NameInZone[] {
+  const parent = domain.slice(domain.indexOf('.') + 1)
+  const zones = parent.includes('.') && !REGISTRY_ZONE.test(parent) ? [domain, parent] : [domain]
+  return zones.flatMap((zone) => {
+    if (host === zone) return [{ zone, name: '@' }]
+    return host.endsWith(`.${zone}`) ? [{ zone, name: host.slice(0, -zone.length - 1) }] : []
+  })
+}
+
+/** Loopback and private addresses (RFC 1918, RFC 3927, RFC 4193), and the name of this machine. */
+const LOCAL_ADDRESS =
+  /(?<![\d.])(?:127|10|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d+){2,3}(?![\d.])|\bip6:(?:::1(?![\da-f:])|f[cd][\da-f]{2}:|fe80:)|\blocalhost\b/i
+
+/** Whether a record names an address that no receiver can reach. */
+export const isLocal = (records: Pick<DomainRecord, 'value'>[]) =>
+  records.some(({ value }) => LOCAL_ADDRESS.test(value))

@@ -4,8 +4,9 @@ import { Button } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconPlus } from '@tabler/icons-react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
-import { type Domain, DomainService, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
+import { type Domain, DomainService, DomainStatus, RecordStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
+import { ReaderNote } from '../account/reader-note.tsx'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { LoadingRows } from '../feedback/loading.tsx'
@@ -29,6 +30,7 @@ export function DomainsPage() {
   )
   return (
     <Page title="Domains" actions={add}>
+      <ReaderNote />
       {domains.error && !domains.data ? (
         <ErrorState error={domains.error} retry={() => void domains.refetch()} />
       ) : !domains.data ? (
@@ -48,7 +50,7 @@ export function DomainsPage() {
 const COLUMNS: Column<Domain>[] = [
   { head: 'Domain', wide: true, cell: (domain) => <DomainLink {...domain} /> },
   { head: 'State', cell: ({ status }) => <Pill {...DOMAIN_STATES[status]!} /> },
-  { head: 'Records found', numbers: true, cell: ({ records }) => foundOf(records) },
+  { head: 'Records found', numbers: true, cell: foundOf },
   { head: 'Sending', cell: (domain) => <Sending {...domain} /> },
   { head: 'Added', cell: ({ createdAt }) => createdAt && <Ago at={createdAt} short /> },
 ]
@@ -62,9 +64,10 @@ function DomainLink({ domainId, domain }: Domain) {
   )
 }
 
-/** Records are not checked when the operator vouches for the domain. */
-function foundOf(records: Domain['records']): string {
-  if (records.every(({ lastCheckedAt }) => !lastCheckedAt)) return 'Not checked'
+/** A domain that the operator vouches for is verified without a check of its records. */
+function foundOf({ records, status }: Domain): string {
+  const isChecked = records.some(({ lastCheckedAt }) => lastCheckedAt)
+  if (!isChecked) return status === DomainStatus.VERIFIED ? 'Not needed' : 'Not checked'
   const found = records.filter(({ status }) => status === RecordStatus.VERIFIED).length
   return `${found} of ${records.length}`
 }

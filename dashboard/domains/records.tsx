@@ -3,7 +3,7 @@ import { CopyButton } from '../copy/copy-button.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
-import { RECORD_PURPOSES, RECORD_STATES, relativeHost } from './domain-states.ts'
+import { namesInZones, RECORD_PURPOSES, RECORD_STATES } from './domain-states.ts'
 import styles from './domains.module.css'
 
 interface RecordsProps {
@@ -73,18 +73,19 @@ function RecordView({ domain, record, isChecking }: { domain: string; record: Do
 }
 
 function Host({ host, domain }: { host: string; domain: string }) {
-  const relative = relativeHost(host, domain)
+  const names = namesInZones(host, domain)
   return (
     <>
       <dt>Host</dt>
       <dd>
         <Copied text={host} label="whole host" />
-        {relative !== undefined && (
-          <div className={styles.relative}>
-            <span className="faint">Most providers want it without the domain:</span>
-            <Copied text={relative} label="host without the domain" />
+        {names.length > 0 && <p className="faint">Most providers want the name without their zone at its end.</p>}
+        {names.map(({ zone, name }) => (
+          <div key={zone} className={styles.relative}>
+            <span className="faint">In the zone {zone}:</span>
+            <Copied text={name} label={`host in the zone ${zone}`} />
           </div>
-        )}
+        ))}
       </dd>
     </>
   )

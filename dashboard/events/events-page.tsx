@@ -1,8 +1,9 @@
 import { Button } from '@mantine/core'
 import { IconRepeat } from '@tabler/icons-react'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { type Event, EventService } from '../../gen/verdict/v1/events_pb.ts'
-import { useAccount } from '../account/account.ts'
+import { useAccount, useMay } from '../account/account.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
 import { useCursorList } from '../lists/cursor-list.ts'
@@ -29,7 +30,7 @@ export function EventsPage() {
   })
   const setFilter = (name: string, value: string | undefined) =>
     void navigate({ search: (current: EventSearch) => ({ ...current, [name]: value }), replace: true })
-  const actions = (
+  const actions = useMay(Role.MEMBER) && (
     <Button
       variant="default"
       size="sm"

@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { type Replay, ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
+import { ReaderNote } from '../account/reader-note.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
 import { Page } from '../frame/page.tsx'
 import { FilterChips } from '../lists/filter-chips.tsx'
@@ -47,6 +48,7 @@ export function ReplayPage() {
     })
   return (
     <Page title="Replay a range">
+      <ReaderNote />
       <Stack gap="md" className={styles.replay}>
         <p className="soft">
           Every matching event goes to your current endpoint again, the oldest first, with the bytes it had. No email is

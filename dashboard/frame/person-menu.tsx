@@ -1,7 +1,7 @@
 import { type MantineColorScheme, Menu, useMantineColorScheme } from '@mantine/core'
 import { IconDeviceDesktop, IconDots, IconLogout, IconMoon, IconSun, IconUser } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
-import { useAccount } from '../account/account.ts'
+import { ROLE_WORDS, useAccount } from '../account/account.ts'
 import { useSignOut } from '../session/sign-out.ts'
 import styles from './rail.module.css'
 
@@ -32,7 +32,11 @@ export function PersonMenu() {
         </button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>{person.email}</Menu.Label>
+        <Menu.Label>
+          {person.email}
+          <br />
+          {ROLE_WORDS[membership.role]} of <bdi>{membership.name}</bdi>
+        </Menu.Label>
         <Menu.Item leftSection={<IconUser size={14} aria-hidden />} onClick={openProfile}>
           Profile
         </Menu.Item>

@@ -1,3 +1,6 @@
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { useMay } from '../account/account.ts'
+import { ReaderNote } from '../account/reader-note.tsx'
 import { Page } from '../frame/page.tsx'
 import { ImportPanel } from './import-panel.tsx'
 import { PastImports } from './past-imports.tsx'
@@ -6,7 +9,7 @@ import { PastImports } from './past-imports.tsx'
 export function ImportPage() {
   return (
     <Page title="Import suppressions">
-      <ImportPanel />
+      {useMay(Role.MEMBER) ? <ImportPanel /> : <ReaderNote />}
       <PastImports />
     </Page>
   )

@@ -8,6 +8,7 @@ import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { type SuppressionEntry, SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
+import { ReaderNote } from '../account/reader-note.tsx'
 import { wordsFor } from '../feedback/call-error.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
 import { Page } from '../frame/page.tsx'
@@ -58,6 +59,7 @@ export function SuppressionsPage() {
     })
   return (
     <Page title="Suppressions" actions={actions}>
+      <ReaderNote />
       <FilterChips filters={SUPPRESSION_FILTERS} values={{ ...search }} onChange={change} />
       <List
         list={list}

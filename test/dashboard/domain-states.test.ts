@@ -1,14 +1,33 @@
 import { expect, test } from 'vitest'
-import { DOMAIN_STATES, RECORD_STATES, relativeHost } from '../../dashboard/domains/domain-states.ts'
+import { DOMAIN_STATES, isLocal, namesInZones, RECORD_STATES } from '../../dashboard/domains/domain-states.ts'
 import { DomainStatusSchema, RecordStatusSchema } from '../../gen/verdict/v1/domains_pb.ts'
 
 test.each([
-  ['example.com', '@'],
-  ['rp.example.com', 'rp'],
-  ['v1._domainkey.example.com', 'v1._domainkey'],
-  ['badexample.com', undefined],
-])('the host %s is shown without the domain as %s', (host, relative) => {
-  expect(relativeHost(host, 'example.com')).toBe(relative)
+  ['example.com', 'example.com', ['@']],
+  ['rp.example.com', 'example.com', ['rp']],
+  ['v1._domainkey.example.com', 'example.com', ['v1._domainkey']],
+  ['badexample.com', 'example.com', []],
+  ['mail.acme.com', 'mail.acme.com', ['@', 'mail']],
+  ['rp.mail.acme.com', 'mail.acme.com', ['rp', 'rp.mail']],
+  ['_dmarc.acme.com', 'mail.acme.com', ['_dmarc']],
+  ['rp.acme.co.uk', 'acme.co.uk', ['rp']],
+  ['rp.mail.acme.co.uk', 'mail.acme.co.uk', ['rp', 'rp.mail']],
+])('the host %s of the domain %s is named in its zones as %j', (host, domain, names) => {
+  expect(namesInZones(host, domain).map(({ name }) => name)).toEqual(names)
+})
+
+test.each([
+  ['v=spf1 ip4:127.0.0.1 ~all', true],
+  ['v=spf1 ip4:192.168.1.20 ip4:203.0.113.7 ~all', true],
+  ['v=spf1 ip4:172.31.0.1 ~all', true],
+  ['v=spf1 ip6:::1 ~all', true],
+  ['v=spf1 ip6:fd12:3456::1 ~all', true],
+  ['bounces.localhost', true],
+  ['v=spf1 ip4:203.0.113.10 ~all', false],
+  ['v=spf1 ip4:110.1.2.3 ip4:172.32.0.1 ip6:2001:db8::1 ~all', false],
+  ['v=DMARC1; p=none', false],
+])('the value %s is of this machine or a private network: %s', (value, expected) => {
+  expect(isLocal([{ value }])).toBe(expected)
 })
 
 test('every state of a domain and of a record has its words', () => {

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { type ApiKey, KeyService, type ListKeysResponse } from '../../../gen/verdict/admin/v1/keys_pb.ts'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { useMay } from '../../account/account.ts'
+import { ReaderNote } from '../../account/reader-note.tsx'
 import { EmptyState } from '../../feedback/empty-state.tsx'
 import { ErrorState } from '../../feedback/error-state.tsx'
 import { LoadingRows } from '../../feedback/loading.tsx'
@@ -27,6 +28,7 @@ export function KeysPage() {
   )
   return (
     <Page title="API keys" actions={create}>
+      <ReaderNote />
       {list.error && !list.data ? (
         <ErrorState error={list.error} retry={() => void list.refetch()} />
       ) : list.data ? (

@@ -9,6 +9,7 @@ import {
   type Person,
 } from '../../../gen/verdict/admin/v1/people_pb.ts'
 import { ROLE_WORDS, useAccount, useMay } from '../../account/account.ts'
+import { ReaderNote } from '../../account/reader-note.tsx'
 import { CallFault, ErrorState } from '../../feedback/error-state.tsx'
 import { LoadingRows } from '../../feedback/loading.tsx'
 import { Page } from '../../frame/page.tsx'
@@ -27,6 +28,7 @@ export function PeoplePage() {
   const isOwner = useMay(Role.OWNER)
   return (
     <Page title="People" actions={isOwner && <Button onClick={() => setInviting(true)}>Invite person</Button>}>
+      <ReaderNote />
       {list.error && !list.data ? (
         <ErrorState error={list.error} retry={() => void list.refetch()} />
       ) : list.data ? (

@@ -1,4 +1,4 @@
-import { useAccount } from '../../account/account.ts'
+import { ROLE_WORDS, useAccount } from '../../account/account.ts'
 import { Page } from '../../frame/page.tsx'
 import { SignOutButton } from '../../session/sign-out-button.tsx'
 import styles from '../settings.module.css'
@@ -8,7 +8,7 @@ import { SessionsSection } from './sessions-section.tsx'
 
 /** The person: how they sign in, and where they are signed in. */
 export function ProfilePage() {
-  const { person } = useAccount()
+  const { person, membership } = useAccount()
   return (
     <Page title="Profile" actions={<SignOutButton />}>
       <section className={styles.section}>
@@ -24,6 +24,10 @@ export function ProfilePage() {
             <dd>
               <bdi>{person.email}</bdi>
             </dd>
+          </div>
+          <div>
+            <dt>Role in this account</dt>
+            <dd>{ROLE_WORDS[membership.role]}</dd>
           </div>
         </dl>
       </section>

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { type Webhook, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { useMay } from '../../account/account.ts'
+import { ReaderNote } from '../../account/reader-note.tsx'
 import { reasonOf } from '../../feedback/call-error.ts'
 import { EmptyState } from '../../feedback/empty-state.tsx'
 import { ErrorState } from '../../feedback/error-state.tsx'
@@ -23,6 +24,7 @@ export function WebhookPage() {
   const missing = ['not_found', 'webhook_not_configured'].includes(reasonOf(found.error) ?? '')
   return (
     <Page title="Webhook">
+      <ReaderNote />
       {missing ? (
         <NoEndpoint onSecret={setSecret} />
       ) : found.data ? (
