@@ -1,5 +1,7 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
+import { useQuery } from '@connectrpc/connect-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
+import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { EmailService, type ListEmailsResponse, type ListedEmail } from '../../gen/verdict/v1/emails_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { EmptyState } from '../feedback/empty-state.tsx'
@@ -9,6 +11,7 @@ import { FilterChips } from '../lists/filter-chips.tsx'
 import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import { FirstSend } from '../overview/first-send.tsx'
 import { REASON_WORDS } from '../status/reasons.ts'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -102,17 +105,11 @@ function noMatchWords({ recipient, tag, ...others }: MessageSearch): string {
 }
 
 function NoMessage() {
-  const { person } = useAccount()
+  const { data: setUp } = useQuery(OverviewService.method.getSetUp)
   return (
-    <EmptyState title="No message yet" command={firstSend(person.installation?.publicUrl ?? location.origin)}>
+    <EmptyState title="No message yet" action={<FirstSend domain={setUp?.verifiedDomain} />}>
       Every message that this account sends appears here with what the recipient's server said. Send one to a simulated
-      mailbox, which delivers nothing. VERDICT_API_KEY is a key of this account; replace example.com with a verified
-      domain.
+      mailbox, which delivers nothing.
     </EmptyState>
   )
 }
-
-const firstSend = (url: string) => `curl ${url}/api/v1/emails/send \\
-  -H "Authorization: Bearer $VERDICT_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"from":"hello@example.com","to":"delivered@simulator.test","subject":"Hello","text":"It works."}'`

@@ -12,6 +12,8 @@ const Plot = lazy(() => import('./plot.tsx'))
 export interface Value {
   label: string
   color: string
+  /** Lengths of the strokes and gaps of a line; empty for a solid line, absent for bars. */
+  dash?: number[]
   /** The value of one period in words. */
   of(period: OverviewPeriod): string
 }
@@ -52,34 +54,37 @@ export function Chart(props: ChartProps) {
             </span>
             {values.map((value) => (
               <span key={value.label} className={styles.value}>
-                <Dot color={value.color} /> {value.label} {value.of(period)}
+                <Sign value={value} /> {value.label} {value.of(period)}
               </span>
             ))}
             {more?.(period)}
           </>
         ) : (
           <>
-            {values.map(({ label, color }) => (
-              <span key={label} className={styles.value}>
-                <Dot color={color} /> {label}
+            {values.map((value) => (
+              <span key={value.label} className={styles.value}>
+                <Sign value={value} /> {value.label}
               </span>
             ))}
             {summary && <span className="soft">{summary}</span>}
           </>
         )}
       </div>
-      {isEmpty && <p className={styles.none}>{empty}</p>}
-      <Suspense fallback={<Skeleton className={styles.plot} />}>
-        <Plot
-          columns={columns}
-          lines={lines}
-          stepMs={stepMs}
-          word={word}
-          marks={marks}
-          onPoint={setAt}
-          onOpen={onOpen && ((index) => onOpen(periods[index]!))}
-        />
-      </Suspense>
+      {isEmpty ? (
+        <p className={styles.none}>{empty}</p>
+      ) : (
+        <Suspense fallback={<Skeleton className={styles.plot} />}>
+          <Plot
+            columns={columns}
+            lines={lines}
+            stepMs={stepMs}
+            word={word}
+            marks={marks}
+            onPoint={setAt}
+            onOpen={onOpen && ((index) => onOpen(periods[index]!))}
+          />
+        </Suspense>
+      )}
       <details className={styles.table}>
         <summary>Show as a table</summary>
         <Rows
@@ -97,7 +102,14 @@ const PERIOD: Column<OverviewPeriod> = { head: 'Period', cell: ({ period }) => <
 
 const columnOf = ({ label, of }: Value): Column<OverviewPeriod> => ({ head: label, numbers: true, cell: of })
 
-/** The variable is set through the element's style object, which the policy allows. */
-function Dot({ color }: { color: string }) {
+/** What a line or a bar looks like. The variable is set through the element's style object, which the policy allows. */
+function Sign({ value: { color, dash } }: { value: Value }) {
+  if (dash) {
+    return (
+      <svg className={styles.stroke} viewBox="0 0 16 8" style={{ color: `var(${color})` }} aria-hidden>
+        <path d="M0 4h16" stroke="currentColor" strokeWidth={2} strokeDasharray={dash.join(' ')} />
+      </svg>
+    )
+  }
   return <span className={styles.dot} style={{ background: `var(${color})` }} aria-hidden />
 }

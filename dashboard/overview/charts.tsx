@@ -50,7 +50,7 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
         lines={RATE_LINES}
         values={RATE_VALUES}
         empty="No such bounce and no complaint in this range."
-        summary={`A domain is paused at ${percent(thresholds!.bounceOpen * 100)} of mailboxes that do not exist or ${percent(thresholds!.complaintOpen * 100)} of complaints in 24 hours.`}
+        summary={`Dashed lines: a warning at ${percent(thresholds!.bounceWarn * 100)} and the pause of a domain at ${percent(thresholds!.bounceOpen * 100)} of mailboxes that do not exist in 24 hours. Complaints pause it at ${percent(thresholds!.complaintOpen * 100)}.`}
         marks={[
           { value: thresholds!.bounceOpen * 100, color: '--error' },
           { value: thresholds!.bounceWarn * 100, color: '--bounced' },
@@ -93,18 +93,19 @@ const OUTCOME_LINES: Line[] = OUTCOME_VALUES.map(({ label, color }) => ({
   hatched: color === '--doubt',
 }))
 
-const latency = (name: 'p50' | 'p95' | 'p99', label: string, color: string): Value => ({
-  label,
+const latency = (name: 'p50' | 'p95' | 'p99', color: string, dash: number[]): Value => ({
+  label: name,
   color,
+  dash,
   of: ({ latencyMs }) => (latencyMs?.[name] === undefined ? '-' : lengthOf(latencyMs[name])),
 })
 
 const LATENCY_VALUES = [
-  latency('p50', 'p50', '--ink'),
-  latency('p95', 'p95', '--ink-soft'),
-  latency('p99', 'p99', '--ink-faint'),
+  latency('p50', '--ink', []),
+  latency('p95', '--ink-soft', [6, 3]),
+  latency('p99', '--ink-pale', [2, 3]),
 ]
-const LATENCY_LINES: Line[] = LATENCY_VALUES.map(({ label, color }, at) => ({ label, color, dashed: at === 2 }))
+const LATENCY_LINES: Line[] = LATENCY_VALUES
 
 function percent(value: number): string {
   return `${Number(value.toFixed(value < 1 ? 2 : 1))} %`
@@ -113,6 +114,7 @@ function percent(value: number): string {
 const rate = (label: string, color: string, count: (period: OverviewPeriod) => number): Value => ({
   label,
   color,
+  dash: [],
   of(period) {
     const sent = period.delivered + period.bounced + period.inDoubt
     return sent === 0 ? '-' : percent((count(period) / sent) * 100)

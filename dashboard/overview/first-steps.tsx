@@ -1,16 +1,10 @@
-import { useMutation, useQuery } from '@connectrpc/connect-query'
-import { Button } from '@mantine/core'
+import { useQuery } from '@connectrpc/connect-query'
 import { IconCircle, IconCircleCheckFilled } from '@tabler/icons-react'
-import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { type GetSetUpResponse, OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
-import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
-import { useAccount, useMay } from '../account/account.ts'
-import { CodeBlock } from '../copy/code-block.tsx'
-import { CallFault } from '../feedback/error-state.tsx'
-import { StatusPill } from '../status/status-pill.tsx'
+import { useAccount } from '../account/account.ts'
+import { FirstSend } from './first-send.tsx'
 import styles from './overview.module.css'
 
 /** How often a step is looked at again, so that it turns green by itself. */
@@ -27,20 +21,21 @@ export function FirstSteps() {
     { refetchInterval: ({ state }) => (state.data && isDone(state.data) ? false : LOOK_MS) },
   )
   if (!setUp || isDone(setUp)) return null
+  const { verifiedDomain, hasKey, firstMessageId, webhookUrl } = setUp
   return (
     <section className={styles.steps} aria-label="First steps">
       <h2>First steps</h2>
       <ol>
-        <Step title="Verify a domain to send from" done={setUp.verifiedDomain !== undefined}>
+        <Step title="Verify a domain to send from" done={verifiedDomain && <To page="domains">See your domains</To>}>
           <To page="domains">Add a domain</To>
         </Step>
-        <Step title="Create an API key" done={setUp.hasKey}>
+        <Step title="Create an API key" done={hasKey && <To page="settings/keys">See your keys</To>}>
           <To page="settings/keys">Create a key</To>
         </Step>
-        <Step title="Send a first email" done={setUp.firstMessageId !== undefined}>
-          <FirstSend domain={setUp.verifiedDomain} />
+        <Step title="Send a first email" done={firstMessageId && <ToMessage message={firstMessageId} />}>
+          <FirstSend domain={verifiedDomain} />
         </Step>
-        <Step title="Set a webhook endpoint" done={setUp.webhookUrl !== undefined}>
+        <Step title="Set a webhook endpoint" done={webhookUrl && <To page="settings/webhook">See the endpoint</To>}>
           <To page="settings/webhook">Set the endpoint</To>
         </Step>
       </ol>
@@ -48,21 +43,33 @@ export function FirstSteps() {
   )
 }
 
-function Step({ title, done, children }: { title: string; done: boolean; children: ReactNode }) {
+interface StepProps {
+  title: string
+  /** Where to see what a finished step has made; nothing before. */
+  done: ReactNode
+  children: ReactNode
+}
+
+function Step({ title, done, children }: StepProps) {
   const Icon = done ? IconCircleCheckFilled : IconCircle
   return (
-    <li className={styles.step} data-done={done || undefined}>
+    <li className={styles.step} data-done={done ? true : undefined}>
       <Icon size={20} aria-hidden />
-      <strong>
-        {title}
-        {done && ': done'}
-      </strong>
+      <div className={styles.stepTitle}>
+        <strong>
+          {title}
+          {done && ': done'}
+        </strong>
+        {done}
+      </div>
       {!done && <div className={styles.stepBody}>{children}</div>}
     </li>
   )
 }
 
-function To({ page, children }: { page: 'domains' | 'settings/keys' | 'settings/webhook'; children: ReactNode }) {
+type StepPage = 'domains' | 'settings/keys' | 'settings/webhook'
+
+function To({ page, children }: { page: StepPage; children: ReactNode }) {
   const { membership } = useAccount()
   return (
     <Link to={`/$account/${page}`} params={{ account: membership.accountId }} className="text-link">
@@ -71,35 +78,11 @@ function To({ page, children }: { page: 'domains' | 'settings/keys' | 'settings/
   )
 }
 
-/** A simulated mailbox, so nothing leaves the machine. */
-const MAILBOX = 'delivered@simulator.test'
-
-function FirstSend({ domain = 'example.com' }: { domain?: string }) {
-  const { person } = useAccount()
-  const mayMember = useMay(Role.MEMBER)
-  const queries = useQueryClient()
-  const email = { from: `hello@${domain}`, to: [MAILBOX], subject: 'Hello', text: 'It works.' }
-  const send = useMutation(EmailService.method.send, { onSuccess: () => void queries.invalidateQueries() })
+function ToMessage({ message }: { message: string }) {
+  const { membership } = useAccount()
   return (
-    <>
-      <CodeBlock code={curlOf(person.installation!.publicUrl, email)} label="Command" />
-      {mayMember && (
-        <div className={styles.stepActions}>
-          <Button variant="default" size="xs" loading={send.isPending} onClick={() => send.mutate(email)}>
-            Send it from here
-          </Button>
-          {send.data && <StatusPill status={send.data.status} />}
-        </div>
-      )}
-      <CallFault error={send.error} />
-    </>
+    <Link to="/$account/messages/$message" params={{ account: membership.accountId, message }} className="text-link">
+      See the email
+    </Link>
   )
-}
-
-function curlOf(url: string, email: { from: string; to: string[]; subject: string; text: string }): string {
-  const body = JSON.stringify({ ...email, to: email.to[0] })
-  return `curl ${url}/api/v1/emails/send \\
-  -H 'Authorization: Bearer <your API key>' \\
-  -H 'Content-Type: application/json' \\
-  -d '${body}'`
 }

@@ -13,7 +13,8 @@ export interface Line {
   /** Bars are stacked: the list holds sums, and the largest is drawn first. */
   bars?: boolean
   hatched?: boolean
-  dashed?: boolean
+  /** Lengths of the strokes and gaps of a line. */
+  dash?: number[]
 }
 
 interface PlotProps {
@@ -110,7 +111,7 @@ function optionsOf(latest: { current: PlotProps }, width: number): uPlot.Options
           label: line.label,
           stroke: color,
           width: 1.5,
-          dash: line.dashed ? [4, 3] : undefined,
+          dash: line.dash,
           points: { size: 4 },
         }
       }),

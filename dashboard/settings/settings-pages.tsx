@@ -1,5 +1,4 @@
-import { Link, Outlet, useLocation } from '@tanstack/react-router'
-import { useEffect, useRef } from 'react'
+import { Link, Outlet } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { useAccount } from '../account/account.ts'
 import styles from './settings.module.css'
@@ -17,17 +16,10 @@ const PAGES = [
 /** What stands around every page of the settings. */
 export function SettingsPages() {
   const { membership } = useAccount()
-  const path = useLocation({ select: ({ pathname }) => pathname })
-  const tabs = useRef<HTMLElement>(null)
-  // On a narrow screen the tabs scroll.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the current tab changes with the path
-  useEffect(() => {
-    tabs.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
-  }, [path])
   const pages = PAGES.filter(([, , role]) => membership.role >= role)
   return (
     <>
-      <nav aria-label="Settings" className={styles.tabs} ref={tabs}>
+      <nav aria-label="Settings" className={styles.tabs}>
         {pages.map(([label, to]) => (
           <Link key={to} to={to} params={{ account: membership.accountId }} className={styles.tab}>
             {label}

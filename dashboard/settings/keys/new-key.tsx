@@ -23,7 +23,7 @@ export function NewKey({ created, onDone }: { created: CreateKeyResponse; onDone
       </div>
       <Stack gap={4}>
         <h3 className={styles.title}>Try it</h3>
-        <CodeBlock code={command} label="Command" />
+        <CodeBlock code={command} label="Command" wrap />
       </Stack>
       <Group justify="flex-end">
         <Button onClick={onDone}>I have copied the key</Button>

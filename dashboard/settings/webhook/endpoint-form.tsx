@@ -16,6 +16,9 @@ const KINDS: [kind: string, sentence: string][] = [
 ]
 const STATUSES = [DeliveryStatus.DELIVERED, DeliveryStatus.BOUNCED, DeliveryStatus.REJECTED]
 
+/** The check box stands at the middle of its badge. */
+const STATUS_LABEL = { body: { alignItems: 'center' }, label: { display: 'flex' } }
+
 interface EndpointFormProps {
   /** The current endpoint; absent before the first one. */
   webhook?: Webhook
@@ -88,6 +91,7 @@ export function EndpointForm({ webhook, readOnly = false, onSecret }: EndpointFo
                 key={status}
                 value={String(status)}
                 label={<StatusPill status={status} />}
+                styles={STATUS_LABEL}
                 disabled={readOnly}
               />
             ))}

@@ -1,0 +1,52 @@
+import { useMutation } from '@connectrpc/connect-query'
+import { Button } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { useAccount, useMay } from '../account/account.ts'
+import { CodeBlock } from '../copy/code-block.tsx'
+import { CallFault } from '../feedback/error-state.tsx'
+import { StatusPill } from '../status/status-pill.tsx'
+import styles from './overview.module.css'
+
+/** A simulated mailbox, so nothing leaves the machine. */
+const MAILBOX = 'delivered@simulator.test'
+
+/** A first email as a command, and as a button. */
+export function FirstSend({ domain = 'example.com' }: { domain?: string }) {
+  const { person, membership } = useAccount()
+  const mayMember = useMay(Role.MEMBER)
+  const queries = useQueryClient()
+  const email = { from: `hello@${domain}`, to: [MAILBOX], subject: 'Hello', text: 'It works.' }
+  const send = useMutation(EmailService.method.send, { onSuccess: () => void queries.invalidateQueries() })
+  return (
+    <div className={styles.firstSend}>
+      <p className="soft">
+        VERDICT_API_KEY is a key that you create under{' '}
+        <Link to="/$account/settings/keys" params={{ account: membership.accountId }} className="text-link">
+          API keys
+        </Link>
+        .
+      </p>
+      <CodeBlock code={curlOf(person.installation?.publicUrl ?? location.origin, email)} label="Command" />
+      {mayMember && (
+        <div className={styles.stepActions}>
+          <Button variant="default" size="xs" loading={send.isPending} onClick={() => send.mutate(email)}>
+            Send a test email
+          </Button>
+          {send.data && <StatusPill status={send.data.status} />}
+        </div>
+      )}
+      <CallFault error={send.error} />
+    </div>
+  )
+}
+
+function curlOf(url: string, email: { from: string; to: string[]; subject: string; text: string }): string {
+  const body = JSON.stringify({ ...email, to: email.to[0] })
+  return `curl ${url}/api/v1/emails/send \\
+  -H "Authorization: Bearer $VERDICT_API_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '${body}'`
+}
