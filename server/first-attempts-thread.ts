@@ -1,9 +1,11 @@
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Config } from './config/config.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
+import { databaseFault } from './db/database-fault.ts'
 import type { DeliveryEvent } from './db/delivery-event.ts'
 import { waitForDatabase } from './db/wait.ts'
 import { deliveriesOf } from './deliveries.ts'
@@ -16,6 +18,8 @@ import { createDispatcher } from './webhooks/dispatcher.ts'
 const NICE = 5
 /** Until then the thread loads and compiles. On a busy machine its first POSTs would otherwise take seconds. */
 const NICE_AFTER_MS = 10_000
+/** A drain waits this long for a thread that waits for the database. What it was offered is then left to Temporal. */
+const START_MS = 5_000
 
 /** A message to the thread: events to attempt, or a drain. */
 export type ThreadMessage = DeliveryEvent[] | 'drain'
@@ -25,21 +29,41 @@ setTimeout(lowerPriority, NICE_AFTER_MS)
 const config: Config = workerData
 const log = createLogger(config.logLevel)
 const db = connect(config.databaseUrl, { connections: 3 })
-await waitForDatabase(db, (what) => log.warn(what))
-const clock = await databaseClock(db)
-const { deliverFirst, close } = deliveriesOf(config, { db, clock, log })
-const dispatcher = createDispatcher({
-  db,
-  clock,
-  deliverFirst,
-  nextDelayMs: config.webhookSchedule[1],
-  onError: (error) => log.error({ err: error }, 'the first attempt of a webhook failed and is left to Temporal'),
+const started = start()
+
+parentPort!.on('message', async (message: ThreadMessage) => {
+  if (message === 'drain') return drain()
+  const { dispatcher } = await started
+  for (const event of message) dispatcher.offer(event)
 })
 
-parentPort!.on('message', (message: ThreadMessage) => {
-  if (message === 'drain') void drain()
-  else for (const event of message) dispatcher.offer(event)
-})
+async function start() {
+  const clock = await startClock()
+  const { deliverFirst, close } = deliveriesOf(config, { db, clock, log })
+  const dispatcher = createDispatcher({
+    db,
+    clock,
+    deliverFirst,
+    nextDelayMs: config.webhookSchedule[1],
+    onError: (error) => log.error({ err: error }, 'the first attempt of a webhook failed and is left to Temporal'),
+  })
+  return { dispatcher, clock, close }
+}
+
+/**
+ * The process has used the database before it started this thread. So an outage passes, however long it takes, and must
+ * not end the process.
+ */
+async function startClock() {
+  for (;;) {
+    await waitForDatabase(db, (what) => log.warn(what), Number.POSITIVE_INFINITY)
+    try {
+      return await databaseClock(db)
+    } catch (error) {
+      if (!databaseFault(error)?.canPass) throw error
+    }
+  }
+}
 
 /**
  * Gives sends priority over first attempts: a thread that interrupts sends costs them more than its own time. Only
@@ -52,6 +76,9 @@ function lowerPriority(): void {
 }
 
 async function drain(): Promise<void> {
+  const parts = await Promise.race([started, sleep(START_MS)])
+  if (parts === undefined) return process.exit()
+  const { dispatcher, clock, close } = parts
   await dispatcher.drain()
   clock.stop()
   await Promise.all([close(), db.$client.end({ timeout: 5 })])

@@ -4,7 +4,7 @@ import type { Database } from './connect.ts'
 import { type DatabaseFault, databaseFault } from './database-fault.ts'
 import { checkDatabase } from './readiness.ts'
 
-const WAIT_MS = 30_000
+const GIVE_UP_AFTER_MS = 30_000
 const ANSWER_WITHIN_MS = 5_000
 const PAUSE_MS = 500
 
@@ -19,8 +19,12 @@ const LACKS_MIGRATIONS: DatabaseFault = {
  * order. Throws after 30 s, and at once for a fault that cannot pass by itself, such as a wrong password. The error
  * says what is wrong and how to fix it.
  */
-export async function waitForDatabase(db: Database, report: (what: string) => void): Promise<void> {
-  const giveUpAt = performance.now() + WAIT_MS
+export async function waitForDatabase(
+  db: Database,
+  report: (what: string) => void,
+  giveUpAfterMs = GIVE_UP_AFTER_MS,
+): Promise<void> {
+  const giveUpAt = performance.now() + giveUpAfterMs
   for (let reported = ''; ; await sleep(PAUSE_MS)) {
     const fault = await startFault(db)
     if (!fault) return
