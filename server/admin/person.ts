@@ -3,7 +3,8 @@ import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import type { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { usedUp } from '../access/limiter.ts'
 import { createWindows } from '../access/windows.ts'
-import { callerKey } from '../caller.ts'
+import { recordForPerson } from '../audit/person.ts'
+import { callerKey, remoteAddressKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
@@ -65,7 +66,15 @@ export function personService(parts: PersonServiceParts): ServiceImpl<typeof Per
 
     async endSession({ sessionId }, context) {
       const id = parsePublicId('ses', sessionId)
-      const isEnded = id !== undefined && (await endSession(db, personOf(context).personId, id))
+      const { personId, email } = personOf(context)
+      const remoteAddress = context.values.get(remoteAddressKey) || undefined
+      const isEnded =
+        id !== undefined &&
+        (await db.transaction(async (tx) => {
+          if (!(await endSession(tx, personId, id))) return false
+          await recordForPerson(tx, { personId, email, action: 'person.end_session', remoteAddress })
+          return true
+        }))
       if (!isEnded) throw fail('not_found', 'You have no such session. It may have ended.')
       return {}
     },

@@ -19,6 +19,7 @@ export const ACTIONS = [
   'person.join',
   'person.role',
   'person.remove',
+  'person.end_session',
   'replay.start',
   'replay.cancel',
 ] as const

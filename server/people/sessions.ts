@@ -1,5 +1,5 @@
 import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
+import type { Database, Transaction } from '../db/connect.ts'
 import { and, desc, eq, gt, sql } from '../db/drizzle.ts'
 import { members, people, sessions } from '../db/people-schema.ts'
 import type { Role } from './access.ts'
@@ -89,7 +89,7 @@ export async function listSessions(db: Database, clock: DatabaseClock, personId:
 }
 
 /** Ends a session of a person. Returns whether there was one. */
-export async function endSession(db: Database, personId: string, sessionId: string): Promise<boolean> {
+export async function endSession(db: Database | Transaction, personId: string, sessionId: string): Promise<boolean> {
   const ended = await db
     .delete(sessions)
     .where(and(eq(sessions.userId, personId), eq(sessions.id, sessionId)))

@@ -11,7 +11,7 @@ import { personService } from '../../server/admin/person.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { publicId } from '../../server/db/ids.ts'
-import { members, sessions } from '../../server/db/people-schema.ts'
+import { auditEntries, members, people, sessions } from '../../server/db/people-schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { sessionCookie } from '../../server/people/cookie.ts'
 import { signingKeys } from '../../server/people/signing-keys.ts'
@@ -145,6 +145,15 @@ test('a session that was ended and a person who was removed are refused at the n
   expect((await client(PersonService).getPerson({})).accounts).toEqual([])
   await client(PersonService).endSession({ sessionId: publicId('ses', sessionId) })
   expect(await refusal(client(PersonService).getPerson({}))).toBe('invalid_session')
+})
+
+test('the end of a session is in the audit log of every account of the person', async () => {
+  const { db, accountId } = account
+  const { client, sessionId, personId } = await dashboard.person({ accountId })
+  await client(PersonService).endSession({ sessionId: publicId('ses', sessionId) })
+  const entries = await db.select().from(auditEntries).where(eq(auditEntries.actorId, personId))
+  const [{ email } = {}] = await db.select().from(people).where(eq(people.id, personId))
+  expect(entries).toMatchObject([{ accountId, action: 'person.end_session', actorName: email, target: email }])
 })
 
 test('a session that has expired is refused', async () => {

@@ -18,6 +18,7 @@ const WORDS: Record<string, string> = {
   'person.join': 'Joined as',
   'person.role': 'Changed the role of',
   'person.remove': 'Removed',
+  'person.end_session': 'Ended a session of',
   'replay.start': 'Started a replay of',
   'replay.cancel': 'Cancelled the replay',
 }
