@@ -2,8 +2,9 @@
 export interface AddressFile {
   /** SHA-256 of the bytes, in hex. By it an import that was interrupted is recognised. */
   digest: string
-  /** The address of each line: of a CSV line its cell. Empty where a line has none. */
+  /** The address of each line: of a CSV line its cell. Empty for the header and for empty lines, which are skipped. */
   emails: string[]
+  hasHeader: boolean
 }
 
 const SEPARATORS = [';', '\t', ',']
@@ -21,10 +22,10 @@ export async function readAddressFile(file: Blob): Promise<AddressFile> {
   const column = addressColumn(lines)
   const emails: string[] = []
   for (const [at, line] of lines.entries()) {
-    emails.push(at === 0 && column.isHeader ? '' : addressIn(line, column))
+    emails.push(at === 0 && column.isHeader ? '' : sentText(line, column))
     if (at % LINES_AT_ONCE === LINES_AT_ONCE - 1) await new Promise((resume) => setTimeout(resume))
   }
-  return { digest, emails }
+  return { digest, emails, hasHeader: column.isHeader }
 }
 
 interface AddressColumn {
@@ -53,6 +54,25 @@ export function addressColumn(lines: string[]): AddressColumn {
 export function addressIn(line: string, { separator, index }: AddressColumn): string {
   const cell = cellsOf(line.slice(0, 64 * 1024), separator)[index] ?? ''
   return cell.slice(0, MAX_CHARACTERS).replaceAll('\0', '\uFFFD').toWellFormed()
+}
+
+/**
+ * What the server gets for a line. A line of CSV whose cell is empty is sent in words that are no address, so that it
+ * counts as one that is not an address and keeps its number.
+ */
+function sentText(line: string, column: AddressColumn): string {
+  const address = addressIn(line, column)
+  if (address !== '' || line.trim() === '') return address
+  return `no address: ${line}`.slice(0, MAX_CHARACTERS).replaceAll('\0', '\uFFFD').toWellFormed()
+}
+
+/** Says how many lines hold nothing to import, and why; empty when every line does. */
+export function skippedWords({ emails, hasHeader }: Pick<AddressFile, 'emails' | 'hasHeader'>): string {
+  const skipped = emails.filter((email) => email === '').length
+  const empty = skipped - Number(hasHeader)
+  if (skipped === 0) return ''
+  const reason = [hasHeader && 'the header', empty > 0 && `${empty} empty`].filter(Boolean).join(' and ')
+  return `${skipped} ${skipped === 1 ? 'line' : 'lines'} skipped: ${reason}.`
 }
 
 /** The cells of one line of CSV (RFC 4180), trimmed. A cell with a line break in it is not supported. */

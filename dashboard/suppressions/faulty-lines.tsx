@@ -5,9 +5,16 @@ import { IconDownload } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { type ImportFault, ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { CallFault } from '../feedback/error-state.tsx'
+import { countOf } from '../numbers/quantities.ts'
+
+interface FaultyLinesProps {
+  importId: string
+  fileName: string
+  count: number
+}
 
 /** Downloads the lines of an import that are not an address, as CSV. */
-export function FaultyLines({ importId, fileName }: { importId: string; fileName: string }) {
+export function FaultyLines({ importId, fileName, count }: FaultyLinesProps) {
   const transport = useTransport()
   const download = useMutation({
     async mutationFn() {
@@ -30,7 +37,7 @@ export function FaultyLines({ importId, fileName }: { importId: string; fileName
         loading={download.isPending}
         onClick={() => download.mutate()}
       >
-        Download these lines
+        {count === 1 ? 'Download the bad line' : `Download the ${countOf(count)} bad lines`}
       </Button>
       <CallFault error={download.error} />
     </>

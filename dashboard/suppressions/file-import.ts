@@ -3,7 +3,7 @@ import { useTransport } from '@connectrpc/connect-query'
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
-import { type AddressFile, readAddressFile } from './address-file.ts'
+import { type AddressFile, readAddressFile, skippedWords } from './address-file.ts'
 
 export const MAX_LINES = 1_000_000
 const PART_LINES = 10_000
@@ -20,6 +20,8 @@ export type ImportView =
 
 export interface FileImport {
   view: ImportView
+  /** Which lines of the file are skipped, in words. */
+  skipped: string
   start(file: File, tenantId: string): void
   resume(): void
   cancel(): void
@@ -64,6 +66,7 @@ export function useFileImport(): FileImport {
 
   return {
     view,
+    skipped: work.current ? skippedWords(work.current) : '',
     start: (file, tenantId) => void start(file, tenantId),
     resume: () => void run(),
     cancel() {

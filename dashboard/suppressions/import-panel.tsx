@@ -1,9 +1,11 @@
 import { Button, FileButton, Group, Progress, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { type Import, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { reasonOf } from '../feedback/call-error.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import type { Tone } from '../status/statuses.ts'
 import { FaultyLines } from './faulty-lines.tsx'
 import { type ImportView, useFileImport } from './file-import.ts'
 import styles from './suppressions.module.css'
@@ -11,7 +13,8 @@ import styles from './suppressions.module.css'
 /** Chooses a file of addresses and shows how far its import is. */
 export function ImportPanel() {
   const fileImport = useFileImport()
-  const { view } = fileImport
+  const { view, skipped } = fileImport
+  const mayResume = view.phase === 'stopped' && !isForbidden(view.error)
   const isUnderWay = view.phase === 'reading' || view.phase === 'running'
   return (
     <section className={styles.panel} aria-label="Import a file">
@@ -19,10 +22,10 @@ export function ImportPanel() {
         <FileChoice onChoose={fileImport.start} refusal={view.phase === 'refused' ? view.message : undefined} />
       ) : (
         <Stack gap="sm">
-          <Progressing view={view} />
+          <Progressing view={view} skipped={skipped} />
           <Group gap="xs">
-            {view.phase === 'stopped' && <Button onClick={fileImport.resume}>Resume</Button>}
-            {(isUnderWay || view.phase === 'stopped') && (
+            {mayResume && <Button onClick={fileImport.resume}>Resume</Button>}
+            {(isUnderWay || mayResume) && (
               <Button variant="default" onClick={fileImport.cancel} disabled={view.phase === 'reading'}>
                 Cancel import
               </Button>
@@ -73,23 +76,28 @@ function FileChoice({ refusal, onChoose }: FileChoiceProps) {
 
 type Shown = Exclude<ImportView, { phase: 'idle' | 'refused' }>
 
-function Progressing({ view }: { view: Shown }) {
+/** Whether the person may not import: then no repeat of the call helps. */
+const isForbidden = (error: unknown) => reasonOf(error) === 'insufficient_role'
+
+function Progressing({ view, skipped }: { view: Shown; skipped: string }) {
   if (view.phase === 'reading') {
     return (
       <p role="status">
-        Reading <OutsideText text={view.fileName} line />
+        Reading <OutsideText text={view.fileName} />
       </p>
     )
   }
   return (
     <>
-      {view.current && <ImportResult of={view.current} />}
+      {view.current && <ImportResult of={view.current} skipped={skipped} />}
       {view.phase === 'stopped' && (
         <>
           <CallFault error={view.error} />
-          <p className="soft">
-            What was imported stays. Resume goes on with the next line, in this tab or another one.
-          </p>
+          {!isForbidden(view.error) && (
+            <p className="soft">
+              What was imported stays. Resume goes on with the next line, in this tab or another one.
+            </p>
+          )}
         </>
       )}
     </>
@@ -97,27 +105,34 @@ function Progressing({ view }: { view: Shown }) {
 }
 
 /** How far an import is, and what became of its lines. */
-function ImportResult({ of: current }: { of: Import }) {
+function ImportResult({ of: current, skipped }: { of: Import; skipped: string }) {
   const { fileName, lines, linesDone, imported, alreadySuppressed, invalid, state, importId } = current
   return (
     <>
       <p role="status">
         <strong>
-          <OutsideText text={fileName} line />
+          <OutsideText text={fileName} />
         </strong>
-        : {IMPORT_WORDS[state]}, {countOf(linesDone)} of {countOf(lines)} lines. {countOf(imported)} added,{' '}
-        {countOf(alreadySuppressed)} already suppressed, {countOf(invalid)} not an address.
+        : {IMPORT_STATES[state]!.word.toLowerCase()}, {countOf(linesDone)} of {countOf(lines)} lines.{' '}
+        {countOf(imported)} added, {countOf(alreadySuppressed)} already suppressed, {countOf(invalid)} not an address.{' '}
+        {skipped}
       </p>
       <Progress.Root size="sm">
         <Progress.Section value={lines === 0 ? 100 : (linesDone / lines) * 100} aria-label="Lines done" />
       </Progress.Root>
-      {invalid > 0 && state !== ImportState.RUNNING && <FaultyLines importId={importId} fileName={fileName} />}
+      {invalid > 0 && state !== ImportState.RUNNING && (
+        <div>
+          <FaultyLines importId={importId} fileName={fileName} count={invalid} />
+        </div>
+      )}
     </>
   )
 }
 
-export const IMPORT_WORDS: Record<number, string> = {
-  [ImportState.RUNNING]: 'under way',
-  [ImportState.FINISHED]: 'finished',
-  [ImportState.CANCELLED]: 'cancelled',
+/** How each state of an import is shown. */
+export const IMPORT_STATES: Record<ImportState, { tone: Tone; word: string }> = {
+  [ImportState.UNSPECIFIED]: { tone: 'neutral', word: 'Unknown' },
+  [ImportState.RUNNING]: { tone: 'waiting', word: 'Under way' },
+  [ImportState.FINISHED]: { tone: 'delivered', word: 'Finished' },
+  [ImportState.CANCELLED]: { tone: 'neutral', word: 'Cancelled' },
 }

@@ -3,16 +3,18 @@ import { type Import, ImportService } from '../../gen/verdict/admin/v1/imports_p
 import { type Column, Rows } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { FaultyLines } from './faulty-lines.tsx'
-import { IMPORT_WORDS } from './import-panel.tsx'
+import { IMPORT_STATES } from './import-panel.tsx'
+import styles from './suppressions.module.css'
 
 /** The last imports of the account. Renders nothing when there was none. */
 export function PastImports() {
   const { data } = useQuery(ImportService.method.listImports)
   if (!data?.imports.length) return null
   return (
-    <section>
+    <section className={styles.past}>
       <h2>Past imports</h2>
       <Rows label="Past imports" columns={COLUMNS} rows={data.imports} idOf={({ importId }) => importId} />
     </section>
@@ -21,7 +23,7 @@ export function PastImports() {
 
 const COLUMNS: Column<Import>[] = [
   { head: 'File', wide: true, cell: ({ fileName }) => <OutsideText text={fileName} line /> },
-  { head: 'State', cell: ({ state }) => IMPORT_WORDS[state] },
+  { head: 'State', cell: ({ state }) => <Pill {...IMPORT_STATES[state]!} /> },
   { head: 'Added', numbers: true, cell: ({ imported }) => countOf(imported) },
   { head: 'Already there', numbers: true, cell: ({ alreadySuppressed }) => countOf(alreadySuppressed) },
   { head: 'Not an address', numbers: true, cell: ({ invalid }) => countOf(invalid) },
@@ -30,6 +32,7 @@ const COLUMNS: Column<Import>[] = [
   {
     head: 'Lines',
     quiet: true,
-    cell: ({ invalid, importId, fileName }) => invalid > 0 && <FaultyLines importId={importId} fileName={fileName} />,
+    cell: ({ invalid, importId, fileName }) =>
+      invalid > 0 && <FaultyLines importId={importId} fileName={fileName} count={invalid} />,
   },
 ]

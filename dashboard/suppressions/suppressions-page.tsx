@@ -19,6 +19,7 @@ import type { Column } from '../lists/rows.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { Ago } from '../time/ago.tsx'
 import { AddSuppression } from './add-suppression.tsx'
+import styles from './suppressions.module.css'
 import { reasonOfName, reasonWord, SUPPRESSION_FILTERS, type SuppressionSearch, scopeWords } from './suppressions.ts'
 
 /** The addresses that are never mailed. */
@@ -60,7 +61,9 @@ export function SuppressionsPage() {
   return (
     <Page title="Suppressions" actions={actions}>
       <ReaderNote />
-      <FilterChips filters={SUPPRESSION_FILTERS} values={{ ...search }} onChange={change} />
+      <div className={styles.filters}>
+        <FilterChips filters={SUPPRESSION_FILTERS} values={{ ...search }} onChange={change} />
+      </div>
       <List
         list={list}
         label="Suppressed addresses"

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { addressColumn, addressIn, readAddressFile } from '../../dashboard/suppressions/address-file.ts'
+import { addressColumn, addressIn, readAddressFile, skippedWords } from '../../dashboard/suppressions/address-file.ts'
 
 const emailsIn = async (text: string) => (await readAddressFile(new Blob([text]))).emails
 
@@ -11,12 +11,22 @@ test.each([
   ['empty lines, which keep their numbers', 'a@x.test\n\nb@x.test\n', ['a@x.test', '', 'b@x.test']],
   ['a column by its heading', 'name,email\nAnn,a@x.test\n', ['', 'a@x.test']],
   ['a column by its first address', '1,a@x.test\n2,b@x.test\n', ['a@x.test', 'b@x.test']],
+  ['a line without an address in its cell', 'name,email\nAnn,\n\n', ['', 'no address: Ann,', '']],
   ['semicolons', 'Email;Name\na@x.test;"Ann; the first"\n', ['', 'a@x.test']],
   ['quotes with separators in them', 'name,email\n"Doe, Ann ""A""",a@x.test\n', ['', 'a@x.test']],
   ['a quoted address', '"a@x.test"\n', ['a@x.test']],
   ['a line that is no address', 'a@x.test\nnonsense\n', ['a@x.test', 'nonsense']],
 ])('a file may have %s', async (_, text, emails) => {
   expect(await emailsIn(text)).toEqual(emails)
+})
+
+test.each([
+  ['a@x.test\n', ''],
+  ['email\na@x.test\n', '1 line skipped: the header.'],
+  ['email\n\na@x.test\n\n', '3 lines skipped: the header and 2 empty.'],
+  ['a@x.test\n\nb@x.test\n', '1 line skipped: 1 empty.'],
+])('the lines of %j that are skipped are explained: %s', async (text, words) => {
+  expect(skippedWords(await readAddressFile(new Blob([text])))).toBe(words)
 })
 
 test('a line of 64 KB is cut to what an address may have', async () => {

@@ -121,7 +121,7 @@ test('a file of suppressions is imported, and its faulty line can be downloaded'
   await shows('finished, 4 of 4 lines. 2 added, 0 already suppressed, 1 not an address.')
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    button('Download these lines', page.getByRole('region', { name: 'Import a file' })).click(),
+    button('Download the bad line', page.getByRole('region', { name: 'Import a file' })).click(),
   ])
   expect(download.suggestedFilename()).toBe('gone.csv.faults.csv')
   expect(await readFile(await download.path(), 'utf8')).toMatch(/^line,text,why\r\n3,"not an address",/)
