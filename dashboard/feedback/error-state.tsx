@@ -1,5 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
+import { Link } from '@tanstack/react-router'
+import { useAccount } from '../account/account.ts'
 import { reasonOf, wordsFor } from './call-error.ts'
 import styles from './feedback.module.css'
 
@@ -27,7 +29,18 @@ export function CallFault({ error }: { error: unknown }) {
   return (
     <p className={styles.fault} role="alert">
       <IconAlertTriangle size={16} aria-hidden />
-      <span>{wordsFor(error)}</span>
+      <span>
+        {wordsFor(error)} {reasonOf(error) === 'webhook_not_configured' && <EndpointLink />}
+      </span>
     </p>
+  )
+}
+
+function EndpointLink() {
+  const { membership } = useAccount()
+  return (
+    <Link to="/$account/settings/webhook" params={{ account: membership.accountId }} className="text-link">
+      Set an endpoint
+    </Link>
   )
 }

@@ -99,6 +99,15 @@ function Phases({ smtp, recipient }: { smtp: SmtpEvidence; recipient: RecipientO
   const { totalMs, restMs } = spanOf(smtp)
   return (
     <ol className={styles.phases}>
+      {restMs >= 5 && (
+        <li className={styles.step}>
+          <div className={styles.line}>
+            <span className={styles.ours}>Checks, and waiting for a connection</span>
+            <Bar startMs={0} durationMs={restMs} totalMs={totalMs} />
+            <span className={styles.length}>{phaseLength(restMs)}</span>
+          </div>
+        </li>
+      )}
       {stepsOf(smtp).map((step) => (
         <li key={step.phase} className={styles.step} data-decides={step.decides || undefined}>
           <div className={styles.line}>
@@ -106,21 +115,12 @@ function Phases({ smtp, recipient }: { smtp: SmtpEvidence; recipient: RecipientO
               {step.ours}
               {step.phase === SmtpPhase.RCPT && <bdi>{` <${recipient.email}>`}</bdi>}
             </span>
-            <Bar step={step} totalMs={totalMs} />
+            <Bar startMs={restMs + step.startMs} durationMs={step.durationMs} totalMs={totalMs} />
             <span className={styles.length}>{step.durationMs !== undefined && phaseLength(step.durationMs)}</span>
           </div>
           {step.decides && <Deciding smtp={smtp} recipient={recipient} />}
         </li>
       ))}
-      {restMs >= 5 && (
-        <li className={styles.step}>
-          <div className={styles.line}>
-            <span className={styles.ours}>Checks, and waiting for a connection</span>
-            <span className={styles.axis} />
-            <span className={styles.length}>{phaseLength(restMs)}</span>
-          </div>
-        </li>
-      )}
       <li className={styles.step}>
         <div className={`${styles.line} ${styles.total}`}>
           <span>Together</span>
@@ -132,7 +132,11 @@ function Phases({ smtp, recipient }: { smtp: SmtpEvidence; recipient: RecipientO
   )
 }
 
-function Bar({ step: { startMs, durationMs = 0 }, totalMs }: { step: Step; totalMs: number }) {
+interface BarProps extends Pick<Step, 'startMs' | 'durationMs'> {
+  totalMs: number
+}
+
+function Bar({ startMs, durationMs = 0, totalMs }: BarProps) {
   const percent = (ms: number) => `${totalMs > 0 ? (ms / totalMs) * 100 : 0}%`
   return (
     <span className={styles.axis} aria-hidden>

@@ -45,7 +45,7 @@ function bodyOf(email: GetEmailResponse) {
     ...(Object.keys(metadata).length > 0 && { metadata }),
     ...(html !== undefined && { html }),
     ...(text !== undefined && { text }),
-    ...(html === undefined && text === undefined && { text: '' }),
+    ...(html === undefined && text === undefined && { text: '<your text>' }),
   }
 }
 
