@@ -50,7 +50,7 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
         lines={RATE_LINES}
         values={RATE_VALUES}
         empty="No such bounce and no complaint in this range."
-        summary={`Dashed lines: a warning at ${percent(thresholds!.bounceWarn * 100)} and the pause of a domain at ${percent(thresholds!.bounceOpen * 100)} of mailboxes that do not exist in 24 hours. Complaints pause it at ${percent(thresholds!.complaintOpen * 100)}.`}
+        summary={`Dashed: warning (${percent(thresholds!.bounceWarn * 100)}) and pause (${percent(thresholds!.bounceOpen * 100)}) of a domain by mailboxes that do not exist in 24 hours. Complaints pause it at ${percent(thresholds!.complaintOpen * 100)}.`}
         marks={[
           { value: thresholds!.bounceOpen * 100, color: '--error' },
           { value: thresholds!.bounceWarn * 100, color: '--bounced' },

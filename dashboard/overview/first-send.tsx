@@ -29,7 +29,7 @@ export function FirstSend({ domain = 'example.com' }: { domain?: string }) {
         </Link>
         .
       </p>
-      <CodeBlock code={curlOf(person.installation?.publicUrl ?? location.origin, email)} label="Command" />
+      <CodeBlock code={curlOf(person.installation?.publicUrl ?? location.origin, email)} label="Command" wrap />
       {mayMember && (
         <div className={styles.stepActions}>
           <Button variant="default" size="xs" loading={send.isPending} onClick={() => send.mutate(email)}>

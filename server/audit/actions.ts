@@ -20,6 +20,7 @@ export const ACTIONS = [
   'person.role',
   'person.remove',
   'person.end_session',
+  'person.second_factor',
   'replay.start',
   'replay.cancel',
 ] as const

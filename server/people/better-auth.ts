@@ -1,5 +1,6 @@
 import { registerHooks } from 'node:module'
 import type { Logger } from 'pino'
+import { recordForPerson } from '../audit/person.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
@@ -52,6 +53,7 @@ export async function loadBetterAuth({ db, clock, log, secrets, origin, trustedO
       password: { hash: hashPassword, verify: ({ password, hash }) => isPassword(password, hash) },
     },
     session: { expiresIn: SESSION_DAYS * DAY_SECONDS, updateAge: DAY_SECONDS },
+    databaseHooks: { user: { update: { after: (user, context) => recordSecondFactor(db, user, context?.headers) } } },
     plugins: [twoFactor({ issuer: 'Verdict' })],
     // `attempts.ts` limits attempts.
     rateLimit: { enabled: false },
@@ -67,6 +69,19 @@ export async function loadBetterAuth({ db, clock, log, secrets, origin, trustedO
     },
     // Without a level of its own, because better-auth prints errors of requests when it has one.
     logger: { log: (level, message, error) => level === 'error' && note(log, message, error) },
+  })
+}
+
+/** The second factor is the only field of a person that better-auth changes. */
+async function recordSecondFactor(db: Database, user: object, headers: Headers | undefined): Promise<void> {
+  const { id: personId, email, twoFactorEnabled: isOn } = user as typeof people.$inferSelect
+  await recordForPerson(db, {
+    personId,
+    email,
+    action: 'person.second_factor',
+    before: { on: !isOn },
+    after: { on: isOn },
+    remoteAddress: headers?.get(ADDRESS_HEADER) ?? undefined,
   })
 }
 

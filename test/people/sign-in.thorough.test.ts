@@ -5,7 +5,7 @@ import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { personService } from '../../server/admin/person.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { people, sessions } from '../../server/db/people-schema.ts'
+import { auditEntries, people, sessions } from '../../server/db/people-schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { callsWith, startDashboard } from '../harness/person.ts'
@@ -161,7 +161,7 @@ test('a new password has 12 to 128 characters, and changing it can end the other
 })
 
 test('with a second factor a person signs in with a code of the app, or once with a backup code', async () => {
-  const { email } = await dashboard.person({ password: PASSWORD })
+  const { email } = await dashboard.person({ password: PASSWORD, accountId: account.accountId })
   const { cookie } = await signIn(email)
   expect((await auth('/two-factor/enable', { password: 'wrong' }, { cookie })).status).toBe(400)
   const { json } = await auth('/two-factor/enable', { password: PASSWORD }, { cookie })
@@ -190,6 +190,14 @@ test('with a second factor a person signs in with a code of the app, or once wit
   await personBehind(byBackup.cookie)
   const again = await auth('/two-factor/verify-backup-code', { code: backup }, { cookie: (await signIn(email)).cookie })
   expect(again.status).toBe(401)
+
+  expect((await auth('/two-factor/disable', { password: PASSWORD }, { cookie: whole.cookie })).status).toBe(200)
+  const entries = await account.db.select().from(auditEntries).where(eq(auditEntries.actorName, email))
+  const entry = { action: 'person.second_factor', target: email, remoteAddress: '192.0.2.1' }
+  expect(entries).toMatchObject([
+    { ...entry, before: { on: false }, after: { on: true } },
+    { ...entry, before: { on: true }, after: { on: false } },
+  ])
 })
 
 test('a session is limited to ten wrong passwords', async () => {

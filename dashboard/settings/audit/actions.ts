@@ -19,6 +19,7 @@ const WORDS: Record<string, string> = {
   'person.role': 'Changed the role of',
   'person.remove': 'Removed',
   'person.end_session': 'Ended a session of',
+  'person.second_factor': 'Turned on or off the second factor of',
   'replay.start': 'Started a replay of',
   'replay.cancel': 'Cancelled the replay',
 }
