@@ -10,6 +10,9 @@ export interface TransportParts {
   confirm(): Promise<boolean>
 }
 
+/** The pages send no API key: that it is missing means that the browser has no cookie any more. */
+const NO_SESSION: (string | undefined)[] = ['invalid_session', 'invalid_api_key']
+
 /** Creates the transports of the pages: one for each account, and one for calls without an account. */
 export function createTransports({ signedOut, confirm }: TransportParts): (accountId?: string) => Transport {
   const transports = new Map<string, Transport>()
@@ -18,7 +21,7 @@ export function createTransports({ signedOut, confirm }: TransportParts): (accou
     try {
       return await next(request)
     } catch (error) {
-      if (reasonOf(error) === 'invalid_session') signedOut()
+      if (NO_SESSION.includes(reasonOf(error))) signedOut()
       throw error
     }
   }
