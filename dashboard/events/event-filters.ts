@@ -76,14 +76,16 @@ export interface ReplaySearch extends Pick<EventSearch, 'event' | 'status' | 'ta
   missed?: string
 }
 
-export const REPLAY_FILTERS: Filter[] = [
-  ...TIMES,
+/** The filters of a replay that are added one by one. Its times are fields. */
+export const REPLAY_CHIPS: Filter[] = [
   KIND,
   STATUS_FILTER,
   TAG_FILTER,
   TENANT_FILTER,
   { name: 'missed', label: 'Webhook', choices: [['true', 'Not acknowledged']] },
 ]
+
+export const REPLAY_FILTERS: Filter[] = [...TIMES, ...REPLAY_CHIPS]
 
 /** Which events a replay sends again. */
 export function replayFilterOf(search: ReplaySearch): MessageInitShape<typeof ReplayFilterSchema> {

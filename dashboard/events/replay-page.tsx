@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
-import { Button, Group, NumberInput, Stack } from '@mantine/core'
+import { Group, NumberInput, Stack } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -15,9 +15,11 @@ import { countOf } from '../numbers/quantities.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
-import { REPLAY_FILTERS, type ReplaySearch, replayFilterOf } from './event-filters.ts'
+import { REPLAY_CHIPS, type ReplaySearch, replayFilterOf } from './event-filters.ts'
 import styles from './events.module.css'
-import { REPLAY_STATES } from './replay-states.ts'
+import { RangeFields } from './range-fields.tsx'
+import { shownReplay } from './replay-states.ts'
+import { StartButton } from './start-button.tsx'
 
 const DEFAULT_PER_SECOND = 50
 const MAX_PER_SECOND = 1_000
@@ -54,7 +56,8 @@ export function ReplayPage() {
           Every matching event goes to your current endpoint again, the oldest first, with the bytes it had. No email is
           sent again. Your endpoint should accept an event twice: its id stays the same.
         </p>
-        <FilterChips filters={REPLAY_FILTERS} values={{ ...search }} onChange={setFilter} />
+        <RangeFields from={search.from} to={search.to} onChange={setFilter} />
+        <FilterChips filters={REPLAY_CHIPS} values={{ ...search }} onChange={setFilter} />
         <p role="status" className={styles.count}>
           {count.data ? <Matching {...count.data} perSecond={perSecond} /> : count.error ? null : 'Counting events'}
         </p>
@@ -69,13 +72,12 @@ export function ReplayPage() {
               onChange={(value) => setPerSecond(Number(value) || DEFAULT_PER_SECOND)}
               w={160}
             />
-            <Button
-              disabled={!count.data?.count}
-              loading={start.isPending}
-              onClick={() => start.mutate({ filter, perSecond })}
-            >
-              Replay {count.data ? countOf(count.data.count) : ''} {count.data?.count === 1 ? 'event' : 'events'}
-            </Button>
+            <StartButton
+              count={count.data?.count}
+              asks={!search.from && !search.to}
+              pending={start.isPending}
+              onStart={() => start.mutate({ filter, perSecond })}
+            />
           </Group>
         )}
       </Stack>
@@ -110,7 +112,7 @@ function PastReplays() {
 
 const COLUMNS: Column<Replay>[] = [
   { head: 'Started', cell: (replay) => <Started {...replay} /> },
-  { head: 'State', cell: ({ state }) => <Pill {...REPLAY_STATES[state]!} /> },
+  { head: 'State', cell: (replay) => <Pill {...shownReplay(replay)} /> },
   { head: 'Dispatched', numbers: true, cell: ({ dispatched, total }) => `${countOf(dispatched)} of ${countOf(total)}` },
   { head: 'Acknowledged', numbers: true, cell: ({ acknowledged }) => countOf(acknowledged) },
   { head: 'By', wide: true, cell: ({ createdBy }) => createdBy },

@@ -12,7 +12,7 @@ import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import styles from './events.module.css'
 import { BackToReplays } from './replay-page.tsx'
-import { REPLAY_STATES } from './replay-states.ts'
+import { shownReplay } from './replay-states.ts'
 
 const REFRESH_MS = 1_000
 /** After the last dispatch the acknowledgements still come in. */
@@ -49,9 +49,11 @@ function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
   const share = (count: number) => (total === 0 ? 0 : (count / total) * 100)
   return (
     <Stack gap="md" className={styles.replay}>
-      <p role="status">
-        <Pill {...REPLAY_STATES[state]!} large /> {countOf(dispatched)} of {countOf(total)} events dispatched,{' '}
-        {countOf(acknowledged)} acknowledged.
+      <p role="status" className={styles.progress}>
+        <Pill {...shownReplay(replay)} large />
+        <span>
+          {countOf(dispatched)} of {countOf(total)} events dispatched, {countOf(acknowledged)} acknowledged.
+        </span>
       </p>
       <Progress.Root size="lg">
         <Progress.Section value={share(acknowledged)} color="var(--delivered)" aria-label="Acknowledged" />

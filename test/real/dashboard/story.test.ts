@@ -94,6 +94,7 @@ test('a range of events is counted, and its replay starts', async () => {
   await menu('Events')
   await page.getByRole('link', { name: 'Replay a range' }).click()
   await button('Replay 1 event').click()
+  await button('Replay 1 event', dialog()).click()
   await shows('0 of 1 events dispatched')
   replayPage = page.url()
 })
