@@ -13,8 +13,9 @@ const WORDS: Record<string, string> = {
   'webhook.rotate_secret': 'Replaced the secret of',
   'suppression.add': 'Suppressed',
   'suppression.remove': 'Removed the suppression of',
-  'suppression.import': 'Imported suppressions from',
+  'suppression.import': 'Imported suppressions',
   'person.invite': 'Invited',
+  'person.withdraw_invitation': 'Withdrew the invitation of',
   'person.join': 'Joined as',
   'person.role': 'Changed the role of',
   'person.remove': 'Removed',
@@ -26,3 +27,15 @@ const WORDS: Record<string, string> = {
 
 /** The words for an action; the action itself when it has none. */
 export const actionWords = (action: string) => WORDS[action] ?? action
+
+const IMPORT_WORDS: Record<string, string> = {
+  running: 'Began to import',
+  finished: 'Finished the import of',
+  cancelled: 'Cancelled the import of',
+}
+
+/** The words before an entry's target. An import of a file has an entry for its start and one for its end. */
+export function entryWords(action: string, after: Readonly<Record<string, unknown>>): string {
+  if (action !== 'suppression.import') return actionWords(action)
+  return IMPORT_WORDS[String(after.state)] ?? 'Imported suppressions:'
+}
