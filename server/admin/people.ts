@@ -10,7 +10,7 @@ import type { Database } from '../db/connect.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { fail, failFields } from '../errors.ts'
 import type { Role } from '../people/access.ts'
-import { personEmail } from '../people/email.ts'
+import { readPersonEmail } from '../people/email.ts'
 import { endInvitation, type Invitation, invite, linkOf, listInvitations } from '../people/invitations.ts'
 import { changeRole, listMembers, type Member, removeMember } from '../people/members.ts'
 import { roleNames } from './role.ts'
@@ -32,17 +32,11 @@ export function peopleService({ db, clock, publicUrl }: PeopleServiceParts): Ser
     },
 
     async invitePerson(request, { values }) {
-      const author = authorOf(values)
-      const { accountId } = author
-      const [email, role] = [readEmail(request.email), readRole(request.role)]
-      if ((await listMembers(db, accountId)).some((member) => member.email === email)) {
+      const invitee = { email: readPersonEmail(request.email), role: readRole(request.role) }
+      const invited = await invite(db, clock, authorOf(values), invitee)
+      if (!invited) {
         throw failFields('invalid_payload', [{ field: 'email', message: 'belongs to a person of this account' }])
       }
-      const invited = await db.transaction(async (tx) => {
-        const createdBy = values.get(callerKey)!.person!.personId
-        await record(tx, { ...author, action: 'person.invite', target: email, after: { role } })
-        return invite(tx, clock, { accountId, email, role, createdBy })
-      })
       return { invitation: shownInvitation(invited.invitation), url: linkOf(publicUrl(), invited) }
     },
 
@@ -68,13 +62,6 @@ export function peopleService({ db, clock, publicUrl }: PeopleServiceParts): Ser
       return {}
     },
   }
-}
-
-function readEmail(text: string): string {
-  const email = personEmail(text)
-  if (email !== undefined) return email
-  const message = 'is not an email address. Expected something like ann@example.com'
-  throw failFields('invalid_address', [{ field: 'email', message }])
 }
 
 function readRole(role: ContractRole): Role {

@@ -1,4 +1,4 @@
-import { fromJson, type JsonValue } from '@bufbuild/protobuf'
+import { fromJson } from '@bufbuild/protobuf'
 import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { ReplayFilterSchema } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import type { Database } from '../db/connect.ts'
@@ -129,7 +129,7 @@ async function findReplay(db: Database, replayId: string) {
     .from(rangeReplays)
     .leftJoin(webhookEndpoints, eq(webhookEndpoints.accountId, accountId))
     .where(eq(id, replayId))
-  return row && { ...row, filter: fromJson(ReplayFilterSchema, row.filter as JsonValue) as ReadFilter }
+  return row && { ...row, filter: fromJson(ReplayFilterSchema, row.filter) as ReadFilter }
 }
 
 type FoundReplay = NonNullable<Awaited<ReturnType<typeof findReplay>>>

@@ -1,4 +1,4 @@
-import { create, fromJson, type JsonValue } from '@bufbuild/protobuf'
+import { create, fromJson } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import {
   type Replay,
@@ -48,7 +48,7 @@ export async function shownReplay(
 ): Promise<Replay> {
   return create(ReplaySchema, {
     replayId: publicId('rpl', row.id),
-    filter: fromJson(ReplayFilterSchema, row.filter as JsonValue),
+    filter: fromJson(ReplayFilterSchema, row.filter),
     perSecond: row.perSecond,
     state: stateNames.value(row.state),
     total: row.total,

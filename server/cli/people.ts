@@ -1,5 +1,4 @@
 import { Command, Option } from '@commander-js/extra-typings'
-import { record } from '../audit/record.ts'
 import { publicId } from '../db/ids.ts'
 import { ROLES } from '../db/people-schema.ts'
 import { personEmail } from '../people/email.ts'
@@ -69,13 +68,9 @@ const invite = (print: Print) =>
       const email = readEmail(text)
       const invited = await withDatabase(async (db, clock) => {
         const { id: accountId, name } = await chooseAccount(db, account)
-        if ((await listMembers(db, accountId)).some((member) => member.email === email)) {
-          throw new Failure('usage', `${email} already belongs to account "${name}".`)
-        }
-        return db.transaction(async (tx) => {
-          await record(tx, { ...operator(accountId), action: 'person.invite', target: email, after: { role } })
-          return inviteTo(tx, clock, { accountId, email, role })
-        })
+        const created = await inviteTo(db, clock, operator(accountId), { email, role })
+        if (!created) throw new Failure('usage', `${email} already belongs to account "${name}".`)
+        return created
       })
       printLink(print, invited, `Give this link to ${email}. It works once, for 7 days:`)
     })

@@ -1,3 +1,4 @@
+import type { JsonValue } from '@bufbuild/protobuf'
 import {
   boolean,
   index,
@@ -185,7 +186,7 @@ export const rangeReplays = pgTable(
     id: uuid().primaryKey(),
     accountId: uuid('account_id').notNull(),
     /** `verdict.admin.v1.ReplayFilter` as JSON. */
-    filter: json().notNull(),
+    filter: json().$type<JsonValue>().notNull(),
     perSecond: smallint('per_second').notNull(),
     state: text({ enum: ['running', 'finished', 'cancelled', 'failed'] }).notNull(),
     total: integer().notNull(),

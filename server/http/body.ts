@@ -16,9 +16,9 @@ export interface BodyLimits {
   draining: AbortSignal
 }
 
-/** The limits of bodies from unknown callers. A body this short needs no share of the budget. */
-export function shortBodies(draining: AbortSignal): BodyLimits {
-  return { maxBytes: 16 * 1024, timeoutMs: 10_000, budget: createByteBudget({ totalBytes: 0, waitMs: 0 }), draining }
+/** The limits of bodies from unknown callers. A body of at most `FREE_BYTES` needs no share of the budget. */
+export function shortBodies(draining: AbortSignal, maxBytes = 16 * 1024): BodyLimits {
+  return { maxBytes, timeoutMs: 10_000, budget: createByteBudget({ totalBytes: 0, waitMs: 0 }), draining }
 }
 
 /** Bodies up to this size need no share of the budget. */

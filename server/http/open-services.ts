@@ -1,8 +1,7 @@
 import type { Interceptor, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
 import type { Admit } from './admission.ts'
-import type { BodyLimits } from './body.ts'
-import { createByteBudget } from './byte-budget.ts'
+import { shortBodies } from './body.ts'
 import { callKey } from './call.ts'
 import { healthService } from './health.ts'
 import type { SharedReadiness } from './readiness.ts'
@@ -32,7 +31,6 @@ export interface OpenServicesParts {
  */
 const OPEN_MESSAGE_BYTES = 4 * 1024
 const OPEN_BODY_BYTES = 64 * 1024
-const OPEN_BODY_TIMEOUT_MS = 10_000
 
 /** The routes of health and reflection, which need no key. They take neither memory nor time from calls with a key. */
 export async function openServices(fastify: FastifyInstance, parts: OpenServicesParts): Promise<void> {
@@ -45,13 +43,7 @@ export async function openServices(fastify: FastifyInstance, parts: OpenServices
   const reflection = reflectionServices([...contract, health.service], (values) =>
     openCalls.count(values.get(callKey)!.remoteAddress),
   )
-  const limits: BodyLimits = {
-    maxBytes: OPEN_BODY_BYTES,
-    timeoutMs: OPEN_BODY_TIMEOUT_MS,
-    // A body this short needs no share.
-    budget: createByteBudget({ totalBytes: 0, waitMs: 0 }),
-    draining,
-  }
+  const limits = shortBodies(draining, OPEN_BODY_BYTES)
   const admit: Admit = async ({ method, remoteAddress, signal }) => {
     openCalls.count(remoteAddress)
     if (method!.methodKind === 'unary' || signal.aborted) return

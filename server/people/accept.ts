@@ -4,7 +4,7 @@ import type { Database } from '../db/connect.ts'
 import { fail, failFields } from '../errors.ts'
 import type { Attempts } from './attempts.ts'
 import { isPasswordOf } from './credentials.ts'
-import { personEmail } from './email.ts'
+import { personEmail, readPersonEmail } from './email.ts'
 import { endInvitation, findInvitation, type Invitation } from './invitations.ts'
 import { createPerson, findPerson, join } from './join.ts'
 import { hashPassword, PASSWORD } from './password.ts'
@@ -60,10 +60,7 @@ function emailOf(invitation: Invitation, given: string | undefined): string {
     if (given === undefined || personEmail(given) === invitation.email) return invitation.email
     throw failFields('invalid_payload', [{ field: 'email', message: 'is given by the invitation' }])
   }
-  const email = personEmail(given ?? '')
-  if (email !== undefined) return email
-  const message = 'is not an email address. Expected something like ann@example.com'
-  throw failFields('invalid_address', [{ field: 'email', message }])
+  return readPersonEmail(given ?? '')
 }
 
 async function readPerson({ name = '', password }: Acceptance, email: string) {

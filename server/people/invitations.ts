@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { type Author, record } from '../audit/record.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database, Transaction } from '../db/connect.ts'
 import { and, desc, eq, gt, isNull } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
 import { invitations } from '../db/people-schema.ts'
 import type { Role } from './access.ts'
+import { listMembers } from './members.ts'
 
 export type Invitation = typeof invitations.$inferSelect
 
@@ -12,13 +14,10 @@ const DAY_MS = 86_400_000
 const INVITATION_DAYS = 7
 const SET_UP_DAYS = 1
 
-export interface NewInvitation {
-  accountId: string
+export interface Invitee {
   /** As `personEmail` returns it. */
   email: string
   role: Role
-  /** The person who invites; undefined for the operator. */
-  createdBy?: string
 }
 
 /** An invitation with the secret of its link. Only the secret's hash is stored. */
@@ -27,11 +26,24 @@ export interface Invited {
   token: string
 }
 
-/** Invites a person for seven days. An earlier invitation of the same address into the account ends. */
-export async function invite(tx: Transaction, clock: DatabaseClock, invitation: NewInvitation): Promise<Invited> {
-  const { accountId, email } = invitation
-  await end(tx, clock, and(eq(invitations.accountId, accountId), eq(invitations.email, email)))
-  return store(tx, clock, { ...invitation, createdBy: invitation.createdBy ?? null }, INVITATION_DAYS)
+/**
+ * Invites a person into the author's account for seven days. An earlier invitation of the same address into it ends.
+ * Returns undefined for a person who already belongs to the account.
+ */
+export async function invite(
+  db: Database,
+  clock: DatabaseClock,
+  author: Author,
+  { email, role }: Invitee,
+): Promise<Invited | undefined> {
+  const { accountId, actor } = author
+  if ((await listMembers(db, accountId)).some((member) => member.email === email)) return undefined
+  const createdBy = actor.kind === 'person' ? actor.id : null
+  return db.transaction(async (tx) => {
+    await record(tx, { ...author, action: 'person.invite', target: email, after: { role } })
+    await end(tx, clock, and(eq(invitations.accountId, accountId), eq(invitations.email, email)))
+    return store(tx, clock, { accountId, email, role, createdBy }, INVITATION_DAYS)
+  })
 }
 
 /** Creates the link by which its holder becomes an owner of every account. An earlier one ends. */
