@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { access, chmod, constants, mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname } from 'node:path'
-import { type Config, readConfig, reportFaults } from '../server/config/config.ts'
+import { type Config, readConfig, reportFaults, textOf } from '../server/config/config.ts'
+import { VARIABLES } from '../server/config/variables.ts'
 import { Problem } from './problem.ts'
 
 /** Placeholders for what `npm start` provides, so that all other variables are checked before anything starts. */
@@ -11,17 +12,29 @@ const PLACEHOLDERS = {
   ENCRYPTION_KEYS: `dev:${Buffer.alloc(32).toString('base64')}`,
 }
 
+/** What was set for the two variables, also in files; undefined for what `npm start` has to provide. */
+export interface Given {
+  databaseUrl: string | undefined
+  encryptionKeys: string | undefined
+}
+
 /** By default webhooks may go to endpoints on this machine, over http too, so that you can try out receivers. */
 export const THIS_MACHINE = '127.0.0.0/8,::1/128'
 
 /** Reads the environment as the API will read it. Ends the process with 78 when a variable is invalid. */
-export function readSettings(): Config {
+export function readSettings(): { config: Config; given: Given } {
   if (process.env.NODE_ENV === 'production') {
     throw new Problem('npm start is for development: it keeps its keys in files. In production use npm run api.')
   }
-  const variables = Object.entries(process.env).filter(([, value]) => value !== '')
-  const result = readConfig({ ...PLACEHOLDERS, ...Object.fromEntries(variables) })
-  return 'faults' in result ? reportFaults(result.faults) : result.config
+  const env = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''))
+  const placeholders = Object.entries(PLACEHOLDERS).filter(([name]) => !env[name] && !env[`${name}_FILE`])
+  const result = readConfig({ ...env, ...Object.fromEntries(placeholders) })
+  if ('faults' in result) return reportFaults(result.faults)
+  const given = {
+    databaseUrl: textOf(VARIABLES.databaseUrl, env),
+    encryptionKeys: textOf(VARIABLES.encryptionKeys, env),
+  }
+  return { config: result.config, given }
 }
 
 /** Throws a Problem when the port is in use. Called before anything starts. Port 0 is always free. */

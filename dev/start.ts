@@ -30,7 +30,8 @@ try {
 
 /** Starts all parts, and runs until a signal arrives or a part ends by itself. Throws when a part cannot start. */
 async function start(): Promise<void> {
-  const { host, port, grpcPort, readyFile, ...config } = readSettings()
+  const { config, given } = readSettings()
+  const { host, port, grpcPort, readyFile } = config
   const stop = stopSignals()
   const dataDir = relative('', config.dataDir) || '.'
   const file = (name: string) => join(dataDir, name)
@@ -44,10 +45,9 @@ async function start(): Promise<void> {
 
   await using parts = new AsyncDisposableStack()
   console.log('Starting the database')
-  const database = await openDatabase(process.env.DATABASE_URL, dataDir)
+  const database = await openDatabase(given.databaseUrl, dataDir)
   parts.defer(database.stop)
-  const encryptionKeys =
-    process.env.ENCRYPTION_KEYS || (await readOrCreate(file('encryption.keys'), createEncryptionKey))
+  const encryptionKeys = given.encryptionKeys ?? (await readOrCreate(file('encryption.keys'), createEncryptionKey))
   await writePrivately(file('database.json'), JSON.stringify({ url: database.url }))
   console.log('Preparing its tables, an account and keys')
   await applyMigrations(database.url).catch(throwUnreachable)
@@ -61,11 +61,12 @@ async function start(): Promise<void> {
 
   console.log('Starting the API and the worker\n')
   const own = { DATABASE_URL: database.url, ENCRYPTION_KEYS: encryptionKeys, VERDICT_READY_FILE: '' }
+  const noFiles = { DATABASE_URL_FILE: '', ENCRYPTION_KEYS_FILE: '' }
   const logs = { api: file('verdict.log'), worker: file('worker.log') }
   const { WEBHOOK_ALLOW_SUBNETS = THIS_MACHINE } = process.env
   const { SIMULATOR_INBOX = 'true' } = process.env
   const choices = { WEBHOOK_ALLOW_SUBNETS, SIMULATOR_INBOX }
-  const services = await startServices({ ...process.env, ...temporal.env, ...own, ...choices }, logs)
+  const services = await startServices({ ...process.env, ...temporal.env, ...own, ...noFiles, ...choices }, logs)
   // Without the database nothing can be stored: a drain would only keep callers waiting until their deadlines.
   parts.defer(() => services.drain([stop.second, database.lost]))
   const end = Promise.race([stop.first.then(() => undefined), services.ended, database.lost])

@@ -16,6 +16,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^gen\//,
   ],
   [/^server\/config\//, /^server\/config\//],
+  [/^server\/db\/migrate\.ts$/, /^server\/(config\/|db\/)/],
   [/^server\/db\//, /^(gen|server\/db)\/|^server\/(enum-names|every|in-time)\.ts$/],
   [/^server\/dns\//, /^server\/(dns\/|slots\.ts$)/],
   [/^server\/mime\//, /^server\/(mime\/|address\.ts$)/],

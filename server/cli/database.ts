@@ -2,7 +2,7 @@ import { type DatabaseClock, databaseClock } from '../db/clock.ts'
 import { connect, type Database } from '../db/connect.ts'
 import { databaseFault, NO_TABLES } from '../db/database-fault.ts'
 import { Failure } from './command.ts'
-import { variables } from './environment.ts'
+import { ownDatabase, variables } from './environment.ts'
 
 /** Calls `use` with a database connection and closes it. Throws a Failure when the database cannot be used. */
 export async function withDatabase<Result>(
@@ -24,6 +24,6 @@ export function databaseFailure(error: unknown): Failure | undefined {
   const fault = databaseFault(error)
   if (!fault) return undefined
   if (fault === NO_TABLES || !fault.canPass) return new Failure('configuration', `${fault.what}\n${fault.wayOut}`)
-  const wayOut = process.env.DATABASE_URL ? fault.wayOut : 'npm start runs it here. Is npm start running?'
+  const wayOut = ownDatabase() ? fault.wayOut : 'npm start runs it here. Is npm start running?'
   return new Failure('unavailable', `${fault.what}\n${wayOut}`)
 }

@@ -14,13 +14,17 @@ function stored(name: string): string | undefined {
 export function environment(): Record<string, string | undefined> {
   const database = stored('database.json')
   const temporal = stored('temporal.json')
+  const { env } = process
   return {
-    ...process.env,
-    DATABASE_URL: process.env.DATABASE_URL || (database && JSON.parse(database).url),
-    TEMPORAL_ADDRESS: process.env.TEMPORAL_ADDRESS || (temporal && JSON.parse(temporal).address),
-    ENCRYPTION_KEYS: process.env.ENCRYPTION_KEYS || stored('encryption.keys'),
+    ...env,
+    DATABASE_URL: env.DATABASE_URL || (ownDatabase() ? undefined : database && JSON.parse(database).url),
+    TEMPORAL_ADDRESS: env.TEMPORAL_ADDRESS || (temporal && JSON.parse(temporal).address),
+    ENCRYPTION_KEYS: env.ENCRYPTION_KEYS || (env.ENCRYPTION_KEYS_FILE ? undefined : stored('encryption.keys')),
   }
 }
+
+/** Whether the operator names a database, in place of that of `npm start`. */
+export const ownDatabase = () => Boolean(process.env.DATABASE_URL || process.env.DATABASE_URL_FILE)
 
 /** Returns the live API key that `npm start` stored in DATA_DIR, or undefined when there is none. */
 export function developmentKey(): string | undefined {

@@ -1,10 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { OperatorLimits } from './limits.ts'
+import { textFile } from './values.ts'
 import { NEEDS_TEMPORAL_TLS, VARIABLES, type Variable, type Variables } from './variables.ts'
 
-type Combined = 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier' | AdminVariable | TemporalVariable
-
-type AdminVariable = 'adminEmail' | 'adminPassword' | 'adminPasswordFile'
+type Combined = 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier' | 'adminEmail' | 'adminPassword' | TemporalVariable
 
 type TemporalVariable = Exclude<Extract<keyof Variables, `temporal${string}`>, 'temporalUiUrl'>
 
@@ -63,8 +62,7 @@ export function readConfig(env: Environment): { config: Config; warnings: string
 }
 
 function combine(variables: Variables): Config {
-  const { tlsCert, tlsKey, tiers, defaultTier, adminEmail, adminPassword, adminPasswordFile, ...more } = variables
-  const password = adminPassword ?? adminPasswordFile
+  const { tlsCert, tlsKey, tiers, defaultTier, adminEmail: email, adminPassword: password, ...more } = variables
   const { temporalAddress: address, temporalNamespace: namespace, temporalApiKey: apiKey, ...rest } = more
   const { temporalTls, temporalTlsCa: ca, temporalTlsCert, temporalTlsKey, temporalTlsServerName, ...others } = rest
   const client = keyPair(temporalTlsCert, temporalTlsKey)
@@ -74,7 +72,7 @@ function combine(variables: Variables): Config {
     tls: keyPair(tlsCert, tlsKey),
     temporal: address === undefined ? undefined : { address, namespace, apiKey, tls },
     limits: Object.freeze({ ...tiers, defaultTier }),
-    admin: adminEmail && password ? { email: adminEmail, password } : undefined,
+    admin: email && password ? { email, password } : undefined,
   })
 }
 
@@ -97,8 +95,8 @@ function read(env: Environment, wanted: readonly Key[]): { variables: Variables;
   const faults: Fault[] = []
   for (const key of wanted) {
     const variable: Variable<unknown> = VARIABLES[key]
-    const text = env[variable.name]
     try {
+      const text = textOf(variable, env)
       if (text) variables[key] = variable.read(text)
       else if (isRequired(variable, env)) throw new Error('must be set')
       else variables[key] = variable.default?.(variables as Variables)
@@ -107,6 +105,27 @@ function read(env: Environment, wanted: readonly Key[]): { variables: Variables;
     }
   }
   return { variables: variables as Variables, faults }
+}
+
+/** The file that holds the value of a secret variable, as containers and systemd give secrets. */
+export const fileOf = ({ name }: { name: string }) => `${name}_FILE`
+
+/**
+ * The text of a variable. That of a secret may stand in a file, where line breaks at its end do not count. Throws an
+ * Error that says what must be changed.
+ */
+export function textOf(variable: Variable<unknown>, env: Environment): string | undefined {
+  const text = env[variable.name]
+  const path = variable.secret && env[fileOf(variable)]
+  if (!path) return text
+  if (text) throw new Error(`must not be set when ${fileOf(variable)} is`)
+  try {
+    const content = textFile(path).replace(/[\r\n]+$/, '')
+    if (content) return content
+  } catch (error) {
+    throw new Error(`cannot be read: ${fileOf(variable)} ${(error as Error).message}`)
+  }
+  throw new Error(`must be set: the file that ${fileOf(variable)} names is empty`)
 }
 
 /** Prints every fault and ends the process with exit code 78 (EX_CONFIG of sysexits.h). */
@@ -150,12 +169,14 @@ function inboxFaults({ production, simulatorInbox }: Variables): Fault[] {
   return [{ name, why: 'must not be true in production: it shows the content of messages', example: `${name}=false` }]
 }
 
-function adminFaults({ adminEmail, adminPassword, adminPasswordFile }: Partial<Variables>): Fault[] {
-  const { adminEmail: email, adminPassword: password, adminPasswordFile: file } = VARIABLES
-  const given = [adminPassword, adminPasswordFile].filter((value) => value !== undefined)
-  if (given.length > 1) return [faultOf(file, `must not be set when ${password.name} is`)]
-  if (adminEmail !== undefined && given.length === 0) return [faultOf(password, `must be set when ${email.name} is`)]
-  if (adminEmail === undefined && given.length > 0) return [faultOf(email, `must be set when ${password.name} is`)]
+function adminFaults({ adminEmail, adminPassword }: Partial<Variables>): Fault[] {
+  const { adminEmail: email, adminPassword: password } = VARIABLES
+  if (adminEmail !== undefined && adminPassword === undefined) {
+    return [faultOf(password, `must be set when ${email.name} is`)]
+  }
+  if (adminEmail === undefined && adminPassword !== undefined) {
+    return [faultOf(email, `must be set when ${password.name} is`)]
+  }
   return []
 }
 
@@ -164,7 +185,8 @@ function adminFaults({ adminEmail, adminPassword, adminPasswordFile }: Partial<V
  * extra or swapped.
  */
 function misspelt(env: Environment): string[] {
-  const names = Object.values(VARIABLES).map(({ name }) => name)
+  const variables: Variable<unknown>[] = Object.values(VARIABLES)
+  const names = variables.flatMap((variable) => [variable.name, ...(variable.secret ? [fileOf(variable)] : [])])
   return Object.keys(env).flatMap((name) => {
     if (names.includes(name)) return []
     const similar = names.find((other) => other.length > 5 && isOneSlipFrom(plain(name), plain(other)))

@@ -181,9 +181,6 @@ export const email = matching(/^[a-z0-9_'+.-]+@([a-z0-9][a-z0-9-]*\.)+[a-z]{2,}$
 /** A password of 12 to 128 characters. */
 export const password = matching(/^.{12,128}$/su, 'must have 12 to 128 characters')
 
-/** The password in the file at the path, without line breaks at its end. */
-export const passwordFile: Read<string> = (path) => password(textFile(path).replace(/[\r\n]+$/, ''))
-
 function pemFile(path: string, what: string, check: (pem: string) => unknown): string {
   const pem = textFile(path)
   try {

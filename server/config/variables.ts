@@ -81,8 +81,6 @@ export interface Variables {
   /** The first person, until there is one. */
   adminEmail: string | undefined
   adminPassword: string | undefined
-  /** The contents of the file, without line breaks at its end. */
-  adminPasswordFile: string | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** Absolute. */
   dataDir: string
@@ -94,6 +92,8 @@ export interface Variable<T> {
   read: values.Read<T>
   example: string
   required?: 'always' | 'in production'
+  /** Its value may stand in a file instead, which `<name>_FILE` names. */
+  secret?: true
   /** May use the variables above it in the table. */
   default?: (variables: Variables) => T
 }
@@ -126,12 +126,14 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     read: values.databaseUrl,
     example: 'postgres://verdict:secret@db.internal:5432/verdict',
     required: 'always',
+    secret: true,
   },
   encryptionKeys: {
     name: 'ENCRYPTION_KEYS',
     read: values.encryptionKeys,
     example: '"k1:$(openssl rand -base64 32)"',
     required: 'always',
+    secret: true,
   },
   tlsCert: { name: 'TLS_CERT_FILE', read: values.certificateFile, example: '/etc/verdict/tls.crt', default: none },
   tlsKey: { name: 'TLS_KEY_FILE', read: values.privateKeyFile, example: '/etc/verdict/tls.key', default: none },
@@ -209,7 +211,13 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     example: 'verdict.a1b2c',
     default: () => 'default',
   },
-  temporalApiKey: { name: 'TEMPORAL_API_KEY', read: values.text, example: '"$(cat temporal.key)"', default: none },
+  temporalApiKey: {
+    name: 'TEMPORAL_API_KEY',
+    read: values.text,
+    example: '"$(cat temporal.key)"',
+    secret: true,
+    default: none,
+  },
   temporalTlsCa: {
     name: 'TEMPORAL_TLS_CA_FILE',
     read: values.certificateFile,
@@ -262,6 +270,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     name: 'WEBHOOK_PROXY',
     read: values.proxyUrl,
     example: 'http://proxy.internal:3128',
+    secret: true,
     default: none,
   },
   webhookFirstAttempt: {
@@ -290,12 +299,7 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     name: 'ADMIN_PASSWORD',
     read: values.password,
     example: '"$(openssl rand -base64 18)"',
-    default: none,
-  },
-  adminPasswordFile: {
-    name: 'ADMIN_PASSWORD_FILE',
-    read: values.passwordFile,
-    example: '/run/secrets/admin-password',
+    secret: true,
     default: none,
   },
   logLevel: {

@@ -1,14 +1,12 @@
+import { readVariables, reportFaults } from '../config/config.ts'
 import { applyMigrations } from './migrations.ts'
 
-// `npm run migrate`: applies the migrations to DATABASE_URL and ends. Exit 78 without one, 1 when it fails.
+// `npm run migrate`: applies the migrations to DATABASE_URL and ends. Exit 78 without a valid one, 1 when it fails.
 
-const url = process.env.DATABASE_URL
-if (!url) {
-  console.error('DATABASE_URL is not set. Example: DATABASE_URL=postgres://verdict:secret@db.internal:5432/verdict')
-  process.exit(78)
-}
+const reading = readVariables(process.env, ['databaseUrl'])
+if ('faults' in reading) reportFaults(reading.faults)
 try {
-  await applyMigrations(url)
+  await applyMigrations(reading.variables.databaseUrl)
   console.log('migrations applied')
 } catch (error) {
   // An error that failed at every address of a host name has a code and no message. The builder's errors quote the

@@ -214,24 +214,55 @@ test.each([
   ['DATA_REGION', 'EU West', 'must be 1 to 32 of a-z, 0-9 and -'],
   ['ADMIN_EMAIL', 'ann', 'must be an email address'],
   ['ADMIN_PASSWORD', 'eleven char', 'must have 12 to 128 characters'],
-  ['ADMIN_PASSWORD_FILE', '/nowhere/password', 'must name a file that can be read (ENOENT)'],
   ['LOG_LEVEL', 'verbose', 'must be one of fatal, error, warn, info, debug, trace, silent'],
   ['TLS_CERT_FILE', '/nowhere/tls.crt', 'must name a file that can be read (ENOENT)'],
 ])('%s=%s: %s', (name, value, why) => {
   expect(faults({ [name]: value })).toContain(`${name} ${why}`)
 })
 
-test('the first person has an address and a password, which may be in a file', () => {
+test('the first person has an address and a password', () => {
   const ADMIN_EMAIL = 'ann@example.com'
-  const ADMIN_PASSWORD_FILE = file('password', 'correct horse battery\n')
-  expect(config({ ADMIN_EMAIL, ADMIN_PASSWORD_FILE }).admin).toEqual({
-    email: ADMIN_EMAIL,
-    password: 'correct horse battery',
-  })
+  const ADMIN_PASSWORD = 'correct horse battery'
+  expect(config({ ADMIN_EMAIL, ADMIN_PASSWORD }).admin).toEqual({ email: ADMIN_EMAIL, password: ADMIN_PASSWORD })
   expect(faults({ ADMIN_EMAIL })).toEqual(['ADMIN_PASSWORD must be set when ADMIN_EMAIL is'])
-  expect(faults({ ADMIN_PASSWORD_FILE })).toEqual(['ADMIN_EMAIL must be set when ADMIN_PASSWORD is'])
-  expect(faults({ ADMIN_EMAIL, ADMIN_PASSWORD_FILE, ADMIN_PASSWORD: 'correct horse battery' })).toEqual([
-    'ADMIN_PASSWORD_FILE must not be set when ADMIN_PASSWORD is',
+  expect(faults({ ADMIN_PASSWORD })).toEqual(['ADMIN_EMAIL must be set when ADMIN_PASSWORD is'])
+})
+
+const SECRETS: [name: string, key: keyof Config | 'password' | 'apiKey', value: string][] = [
+  ['DATABASE_URL', 'databaseUrl', 'postgres://verdict:other@db.internal:5432/verdict'],
+  ['WEBHOOK_PROXY', 'webhookProxy', 'http://user:secret@127.0.0.1:3128/'],
+  ['TEMPORAL_API_KEY', 'apiKey', 'temporal-secret'],
+  ['ADMIN_PASSWORD', 'password', 'correct horse battery'],
+]
+
+test.for(SECRETS)('%s may stand in a file', ([name, key, value]) => {
+  const others = {
+    ADMIN_EMAIL: 'ann@example.com',
+    ADMIN_PASSWORD: 'another battery',
+    TEMPORAL_ADDRESS: 'temporal:7233',
+  }
+  const read = config({ ...others, [name]: '', [`${name}_FILE`]: file(name, `${value}\n`) })
+  expect({ ...read, ...read.admin, ...read.temporal }).toMatchObject({ [key]: value })
+})
+
+test('ENCRYPTION_KEYS may stand in a file', () => {
+  const { encryptionKeys } = config({ ENCRYPTION_KEYS: '', ENCRYPTION_KEYS_FILE: file('keys', `k2:${KEY}\r\n`) })
+  expect(encryptionKeys).toMatchObject([{ id: 'k2' }])
+})
+
+test('a secret whose file does not help says why, and never shows a value', () => {
+  const nothing = { DATABASE_URL: '' }
+  expect(faults({ ...nothing, DATABASE_URL_FILE: '/nowhere/url' })).toEqual([
+    'DATABASE_URL cannot be read: DATABASE_URL_FILE must name a file that can be read (ENOENT)',
+  ])
+  expect(faults({ ...nothing, DATABASE_URL_FILE: file('empty', '\n') })).toEqual([
+    'DATABASE_URL must be set: the file that DATABASE_URL_FILE names is empty',
+  ])
+  expect(faults({ ...nothing, DATABASE_URL_FILE: file('url', 'mysql://secret') })).toEqual([
+    'DATABASE_URL must be a postgres:// URL',
+  ])
+  expect(faults({ DATABASE_URL_FILE: file('url', 'postgres://db/verdict') })).toEqual([
+    'DATABASE_URL must not be set when DATABASE_URL_FILE is',
   ])
 })
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { VARIABLES, type Variables } from '../../server/config/variables.ts'
+import { fileOf } from '../../server/config/config.ts'
+import { VARIABLES, type Variable, type Variables } from '../../server/config/variables.ts'
 
 // docs/configuration.md against the code that reads the variables.
 
@@ -14,6 +15,10 @@ const ROWS = [...GUIDE.matchAll(/^\| `([A-Z0-9_]+)` *\| (.*?) *\| (.*?) *\| `(.*
   }),
 )
 const row = (name: string) => ROWS.find((one) => one.name === name)!
+
+const SECRET_FILES = Object.values<Variable<unknown>>(VARIABLES)
+  .filter(({ secret }) => secret)
+  .map(fileOf)
 
 /** Variables that code outside the table reads from the environment. */
 function readElsewhere(): string[] {
@@ -33,7 +38,13 @@ function readElsewhere(): string[] {
 test('every variable that the code reads is in the guide once, and the guide names no other', () => {
   const read = [...Object.values(VARIABLES).map(({ name }) => name), ...readElsewhere()]
   expect(read).toEqual(expect.arrayContaining(['VERDICT_URL', 'XDG_CACHE_HOME', 'WEBHOOK_ALLOW_SUBNETS']))
-  expect(ROWS.map(({ name }) => name).toSorted()).toEqual([...new Set(read)].toSorted())
+  const expected = new Set(read.filter((name) => !SECRET_FILES.includes(name)))
+  expect(ROWS.map(({ name }) => name).toSorted()).toEqual([...expected].toSorted())
+})
+
+test('the guide names the file of every secret', () => {
+  const [named] = /A secret may stand in a file.*?\n\n/s.exec(GUIDE)!
+  expect(named.match(/[A-Z_]+_FILE/g)!.toSorted()).toEqual(SECRET_FILES.toSorted())
 })
 
 test.for(Object.entries(VARIABLES))('the guide describes %s as the code reads it', ([key, variable]) => {
