@@ -1,8 +1,10 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Button, Group, Modal, PasswordInput, Stack } from '@mantine/core'
+import { Modal, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
+import { PasswordField } from '../session/password-field.tsx'
 import { type Confirmation, useConfirmation } from './confirmation.ts'
 
 // Escape ends the question alone: without this it would also close the dialog whose call needs the password.
@@ -40,26 +42,21 @@ function PasswordForm({ confirmation }: { confirmation: Confirmation }) {
         <p className="soft">
           This change needs your password. Other changes in the next ten minutes do not, except to how you sign in.
         </p>
-        <PasswordInput
-          label="Password"
+        <PasswordField
           value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-          autoComplete="current-password"
-          required
-          withAsterisk={false}
+          onChange={setPassword}
           data-autofocus
           {...OWN_ESCAPE}
           visibilityToggleButtonProps={OWN_ESCAPE}
         />
         <CallFault error={check.error} />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={() => confirmation.answer(false)} {...OWN_ESCAPE}>
-            Cancel
-          </Button>
-          <Button type="submit" {...OWN_ESCAPE} loading={check.isPending} disabled={password === ''}>
-            Continue
-          </Button>
-        </Group>
+        <DialogButtons
+          verb="Continue"
+          onClose={() => confirmation.answer(false)}
+          pending={check.isPending}
+          disabled={password === ''}
+          attributes={OWN_ESCAPE}
+        />
       </Stack>
     </form>
   )

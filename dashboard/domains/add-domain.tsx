@@ -1,12 +1,14 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Button, Checkbox, Group, Modal, Stack, TextInput } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
+import { Checkbox, Modal, Stack, TextInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { fieldFaults } from '../feedback/call-error.ts'
+import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
+import { SHOWN_ON_OVERVIEW } from '../overview/shown-on-overview.ts'
+import { useRefresh } from '../refresh.ts'
 
 interface AddDomainProps {
   opened: boolean
@@ -25,13 +27,13 @@ export function AddDomain({ opened, onClose }: AddDomainProps) {
 function AddForm({ onClose }: { onClose(): void }) {
   const { membership } = useAccount()
   const navigate = useNavigate()
-  const queries = useQueryClient()
+  const refresh = useRefresh()
   const [name, setName] = useState('')
   const [requireTls, setRequireTls] = useState(false)
   const add = useMutation(DomainService.method.createDomain, {
     onSuccess({ domainId }) {
       onClose()
-      void queries.invalidateQueries()
+      void refresh(DomainService.method.listDomains, ...SHOWN_ON_OVERVIEW)
       void navigate({ to: '/$account/domains/$domain', params: { account: membership.accountId, domain: domainId } })
     },
   })
@@ -63,14 +65,7 @@ function AddForm({ onClose }: { onClose(): void }) {
           onChange={(event) => setRequireTls(event.currentTarget.checked)}
         />
         {!fault && <CallFault error={add.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={add.isPending}>
-            Add domain
-          </Button>
-        </Group>
+        <DialogButtons verb="Add domain" onClose={onClose} pending={add.isPending} />
       </Stack>
     </form>
   )

@@ -12,6 +12,8 @@ import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { NameDialog } from '../feedback/name-dialog.tsx'
 import { Page } from '../frame/page.tsx'
+import { SHOWN_ON_OVERVIEW } from '../overview/shown-on-overview.ts'
+import { useRefresh } from '../refresh.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { BREAKER_STATES, DOMAIN_STATES, isLocal } from './domain-states.ts'
 import styles from './domains.module.css'
@@ -119,11 +121,11 @@ function useShowDomain(): (domain: Domain) => void {
 function DeleteDomain({ domain: { domain, domainId } }: { domain: Domain }) {
   const { membership } = useAccount()
   const navigate = useNavigate()
-  const queries = useQueryClient()
+  const refresh = useRefresh()
   const [opened, { open, close }] = useDisclosure()
   const remove = useMutation(DomainService.method.deleteDomain, {
     onSuccess() {
-      void queries.invalidateQueries()
+      void refresh(DomainService.method.listDomains, ...SHOWN_ON_OVERVIEW)
       void navigate({ to: '/$account/domains', params: { account: membership.accountId } })
     },
   })

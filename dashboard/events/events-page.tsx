@@ -10,7 +10,8 @@ import { useCursorList } from '../lists/cursor-list.ts'
 import { FilterChips } from '../lists/filter-chips.tsx'
 import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
-import { Pill, StatusPill } from '../status/status-pill.tsx'
+import { EventPill } from '../status/event-pill.tsx'
+import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { EndpointState } from './endpoint-state.tsx'
 import { EVENT_FILTERS, type EventSearch, requestOf } from './event-filters.ts'
@@ -71,18 +72,13 @@ const COLUMNS: Column<Event>[] = [
   { head: 'When', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} short /> },
 ]
 
-function Outcome({ status, inDoubt, feedback, sandbox }: Event) {
+function Outcome({ sandbox, ...event }: Event) {
   return (
     <span className={styles.outcome}>
-      {feedback === undefined ? <StatusPill status={status} inDoubt={inDoubt} /> : <Pill {...FEEDBACK[feedback]!} />}
+      <EventPill {...event} />
       {sandbox && <span className="faint">Dry run</span>}
     </span>
   )
-}
-
-const FEEDBACK: Record<number, { tone: 'bounced' | 'error'; word: string }> = {
-  1: { tone: 'bounced', word: 'Late bounce' },
-  2: { tone: 'error', word: 'Complaint' },
 }
 
 /** The message's page shows the event with its attempts. */

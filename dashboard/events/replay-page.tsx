@@ -1,6 +1,5 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Group, NumberInput, Stack } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
@@ -12,6 +11,7 @@ import { Page } from '../frame/page.tsx'
 import { FilterChips } from '../lists/filter-chips.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
+import { useRefresh } from '../refresh.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
@@ -30,14 +30,14 @@ export function ReplayPage() {
   const params = { account: membership.accountId }
   const search = useSearch({ from: '/$account/events/replay' })
   const navigate = useNavigate()
-  const queries = useQueryClient()
+  const refresh = useRefresh()
   const mayChange = useMay(Role.MEMBER)
   const [perSecond, setPerSecond] = useState(DEFAULT_PER_SECOND)
   const filter = replayFilterOf(search)
   const count = useQuery(ReplayService.method.countEvents, { filter })
   const start = useMutation(ReplayService.method.startReplay, {
     onSuccess({ replay }) {
-      void queries.invalidateQueries()
+      void refresh(ReplayService.method.listReplays)
       void navigate({ to: '/$account/events/replays/$replay', params: { ...params, replay: replay!.replayId } })
     },
   })

@@ -1,5 +1,6 @@
-import { Button, Group, Modal, Stack } from '@mantine/core'
+import { Button, Modal, Stack } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
+import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { countOf } from '../numbers/quantities.ts'
 
 interface StartButtonProps {
@@ -27,14 +28,7 @@ export function StartButton({ count, asks, pending, onStart }: StartButtonProps)
       <Modal opened={opened} onClose={close} title="Replay without a time">
         <Stack gap="md">
           <p>You chose neither From nor To. Your endpoint gets {events} again, from all of the last 90 days.</p>
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button onClick={start} data-autofocus>
-              Replay {events}
-            </Button>
-          </Group>
+          <DialogButtons verb={`Replay ${events}`} onClose={close} onConfirm={start} />
         </Stack>
       </Modal>
     </>

@@ -1,5 +1,6 @@
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { Modal, Stack, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
+import { DialogButtons } from './dialog-buttons.tsx'
 import { CallFault } from './error-state.tsx'
 
 interface NameDialogProps {
@@ -52,14 +53,7 @@ function NameForm(props: Omit<NameDialogProps, 'opened' | 'title'>) {
           data-autofocus
         />
         <CallFault error={error} />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" color="red" disabled={!matches} loading={pending}>
-            {verb}
-          </Button>
-        </Group>
+        <DialogButtons verb={verb} onClose={onClose} color="red" pending={pending} disabled={!matches} />
       </Stack>
     </form>
   )

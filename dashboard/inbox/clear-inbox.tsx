@@ -1,6 +1,7 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Button, Group, Modal, Stack } from '@mantine/core'
+import { Modal, Stack } from '@mantine/core'
 import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
+import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { useRefresh } from '../refresh.ts'
@@ -28,14 +29,13 @@ export function ClearInbox({ opened, total, onClose }: ClearInboxProps) {
           simulator's inbox. What Verdict recorded about them stays under Messages.
         </p>
         <CallFault error={clear.error} />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button color="red" loading={clear.isPending} onClick={() => clear.mutate({})} data-autofocus>
-            Clear inbox
-          </Button>
-        </Group>
+        <DialogButtons
+          verb="Clear inbox"
+          onClose={onClose}
+          onConfirm={() => clear.mutate({})}
+          color="red"
+          pending={clear.isPending}
+        />
       </Stack>
     </Modal>
   )

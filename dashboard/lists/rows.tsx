@@ -1,4 +1,4 @@
-// biome-ignore-all lint/a11y/noRedundantRoles: the style sheet turns rows into cards, and `display` takes their roles away.
+// biome-ignore-all lint/a11y/noRedundantRoles: in the style sheet's cards, `display` takes the roles of a table away.
 import { createLink } from '@tanstack/react-router'
 import type { ComponentProps, MouseEvent, ReactNode } from 'react'
 import styles from './lists.module.css'

@@ -7,7 +7,6 @@ import { useId, useState } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import type { EmailEvent, GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { type Event, EventService } from '../../gen/verdict/v1/events_pb.ts'
-import { FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { useMay } from '../account/account.ts'
 import { EventTimeline } from '../attempts/event-timeline.tsx'
 import { ShortId } from '../copy/short-id.tsx'
@@ -15,7 +14,7 @@ import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { useRefresh } from '../refresh.ts'
-import { Pill, StatusPill } from '../status/status-pill.tsx'
+import { EventPill } from '../status/event-pill.tsx'
 import styles from './message.module.css'
 
 /** Reports and acknowledgements arrive later: the list is loaded again this often. */
@@ -74,7 +73,7 @@ function EventEntry({ event, startsOpen }: { event: Event; startsOpen: boolean }
           onClick={() => setOpen(!open)}
         >
           <IconChevronRight size={16} className={styles.chevron} aria-hidden />
-          <EventPill event={event} />
+          <EventPill {...event} />
           <bdi className={styles.address}>{event.recipient}</bdi>
         </button>
         <span className={styles.eventId}>
@@ -92,12 +91,6 @@ function EventEntry({ event, startsOpen }: { event: Event; startsOpen: boolean }
       </div>
     </article>
   )
-}
-
-function EventPill({ event: { feedback, status, inDoubt } }: { event: Event }) {
-  if (feedback === FeedbackKind.LATE_BOUNCE) return <Pill tone="bounced" word="Late bounce" />
-  if (feedback === FeedbackKind.COMPLAINT) return <Pill tone="error" word="Complaint" />
-  return <StatusPill status={status} inDoubt={inDoubt} />
 }
 
 function Replay({ eventId }: { eventId: string }) {

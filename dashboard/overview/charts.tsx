@@ -1,4 +1,4 @@
-import type { GetOverviewResponse, OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import type { BreakerThresholds, GetOverviewResponse, OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { lengthOf } from '../time/times.ts'
 import { Chart, type Value } from './chart.tsx'
@@ -50,7 +50,7 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
         lines={RATE_LINES}
         values={RATE_VALUES}
         empty="No such bounce and no complaint in this range."
-        summary={`Dashed: warning (${percent(thresholds!.bounceWarn * 100)}) and pause (${percent(thresholds!.bounceOpen * 100)}) of a domain by mailboxes that do not exist in 24 hours. Complaints pause it at ${percent(thresholds!.complaintOpen * 100)}.`}
+        summary={thresholdWords(thresholds!)}
         marks={[
           { value: thresholds!.bounceOpen * 100, color: '--error' },
           { value: thresholds!.bounceWarn * 100, color: '--bounced' },
@@ -140,6 +140,13 @@ function reasonWords(reasons: Record<string, number>): string {
     .sort(([, a], [, b]) => b - a)
     .map(([reason, count]) => `${countOf(count)} ${reason.replaceAll('_', ' ')}`)
     .join(', ')
+}
+
+/** What the dashed lines mean. */
+function thresholdWords({ bounceWarn, bounceOpen, complaintOpen }: BreakerThresholds): string {
+  const [warning, pause, complaints] = [bounceWarn, bounceOpen, complaintOpen].map((share) => percent(share * 100))
+  const lines = `The dashed lines are a domain's limits for 24 hours: a warning at ${warning} of mail to mailboxes`
+  return `${lines} that do not exist, a pause at ${pause}. Complaints pause it at ${complaints}.`
 }
 
 function waitingWords(waiting: number): string {

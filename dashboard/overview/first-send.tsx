@@ -1,14 +1,15 @@
 import { useMutation } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
 import { CodeBlock } from '../copy/code-block.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
+import { useRefresh } from '../refresh.ts'
 import { StatusPill } from '../status/status-pill.tsx'
 import styles from './overview.module.css'
+import { SHOWN_ON_OVERVIEW } from './shown-on-overview.ts'
 
 /** A simulated mailbox, so nothing leaves the machine. */
 const MAILBOX = 'delivered@simulator.test'
@@ -17,9 +18,11 @@ const MAILBOX = 'delivered@simulator.test'
 export function FirstSend({ domain = 'example.com' }: { domain?: string }) {
   const { person, membership } = useAccount()
   const mayMember = useMay(Role.MEMBER)
-  const queries = useQueryClient()
+  const refresh = useRefresh()
   const email = { from: `hello@${domain}`, to: [MAILBOX], subject: 'Hello', text: 'It works.' }
-  const send = useMutation(EmailService.method.send, { onSuccess: () => void queries.invalidateQueries() })
+  const send = useMutation(EmailService.method.send, {
+    onSuccess: () => void refresh(EmailService.method.listEmails, ...SHOWN_ON_OVERVIEW),
+  })
   return (
     <div className={styles.firstSend}>
       <p className="soft">

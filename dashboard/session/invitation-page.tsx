@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query'
-import { Button, PasswordInput, Stack, TextInput } from '@mantine/core'
+import { Button, Stack, TextInput } from '@mantine/core'
 import { useMutation as useReactMutation } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -11,6 +11,7 @@ import { LoadingBlock } from '../feedback/loading.tsx'
 import { NarrowPage } from '../frame/narrow-page.tsx'
 import { Moment } from '../time/ago.tsx'
 import { signIn } from './auth-calls.ts'
+import { PasswordField } from './password-field.tsx'
 
 /** What a link opens: the set-up of a new installation, or an invitation into an account. */
 export function InvitationPage() {
@@ -109,16 +110,14 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
             error={faults.get('name')}
           />
         )}
-        <PasswordInput
-          label={personExists ? 'Your password' : 'New password'}
-          description={personExists ? 'You already have a sign-in with this address.' : 'At least 12 characters.'}
-          autoComplete={personExists ? 'current-password' : 'new-password'}
-          minLength={personExists ? undefined : 12}
-          maxLength={128}
+        <PasswordField
+          isNew={!personExists}
+          {...(personExists && {
+            label: 'Your password',
+            description: 'You already have a sign-in with this address.',
+          })}
           value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-          required
-          withAsterisk={false}
+          onChange={setPassword}
           error={faults.get('password')}
         />
         {faults.size === 0 && <CallFault error={accept.error} />}

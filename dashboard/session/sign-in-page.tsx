@@ -1,4 +1,4 @@
-import { Button, PasswordInput, Stack, TextInput } from '@mantine/core'
+import { Button, Stack, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -6,6 +6,7 @@ import { NarrowPage } from '../frame/narrow-page.tsx'
 import { signIn } from './auth-calls.ts'
 import { AuthFaultNote } from './auth-fault-note.tsx'
 import { CodeForm } from './code-form.tsx'
+import { PasswordField } from './password-field.tsx'
 
 /** Signing in: the password, then the second factor when the person has one. */
 export function SignInPage() {
@@ -64,14 +65,7 @@ function PasswordForm({ onDone, onNeedsCode }: { onDone(): void; onNeedsCode(): 
           withAsterisk={false}
           autoFocus
         />
-        <PasswordInput
-          label="Password"
-          autoComplete="current-password"
-          value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-        />
+        <PasswordField value={password} onChange={setPassword} />
         <AuthFaultNote error={attempt.error} />
         <Button type="submit" loading={attempt.isPending}>
           Sign in

@@ -1,10 +1,11 @@
 import { useMutation } from '@connectrpc/connect-query'
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
+import { Modal, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { fieldFaults } from '../feedback/call-error.ts'
+import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
+import { useRefresh } from '../refresh.ts'
 
 /** Asks for an address that is never to be mailed. */
 export function AddSuppression({ opened, onClose }: { opened: boolean; onClose(): void }) {
@@ -16,13 +17,13 @@ export function AddSuppression({ opened, onClose }: { opened: boolean; onClose()
 }
 
 function AddForm({ onClose }: { onClose(): void }) {
-  const queries = useQueryClient()
+  const refresh = useRefresh()
   const [email, setEmail] = useState('')
   const [tenantId, setTenantId] = useState('')
   const add = useMutation(SuppressionService.method.add, {
     onSuccess() {
       onClose()
-      void queries.invalidateQueries()
+      void refresh(SuppressionService.method.list)
     },
   })
   const faults = fieldFaults(add.error)
@@ -55,14 +56,7 @@ function AddForm({ onClose }: { onClose(): void }) {
           spellCheck={false}
         />
         {faults.size === 0 && <CallFault error={add.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={add.isPending}>
-            Add address
-          </Button>
-        </Group>
+        <DialogButtons verb="Add address" onClose={onClose} pending={add.isPending} />
       </Stack>
     </form>
   )

@@ -8,7 +8,7 @@ export interface AddressFile {
 }
 
 const SEPARATORS = [';', '\t', ',']
-/** A longer line is no address. The server is told its beginning, which is enough to find it. */
+/** No address is longer. The server receives the start of a longer line, by which it can be found in the file. */
 const MAX_CHARACTERS = 320
 /** The page stays usable: after so many lines it may draw. */
 const LINES_AT_ONCE = 20_000
@@ -57,8 +57,8 @@ export function addressIn(line: string, { separator, index }: AddressColumn): st
 }
 
 /**
- * What the server gets for a line. A line of CSV whose cell is empty is sent in words that are no address, so that it
- * counts as one that is not an address and keeps its number.
+ * What the server receives for a line. For a CSV line whose address cell is empty it is a text that is not an address.
+ * The server then counts the line as faulty and keeps its number.
  */
 function sentText(line: string, column: AddressColumn): string {
   const address = addressIn(line, column)

@@ -1,8 +1,9 @@
 import { createClient, type Transport } from '@connectrpc/connect'
 import { useTransport } from '@connectrpc/connect-query'
-import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { useRefresh } from '../refresh.ts'
 import { type AddressFile, readAddressFile, skippedWords } from './address-file.ts'
 
 export const MAX_LINES = 1_000_000
@@ -37,7 +38,7 @@ interface Work extends AddressFile {
 /** Imports a file part by part. Each part is stored before the next one is sent. */
 export function useFileImport(): FileImport {
   const transport = useTransport()
-  const queries = useQueryClient()
+  const refresh = useRefresh()
   const [view, setView] = useState<ImportView>({ phase: 'idle' })
   const work = useRef<Work>(undefined)
   const isCancelled = useRef(false)
@@ -48,7 +49,7 @@ export function useFileImport(): FileImport {
       for await (current of parts(transport, work.current!, () => isCancelled.current)) {
         setView({ phase: current.state === ImportState.RUNNING ? 'running' : 'ended', current })
       }
-      void queries.invalidateQueries()
+      void refresh(ImportService.method.listImports, SuppressionService.method.list)
     } catch (error) {
       setView({ phase: 'stopped', current, error })
     }

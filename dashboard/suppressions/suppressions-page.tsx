@@ -2,7 +2,6 @@ import { useMutation } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconFileImport, IconPlus } from '@tabler/icons-react'
-import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
@@ -17,6 +16,7 @@ import { FilterChips } from '../lists/filter-chips.tsx'
 import { List } from '../lists/list.tsx'
 import type { Column } from '../lists/rows.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import { useRefresh } from '../refresh.ts'
 import { Ago } from '../time/ago.tsx'
 import { AddSuppression } from './add-suppression.tsx'
 import styles from './suppressions.module.css'
@@ -113,8 +113,8 @@ function ReasonCell({ reason, messageId }: SuppressionEntry) {
 
 /** Removes an entry at once, and offers to put it back. */
 function RemoveButton({ email, tenantId, reason }: SuppressionEntry) {
-  const queries = useQueryClient()
-  const refresh = () => void queries.invalidateQueries()
+  const refreshAll = useRefresh()
+  const refresh = () => void refreshAll(SuppressionService.method.list)
   const undo = useMutation(SuppressionService.method.add, { onSuccess: refresh, onError: tellFault })
   const remove = useMutation(SuppressionService.method.remove, {
     async onSuccess() {

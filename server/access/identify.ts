@@ -9,6 +9,7 @@ import { hashKey, hasShapeOfKey, kindOfKey } from './key.ts'
 import { usedUp } from './limiter.ts'
 import { heldScopes } from './scopes.ts'
 import { createStrangers } from './strangers.ts'
+import { rateOf } from './windows.ts'
 
 /** A revocation and a new tier take effect within 5 s. A key that was tried before it existed works within 1 s. */
 const KEEP = { keepMs: 4_000, missingMs: 1_000, maxEntries: 10_000 }
@@ -75,9 +76,10 @@ export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise
       if (key) return key
       validHashes.delete(hash)
     }
-    const { over, limit, remaining, leftMs, forget } = visit(remoteAddress)
+    const visited = visit(remoteAddress)
+    const { over, limit, leftMs, forget } = visited
     const isOpen = keyOptional && authorization === null
-    if (over || isOpen) tellRate({ limit, remaining, resetAt: Math.ceil((clock.now() + leftMs) / 1_000) })
+    if (over || isOpen) tellRate(rateOf(visited, clock))
     if (over) {
       throw usedUp(`The ${limit} requests per minute without a valid API key are used up.`, Math.ceil(leftMs / 1_000))
     }

@@ -1,4 +1,6 @@
 import { performance } from 'node:perf_hooks'
+import type { Rate } from '../caller.ts'
+import type { DatabaseClock } from '../db/clock.ts'
 
 /** The most windows kept in memory. A flood from more keys drops the oldest windows. */
 const MAX_WINDOWS = 50_000
@@ -46,4 +48,9 @@ export function createWindows({ limit, windowMs, now = () => performance.now() }
     const remaining = limit - window.used
     return { limit, remaining, over, leftMs: window.endsAt - now(), forget: () => void window.used-- }
   }
+}
+
+/** What the response says about a visit. The window ends by the database's clock, like the windows of the tiers. */
+export function rateOf({ limit, remaining, leftMs }: Visit, clock: DatabaseClock): Rate {
+  return { limit, remaining, resetAt: Math.ceil((clock.now() + leftMs) / 1_000) }
 }

@@ -2,7 +2,7 @@ import type { DescMethod } from '@bufbuild/protobuf'
 import { Access } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { usedUp } from '../access/limiter.ts'
 import { createStrangers } from '../access/strangers.ts'
-import { createWindows, type Visit } from '../access/windows.ts'
+import { createWindows, rateOf, type Visit } from '../access/windows.ts'
 import type { Caller, Rate } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -46,8 +46,8 @@ export function createSessionGate({ db, clock, cookie }: Parts): (call: SessionC
   const countSession = createWindows(CALLS_PER_SESSION)
 
   function count(visit: Visit, what: string, { tellRate }: SessionCall): void {
-    const { over, limit, remaining, leftMs } = visit
-    tellRate({ limit, remaining, resetAt: Math.ceil((clock.now() + leftMs) / 1_000) })
+    const { over, limit, leftMs } = visit
+    tellRate(rateOf(visit, clock))
     if (over) throw usedUp(`The ${limit} calls per minute of ${what} are used up.`, Math.ceil(leftMs / 1_000))
   }
 

@@ -42,7 +42,7 @@ async function waiting(state: Parameters<typeof storeDispatches>[2]) {
   return { event, dispatchId: publicId('dsp', event.id) }
 }
 
-test('the workflow of a waiting dispatch is told to make its next attempt now', async () => {
+test('a retry makes the workflow of a waiting dispatch start its next attempt now', async () => {
   const { event, dispatchId } = await waiting({ workflowId: 'webhook-1', handedOver: true })
   await (await person()).retryDispatch({ dispatchId })
   expect(retried).toEqual([`webhook-1 ${event.id}`])

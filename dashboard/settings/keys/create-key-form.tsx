@@ -1,9 +1,10 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { useMutation } from '@connectrpc/connect-query'
-import { Button, Checkbox, Group, Input, NativeSelect, SegmentedControl, Stack, TextInput } from '@mantine/core'
+import { Checkbox, Input, NativeSelect, SegmentedControl, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { type CreateKeyResponse, KeyService, type ListKeysResponse } from '../../../gen/verdict/admin/v1/keys_pb.ts'
 import { fieldFaults } from '../../feedback/call-error.ts'
+import { DialogButtons } from '../../feedback/dialog-buttons.tsx'
 import { CallFault } from '../../feedback/error-state.tsx'
 import { useRefresh } from '../../refresh.ts'
 import styles from './keys.module.css'
@@ -97,14 +98,12 @@ export function CreateKeyForm({ list, onCreated, onCancel }: CreateKeyFormProps)
           w={200}
         />
         {faults.size === 0 && <CallFault error={create.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onCancel}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={create.isPending} disabled={name.trim() === '' || scopes.length === 0}>
-            Create key
-          </Button>
-        </Group>
+        <DialogButtons
+          verb="Create key"
+          onClose={onCancel}
+          pending={create.isPending}
+          disabled={name.trim() === '' || scopes.length === 0}
+        />
       </Stack>
     </form>
   )

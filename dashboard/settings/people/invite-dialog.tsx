@@ -6,6 +6,7 @@ import { type InvitePersonResponse, PeopleService } from '../../../gen/verdict/a
 import { ROLE_SENTENCES, ROLE_WORDS } from '../../account/account.ts'
 import { CodeBlock } from '../../copy/code-block.tsx'
 import { fieldFaults } from '../../feedback/call-error.ts'
+import { DialogButtons } from '../../feedback/dialog-buttons.tsx'
 import { CallFault } from '../../feedback/error-state.tsx'
 import { useRefresh } from '../../refresh.ts'
 
@@ -67,14 +68,12 @@ function InviteForm({ onCreated, onCancel }: { onCreated(created: InvitePersonRe
           </Stack>
         </Radio.Group>
         {faults.size === 0 && <CallFault error={invite.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onCancel}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={invite.isPending} disabled={email.trim() === ''}>
-            Create invitation
-          </Button>
-        </Group>
+        <DialogButtons
+          verb="Create invitation"
+          onClose={onCancel}
+          pending={invite.isPending}
+          disabled={email.trim() === ''}
+        />
       </Stack>
     </form>
   )

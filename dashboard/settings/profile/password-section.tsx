@@ -1,4 +1,4 @@
-import { Button, PasswordInput, Stack } from '@mantine/core'
+import { Button, Stack } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -6,6 +6,7 @@ import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { useRefresh } from '../../refresh.ts'
 import { changePassword } from '../../session/auth-calls.ts'
 import { AuthFaultNote } from '../../session/auth-fault-note.tsx'
+import { PasswordField } from '../../session/password-field.tsx'
 import styles from '../settings.module.css'
 
 /** Changes the password, which ends every other session. */
@@ -34,25 +35,8 @@ export function PasswordSection() {
         }}
       >
         <Stack gap="md">
-          <PasswordInput
-            label="Current password"
-            autoComplete="current-password"
-            value={current}
-            onChange={(event) => setCurrent(event.currentTarget.value)}
-            required
-            withAsterisk={false}
-          />
-          <PasswordInput
-            label="New password"
-            description="At least 12 characters."
-            autoComplete="new-password"
-            minLength={12}
-            maxLength={128}
-            value={next}
-            onChange={(event) => setNext(event.currentTarget.value)}
-            required
-            withAsterisk={false}
-          />
+          <PasswordField label="Current password" value={current} onChange={setCurrent} />
+          <PasswordField isNew value={next} onChange={setNext} />
           <AuthFaultNote error={change.error} />
           <div>
             <Button type="submit" variant="default" loading={change.isPending} disabled={current === '' || next === ''}>

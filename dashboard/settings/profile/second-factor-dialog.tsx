@@ -1,4 +1,4 @@
-import { Button, Group, Modal, PasswordInput, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
@@ -6,6 +6,7 @@ import { CodeBlock } from '../../copy/code-block.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { enableSecondFactor, type NewSecondFactor, verifyCode } from '../../session/auth-calls.ts'
 import { AuthFaultNote } from '../../session/auth-fault-note.tsx'
+import { PasswordField } from '../../session/password-field.tsx'
 import styles from './profile.module.css'
 import { QrCode } from './qr-code.tsx'
 
@@ -45,15 +46,7 @@ function PasswordStep({ onDone }: { onDone(factor: NewSecondFactor): void }) {
     >
       <Stack gap="md">
         <p className="soft">A change to how you sign in always needs your password.</p>
-        <PasswordInput
-          label="Your password"
-          autoComplete="current-password"
-          value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-          data-autofocus
-        />
+        <PasswordField label="Your password" value={password} onChange={setPassword} data-autofocus />
         <AuthFaultNote error={begin.error} />
         <Group justify="flex-end">
           <Button type="submit" loading={begin.isPending} disabled={password === ''}>

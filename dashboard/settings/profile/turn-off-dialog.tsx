@@ -1,10 +1,12 @@
-import { Button, Group, Modal, PasswordInput, Stack } from '@mantine/core'
+import { Modal, Stack } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
+import { DialogButtons } from '../../feedback/dialog-buttons.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { disableSecondFactor } from '../../session/auth-calls.ts'
 import { AuthFaultNote } from '../../session/auth-fault-note.tsx'
+import { PasswordField } from '../../session/password-field.tsx'
 
 export function TurnOffDialog({ onClose }: { onClose(): void }) {
   const [password, setPassword] = useState('')
@@ -26,24 +28,15 @@ export function TurnOffDialog({ onClose }: { onClose(): void }) {
       >
         <Stack gap="md">
           <p className="soft">From then on your password is enough to sign in. Your backup codes stop working.</p>
-          <PasswordInput
-            label="Password"
-            autoComplete="current-password"
-            value={password}
-            onChange={(event) => setPassword(event.currentTarget.value)}
-            required
-            withAsterisk={false}
-            data-autofocus
-          />
+          <PasswordField value={password} onChange={setPassword} data-autofocus />
           <AuthFaultNote error={turnOff.error} />
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" color="red" loading={turnOff.isPending} disabled={password === ''}>
-              Turn off
-            </Button>
-          </Group>
+          <DialogButtons
+            verb="Turn off"
+            onClose={onClose}
+            color="red"
+            pending={turnOff.isPending}
+            disabled={password === ''}
+          />
         </Stack>
       </form>
     </Modal>
