@@ -1,3 +1,4 @@
+import type { Certificate } from './certificate.ts'
 import type { Sealer } from './db/encryption.ts'
 import { publicId } from './db/ids.ts'
 import { addresseesOf } from './inbound/addressee.ts'
@@ -7,15 +8,16 @@ import { createReceiver } from './inbound/receive.ts'
 import type { Program } from './program.ts'
 
 /** Listens for bounces and complaints when BOUNCE_PORT is set. The caller closes the listener. */
-export async function startBounces({ config, db, clock, log }: Program, sealer: Sealer) {
-  const { bounceHost, bouncePort, returnPathHost, smtpHeloName, tls } = config
+export async function startBounces(program: Program, sealer: Sealer, certificate: Certificate | undefined) {
+  const { config, db, clock, log } = program
+  const { bounceHost, bouncePort, returnPathHost, smtpHeloName } = config
   if (bouncePort === undefined) return undefined
   const returnPathKeys = sealer.deriveKeys('return-path')
   const listener = await listenForBounces({
     host: bounceHost,
     port: bouncePort,
     name: smtpHeloName,
-    tls,
+    tls: certificate?.pair,
     addresseeOf: addresseesOf({ returnPathKeys, returnPathHost }),
     receive: createReceiver({
       returnPathKeys,
@@ -25,6 +27,7 @@ export async function startBounces({ config, db, clock, log }: Program, sealer: 
     }),
     failed: (error) => log.warn({ err: error }, 'mail that came back could not be accepted: its sender tries again'),
   })
+  certificate?.onRenewal(listener.showCertificate)
   log.info({ host: bounceHost, port: listener.port }, 'listening for bounces and complaints')
   return listener
 }

@@ -3,6 +3,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { createTemporal } from '../workflows/temporal.ts'
 import { createApi } from './api.ts'
 import { startBounces } from './bounces.ts'
+import { keepCertificate } from './certificate.ts'
 import { type Config, reportFaults } from './config/config.ts'
 import { sourceAddressFaults } from './config/source-addresses.ts'
 import { createSealer } from './db/encryption.ts'
@@ -80,9 +81,11 @@ async function start(program: Program): Promise<object> {
   })
   ends.defer(() => api.idle())
 
-  const bounces = await startBounces(program, sealer)
-  const { host, port, grpcPort, tls, trustProxy } = config
-  const listener = await listen(api.app, { host, port, grpcPort, tls, trustProxy })
+  const certificate = config.tls && keepCertificate(program, config.tls)
+  const bounces = await startBounces(program, sealer, certificate)
+  const { host, port, grpcPort, trustProxy } = config
+  const listener = await listen(api.app, { host, port, grpcPort, tls: certificate?.pair, trustProxy })
+  certificate?.onRenewal(listener.showCertificate)
   ends.defer(async () => {
     log.info('draining')
     await Promise.all([listener.close({ timeoutMs: config.drainMs }), bounces?.close()])

@@ -80,7 +80,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/cli\//, everything],
   [/^server\/first-attempts\.ts$/, /^server\/((db|webhooks)\/|(first-attempts-thread|config\/config)\.ts$)/],
   [
-    /^server\/(main|api|program|outbound|bounces|upkeep|domain-checks|deliveries|first-attempts-thread)\.ts$/,
+    /^server\/(main|api|program|outbound|bounces|certificate|upkeep|domain-checks|deliveries|first-attempts-thread)\.ts$/,
     everything,
   ],
   [/^dev\//, everything],

@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { type CertificateFiles, fits, type KeyPair } from './key-pair.ts'
 import type { OperatorLimits } from './limits.ts'
 import { textFile } from './values.ts'
 import { NEEDS_TEMPORAL_TLS, VARIABLES, type Variable, type Variables } from './variables.ts'
@@ -8,18 +8,13 @@ type Combined = 'tlsCert' | 'tlsKey' | 'tiers' | 'defaultTier' | 'adminEmail' | 
 type TemporalVariable = Exclude<Extract<keyof Variables, `temporal${string}`>, 'temporalUiUrl'>
 
 export interface Config extends Readonly<Omit<Variables, Combined>> {
-  /** A certificate and its key, PEM. */
-  tls: KeyPair | undefined
+  /** What the port shows; undefined without TLS. */
+  tls: CertificateFiles | undefined
   /** undefined when TEMPORAL_ADDRESS is not set. */
   temporal: TemporalConfig | undefined
   limits: OperatorLimits
   /** The first person, until there is one; undefined when ADMIN_EMAIL is not set. */
   admin: { email: string; password: string } | undefined
-}
-
-export interface KeyPair {
-  cert: string
-  key: string
 }
 
 /** How to connect to Temporal. */
@@ -58,18 +53,20 @@ export function readConfig(env: Environment): { config: Config; warnings: string
     ...adminFaults(variables),
   )
   if (faults.length > 0) return { faults }
-  return { config: combine(variables), warnings: misspelt(env) }
+  return { config: combine(variables, env), warnings: misspelt(env) }
 }
 
-function combine(variables: Variables): Config {
+function combine(variables: Variables, env: Environment): Config {
   const { tlsCert, tlsKey, tiers, defaultTier, adminEmail: email, adminPassword: password, ...more } = variables
   const { temporalAddress: address, temporalNamespace: namespace, temporalApiKey: apiKey, ...rest } = more
   const { temporalTls, temporalTlsCa: ca, temporalTlsCert, temporalTlsKey, temporalTlsServerName, ...others } = rest
+  const pair = keyPair(tlsCert, tlsKey)
+  const files = { certFile: env[VARIABLES.tlsCert.name]!, keyFile: env[VARIABLES.tlsKey.name]! }
   const client = keyPair(temporalTlsCert, temporalTlsKey)
   const tls = temporalTls ? { ca, client, serverName: temporalTlsServerName } : undefined
   return Object.freeze({
     ...others,
-    tls: keyPair(tlsCert, tlsKey),
+    tls: pair && { ...pair, ...files },
     temporal: address === undefined ? undefined : { address, namespace, apiKey, tls },
     limits: Object.freeze({ ...tiers, defaultTier }),
     admin: email && password ? { email, password } : undefined,
@@ -148,7 +145,7 @@ function keyPairFaults(env: Environment, variables: Variables, certOf: Key, keyO
   if (env[certFile.name] && !env[keyFile.name]) return [faultOf(keyFile, `must be set when ${certFile.name} is`)]
   if (env[keyFile.name] && !env[certFile.name]) return [faultOf(certFile, `must be set when ${keyFile.name} is`)]
   const [cert, key] = [variables[certOf] as string | undefined, variables[keyOf] as string | undefined]
-  if (!cert || !key || new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return []
+  if (!cert || !key || fits({ cert, key })) return []
   return [faultOf(keyFile, `must name the key of the certificate in ${certFile.name}`)]
 }
 

@@ -44,6 +44,8 @@ export interface Listener {
    * `timeoutMs` are aborted.
    */
   close(options: { timeoutMs: number }): Promise<void>
+  /** Handshakes that begin from now on show this certificate. Needs `tls`. */
+  showCertificate(pair: { cert: string; key: string }): void
 }
 
 /** When no request has arrived for this long, no caller has one on the way over a keep-alive connection. */
@@ -148,7 +150,16 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
   }
 
   const { port } = servers[0]!.address() as AddressInfo
-  return { url: url!, port, grpcUrl, connections: () => limit.open.size, close }
+  return {
+    url: url!,
+    port,
+    grpcUrl,
+    connections: () => limit.open.size,
+    close,
+    showCertificate(pair) {
+      for (const server of servers) (server as tls.Server).setSecureContext(pair)
+    },
+  }
 }
 
 /** Resolves when no request has arrived for `QUIET_MS`, or the time is up. */

@@ -49,6 +49,8 @@ const CLOSE_WITHIN_MS = 2_000
 export interface BounceListener {
   port: number
   close(): Promise<void>
+  /** STARTTLS shows this certificate from now on. Needs `tls`. */
+  showCertificate(pair: { cert: string; key: string }): void
 }
 
 /**
@@ -108,6 +110,7 @@ export async function listenForBounces(parts: ListenerParts): Promise<BounceList
   return {
     port: (server.server.address() as AddressInfo).port,
     close: () => new Promise((closed) => server.close(closed)),
+    showCertificate: (pair) => server.updateSecureContext(pair),
   }
 }
 

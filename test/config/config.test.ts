@@ -315,8 +315,9 @@ test('no fault repeats the value of a variable: it may be a secret', () => {
 })
 
 test('a certificate and its key are read', () => {
-  const settings = config({ TLS_CERT_FILE: file('tls.crt', CERT), TLS_KEY_FILE: file('tls.key', CERT_KEY) })
-  expect(settings.tls).toEqual({ cert: CERT, key: CERT_KEY })
+  const [certFile, keyFile] = [file('tls.crt', CERT), file('tls.key', CERT_KEY)]
+  const settings = config({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile })
+  expect(settings.tls).toEqual({ cert: CERT, key: CERT_KEY, certFile, keyFile })
 })
 
 test('a certificate without its key, with the key of another, or that is not a certificate, is a fault', () => {

@@ -1,0 +1,95 @@
+import { once } from 'node:events'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { connect as connectPlain } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import tls from 'node:tls'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../dev/ports.ts'
+import { CERTIFICATE, RECEIVER_CERTIFICATE } from '../harness/certificates.ts'
+import { type Instance, startInstance } from './instance.ts'
+
+// The certificate of the API's port and of the bounce port is renewed while the process runs.
+
+const FOLDER = mkdtempSync(join(tmpdir(), 'certificate-'))
+const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(FOLDER, 'tls.crt'), join(FOLDER, 'tls.key')]
+const HEALTHZ = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n'
+
+let bouncePort: number
+let instance: Instance
+beforeAll(async () => {
+  store(CERTIFICATE)
+  bouncePort = await freePort()
+  const env = { TLS_CERT_FILE, TLS_KEY_FILE, BOUNCE_PORT: String(bouncePort), LOG_LEVEL: 'info' }
+  instance = await startInstance(env)
+})
+afterAll(async () => {
+  await instance.stop()
+  rmSync(FOLDER, { recursive: true })
+})
+
+function store({ cert, key }: { cert: string; key: string }): void {
+  writeFileSync(`${TLS_CERT_FILE}.new`, cert)
+  writeFileSync(`${TLS_KEY_FILE}.new`, key)
+  renameSync(`${TLS_CERT_FILE}.new`, TLS_CERT_FILE)
+  renameSync(`${TLS_KEY_FILE}.new`, TLS_KEY_FILE)
+}
+
+const hangUp = () => process.kill(instance.api.pid, 'SIGHUP')
+const port = () => Number(new URL(instance.api.url).port)
+
+async function secure(options: tls.ConnectionOptions): Promise<tls.TLSSocket> {
+  const socket = tls.connect({ rejectUnauthorized: false, ...options })
+  await once(socket, 'secureConnect')
+  return socket
+}
+
+async function shown(): Promise<string> {
+  const socket = await secure({ port: port(), host: '127.0.0.1' })
+  return shownBy(socket)
+}
+
+async function shownByBouncePort(): Promise<string> {
+  const plain = connectPlain(bouncePort, '127.0.0.1')
+  for (const line of ['EHLO client.example\r\n', 'STARTTLS\r\n', '']) {
+    await once(plain, 'data')
+    if (line) plain.write(line)
+  }
+  const socket = await secure({ socket: plain })
+  return shownBy(socket)
+}
+
+function shownBy(socket: tls.TLSSocket): string {
+  const certificate = socket.getPeerX509Certificate()!.toString()
+  socket.destroy()
+  return certificate
+}
+
+test('SIGHUP renews the certificate of both ports, and an open connection is served on', async () => {
+  const kept = await secure({ port: port(), host: '127.0.0.1' })
+  const response = text(kept)
+  expect([await shown(), await shownByBouncePort()]).toEqual([CERTIFICATE.cert, CERTIFICATE.cert])
+  store(RECEIVER_CERTIFICATE)
+  hangUp()
+  await expect.poll(shown).toBe(RECEIVER_CERTIFICATE.cert)
+  expect(await shownByBouncePort()).toBe(RECEIVER_CERTIFICATE.cert)
+  kept.end(`${HEALTHZ}Connection: close\r\n\r\n`)
+  expect(await response).toMatch(/^HTTP\/1\.1 200 /)
+  expect(instance.api.stdout()).toContain('the certificate was renewed')
+})
+
+test('a pair that does not fit is told once, and the old certificate stays', async () => {
+  store({ cert: CERTIFICATE.cert, key: RECEIVER_CERTIFICATE.key })
+  for (const _ of [1, 2, 3]) {
+    hangUp()
+    expect(await shown()).toBe(RECEIVER_CERTIFICATE.cert)
+  }
+  const told = () => instance.api.stdout().match(/TLS_KEY_FILE must name the key of the certificate/g)
+  await expect.poll(told).toHaveLength(1)
+})
+
+test('files that change are noticed without a signal', { timeout: 30_000 }, async () => {
+  store(CERTIFICATE)
+  await expect.poll(shown, { timeout: 20_000, interval: 500 }).toBe(CERTIFICATE.cert)
+})
