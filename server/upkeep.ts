@@ -4,6 +4,7 @@ import { every } from './every.ts'
 import { keepSweeping } from './history/sweep.ts'
 import type { Program } from './program.ts'
 import { deleteRetired } from './receipts/keys.ts'
+import { sumDays } from './reputation/day-statistics.ts'
 import { mergeStatistics } from './reputation/merge-statistics.ts'
 
 const UPKEEP_EVERY_MS = 60_000
@@ -19,6 +20,7 @@ export async function startUpkeep({ db, log, ends }: Program): Promise<void> {
       await removeExpired(db)
       await deleteRetired(db)
       await mergeStatistics(db)
+      await sumDays(db)
     },
     (error) => log.error({ err: error }, 'expired rows could not be removed'),
   )

@@ -1,5 +1,4 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { ReplayFilterSchema } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import type { ListEventsRequestSchema } from '../../gen/verdict/v1/events_pb.ts'
 import type { Filter } from '../lists/filter.ts'
 import {
@@ -88,7 +87,7 @@ export const REPLAY_CHIPS: Filter[] = [
 export const REPLAY_FILTERS: Filter[] = [...TIMES, ...REPLAY_CHIPS]
 
 /** Which events a replay sends again. */
-export function replayFilterOf(search: ReplaySearch): MessageInitShape<typeof ReplayFilterSchema> {
+export function replayFilterOf(search: ReplaySearch) {
   const { event, status, tag, tenant, from, to, missed } = search
   return {
     event,

@@ -15,6 +15,7 @@ import { useRefresh } from '../refresh.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
+import { type EventCount, useEventCount } from './event-count.ts'
 import { REPLAY_CHIPS, type ReplaySearch, replayFilterOf } from './event-filters.ts'
 import styles from './events.module.css'
 import { RangeFields } from './range-fields.tsx'
@@ -34,7 +35,7 @@ export function ReplayPage() {
   const mayChange = useMay(Role.MEMBER)
   const [perSecond, setPerSecond] = useState(DEFAULT_PER_SECOND)
   const filter = replayFilterOf(search)
-  const count = useQuery(ReplayService.method.countEvents, { filter })
+  const count = useEventCount(filter)
   const start = useMutation(ReplayService.method.startReplay, {
     onSuccess({ replay }) {
       void refresh(ReplayService.method.listReplays)
@@ -59,7 +60,7 @@ export function ReplayPage() {
         <RangeFields from={search.from} to={search.to} onChange={setFilter} />
         <FilterChips filters={REPLAY_CHIPS} values={{ ...search }} onChange={setFilter} />
         <p role="status" className={styles.count}>
-          {count.data ? <Matching {...count.data} perSecond={perSecond} /> : count.error ? null : 'Counting events'}
+          {count.error ? null : <Matching {...count} perSecond={perSecond} />}
         </p>
         <CallFault error={count.error ?? start.error} />
         {mayChange && (
@@ -73,7 +74,7 @@ export function ReplayPage() {
               w={160}
             />
             <StartButton
-              count={count.data?.count}
+              count={count.isComplete ? count.count : undefined}
               asks={!search.from && !search.to}
               pending={start.isPending}
               onStart={() => start.mutate({ filter, perSecond })}
@@ -86,7 +87,8 @@ export function ReplayPage() {
   )
 }
 
-function Matching({ count, more, perSecond }: { count: number; more: boolean; perSecond: number }) {
+function Matching({ count, more, isComplete, perSecond }: EventCount & { perSecond: number }) {
+  if (!isComplete) return count === 0 ? 'Counting events' : `${countOf(count)} so far. Counting older events`
   if (count === 0) return 'No event matches.'
   return (
     <>

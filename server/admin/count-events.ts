@@ -1,4 +1,4 @@
-import type { Database } from '../db/connect.ts'
+import type { Database, Transaction } from '../db/connect.ts'
 import { sql } from '../db/drizzle.ts'
 import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { events } from '../db/schema.ts'
@@ -7,39 +7,86 @@ import type { IdSpan, matches } from './replay-filter.ts'
 /** The most events that a replay takes, and that are counted. */
 export const MAX_EVENTS = 1_000_000
 
-const DAY_MS = 86_400_000
-/** The days that one statement reads: it locks each partition of them with its indexes. */
-const STEP_DAYS = 18
+const HOUR_MS = 3_600_000
+/** The most that one statement reads: it locks each partition of these days with its indexes. */
+const MOST_MS = 18 * 24 * HOUR_MS
+/** The first part of a span that a short count reads. The next part is longer, unless this one took long. */
+const FIRST_MS = 2 * HOUR_MS
+const GROWTH = 4
+const LONG_MS = 25
+/** A short count reads no further part after this time. */
+const ENOUGH_MS = 50
 
-/**
- * Counts the events in a span, the newest days first. Returns at most `MAX_EVENTS` + 1.
- *
- * The connections of this service avoid scans and hashes, because their plans must suit tables that change in size.
- * This count reads up to a million rows of history once, so the planner is free. It joins each day by itself, and the
- * hash of a day fits into memory.
- */
-export async function countEvents(
-  db: Database,
-  { after, until }: IdSpan,
-  where: (span: IdSpan) => ReturnType<typeof matches>,
-): Promise<number> {
-  return db.transaction(async (tx) => {
-    await tx.execute(FREE_PLANNER)
+interface Counted {
+  db: Database
+  span: IdSpan
+  /** The condition for the events of a part of the span. */
+  where(span: IdSpan): ReturnType<typeof matches>
+}
+
+/** Counts the events in a span, the newest days first. Returns at most `MAX_EVENTS` + 1. */
+export function countEvents(counted: Counted): Promise<number> {
+  return inParts(counted.db, async (tx) => {
     let count = 0
-    for (let end = until; count <= MAX_EVENTS && end > after; ) {
-      const start = firstIdAt(timeOfId(end) - STEP_DAYS * DAY_MS)
-      const span = { after: start > after ? start : after, until: end }
-      const found = tx
-        .select({ one: sql`1`.as('one') })
-        .from(events)
-        .where(where(span))
-        .limit(MAX_EVENTS + 1 - count)
-        .as('found')
-      const [row] = await tx.select({ count: sql<number>`count(*)::int` }).from(found)
-      count += row!.count
+    for (let end = counted.span.until; count <= MAX_EVENTS && end > counted.span.after; ) {
+      const span = lastPart(counted.span, end, MOST_MS)
+      count += await countPart(tx, counted, span, count)
       end = span.after
     }
     return count
+  })
+}
+
+/**
+ * Counts the newest events in a span for a fraction of a second. `after` is the id after which they are counted;
+ * undefined when all are, or more than `MAX_EVENTS`.
+ */
+export function countNewest(
+  counted: Counted,
+  enoughMs = ENOUGH_MS,
+): Promise<{ count: number; after: string | undefined }> {
+  return inParts(counted.db, async (tx) => {
+    const startedMs = performance.now()
+    let [count, end, partMs] = [0, counted.span.until, FIRST_MS]
+    while (count <= MAX_EVENTS && end > counted.span.after) {
+      const partStartedMs = performance.now()
+      // The first part is always read, so that calls come to an end.
+      if (end < counted.span.until && partStartedMs - startedMs > enoughMs) return { count, after: end }
+      const span = lastPart(counted.span, end, partMs)
+      count += await countPart(tx, counted, span, count)
+      end = span.after
+      if (performance.now() - partStartedMs < LONG_MS) partMs = Math.min(partMs * GROWTH, MOST_MS)
+    }
+    return { count, after: undefined }
+  })
+}
+
+/** The last part of a span that ends at `end`. Its start is a time, so that a filter can name it. */
+function lastPart({ after }: IdSpan, end: string, lengthMs: number): IdSpan {
+  const start = firstIdAt(timeOfId(end) - lengthMs)
+  return { after: start > after ? start : after, until: end }
+}
+
+async function countPart(tx: Transaction, { where }: Counted, span: IdSpan, before: number): Promise<number> {
+  const found = tx
+    .select({ one: sql`1`.as('one') })
+    .from(events)
+    .where(where(span))
+    .limit(MAX_EVENTS + 1 - before)
+    .as('found')
+  const [row] = await tx.select({ count: sql<number>`count(*)::int` }).from(found)
+  return row!.count
+}
+
+/**
+ * The connections of this service avoid scans and hashes, because their plans must suit tables that change in size. A
+ * count reads up to a million rows of history once, so the planner is free. It joins each day by itself, and the hash
+ * of a day fits into memory.
+ */
+function inParts<Result>(db: Database, count: (tx: Transaction) => Promise<Result>): Promise<Result> {
+  return db.transaction(async (tx) => {
+    await tx.execute(FREE_PLANNER)
+    return count(tx)
   })
 }
 

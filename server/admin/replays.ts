@@ -1,4 +1,5 @@
 import { toJson } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { ReplayFilterSchema, type ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { authorOf } from '../audit/author.ts'
@@ -8,15 +9,15 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, sql } from '../db/drizzle.ts'
 import { EVENT_KINDS } from '../db/event-kinds.ts'
-import { newId, parsePublicId, publicId } from '../db/ids.ts'
+import { newId, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { rangeReplays } from '../db/people-schema.ts'
 import { fail } from '../errors.ts'
 import { refuse } from '../services/listing.ts'
 import { NO_ENDPOINT } from '../services/replay.ts'
 import { findEndpoint } from '../webhooks/endpoints.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
-import { countEvents, MAX_EVENTS } from './count-events.ts'
-import { type EventKind, matches, type ReadFilter, readFilter, spanOf } from './replay-filter.ts'
+import { countEvents, countNewest, MAX_EVENTS } from './count-events.ts'
+import { type EventKind, type IdSpan, matches, type ReadFilter, readFilter, spanOf } from './replay-filter.ts'
 import { retryDispatch } from './retry-dispatch.ts'
 import { shownReplay } from './shown-replays.ts'
 
@@ -45,8 +46,11 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
     return row
   }
 
-  const count = (accountId: string, filter: ReadFilter, kinds: readonly EventKind[] = EVENT_KINDS) =>
-    countEvents(db, spanOf(filter, clock), (span) => matches(accountId, filter, kinds, span))
+  const counted = (accountId: string, filter: ReadFilter, kinds: readonly EventKind[] = EVENT_KINDS) => ({
+    db,
+    span: spanOf(filter, clock),
+    where: (span: IdSpan) => matches(accountId, filter, kinds, span),
+  })
 
   /**
    * Starts the workflow of a replay that is committed. If the start fails, the replay is cancelled, unless its workflow
@@ -90,8 +94,10 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
       const { accountId } = context.values.get(callerKey)!
       const filter = readFilter(request.filter, clock)
       const endpoint = await findEndpoint(db, accountId)
-      const found = await count(accountId, filter, endpoint?.events)
-      return { count: Math.min(found, MAX_EVENTS), more: found > MAX_EVENTS }
+      const { count, after } = await countNewest(counted(accountId, filter, endpoint?.events))
+      const more = count > MAX_EVENTS
+      const countedFrom = after === undefined || more ? undefined : timestampFromMs(timeOfId(after))
+      return { count: Math.min(count, MAX_EVENTS), more, countedFrom }
     },
 
     async startReplay(request, context) {
@@ -102,7 +108,7 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
       if (perSecond < 1 || perSecond > MAX_PER_SECOND) throw refuse('per_second', `must be 1 to ${MAX_PER_SECOND}`)
       const endpoint = await findEndpoint(db, accountId)
       if (!endpoint) throw fail('webhook_not_configured', NO_ENDPOINT)
-      const total = await count(accountId, filter, endpoint.events)
+      const total = await countEvents(counted(accountId, filter, endpoint.events))
       if (total > MAX_EVENTS) throw refuse('filter', 'matches more than 1,000,000 events. Replay a shorter time first')
       const id = newId(clock.now())
       const after = { filter: toJson(ReplayFilterSchema, filter), per_second: perSecond, total }

@@ -572,7 +572,7 @@ export const STATS_COUNTS: readonly string[] = [
  * each tenant. What is not delivered is counted by its reason. The buckets of latency-buckets.ts count delivered and
  * bounced emails. Commits that run at the same time count in different shards, so that none waits for another. When the
  * hour is over, its shards are added up in shard 0. From then on only the busiest tenants of an account keep rows of
- * their own: see merge-statistics.ts.
+ * their own: see merge-statistics.ts. A day that is over has a row with its sums: see day-statistics.ts.
  */
 export const hourlyStats = pgTable(
   'hourly_stats',

@@ -50,6 +50,8 @@ export const REPORT_SHARD = -1
  * character.
  */
 export const OTHER_TENANTS = '\t'
+/** Stands for all sends of an account on a whole day: see day-statistics.ts. */
+export const DAY_ROWS = '\tday'
 
 // Sums of columns, as SQL. A bounce had reached DNS or SMTP, so sent = delivered + bounced.
 

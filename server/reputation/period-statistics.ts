@@ -1,7 +1,7 @@
 import type { Database } from '../db/connect.ts'
 import { LATENCY_COLUMNS } from '../db/latency-buckets.ts'
 import { run } from '../db/statement.ts'
-import { REASONS, REJECTED } from './counts.ts'
+import { DAY_ROWS, REASONS, REJECTED } from './counts.ts'
 import type { StatisticsQuery } from './statistics.ts'
 
 /** What an account sent in one period. An email in doubt is in `inDoubt`, and in no other count. */
@@ -19,27 +19,41 @@ export interface PeriodStatistics {
 
 const COLUMNS = ['delivered', 'complaints', 'in_doubt', ...REASONS, ...LATENCY_COLUMNS]
 
+const DAY_MS = 86_400_000
+
 type Column = 'seconds' | 'rejected' | (typeof COLUMNS)[number]
 
+const SUMS = COLUMNS.map((column) => `sum(${column}) as ${column}`).join(', ')
+
+/** SQL: the rows of an account in the range that starts at `from`. */
+const rowsOf = (tenant: string, from = 'to_timestamp($2::int8)') => `hourly_stats
+    where account_id = $1 and tenant_id = '${tenant}' and hour >= ${from} and hour < to_timestamp($3::int8)`
+
 // The rows come as one list for each column: as JSON this is shorter than one object for each period.
-const PERIODS = `
-  with periods as (
-    select date_bin($4::interval, hour, to_timestamp($2::int8)) as period,
-      ${COLUMNS.map((column) => `sum(${column}) as ${column}`).join(', ')}
-    from hourly_stats
-    where account_id = $1 and tenant_id = '' and hour >= to_timestamp($2::int8) and hour < to_timestamp($3::int8)
-    group by 1
-  )
+const periodsOf = (periods: string) => `
+  with ${periods}
   select json_build_object('seconds', coalesce(json_agg(extract(epoch from period)::int8), '[]'), 'rejected', json_agg(${REJECTED}),
     ${COLUMNS.map((column) => `'${column}', json_agg(${column})`).join(', ')}) as counts
   from periods`
+
+const PERIODS = periodsOf(`periods as (
+    select date_bin($4::interval, hour, to_timestamp($2::int8)) as period, ${SUMS} from ${rowsOf('')} group by 1
+  )`)
+
+// A day that is over has its sums in one row. The hours after the last such day are added up here.
+const DAYS = periodsOf(`summed as materialized (select * from ${rowsOf(DAY_ROWS)}),
+  rest as (
+    select date_bin($4::interval, hour, to_timestamp($2::int8)) as period, ${SUMS}
+    from ${rowsOf('', "coalesce((select max(hour) + interval '1 day' from summed), to_timestamp($2::int8))")} group by 1
+  ),
+  periods as (select hour as period, ${COLUMNS.join(', ')} from summed union all select * from rest order by 1)`)
 
 /** Reads the statistics of an account for each period from `from` to `to`, in order. */
 export async function readPeriods(
   db: Database,
   { accountId, from, to, stepMs }: Pick<StatisticsQuery, 'accountId' | 'from' | 'to' | 'stepMs'>,
 ): Promise<PeriodStatistics[]> {
-  const [row] = await run<{ counts: Record<Column, number[]> }>(db, PERIODS, [
+  const [row] = await run<{ counts: Record<Column, number[]> }>(db, stepMs === DAY_MS ? DAYS : PERIODS, [
     accountId,
     from / 1_000,
     to / 1_000,

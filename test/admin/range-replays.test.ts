@@ -1,14 +1,17 @@
+import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Replay, ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import { type Replay, ReplayFilterSchema, ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
+import { countEvents, countNewest } from '../../server/admin/count-events.ts'
 import { createRangeReplays } from '../../server/admin/range-replays.ts'
+import { type IdSpan, matches } from '../../server/admin/replay-filter.ts'
 import { replayDispatchId } from '../../server/admin/replay-ids.ts'
 import { replayService } from '../../server/admin/replays.ts'
 import { and, asc, eq, inArray, sql } from '../../server/db/drizzle.ts'
-import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
+import { firstIdAt, newId, parsePublicId, publicId } from '../../server/db/ids.ts'
 import { rangeReplays } from '../../server/db/people-schema.ts'
 import { dispatches, events, openDispatches, webhookEndpoints } from '../../server/db/schema.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
@@ -187,6 +190,22 @@ test('every filter of a replay is respected, and dry runs are never replayed', a
       .returning({ id: openDispatches.eventId })
     expect(idsOf(found).toSorted()).toEqual(idsOf(expected).toSorted())
   }
+})
+
+test('a count that ends early says up to where, and the next one goes on there', async () => {
+  const { id } = await account()
+  for (const hoursAgo of [1, 1.9, 3, 9, 15, 22]) await store(id, 2, {}, hoursAgo * 60)
+  const where = (span: IdSpan) => matches(id, create(ReplayFilterSchema), ['email.delivery'], span)
+  const span = { after: firstIdAt(world.clock.now() - 20 * 60 * MINUTE), until: firstIdAt(world.clock.now()) }
+  const counts: number[] = []
+  for (let until: string | undefined = span.until; until !== undefined; ) {
+    const { count, after } = await countNewest({ db: world.db, span: { ...span, until }, where }, 0)
+    counts.push(count)
+    until = after
+  }
+  expect(counts.length).toBe(10)
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(10)
+  expect(await countEvents({ db: world.db, span, where })).toBe(10)
 })
 
 test('only the kinds that the endpoint asks for are replayed, whatever their status', async () => {

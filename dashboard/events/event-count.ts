@@ -1,0 +1,39 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
+import { callUnaryMethod, createConnectQueryKey, useTransport } from '@connectrpc/connect-query'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import {
+  type CountEventsResponse,
+  type ReplayFilterSchema,
+  ReplayService,
+} from '../../gen/verdict/admin/v1/replays_pb.ts'
+
+export interface EventCount {
+  count: number
+  /** Whether there are more than are counted. */
+  more: boolean
+  /** False while older events are still counted. */
+  isComplete: boolean
+}
+
+/** Counts the events that a filter matches. Each call counts for a moment, and the next one the events before it. */
+export function useEventCount(
+  filter: MessageInitShape<typeof ReplayFilterSchema> & { to?: Timestamp },
+): EventCount & { error: Error | null } {
+  const transport = useTransport()
+  const schema = ReplayService.method.countEvents
+  const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
+    queryKey: createConnectQueryKey({ schema, input: { filter }, transport, cardinality: 'infinite' }),
+    queryFn: ({ pageParam, signal }) =>
+      callUnaryMethod(transport, schema, { filter: { ...filter, to: pageParam } }, { signal }),
+    initialPageParam: filter.to,
+    getNextPageParam: ({ countedFrom }: CountEventsResponse) => countedFrom,
+  })
+  useEffect(() => {
+    if (hasNextPage && !isFetching && !error) void fetchNextPage()
+  }, [hasNextPage, isFetching, error, fetchNextPage])
+  const counts = data?.pages.map(({ count }) => count) ?? []
+  const more = data?.pages.at(-1)?.more ?? false
+  return { count: counts.reduce((sum, count) => sum + count, 0), more, isComplete: !!data && !hasNextPage, error }
+}
