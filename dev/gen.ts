@@ -3,10 +3,12 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { metricsPage } from './metrics/print.ts'
 import { typeScriptOf } from './openapi/typescript.ts'
 import { printStatements } from './sql/print.ts'
 
-// `npm run gen` generates code and documents from the contract, and prints the SQL statements into docs/sql. With
+// `npm run gen` generates code and documents from the contract, and prints the SQL statements into docs/sql and
+// the metrics into docs/metrics.md. With
 // `--check` it only reports files that are stale.
 
 const run = promisify(execFile)
@@ -15,6 +17,7 @@ const GEN = join(ROOT, 'gen')
 const OPENAPI = join(ROOT, 'docs/openapi.json')
 const CLIENT = join(ROOT, 'client/gen/contract.ts')
 const SQL = join(ROOT, 'docs/sql')
+const METRICS = join(ROOT, 'docs/metrics.md')
 
 const scratch = await mkdtemp(join(tmpdir(), 'verdict-gen-'))
 try {
@@ -29,6 +32,7 @@ async function generate(): Promise<number> {
   await writeFile(OPENAPI, document)
   await writeFile(CLIENT, typeScriptOf(JSON.parse(document)))
   await printStatements(SQL)
+  await writeFile(METRICS, metricsPage())
   return 0
 }
 
@@ -41,6 +45,7 @@ async function check(): Promise<number> {
     ...(await differences(join(scratch, 'sql'), SQL)),
     ...((await isFile(OPENAPI, document)) ? [] : [OPENAPI]),
     ...((await isFile(CLIENT, typeScriptOf(JSON.parse(document)))) ? [] : [CLIENT]),
+    ...((await isFile(METRICS, metricsPage())) ? [] : [METRICS]),
   ]
   for (const file of stale) console.error(`${file} is stale: run "npm run gen"`)
   return stale.length === 0 ? 0 : 1

@@ -2,7 +2,7 @@ import { startProcess } from './process.ts'
 
 export interface Services {
   /** The URLs of the API; undefined when it ends before it is ready. */
-  ready: Promise<{ url: string; grpcUrl: string } | undefined>
+  ready: Promise<{ url: string; grpcUrl: string; metricsUrl: string | undefined } | undefined>
   /** Resolves when one of them has ended: to undefined after success, otherwise to a message for the user. */
   ended: Promise<string | undefined>
   /**
@@ -14,14 +14,17 @@ export interface Services {
 
 /** Starts the API and the worker. */
 export async function startServices(env: NodeJS.ProcessEnv, logs: { api: string; worker: string }): Promise<Services> {
-  const api = await startProcess<{ ready: string; grpcUrl?: string }>(
+  const api = await startProcess<{ ready: string; grpcUrl?: string; metricsUrl?: string }>(
     { name: 'The API', file: 'server/main.ts', logFile: logs.api },
     env,
   )
   const worker = await startProcess({ name: 'The worker', file: 'workflows/worker.ts', logFile: logs.worker }, env)
   const processes = [api, worker]
   return {
-    ready: api.ready.then((served) => served && { url: served.ready, grpcUrl: served.grpcUrl ?? served.ready }),
+    ready: api.ready.then(
+      (served) =>
+        served && { url: served.ready, grpcUrl: served.grpcUrl ?? served.ready, metricsUrl: served.metricsUrl },
+    ),
     ended: Promise.race(processes.map(({ gone }) => gone)),
     async drain(hurry) {
       for (const { drain } of processes) drain()

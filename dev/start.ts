@@ -66,7 +66,9 @@ async function start(): Promise<void> {
   const { WEBHOOK_ALLOW_SUBNETS = THIS_MACHINE } = process.env
   const { SIMULATOR_INBOX = 'true' } = process.env
   const choices = { WEBHOOK_ALLOW_SUBNETS, SIMULATOR_INBOX }
-  const services = await startServices({ ...process.env, ...temporal.env, ...own, ...noFiles, ...choices }, logs)
+  const anyPorts = port === 0 ? { METRICS_PORT: '0', WORKER_METRICS_PORT: '0' } : {}
+  const env = { ...anyPorts, ...process.env, ...temporal.env, ...own, ...noFiles, ...choices }
+  const services = await startServices(env, logs)
   // Without the database nothing can be stored: a drain would only keep callers waiting until their deadlines.
   parts.defer(() => services.drain([stop.second, database.lost]))
   const end = Promise.race([stop.first.then(() => undefined), services.ended, database.lost])
@@ -101,14 +103,21 @@ async function start(): Promise<void> {
 interface ReadyFacts {
   url: string
   grpcUrl: string
+  metricsUrl: string | undefined
   dashboard: string
   temporalUiUrl: string | undefined
   keys: Keys
 }
 
 async function writeReadyFile(readyFile: string, facts: ReadyFacts): Promise<void> {
-  const { url, grpcUrl, dashboard, temporalUiUrl, keys } = facts
-  const urls = { url, grpc_url: grpcUrl, dashboard_url: dashboard, temporal_ui_url: temporalUiUrl }
+  const { url, grpcUrl, metricsUrl, dashboard, temporalUiUrl, keys } = facts
+  const urls = {
+    url,
+    grpc_url: grpcUrl,
+    metrics_url: metricsUrl,
+    dashboard_url: dashboard,
+    temporal_ui_url: temporalUiUrl,
+  }
   await writePrivately(readyFile, JSON.stringify({ ...urls, keys, pid: process.pid }))
 }
 

@@ -78,7 +78,7 @@ export interface Api {
 /** Creates the API: its services, the gate before them, and the app that serves both over HTTP. */
 export async function createApi(parts: ApiParts): Promise<Api> {
   const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks } = parts
-  const { workflows, workflowUrl, temporalUiUrl, checks, about, publicUrl, listenerUrl, trustProxy } = parts
+  const { workflows, workflowUrl, temporalUiUrl, checks, about, publicUrl, listenerUrl, trustProxy, onEnd } = parts
   const sendLeaseMs = leaseOf(sendBudgetMs)
   const idempotency = createIdempotency(db, sendLeaseMs)
   const batchIdempotency = createBatchIdempotency(db, sendLeaseMs)
@@ -139,6 +139,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     about,
     publicUrl,
     trustProxy,
+    onEnd,
     keySet: { read: signer.keySet, maxAgeSeconds: KEY_SET_SECONDS },
     services: [
       createServiceImplSpec<typeof EmailService>(EmailService, emails),

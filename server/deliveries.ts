@@ -5,23 +5,31 @@ import type { Database } from './db/connect.ts'
 import { createSealer } from './db/encryption.ts'
 import { createResolver } from './dns/resolver.ts'
 import { lookupWith } from './egress/lookup.ts'
+import type { Metrics } from './telemetry/metrics.ts'
 import { attemptLog } from './webhooks/attempt-log.ts'
-import { createDeliveries } from './webhooks/deliver-once.ts'
+import { type AttemptReport, createDeliveries } from './webhooks/deliver-once.ts'
 import { createPost } from './webhooks/post.ts'
 
 interface Parts {
   db: Database
   clock: DatabaseClock
   log: Logger
+  metrics: Metrics
 }
 
 /** The attempts of webhooks, with their own connections. The thread of first attempts and the worker each have one. */
-export function deliveriesOf(config: Config, { db, clock, log }: Parts) {
+export function deliveriesOf(config: Config, { db, clock, log, metrics }: Parts) {
   const { post, close } = createPost({
     allowSubnets: config.webhookAllowSubnets,
     lookup: lookupWith(createResolver({ servers: config.dnsServers })),
     proxy: config.webhookProxy,
   })
   const sealer = createSealer(config.encryptionKeys)
-  return { ...createDeliveries({ db, clock, sealer, post, report: attemptLog(log) }), close }
+  const logAttempt = attemptLog(log)
+  const report = (attempt: AttemptReport) => {
+    logAttempt(attempt)
+    metrics.webhookAttempts.add({ attempt: attempt.number === 1 ? 'first' : 'retry', outcome: attempt.outcome })
+    metrics.webhookSeconds.observe({}, attempt.durationMs / 1_000)
+  }
+  return { ...createDeliveries({ db, clock, sealer, post, report }), close }
 }

@@ -10,6 +10,8 @@ import type { DeliveryEvent } from './db/delivery-event.ts'
 import { waitForDatabase } from './db/wait.ts'
 import { deliveriesOf } from './deliveries.ts'
 import { createLogger } from './log.ts'
+import { createMetrics } from './telemetry/metrics.ts'
+import { watchEventLoop } from './telemetry/process-state.ts'
 import { createDispatcher } from './webhooks/dispatcher.ts'
 
 // The thread of first attempts: database -> deliveries -> dispatcher -> drain. first-attempts.ts starts it.
@@ -21,25 +23,28 @@ const NICE_AFTER_MS = 10_000
 /** A drain waits this long for a thread that waits for the database. What it was offered is then left to Temporal. */
 const START_MS = 5_000
 
-/** A message to the thread: events to attempt, or a drain. */
-export type ThreadMessage = DeliveryEvent[] | 'drain'
+/** A message to the thread: events to attempt, a drain, or a question for its metrics, which it posts back. */
+export type ThreadMessage = DeliveryEvent[] | 'drain' | 'metrics'
 
 setTimeout(lowerPriority, NICE_AFTER_MS)
 
 const config: Config = workerData
 const log = createLogger(config.logLevel)
 const db = connect(config.databaseUrl, { connections: 3 })
+const metrics = createMetrics('api')
+watchEventLoop(metrics, 'first_attempts')
 const started = start()
 
 parentPort!.on('message', async (message: ThreadMessage) => {
   if (message === 'drain') return drain()
+  if (message === 'metrics') return parentPort!.postMessage(await metrics.snapshot())
   const { dispatcher } = await started
   for (const event of message) dispatcher.offer(event)
 })
 
 async function start() {
   const clock = await startClock()
-  const { deliverFirst, close } = deliveriesOf(config, { db, clock, log })
+  const { deliverFirst, close } = deliveriesOf(config, { db, clock, log, metrics })
   const dispatcher = createDispatcher({
     db,
     clock,

@@ -18,6 +18,7 @@ import { startOutbound } from './outbound.ts'
 import { prepareFirstPerson } from './people/first-person.ts'
 import { type Program, run } from './program.ts'
 import { createBreaker } from './reputation/breaker.ts'
+import { countCalls, watchCalls } from './telemetry/calls.ts'
 import { startUpkeep } from './upkeep.ts'
 import { createPost } from './webhooks/post.ts'
 
@@ -31,7 +32,7 @@ async function checkSourceAddresses({ smtpSourceAddresses }: Config): Promise<vo
 }
 
 async function start(program: Program): Promise<object> {
-  const { config, log, db, clock, ends } = program
+  const { config, log, db, clock, metrics, ends } = program
   warnOfPrivateRanges(program)
   const sealer = createSealer(config.encryptionKeys)
   for (const lost of await findLostKeys(db, sealer)) {
@@ -78,6 +79,7 @@ async function start(program: Program): Promise<object> {
     listenerUrl: () => listener.url,
     about: { version: packageJson.version, region: config.dataRegion },
     trustProxy: [...config.trustProxy],
+    onEnd: countCalls(metrics),
   })
   ends.defer(() => api.idle())
 
@@ -86,6 +88,7 @@ async function start(program: Program): Promise<object> {
   const { host, port, grpcPort, trustProxy } = config
   const listener = await listen(api.app, { host, port, grpcPort, tls: certificate?.pair, trustProxy })
   certificate?.onRenewal(listener.showCertificate)
+  watchCalls(metrics, api.app, listener.connections)
   ends.defer(async () => {
     log.info('draining')
     await Promise.all([listener.close({ timeoutMs: config.drainMs }), bounces?.close()])

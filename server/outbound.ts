@@ -19,6 +19,7 @@ import { createSimulator } from './simulator/simulator.ts'
 import type { Engine } from './smtp/attempt.ts'
 import { createEngine } from './smtp/engine.ts'
 import { createStsPolicies } from './smtp/sts-policies.ts'
+import { countSends } from './telemetry/sends.ts'
 
 export interface Outbound {
   send: Send
@@ -38,7 +39,7 @@ interface Parts {
  * three. A shutdown waits for every send, then for the attempts that began.
  */
 export async function startOutbound(program: Program, parts: Parts): Promise<Outbound> {
-  const { config, db, clock, ends } = program
+  const { config, db, clock, metrics, ends } = program
   const { sealer, breaker } = parts
   const inbox = config.simulatorInbox ? simulatorInbox(program, sealer) : undefined
   const simulator = createSimulator({ inbox })
@@ -46,27 +47,30 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   ends.defer(() => simulator.close())
   const engine = startEngine(program, parts)
   ends.defer(() => engine.close())
-  const dispatcher = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config) : undefined
+  const dispatcher = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config, metrics) : undefined
   ends.defer(() => dispatcher?.drain())
   const [returnPathKey] = sealer.deriveKeys('return-path')
   const { send, idle } = sendsInProgress(
-    createSend({
-      db,
-      clock,
-      engine,
-      firstAttempts: dispatcher ?? LEFT_TO_TEMPORAL,
-      senderDomains: createSenderDomains({ db, sealer }),
-      simulated: simulator.route,
-      hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
-      returnPath: (messageId, domain) => `${makeReturnPath(returnPathKey, messageId)}@${domain.returnPathHost}`,
-      region: config.dataRegion,
-      sendBudgetMs: config.sendBudgetMs,
-      storeContent: config.storeContent,
-      warmUpSteps: config.limits.warmUp,
-      dailyVolume: dailyVolume(db),
-      breaker,
-      suppressed: suppressionLookup(db),
-    }),
+    countSends(
+      createSend({
+        db,
+        clock,
+        engine,
+        firstAttempts: dispatcher ?? LEFT_TO_TEMPORAL,
+        senderDomains: createSenderDomains({ db, sealer }),
+        simulated: simulator.route,
+        hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
+        returnPath: (messageId, domain) => `${makeReturnPath(returnPathKey, messageId)}@${domain.returnPathHost}`,
+        region: config.dataRegion,
+        sendBudgetMs: config.sendBudgetMs,
+        storeContent: config.storeContent,
+        warmUpSteps: config.limits.warmUp,
+        dailyVolume: dailyVolume(db),
+        breaker,
+        suppressed: suppressionLookup(db),
+      }),
+      { metrics, domains: config.metricsDomains },
+    ),
   )
   ends.defer(idle)
   return { send, inbox }
@@ -81,7 +85,7 @@ function simulatorInbox({ clock }: Program, sealer: Sealer): Inbox {
   })
 }
 
-function startEngine({ config, log }: Program, { resolver, mayDial }: Parts): Engine {
+function startEngine({ config, log, metrics }: Program, { resolver, mayDial }: Parts): Engine {
   return createEngine({
     resolver,
     mayDial,
@@ -94,10 +98,12 @@ function startEngine({ config, log }: Program, { resolver, mayDial }: Parts): En
     routes: config.smtpRoutes,
     heloName: config.smtpHeloName,
     sourceAddresses: config.smtpSourceAddresses,
-    onLateReply: ({ mx, reply }, messageId) =>
+    onLateReply({ mx, reply, outcome }, messageId) {
+      metrics.lateReplies.add({ outcome: outcome.kind })
       log.warn(
         { message_id: messageId && publicId('msg', messageId), mx, code: reply?.code },
         'a verdict came after the response had said in_doubt',
-      ),
+      )
+    },
   })
 }

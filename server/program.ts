@@ -1,10 +1,13 @@
 import type { Logger } from 'pino'
+import packageJson from '../package.json' with { type: 'json' }
 import { type Config, readConfig, reportFaults } from './config/config.ts'
 import { type DatabaseClock, databaseClock } from './db/clock.ts'
 import { connect, type Database } from './db/connect.ts'
 import { waitForDatabase } from './db/wait.ts'
 import { createLogger } from './log.ts'
 import { drainWhenStopped, surviveHangUp } from './stop-signals.ts'
+import { createMetrics, type Metrics } from './telemetry/metrics.ts'
+import { startTelemetry } from './telemetry/start.ts'
 
 /** The parts that every process of the service has. */
 export interface Program {
@@ -12,6 +15,8 @@ export interface Program {
   log: Logger
   db: Database
   clock: DatabaseClock
+  /** What the parts count and show. See telemetry/metrics.ts for the table. */
+  metrics: Metrics
   /**
    * What a shutdown ends: put each end beside its beginning. A shutdown runs the ends one after the other, the last one
    * first.
@@ -21,7 +26,7 @@ export interface Program {
 
 export interface Process {
   /** For messages: "The API cannot start". */
-  name: string
+  name: 'API' | 'worker'
   /** Checks the configuration before the database is used. Throws, or reports the faults. */
   check(config: Config): Promise<void> | void
   /** Resolves when the process serves, to the message for its parent process. */
@@ -47,16 +52,31 @@ export async function run({ name, check, start }: Process): Promise<void> {
     await waitForDatabase(db, (what) => log.warn(what))
     const clock = await databaseClock(db)
     ends.defer(() => clock.stop())
-    const ready = await start({ config, log, db, clock, ends })
+    const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
+    const telemetry = await startTelemetry({ metrics, version: packageJson.version, log, ...metricsPort(name, config) })
+    ends.defer(() => telemetry.stop())
+    const ready = await start({ config, log, db, clock, metrics, ends })
     drainWhenStopped(async () => {
       await ends.disposeAsync()
       log.info('drained')
     })
     // A parent may send a signal as soon as it hears this.
-    process.send?.(ready)
+    process.send?.({ ...ready, metricsUrl: telemetry.url() })
   } catch (error) {
     log.fatal({ err: error }, `the ${name} cannot start`)
     console.error(`The ${name} cannot start: ${(error as Error).message}`)
     process.exit(1)
+  }
+}
+
+function metricsPort(name: Process['name'], config: Config) {
+  const { metricsHost: host, metricsPort, workerMetricsPort, otlpEndpoint, otlpMetricsEndpoint } = config
+  const isPushed = (otlpMetricsEndpoint ?? otlpEndpoint) !== undefined
+  return {
+    host,
+    ...(name === 'API'
+      ? { port: metricsPort, portVariable: 'METRICS_PORT' }
+      : { port: workerMetricsPort, portVariable: 'WORKER_METRICS_PORT' }),
+    pushEveryMs: isPushed ? config.otlpMetricsIntervalMs : undefined,
   }
 }

@@ -105,8 +105,8 @@ async function start(program: Program): Promise<object> {
 
 /** The activities of the workflows: POST events, end dispatches, drop old history and check domains. */
 function startActivities(program: Program, workflows: Workflows, stopping: AbortSignal): Activities {
-  const { config, log, db, clock, ends } = program
-  const deliveries = deliveriesOf(config, { db, clock, log })
+  const { config, log, db, clock, metrics, ends } = program
+  const deliveries = deliveriesOf(config, { db, clock, log, metrics })
   ends.defer(() => deliveries.close())
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const verification = createVerification({ db, clock, ...domainChecks(program, mayDial) })

@@ -65,6 +65,8 @@ export const newEncryptionKeys = () => `bench:${randomBytes(32).toString('base64
 /** The environment of every process of the product. Webhooks may go to this machine. */
 export const variablesOf = ({ databaseUrl, encryptionKeys }: Storage): Record<string, string> => ({
   PORT: '0',
+  METRICS_PORT: '0',
+  WORKER_METRICS_PORT: '0',
   DATABASE_URL: databaseUrl,
   ENCRYPTION_KEYS: encryptionKeys,
   WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',

@@ -81,6 +81,20 @@ export interface Variables {
   /** The first person, until there is one. */
   adminEmail: string | undefined
   adminPassword: string | undefined
+  /** Where the API and the worker serve `/metrics`. */
+  metricsHost: string
+  /** The port of the API's metrics. 0 takes a free port. */
+  metricsPort: number
+  /** The port of the worker's metrics. 0 takes a free port. */
+  workerMetricsPort: number
+  /** Recipient domains with metrics of their own, in lower case. */
+  metricsDomains: readonly string[]
+  /** Where OpenTelemetry's exporters push; undefined means nowhere. The exporters read the variables by themselves. */
+  otlpEndpoint: string | undefined
+  /** For metrics, in place of the one above. */
+  otlpMetricsEndpoint: string | undefined
+  /** How often metrics are pushed. */
+  otlpMetricsIntervalMs: number
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** Absolute. */
   dataDir: string
@@ -301,6 +315,33 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     example: '"$(openssl rand -base64 18)"',
     secret: true,
     default: none,
+  },
+  metricsHost: { name: 'METRICS_HOST', read: values.host, example: '10.0.0.5', default: () => '127.0.0.1' },
+  metricsPort: { name: 'METRICS_PORT', read: values.port, example: '9464', default: () => 9464 },
+  workerMetricsPort: { name: 'WORKER_METRICS_PORT', read: values.port, example: '9465', default: () => 9465 },
+  metricsDomains: {
+    name: 'METRICS_DOMAINS',
+    read: values.listOf(values.hostName),
+    example: 'gmail.com,outlook.com',
+    default: () => [],
+  },
+  otlpEndpoint: {
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    read: values.publicUrl,
+    example: 'http://127.0.0.1:4318',
+    default: none,
+  },
+  otlpMetricsEndpoint: {
+    name: 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+    read: values.publicUrl,
+    example: 'http://127.0.0.1:4318/v1/metrics',
+    default: none,
+  },
+  otlpMetricsIntervalMs: {
+    name: 'OTEL_METRIC_EXPORT_INTERVAL',
+    read: values.wholeNumber(1_000, 3_600_000),
+    example: '15000',
+    default: () => 60_000,
   },
   logLevel: {
     name: 'LOG_LEVEL',

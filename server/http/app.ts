@@ -44,6 +44,8 @@ export interface AppParts {
   dashboard?: DashboardParts
   /** Addresses and ranges of proxies whose X-Forwarded-For counts. */
   trustProxy?: string[]
+  /** Called with each call when it has ended. */
+  onEnd?(call: Call): void
   limits?: Partial<Limits>
 }
 
@@ -89,6 +91,8 @@ export interface App {
   drain(): void
   /** Aborted when the drain began. */
   draining: AbortSignal
+  /** The memory for bodies in flight. */
+  bodyBudget: { inUse(): number; totalBytes: number }
   /** Every path that is served, with its methods. */
   paths: Path[]
 }
@@ -100,7 +104,12 @@ export async function createApp(parts: AppParts): Promise<App> {
   const draining = new AbortController()
   const inFlight = new Set<Call>()
   const visit = counting(gate, true)
-  const records = { log: parts.log, inFlight, ended: createRequestLog(parts.log) }
+  const logEnd = createRequestLog(parts.log)
+  const ended = (call: Call, responded: boolean) => {
+    logEnd(call, responded)
+    parts.onEnd?.(call)
+  }
+  const records = { log: parts.log, inFlight, ended }
   const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
   const interceptors = [errors, text]
   const limits = bodyLimits({ ...LIMITS, ...parts.limits }, draining.signal)
@@ -134,6 +143,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       draining.abort()
     },
     draining: draining.signal,
+    bodyBudget: limits.budget,
     paths,
   }
 }

@@ -9,6 +9,7 @@ export interface ByteBudget {
   take(bytes: number, holder: string, signal: AbortSignal): Promise<() => void>
   /** Bytes that are taken. */
   inUse(): number
+  totalBytes: number
 }
 
 interface Waiter {
@@ -93,7 +94,7 @@ export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; w
     })
   }
 
-  return { take, inUse: () => totalBytes - free }
+  return { take, inUse: () => totalBytes - free, totalBytes }
 }
 
 const overloaded = () =>

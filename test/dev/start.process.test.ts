@@ -39,6 +39,7 @@ test('the ready file has the addresses, the keys and the process id, and only it
     url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     grpc_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     dashboard_url: `${ready.url}/dashboard`,
+    metrics_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/),
     temporal_ui_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     keys: { live: expect.stringMatching(/^svc_live_/), test: expect.stringMatching(/^svc_test_/) },
     pid: program.pid,

@@ -21,7 +21,14 @@ export interface RunningProcess {
 
 export interface RunningApi extends RunningProcess {
   url: string
+  metricsUrl: string
   grpcUrl: string
+}
+
+interface ApiReady {
+  ready: string
+  grpcUrl?: string
+  metricsUrl: string
 }
 
 /**
@@ -32,13 +39,13 @@ export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningAp
   const { PATH, NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, ['server/main.ts'], {
     cwd: ROOT,
-    env: { PATH, NODE_COMPILE_CACHE, PORT: '0', ...env },
+    env: { PATH, NODE_COMPILE_CACHE, PORT: '0', METRICS_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   const running = observe(endWithUs(child))
-  const message = once(child, 'message').then(([message]) => message as { ready: string; grpcUrl?: string })
-  const { ready, grpcUrl = ready } = await beforeDeadline(running, message)
-  return { ...running, url: ready, grpcUrl }
+  const message = once(child, 'message').then(([message]) => message as ApiReady)
+  const { ready, grpcUrl = ready, metricsUrl } = await beforeDeadline(running, message)
+  return { ...running, url: ready, grpcUrl, metricsUrl }
 }
 
 /**
@@ -49,7 +56,8 @@ export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningAp
 export function startProgram(command: string, args: string[], env: NodeJS.ProcessEnv): RunningProcess {
   const { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env
   const stdio = ['ignore', 'pipe', 'pipe'] as const
-  const allEnv = { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE, ...env }
+  const ports = { METRICS_PORT: '0', WORKER_METRICS_PORT: '0' }
+  const allEnv = { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE, ...ports, ...env }
   const child = spawn(command, args, { cwd: ROOT, env: allEnv, detached: true, stdio: [...stdio] })
   return observe(endWithUs(child, { group: true }))
 }

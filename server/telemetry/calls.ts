@@ -1,0 +1,27 @@
+import type { App } from '../http/app.ts'
+import type { Call } from '../http/call.ts'
+import type { Metrics } from './metrics.ts'
+
+/** Counts each call when it has ended. */
+export function countCalls(metrics: Metrics): (call: Call) => void {
+  const names = new Map<Call['method'], string>([[undefined, 'none']])
+  return ({ method, protocol, code, startedAt }) => {
+    let rpc = names.get(method)
+    if (rpc === undefined) {
+      rpc = `${method!.parent.name}/${method!.name}`
+      names.set(method, rpc)
+    }
+    metrics.calls.add({ rpc, protocol, code })
+    metrics.callSeconds.observe({ protocol }, (performance.now() - startedAt) / 1_000)
+  }
+}
+
+/** Shows what callers take of a server at this moment. */
+export function watchCalls(metrics: Metrics, app: App, connections: () => number): void {
+  metrics.callsInFlight.read(() => [[{}, app.inFlight.size]])
+  metrics.httpConnections.read(() => [[{}, connections()]])
+  metrics.bodyBytes.read(() => [
+    [{ state: 'used' }, app.bodyBudget.inUse()],
+    [{ state: 'limit' }, app.bodyBudget.totalBytes],
+  ])
+}

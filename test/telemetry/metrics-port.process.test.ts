@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openAccount } from '../harness/account.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { type RunningApi, startApiProcess } from '../harness/process.ts'
+
+// The metrics of `npm run api` as a separate process.
+
+const DOMAIN = 'shop.example.com'
+let database: TestDatabase
+let api: RunningApi
+let key: string
+let env: NodeJS.ProcessEnv
+beforeAll(async () => {
+  database = await testDatabase()
+  const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
+  ;({ key } = await openAccount(database.db, ENCRYPTION_KEYS, DOMAIN))
+  env = { DATABASE_URL: database.url, ENCRYPTION_KEYS }
+  api = await startApiProcess(env)
+})
+afterAll(async () => {
+  await api?.kill()
+  await database?.drop()
+})
+
+const scrape = async (url = api.metricsUrl) => (await fetch(url)).text()
+
+async function send(to: string): Promise<unknown> {
+  const response = await fetch(`${api.url}/api/v1/emails/send`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ from: `orders@${DOMAIN}`, to, subject: 'Your order', text: 'It is on its way.' }),
+  })
+  return response.json()
+}
+
+test('sends are counted by status and reason, and no label holds an address', async () => {
+  expect(await send('delivered@simulator.test')).toMatchObject({ status: 'delivered' })
+  expect(await send('mailbox_full@simulator.test')).toMatchObject({ status: 'bounced' })
+  const text = await scrape()
+  expect(text).toContain('verdict_recipients_total{mode="simulator",status="delivered",reason="none"} 1\n')
+  expect(text).toContain('verdict_recipients_total{mode="simulator",status="bounced",reason="mailbox_full"} 1\n')
+  expect(text).toContain('verdict_send_duration_seconds_count{mode="simulator"} 2\n')
+  expect(text).toContain('verdict_calls_total{rpc="EmailService/Send",protocol="rest",code="ok"} 2\n')
+  expect(text).toContain('thread="first_attempts"')
+  expect(text).not.toMatch(/@|svc_|acc_/)
+})
+
+test('the public port does not serve metrics', async () => {
+  expect((await fetch(`${api.url}/metrics`)).status).toBe(404)
+})
+
+test('a process whose port is taken says so and serves mail without metrics', async () => {
+  const { port } = new URL(api.metricsUrl)
+  const second = await startApiProcess({ ...env, METRICS_PORT: port })
+  expect(second.metricsUrl).toBeUndefined()
+  expect(second.stdout()).toMatch(/No metrics are served: .*EADDRINUSE.* Set METRICS_PORT to a port of its own/)
+  expect((await fetch(`${second.url}/readyz`)).status).toBe(200)
+  await second.kill()
+})
