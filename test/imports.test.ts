@@ -17,7 +17,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [/^server\/config\//, /^server\/config\//],
   [/^server\/db\/migrate\.ts$/, /^server\/(config\/|db\/)/],
-  [/^server\/db\//, /^(gen|server\/db)\/|^server\/(enum-names|every|in-time)\.ts$/],
+  [/^server\/db\//, /^(gen|server\/db)\/|^server\/(enum-names|every|in-time|config\/database-url)\.ts$/],
   [/^server\/dns\//, /^server\/(dns\/|slots\.ts$)/],
   [/^server\/mime\//, /^server\/(mime\/|address\.ts$)/],
   [/^server\/egress\//, /^server\/(egress\/|(clean-text|remember)\.ts$)/],

@@ -1,3 +1,4 @@
+import { readDatabaseUrl } from '../../server/config/database-url.ts'
 import { startPostgres } from './server.ts'
 
 export interface OpenDatabase {
@@ -12,7 +13,7 @@ export interface OpenDatabase {
 /** Opens the database at `externalUrl`, which `stop` leaves running, or else the embedded one in `dataDir`. */
 export async function openDatabase(externalUrl: string | undefined, dataDir: string): Promise<OpenDatabase> {
   if (externalUrl) {
-    const { hostname, pathname } = new URL(externalUrl)
+    const { hostname, pathname } = new URL(readDatabaseUrl(externalUrl).url)
     return {
       url: externalUrl,
       where: `${pathname.slice(1)} on ${hostname}`,

@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
+import { readDatabaseUrl } from './database-url.ts'
 
 // Readers of the variables' texts. Each throws an Error that says what the value must be, and never repeats the value.
 
@@ -118,9 +119,9 @@ export const encryptionKeys: Read<readonly { id: string; key: Buffer }[]> = (tex
   return keys
 }
 
+/** A postgres:// URL of one server or several. */
 export const databaseUrl: Read<string> = (text) => {
-  const protocol = URL.canParse(text) ? new URL(text).protocol : ''
-  if (protocol !== 'postgres:' && protocol !== 'postgresql:') throw new Error('must be a postgres:// URL')
+  readDatabaseUrl(text)
   return text
 }
 

@@ -1,7 +1,10 @@
 import postgres from 'postgres'
+import { readDatabaseUrl } from '../config/database-url.ts'
 import { drizzle } from './drizzle.ts'
+import { createHealth } from './health.ts'
+import { createPrimary } from './primary.ts'
+import { createProbe } from './probe.ts'
 import * as schema from './schema.ts'
-import { watchedSockets } from './sockets.ts'
 
 export type Database = ReturnType<typeof connect>
 
@@ -15,11 +18,17 @@ interface Options {
 }
 
 /**
- * Opens Drizzle over one pool of postgres.js connections. Use the query builder, or `run` (statement.ts) for a SQL
- * constant: both use this pool, which is `db.$client`. Close it with `db.$client.end()`.
+ * Opens Drizzle over one pool of postgres.js connections, to the server in the URL that takes writes. Use the query
+ * builder, or `run` (statement.ts) for a SQL constant: both use this pool, which is `db.$client`. Close it with
+ * `db.$client.end()`.
  */
 export function connect(url: string, { connections = 10, statementMs = 15_000 }: Options = {}) {
-  const client = postgres(url, {
+  const { hosts, url: driverUrl } = readDatabaseUrl(url)
+  const primary = createPrimary({ hosts, probe: createProbe(driverUrl), statementMs })
+  const client = postgres(driverUrl, {
+    // One server: with more, postgres.js would retry a failed connection without end and without a pause.
+    host: hosts[0]?.host,
+    port: hosts[0]?.port,
     max: connections,
     connect_timeout: 5,
     // Seconds between attempts to reconnect: a database that is back is used within a second.
@@ -49,7 +58,7 @@ export function connect(url: string, { connections = 10, statementMs = 15_000 }:
       tcp_user_timeout: 20_000,
     },
     // postgres.js lacks this option in its types.
-    ...(statementMs > 0 ? { socket: watchedSockets(statementMs) } : {}),
+    ...{ socket: primary.open },
   })
-  return drizzle(client, { schema })
+  return Object.assign(drizzle(client, { schema }), { health: createHealth(client, primary.suspect) })
 }

@@ -1,44 +1,38 @@
 import { connect, type Socket } from 'node:net'
 
-/** Where postgres.js wants to connect to. */
-interface Target {
-  host: string[]
-  port: number[]
-  /** The path of a Unix socket. */
-  path: string | false
-}
+/** Where a server listens. */
+export type Place = { host: string; port: number } | { path: string }
 
 const LOOKS = 12
-
-/**
- * Sockets for postgres.js that notice a peer which vanishes silently: a machine that died, a network that is cut. TCP
- * would take a quarter of an hour, and every statement on the connection would wait for it. A server can be silent for
- * as long as a statement may take plus a fifth. Then the statements on its connection fail, and whether they were
- * executed is unknown.
- */
-export function watchedSockets(statementMs: number): (target: Target) => Socket {
-  let turn = 0
-  return ({ host, port, path }) => {
-    const i = turn++ % host.length
-    const place = path ? { path } : { host: host[i]!, port: port[i]! }
-    const socket = connect({ ...place, noDelay: true })
-    closeWithError(socket)
-    watch(socket, statementMs / (LOOKS - 2))
-    // postgres.js checks the server's certificate against this host.
-    return Object.assign(socket, place)
-  }
+/** Opens a socket for postgres.js, which checks the server's certificate against the socket's `host`. */
+export function dial(place: Place): Socket {
+  const socket = connect({ ...place, noDelay: true })
+  closeWithError(socket)
+  return Object.assign(socket, place)
 }
 
-/** Counts looks, not time: a process that was paused must first read what has arrived meanwhile. */
-function watch(socket: Socket, everyMs: number): void {
+/**
+ * Notices a server that vanishes silently: a machine that died, a network that is cut. TCP would take a quarter of an
+ * hour, and every statement on the connection would wait for it. A server can be silent for as long as a statement may
+ * take plus a fifth. Then the statements on its connection fail, and whether they were executed is unknown. `suspect`
+ * is called when a statement has had no answer from one look to the next, a tenth of that time, and again while that
+ * lasts.
+ *
+ * Counts looks, not time: a process that was paused must first read what has arrived meanwhile.
+ */
+export function watch(socket: Socket, statementMs: number, suspect: () => void): void {
   let bytesRead = 0
+  let bytesWritten = 0
   let silentLooks = 0
-  const timer = setInterval(() => {
+  const look = () => {
     if (socket.destroyed) return clearInterval(timer)
     silentLooks = socket.bytesRead > bytesRead ? 0 : silentLooks + 1
+    if (silentLooks === 0) bytesWritten = socket.bytesWritten
     bytesRead = socket.bytesRead
     if (silentLooks >= LOOKS) socket.destroy()
-  }, everyMs).unref()
+    else if (silentLooks > 0 && socket.bytesWritten > bytesWritten) suspect()
+  }
+  const timer = setInterval(look, statementMs / (LOOKS - 2)).unref()
 }
 
 /**

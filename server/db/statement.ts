@@ -21,7 +21,12 @@ export async function run<Row extends object>(
   parameters: Parameter[] = [],
   { prepare = true }: RunOptions = {},
 ): Promise<RowList<Row[]>> {
-  return clientOf(db).unsafe<Row[]>(statement, parameters, { prepare })
+  try {
+    return await clientOf(db).unsafe<Row[]>(statement, parameters, { prepare })
+  } catch (error) {
+    if ('health' in db) db.health.note(error)
+    throw error
+  }
 }
 
 function clientOf(db: Database | Transaction | TransactionSql): Sql | TransactionSql {

@@ -10,6 +10,8 @@ import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 const KEY = Buffer.alloc(32, 7).toString('base64')
 const least = { DATABASE_URL: 'postgres://verdict:secret@127.0.0.1:5432/verdict', ENCRYPTION_KEYS: `k1:${KEY}` }
 
+const HOST = 'must have a host name or an address, and a port from 1 to 65535 if any,'
+
 const dir = mkdtempSync(join(tmpdir(), 'verdict-config-'))
 afterAll(() => rmSync(dir, { recursive: true }))
 
@@ -173,6 +175,16 @@ test.each([
   ['GRPC_PORT', 'grpc', 'must be a whole number from 0 to 65535'],
   ['DATABASE_URL', 'mysql://verdict:secret@db/verdict', 'must be a postgres:// URL'],
   ['DATABASE_URL', 'db.internal', 'must be a postgres:// URL'],
+  ['DATABASE_URL', 'postgres://verdict@a,b:port/verdict', `${HOST} for server 2`],
+  ['DATABASE_URL', 'postgres://verdict@a:5432,b:70000/verdict', `${HOST} for server 2`],
+  ['DATABASE_URL', 'postgres://verdict@a:5432,,c/verdict', `${HOST} for server 2`],
+  ['DATABASE_URL', 'postgres://verdict@[::g],b/verdict', `${HOST} for server 1`],
+  ['DATABASE_URL', 'postgres://verdict@a,b,a:5432/verdict', 'must name each server once: server 3 is named before'],
+  [
+    'DATABASE_URL',
+    'postgres://verdict@a,b/verdict?target_session_attrs=any',
+    'must have target_session_attrs=read-write, or leave it out: the service always writes',
+  ],
   ['ENCRYPTION_KEYS', KEY, 'must be keys, each an id, a colon and 32 bytes in base64'],
   ['ENCRYPTION_KEYS', 'k1:c2hvcnQ=', 'must be keys, each an id, a colon and 32 bytes in base64'],
   ['ENCRYPTION_KEYS', `k1:${KEY},`, 'must be keys, each an id, a colon and 32 bytes in base64'],

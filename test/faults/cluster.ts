@@ -7,15 +7,16 @@ import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { startProxy } from '../harness/proxy.ts'
 
-/** Starts a PostgreSQL for one test. It can be killed and started again, behind an address that stays the same. */
-export async function startCluster() {
-  const dataDir = await mkdtemp(join(tmpdir(), 'verdict-cluster-'))
+export type Server = Awaited<ReturnType<typeof startServer>>
+
+export const newDataDir = () => mkdtemp(join(tmpdir(), 'verdict-cluster-'))
+
+/** Starts a PostgreSQL. It can be killed and started again, behind an address that stays the same. */
+export async function startServer(dataDir: string) {
   let server = await startPostgres({ dataDir })
   const proxy = await startProxy(addressOf(server))
   const url = new URL(server.url)
   url.port = String(proxy.port)
-  await applyMigrations(url.href)
-  const db = connect(url.href)
 
   /** Sends SIGKILL to the postmaster, and its children end too. The address resets connections until `start`. */
   async function kill(): Promise<void> {
@@ -49,13 +50,24 @@ export async function startCluster() {
   }
 
   async function drop(): Promise<void> {
-    await db.$client.end({ timeout: 1 })
     await proxy.close()
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
   }
 
-  return { url: url.href, db, proxy, kill, stop, start, drop }
+  return { dataDir, url: url.href, proxy, kill, stop, start, drop }
+}
+
+/** Starts a PostgreSQL with the tables for one test. */
+export async function startCluster() {
+  const server = await startServer(await newDataDir())
+  await applyMigrations(server.url)
+  const db = connect(server.url)
+  const drop = async () => {
+    await db.$client.end({ timeout: 1 })
+    await server.drop()
+  }
+  return { ...server, db, drop }
 }
 
 function addressOf({ url }: Postgres) {

@@ -1,0 +1,53 @@
+import { isIP } from 'node:net'
+
+/** A server in DATABASE_URL. */
+export interface DatabaseHost {
+  /** A name, or an address without brackets. */
+  host: string
+  port: number
+}
+
+export interface DatabaseUrl {
+  /** The servers in their order; none when the URL leaves the server to the driver. */
+  hosts: DatabaseHost[]
+  /** The URL with its first server alone, without `target_session_attrs`. */
+  url: string
+}
+
+const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)((?:[/?#].*)?)$/s
+const PORT = 5_432
+
+/**
+ * Reads a URL of PostgreSQL, which may name several servers: `postgres://user:password@a:5432,b:5432/name` (libpq,
+ * 32.1.1.2). Throws an Error that says what the URL must be.
+ */
+export function readDatabaseUrl(text: string): DatabaseUrl {
+  const [, before, places = '', after = ''] = PARTS.exec(text) ?? []
+  if (before === undefined) throw new Error('must be a postgres:// URL')
+  const hosts = places === '' ? [] : places.split(',').map((place, i) => hostAt(place, i + 1))
+  const names = hosts.map(({ host, port }) => `${host} ${port}`)
+  const twice = names.findIndex((name, i) => names.indexOf(name) !== i)
+  if (twice >= 0) throw new Error(`must name each server once: server ${twice + 1} is named before`)
+  const single = `${before}${places.split(',')[0]}${after}`
+  if (!URL.canParse(single)) throw new Error('must be a postgres:// URL')
+  return { hosts, url: withoutTarget(single) }
+}
+
+function hostAt(place: string, number: number): DatabaseHost {
+  const [, address, name = '', digits = String(PORT)] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(place) ?? []
+  const port = Number(digits)
+  const host = address ?? name
+  const isHost = address === undefined ? host !== '' : isIP(address) === 6
+  if (isHost && port >= 1 && port <= 65_535) return { host, port }
+  throw new Error(`must have a host name or an address, and a port from 1 to 65535 if any, for server ${number}`)
+}
+
+/** The product finds the server that takes writes by itself: the driver would accept a standby. */
+function withoutTarget(text: string): string {
+  const target = /([?&])target_session_attrs=([^&#]*)(&?)/.exec(text)
+  if (!target) return text
+  const [parameter, start, value, end] = target
+  if (value !== 'read-write' && value !== 'primary')
+    throw new Error('must have target_session_attrs=read-write, or leave it out: the service always writes')
+  return text.replace(parameter, end === '' ? '' : start!)
+}

@@ -1,0 +1,163 @@
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DatabaseHost } from '../config/database-url.ts'
+import { dial, type Place, watch } from './sockets.ts'
+
+/** What a server of the database says about itself. */
+export interface ServerState {
+  kind: 'writable' | 'read_only' | 'standby'
+  /** Grows with each promotion. 0 when the server does not say it. */
+  timeline: number
+  /** Its IP address and port. A name can stand for another server later. */
+  address: string
+}
+
+/** Asks a server for its state. Throws when it does not answer within about two seconds. */
+export type Probe = (host: DatabaseHost) => Promise<ServerState>
+
+export interface PrimaryParts {
+  hosts: DatabaseHost[]
+  probe: Probe
+  /** See `watch`; 0 for no limit. */
+  statementMs: number
+}
+
+export interface Primary {
+  /**
+   * Opens a socket to the server that takes writes, or to the driver's place when the URL names no server. Never
+   * rejects, because postgres.js would lose the connection's place in its pool: the socket fails instead.
+   */
+  open(driver: { host: string[]; port: number[]; path: string | false }): Promise<Socket>
+  /** Looks for another primary server. When there is one, the connections to all others end. */
+  suspect(): void
+}
+
+/** A search that found a server does not wait for longer for the others. */
+const OTHERS_MS = 300
+const SUSPECT_EVERY_MS = 1_000
+
+/**
+ * Finds the primary among the servers of DATABASE_URL. With one server there is nothing to find at first; with several,
+ * all are asked at once whenever a connection is needed and the last one to the primary broke.
+ *
+ * A standby is never used. Of two servers that take writes, the one that was promoted last is used, and none that was
+ * promoted before one seen earlier: an old primary that comes back without knowing of its successor would accept
+ * writes that are lost.
+ */
+export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Primary {
+  const sockets = new Set<Socket>()
+  let primary = hosts.length === 1 ? hosts[0] : undefined
+  let searching: Promise<DatabaseHost> | undefined
+  let suspectedAtMs = Number.NEGATIVE_INFINITY
+  let timeline = 0
+
+  function search(): Promise<DatabaseHost> {
+    searching ??= find().finally(() => {
+      searching = undefined
+    })
+    return searching
+  }
+
+  async function find(): Promise<DatabaseHost> {
+    const answers = await ask(hosts, probe)
+    const usable = answers
+      .filter(({ state }) => state && state.kind !== 'standby' && state.timeline >= timeline)
+      .sort((a, b) => b.state!.timeline - a.state!.timeline || rank(b.state!) - rank(a.state!))
+    const [first] = usable
+    if (!first) throw noPrimary(answers)
+    const { host, state } = first
+    timeline = state!.timeline
+    primary = host
+    if (state!.kind === 'writable') dropOthers(state!.address)
+    return host
+  }
+
+  /** Whether the statements on these connections were executed is unknown. */
+  function dropOthers(address: string): void {
+    for (const socket of sockets) {
+      if (addressOf(socket) !== address) socket.destroy(new MovedError())
+    }
+  }
+
+  function keep(socket: Socket, host: DatabaseHost | undefined): Socket {
+    let isEndedByDriver = true
+    sockets.add(socket)
+    socket.once('end', () => {
+      isEndedByDriver = socket.writableEnded
+    })
+    socket.once('close', () => {
+      sockets.delete(socket)
+      // The driver ends an idle connection. Anything else may be the end of the server.
+      if (hosts.length > 1 && primary === host && !(isEndedByDriver && socket.writableEnded)) primary = undefined
+    })
+    if (statementMs > 0) watch(socket, statementMs, suspect)
+    return socket
+  }
+
+  function suspect(): void {
+    if (hosts.length === 0 || performance.now() - suspectedAtMs < SUSPECT_EVERY_MS) return
+    suspectedAtMs = performance.now()
+    // Without another primary the connections stay: they may still read, and a slow server answers in the end.
+    search().catch(() => {})
+  }
+
+  return {
+    async open({ host, port, path }) {
+      const place: Place = path ? { path } : { host: host[0]!, port: port[0]! }
+      try {
+        const found = hosts.length === 0 ? undefined : (primary ?? (await search()))
+        return keep(dial(found ?? place), found)
+      } catch (error) {
+        const socket = dial(place)
+        setImmediate(() => socket.destroy(error as Error))
+        return socket
+      }
+    },
+    suspect,
+  }
+}
+
+const rank = ({ kind }: ServerState) => (kind === 'writable' ? 1 : 0)
+
+/** The same form as `address` of a state. */
+export const addressOf = (socket: Socket) => `${socket.remoteAddress} ${socket.remotePort}`
+
+interface Answer {
+  host: DatabaseHost
+  state?: ServerState
+  error?: NodeJS.ErrnoException
+}
+
+/** Asks all servers at once. Once one takes writes, the others have little time left. */
+async function ask(hosts: DatabaseHost[], probe: Probe): Promise<Answer[]> {
+  const answers: Answer[] = hosts.map((host) => ({ host }))
+  const isFound = Promise.withResolvers<void>()
+  const asking = hosts.map(async (host, i) => {
+    try {
+      answers[i]!.state = await probe(host)
+      if (answers[i]!.state.kind === 'writable') isFound.resolve()
+    } catch (error) {
+      answers[i]!.error = error as Error
+    }
+  })
+  await Promise.race([Promise.all(asking), isFound.promise.then(() => sleep(OTHERS_MS))])
+  return answers.map((answer) => ({ ...answer }))
+}
+
+class MovedError extends Error {
+  code = 'CONNECTION_MOVED'
+  constructor() {
+    super('another server of DATABASE_URL has become the primary')
+  }
+}
+
+/** The error has the code of a server that could not be asked, or else that of a read-only server. */
+function noPrimary(answers: Answer[]): Error {
+  if (answers.length === 1 && answers[0]!.error) return answers[0]!.error
+  const details = answers.map(({ host: { host, port }, state, error }) => {
+    const what = state ? (state.kind === 'standby' ? 'a standby' : 'promoted earlier') : error?.message || error?.code
+    return `${host}:${port}: ${what}`
+  })
+  const code = answers.some(({ state }) => state) ? '25006' : answers[0]!.error?.code
+  return Object.assign(new Error(`no server takes writes (${details.join('; ')})`), { code })
+}

@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { applyMigrations } from '../../server/db/migrations.ts'
+import type { Server } from './cluster.ts'
+import { sendUntilOk } from './duplicates.ts'
+import { letters } from './letters.ts'
+import { tally } from './load.ts'
+import type { Node } from './node.ts'
+import { change, follow, startReplicas } from './replicas.ts'
+import { diceFor } from './seed.ts'
+import { startWorld, type World } from './world.ts'
+
+let replicas: Awaited<ReturnType<typeof startReplicas>>
+let world: World
+beforeEach(async () => {
+  replicas = await startReplicas()
+  world = await startWorld({ database: replicas.database, env: { DATABASE_URL: replicas.url } })
+})
+afterEach(() => world.stop())
+
+/** Callers send one letter after the other, each with its key until there is a response of 200. */
+function runKeyedLoad(callers: number, purpose: string, nodeOf: () => Node) {
+  const remaining = letters(purpose, 20_000, diceFor(purpose))[Symbol.iterator]()
+  let isRunning = true
+  const call = async () => {
+    while (isRunning) {
+      const { value } = remaining.next()
+      await sendUntilOk({ ...value!, key: `key ${value!.request}` }, nodeOf)
+    }
+  }
+  const calls = Promise.all(Array.from({ length: callers }, call))
+  return {
+    stop: async () => {
+      isRunning = false
+      await calls
+    },
+  }
+}
+
+const deliveredSince = (ms: number) =>
+  world.logs.requests.filter(
+    ({ sentAtMs, body }) => sentAtMs > ms && (body as { status?: string } | undefined)?.status === 'delivered',
+  )
+
+const deliveries = () => deliveredSince(0).length
+
+/** Expects the response to a send that begins from now on within five seconds. */
+async function expectServed(): Promise<void> {
+  const nowMs = performance.now()
+  await expect.poll(() => deliveredSince(nowMs).length).toBeGreaterThan(20)
+  const servedMs = Math.min(...deliveredSince(nowMs).map(({ endedAtMs }) => endedAtMs!)) - nowMs
+  console.log(`served after ${Math.round(servedMs)} ms`, tally(world.logs.requests))
+  expect(servedMs).toBeLessThan(5_000)
+}
+
+/** The sessions of the service on a server. */
+const sessionsOn = async (server: Server) =>
+  (await change(server, `select pid from pg_stat_activity where application_name = 'verdict'`)).length
+
+test('after the primary is killed and the synchronous standby promoted, nothing acknowledged is lost, nothing is mailed twice, and sends are served within 5 s', async () => {
+  const { first, second, promote } = replicas
+  const node = await world.start()
+  const load = runKeyedLoad(30, 'failover', () => node)
+  await expect.poll(deliveries).toBeGreaterThan(50)
+  await first.kill()
+  await expect.poll(() => tally(world.logs.requests)['500'] ?? 0).toBeGreaterThan(0)
+  expect(await node.client.get('/readyz')).toMatchObject({ status: 503 })
+  await promote(second)
+  await expectServed()
+  await load.stop()
+  expect(await world.verdict()).toEqual([])
+})
+
+test('after a switch-over no connection stays on the old primary, which comes back as a read-only standby and first in DATABASE_URL', async () => {
+  const { first, second, promote, url } = replicas
+  const node = await world.start()
+  const load = runKeyedLoad(10, 'switch-over', () => node)
+  await expect.poll(deliveries).toBeGreaterThan(20)
+  await first.stop()
+  await promote(second)
+  await follow(first.dataDir, second)
+  await first.start()
+  await expectServed()
+  await change(second, `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'verdict'`)
+  await expectServed()
+  await load.stop()
+  await applyMigrations(url)
+  const other = await world.start()
+  expect(await other.client.get('/readyz')).toMatchObject({ status: 200 })
+  await expect.poll(() => sessionsOn(first)).toBe(0)
+  expect(await sessionsOn(second)).toBeGreaterThan(0)
+  expect(await world.verdict()).toEqual([])
+})
+
+test('sends are served within 5 s of the promotion when the primary vanishes silently, and no process uses it when it comes back and still takes writes', async () => {
+  const { first, second, promote } = replicas
+  const node = await world.start()
+  let load = runKeyedLoad(10, 'vanished', () => node)
+  await expect.poll(deliveries).toBeGreaterThan(20)
+  first.proxy.onMessage = () => 'hang'
+  await promote(second)
+  await expectServed()
+  first.proxy.onMessage = () => undefined
+  await load.stop()
+  const other = await world.start()
+  load = runKeyedLoad(10, 'two-primaries', () => other)
+  await expectServed()
+  await load.stop()
+  expect(await world.verdict()).toEqual([])
+})
