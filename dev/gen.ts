@@ -3,19 +3,20 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { configurationGuide } from './configuration/print.ts'
 import { metricsPage } from './metrics/print.ts'
 import { typeScriptOf } from './openapi/typescript.ts'
 import { printStatements } from './sql/print.ts'
 
-// `npm run gen` generates code and documents from the contract, and prints the SQL statements into docs/sql and
-// the metrics into docs/metrics.md. With
-// `--check` it only reports files that are stale.
+// `npm run gen` generates code and documents from the contract, prints the guide to the configuration and the page of
+// metrics from their tables, and the SQL statements into docs/sql. With `--check` it only reports files that are stale.
 
 const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
 const GEN = join(ROOT, 'gen')
 const OPENAPI = join(ROOT, 'docs/openapi.json')
 const CLIENT = join(ROOT, 'client/gen/contract.ts')
+const CONFIGURATION = join(ROOT, 'docs/configuration.md')
 const SQL = join(ROOT, 'docs/sql')
 const METRICS = join(ROOT, 'docs/metrics.md')
 
@@ -31,6 +32,7 @@ async function generate(): Promise<number> {
   const document = await openApi()
   await writeFile(OPENAPI, document)
   await writeFile(CLIENT, typeScriptOf(JSON.parse(document)))
+  await writeFile(CONFIGURATION, configurationGuide())
   await printStatements(SQL)
   await writeFile(METRICS, metricsPage())
   return 0
@@ -44,6 +46,7 @@ async function check(): Promise<number> {
     ...(await differences(join(scratch, 'gen'), GEN)),
     ...(await differences(join(scratch, 'sql'), SQL)),
     ...((await isFile(OPENAPI, document)) ? [] : [OPENAPI]),
+    ...((await isFile(CONFIGURATION, configurationGuide())) ? [] : [CONFIGURATION]),
     ...((await isFile(CLIENT, typeScriptOf(JSON.parse(document)))) ? [] : [CLIENT]),
     ...((await isFile(METRICS, metricsPage())) ? [] : [METRICS]),
   ]

@@ -1,0 +1,264 @@
+import type { Variables } from '../../server/config/variables.ts'
+
+// The words of docs/configuration.md. Names, examples, what is required and defaults that are values come from the
+// table that the processes read.
+
+/** In Markdown. */
+export interface Words {
+  meaning: string
+  /** For a default that is no value of the table, or that deserves more words. */
+  byDefault?: string
+}
+
+export interface Section {
+  title: string
+  text?: string
+  rows: { [Key in keyof Variables]?: Words }
+}
+
+export const INTRODUCTION = `# Configuration
+
+Every process reads its configuration from environment variables, once, when it starts. An empty variable counts as not
+set. A process with an invalid configuration exits with code 78 and reports all faults at once, each with an example. A
+variable whose name looks like a misspelt known one is reported in the log.
+
+A secret may stand in a file instead, as systemd, Docker and Kubernetes hand secrets over: set \`<NAME>_FILE\` to the
+file's path, and leave \`<NAME>\` unset. Line breaks at the end of the file do not count.
+
+Production requires \`DATABASE_URL\`, \`ENCRYPTION_KEYS\`, \`TEMPORAL_ADDRESS\` and \`PUBLIC_URL\`. \`npm start\` requires
+nothing.
+`
+
+export const SECTIONS: readonly Section[] = [
+  {
+    title: 'The process',
+    rows: {
+      production: {
+        meaning:
+          '`production`, `development` or `test`. In `production` the variables marked below are required, and `npm start` refuses to run.',
+        byDefault: '`development`',
+      },
+      host: { meaning: 'The address of the port that serves REST, Connect, gRPC and the reference.' },
+      port: { meaning: 'The port that serves all protocols. 0 selects a free port.' },
+      grpcPort: { meaning: 'A second port for the same protocols, for clients that need gRPC on a separate port.' },
+      publicUrl: {
+        meaning:
+          'Where callers reach the service. It is the base of the OpenAPI document at `/api/v1/openapi.json`, so generated clients call this URL. It is also the issuer of [receipts](receipts.md).',
+        byDefault: 'else the address it listens on',
+      },
+      tlsCert: {
+        meaning:
+          'The certificate chain (PEM) for TLS on `PORT`. Requires `TLS_KEY_FILE`. Read again on SIGHUP and when it changes.',
+      },
+      tlsKey: { meaning: 'The private key (PEM) of that certificate.' },
+      trustProxy: {
+        meaning:
+          "Addresses and ranges of your proxies. The caller's address is read from `X-Forwarded-For` only when one of them sent the request.",
+      },
+      drainGraceMs: {
+        meaning:
+          'How long after SIGTERM requests are still served while `/readyz` already returns 503, so that load balancers notice.',
+        byDefault: '`5000` in production, else `0`',
+      },
+      drainMs: {
+        meaning: 'How long accepted requests have to finish after the grace period.',
+        byDefault: '`120000`, the longest call + 10 s',
+      },
+      logLevel: {
+        meaning:
+          '`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`. Logs are JSON lines on standard output.',
+      },
+      dataRegion: { meaning: 'The region stored with every message and shown by `/healthz`.' },
+      dataDir: {
+        meaning:
+          'The folder where `npm start` keeps its database, keys and logs, and where the command line looks for them.',
+        byDefault: '`.verdict`',
+      },
+      readyFile: {
+        meaning: 'The file to which `npm start` writes its URLs, keys and process id as JSON when it is ready.',
+      },
+      simulatorInbox: {
+        meaning:
+          "`true` keeps the newest messages to `simulator.test` in memory, for the dashboard's inbox. Refused in production.",
+        byDefault: '`false`; with `npm start` `true`',
+      },
+    },
+  },
+  {
+    title: 'Database and secrets',
+    rows: {
+      databaseUrl: { meaning: 'PostgreSQL 15 or later.', byDefault: '`npm start` brings one' },
+      encryptionKeys: {
+        meaning:
+          'The keys that encrypt DKIM keys and webhook secrets, each an id and 32 bytes in base64. The first one encrypts, all of them decrypt.',
+        byDefault: '`npm start` makes one',
+      },
+      storeContent: { meaning: '`true` stores `html` and `text` of every message, and Get email returns them.' },
+    },
+  },
+  {
+    title: 'The dashboard',
+    text: "Its links begin with `PUBLIC_URL`. When that is https, browsers send the dashboard's cookie over https only.",
+    rows: {
+      adminEmail: {
+        meaning:
+          'While there is no person, the API creates one with this address when it starts, as an owner of every account. Without it, `npx verdict people set-up` prints a link that works once.',
+      },
+      adminPassword: {
+        meaning:
+          'The password of that person, 12 to 128 characters. Changing it later changes nothing: people change their passwords in the dashboard.',
+      },
+    },
+  },
+  {
+    title: 'Metrics',
+    text: 'The API and the worker serve [their metrics](metrics.md) at `/metrics`, each on a port of its own, without a key. By default only this machine reaches these ports. To let a Prometheus on another machine read them, set `METRICS_HOST` to a private address of this machine: never to a public one. `PORT` never serves metrics. When a port is taken, the process works without metrics, says so in the log, and tries the port again every 10 seconds.',
+    rows: {
+      metricsHost: { meaning: 'The address of both ports.' },
+      metricsPort: {
+        meaning:
+          "The port of the API's metrics. Several API processes on one machine need one port each. 0 selects a free port; the log names it.",
+      },
+      workerMetricsPort: { meaning: "The port of the worker's metrics." },
+      metricsDomains: {
+        meaning: 'Recipient domains with metrics of their own. No other domain is ever a label.',
+      },
+      otlpEndpoint: {
+        meaning:
+          "Pushes metrics to this collector by OTLP over HTTP (protobuf), too. OpenTelemetry's other `OTEL_EXPORTER_OTLP_*` variables, such as the one for headers, work as OpenTelemetry describes them.",
+      },
+      otlpMetricsEndpoint: { meaning: 'The whole URL for metrics, in place of the one above.' },
+      otlpMetricsIntervalMs: { meaning: 'Milliseconds from one push of metrics to the next.' },
+    },
+  },
+  {
+    title: 'Sending mail',
+    rows: {
+      smtpSourceAddresses: {
+        meaning: 'The addresses of this machine that mail leaves from. The SPF record of every domain contains them.',
+        byDefault: 'none: the system chooses',
+      },
+      smtpPublicAddresses: {
+        meaning: 'The addresses that receivers see, if they differ (NAT) or several machines send.',
+        byDefault: 'those of `SMTP_SOURCE_ADDRESSES`, or detected',
+      },
+      smtpHeloName: {
+        meaning:
+          'The full name of this machine, for the greeting and the MX record of bounces. Receivers reject mail from unknown names.',
+        byDefault: 'the host name',
+      },
+      returnPathHost: {
+        meaning:
+          'Your host name with the SPF and MX records of all domains. Each domain then publishes one CNAME to it.',
+        byDefault: 'none: `rp.<domain>` has its own records',
+      },
+      smtpPort: { meaning: "The port of the recipients' mail servers." },
+      smtpRoutes: { meaning: 'Static routes: mail to these domains goes to this host and port, regardless of DNS.' },
+      smtpAllowSubnets: {
+        meaning:
+          "Private ranges that recipients' servers may be in. By default the service never connects to private addresses.",
+      },
+      sendBudgetMs: {
+        meaning: 'The time one send may take, 20,000 to 60,000. Clients must be ready to wait that long.',
+      },
+      dnsServers: {
+        meaning: 'The DNS resolvers, each `ip`, `ip:port` or `[ip]:port`.',
+        byDefault: 'those of the system',
+      },
+      bouncePort: { meaning: 'The port that receives late bounces and complaints. See [bounces](bounces.md).' },
+      bounceHost: { meaning: 'The address of `BOUNCE_PORT`.', byDefault: 'that of `HOST`' },
+    },
+  },
+  {
+    title: 'Webhooks and Temporal',
+    rows: {
+      temporalAddress: {
+        meaning: 'The address of the Temporal server that retries and replays webhooks.',
+        byDefault: '`npm start` brings one',
+      },
+      temporalNamespace: { meaning: 'The Temporal namespace.' },
+      temporalApiKey: { meaning: 'The API key, if Temporal requires one. Implies TLS.' },
+      temporalTls: {
+        meaning: '`true` connects to Temporal over TLS.',
+        byDefault: '`true` when one of the next four or an API key is set, else `false`',
+      },
+      temporalTlsCa: {
+        meaning: "The certificate authorities (PEM) to trust for Temporal's certificate.",
+        byDefault: "the system's authorities",
+      },
+      temporalTlsCert: { meaning: 'The client certificate (PEM) for Temporal. Requires `TEMPORAL_TLS_KEY_FILE`.' },
+      temporalTlsKey: { meaning: 'The private key (PEM) of that certificate.' },
+      temporalTlsServerName: {
+        meaning: "The name expected in Temporal's certificate.",
+        byDefault: 'the host of `TEMPORAL_ADDRESS`',
+      },
+      temporalUiUrl: {
+        meaning: 'The base of links to workflows (`workflow_url` of a dispatch).',
+        byDefault: 'none; `npm start` brings one',
+      },
+      webhookAllowSubnets: {
+        meaning: 'Ranges in which endpoints may have private addresses, plain http and any port.',
+        byDefault: 'none; with `npm start` this machine',
+      },
+      webhookSchedule: {
+        meaning: 'The delay before each attempt; meant for tests. Units: `ms`, `s`, `m`, `h`.',
+        byDefault: '`0,1m,5m,15m,1h,6h`',
+      },
+      webhookProxy: { meaning: 'An HTTP proxy for every webhook request.' },
+      webhookFirstAttempt: {
+        meaning: 'The process that makes the first attempt: the API (`inline`) or the worker (`workflow`).',
+      },
+    },
+  },
+  {
+    title: 'Limits',
+    rows: {
+      tiers: {
+        meaning:
+          'A JSON file with requests per minute by tier, warm-up steps and circuit breaker thresholds. See [limits](limits.md).',
+        byDefault: 'built in',
+      },
+      defaultTier: { meaning: 'The tier of accounts without a tier of their own.' },
+    },
+  },
+]
+
+/** Variables that only the command line or `npm start` reads. */
+export const ELSEWHERE: readonly {
+  title: string
+  text: string
+  rows: Record<string, Required<Words> & { example: string }>
+}[] = [
+  {
+    title: 'The command line',
+    text: 'Only `npx verdict` reads these variables. It also reads `DATABASE_URL`, `ENCRYPTION_KEYS` and `DATA_DIR`.',
+    rows: {
+      VERDICT_URL: {
+        meaning: 'The service that user commands call.',
+        byDefault: 'the instance that `npm start` runs here',
+        example: 'https://mail.example.com',
+      },
+      VERDICT_API_KEY: {
+        meaning: 'The API key for these calls.',
+        byDefault: 'the live key of that instance',
+        example: 'svc_live_...',
+      },
+    },
+  },
+  {
+    title: 'Development',
+    text: 'Only `npm start` reads these variables, to find or build Temporal.',
+    rows: {
+      XDG_CACHE_HOME: {
+        meaning: 'The folder that contains the cache; Temporal is in its subfolder `verdict`.',
+        byDefault: '`~/.cache`',
+        example: '/var/cache',
+      },
+      GOPROXY: {
+        meaning: 'The source of the Go toolchain, if the machine has none.',
+        byDefault: '`https://proxy.golang.org`',
+        example: 'https://proxy.golang.org',
+      },
+    },
+  },
+]
