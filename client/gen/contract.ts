@@ -1583,6 +1583,11 @@ export interface ListEmailsQuery {
   limit?: number
   /** `next_cursor` of the previous page. Send the same filters with it. */
   cursor?: string
+  /**
+   * `true` for emails with a recipient in doubt only, `false` for emails without one. By default both. The status of an
+   * email in doubt is `bounced`.
+   */
+  in_doubt?: boolean
 }
 
 export interface ListEventsQuery {

@@ -12,6 +12,13 @@ import {
 import { timestampOf } from '../lists/read-filters.ts'
 import { reasonOfCode } from '../status/reasons.ts'
 
+/** `in_doubt` is no status of the API, where such an email is bounced. A person takes it for one. */
+const IN_DOUBT = 'in_doubt'
+const MESSAGE_STATUS: Filter = { ...STATUS_FILTER, choices: [...STATUS_FILTER.choices!, [IN_DOUBT, 'In doubt']] }
+
+/** The address of the emails in doubt. */
+export const DOUBTFUL: MessageSearch = { status: IN_DOUBT }
+
 /** The filters of the list as the address of the page has them. */
 export interface MessageSearch {
   recipient?: string
@@ -27,7 +34,7 @@ export interface MessageSearch {
 
 export const MESSAGE_FILTERS: Filter[] = [
   RECIPIENT_FILTER,
-  STATUS_FILTER,
+  MESSAGE_STATUS,
   REASON_FILTER,
   { name: 'domain', label: 'From domain', placeholder: 'example.com' },
   TAG_FILTER,
@@ -46,6 +53,7 @@ export function requestOf(search: MessageSearch) {
     tag,
     tenantId: tenant,
     status: statusOfName(status),
+    inDoubt: status === IN_DOUBT ? true : undefined,
     reason: reasonOfCode(reason),
     sandbox: sandboxOfName(sandbox),
     from: timestampOf(from),

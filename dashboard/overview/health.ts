@@ -2,6 +2,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt'
 import type { GetOverviewResponse, WebhookState } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import { failureToneOf } from '../attempts/endpoint-health.ts'
+import { DOUBTFUL, type MessageSearch } from '../messages/message-filters.ts'
 import { countOf } from '../numbers/quantities.ts'
 import type { Tone } from '../status/statuses.ts'
 import { lengthOf } from '../time/times.ts'
@@ -11,6 +12,8 @@ export interface Finding {
   tone: Tone
   sentence: string
   page?: 'domains' | 'events' | 'settings/webhook' | 'messages'
+  /** The filters of that page. */
+  search?: MessageSearch
 }
 
 /** An endpoint that waits longer than this for an attempt has missed several. */
@@ -70,6 +73,7 @@ const RULES: Rule[] = [
             tone: 'doubt',
             sentence: `${inDoubt === 1 ? 'One email is' : `${inDoubt} emails are`} in doubt: the connection ended after the message and before the reply.`,
             page: 'messages',
+            search: DOUBTFUL,
           },
         ],
 ]

@@ -66,11 +66,16 @@ function HealthLine({ overview }: { overview: GetOverviewResponse }) {
   const { membership } = useAccount()
   return (
     <ul className={styles.health} aria-live="polite" aria-label="Health">
-      {healthOf(overview, Date.now()).map(({ tone, sentence, page }) => (
+      {healthOf(overview, Date.now()).map(({ tone, sentence, page, search }) => (
         <li key={sentence}>
           <Pill tone={tone} word={TONE_WORDS[tone] ?? 'Look at this'} />
           {page ? (
-            <Link to={`/$account/${page}`} params={{ account: membership.accountId }} className="text-link">
+            <Link
+              to={`/$account/${page}`}
+              params={{ account: membership.accountId }}
+              search={search}
+              className="text-link"
+            >
               {sentence}
             </Link>
           ) : (

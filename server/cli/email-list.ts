@@ -32,6 +32,7 @@ export const emails = (print: Print) =>
     .option('--tenant <tenant_id>', 'Only of this tenant')
     .addOption(new Option('--sandbox', 'Only dry runs').conflicts('live'))
     .option('--live', 'No dry runs')
+    .option('--in-doubt', 'Only with a recipient in doubt')
     .option('--from <time>', 'Only from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z')
     .option('--to <time>', 'Only before this time')
     .option('--limit <number>', 'How many emails to list, from 1 to 100; by default 50')
@@ -44,9 +45,12 @@ export const emails = (print: Print) =>
         'verdict emails --recipient ann@example.com --json | jq -r .emails[].message_id',
       ),
     )
-    .action(async ({ url, tenant: tenant_id, sandbox, live, ...filters }) => {
+    .action(async ({ url, tenant: tenant_id, sandbox, live, inDoubt, ...filters }) => {
       const isDryRun = sandbox ? 'true' : live ? 'false' : undefined
-      const page = await callApi({ url, path: PATH + query({ ...filters, tenant_id, sandbox: isDryRun }) })
+      const page = await callApi({
+        url,
+        path: PATH + query({ ...filters, tenant_id, sandbox: isDryRun, in_doubt: inDoubt ? 'true' : undefined }),
+      })
       const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'SUBJECT', 'MESSAGE']
       const list = table(heading, (page.emails as ListedEmail[]).map(rowOf), 'No email matches.')
       print({ json: page, text: pageText(list, page) })

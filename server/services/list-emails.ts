@@ -52,6 +52,7 @@ function readFilters(request: ListEmailsRequest, matchingForm: ListEmailsParts['
     tag: readTag(request.tag),
     tenantId: readTenant(request.tenantId),
     sandbox: request.sandbox,
+    inDoubt: request.inDoubt,
   }
 }
 
@@ -78,23 +79,29 @@ const COLUMNS = {
   ),
 }
 
-function matches({ accountId, recipient: _, ...columns }: Filters) {
+function matches({ accountId, recipient: _, inDoubt, ...columns }: Filters, range: IdRange) {
   const present = Object.entries(columns).filter(([, value]) => value !== undefined)
   const equal = present.map(([name, value]) => eq(messages[name as keyof typeof columns], value!))
-  return and(eq(messages.accountId, accountId), ...equal)
+  return and(
+    eq(messages.accountId, accountId),
+    gte(messages.id, range.from),
+    lt(messages.id, range.below),
+    ...equal,
+    inDoubt === undefined ? undefined : inDoubt ? isInDoubt(range) : sql`not (${isInDoubt(range)})`,
+  )
 }
+
+/** A recipient in doubt is bounced, which is the worst status: only these emails need a look at their recipients. */
+const isInDoubt = ({ from, below }: IdRange) => sql`${messages.status} = 'bounced' and exists (
+  select from ${recipients} r
+  where r.message_id = ${messages.id} and r.message_id >= ${from} and r.message_id < ${below} and r.in_doubt)`
 
 /**
  * Every filter has an index that ends in the id, so PostgreSQL reads a page and no more. Of several filters it uses the
  * one that finds least, and reads what that one finds.
  */
-function findEmails(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
-  return db
-    .select(COLUMNS)
-    .from(messages)
-    .where(and(matches(filters), gte(messages.id, from), lt(messages.id, below)))
-    .orderBy(desc(messages.id))
-    .limit(limit)
+function findEmails(db: Database, filters: Filters, range: IdRange, limit: number) {
+  return db.select(COLUMNS).from(messages).where(matches(filters, range)).orderBy(desc(messages.id)).limit(limit)
 }
 
 /**
@@ -102,12 +109,12 @@ function findEmails(db: Database, filters: Filters, { from, below }: IdRange, li
  * keeps PostgreSQL from joining the other way round, which would read every email of the account when the address is
  * rare.
  */
-function findEmailsTo(db: Database, filters: Filters, { from, below }: IdRange, limit: number) {
+function findEmailsTo(db: Database, filters: Filters, range: IdRange, limit: number) {
   const { messageId, accountId, email: address } = recipients
   const email = db
     .select(COLUMNS)
     .from(messages)
-    .where(and(eq(messages.id, messageId), gte(messages.id, from), lt(messages.id, below), matches(filters)))
+    .where(and(eq(messages.id, messageId), matches(filters, range)))
     .limit(1)
     .as('email')
   return db
@@ -118,8 +125,8 @@ function findEmailsTo(db: Database, filters: Filters, { from, below }: IdRange, 
       and(
         eq(accountId, filters.accountId),
         eq(sql`lower(${address})`, filters.recipient),
-        gte(messageId, from),
-        lt(messageId, below),
+        gte(messageId, range.from),
+        lt(messageId, range.below),
       ),
     )
     .orderBy(desc(messageId))

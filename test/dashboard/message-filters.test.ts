@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readFilters } from '../../dashboard/lists/read-filters.ts'
-import { MESSAGE_FILTERS, requestOf } from '../../dashboard/messages/message-filters.ts'
+import { DOUBTFUL, MESSAGE_FILTERS, requestOf } from '../../dashboard/messages/message-filters.ts'
 import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 test('the address of the page becomes the request', () => {
@@ -26,6 +26,12 @@ test('the address of the page becomes the request', () => {
     from: { seconds: BigInt(Date.UTC(2026, 0, 31) / 1000), nanos: 0 },
     to: { seconds: BigInt(Date.UTC(2026, 1, 1, 12) / 1000), nanos: 500_000_000 },
   })
+})
+
+test('in doubt is a filter of its own, which a person finds among the statuses', () => {
+  expect(requestOf(DOUBTFUL)).toMatchObject({ inDoubt: true, status: undefined })
+  expect(readFilters(MESSAGE_FILTERS, { ...DOUBTFUL })).toEqual(DOUBTFUL)
+  expect(requestOf({ status: 'bounced' })).toMatchObject({ inDoubt: undefined, status: DeliveryStatus.BOUNCED })
 })
 
 test('an address without filters asks for everything', () => {
