@@ -127,6 +127,16 @@ include-path = "/api/v1/emails/batch"
 checks.negative_data_rejection.enabled = false
 `
 
+// Schemathesis uses one processor, so its work is divided among three processes: each operation by itself, in two halves
+// of about equal time, and sequences of operations.
+const ALONE = ['--phases', 'examples,coverage,fuzzing']
+const EMAILS = '^/api/v1/emails'
+const PARTS = [
+  [...ALONE, '--include-path-regex', EMAILS],
+  [...ALONE, '--exclude-path-regex', EMAILS],
+  ['--phases', 'stateful'],
+]
+
 type Document = { paths: Record<string, Record<string, { parameters?: { name?: string }[] }>> }
 
 /** A repeated Idempotency-Key gets its first response whatever the body is, which would hide the faults of the body. */
@@ -163,11 +173,13 @@ test('schemathesis finds no fault in a running instance', async () => {
   await writeFile(document, JSON.stringify(withoutKeys(await (await fetch(`${url}/api/v1/openapi.json`)).json())))
   const key = `Authorization: Bearer ${account.key}`
   const options = ['--url', url, '--header', key, '--max-examples', '200', '--seed', '1', '--no-color']
-  const { status, output } = await run(`${python}/schemathesis`, 'run', document, ...options)
+  const runs = await Promise.all(
+    PARTS.map((part) => run(`${python}/schemathesis`, 'run', document, ...options, ...part)),
+  )
   clearInterval(endpointTimer)
-  expect(status, output).toBe(0)
-  const cases = Number(/Test cases:\s+(\d+) generated/.exec(output)?.[1])
-  expect(cases).toBeGreaterThan(500)
+  for (const { status, output } of runs) expect(status, output).toBe(0)
+  const cases = runs.map(({ output }) => Number(/Test cases:\s+(\d+) generated/.exec(output)?.[1]))
+  expect(Math.min(...cases)).toBeGreaterThan(100)
   // Requests got past the validation.
   const sends = await account.database.db.$count(messages)
   expect(sends).toBeGreaterThan(20)
@@ -175,5 +187,5 @@ test('schemathesis finds no fault in a running instance', async () => {
   const counts = [openDispatches, dispatches].map((t) => account.database.db.$count(t, eq(t.kind, 'replay')))
   const replays = (await Promise.all(counts)).reduce((sum, count) => sum + count)
   expect(replays).toBeGreaterThan(5)
-  console.log(`schemathesis: ${cases} requests, ${sends} of them accepted as sends, ${replays} as replays`)
+  console.log(`schemathesis: ${cases.join(' + ')} requests, ${sends} of them accepted as sends, ${replays} as replays`)
 }, 900_000)
