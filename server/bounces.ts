@@ -9,25 +9,32 @@ import type { Program } from './program.ts'
 
 /** Listens for bounces and complaints when BOUNCE_PORT is set. The caller closes the listener. */
 export async function startBounces(program: Program, sealer: Sealer, certificate: Certificate | undefined) {
-  const { config, db, clock, log } = program
-  const { bounceHost, bouncePort, returnPathHost, smtpHeloName } = config
+  const { config, log } = program
+  const { bounceHost, bouncePort, smtpHeloName } = config
   if (bouncePort === undefined) return undefined
-  const returnPathKeys = sealer.deriveKeys('return-path')
   const listener = await listenForBounces({
     host: bounceHost,
     port: bouncePort,
     name: smtpHeloName,
     tls: certificate?.pair,
-    addresseeOf: addresseesOf({ returnPathKeys, returnPathHost }),
+    ...createReports(program, sealer),
+    failed: (error) => log.warn({ err: error }, 'mail that came back could not be accepted: its sender tries again'),
+  })
+  certificate?.onRenewal(listener.showCertificate)
+  log.info({ host: bounceHost, port: listener.port }, 'listening for bounces and complaints')
+  return listener
+}
+
+/** What recognises the addresses that reports go to, and what reads and stores the reports. */
+export function createReports({ config, db, clock, log }: Program, sealer: Sealer) {
+  const returnPathKeys = sealer.deriveKeys('return-path')
+  return {
+    addresseeOf: addresseesOf({ returnPathKeys, returnPathHost: config.returnPathHost }),
     receive: createReceiver({
       returnPathKeys,
       keep: feedbackStep({ db, clock }),
       report: ({ messageId, report, kept }) =>
         log.info({ message_id: messageId && publicId('msg', messageId), report, kept }, 'mail came back'),
     }),
-    failed: (error) => log.warn({ err: error }, 'mail that came back could not be accepted: its sender tries again'),
-  })
-  certificate?.onRenewal(listener.showCertificate)
-  log.info({ host: bounceHost, port: listener.port }, 'listening for bounces and complaints')
-  return listener
+  }
 }

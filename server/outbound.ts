@@ -1,3 +1,4 @@
+import { createReports } from './bounces.ts'
 import type { Sealer } from './db/encryption.ts'
 import { newId, publicId } from './db/ids.ts'
 import type { Resolver } from './dns/resolver.ts'
@@ -15,6 +16,7 @@ import { dailyVolume } from './reputation/warm-up.ts'
 import { sendsInProgress } from './sending/in-progress.ts'
 import { createSend, type Send } from './sending/send.ts'
 import { createInbox, type Inbox } from './simulator/inbox.ts'
+import { type MailBack, sendBack } from './simulator/reports.ts'
 import { createSimulator } from './simulator/simulator.ts'
 import type { Engine } from './smtp/attempt.ts'
 import { createEngine } from './smtp/engine.ts'
@@ -42,7 +44,7 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   const { config, db, clock, metrics, ends } = program
   const { sealer, breaker } = parts
   const inbox = config.simulatorInbox ? simulatorInbox(program, sealer) : undefined
-  const simulator = createSimulator({ inbox })
+  const simulator = createSimulator({ inbox, comesBack: simulatorReports(program, sealer) })
   await simulator.listen()
   ends.defer(() => simulator.close())
   const engine = startEngine(program, parts)
@@ -82,6 +84,15 @@ function simulatorInbox({ clock }: Program, sealer: Sealer): Inbox {
   return createInbox({
     messageIdOf: (returnPath) => readReturnPath(keys, returnPath.slice(0, returnPath.lastIndexOf('@'))),
     newId: () => newId(clock.now()),
+  })
+}
+
+/** The simulator's reports take the way of those that the bounce listener receives, whether or not it listens. */
+function simulatorReports(program: Program, sealer: Sealer): (mail: MailBack) => void {
+  const { addresseeOf, receive } = createReports(program, sealer)
+  return sendBack(async ({ to, content }) => {
+    const addressee = addresseeOf(to)
+    if (addressee) await receive({ ...addressee, content })
   })
 }
 

@@ -30,7 +30,8 @@ export function FirstSend({ domain = 'example.com' }: { domain?: string }) {
         <Link to="/$account/settings/keys" params={{ account: membership.accountId }} className="text-link">
           API keys
         </Link>
-        .
+        . Other addresses have other outcomes: try <code>mailbox_full@simulator.test</code>, or{' '}
+        <code>complaint@simulator.test</code>, which complains a second later.
       </p>
       <CodeBlock code={curlOf(person.installation?.publicUrl ?? location.origin, email)} label="Command" wrap />
       {mayMember && (

@@ -4,6 +4,6 @@ select exists (select from open_messages where id = $1) as "isRunning", account_
   request ->> 'from' as "from", tag, request -> 'metadata' as metadata, (
     select coalesce(json_agg(json_build_object('email', email, 'status', status, 'kind', kind) order by position), '[]')
     from recipients
-    where message_id = $1 and (status = 'delivered' or in_doubt) and email not like '%@simulator.test'
+    where message_id = $1 and (status = 'delivered' or in_doubt)
   ) as recipients
 from (values (1)) as one_row left join messages on id = $1

@@ -39,7 +39,7 @@ hourly_count as (
     count(*) filter (where kind = 'complaint'),
     count(*) filter (where reason = 'mailbox_does_not_exist')
   from late cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
-  where kind = 'complaint' or reason = 'mailbox_does_not_exist'
+  where (kind = 'complaint' or reason = 'mailbox_does_not_exist') and recipient not like '%@simulator.test'
   group by account_id, tenant.id, domain order by account_id, tenant.id, domain
   on conflict (account_id, tenant_id, hour, domain, shard) do update set
     complaints = kept.complaints + excluded.complaints,

@@ -20,7 +20,7 @@ export type FeedbackResult =
   /** The report was stored before. */
   | 'known'
   /**
-   * The report names no recipient who may have the message, or the message was never sent: a dry run, the simulator.
+   * The report names no recipient who may have the message, or the message was a dry run.
    */
   | 'nobody'
   /** The message is over 90 days old, or does not exist. */
@@ -53,7 +53,7 @@ export const MESSAGE = `
     request ->> 'from' as "from", tag, request -> 'metadata' as metadata, (
       select coalesce(json_agg(json_build_object('email', email, 'status', status, 'kind', kind) order by position), '[]')
       from recipients
-      where message_id = $1 and (status = 'delivered' or in_doubt) and email not like '%@simulator.test'
+      where message_id = $1 and (status = 'delivered' or in_doubt)
     ) as recipients
   from (values (1)) as one_row left join messages on id = $1`
 
@@ -77,7 +77,8 @@ const ROW = {
 } as const satisfies Columns
 
 // Stores feedback once for each recipient and kind; the same commit holds its event, and its effects on the address and
-// on the domain. The hand-over loop takes the dispatches, because no process holds their lease.
+// on the domain. Those of the simulator have no such effects. The hand-over loop takes the dispatches, because no
+// process holds their lease.
 export const KEEP = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
@@ -104,7 +105,7 @@ export const KEEP = `
   ),
   ${hourlyStatistics({
     from: 'late',
-    where: REPORT_COUNTS.map(({ condition }) => condition).join(' or '),
+    where: `(${REPORT_COUNTS.map(({ condition }) => condition).join(' or ')}) and recipient not like '%@simulator.test'`,
     shard: String(REPORT_SHARD),
     counts: REPORT_COUNTS,
   })},
@@ -139,6 +140,7 @@ export function feedbackStep({ db, clock }: { db: Database; clock: DatabaseClock
         tag,
         metadata,
         ...each,
+        strike: each.recipient.endsWith('@simulator.test') ? null : each.strike,
         reported_at: new Date(atMs).toISOString(),
       }),
     )

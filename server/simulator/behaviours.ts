@@ -15,11 +15,15 @@ export interface Behaviour {
   rcpt?: Refusal | 'silence'
   /** How the mail server refuses the message at the final dot. It delivers the message when absent. */
   dot?: Refusal
+  /** What comes back after the message was delivered. */
+  report?: 'complaint' | 'late_bounce'
 }
 
 /** By local part: the reason of the outcome, as the caller reads it. */
 const BEHAVIOURS: Record<string, Behaviour> = {
   delivered: { status: 'delivered' },
+  complaint: { status: 'delivered', report: 'complaint' },
+  late_bounce: { status: 'delivered', report: 'late_bounce' },
   mailbox_full: { status: 'bounced', rcpt: { code: 452, text: '4.2.2 Mailbox is over its quota' } },
   mailbox_does_not_exist: { status: 'bounced', rcpt: { code: 550, text: '5.1.1 No such mailbox here' } },
   no_mx_record: { status: 'bounced', route: { kind: 'no_mx_record', detail: 'the simulator has no MX for it' } },

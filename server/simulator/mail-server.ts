@@ -1,14 +1,21 @@
 import { SMTPServer } from 'smtp-server'
 import { behaviourOf, type Refusal } from './behaviours.ts'
 import type { Inbox } from './inbox.ts'
-
-export const DOMAIN = 'simulator.test'
+import { DOMAIN } from './names.ts'
+import { type MailBack, reportAbout } from './reports.ts'
 
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 const CLOSE_WITHIN_MS = 100
 
-/** Replies by the local part of the recipient. Messages that it accepts go into the inbox, when there is one. */
-export function mailServer(inbox: Inbox | undefined): SMTPServer {
+interface MailServerParts {
+  /** Keeps the messages that the server accepts. */
+  inbox?: Inbox
+  /** Receives reports about messages that the server accepted. */
+  comesBack?(mail: MailBack): void
+}
+
+/** Replies by the local part of the recipient. */
+export function mailServer({ inbox, comesBack }: MailServerParts): SMTPServer {
   const server = new SMTPServer({
     name: `mx.${DOMAIN}`,
     banner: 'Verdict simulator',
@@ -31,7 +38,15 @@ export function mailServer(inbox: Inbox | undefined): SMTPServer {
         const arrival = inbox.begin({ returnPath: envelope.mailFrom.address, recipients })
         if (arrival) content.on('data', arrival.add).on('end', arrival.keep).on('close', arrival.drop)
       }
-      content.on('end', () => (dot ? reply(errorOf(dot)) : reply(null, '2.0.0 Delivered')))
+      content.on('end', () => {
+        if (dot) return reply(errorOf(dot))
+        reply(null, '2.0.0 Delivered')
+        if (!envelope.mailFrom) return
+        for (const recipient of recipients) {
+          const { report } = behaviourOf(split(recipient).local)
+          if (report) comesBack?.(reportAbout({ report, recipient, returnPath: envelope.mailFrom.address }))
+        }
+      })
       content.resume()
     },
   })

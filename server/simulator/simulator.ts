@@ -4,7 +4,9 @@ import type { Address } from '../address.ts'
 import type { MxLookup, Site } from '../smtp/attempt.ts'
 import { type Behaviour, behaviourOf } from './behaviours.ts'
 import type { Inbox } from './inbox.ts'
-import { DOMAIN, mailServer } from './mail-server.ts'
+import { mailServer } from './mail-server.ts'
+import { DOMAIN, HOST } from './names.ts'
+import type { MailBack } from './reports.ts'
 
 export interface SimulatedRecipient {
   /** The outcome of a dry run. */
@@ -23,12 +25,16 @@ export interface Simulator {
 /** A send to the silent address ends within 3 s. */
 const SILENCE_MS = 2_000
 
-/**
- * Addresses whose outcome is their name, through a mail server that really replies so. Without an inbox nothing is kept
- * of the messages.
- */
-export function createSimulator({ inbox }: { inbox?: Inbox } = {}): Simulator {
-  const server = mailServer(inbox)
+interface SimulatorParts {
+  /** Without it nothing is kept of the messages. */
+  inbox?: Inbox
+  /** Receives late bounces and complaints. */
+  comesBack?(mail: MailBack): void
+}
+
+/** Addresses whose outcome is their name, through a mail server that really replies so. */
+export function createSimulator(parts: SimulatorParts = {}): Simulator {
+  const server = mailServer(parts)
   let port = 0
   return {
     async listen() {
@@ -39,7 +45,7 @@ export function createSimulator({ inbox }: { inbox?: Inbox } = {}): Simulator {
     },
     route({ local, domain }) {
       if (domain !== DOMAIN) return undefined
-      const { name, status, route, ...replies } = behaviourOf(local)
+      const { name, status, route, report: _, ...replies } = behaviourOf(local)
       const outcome = status === 'delivered' ? { status } : { status, reason: name }
       return { outcome, route: route ?? { kind: 'site', site: siteFor(replies, port) } }
     },
@@ -54,7 +60,7 @@ const SITE_LIMITS = { connections: 250, messages: 100 }
 
 /** A refusal at the dot affects its whole transaction, and a silence its connection, so each has its own site. */
 function siteFor({ rcpt, dot }: Pick<Behaviour, 'rcpt' | 'dot'>, port: number): Site {
-  const hosts = [{ name: `mx.${DOMAIN}`, preference: 0, addresses: ['127.0.0.1'], port }]
+  const hosts = [{ name: HOST, preference: 0, addresses: ['127.0.0.1'], port }]
   if (rcpt === 'silence') return { key: `silence.${DOMAIN}`, hosts, limits: SITE_LIMITS, commandTimeoutMs: SILENCE_MS }
   return { key: dot ? `dot.${DOMAIN}` : DOMAIN, hosts, limits: SITE_LIMITS }
 }

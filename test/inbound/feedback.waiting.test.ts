@@ -169,17 +169,18 @@ test('feedback about a recipient whose server had refused is ignored; about one 
   expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'nobody', 'kept'])
 })
 
-test('feedback to dry runs and to the simulator is ignored', async () => {
+test('feedback to dry runs is ignored; that to the simulator is an event, and counts and suppresses nothing', async () => {
   const dry = await world.sendMessage({}, true)
-  const simulated = await world.sendMessage({ to: ['delivered@simulator.test'] })
+  const simulated = await world.sendMessage({ to: ['complaint@simulator.test'] })
   for (const { id } of [dry, simulated]) {
     const to = `${makeReturnPath(world.returnPathKeys[0], id)}@rp.example.test`
     expect(await world.bounce(to, reports.POSTFIX)).toBe(TAKEN)
     expect(await world.bounce(to, complaint())).toBe(TAKEN)
   }
-  expect(world.received.map(({ kept }) => kept)).toEqual(['nobody', 'nobody', 'nobody', 'nobody'])
-  expect(await feedback()).toEqual([])
+  expect(world.received.map(({ kept }) => kept)).toEqual(['nobody', 'nobody', 'kept', 'kept'])
+  expect(await feedback()).toMatchObject([{ kind: 'complaint' }, { kind: 'late_bounce' }])
   expect(await counts()).toEqual([])
+  expect(await entries()).toEqual([])
 })
 
 test('a report about a message that is unknown or over 90 days old is accepted and ignored', async () => {
