@@ -40,6 +40,7 @@ import { statsService } from './services/stats.ts'
 import { suppressionService } from './services/suppression.ts'
 import { webhookService } from './services/webhooks.ts'
 import type { Inbox } from './simulator/inbox.ts'
+import { NO_TRACING } from './telemetry/tracing.ts'
 import type { createPost } from './webhooks/post.ts'
 import type { Workflows } from './webhooks/workflows.ts'
 
@@ -78,7 +79,8 @@ export interface Api {
 /** Creates the API: its services, the gate before them, and the app that serves both over HTTP. */
 export async function createApi(parts: ApiParts): Promise<Api> {
   const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks } = parts
-  const { workflows, workflowUrl, temporalUiUrl, checks, about, publicUrl, listenerUrl, trustProxy, onEnd } = parts
+  const { workflows, workflowUrl, temporalUiUrl, tracing = NO_TRACING, checks, about } = parts
+  const { publicUrl, listenerUrl, trustProxy, onEnd } = parts
   const sendLeaseMs = leaseOf(sendBudgetMs)
   const idempotency = createIdempotency(db, sendLeaseMs)
   const batchIdempotency = createBatchIdempotency(db, sendLeaseMs)
@@ -88,7 +90,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const hashAddress = createAddressHash(logKey)
   const { verifyNow } = createVerification({ db, clock, hosts, verifier })
   const reportReplay = (error: unknown) => log.warn({ err: error }, 'a replay could not be started')
-  const replay = createReplay({ db, clock, workflows, report: reportReplay })
+  const replay = createReplay({ db, clock, workflows, tracing, report: reportReplay })
 
   const signer = createReceiptSigner({ db, clock, sealer })
   const emails = emailService({
@@ -129,12 +131,14 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     inbox,
     workflows,
     workflowUrl,
+    tracing,
     matchingForm: matchingFormOf,
     report: reportReplay,
   })
 
   const app = await createApp({
     log,
+    tracing,
     checks,
     about,
     publicUrl,

@@ -1,4 +1,5 @@
 import { createContextKey } from '@connectrpc/connect'
+import type { Trace } from './telemetry/tracing.ts'
 
 /** The caller, as the gate identified it. The gate sets it on the context of every call before the body is read. */
 export interface Caller {
@@ -36,6 +37,9 @@ export const requestIdKey = createContextKey<string>('', { description: 'request
 
 /** The address that the call came from. Behind a trusted proxy, that of the proxy's client. */
 export const remoteAddressKey = createContextKey<string>('', { description: 'remote address' })
+
+/** Where the call is in its trace; undefined without one. Set when the call is admitted. */
+export const traceKey = createContextKey<Trace | undefined>(undefined, { description: 'trace' })
 
 /** The fields that a call adds to its log line. They never hold an address, a subject, a key or a secret. */
 export const logFieldsKey = createContextKey<Record<string, unknown>>({}, { description: 'log fields' })

@@ -6,6 +6,7 @@ import { createSealer } from './db/encryption.ts'
 import { createResolver } from './dns/resolver.ts'
 import { lookupWith } from './egress/lookup.ts'
 import type { Metrics } from './telemetry/metrics.ts'
+import type { Tracing } from './telemetry/tracing.ts'
 import { attemptLog } from './webhooks/attempt-log.ts'
 import { type AttemptReport, createDeliveries } from './webhooks/deliver-once.ts'
 import { createPost } from './webhooks/post.ts'
@@ -15,10 +16,11 @@ interface Parts {
   clock: DatabaseClock
   log: Logger
   metrics: Metrics
+  tracing: Tracing
 }
 
 /** The attempts of webhooks, with their own connections. The thread of first attempts and the worker each have one. */
-export function deliveriesOf(config: Config, { db, clock, log, metrics }: Parts) {
+export function deliveriesOf(config: Config, { db, clock, log, metrics, tracing }: Parts) {
   const { post, close } = createPost({
     allowSubnets: config.webhookAllowSubnets,
     lookup: lookupWith(createResolver({ servers: config.dnsServers })),
@@ -31,5 +33,5 @@ export function deliveriesOf(config: Config, { db, clock, log, metrics }: Parts)
     metrics.webhookAttempts.add({ attempt: attempt.number === 1 ? 'first' : 'retry', outcome: attempt.outcome })
     metrics.webhookSeconds.observe({}, attempt.durationMs / 1_000)
   }
-  return { ...createDeliveries({ db, clock, sealer, post, report }), close }
+  return { ...createDeliveries({ db, clock, sealer, post, tracing, report }), close }
 }

@@ -2,6 +2,7 @@ import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
+import packageJson from '../package.json' with { type: 'json' }
 import type { Config } from './config/config.ts'
 import { databaseClock } from './db/clock.ts'
 import { connect } from './db/connect.ts'
@@ -12,6 +13,7 @@ import { deliveriesOf } from './deliveries.ts'
 import { createLogger } from './log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { watchEventLoop } from './telemetry/process-state.ts'
+import { startTracing } from './telemetry/start-tracing.ts'
 import { createDispatcher } from './webhooks/dispatcher.ts'
 
 // The thread of first attempts: database -> deliveries -> dispatcher -> drain. first-attempts.ts starts it.
@@ -44,7 +46,8 @@ parentPort!.on('message', async (message: ThreadMessage) => {
 
 async function start() {
   const clock = await startClock()
-  const { deliverFirst, close } = deliveriesOf(config, { db, clock, log, metrics })
+  const tracing = await startTracing({ config, service: 'verdict-api', version: packageJson.version, log })
+  const { deliverFirst, close } = deliveriesOf(config, { db, clock, log, metrics, tracing })
   const dispatcher = createDispatcher({
     db,
     clock,
@@ -52,7 +55,7 @@ async function start() {
     nextDelayMs: config.webhookSchedule[1],
     onError: (error) => log.error({ err: error }, 'the first attempt of a webhook failed and is left to Temporal'),
   })
-  return { dispatcher, clock, close }
+  return { dispatcher, clock, tracing, close }
 }
 
 /**
@@ -83,9 +86,9 @@ function lowerPriority(): void {
 async function drain(): Promise<void> {
   const parts = await Promise.race([started, sleep(START_MS)])
   if (parts === undefined) return process.exit()
-  const { dispatcher, clock, close } = parts
+  const { dispatcher, clock, tracing, close } = parts
   await dispatcher.drain()
   clock.stop()
-  await Promise.all([close(), db.$client.end({ timeout: 5 })])
+  await Promise.all([close(), tracing.close(), db.$client.end({ timeout: 5 })])
   process.exit()
 }

@@ -32,14 +32,14 @@ async function checkSourceAddresses({ smtpSourceAddresses }: Config): Promise<vo
 }
 
 async function start(program: Program): Promise<object> {
-  const { config, log, db, clock, metrics, ends } = program
+  const { config, log, db, clock, metrics, tracing, ends } = program
   warnOfPrivateRanges(program)
   const sealer = createSealer(config.encryptionKeys)
   for (const lost of await findLostKeys(db, sealer)) {
     log.error(lost, `ENCRYPTION_KEYS does not open what the key ${lost.key} sealed: add that key again`)
   }
 
-  const temporal = await createTemporal(config)
+  const temporal = await createTemporal(config, tracing)
   ends.defer(() => temporal.close())
   const resolver = createResolver({ servers: config.dnsServers })
   const webhooks = createPost({
@@ -59,6 +59,7 @@ async function start(program: Program): Promise<object> {
   const api = await createApi({
     db,
     clock,
+    tracing,
     sealer,
     log,
     limits: config.limits,

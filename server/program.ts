@@ -8,6 +8,8 @@ import { createLogger } from './log.ts'
 import { drainWhenStopped, surviveHangUp } from './stop-signals.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 import { startTelemetry } from './telemetry/start.ts'
+import { startTracing } from './telemetry/start-tracing.ts'
+import type { Tracing } from './telemetry/tracing.ts'
 
 /** The parts that every process of the service has. */
 export interface Program {
@@ -17,6 +19,7 @@ export interface Program {
   clock: DatabaseClock
   /** What the parts count and show. See telemetry/metrics.ts for the table. */
   metrics: Metrics
+  tracing: Tracing
   /**
    * What a shutdown ends: put each end beside its beginning. A shutdown runs the ends one after the other, the last one
    * first.
@@ -47,6 +50,13 @@ export async function run({ name, check, start }: Process): Promise<void> {
   try {
     await check(config)
     const ends = new AsyncDisposableStack()
+    const tracing = await startTracing({
+      config,
+      service: `verdict-${name.toLowerCase()}`,
+      version: packageJson.version,
+      log,
+    })
+    ends.defer(() => tracing.close())
     const db = connect(config.databaseUrl, { connections: 10 })
     ends.defer(() => db.$client.end({ timeout: 5 }))
     await waitForDatabase(db, (what) => log.warn(what))
@@ -55,7 +65,7 @@ export async function run({ name, check, start }: Process): Promise<void> {
     const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
     const telemetry = await startTelemetry({ metrics, version: packageJson.version, log, ...metricsPort(name, config) })
     ends.defer(() => telemetry.stop())
-    const ready = await start({ config, log, db, clock, metrics, ends })
+    const ready = await start({ config, log, db, clock, metrics, tracing, ends })
     drainWhenStopped(async () => {
       await ends.disposeAsync()
       log.info('drained')

@@ -11,8 +11,9 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   // Single files that several rooms share.
   [/^server\/slots\.ts$/, /^server\/tally\.ts$/],
   [/^server\/recent\.ts$/, /^server\/in-time\.ts$/],
+  [/^server\/caller\.ts$/, /^server\/telemetry\/tracing\.ts$/],
   [
-    /^server\/(address|caller|clean-text|enum-names|errors|every|in-time|log|remember|stop-signals|tally|turns)\.ts$/,
+    /^server\/(address|clean-text|enum-names|errors|every|in-time|log|remember|stop-signals|tally|turns)\.ts$/,
     /^gen\//,
   ],
   [/^server\/config\//, /^server\/config\//],
@@ -33,7 +34,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/webhooks\//,
-    /^(gen|server\/(audit|webhooks|db|egress))\/|^server\/(clean-text|errors|every|remember|slots)\.ts$/,
+    /^(gen|server\/(audit|webhooks|db|egress))\/|^server\/(telemetry\/trac(eparent|ing)|clean-text|errors|every|remember|slots)\.ts$/,
   ],
   [
     /^server\/domains\//,
@@ -49,12 +50,12 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/sending\//,
-    /^(gen|server\/(sending|db|smtp|mime|domains|history|reputation))\/|^server\/(address|enum-names|errors|in-time|turns|config\/limits)\.ts$/,
+    /^(gen|server\/(sending|db|smtp|mime|domains|history|reputation))\/|^server\/(telemetry\/tracing|address|enum-names|errors|in-time|turns|config\/limits)\.ts$/,
   ],
   [/^server\/simulator\//, /^server\/((simulator|smtp)\/|address\.ts$)/],
   [
     /^server\/services\//,
-    /^(gen|server\/(services|audit|db|sending|domains|history|receipts|reputation|webhooks))\/|^server\/(caller|enum-names|errors|tally|config\/limits)\.ts$/,
+    /^(gen|server\/(services|audit|db|sending|domains|history|receipts|reputation|webhooks))\/|^server\/(telemetry\/tracing|caller|enum-names|errors|tally|config\/limits)\.ts$/,
   ],
   [
     /^server\/people\//,
@@ -62,22 +63,27 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/admin\//,
-    /^(gen|server\/(admin|people|access|audit|db|domains|egress|mime|reputation|sending|services|simulator|webhooks))\/|^server\/(address|caller|clean-text|enum-names|errors|config\/limits)\.ts$/,
+    /^(gen|server\/(admin|people|access|audit|db|domains|egress|mime|reputation|sending|services|simulator|webhooks))\/|^server\/(telemetry\/tracing|address|caller|clean-text|enum-names|errors|config\/limits)\.ts$/,
   ],
-  // What counts and shows. Rooms report to it through callbacks, so that none of them depends on it.
+  [
+    /^server\/http\//,
+    /^(gen|server\/http)\/|^server\/(telemetry\/trac(eparent|ing)|caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/,
+  ],
+  // What counts and shows. Rooms report to it through callbacks, so that none of them depends on it. Of a trace they know
+  // the interface.
+  [/^server\/telemetry\/trac(eparent|ing)\.ts$/, /^server\/telemetry\/traceparent\.ts$/],
   [
     /^server\/telemetry\//,
-    /^(gen|server\/(telemetry|db|http|sending))\/|^server\/(enum-names|errors|every|in-time)\.ts$/,
+    /^(gen|server\/(telemetry|config|db|http|sending))\/|^server\/(enum-names|errors|every|in-time)\.ts$/,
   ],
-  [/^server\/http\//, /^(gen|server\/http)\/|^server\/(caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/],
   // Code inside Temporal's sandbox, and what the activities get: see also workflows/border.process.test.ts.
   [
     /^workflows\/(activities|client|responses)\.ts$/,
-    /^(gen|workflows|server\/(db|webhooks))\/|^server\/(log|slots)\.ts$/,
+    /^(gen|workflows|server\/(db|webhooks))\/|^server\/(telemetry\/tracing|log|slots)\.ts$/,
   ],
   [
-    /^workflows\/(connection|temporal|set-up|run-workers)\.ts$/,
-    /^workflows\/|^server\/(webhooks\/|(config\/config|errors|in-time)\.ts$)/,
+    /^workflows\/(connection|interceptors|temporal|set-up|run-workers)\.ts$/,
+    /^workflows\/|^server\/(webhooks\/|(telemetry\/tracing|config\/config|errors|in-time)\.ts$)/,
   ],
   [/^workflows\/worker\.ts$/, everything],
   [/^workflows\//, /^workflows\//],

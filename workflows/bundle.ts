@@ -5,8 +5,10 @@ import { bundleWorkflowCode } from '@temporalio/worker'
 // because bundling takes 150 MB, which would otherwise stay in the worker's memory.
 
 const quiet = () => {}
+const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const { code } = await bundleWorkflowCode({
-  workflowsPath: fileURLToPath(new URL('workflows.ts', import.meta.url)),
+  workflowsPath: pathOf('workflows.ts'),
+  workflowInterceptorModules: [pathOf('trace-header.ts')],
   logger: { log: quiet, trace: quiet, debug: quiet, info: quiet, warn: console.warn, error: console.error },
 })
 process.stdout.write(code)

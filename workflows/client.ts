@@ -1,11 +1,13 @@
 import {
   type ConnectionLike,
   WorkflowClient,
+  type WorkflowClientInterceptor,
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
 } from '@temporalio/client'
 import { type SearchAttributePair, TypedSearchAttributes } from '@temporalio/common'
 import { publicId } from '../server/db/ids.ts'
+import { NO_TRACING, type Tracing } from '../server/telemetry/tracing.ts'
 import type { Group, Workflows } from '../server/webhooks/workflows.ts'
 import { CALL_MS } from './connection.ts'
 import type { deliverWebhooks } from './deliver-webhooks.ts'
@@ -22,11 +24,14 @@ export interface WorkflowsParts {
   namespace: string
   /** The retry schedule of new workflows: the delay before each attempt. Workflows that run keep theirs. */
   scheduleMs: readonly number[]
+  tracing?: Tracing
+  interceptors?: WorkflowClientInterceptor[]
 }
 
 /** Starts and cancels the workflows of webhooks. Each call takes at most five seconds. */
-export function createWorkflows({ connection, namespace, scheduleMs }: WorkflowsParts): Workflows {
-  const client = new WorkflowClient({ connection, namespace })
+export function createWorkflows(parts: WorkflowsParts): Workflows {
+  const { connection, namespace, scheduleMs, tracing = NO_TRACING, interceptors } = parts
+  const client = new WorkflowClient({ connection, namespace, interceptors })
   const withDeadline = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
 
   async function start(group: Group): Promise<void> {
@@ -86,7 +91,7 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
 
   return {
     maxGroup: MAX_GROUP,
-    start: (group) => withDeadline(() => start(group)),
+    start: (group) => tracing.within(group.traceparent, () => withDeadline(() => start(group))),
     closed: async (workflowIds) => {
       const closed = await withDeadline(() => Promise.all(workflowIds.map(isClosed)))
       return workflowIds.filter((_, index) => closed[index])
@@ -94,7 +99,8 @@ export function createWorkflows({ connection, namespace, scheduleMs }: Workflows
     cancel: (workflowId, dispatchIds) => withDeadline(() => signalCancel(workflowId, dispatchIds)),
     retryNow: (workflowId, dispatchId) =>
       withDeadline(() => client.getHandle(workflowId).signal<[string[]]>('retryNow', [publicId('dsp', dispatchId)])),
-    startReplay: (replayId, events) => withDeadline(() => startReplay(replayId, events)),
+    startReplay: (replayId, events, traceparent) =>
+      tracing.within(traceparent, () => withDeadline(() => startReplay(replayId, events))),
   }
 }
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
+import { type ActivityInterceptorsFactory, NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
 import type { TemporalConfig } from '../server/config/config.ts'
 import { inTime } from '../server/in-time.ts'
 import type { Activities } from './activities.ts'
@@ -28,11 +28,12 @@ export interface WorkersParts {
   namespace: string
   workflowBundle: Bundle
   activities: Activities
+  activityInterceptors?: ActivityInterceptorsFactory[]
   /** When it aborts, the workers accept no more activities. Those in progress may take as long as a POST. */
   stopping: AbortSignal
 }
 
-export interface KeepWorkingParts extends Pick<WorkersParts, 'activities' | 'stopping'> {
+export interface KeepWorkingParts extends Pick<WorkersParts, 'activities' | 'activityInterceptors' | 'stopping'> {
   temporal: TemporalConfig
   /** Is called when Temporal is there, before the work begins. */
   onConnect(): Promise<void>
@@ -100,10 +101,14 @@ interface HiddenOptions {
   isolateExecutionTimeout: number
 }
 
-export function workerOptions(taskQueue: string, parts: Omit<WorkersParts, 'stopping'>): WorkerOptions & HiddenOptions {
+export function workerOptions(
+  taskQueue: string,
+  { activityInterceptors, ...parts }: Omit<WorkersParts, 'stopping'>,
+): WorkerOptions & HiddenOptions {
   return {
     ...parts,
     taskQueue,
+    interceptors: { activity: activityInterceptors },
     maxConcurrentActivityTaskExecutions: ACTIVITY_SLOTS,
     // One thread runs workflow tasks in turn. The time limit of a task includes the wait for its turn.
     maxConcurrentWorkflowTaskExecutions: 10,

@@ -1,6 +1,8 @@
 import type { Config } from '../server/config/config.ts'
 import { fail } from '../server/errors.ts'
+import { NO_TRACING, type Tracing } from '../server/telemetry/tracing.ts'
 import type { Workflows } from '../server/webhooks/workflows.ts'
+import { clientInterceptors } from './interceptors.ts'
 import { MAX_GROUP } from './worker-limits.ts'
 
 /** Temporal as the API uses it: the API starts replays there and links to its UI. */
@@ -16,16 +18,20 @@ export interface Temporal {
 const HEALTH_MS = 2_000
 
 /** Loads Temporal's SDK only when it is needed: loading takes a fifth of the processor time of a start. */
-export async function createTemporal({ temporal, temporalUiUrl, webhookSchedule }: Config): Promise<Temporal> {
+export async function createTemporal(
+  { temporal, temporalUiUrl, webhookSchedule }: Config,
+  tracing: Tracing = NO_TRACING,
+): Promise<Temporal> {
   if (temporal === undefined) return NO_TEMPORAL
   const [{ createWorkflows }, { lazyConnection }] = await Promise.all([
     import('./client.ts'),
     import('./connection.ts'),
   ])
   const { namespace } = temporal
+  const interceptors = await clientInterceptors(tracing)
   const connection = lazyConnection(temporal)
   return {
-    workflows: createWorkflows({ connection, namespace, scheduleMs: webhookSchedule }),
+    workflows: createWorkflows({ connection, namespace, scheduleMs: webhookSchedule, tracing, interceptors }),
     health: () =>
       connection
         .withDeadline(Date.now() + HEALTH_MS, () => connection.workflowService.describeNamespace({ namespace }))

@@ -20,6 +20,7 @@ import type { Workflows } from '../server/webhooks/workflows.ts'
 import { type Activities, createActivities } from './activities.ts'
 import { createWorkflows } from './client.ts'
 import { lazyConnection } from './connection.ts'
+import { activityInterceptors, clientInterceptors } from './interceptors.ts'
 import { keepWorking } from './run-workers.ts'
 import { setUp } from './set-up.ts'
 import { createTroubles } from './troubles.ts'
@@ -45,14 +46,16 @@ function checkTemporal({ temporal }: Config): void {
 }
 
 async function start(program: Program): Promise<object> {
-  const { config, log, db, ends } = program
+  const { config, log, db, tracing, ends } = program
   const temporal = config.temporal!
   installLogger(log)
   const stopping = new AbortController()
   const connection = lazyConnection(temporal)
   ends.defer(() => connection.close())
   const { webhookSchedule: scheduleMs } = config
-  const workflows = createWorkflows({ connection, namespace: temporal.namespace, scheduleMs })
+  const interceptors = await clientInterceptors(tracing)
+  const { namespace } = temporal
+  const workflows = createWorkflows({ connection, namespace, scheduleMs, tracing, interceptors })
   const activities = startActivities(program, workflows, stopping.signal)
   const client = new Client({ connection, namespace: temporal.namespace })
   const troubles = createTroubles(log)
@@ -65,6 +68,7 @@ async function start(program: Program): Promise<object> {
   const working = keepWorking({
     temporal,
     activities,
+    activityInterceptors: await activityInterceptors(tracing),
     stopping: stopping.signal,
     async onConnect() {
       troubles.resolve(TEMPORAL)
@@ -105,8 +109,8 @@ async function start(program: Program): Promise<object> {
 
 /** The activities of the workflows: POST events, end dispatches, drop old history and check domains. */
 function startActivities(program: Program, workflows: Workflows, stopping: AbortSignal): Activities {
-  const { config, log, db, clock, metrics, ends } = program
-  const deliveries = deliveriesOf(config, { db, clock, log, metrics })
+  const { config, log, db, clock, metrics, tracing, ends } = program
+  const deliveries = deliveriesOf(config, { db, clock, log, metrics, tracing })
   ends.defer(() => deliveries.close())
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const verification = createVerification({ db, clock, ...domainChecks(program, mayDial) })
@@ -122,7 +126,7 @@ function startActivities(program: Program, workflows: Workflows, stopping: Abort
   const report = (error: unknown) => log.warn({ err: error }, 'a replay could not start a workflow: the hand-over does')
   return createActivities({
     deliverOnce: deliveries.deliverOnce,
-    replays: createRangeReplays({ db, workflows, report }),
+    replays: createRangeReplays({ db, workflows, tracing, report }),
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
     dropExpired: () => dropExpired(config.databaseUrl),
     verifyDue: (signal) => verification.verifyDue({ signal, ...checks }),

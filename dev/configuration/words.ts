@@ -125,10 +125,19 @@ export const SECTIONS: readonly Section[] = [
       },
       otlpEndpoint: {
         meaning:
-          "Pushes metrics to this collector by OTLP over HTTP (protobuf), too. OpenTelemetry's other `OTEL_EXPORTER_OTLP_*` variables, such as the one for headers, work as OpenTelemetry describes them.",
+          "Pushes metrics and [traces](tracing.md) to this collector by OTLP over HTTP (protobuf). OpenTelemetry's other `OTEL_EXPORTER_OTLP_*` variables, such as the one for headers, work as OpenTelemetry describes them.",
       },
       otlpMetricsEndpoint: { meaning: 'The whole URL for metrics, in place of the one above.' },
       otlpMetricsIntervalMs: { meaning: 'Milliseconds from one push of metrics to the next.' },
+      tracesEndpoint: {
+        meaning: 'The whole URL for traces, in place of `OTEL_EXPORTER_OTLP_ENDPOINT`. Without either no traces are recorded.',
+        byDefault: 'that of `OTEL_EXPORTER_OTLP_ENDPOINT`',
+      },
+      tracesSampler: {
+        meaning:
+          '`always_on`, `always_off`, `traceidratio`, or one of them after `parentbased_`, which also records the traces that the caller records. See [Tracing](tracing.md).',
+      },
+      tracesSamplerArg: { meaning: 'The share of new traces that a sampler with a ratio records, 0 to 1.' },
     },
   },
   {

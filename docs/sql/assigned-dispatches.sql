@@ -6,7 +6,7 @@ with unstarted as materialized (
   limit 100
 )
 select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId",
-  d.account_id as "accountId", d.attempt,
+  d.account_id as "accountId", d.attempt, d.traceparent,
 (extract(epoch from due_at) * 1000)::float8 as "dueMs",
 (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs", w.url, a.outcome, a.status_code as "statusCode"
 from unstarted u

@@ -21,7 +21,7 @@ begun as (
 )
 select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue",
   d.is_late as "isLate",
-  (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs",
+  (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", d.traceparent,
 w.account_id as "accountId", w.url, encode(w.secret, 'base64') as secret,
 case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"
 from waiting d left join begun on begun.id = d.id

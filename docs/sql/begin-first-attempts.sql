@@ -1,5 +1,5 @@
 -- Reads where the first attempts of new dispatches go.
-select d.id,
+select d.id, d.traceparent,
 w.account_id as "accountId", w.url, encode(w.secret, 'base64') as secret,
 case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"
 from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id

@@ -10,8 +10,11 @@ replay as (
 ),
 opened as (
   insert into open_dispatches
-    (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id)
-  select d.id, d.event_id, d.message_id, $2, 'replay', now(), now(), now() + interval '24 hours', d.workflow_id
-  from replay, json_to_recordset($5::json) as d(id uuid, event_id uuid, message_id uuid, workflow_id text)
+    (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id,
+    traceparent)
+  select d.id, d.event_id, d.message_id, $2, 'replay', now(), now(), now() + interval '24 hours', d.workflow_id,
+    d.traceparent
+  from replay, json_to_recordset($5::json) as d(id uuid, event_id uuid, message_id uuid, workflow_id text,
+    traceparent text)
 )
 select url, (extract(epoch from now()) * 1000)::float8 as "atMs" from replay

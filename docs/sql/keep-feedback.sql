@@ -20,9 +20,10 @@ event as (
   from late
 ),
 dispatch as (
-  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
+  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until,
+    traceparent)
   select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
-    now() + interval '24 hours', now() + null * interval '1 millisecond'
+    now() + interval '24 hours', now() + null * interval '1 millisecond', null
   from late e
   join webhook_endpoints w on w.account_id = e.account_id
     and 'email.feedback' = any(w.events) and e.status = any(w.statuses)

@@ -2,12 +2,13 @@
 with
 input as materialized (
   select * from json_to_recordset($1::json) as r(
-    message_id uuid, claim uuid, status text, reason text, size_bytes int, digest text, outcomes json)
+    message_id uuid, claim uuid, status text, reason text, size_bytes int, digest text, outcomes json, traceparent text)
 ),
 message as (
   delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
   returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain,
-    false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.digest, i.outcomes
+    false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.digest, i.outcomes,
+    i.traceparent
 ),
 recipient as (
   delete from open_recipients o using message m where o.message_id = m.id
@@ -50,11 +51,13 @@ event as (
   from outcome o join message m on m.id = o.message_id
 ),
 dispatch as (
-  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
+  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until,
+    traceparent)
   select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
-    now() + interval '24 hours', now() + $3::int * interval '1 millisecond'
+    now() + interval '24 hours', now() + $3::int * interval '1 millisecond', e.traceparent
   from (
-    select o.event_id, o.message_id, o.status, m.account_id from outcome o join message m on m.id = o.message_id
+    select o.event_id, o.message_id, o.status, m.account_id, m.traceparent
+    from outcome o join message m on m.id = o.message_id
     where not m.sandbox
   ) e
   join webhook_endpoints w on w.account_id = e.account_id

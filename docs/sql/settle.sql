@@ -4,7 +4,7 @@ input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, account_id uuid, created_at timestamptz, tenant_id text, region text, domain text, request json,
       recipients json, key_scope text, key text, request_hash text, sandbox boolean, checks json, status text,
-      reason text, size_bytes int, digest text, outcomes json)
+      reason text, size_bytes int, digest text, outcomes json, traceparent text)
 ),
 taken_key as (
   insert into idempotency_keys as kept (account_id, scope, key, message_id, request_hash, expires_at)
@@ -56,11 +56,13 @@ event as (
   from outcome o join message m on m.id = o.message_id
 ),
 dispatch as (
-  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
+  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until,
+    traceparent)
   select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
-    now() + interval '24 hours', now() + $3::int * interval '1 millisecond'
+    now() + interval '24 hours', now() + $3::int * interval '1 millisecond', e.traceparent
   from (
-    select o.event_id, o.message_id, o.status, m.account_id from outcome o join message m on m.id = o.message_id
+    select o.event_id, o.message_id, o.status, m.account_id, m.traceparent
+    from outcome o join message m on m.id = o.message_id
     where not m.sandbox
   ) e
   join webhook_endpoints w on w.account_id = e.account_id

@@ -22,7 +22,8 @@ outcome as (
   where o.message_id in (select message_id from recipient where marked)
 ),
 message as (
-  select m.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes, null::text as digest
+  select m.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes, null::text as digest,
+    null::text as traceparent
   from due_message m join outcome first on first.message_id = m.id and first.position = 0
 ),
 released as (
@@ -70,11 +71,13 @@ event as (
   from outcome o join message m on m.id = o.message_id
 ),
 dispatch as (
-  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
+  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until,
+    traceparent)
   select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
-    now() + interval '24 hours', now() + null * interval '1 millisecond'
+    now() + interval '24 hours', now() + null * interval '1 millisecond', e.traceparent
   from (
-    select o.event_id, o.message_id, o.status, m.account_id from outcome o join message m on m.id = o.message_id
+    select o.event_id, o.message_id, o.status, m.account_id, m.traceparent
+    from outcome o join message m on m.id = o.message_id
     where not m.sandbox
   ) e
   join webhook_endpoints w on w.account_id = e.account_id

@@ -7,7 +7,8 @@ import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { rangeReplays } from '../db/people-schema.ts'
 import { events, openDispatches, webhookEndpoints } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
-import { groupsOf, jsonOf, type Opened, rowsOf } from '../services/replay.ts'
+import { groupsOf, jsonOf, type Opened, rowsOf, traceOfReplay } from '../services/replay.ts'
+import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
 import { markHandedOver } from '../webhooks/hand-over.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 import { type IdSpan, isIn, matches, type ReadFilter } from './replay-filter.ts'
@@ -25,6 +26,7 @@ interface ReplayStep {
 export interface RangeReplaysParts {
   db: Database
   workflows: Workflows
+  tracing?: Tracing
   /** Is called with errors that do not fail a step. The hand-over loop repairs what they leave. */
   report(error: unknown): void
 }
@@ -55,14 +57,17 @@ export const DISPATCH_RANGE = `
   ),
   opened as (
     insert into open_dispatches
-      (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id)
-    select d.id, d.event_id, d.message_id, $2, 'replay', now(), now(), now() + interval '24 hours', d.workflow_id
-    from replay, json_to_recordset($5::json) as d(id uuid, event_id uuid, message_id uuid, workflow_id text)
+      (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id,
+      traceparent)
+    select d.id, d.event_id, d.message_id, $2, 'replay', now(), now(), now() + interval '24 hours', d.workflow_id,
+      d.traceparent
+    from replay, json_to_recordset($5::json) as d(id uuid, event_id uuid, message_id uuid, workflow_id text,
+      traceparent text)
   )
   select url, (extract(epoch from now()) * 1000)::float8 as "atMs" from replay`
 
 /** The replays of many events, as their workflow runs them. Ids are UUIDs. */
-export function createRangeReplays({ db, workflows, report }: RangeReplaysParts) {
+export function createRangeReplays({ db, workflows, tracing = NO_TRACING, report }: RangeReplaysParts) {
   /** Dispatches the next events of a replay, as many as its pace allows in a second. */
   async function dispatchNext(replayId: string): Promise<ReplayStep> {
     const replay = await findReplay(db, replayId)
@@ -77,7 +82,7 @@ export function createRangeReplays({ db, workflows, report }: RangeReplaysParts)
     if (part.waitMs > 0) return still(part.waitMs)
 
     const ids = part.events.map((_, i) => replayDispatchId(replayId, dispatched + i))
-    const rows = rowsOf(part.events, ids, workflows.maxGroup)
+    const rows = rowsOf(part.events, ids, workflows.maxGroup, () => traceOfReplay(tracing, tracing.active()))
     const newState = part.isLast ? 'finished' : 'running'
     const parameters = [replayId, accountId, replay.doneUntil, part.doneUntil, jsonOf(rows), newState]
     const [opened] = await run<Opened>(db, DISPATCH_RANGE, parameters)

@@ -4,7 +4,7 @@ import type { ServiceImpl } from '@connectrpc/connect'
 import { ReplayFilterSchema, type ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { authorOf } from '../audit/author.ts'
 import { type Author, record } from '../audit/record.ts'
-import { callerKey } from '../caller.ts'
+import { callerKey, traceKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, sql } from '../db/drizzle.ts'
@@ -13,7 +13,8 @@ import { newId, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
 import { rangeReplays } from '../db/people-schema.ts'
 import { fail } from '../errors.ts'
 import { refuse } from '../services/listing.ts'
-import { NO_ENDPOINT } from '../services/replay.ts'
+import { NO_ENDPOINT, traceOfReplay } from '../services/replay.ts'
+import { NO_TRACING, type Trace, type Tracing } from '../telemetry/tracing.ts'
 import { findEndpoint } from '../webhooks/endpoints.ts'
 import type { Workflows } from '../webhooks/workflows.ts'
 import { countEvents, countNewest, MAX_EVENTS } from './count-events.ts'
@@ -29,6 +30,7 @@ export interface ReplayServiceParts {
   db: Database
   clock: DatabaseClock
   workflows: Pick<Workflows, 'startReplay' | 'retryNow'>
+  tracing?: Tracing
   /** Returns the URL of a workflow in the Temporal UI, or undefined when no address of the UI is configured. */
   workflowUrl(workflowId: string): string | undefined
   /** Is called with errors that did not fail a call. */
@@ -36,7 +38,7 @@ export interface ReplayServiceParts {
 }
 
 export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof ReplayService> {
-  const { db, clock, workflows, workflowUrl, report } = parts
+  const { db, clock, workflows, workflowUrl, tracing = NO_TRACING, report } = parts
   const shown = (row: ReplayRow) => shownReplay(db, row, workflowUrl)
 
   async function readReplay(accountId: string, text: string): Promise<ReplayRow> {
@@ -56,9 +58,9 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
    * Starts the workflow of a replay that is committed. If the start fails, the replay is cancelled, unless its workflow
    * runs nevertheless. After a crash in between, the workers start it.
    */
-  async function start({ id, total }: ReplayRow, author: Author): Promise<void> {
+  async function start({ id, total }: ReplayRow, author: Author, request?: Trace): Promise<void> {
     try {
-      await workflows.startReplay(id, total)
+      await workflows.startReplay(id, total, traceOfReplay(tracing, request?.traceparent))
     } catch (cause) {
       report(cause)
       const isCancelled = await cancel(id, author, { dispatched: 0 }).catch((cause) => {
@@ -124,7 +126,7 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
         await record(tx, { ...author, action: 'replay.start', target: publicId('rpl', id), after })
         return row!
       })
-      await start(row, author)
+      await start(row, author, context.values.get(traceKey))
       return { replay: await shown(row) }
     },
 

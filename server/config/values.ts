@@ -26,6 +26,12 @@ export function oneOf<Value extends string>(...values: Value[]): Read<Value> {
   }
 }
 
+/** A number from 0 to 1. */
+export const share: Read<number> = (text) => {
+  if (!/^(0|1|0?\.\d{1,9}|1\.0+)$/.test(text)) throw new Error('must be a number from 0 to 1')
+  return Number(text)
+}
+
 export const yesOrNo: Read<boolean> = (text) => oneOf('true', 'false')(text) === 'true'
 
 export function matching(pattern: RegExp, why: string): Read<string> {

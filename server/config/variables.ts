@@ -95,11 +95,28 @@ export interface Variables {
   otlpMetricsEndpoint: string | undefined
   /** How often metrics are pushed. */
   otlpMetricsIntervalMs: number
+  /** Where spans go; undefined means that no traces are recorded. */
+  tracesEndpoint: string | undefined
+  tracesSampler: SamplerName
+  /** The share of new traces that the samplers with a ratio record. */
+  tracesSamplerArg: number
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** Absolute. */
   dataDir: string
   readyFile: string | undefined
 }
+
+/** As OpenTelemetry names them. */
+const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const
+
+export type SamplerName = (typeof SAMPLERS)[number]
 
 export interface Variable<T> {
   name: string
@@ -343,6 +360,19 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     example: '15000',
     default: () => 60_000,
   },
+  tracesEndpoint: {
+    name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    read: values.publicUrl,
+    example: 'http://127.0.0.1:4318/v1/traces',
+    default: ({ otlpEndpoint }) => otlpEndpoint,
+  },
+  tracesSampler: {
+    name: 'OTEL_TRACES_SAMPLER',
+    read: values.oneOf(...SAMPLERS),
+    example: 'parentbased_traceidratio',
+    default: () => 'parentbased_traceidratio',
+  },
+  tracesSamplerArg: { name: 'OTEL_TRACES_SAMPLER_ARG', read: values.share, example: '0.01', default: () => 0.01 },
   logLevel: {
     name: 'LOG_LEVEL',
     read: values.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),

@@ -404,6 +404,8 @@ export const openDispatches = pgTable(
     handedOverAt: at('handed_over_at'),
     /** When its workflow was last looked up because an attempt was overdue. */
     lookedAt: at('looked_at'),
+    /** The header of W3C Trace Context that its attempts continue; null without a trace. */
+    traceparent: text(),
   },
   (t) => [
     // Most rows are acknowledged at their first attempt. Such a row never enters one of these indexes.

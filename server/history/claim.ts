@@ -22,6 +22,8 @@ export interface Claim {
   recipients: { eventId: string; email: string; kind: RecipientKindName }[]
   key?: KeyToTake
   warmUp?: WarmUpShare
+  /** The trace that the dispatches of its events continue. */
+  traceparent?: string
 }
 
 /** The idempotency key that a send takes with its claim. */

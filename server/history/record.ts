@@ -7,7 +7,7 @@ import type { FirstAttempts } from './first-attempts.ts'
 import { ENDING, type EndingRow, inputOf, OUTCOME } from './rows.ts'
 import { tail } from './tail.ts'
 
-const RECORD_ROW = { message_id: 'uuid', claim: 'uuid', ...ENDING } as const
+const RECORD_ROW = { message_id: 'uuid', claim: 'uuid', ...ENDING, traceparent: 'text null' } as const
 
 // The message row goes first and carries everything else: locks are taken in the order message, recipient everywhere.
 export const RECORD = `
@@ -15,7 +15,8 @@ export const RECORD = `
   message as (
     delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
     returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain,
-      false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.digest, i.outcomes
+      false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.digest, i.outcomes,
+      i.traceparent
   ),
   recipient as (
     delete from open_recipients o using message m where o.message_id = m.id
@@ -42,7 +43,12 @@ export function recordStep(
 ): (claim: Claim, ending: EndingRow) => Promise<boolean> {
   const end = endSends(db, RECORD, firstAttempts)
   return (claim, ending) => {
-    const row = { message_id: claim.messageId, claim: claim.claimId, ...ending } satisfies RowOf<typeof RECORD_ROW>
+    const row = {
+      message_id: claim.messageId,
+      claim: claim.claimId,
+      ...ending,
+      traceparent: claim.traceparent,
+    } satisfies RowOf<typeof RECORD_ROW>
     return end({ json: JSON.stringify(row), claim, outcomes: ending.outcomes, sandbox: false })
   }
 }

@@ -8,7 +8,7 @@ import { takeKeysOf } from './keys.ts'
 import { ENDING, type EndingRow, inputOf, OUTCOME, RECIPIENT, SEND } from './rows.ts'
 import { tail } from './tail.ts'
 
-const SETTLE_ROW = { ...SEND, sandbox: 'boolean', checks: 'json null', ...ENDING } as const
+const SETTLE_ROW = { ...SEND, sandbox: 'boolean', checks: 'json null', ...ENDING, traceparent: 'text null' } as const
 
 export const SETTLE = `
   with ${inputOf(SETTLE_ROW)},
@@ -40,7 +40,7 @@ export function settleStep(
 ): (claim: Claim, settlement: Settlement) => Promise<boolean> {
   const end = endSends(db, SETTLE, firstAttempts)
   return (claim, settlement) => {
-    const row = { ...sendRow(claim), ...settlement } satisfies RowOf<typeof SETTLE_ROW>
+    const row = { ...sendRow(claim), ...settlement, traceparent: claim.traceparent } satisfies RowOf<typeof SETTLE_ROW>
     return end({ json: JSON.stringify(row), claim, outcomes: settlement.outcomes, sandbox: settlement.sandbox })
   }
 }

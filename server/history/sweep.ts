@@ -37,7 +37,8 @@ const sweepOf = (which: string) => `
     where o.message_id in (select message_id from recipient where marked)
   ),
   message as (
-    select m.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes, null::text as digest
+    select m.*, false as sandbox, null::json as checks, first.status, first.reason, 0 as size_bytes, null::text as digest,
+      null::text as traceparent
     from due_message m join outcome first on first.message_id = m.id and first.position = 0
   ),
   released as (

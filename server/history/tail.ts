@@ -8,7 +8,7 @@ import { EVENT_AT } from './event-ids.ts'
 // The tail of every statement that ends sends, in reading order: history, dispatches, statistics, suppressions. Its
 // parts are CTEs that read two others, which the head of the statement defines:
 //   message: id, account_id, created_at, tenant_id, region, request, domain, sandbox, checks, status, reason,
-//            size_bytes and digest
+//            size_bytes, digest and traceparent
 //   outcome: message_id, event_id, email, kind, and the columns of OUTCOME (rows.ts)
 
 /** No attempt begins later than this after its dispatch was created. */
@@ -24,7 +24,7 @@ export interface TailParts {
 /** The tail. The statement returns each message's id, the time of its events, and the ids of its dispatches. */
 export const tail = ({ shard, leaseMs }: TailParts): string => `
   ${HISTORY},
-  ${originalDispatches({ event: 'email.delivery', from: PUSHED, leaseMs })},
+  ${originalDispatches({ event: 'email.delivery', from: PUSHED, leaseMs, traceparent: 'e.traceparent' })},
   ${statistics(shard)},
   ${SUPPRESSIONS}
   select m.id, (extract(epoch from ${EVENT_AT}) * 1000)::float8 as "eventsAtMs",
@@ -62,7 +62,8 @@ const HISTORY = `
 
 // Only a replay pushes the event of a dry run.
 const PUSHED = `(
-      select o.event_id, o.message_id, o.status, m.account_id from outcome o join message m on m.id = o.message_id
+      select o.event_id, o.message_id, o.status, m.account_id, m.traceparent
+      from outcome o join message m on m.id = o.message_id
       where not m.sandbox
     )`
 
@@ -72,6 +73,8 @@ interface OriginalDispatches {
   from: string
   /** SQL: how long this process makes the first attempts; null leaves them to Temporal. */
   leaseMs: string
+  /** SQL: the trace that the dispatches continue; `e` is the row of `from`. */
+  traceparent: string
 }
 
 /**
@@ -79,11 +82,12 @@ interface OriginalDispatches {
  * retry schedule for one event. The original one has the event's own id. There is none when the account has no endpoint
  * at that moment, or its endpoint does not ask for such events.
  */
-export const originalDispatches = ({ event, from, leaseMs }: OriginalDispatches): string => `
+export const originalDispatches = ({ event, from, leaseMs, traceparent }: OriginalDispatches): string => `
   dispatch as (
-    insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until)
+    insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until,
+      traceparent)
     select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
-      now() + interval '${WINDOW_HOURS} hours', now() + ${leaseMs} * interval '1 millisecond'
+      now() + interval '${WINDOW_HOURS} hours', now() + ${leaseMs} * interval '1 millisecond', ${traceparent}
     from ${from} e
     join webhook_endpoints w on w.account_id = e.account_id
       and '${event}' = any(w.events) and e.status = any(w.statuses)

@@ -2,6 +2,7 @@ import type { ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { REQUEST_LIMITS } from '../config/limits.ts'
+import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
 import { type Admit, counting, type Gate, undrained } from './admission.ts'
 import type { Pace } from './arriving.ts'
 import { type BodyLimits, shortBodies } from './body.ts'
@@ -15,6 +16,7 @@ import { type OpenCalls, openServices } from './open-services.ts'
 import { collectPaths, notFound, otherMethods, type Path } from './other-methods.ts'
 import { type Checks, shareReadiness } from './readiness.ts'
 import { createRequestLog } from './request-log.ts'
+import { endSpan, traced } from './request-span.ts'
 import { restRoutes } from './rest.ts'
 import { type RpcParts, rpcRoutes } from './rpc.ts'
 import { byKeyOrSession, bySession, type SessionGate } from './session-calls.ts'
@@ -27,6 +29,7 @@ export interface AppParts {
   gate: Gate
   openCalls: OpenCalls
   log: Logger
+  tracing?: Tracing
   /**
    * The state of each thing the server depends on: `ok`, `degraded` or what is wrong. Resolves within a few seconds.
    */
@@ -99,7 +102,7 @@ export interface App {
 
 /** The routes of every protocol. Throws for a contract it cannot serve. */
 export async function createApp(parts: AppParts): Promise<App> {
-  const { services, gate, openCalls, about, trustProxy = [] } = parts
+  const { services, gate, openCalls, about, tracing = NO_TRACING, trustProxy = [] } = parts
   const leaving = new AbortController()
   const draining = new AbortController()
   const inFlight = new Set<Call>()
@@ -107,13 +110,15 @@ export async function createApp(parts: AppParts): Promise<App> {
   const logEnd = createRequestLog(parts.log)
   const ended = (call: Call, responded: boolean) => {
     logEnd(call, responded)
+    endSpan(call, responded)
     parts.onEnd?.(call)
   }
   const records = { log: parts.log, inFlight, ended }
   const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
   const interceptors = [errors, text]
+  const admitted = (admit: Admit) => undrained(draining.signal, traced(tracing, admit))
   const limits = bodyLimits({ ...LIMITS, ...parts.limits }, draining.signal)
-  const contract = { services, interceptors, limits, admit: undrained(draining.signal, counting(gate, false)) }
+  const contract = { services, interceptors, limits, admit: admitted(counting(gate, false)) }
 
   const fastify = createFastify({ trustProxy, records, visit })
   const collect = collectPaths(fastify)
@@ -125,9 +130,14 @@ export async function createApp(parts: AppParts): Promise<App> {
     publicUrl: parts.publicUrl ?? (() => '/'),
     keySet: parts.keySet,
   })
-  await fastify.register(rpcRoutes, { ...contract, admit: rpcAdmit(parts, draining.signal) })
+  await fastify.register(rpcRoutes, { ...contract, admit: admitted(rpcAdmit(parts)) })
   if (parts.dashboard)
-    await fastify.register(dashboardServices, { ...contract, ...parts.dashboard, draining: draining.signal })
+    await fastify.register(dashboardServices, {
+      ...contract,
+      ...parts.dashboard,
+      admit: admitted(bySession(parts.dashboard.gate)),
+      draining: draining.signal,
+    })
   await fastify.register(openServices, { services, interceptors, openCalls, readiness, draining: draining.signal })
   const paths = collect()
   await fastify.register(otherMethods, { paths, visit })
@@ -149,19 +159,18 @@ export async function createApp(parts: AppParts): Promise<App> {
 }
 
 /** Admits RPCs by their key, or by a session where the dashboard is served. */
-function rpcAdmit({ gate, dashboard }: AppParts, draining: AbortSignal): Admit {
+function rpcAdmit({ gate, dashboard }: AppParts): Admit {
   const byKey = counting(gate, false)
-  return undrained(draining, dashboard ? byKeyOrSession(byKey, dashboard.gate, dashboard.hasSession) : byKey)
+  return dashboard ? byKeyOrSession(byKey, dashboard.gate, dashboard.hasSession) : byKey
 }
 
-interface DashboardServices extends DashboardParts, Pick<RpcParts, 'interceptors' | 'limits'> {
+interface DashboardServices extends DashboardParts, Pick<RpcParts, 'interceptors' | 'limits' | 'admit'> {
   draining: AbortSignal
 }
 
 /** The routes of the dashboard's own services. */
 async function dashboardServices(fastify: FastifyInstance, parts: DashboardServices): Promise<void> {
-  const { services, openServices, gate, authenticate, frames, interceptors, limits, draining } = parts
-  const admit = undrained(draining, bySession(gate))
+  const { services, openServices, gate, authenticate, frames, interceptors, limits, admit, draining } = parts
   const shortLimits = shortBodies(draining)
   await fastify.register(rpcRoutes, { services, interceptors, limits, admit })
   await fastify.register(rpcRoutes, { services: openServices, interceptors, limits: shortLimits, admit })

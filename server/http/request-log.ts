@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { callerKey, logFieldsKey } from '../caller.ts'
 import type { Call } from './call.ts'
+import { traceIdOfCall } from './request-span.ts'
 
 /**
  * Logs one line for each call when it has ended. The lines of one turn of the event loop are written together: one by
@@ -24,14 +25,13 @@ export function createRequestLog(log: Logger): (call: Call, responded: boolean) 
   }
 }
 
-/** The request id is the only part of the line that the caller may have written. */
-function lineOf(
-  { id, protocol, raw, path, method, response, code, startedAt, values }: Call,
-  responded: boolean,
-): object {
+/** The request id and the trace id are the only parts of the line that the caller may have written. */
+function lineOf(call: Call, responded: boolean): object {
+  const { id, protocol, raw, path, method, response, code, startedAt, values } = call
   const caller = values.get(callerKey)
   return {
     request_id: id,
+    trace_id: traceIdOfCall(call),
     protocol,
     http_method: raw.method,
     path,

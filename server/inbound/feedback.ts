@@ -98,7 +98,7 @@ export const KEEP = `
       metadata, kind, detail, ${PAYLOAD_VERSION}, reported_at
     from late
   ),
-  ${originalDispatches({ event: 'email.feedback', from: 'late', leaseMs: 'null' })},
+  ${originalDispatches({ event: 'email.feedback', from: 'late', leaseMs: 'null', traceparent: 'null' })},
   message as (select distinct message_id as id, account_id, tenant_id from late),
   outcome as (
     select id as event_id, message_id, reason, json_build_object('reply', detail) as smtp, strike, strike_email from late

@@ -15,6 +15,7 @@ import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { CALL_TIMES } from '../config/limits.ts'
 import { enumNames } from '../enum-names.ts'
 import { contentsOfError, type FieldFault, fail, failFields, hideUnexpected, OutcomeUnknown } from '../errors.ts'
+import { passedOn, step, type Trace } from '../telemetry/tracing.ts'
 import type { Idempotency } from './idempotency.ts'
 import { hashOf, type IdempotencyKey, keyFault, keyScope, NEVER } from './key.ts'
 import { readMessage } from './message.ts'
@@ -36,6 +37,7 @@ export interface BatchOptions {
   batchKey?: string
   /** Aborts when the caller has left: messages without a key are given up, and no further message starts. */
   signal: AbortSignal
+  trace?: Trace
 }
 
 export interface BatchRun {
@@ -110,13 +112,19 @@ export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.
     const request = create(SendRequestSchema, fields)
     const key = keyOf(email, request, index, options)
 
-    const { accountId, sandbox, signal, untilMs } = options
+    const { accountId, sandbox, signal, untilMs, trace } = options
     if (stopping.aborted) throw notStarted('this server is shutting down')
     if (signal.aborted) throw notStarted('the caller left')
     if (performance.now() >= untilMs) throw notStarted(`the ${startMs / 1_000} s of its batch were over`)
 
-    const sendUntil = async (until: AbortSignal) =>
-      send(readMessage(request), { accountId, sandbox, inBatch: true, key, signal: until })
+    // One span for each message: the steps of a thousand sends would be too many spans for one trace.
+    const sendUntil = (until: AbortSignal) =>
+      step(trace, 'send', async (span = trace) =>
+        send(readMessage(request), {
+          ...{ accountId, sandbox, inBatch: true, key, signal: until },
+          trace: passedOn(span?.traceparent),
+        }),
+      )
     if (!key) return resultOf(index, (await sendUntil(signal))!)
     const { response, mismatch } = await idempotency.once(key, () => sendUntil(NEVER))
     return { ...resultOf(index, response), mismatch }

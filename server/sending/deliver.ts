@@ -1,7 +1,8 @@
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Delivery, Engine } from '../smtp/attempt.ts'
+import type { Trace } from '../telemetry/tracing.ts'
 import type { CheckedRecipient } from './checks.ts'
-import { outcomeOf } from './outcome.ts'
+import { outcomeOf, reasonNames, statusNames } from './outcome.ts'
 
 export interface DeliveryResult {
   /** One for each recipient, including those that the checks had decided. */
@@ -14,13 +15,14 @@ export interface DeliveryResult {
 
 /**
  * The SMTP step of a send: one attempt at all recipients that are still undecided. `mark` is called with positions
- * among all recipients.
+ * among all recipients. The phases of the conversation become spans of `trace`.
  */
 export async function deliver(
   engine: Engine,
   recipients: CheckedRecipient[],
   mark: (positions: number[]) => Promise<boolean>,
-  delivery: Omit<Delivery, 'recipients' | 'beforeDot'>,
+  delivery: Omit<Delivery, 'recipients' | 'beforeDot' | 'onPhase'>,
+  trace?: Trace,
 ): Promise<DeliveryResult> {
   let isMarked = false
   const positions = recipients.flatMap(({ outcome }, position) => (outcome ? [] : [position]))
@@ -32,11 +34,19 @@ export async function deliver(
       isMarked = true
       return mark(accepted.map((i) => positions[i]!))
     },
+    onPhase:
+      trace && ((phase, host, fromMs, toMs) => trace.add(`smtp ${phase}`, fromMs, toMs, { 'server.address': host })),
   })
   const outcomes = recipients.map(
     (recipient, position) =>
       recipient.outcome ?? outcomeOf(recipient, attempts[positions.indexOf(position)]!, recipient.dnsMs),
   )
+  trace?.set({ 'verdict.outcomes': [...new Set(outcomes.map(outcomeName))] })
   const faults = attempts.flatMap(({ outcome }) => (outcome.kind === 'our_fault' ? [outcome.cause] : []))
   return { outcomes, isMarked, fault: faults[0] }
+}
+
+/** `delivered`, `bounced/mailbox_full`. */
+function outcomeName({ status, reason }: RecipientOutcome): string {
+  return [statusNames.name(status), reason && reasonNames.name(reason)].filter((name) => name).join('/')
 }

@@ -10,6 +10,7 @@ import type { Claim, KeyToTake } from '../history/claim.ts'
 import type { FirstAttempts } from '../history/first-attempts.ts'
 import { release } from '../history/release.ts'
 import { warmUpDay } from '../reputation/warm-up.ts'
+import { step, type Trace } from '../telemetry/tracing.ts'
 import {
   addressCanBeMailed,
   addressIsNotSuppressed,
@@ -46,6 +47,8 @@ export interface SendOptions {
   key?: KeyToTake
   /** Aborts when the caller has given up. Honoured until the marker. */
   signal: AbortSignal
+  /** The steps of the send become spans of it, and the attempts of its events continue it. */
+  trace?: Trace
 }
 
 export interface SendParts extends Rules {
@@ -85,36 +88,30 @@ export function createSend(parts: SendParts): Send {
   const record = recordUntil(db, parts.firstAttempts)
   const withoutSmtp = endWithoutSmtp(db, parts.firstAttempts)
 
-  return async function send(message, { accountId, sandbox, inBatch, key, signal }) {
+  return async function send(message, { accountId, sandbox, inBatch, key, signal, trace }) {
     const startedAtMs = performance.now()
     const domain = await parts.senderDomains.find(accountId, message.from.domain)
     if (!domain && !inBatch) throw notADomainOfTheAccount(message.from.domain)
-    if (!domain) return withoutSmtp(newClaim(parts, message, accountId, key), rejectedForDomain(message), sandbox)
+    if (!domain)
+      return withoutSmtp(newClaim(parts, message, { accountId, key, trace }), rejectedForDomain(message), sandbox)
     const warmUp = warmUpDay(domain, parts.clock.now(), parts.warmUpSteps)
 
     const recipients: CheckedRecipient[] = message.recipients.map((recipient) => ({ ...recipient }))
     const { tenantId } = message
-    const checks = await runChecks(recipients, {
-      ...parts,
-      accountId,
-      tenantId,
-      sandbox,
-      domain,
-      warmUp,
-      startedAtMs,
-      signal,
-    })
-    const claim = newClaim(parts, message, accountId, key)
+    const context = { ...parts, accountId, tenantId, sandbox, domain, warmUp, startedAtMs, signal }
+    const checks = await runChecks(recipients, context, trace)
+    const claim = newClaim(parts, message, { accountId, key, trace })
 
     if (sandbox || recipients.every((recipient) => recipient.outcome)) {
       const outcomes = recipients.map((recipient) => recipient.outcome ?? withoutSending(recipient, parts.simulated))
-      return withoutSmtp(claim, { outcomes, checks }, sandbox)
+      return step(trace, 'settle', () => withoutSmtp(claim, { outcomes, checks }, sandbox))
     }
 
     const emails = countedEmails(recipients, parts)
     if (warmUp && emails > 0) claim.warmUp = { day: warmUp.date, dailyLimit: warmUp.dailyLimit, emails }
     const leaseUntilMs = performance.now() + claim.leaseMs
-    const [claiming, composing] = await Promise.allSettled([claimSend(claim), compose(message, domain, claim)])
+    const claimed = step(trace, 'claim', () => claimSend(claim))
+    const [claiming, composing] = await Promise.allSettled([claimed, compose(message, domain, claim)])
     if (claiming.status === 'rejected') throw claiming.reason
     if (claiming.value === 'key_taken') return undefined
     if (claiming.value === 'over_warm_up') throw overWarmUp(domain.name, warmUp!, parts.clock)
@@ -124,8 +121,7 @@ export function createSend(parts: SendParts): Send {
     }
     const composed = composing.value
 
-    const markSend = (positions: number[]) => mark(claim.messageId, claim.claimId, positions)
-    const { isMarked, outcomes, fault } = await deliver(engine, recipients, markSend, {
+    const delivery = {
       sender: parts.returnPath(claim.messageId, domain),
       content: composed.pieces,
       accountId,
@@ -133,12 +129,17 @@ export function createSend(parts: SendParts): Send {
       budgetMs: parts.sendBudgetMs,
       reference: claim.messageId,
       signal,
+    }
+    const { isMarked, outcomes, fault } = await step(trace, 'smtp', (smtp) => {
+      const markSend = (positions: number[]) =>
+        step(smtp, 'marker', () => mark(claim.messageId, claim.claimId, positions))
+      return deliver(engine, recipients, markSend, delivery, smtp)
     }).catch((cause) => giveUp(claim, cause))
     if (fault && !isMarked) {
       await undo(claim)
       throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
     }
-    const recorded = await record({ claim, content: composed, outcomes }, leaseUntilMs)
+    const recorded = await step(trace, 'record', () => record({ claim, content: composed, outcomes }, leaseUntilMs))
     return sendResponse(claim, recorded)
   }
 
@@ -154,12 +155,12 @@ export function createSend(parts: SendParts): Send {
 }
 
 /** Runs the checks in order until every recipient has an outcome. */
-async function runChecks(recipients: CheckedRecipient[], context: CheckContext): Promise<DryRunCheck[]> {
+async function runChecks(recipients: CheckedRecipient[], context: CheckContext, trace?: Trace): Promise<DryRunCheck[]> {
   const results = [PAYLOAD_IS_VALID]
   for (const { name, check } of CHECKS) {
     const undecided = recipients.filter((recipient) => !recipient.outcome)
     if (undecided.length === 0) break
-    const refusals = await check(undecided, context)
+    const refusals = await step(trace, `check ${name}`, () => check(undecided, context))
     undecided.forEach((recipient, i) => {
       recipient.outcome = refusals[i]?.outcome
     })
@@ -172,8 +173,7 @@ async function runChecks(recipients: CheckedRecipient[], context: CheckContext):
 function newClaim(
   { clock, region, sendBudgetMs, storeContent }: SendParts,
   message: Message,
-  accountId: string,
-  key?: KeyToTake,
+  { accountId, key, trace }: Pick<SendOptions, 'accountId' | 'key' | 'trace'>,
 ): Claim {
   const createdAtMs = clock.now()
   return {
@@ -192,6 +192,7 @@ function newClaim(
       kind,
     })),
     key,
+    traceparent: trace?.traceparent,
   }
 }
 

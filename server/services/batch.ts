@@ -1,6 +1,6 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import { type EmailService, SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
-import { callerKey, itemFaultsKey, logFieldsKey } from '../caller.ts'
+import { callerKey, itemFaultsKey, logFieldsKey, traceKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { SendBatch } from '../sending/batch.ts'
 import type { BatchIdempotency } from '../sending/batch-idempotency.ts'
@@ -29,7 +29,8 @@ export function batchMethod({
     const faults = context.values.get(itemFaultsKey)
     let isOtherBody = false
     const run = async (signal: AbortSignal) => {
-      const result = await sendBatch(emails, { accountId, sandbox, faults, batchKey: key?.key, signal })
+      const trace = context.values.get(traceKey)
+      const result = await sendBatch(emails, { accountId, sandbox, faults, batchKey: key?.key, signal, trace })
       isOtherBody = result.mismatch
       if (result.cause !== undefined) log.err = result.cause
       return result

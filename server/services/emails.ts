@@ -9,7 +9,7 @@ import {
   SendRequestSchema,
   type SendResponse,
 } from '../../gen/verdict/v1/emails_pb.ts'
-import { callerKey, logFieldsKey } from '../caller.ts'
+import { callerKey, logFieldsKey, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
@@ -45,7 +45,7 @@ export function emailService(parts: EmailServiceParts): ServiceImpl<typeof Email
     const run = (signal: AbortSignal, key?: IdempotencyKey) => {
       const message = readMessage(request)
       log.recipients = recipientsInLog(message, hashAddress)
-      return send(message, { accountId, sandbox, key, signal })
+      return send(message, { accountId, sandbox, key, signal, trace: context.values.get(traceKey) })
     }
 
     const key = readKey(context, sandbox, SendRequestSchema, request)

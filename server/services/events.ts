@@ -9,7 +9,7 @@ import {
   ListEventsRequestSchema,
   ReplayEventResponseSchema,
 } from '../../gen/verdict/v1/events_pb.ts'
-import { callerKey } from '../caller.ts'
+import { callerKey, traceKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
@@ -101,7 +101,11 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
 
     async replayEvent({ eventId }, context) {
       const { accountId } = context.values.get(callerKey)!
-      const [receipt] = await replay(accountId, [await readWholeEvent(accountId, eventId)])
+      const [receipt] = await replay(
+        accountId,
+        [await readWholeEvent(accountId, eventId)],
+        context.values.get(traceKey),
+      )
       return responseOf(receipt!)
     },
 
@@ -112,7 +116,7 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
       const endpoint = await findEndpoint(db, accountId)
       if (!endpoint) throw fail('webhook_not_configured', NO_ENDPOINT)
       const pushed = rows.filter(({ event }) => endpoint.events.includes(event))
-      const receipts = pushed.length === 0 ? [] : await replay(accountId, pushed)
+      const receipts = pushed.length === 0 ? [] : await replay(accountId, pushed, context.values.get(traceKey))
       return { replayed: true, messageId, count: receipts.length, events: receipts.map(responseOf) }
     },
   }

@@ -4,6 +4,7 @@ import { newId, publicId } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
 import { WINDOW_HOURS } from '../history/tail.ts'
+import { NO_TRACING, type Trace, type Tracing } from '../telemetry/tracing.ts'
 import { markHandedOver } from '../webhooks/hand-over.ts'
 import type { Group, Workflows } from '../webhooks/workflows.ts'
 
@@ -11,6 +12,7 @@ export interface ReplayParts {
   db: Database
   clock: DatabaseClock
   workflows: Workflows
+  tracing?: Tracing
   /** Is called with errors that did not fail the replay. */
   report(error: unknown): void
 }
@@ -23,8 +25,8 @@ export interface ReplayReceipt {
   dispatchedMs: number
 }
 
-/** Replays events of one account, at least one. */
-export type Replay = (accountId: string, events: ReplayedEvent[]) => Promise<ReplayReceipt[]>
+/** Replays events of one account, at least one. `request` is the trace of the call that asks for it. */
+export type Replay = (accountId: string, events: ReplayedEvent[], request?: Trace) => Promise<ReplayReceipt[]>
 
 export interface ReplayedEvent {
   id: string
@@ -39,10 +41,12 @@ export const OPEN = `
   ),
   opened as (
     insert into open_dispatches
-      (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id)
+      (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, workflow_id,
+      traceparent)
     select r.id, r.event_id, r.message_id, e.account_id, 'replay', now(), now(),
-      now() + interval '${WINDOW_HOURS} hours', r.workflow_id
-    from endpoint e, json_to_recordset($1::json) as r(id uuid, event_id uuid, message_id uuid, workflow_id text)
+      now() + interval '${WINDOW_HOURS} hours', r.workflow_id, r.traceparent
+    from endpoint e, json_to_recordset($1::json) as r(id uuid, event_id uuid, message_id uuid,
+      workflow_id text, traceparent text)
     returning created_at
   )
   select url, (select (extract(epoch from max(created_at)) * 1000)::float8 from opened) as "atMs" from endpoint`
@@ -67,15 +71,15 @@ export const WITHDRAW = `
  *
  * Throws `webhook_not_configured`, and `transient_failure` when the first workflow cannot be started.
  */
-export function createReplay({ db, clock, workflows, report }: ReplayParts): Replay {
+export function createReplay({ db, clock, workflows, tracing = NO_TRACING, report }: ReplayParts): Replay {
   /** Deletes the dispatches. Returns false when they stay, because an attempt has started or ended. */
   async function withdraw(workflowIds: string[], count: number): Promise<boolean> {
     return (await run(db, WITHDRAW, [`{${workflowIds}}`, count])).count === count
   }
 
-  return async (accountId, events) => {
+  return async (accountId, events, request) => {
     const dispatchIds = events.map(() => newId(clock.now()))
-    const rows = rowsOf(events, dispatchIds, workflows.maxGroup)
+    const rows = rowsOf(events, dispatchIds, workflows.maxGroup, () => traceOfReplay(tracing, request?.traceparent))
     const opened = await open(db, accountId, rows)
     if (!opened) throw fail('webhook_not_configured', NO_ENDPOINT)
     const [first, ...others] = groupsOf(rows, { accountId, ...opened }) as [Group, ...Group[]]
@@ -106,6 +110,14 @@ interface Row {
   eventId: string
   messageId: string
   workflowId: string
+  traceparent?: string
+}
+
+/** Begins a new trace for a replay; it links to the span that caused the replay. */
+export function traceOfReplay(tracing: Tracing, cause: string | undefined): string | undefined {
+  const trace = tracing.begin('replay', { kind: 'internal', link: cause })
+  trace?.end()
+  return trace?.traceparent
 }
 
 export interface Opened {
@@ -115,14 +127,24 @@ export interface Opened {
   atMs: number
 }
 
-/** The dispatches that replay these events. One workflow takes up to `maxGroup` of them. */
-export function rowsOf(events: ReplayedEvent[], dispatchIds: string[], maxGroup: number): Row[] {
-  return events.map(({ id, messageId }, i) => ({
-    id: dispatchIds[i]!,
-    eventId: id,
-    messageId,
-    workflowId: `replay-${publicId('dsp', dispatchIds[i - (i % maxGroup)]!)}`,
-  }))
+/**
+ * The dispatches that replay these events. One workflow takes up to `maxGroup` of them, and all of those continue one
+ * trace that `beginTrace` begins.
+ */
+export function rowsOf(
+  events: ReplayedEvent[],
+  dispatchIds: string[],
+  maxGroup: number,
+  beginTrace: () => string | undefined,
+): Row[] {
+  const rows: Row[] = []
+  for (const [i, { id: eventId, messageId }] of events.entries()) {
+    const id = dispatchIds[i]!
+    const first = rows[i - (i % maxGroup)]
+    const workflowId = first?.workflowId ?? `replay-${publicId('dsp', id)}`
+    rows.push({ id, eventId, messageId, workflowId, traceparent: first ? first.traceparent : beginTrace() })
+  }
+  return rows
 }
 
 /** The groups of new dispatches, one for each workflow. */
@@ -139,6 +161,7 @@ export function groupsOf(rows: Row[], { accountId, url, atMs }: Opened & { accou
     dueMs: atMs,
     deadlineMs: atMs + WINDOW_MS,
     previousResults: [],
+    traceparent: rows[0]!.traceparent,
   }))
 }
 
@@ -149,8 +172,8 @@ const UNKNOWN = 'It is not known whether the replay was accepted. Get the event:
 /** The dispatches as the statements that open them read them. */
 export function jsonOf(rows: Row[]): string {
   return JSON.stringify(
-    rows.map(({ id, eventId, messageId, workflowId }) => {
-      return { id, event_id: eventId, message_id: messageId, workflow_id: workflowId }
+    rows.map(({ id, eventId, messageId, workflowId, traceparent }) => {
+      return { id, event_id: eventId, message_id: messageId, workflow_id: workflowId, traceparent }
     }),
   )
 }

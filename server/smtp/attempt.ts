@@ -132,6 +132,8 @@ export interface Asker {
 }
 
 export interface Delivery extends Asker {
+  /** Is called at the end of each phase of the conversation with a host. Times are those of `performance.now()`. */
+  onPhase?(phase: TimedPhase, host: string, fromMs: number, toMs: number): void
   /** MAIL FROM, without angle brackets. */
   sender: string
   /** Each address without angle brackets; recipients of one site share one transaction, in this order. */

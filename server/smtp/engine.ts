@@ -39,7 +39,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   async function deliver(delivery: Delivery): Promise<SmtpAttempt[]> {
-    const { sender, recipients, accountId, startedAtMs, budgetMs, reference, signal } = delivery
+    const { sender, recipients, accountId, startedAtMs, budgetMs, reference, signal, onPhase } = delivery
     for (const address of [sender, ...recipients.map((recipient) => recipient.address)]) checkAddress(address)
     const content = stuffDots(delivery.content)
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
@@ -61,6 +61,7 @@ export function createEngine(options: EngineOptions): Engine {
             commandMs: site.commandTimeoutMs ?? limits.commandMs,
             beforeDot: (accepted) => delivery.beforeDot(accepted.map((i) => indexes[i]!)),
             signal,
+            onPhase,
           },
         )
         for (const [i, attempt] of siteAttempts.entries()) attempts[indexes[i]!] = attempt

@@ -1,4 +1,4 @@
-import type { Host, Outcome, Site, SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
+import type { Delivery, Host, Outcome, Site, SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
 import type { WireContent } from './content.ts'
 import type { Mail } from './envelope.ts'
 import { type Failure, outcomeOf } from './failure.ts'
@@ -6,7 +6,7 @@ import type { createLateReplies } from './late-replies.ts'
 import { type Deadlines, siteLimitsOf } from './limits.ts'
 import type { createPool } from './pool.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
-import { createStopwatch, type Stopwatch } from './stopwatch.ts'
+import { createStopwatch, type PhaseReport, type Stopwatch } from './stopwatch.ts'
 import { type TransactionResult, transact } from './transaction.ts'
 
 /** One message to the recipients of one site. */
@@ -24,6 +24,7 @@ export interface SiteDelivery {
   /** As in `Delivery`, with indexes into `recipients` here. */
   beforeDot(accepted: number[]): Promise<boolean>
   signal?: AbortSignal
+  onPhase?: Delivery['onPhase']
 }
 
 export interface SiteTools {
@@ -67,7 +68,7 @@ async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger
     const host = session?.host ?? hosts[0]!
     const isIdle = session !== undefined
     const signal = ledger.isPermissionAsked() ? undefined : delivery.signal
-    const stopwatch = createStopwatch()
+    const stopwatch = createStopwatch(phaseReport(delivery, host))
     const call = { ...delivery, host, tlsDemandedBy: site.tlsDemandedBy, untilMs: dotMs, signal, stopwatch }
     const sessionOrFailure = session ?? (await openSession(tools.opening, call))
     session = undefined
@@ -85,6 +86,10 @@ async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger
     hosts = hostsAfter(result.failure, { hosts, host, isIdle, mayRepeat })
     mayRepeat &&= result.failure.how !== 'garbage'
   }
+}
+
+function phaseReport({ onPhase }: SiteDelivery, { name }: Host): PhaseReport | undefined {
+  return onPhase && ((phase, fromMs, toMs) => onPhase(phase, name, fromMs, toMs))
 }
 
 interface Try {

@@ -2,8 +2,11 @@ import type { TimedPhase, Timings, Verdict } from './attempt.ts'
 
 export type Stopwatch = ReturnType<typeof createStopwatch>
 
-/** Measures the phases of one try at a host. */
-export function createStopwatch() {
+/** Times are on the clock of `performance.now()`. */
+export type PhaseReport = (phase: TimedPhase, fromMs: number, toMs: number) => void
+
+/** Measures the phases of one try at a host. `report` is called at the end of each. */
+export function createStopwatch(report?: PhaseReport) {
   const shared: Timings = {}
   /** RCPT is one command for each recipient. */
   const rcptMs: number[] = []
@@ -25,6 +28,7 @@ export function createStopwatch() {
     const nowMs = performance.now()
     if (phase === 'rcpt') rcptMs[recipient] = nowMs - sinceMs
     else if (phase) add(shared, phase, nowMs - sinceMs)
+    if (phase) report?.(phase, sinceMs, nowMs)
     phase = next
     sinceMs = nowMs
   }

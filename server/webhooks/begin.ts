@@ -9,13 +9,13 @@ const POST_AND_RECORD = `interval '14 seconds'`
 /** Attempts that begin at about the same moment share a statement. */
 const LINGER_MS = 1
 
-/** The account's current endpoint; without a URL when the account has none any more. */
-export type CurrentTarget = TargetRow | { url: null }
+/** The account's current endpoint; without a URL when the account has none any more. With the trace to continue. */
+export type CurrentTarget = (TargetRow | { url: null }) & { traceparent: string | null }
 
 // The first attempt of an event belongs to the process that stored the event, for the time of a lease. Nothing marks
 // the beginning of that attempt.
 export const FIRST = `
-  select d.id, ${TARGET_COLUMNS}
+  select d.id, d.traceparent, ${TARGET_COLUMNS}
   from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id
   where d.id = any($1::uuid[]) and d.lease_until > clock_timestamp() + ${POST_AND_RECORD}`
 
@@ -78,7 +78,8 @@ export const BEGIN = `
     returning d.id, d.started_at
   )
   select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue", d.is_late as "isLate",
-    (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", ${TARGET_COLUMNS}
+    (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", d.traceparent,
+    ${TARGET_COLUMNS}
   from waiting d left join begun on begun.id = d.id
   left join webhook_endpoints w on w.account_id = d.account_id and d.deadline_at > 'epoch'`
 

@@ -5,6 +5,8 @@ import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { publicId } from '../db/ids.ts'
 import { dispatches } from '../db/schema.ts'
+import { traceIdOf } from '../telemetry/traceparent.ts'
+import { NO_TRACING, type Trace, type Tracing } from '../telemetry/tracing.ts'
 import { beginFirst, beginNext, type CurrentTarget, type NextAttempt, readEvents, undoBegin } from './begin.ts'
 import { endStep, finishDispatches } from './end.ts'
 import { payloadOf } from './payload.ts'
@@ -40,6 +42,7 @@ export interface DeliveryParts {
   clock: DatabaseClock
   sealer: Sealer
   post: Post
+  tracing?: Tracing
   /** Is called with every attempt, for the log. */
   report?(attempt: AttemptReport): void
 }
@@ -49,13 +52,14 @@ export interface AttemptReport extends PostResult {
   eventId: string
   number: number
   durationMs: number
+  traceId?: string
 }
 
 /**
  * One attempt: begin it on the row -> read the current endpoint and secret -> sign the event's payload -> POST ->
  * store.
  */
-export function createDeliveries({ db, clock, sealer, post, report }: DeliveryParts) {
+export function createDeliveries({ db, clock, sealer, post, tracing = NO_TRACING, report }: DeliveryParts) {
   const targetOf = targets(sealer)
   const first = beginFirst(db)
   const next = beginNext(db)
@@ -63,7 +67,22 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
   const end = endStep(db)
 
   /** Returns undefined when no slot at the endpoint's origin became free for the account: nothing was posted. */
-  async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TargetRow, event: StoredEvent) {
+  async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TracedTarget, event: StoredEvent) {
+    const trace = beginSpan(tracing, attempt, row, event)
+    try {
+      return await postIn(trace, attempt, startedAtMs, row, event)
+    } finally {
+      trace?.end()
+    }
+  }
+
+  async function postIn(
+    trace: Trace | undefined,
+    attempt: DispatchAttempt,
+    startedAtMs: number,
+    row: TargetRow,
+    event: StoredEvent,
+  ) {
     const { dispatchId, number, nextDelayMs, signal } = attempt
     const beforeMs = performance.now()
     const { url, ...secrets } = targetOf(row)
@@ -76,10 +95,12 @@ export function createDeliveries({ db, clock, sealer, post, report }: DeliveryPa
       timestamp: Math.floor(clock.now() / 1_000),
       ...secrets,
     })
+    if (trace) headers.traceparent = trace.traceparent
     const result = await post(url, headers, body, { accountId: event.accountId, signal })
     if (result === undefined) return undefined
     const durationMs = performance.now() - beforeMs
-    report?.({ ...result, dispatchId, eventId: event.id, number, durationMs })
+    trace?.set({ 'verdict.outcome': result.outcome, 'http.response.status_code': result.statusCode })
+    report?.({ ...result, dispatchId, eventId: event.id, number, durationMs, traceId: trace?.traceId })
     return { result, stored: end({ ...result, dispatchId, number, startedAtMs, durationMs, nextDelayMs }) }
   }
 
@@ -131,4 +152,25 @@ async function wasAcknowledged(db: Database, id: string): Promise<boolean> {
   return row?.state === 'acknowledged'
 }
 
-const hasEndpoint = <Row extends CurrentTarget>(row: Row): row is Row & TargetRow => row.url !== null
+type TracedTarget = TargetRow & Pick<CurrentTarget, 'traceparent'>
+
+/**
+ * Begins the span of an attempt in the trace of its dispatch. A workflow makes the attempts of dispatches of several
+ * traces: where its own is another one, the span links to it.
+ */
+function beginSpan(tracing: Tracing, attempt: DispatchAttempt, row: TracedTarget, event: StoredEvent) {
+  const dispatch = row.traceparent ?? undefined
+  const activity = tracing.active()
+  const isSame = activity !== undefined && (!dispatch || traceIdOf(activity) === traceIdOf(dispatch))
+  return tracing.begin('webhook attempt', {
+    kind: 'client',
+    ...(isSame ? { parent: activity } : { parent: dispatch, link: activity }),
+    attributes: {
+      'verdict.event_id': publicId('evt', event.id),
+      'verdict.dispatch_id': publicId('dsp', attempt.dispatchId),
+      'verdict.attempt': attempt.number,
+    },
+  })
+}
+
+const hasEndpoint = <Row extends CurrentTarget>(row: Row): row is Row & TracedTarget => row.url !== null

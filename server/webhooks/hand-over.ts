@@ -116,7 +116,7 @@ export const ASSIGNED = `
     limit ${WORKFLOWS_PER_PASS}
   )
   select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId",
-    d.account_id as "accountId", d.attempt, ${TIMES}, w.url, a.outcome, a.status_code as "statusCode"
+    d.account_id as "accountId", d.attempt, d.traceparent, ${TIMES}, w.url, a.outcome, a.status_code as "statusCode"
   from unstarted u
   join open_dispatches d on d.workflow_id = u.workflow_id
   left join webhook_endpoints w on w.account_id = d.account_id
@@ -136,6 +136,7 @@ interface AssignedRow extends PendingDispatch {
   /** The outcome of the previous attempt. */
   outcome: string | null
   statusCode: number | null
+  traceparent: string | null
 }
 
 /**
@@ -166,7 +167,7 @@ async function startAssigned(db: Database, workflows: Workflows): Promise<number
  * begins with the earliest.
  */
 function groupOf(rows: AssignedRow[]): Group {
-  const [{ workflowId, kind, accountId, url }] = rows as [AssignedRow]
+  const [{ workflowId, kind, accountId, url, traceparent }] = rows as [AssignedRow]
   return {
     workflowId,
     kind,
@@ -181,6 +182,7 @@ function groupOf(rows: AssignedRow[]): Group {
     previousResults: rows.flatMap(({ outcome, statusCode }) =>
       outcome === null ? [] : [{ outcome, statusCode: statusCode ?? undefined }],
     ),
+    traceparent: rows.every((row) => row.traceparent === traceparent) ? (traceparent ?? undefined) : undefined,
   }
 }
 

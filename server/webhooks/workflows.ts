@@ -18,6 +18,8 @@ export interface Group {
   deadlineMs: number
   /** How the previous attempts ended, for the dispatches that had one. */
   previousResults: { outcome: string; statusCode?: number }[]
+  /** The trace that the workflow continues: that of all its dispatches, if they have the same one. */
+  traceparent?: string
 }
 
 /**
@@ -36,5 +38,5 @@ export interface Workflows {
   /** Makes the next attempt of this dispatch (UUID) now. Throws also when the workflow is closed or absent. */
   retryNow(workflowId: string, dispatchId: string): Promise<void>
   /** Starts the workflow of a replay (UUID) of so many events. Succeeds also when it runs. */
-  startReplay(replayId: string, events: number): Promise<void>
+  startReplay(replayId: string, events: number, traceparent?: string): Promise<void>
 }

@@ -54,6 +54,9 @@ test('a minimal configuration has the documented default of every other variable
     bounceHost: '127.0.0.1',
     sendBudgetMs: 30_000,
     simulatorInbox: false,
+    tracesEndpoint: undefined,
+    tracesSampler: 'parentbased_traceidratio',
+    tracesSamplerArg: 0.01,
     drainGraceMs: 0,
     // A repeat of a batch waits for 60 + 30 + 10 + 10 s, and its response has 10 s more.
     drainMs: 120_000,

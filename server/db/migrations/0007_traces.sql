@@ -1,0 +1,1 @@
+ALTER TABLE "open_dispatches" ADD COLUMN "traceparent" text;
