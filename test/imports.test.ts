@@ -69,8 +69,8 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^server\/http\//,
     /^(gen|server\/http)\/|^server\/(telemetry\/trac(eparent|ing)|caller|errors|tally|turns|config\/limits|egress\/network)\.ts$/,
   ],
-  // What counts and shows. Rooms report to it through callbacks, so that none of them depends on it. Of a trace they know
-  // the interface.
+  // What counts and shows. Rooms report to it through callbacks, so that none of them depends on it. Of traces
+  // they know the interface.
   [/^server\/telemetry\/trac(eparent|ing)\.ts$/, /^server\/telemetry\/traceparent\.ts$/],
   [
     /^server\/telemetry\//,

@@ -64,7 +64,7 @@ interface KeyValue {
 interface Span {
   traceId: Buffer
   spanId: Buffer
-  parentSpanId: Buffer
+  parentSpanId?: Buffer
   name: string
   attributes: KeyValue[]
   links: { traceId: Buffer; spanId: Buffer }[]
@@ -99,7 +99,7 @@ function received(service: string, span: Span): ReceivedSpan {
     name: span.name,
     traceId: span.traceId.toString('hex'),
     spanId: span.spanId.toString('hex'),
-    parentSpanId: span.parentSpanId.toString('hex'),
+    parentSpanId: span.parentSpanId?.toString('hex') ?? '',
     links: span.links.map(({ traceId, spanId }) => ({
       traceId: traceId.toString('hex'),
       spanId: spanId.toString('hex'),
