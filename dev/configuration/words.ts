@@ -130,7 +130,8 @@ export const SECTIONS: readonly Section[] = [
       otlpMetricsEndpoint: { meaning: 'The whole URL for metrics, in place of the one above.' },
       otlpMetricsIntervalMs: { meaning: 'Milliseconds from one push of metrics to the next.' },
       tracesEndpoint: {
-        meaning: 'The whole URL for traces, in place of `OTEL_EXPORTER_OTLP_ENDPOINT`. Without either no traces are recorded.',
+        meaning:
+          'The whole URL for traces, in place of `OTEL_EXPORTER_OTLP_ENDPOINT`. Without either no traces are recorded.',
         byDefault: 'that of `OTEL_EXPORTER_OTLP_ENDPOINT`',
       },
       tracesSampler: {
