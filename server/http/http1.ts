@@ -6,7 +6,7 @@ import type { Call } from './call.ts'
 import { parserMessage, refuseRequest, respondRaw } from './raw-response.ts'
 
 export const MAX_HEADER_BYTES = 16 * 1024
-const KEEP_ALIVE_MS = 65_000
+export const KEEP_ALIVE_MS = 65_000
 /** Times of the 102 responses after the caller has ended its side: see `probe`. The second one detects the reset. */
 const PROBES_MS = [0, 100, 1_000]
 /** How long a connection with a broken request stays open, so that its caller can read the response. */
