@@ -3,7 +3,19 @@ import { expect, test } from 'vitest'
 
 // The map of folders in the README.
 
-const ROOTS = ['proto/', 'gen/', 'server/', 'workflows/', 'client/', 'dashboard/', 'dev/', 'test/', 'bench/', 'docs/']
+const ROOTS = [
+  'proto/',
+  'gen/',
+  'server/',
+  'workflows/',
+  'client/',
+  'dashboard/',
+  'dev/',
+  'test/',
+  'bench/',
+  'deploy/',
+  'docs/',
+]
 
 test('the map in the README has one row for each folder, and no other', () => {
   const rows = [...readFileSync('README.md', 'utf8').matchAll(/^\| `([a-z/]+\/)` +\| \S/gm)].map(([, folder]) => folder)

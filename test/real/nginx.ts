@@ -1,26 +1,54 @@
+import { readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { selfSigned } from './certificates.ts'
 import { type Daemon, freePort, openFolder, startDaemon } from './daemon.ts'
 
 export interface Nginx extends Daemon {
+  /** HTTP/1.1 in the clear. */
   url: string
+  /** HTTP/2 in the clear. */
+  grpcUrl: string
+  /** HTTP/1.1 and HTTP/2 over TLS, as in production. */
+  tlsUrl: string
+  /** The certificate of `tlsUrl`, PEM. */
+  certificate: string
 }
 
-/** Starts a separate nginx in front of API processes on these ports, configured as in docs/going-live.md. */
+interface Listen {
+  port: number
+  grpcPort: number
+  tlsPort: number
+}
+
+const HOST = 'mail.verdict.example'
+
+/**
+ * Starts a separate nginx in front of API processes on these ports, with the files of deploy/nginx. Beside the port
+ * with TLS it listens on two without: before 1.25 nginx cannot serve HTTP/1.1 and HTTP/2 in the clear on one.
+ */
 export async function startNginx(ports: readonly number[]): Promise<Nginx> {
   const folder = await openFolder('nginx')
-  const port = await freePort()
+  const listen = { port: await freePort(), grpcPort: await freePort(), tlsPort: await freePort() }
   const file = join(folder, 'nginx.conf')
-  await writeFile(file, configuration(folder, port, ports))
-  const daemon = await startDaemon(['nginx', '-p', folder, '-c', file], { port })
+  selfSigned(join(folder, 'tls'), HOST)
+  await writeFile(file, configuration(folder, listen, ports))
+  const daemon = await startDaemon(['nginx', '-p', folder, '-c', file], listen)
   const stop = async () => {
     await daemon.stop()
     await rm(folder, { recursive: true })
   }
-  return { ...daemon, url: `http://127.0.0.1:${port}`, stop }
+  return {
+    ...daemon,
+    url: `http://127.0.0.1:${listen.port}`,
+    grpcUrl: `http://127.0.0.1:${listen.grpcPort}`,
+    tlsUrl: `https://127.0.0.1:${listen.tlsPort}`,
+    certificate: readFileSync(join(folder, 'tls.pem'), 'utf8'),
+    stop,
+  }
 }
 
-const configuration = (folder: string, port: number, ports: readonly number[]) => `
+const configuration = (folder: string, listen: Listen, ports: readonly number[]) => `
 daemon off;
 user www-data;
 worker_processes 1;
@@ -28,25 +56,36 @@ pid ${folder}/nginx.pid;
 error_log stderr;
 events { worker_connections 1024; }
 http {
-  access_log off;
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}
-  upstream verdict {
-${ports.map((upstream) => `    server 127.0.0.1:${upstream} max_fails=0;`).join('\n')}
-    keepalive 32;
-  }
-  server {
-    listen 127.0.0.1:${port};
-    client_max_body_size 16m;
-    keepalive_requests 1000000;
-    keepalive_timeout 1h;
-    location / {
-      proxy_pass http://verdict;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_set_header Host $host;
-      proxy_set_header X-Forwarded-For $remote_addr;
-      proxy_read_timeout 130s;
-    }
-  }
+${upstreams(ports)}
+${server(folder, listen)}
 }
 `
+
+/** deploy/nginx/upstream.conf with these ports. */
+function upstreams(ports: readonly number[]): string {
+  const servers = ports.map((port) => `    server 127.0.0.1:${port} max_fails=0;`).join('\n')
+  return replaceLines(readFileSync('deploy/nginx/upstream.conf', 'utf8'), {
+    'server 127.0.0.1:8080': servers,
+    'server 127.0.0.1:8081': '',
+  })
+}
+
+/** deploy/nginx/verdict.conf with these addresses and a certificate of the tests. Everything else is as shipped. */
+function server(folder: string, { port, grpcPort, tlsPort }: Listen): string {
+  return replaceLines(readFileSync('deploy/nginx/verdict.conf', 'utf8'), {
+    'listen 443 ssl http2;': `listen 127.0.0.1:${tlsPort} ssl http2;`,
+    'listen [::]:443 ssl http2;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${grpcPort} http2;`,
+    'ssl_certificate ': `ssl_certificate ${folder}/tls.pem;`,
+    'ssl_certificate_key ': `ssl_certificate_key ${folder}/tls.key;`,
+  })
+}
+
+/** Replaces the lines that begin so. Throws when there is none. */
+function replaceLines(text: string, replacements: Record<string, string>): string {
+  return Object.entries(replacements).reduce((text, [begin, line]) => {
+    const lines = text.split('\n')
+    if (!lines.some((other) => other.trimStart().startsWith(begin))) throw new Error(`No line begins with ${begin}`)
+    return lines.map((other) => (other.trimStart().startsWith(begin) ? line : other)).join('\n')
+  }, text)
+}

@@ -10,6 +10,7 @@ export const PACKAGES: Record<string, string> = {
   opendkim: 'verifies signatures',
   nginx: 'the proxy in front of processes that restart',
   openssl: 'makes certificates',
+  systemd: 'checks the units',
   curl: 'the plainest client',
   chromium: 'opens the dashboard',
   'fonts-dejavu-core': 'its letters',

@@ -1,0 +1,59 @@
+import { existsSync, globSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { onlyStep, reachesBuild, readDockerfile } from './dockerfile.ts'
+import { COMMANDS, configOf, imageEnvironment } from './environment.ts'
+
+const stages = readDockerfile()
+const image = stages.at(-1)!
+
+test('every stage begins with the Node that package.json names', () => {
+  expect(new Set(stages.map(({ image }) => image))).toEqual(
+    new Set([`node:${packageJson.dependencies.node}-bookworm-slim`]),
+  )
+})
+
+test('the image runs the API as a user without rights', () => {
+  expect(onlyStep(image, 'CMD').command.join(' ')).toBe(COMMANDS.api)
+  expect(onlyStep(image, 'USER').values).toEqual(['1000:1000'])
+})
+
+test('the image sets variables of the product, and exposes its ports', () => {
+  const required = {
+    DATABASE_URL_FILE: '/',
+    ENCRYPTION_KEYS_FILE: '/',
+    TEMPORAL_ADDRESS: 'a:1',
+    PUBLIC_URL: 'https://a',
+  }
+  const config = configOf({ ...imageEnvironment(), ...required })
+  expect(config).toMatchObject({ production: true, host: '0.0.0.0', metricsHost: '0.0.0.0' })
+  const ports = [config.port, config.metricsPort, config.workerMetricsPort].map(String)
+  expect(onlyStep(image, 'EXPOSE').values).toEqual(ports)
+  expect(onlyStep(image, 'HEALTHCHECK').command.join(' ')).toContain(`:${config.port}/healthz`)
+})
+
+test('everything that is copied exists and reaches the build', () => {
+  const copies = stages.flatMap(({ steps }) => steps.filter((step) => step.does === 'COPY'))
+  const names = stages.map(({ name }) => name)
+  for (const { from, sources } of copies) {
+    if (from !== undefined) expect(names).toContain(from)
+    else
+      for (const source of sources)
+        expect([source, existsSync(source) && filesOf(source).every(reachesBuild)]).toEqual([source, true])
+  }
+})
+
+const filesOf = (source: string) => (source.includes('.') ? [source] : globSync(`${source}/*.*`))
+
+test('no secret, history or development file reaches the build', () => {
+  const kept = [
+    '.env',
+    'secrets/database-url',
+    '.git/config',
+    'node_modules/node/bin/node',
+    '.verdict/keys.json',
+    'test/log.test.ts',
+    'dashboard/dist/index.html',
+  ]
+  expect(kept.filter(reachesBuild)).toEqual([])
+})

@@ -1,0 +1,123 @@
+import { globSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { onlyStep, readDockerfile } from './dockerfile.ts'
+import { COMMANDS, configOf, imageEnvironment, isFixed, read, stopMs, VERSION } from './environment.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a manifest is checked against Kubernetes' schemas in test/real.
+type Manifest = any
+
+const manifests: Manifest[] = globSync('deploy/kubernetes/*.yaml').flatMap((file) =>
+  parseAllDocuments(read(file), { version: '1.1' }).map((document) => document.toJS()),
+)
+const of = (kind: string, name: string): Manifest =>
+  manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name)
+const WORKLOADS = manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job')
+const pods = WORKLOADS.map(({ metadata, spec }) => [metadata.name, spec.template] as [string, Manifest])
+const running = pods.filter(([name]) => name !== 'verdict-migrate')
+
+function environmentOf({ env = [], envFrom = [] }: Manifest): Record<string, string> {
+  const maps = envFrom.map(({ configMapRef }: Manifest) => of('ConfigMap', configMapRef.name).data)
+  const own = Object.fromEntries(env.map(({ name, value }: Manifest) => [name, value]))
+  return Object.assign({}, imageEnvironment(), ...maps, own)
+}
+
+test('the API, the worker and the migrations run the commands of npm', () => {
+  const ran = Object.fromEntries(pods.map(([name, { spec }]) => [name, spec.containers[0].command.join(' ')]))
+  expect(ran).toEqual({
+    'verdict-api': COMMANDS.api,
+    'verdict-worker': COMMANDS.worker,
+    'verdict-migrate': COMMANDS.migrate,
+  })
+})
+
+test.each(running)('%s has a valid configuration, and the time to drain after preStop', (_, { spec }) => {
+  const [container] = spec.containers
+  const config = configOf(environmentOf(container))
+  const preStopMs = (container.lifecycle?.preStop.sleep.seconds ?? 0) * 1000
+  expect(spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(preStopMs + stopMs(config))
+})
+
+test.each(pods)(
+  '%s runs a fixed version as the user of the image, without rights, on a read-only root',
+  (_, { spec }) => {
+    const [container] = spec.containers
+    expect(isFixed(container.image)).toBe(true)
+    expect(container.image.split(':')[1]).toBe(VERSION)
+    const [user, group] = onlyStep(readDockerfile().at(-1)!, 'USER').values[0]!.split(':').map(Number)
+    expect(spec.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: user,
+      runAsGroup: group,
+      fsGroup: group,
+    })
+    expect(spec.securityContext.seccompProfile).toEqual({ type: 'RuntimeDefault' })
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    expect(spec).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false })
+  },
+)
+
+test.each(pods)('the secrets of %s are files that the Secret has', (_, { spec }) => {
+  const [{ volumeMounts, ...container }] = spec.containers
+  const { mountPath } = volumeMounts.find(({ name }: Manifest) => name === 'secrets')
+  const { secret } = spec.volumes.find(({ name }: Manifest) => name === 'secrets')
+  const files = Object.entries(environmentOf(container)).filter(([name]) => name.endsWith('_FILE'))
+  expect(files.length).toBeGreaterThan(0)
+  const known = Object.keys(of('Secret', secret.secretName).stringData).map((key) => `${mountPath}/${key}`)
+  for (const [, path] of files) expect(known).toContain(path)
+  expect(secret.defaultMode).toBe(0o440)
+})
+
+test('the ports of probes, Services and policies are those that the API listens on', () => {
+  const [container] = of('Deployment', 'verdict-api').spec.template.spec.containers
+  const config = configOf(environmentOf(container))
+  const ports = Object.fromEntries(container.ports.map(({ name, containerPort }: Manifest) => [name, containerPort]))
+  expect(ports).toMatchObject({
+    http: config.port,
+    bounces: config.bouncePort,
+    metrics: config.metricsPort,
+  })
+  const probed = ['startupProbe', 'livenessProbe', 'readinessProbe'].map((probe) => container[probe].httpGet)
+  expect(probed.map(({ path }) => path)).toEqual(['/healthz', '/healthz', '/readyz'])
+  const services = manifests.filter(({ kind }) => kind === 'Service').flatMap(({ spec }) => spec.ports)
+  const rules = manifests.filter(({ kind }) => kind === 'NetworkPolicy').flatMap(({ spec }) => spec.ingress ?? [])
+  const named = [
+    ...probed.map(({ port }) => port),
+    ...services.map(({ targetPort }) => targetPort),
+    ...rules.flatMap((rule) => rule.ports.map(({ port }: Manifest) => port)),
+  ]
+  for (const name of named) expect(Object.keys(ports)).toContain(name)
+})
+
+test('the worker is probed and scraped where it serves metrics', () => {
+  const [container] = of('Deployment', 'verdict-worker').spec.template.spec.containers
+  const { workerMetricsPort } = configOf(environmentOf(container))
+  expect(container.ports).toEqual([{ name: 'metrics', containerPort: workerMetricsPort }])
+  const get = { path: '/metrics', port: 'metrics' }
+  expect([container.startupProbe.httpGet, container.livenessProbe.httpGet]).toEqual([get, get])
+})
+
+test('every selector finds pods', () => {
+  const labels = pods.map(([, { metadata }]) => metadata.labels)
+  const finds = (selector: Record<string, string>) =>
+    labels.some((label) => Object.entries(selector).every(([name, value]) => label[name] === value))
+  const selectors = manifests.flatMap(({ kind, spec }) => {
+    if (kind === 'Service') return [spec.selector]
+    return [spec?.selector?.matchLabels, spec?.podSelector?.matchLabels].filter(Boolean)
+  })
+  expect(selectors.length).toBeGreaterThan(7)
+  for (const selector of selectors) expect([selector, finds(selector)]).toEqual([selector, true])
+})
+
+test('a rollout and a drain of a node leave an API and a worker', () => {
+  for (const name of ['verdict-api', 'verdict-worker']) {
+    const { spec } = of('Deployment', name)
+    expect(spec.replicas).toBeGreaterThan(of('PodDisruptionBudget', name).spec.minAvailable)
+    expect(spec.template.spec.affinity.podAntiAffinity).toBeDefined()
+  }
+  expect(of('Deployment', 'verdict-api').spec.strategy.rollingUpdate.maxUnavailable).toBe(0)
+})

