@@ -154,7 +154,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
-        suppressionService({ db, clock, matchingForm: matchingFormOf }),
+        suppressionService({ db, clock, sealer, matchingForm: matchingFormOf }),
       ),
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],

@@ -69,7 +69,7 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
         warmUpSteps: config.limits.warmUp,
         dailyVolume: dailyVolume(db),
         breaker,
-        suppressed: suppressionLookup(db),
+        suppressed: suppressionLookup(db, sealer),
       }),
       { metrics, domains: config.metricsDomains },
     ),

@@ -40,6 +40,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^server\/domains\//,
     /^(gen|server\/(audit|domains|db|dns|egress))\/|^server\/(clean-text|errors|recent|slots)\.ts$/,
   ],
+  [/^server\/erasure\//, /^(gen|server\/(erasure|audit|db|reputation))\/|^server\/address\.ts$/],
   [/^server\/audit\//, /^server\/((audit|db)\/|caller\.ts$)/],
   [/^server\/receipts\//, /^(gen|server\/(receipts|db))\/|^server\/(address|in-time|recent)\.ts$/],
   [/^server\/history\//, /^(gen|server\/(history|db|egress|reputation))\/|^server\/(errors|every|in-time)\.ts$/],

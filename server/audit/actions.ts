@@ -14,6 +14,7 @@ export const ACTIONS = [
   'suppression.add',
   'suppression.remove',
   'suppression.import',
+  'address.erase',
   'person.invite',
   'person.withdraw_invitation',
   'person.join',

@@ -10,8 +10,8 @@ import { variables } from './environment.ts'
 import { operator } from './operator.ts'
 import { shortTime, table } from './table.ts'
 
-export const accountOption = () =>
-  new Option('--account <account>', 'The id or name of the account; needed when there are several')
+export const accountOption = (description = 'The id or name of the account; needed when there are several') =>
+  new Option('--account <account>', description)
 
 export const accounts = (print: Print) =>
   new Command('accounts')

@@ -29,6 +29,8 @@ const COMMANDS: Record<string, Record<string, Loader>> = {
     keys: async () => (await import('./keys.ts')).keys,
     people: async () => (await import('./people.ts')).people,
     secrets: async () => (await import('./secrets.ts')).secrets,
+    erase: async () => (await import('./erase.ts')).erase,
+    export: async () => (await import('./export.ts')).exportAddress,
     doctor: async () => (await import('./doctor.ts')).doctor,
   },
   'Other commands:': {

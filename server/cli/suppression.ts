@@ -1,11 +1,14 @@
 import { Command, Option } from '@commander-js/extra-typings'
 import { matchingForm, parseAddress } from '../address.ts'
 import { record } from '../audit/record.ts'
+import { createSealer } from '../db/encryption.ts'
 import { EVERYBODY } from '../db/schema.ts'
+import { spellingsOf } from '../reputation/erasure-key.ts'
 import { addSuppressions, removeSuppression } from '../reputation/suppression-list.ts'
 import { SUPPRESSION_REASONS } from './choices.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
+import { variables } from './environment.ts'
 import { operator } from './operator.ts'
 import { callApi, query, urlOption } from './service.ts'
 import { pageText, table } from './table.ts'
@@ -100,13 +103,15 @@ const remove = (print: Print) =>
         return print({ json: await callApi({ url, method: 'DELETE', path }), text: `Removed ${address}.` })
       }
       const email = readAddress(address)
-      const removed = await withDatabase((db) =>
-        db.transaction(async (tx) => {
-          const entry = await removeSuppression(tx, { accountId: EVERYBODY }, email)
+      const { encryptionKeys } = variables('encryptionKeys')
+      const removed = await withDatabase(async (db) => {
+        const spellings = await spellingsOf(db, createSealer(encryptionKeys), email)
+        return db.transaction(async (tx) => {
+          const entry = await removeSuppression(tx, { accountId: EVERYBODY }, spellings)
           if (entry) await record(tx, { ...operator(EVERYBODY), action: 'suppression.remove', target: email })
           return entry
-        }),
-      )
+        })
+      })
       if (!removed) throw new Failure('not_found', `There is no global entry for ${email}.`)
       print({ json: {}, text: `Removed ${email} for all accounts.` })
     })

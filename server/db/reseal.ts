@@ -9,6 +9,7 @@ import { run } from './statement.ts'
 export const SEALED = [
   { table: 'dkim_keys', id: 'id', column: 'private_key' },
   { table: 'receipt_keys', id: 'id', column: 'private_key' },
+  { table: 'erasure_keys', id: 'id', column: 'key' },
   { table: 'webhook_endpoints', id: 'account_id', column: 'secret' },
   { table: 'webhook_endpoints', id: 'account_id', column: 'previous_secret' },
 ] as const

@@ -151,6 +151,37 @@ export const receiptKeys = pgTable('receipt_keys', {
   createdAt: at('created_at').notNull().defaultNow(),
 })
 
+// Erasure: see erasure/erase.ts.
+
+/** The key of the hashes that replace erased addresses. One row, from the first erasure on. */
+export const erasureKeys = pgTable('erasure_keys', {
+  id: uuid().primaryKey(),
+  /** 32 bytes, sealed: see encryption.ts. */
+  key: bytea().notNull(),
+  createdAt: at('created_at').notNull().defaultNow(),
+})
+
+/** Erasures of an address, begun and finished. They name the address only by what has replaced it. */
+export const erasures = pgTable(
+  'erasures',
+  {
+    id: uuid().primaryKey(),
+    /** What has replaced the address: see erasure/erased-form.ts. */
+    erased: text().notNull(),
+    /** null for all accounts. */
+    accountId: uuid('account_id'),
+    /** How far it has come: every row before this block of this table is done. */
+    place: text().notNull().default(''),
+    block: integer().notNull().default(0),
+    /** The changed rows, by account and table. */
+    counts: json().$type<Record<string, Record<string, number>>>().notNull(),
+    startedAt: at('started_at').notNull().defaultNow(),
+    /** null while it runs, and after it was interrupted. */
+    finishedAt: at('finished_at'),
+  },
+  (t) => [index('erasures_erased').on(t.erased)],
+)
+
 // Running sends. These tables are small, and empty when nothing runs. Only the sweeper looks for old rows in them.
 
 export const openMessages = pgTable('open_messages', {

@@ -42,19 +42,19 @@ export async function addSuppressions(
 }
 
 export interface SuppressionFilters {
-  /** In lower case with A-labels. */
-  email?: string
+  /** An address in its matching form, or in several: see erasure-key.ts. */
+  emails?: readonly string[]
   reason?: SuppressionRow['reason']
   tenantId?: string
   /** The id of the previous page's last entry. */
   after?: string
 }
 
-/** Lists the entries in force of an account and its tenants, newest first. With `email` the global entry too. */
+/** Lists the entries in force of an account and its tenants, newest first. With `emails` the global entry too. */
 export async function listSuppressions(
   db: Database,
   accountId: string,
-  { email, reason, tenantId, after }: SuppressionFilters,
+  { emails, reason, tenantId, after }: SuppressionFilters,
   limit: number,
 ): Promise<SuppressionRow[]> {
   return db
@@ -62,9 +62,9 @@ export async function listSuppressions(
     .from(suppressions)
     .where(
       and(
-        inArray(suppressions.accountId, email === undefined ? [accountId] : [accountId, EVERYBODY]),
+        inArray(suppressions.accountId, emails === undefined ? [accountId] : [accountId, EVERYBODY]),
         isInForce(),
-        email === undefined ? undefined : eq(suppressions.email, email),
+        emails && inArray(suppressions.email, [...emails]),
         reason && eq(suppressions.reason, reason),
         tenantId === undefined ? undefined : eq(suppressions.tenantId, tenantId),
         after === undefined ? undefined : lt(suppressions.id, after),
@@ -78,12 +78,12 @@ export async function listSuppressions(
 export async function findSuppression(
   db: Database | Transaction,
   list: SuppressionList,
-  email: string,
+  emails: readonly string[],
 ): Promise<SuppressionRow | undefined> {
   const [row] = await db
     .select()
     .from(suppressions)
-    .where(and(isOn(list, email), isInForce()))
+    .where(and(isOn(list, emails), isInForce()))
   return row
 }
 
@@ -91,17 +91,21 @@ export async function findSuppression(
 export async function removeSuppression(
   db: Database | Transaction,
   list: SuppressionList,
-  email: string,
+  emails: readonly string[],
 ): Promise<SuppressionRow | undefined> {
   const [removed] = await db
     .delete(suppressions)
-    .where(and(isOn(list, email), isInForce()))
+    .where(and(isOn(list, emails), isInForce()))
     .returning()
   return removed
 }
 
-function isOn({ accountId, tenantId = '' }: SuppressionList, email: string): SQL | undefined {
-  return and(eq(suppressions.accountId, accountId), eq(suppressions.email, email), eq(suppressions.tenantId, tenantId))
+function isOn({ accountId, tenantId = '' }: SuppressionList, emails: readonly string[]): SQL | undefined {
+  return and(
+    eq(suppressions.accountId, accountId),
+    inArray(suppressions.email, [...emails]),
+    eq(suppressions.tenantId, tenantId),
+  )
 }
 
 function isInForce(): SQL | undefined {

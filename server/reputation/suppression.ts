@@ -9,10 +9,13 @@ import {
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { collector, jsonArray } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
+import type { Sealer } from '../db/encryption.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { enumNames } from '../enum-names.ts'
 import { inTime } from '../in-time.ts'
+import { type ErasedFormOf, erasedForms } from './erased-form.ts'
+import { readErasureKey } from './erasure-key.ts'
 
 export const suppressionReasonNames = enumNames<SuppressionReason>(SuppressionReasonSchema)
 
@@ -25,6 +28,10 @@ export interface SuppressionQuery {
   emails: string[]
 }
 
+/** In place of the number of a query: addresses have been erased, and their entries have erased forms. */
+const ERASED_EXIST = 0
+
+// The last row is read in the snapshot of the others, so an entry is found under its address, or the row is there.
 // The widest entry is reported: while it stands, removing a narrower one would not help.
 export const FIND_SUPPRESSIONS = `
   select q.n::int, a.email, e.account_id, e.tenant_id, e.reason, e.since_ms
@@ -38,7 +45,9 @@ export const FIND_SUPPRESSIONS = `
       and (s.expires_at is null or s.expires_at > now())
     order by s.account_id = '${EVERYBODY}' desc, s.tenant_id = '' desc
     limit 1
-  ) as e`
+  ) as e
+  union all
+  select ${ERASED_EXIST}, null, null, null, null, null from erasure_keys`
 
 /** A longer wait would be taken from the time of the recipient's server. */
 const LOOK_UP_MS = 5_000
@@ -58,24 +67,54 @@ interface EntryRow {
  * One statement serves all sends that look up at the same moment. Expiry is by the database's clock. When it throws,
  * the result is unknown, and nothing may be sent.
  */
-export function suppressionLookup(db: Database): (query: SuppressionQuery) => Promise<Map<string, Suppression>> {
-  const find = collector<{ json: string }, Map<string, Suppression>>(async (queries) => {
+export function suppressionLookup(
+  db: Database,
+  sealer: Sealer,
+): (query: SuppressionQuery) => Promise<Map<string, Suppression>> {
+  let formOf: ErasedFormOf | undefined
+
+  /** Looks up the addresses, and from the first erasure on their erased forms too. */
+  async function findEntries(queries: Query[]): Promise<Map<string, Suppression>[]> {
+    const lookedUp = formOf ? queries.map((query) => withForms(query, formOf!)) : queries
+    const rows = await run<EntryRow>(db, FIND_SUPPRESSIONS, [jsonArray(lookedUp)])
+    if (!formOf && rows.some(({ n }) => n === ERASED_EXIST)) {
+      formOf = erasedForms((await readErasureKey(db, sealer))!)
+      return findEntries(queries)
+    }
     const entriesOf = queries.map(() => new Map<string, Suppression>())
-    for (const row of await run<EntryRow>(db, FIND_SUPPRESSIONS, [jsonArray(queries)])) {
-      entriesOf[row.n - 1]!.set(
-        row.email,
-        create(SuppressionSchema, {
-          scope: suppressionScopeOf(row.account_id, row.tenant_id),
-          cause: suppressionReasonNames.value(row.reason),
-          since: timestampFromMs(row.since_ms),
-        }),
-      )
+    for (const row of rows) {
+      if (row.n === ERASED_EXIST) continue
+      const i = row.n - 1
+      const { emails } = queries[i]!
+      const email = emails[lookedUp[i]!.emails.indexOf(row.email) % emails.length]!
+      const other = entriesOf[i]!.get(email)
+      // An address may be on one list in its erased form, and on another by itself.
+      if (!other || suppressionScopeOf(row.account_id, row.tenant_id) < other.scope)
+        entriesOf[i]!.set(email, entryOf(row))
     }
     return entriesOf
-  })
-  return ({ accountId, tenantId, emails }) =>
-    inTime(find({ json: JSON.stringify({ account_id: accountId, tenant_id: tenantId ?? '', emails }) }), LOOK_UP_MS)
+  }
+  const find = collector<Query, Map<string, Suppression>>(findEntries)
+  return (query) => inTime(find({ ...query, json: toJson(query) }), LOOK_UP_MS)
 }
+
+/** A query as the statement reads it, in `json`. */
+type Query = SuppressionQuery & { json: string }
+
+const toJson = ({ accountId, tenantId = '', emails }: SuppressionQuery): string =>
+  JSON.stringify({ account_id: accountId, tenant_id: tenantId, emails })
+
+function withForms(query: SuppressionQuery, formOf: ErasedFormOf): Query {
+  const both = { ...query, emails: [...query.emails, ...query.emails.map(formOf)] }
+  return { ...both, json: toJson(both) }
+}
+
+const entryOf = (row: EntryRow): Suppression =>
+  create(SuppressionSchema, {
+    scope: suppressionScopeOf(row.account_id, row.tenant_id),
+    cause: suppressionReasonNames.value(row.reason),
+    since: timestampFromMs(row.since_ms),
+  })
 
 export function suppressionScopeOf(accountId: string, tenantId: string): SuppressionScope {
   if (accountId === EVERYBODY) return SuppressionScope.GLOBAL

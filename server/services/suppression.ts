@@ -14,9 +14,11 @@ import { callerKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
+import type { Sealer } from '../db/encryption.ts'
 import { publicId } from '../db/ids.ts'
 import { EVERYBODY } from '../db/schema.ts'
 import { fail, failFields } from '../errors.ts'
+import { spellingsOf } from '../reputation/erasure-key.ts'
 import { suppressionReasonNames, suppressionScopeOf } from '../reputation/suppression.ts'
 import {
   addSuppressions,
@@ -35,12 +37,13 @@ const SHOWN = 1_000
 export interface SuppressionServiceParts {
   db: Database
   clock: DatabaseClock
+  sealer: Sealer
   /** Returns an address in its matching form; undefined for a text that is not an address. */
   matchingForm(text: string): string | undefined
 }
 
 export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<typeof SuppressionService> {
-  const { db, clock, matchingForm } = parts
+  const { db, clock, sealer, matchingForm } = parts
 
   function readEmail(text: string): string {
     if (text === '') throw refuse('email', 'is required')
@@ -78,7 +81,7 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
       const { accountId } = context.values.get(callerKey)!
       const limit = readLimit(request.limit)
       const filters = {
-        email: request.email === undefined ? undefined : readEmail(request.email),
+        emails: request.email === undefined ? undefined : await spellingsOf(db, sealer, readEmail(request.email)),
         reason: readReason(request.reason),
         tenantId: readTenant(request.tenantId),
         after: readCursor(SuppressionServiceListRequestSchema, request),
@@ -98,7 +101,7 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
         const change = { action: 'suppression.add', target: email, after: recorded(list, reason) } as const
         if (added > 0) await record(tx, { ...author, ...change })
         // There is one: the insertion has locked it, also when it was there before.
-        return entryOfRow((await findSuppression(tx, list, email))!)
+        return entryOfRow((await findSuppression(tx, list, [email]))!)
       })
     },
 
@@ -106,14 +109,15 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
       const author = authorOf(context.values)
       const list = { accountId: author.accountId, tenantId: readTenant(request.tenantId) }
       const email = readEmail(request.email)
+      const spellings = await spellingsOf(db, sealer, email)
       const removed = await db.transaction(async (tx) => {
-        const entry = await removeSuppression(tx, list, email)
+        const entry = await removeSuppression(tx, list, spellings)
         const change = entry && { target: email, before: recorded(list, entry.reason) }
         if (change) await record(tx, { ...author, action: 'suppression.remove', ...change })
         return entry
       })
       if (removed) return {}
-      const isGlobal = await findSuppression(db, { accountId: EVERYBODY }, email)
+      const isGlobal = await findSuppression(db, { accountId: EVERYBODY }, spellings)
       throw fail('not_found', isGlobal ? GLOBAL : `There is no such entry for ${email} in this account.`)
     },
   }

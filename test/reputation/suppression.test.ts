@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { databaseTime } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
+import { createSealer } from '../../server/db/encryption.ts'
 import { newId } from '../../server/db/ids.ts'
 import { EVERYBODY, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
@@ -14,10 +16,11 @@ let lookUp: ReturnType<typeof suppressionLookup>
 
 beforeAll(async () => {
   database = await testDatabase()
-  lookUp = suppressionLookup(database.db)
+  lookUp = suppressionLookup(database.db, sealer)
 })
 afterAll(() => database.drop())
 
+const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 const account = newId(Date.now())
 const stranger = newId(Date.now())
 
@@ -111,7 +114,7 @@ test('a look-up reads only the entries of the addresses it asks for', async () =
   const alone = connect(database.url, { connections: 1 })
   try {
     const before = await blocksRead(alone)
-    expect((await suppressionLookup(alone)({ accountId: account, tenantId: 'acme', emails })).size).toBe(50)
+    expect((await suppressionLookup(alone, sealer)({ accountId: account, tenantId: 'acme', emails })).size).toBe(50)
     const read = (await blocksRead(alone)) - before
     expect(read).toBeGreaterThan(50)
     expect(read).toBeLessThan(50 * 12)

@@ -82,7 +82,7 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
       warmUpSteps: DEFAULT_LIMITS.warmUp,
       dailyVolume: dailyVolume(db),
       breaker: createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker }),
-      suppressed: suppressionLookup(db),
+      suppressed: suppressionLookup(db, sealer),
       ...more,
     })
 

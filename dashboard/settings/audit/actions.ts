@@ -14,6 +14,7 @@ const WORDS: Record<string, string> = {
   'suppression.add': 'Suppressed',
   'suppression.remove': 'Removed the suppression of',
   'suppression.import': 'Imported suppressions',
+  'address.erase': 'Erased an address, now',
   'person.invite': 'Invited',
   'person.withdraw_invitation': 'Withdrew the invitation of',
   'person.join': 'Joined as',

@@ -1,0 +1,282 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TransactionSql } from 'postgres'
+import { type Author, record } from '../audit/record.ts'
+import type { DatabaseClock } from '../db/clock.ts'
+import { sqlStateOf } from '../db/collector.ts'
+import type { Database } from '../db/connect.ts'
+import { firstIdAt, newId } from '../db/ids.ts'
+import { HISTORY } from '../db/schema.ts'
+import { run } from '../db/statement.ts'
+import { PLACES, type Place, replaced, writeAnswer } from './places.ts'
+import { BLOCKS_PER_BATCH, type Found, find, type Part, partsOf, type Range } from './scan.ts'
+import type { Wanted } from './spellings.ts'
+
+/** The changed rows, by account and table. */
+export type Counts = Record<string, Record<string, number>>
+
+export interface Progress {
+  /** The table or the day that is read. */
+  part: string
+  blocksDone: number
+  blocks: number
+  rows: number
+}
+
+export interface ErasureParts {
+  db: Database
+  clock: DatabaseClock
+  /** The operator, as the author of an account's entry in the audit log. */
+  authorOf(accountId: string): Author
+  progress?(progress: Progress): void
+  /** How long to wait for sends to the address that have not ended. */
+  waitMs?: number
+}
+
+export interface Erasure {
+  wanted: Wanted
+  /** The matching form of the address. */
+  email: string
+  /** All accounts when undefined. */
+  accountId?: string
+}
+
+export interface ErasureResult {
+  counts: Counts
+  isResumed: boolean
+}
+
+// After each batch the erasure rests, so that sends keep almost all of a busy machine.
+const REST_PER_WORK = 3
+const UNDEFINED_TABLE = '42P01'
+/** The key of the advisory lock. One erasure runs at a time. */
+const LOCK = 0x6572_6173 // 'eras'
+
+export class ErasureRuns extends Error {}
+
+/**
+ * Replaces an address in the whole database, batch by batch, and goes on where an interrupted erasure of it stopped.
+ * The connection must be the only one of `db`: it holds a lock.
+ */
+export async function erase(parts: ErasureParts, erasure: Erasure): Promise<ErasureResult> {
+  const { db } = parts
+  const [lock] = await run<{ isFree: boolean }>(db, `select pg_try_advisory_lock(${LOCK}) as "isFree"`)
+  if (!lock!.isFree) throw new ErasureRuns('another erasure is running')
+  try {
+    const state = await begin(parts, erasure)
+    await eraseParts(parts, erasure, state)
+    await eraseLate(parts, erasure, state)
+    await finish(parts, erasure, state)
+    return { counts: state.counts, isResumed: state.isResumed }
+  } finally {
+    await run(db, `select pg_advisory_unlock(${LOCK})`).catch(() => {})
+  }
+}
+
+/** Counts the rows that an erasure would change. Changes nothing. */
+export async function countMentions({ db, progress }: ErasureParts, erasure: Erasure): Promise<Counts> {
+  const counts: Counts = {}
+  for await (const { part, found } of mentionsOf(db, erasure, progress)) add(counts, part.place, found)
+  return counts
+}
+
+/** Yields, batch by batch, the rows of the whole database that mention the address. */
+export async function* mentionsOf(db: Database, erasure: Erasure, progress?: ErasureParts['progress']) {
+  const all = await partsOf(db)
+  const meter = meterOf(all, progress)
+  for (const part of all) {
+    for (const range of rangesOf(part, 0)) {
+      const found = await unlessDropped(() => find(db, part, range, erasure), [])
+      meter(part, range.to - range.from, found.length)
+      if (found.length > 0) yield { part, found }
+    }
+  }
+}
+
+interface State {
+  id: string
+  place: string
+  block: number
+  counts: Counts
+  isResumed: boolean
+  /** Unix milliseconds, by the clock of the database. */
+  startedAtMs: number
+}
+
+const RUNNING = `
+  select id, place, block, counts, (extract(epoch from started_at) * 1000)::float8 as "startedAtMs", true as "isResumed" from erasures
+  where erased = $1 and account_id is not distinct from $2::uuid and finished_at is null
+  order by started_at desc limit 1`
+const BEGIN = `
+  insert into erasures (id, erased, account_id, counts) values ($1, $2, $3, '{}')
+  returning id, place, block, counts, (extract(epoch from started_at) * 1000)::float8 as "startedAtMs", false as "isResumed"`
+
+async function begin(
+  { db, clock }: ErasureParts,
+  { wanted, accountId = null }: Omit<Erasure, 'accountId'> & { accountId?: string | null },
+) {
+  const [running] = await run<State>(db, RUNNING, [wanted.erased, accountId])
+  if (running) return running
+  const [begun] = await run<State>(db, BEGIN, [newId(clock.now()), wanted.erased, accountId])
+  return begun!
+}
+
+async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): Promise<void> {
+  const all = await partsOf(parts.db)
+  const meter = meterOf(all, parts.progress)
+  const first = Math.max(
+    0,
+    all.findIndex(({ name }) => name === state.place),
+  )
+  for (const [i, part] of all.entries()) {
+    if (i < first) meter(part, part.blocks, 0)
+    else
+      for (const range of rangesOf(part, i === first ? state.block : 0)) {
+        const startedAt = performance.now()
+        const rows = await unlessDropped(() => eraseRange(parts.db, part, range, erasure, state, range.to), 0)
+        meter(part, range.to - range.from, rows)
+        await sleep((performance.now() - startedAt) * REST_PER_WORK)
+      }
+  }
+}
+
+/** One batch: its rows and the progress change in one commit. Returns how many rows have changed. */
+function eraseRange(
+  db: Database,
+  part: Pick<Part, 'place' | 'name'>,
+  range: Range,
+  erasure: Erasure,
+  state: State,
+  block = state.block,
+): Promise<number> {
+  const { place, name } = part
+  return db.$client.begin(async (tx) => {
+    await run(tx, `select set_config('verdict.erasing', 'on', true)`)
+    const found = await find(tx, part, range, { ...erasure, forUpdate: true })
+    if (found.length > 0 && place.table === 'suppressions') await keepOneEntry(tx, erasure)
+    for (const one of found) await replaceRow(tx, place, one, erasure.wanted)
+    const counts = structuredClone(state.counts)
+    add(counts, place, found)
+    await run(tx, 'update erasures set place = $2, block = $3, counts = $4::text::json where id = $1', [
+      state.id,
+      'from' in range ? name : state.place,
+      block,
+      JSON.stringify(counts),
+    ])
+    if ('from' in range) Object.assign(state, { place: name, block })
+    state.counts = counts
+    return found.length
+  })
+}
+
+async function replaceRow(tx: TransactionSql, place: Place, { part, at, row }: Found, wanted: Wanted) {
+  const erased = place.erase?.(row, wanted) ?? replaced(row, wanted)
+  const columns = Object.keys(place.columns)
+  const assignments = columns.map((column, i) => `${column} = $${i + 1}${CASTS[place.columns[column]!]}`)
+  const values = columns.map((column) => storedValue(place, column, erased[column]))
+  await run(tx, `update ${part} set ${assignments.join(', ')} where ctid = '${at}'`, values)
+}
+
+const CASTS = { text: '', json: '::text::json', answer: '' }
+
+function storedValue(place: Place, column: string, value: unknown): string | Uint8Array | null {
+  if (value === null || value === undefined) return null
+  switch (place.columns[column]) {
+    case 'json':
+      return JSON.stringify(value)
+    case 'answer':
+      return writeAnswer(value)
+    default:
+      return value as string
+  }
+}
+
+// The address may have been suppressed again after an earlier erasure. Of two entries of a list the longer one stays.
+const KEEP_ONE = `
+  delete from suppressions x using suppressions y
+  where x.account_id = y.account_id and x.tenant_id = y.tenant_id
+    and (x.email = $1 and y.email = $2 or x.email = $2 and y.email = $1)
+    and (coalesce(x.expires_at, 'infinity'), x.id) < (coalesce(y.expires_at, 'infinity'), y.id)
+    and ($3::uuid is null or x.account_id = $3)`
+
+const keepOneEntry = (tx: TransactionSql, { email, wanted, accountId = undefined }: Erasure) =>
+  run(tx, KEEP_ONE, [email, wanted.erased, accountId ?? null])
+
+const OPEN_SENDS = `
+  select count(*)::int as sends from open_recipients r join open_messages m on m.id = r.message_id
+  where lower(r.email) = $1 and ($2::uuid is null or m.account_id = $2)`
+const POLL_MS = 500
+/** Longer than the lease of any send. */
+const WAIT_MS = 90_000
+
+/** Waits for the sends that were in flight, and erases what they and later ones have stored in the meantime. */
+async function eraseLate(parts: ErasureParts, erasure: Erasure, state: State): Promise<void> {
+  const { db, clock, waitMs = WAIT_MS } = parts
+  const { email, accountId } = erasure
+  const giveUpAt = performance.now() + waitMs
+  for (;;) {
+    const [open] = await run<{ sends: number }>(db, OPEN_SENDS, [email, accountId ?? null])
+    if (open!.sends === 0 || performance.now() > giveUpAt) break
+    await sleep(POLL_MS)
+  }
+  const now = clock.now()
+  for (const place of PLACES) {
+    const part = { place, name: place.table }
+    const idColumn = HISTORY[place.table as keyof typeof HISTORY]
+    if (idColumn === undefined) {
+      if (LATE.includes(place.table)) await eraseRange(db, part, { where: 'true' }, erasure, state)
+      continue
+    }
+    for (let from = state.startedAtMs - WAIT_MS; from < now; from += WINDOW_MS) {
+      const where = `t.${idColumn} >= '${firstIdAt(from)}' and t.${idColumn} < '${firstIdAt(from + WINDOW_MS)}'`
+      await eraseRange(db, part, { where }, erasure, state)
+    }
+  }
+}
+
+/** The tables beside history that sends write to. */
+const LATE = ['feedback', 'suppressions', 'suppression_strikes', 'batch_keys']
+/** As much of history as one statement reads. */
+const WINDOW_MS = 5 * 60_000
+
+async function finish({ db, authorOf }: ErasureParts, { wanted }: Erasure, { id, counts }: State): Promise<void> {
+  await db.transaction(async (tx) => {
+    for (const [accountId, after] of Object.entries(counts)) {
+      if (accountId !== '')
+        await record(tx, { ...authorOf(accountId), action: 'address.erase', target: wanted.erased, after })
+    }
+    await run(tx, 'update erasures set finished_at = now() where id = $1', [id])
+  })
+}
+
+function* rangesOf({ blocks }: Part, first: number) {
+  for (let from = first; from < blocks; from += BLOCKS_PER_BATCH) {
+    yield { from, to: Math.min(from + BLOCKS_PER_BATCH, blocks) }
+  }
+}
+
+function meterOf(all: Part[], progress: ErasureParts['progress']) {
+  const done: Progress = { part: '', blocksDone: 0, blocks: all.reduce((sum, { blocks }) => sum + blocks, 0), rows: 0 }
+  return (part: Part, blocks: number, rows: number) => {
+    done.part = part.name
+    done.blocksDone += blocks
+    done.rows += rows
+    progress?.(done)
+  }
+}
+
+function add(counts: Counts, { table }: Place, found: Found[]): void {
+  for (const { accountId } of found) {
+    const ofAccount = counts[accountId] ?? {}
+    counts[accountId] = { ...ofAccount, [table]: (ofAccount[table] ?? 0) + 1 }
+  }
+}
+
+/** A day of history may be dropped while it is read. */
+async function unlessDropped<Result>(work: () => Promise<Result>, otherwise: Result): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (sqlStateOf(error) === UNDEFINED_TABLE) return otherwise
+    throw error
+  }
+}

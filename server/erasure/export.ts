@@ -1,0 +1,39 @@
+import type { Database } from '../db/connect.ts'
+import { run } from '../db/statement.ts'
+import { type Erasure, type ErasureParts, mentionsOf } from './erase.ts'
+import type { Place } from './places.ts'
+import { readAnswer } from './places.ts'
+
+const ROWS = `select row_to_json(t)::text as json from %part t where t.ctid = any($1::tid[])`
+
+/**
+ * Yields everything that the database holds about an address, as the text of one JSON object: the address, the time,
+ * and a list of rows for each table, as the table has them.
+ */
+export async function* exportOf(
+  db: Database,
+  erasure: Erasure,
+  { now, progress }: { now: Date; progress?: ErasureParts['progress'] },
+): AsyncGenerator<string> {
+  yield `{"address":${JSON.stringify(erasure.email)},"exported_at":"${now.toISOString()}","tables":{`
+  let current: Place | undefined
+  for await (const { part, found } of mentionsOf(db, erasure, progress)) {
+    const places = found.map(({ at }) => `"${at}"`)
+    const rows = await run<{ json: string }>(db, ROWS.replace('%part', part.name), [`{${places}}`])
+    for (const { json } of rows) {
+      const row = readableRow(part.place, json)
+      if (part.place === current) yield `,\n${row}`
+      else yield `${current ? '\n],' : ''}\n"${part.place.table}":[\n${row}`
+      current = part.place
+    }
+  }
+  yield `${current ? '\n]' : ''}}}\n`
+}
+
+/** A column with the answer of a batch is shown as the batch's JSON. */
+function readableRow({ columns }: Place, json: string): string {
+  const [answer] = Object.keys(columns).filter((column) => columns[column] === 'answer')
+  if (answer === undefined) return json
+  const row = JSON.parse(json)
+  return JSON.stringify({ ...row, [answer]: readAnswer(Buffer.from(row[answer].slice(2), 'hex')) })
+}

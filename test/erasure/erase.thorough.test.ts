@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { asc } from '../../server/db/drizzle.ts'
+import { newId } from '../../server/db/ids.ts'
+import { auditEntries } from '../../server/db/people-schema.ts'
+import { hourlyStats } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
+import { script } from '../sending/world.ts'
+import { type Api, startApi } from '../services/api.ts'
+import { dump, eraseIn, mentionsIn } from './world.ts'
+
+// An erasure over everything that the API stores about an address.
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.stop())
+
+const count = async (table: string) =>
+  (await run<{ n: number }>(api.world.db, `select count(*)::int as n from ${table}`))[0]!.n
+const mentionsOf = async (text: string) => (await dump(api.world.db)).filter((row) => row.toLowerCase().includes(text))
+
+/** Stores the address wherever this service stores one. */
+async function storeEverywhere(email: string) {
+  const { world } = api
+  const spelled = email.toUpperCase().replace(/@.*/, (domain) => domain.toLowerCase())
+  script(world, { rcpt: `550 5.1.1 <${email}> unknown` })
+  const content = {
+    to: `Ann Smith <${email}>`,
+    cc: `Bob <bob@example.net>`,
+    subject: `Ann, your order: ${email}`,
+    html: `<a href="https://example.com/?u=${encodeURIComponent(email)}&x=1">Ann</a>`,
+    headers: { 'X-Customer': 'Ann Smith', 'X-Mail': email },
+    metadata: { order: '17', mail: spelled },
+    tag: `for ${email}`,
+    attachments: [{ filename: 'ann-smith.txt', content: 'aGk=' }],
+  }
+  const first = await api.send(content)
+  const other = await api.send({
+    to: 'bob@example.net',
+    reply_to: [`Ann Smith <${spelled}>`, 'c@example.net'],
+    text: email,
+  })
+  await api.call('POST', '/api/v1/suppression', { body: { email: spelled, tenant_id: 'shop' } })
+  const batch = { emails: [{ to: email, from: 'hello@example.test', subject: 'x', text: 'y' }] }
+  await api.call('POST', '/api/v1/emails/batch', { body: batch, headers: { 'idempotency-key': randomUUID() } })
+  const { db, account } = world
+  const messageId = newId(Date.now())
+  const insert = (statement: string, ...more: string[]) => run(db, statement, [account.id, ...more])
+  await insert(
+    `insert into feedback (id, message_id, account_id, recipient, kind, detail)
+     values (gen_random_uuid(), $3::uuid, $1::uuid, $2, 'complaint', 'from ' || $2)`,
+    spelled,
+    messageId,
+  )
+  await insert(
+    `insert into suppression_strikes (event_id, account_id, tenant_id, email, kind)
+     values (gen_random_uuid(), $1::uuid, '', $2, 'full')`,
+    email,
+  )
+  await insert(
+    `insert into attempts (dispatch_id, number, started_at, outcome, excerpt)
+     select $3::uuid, 1, now(), 'not_200', 'no user ' || $2 || '.' where $1::uuid is not null`,
+    email,
+    messageId,
+  )
+  await insert(
+    `insert into range_replays (id, account_id, filter, per_second, state, total, done_until, created_by)
+     values (gen_random_uuid(), $1::uuid, json_build_object('recipient', $2::text), 1, 'finished', 1, $3::uuid, 'x')`,
+    email,
+    messageId,
+  )
+  return { first, other }
+}
+
+test('after an erasure no row has the address in any spelling, and states, counts and other people stay', async () => {
+  await storeEverywhere('ann+x@example.net')
+  await api.send({ to: 'joann+x@example.net' })
+  await api.send({ to: 'ann+x@example.net.au.simulator.test' })
+  expect((await mentionsOf('ann+x@example.net')).length).toBeGreaterThan(12)
+  const tables = ['messages', 'recipients', 'events', 'feedback', 'suppressions', 'suppression_strikes', 'attempts']
+  const countsBefore = await Promise.all(tables.map(count))
+  const statsBefore = await api.world.db.select().from(hourlyStats)
+  const statuses = `select status, reason, count(*)::int from messages group by 1, 2 order by 1, 2`
+  const statusesBefore = await run(api.world.db, statuses)
+
+  const dry = await mentionsIn(api.world, 'ann+x@example.net')
+  const { counts } = await eraseIn(api.world, 'ann+x@example.net')
+  expect(counts).toEqual(dry)
+
+  const left = (await mentionsOf('ann+x@example.net')).filter((row) => !/joann|net\.au/.test(row))
+  expect(left).toEqual([])
+  expect(await mentionsOf('ann%2bx%40example.net')).toEqual([])
+  expect((await mentionsOf('ann smith')).concat(await mentionsOf('ann-smith'))).toEqual([])
+  expect((await mentionsOf('joann+x@example.net')).length).toBeGreaterThan(2)
+  expect(await Promise.all(tables.map(count))).toEqual(countsBefore)
+  expect(await api.world.db.select().from(hourlyStats)).toEqual(statsBefore)
+  expect(await run(api.world.db, statuses)).toEqual(statusesBefore)
+})
+
+test('an erased message is read, listed by the erased form and found under no address, and its texts are gone', async () => {
+  const { first, other } = await storeEverywhere('ann.b@example.net')
+  await eraseIn(api.world, 'ann.b@example.net')
+  const { json } = await api.call('GET', `/api/v1/emails/${first.json.message_id}`)
+  const [ann, bob] = json.recipients
+  expect(ann).toMatchObject({
+    email: expect.stringMatching(/^erased-[0-9a-f]{32}@erased\.invalid$/),
+    status: 'bounced',
+  })
+  expect(ann.smtp).toMatchObject({ code: 550, enhanced: '5.1.1', reply: '[erased]' })
+  expect(ann.smtp).not.toHaveProperty('ip')
+  expect(bob.email).toBe('bob@example.net')
+  expect(json).toMatchObject({ subject: '[erased]', to: [ann.email], metadata: { order: '17', mail: ann.email } })
+  expect(json).not.toHaveProperty('html')
+  const mentioned = await api.call('GET', `/api/v1/emails/${other.json.message_id}`)
+  expect(mentioned.json).toMatchObject({ subject: 'Hello', text: ann.email })
+
+  const list = (path: string, recipient: string) =>
+    api.call('GET', `/api/v1/${path}?recipient=${encodeURIComponent(recipient)}`)
+  expect((await list('emails', 'ann.b@example.net')).json.emails).toEqual([])
+  expect((await list('emails', ann.email)).json.emails).toHaveLength(2)
+  const events = (await list('events', ann.email)).json.events
+  expect(events).toHaveLength(2)
+  const byId = await api.call('GET', `/api/v1/events/${events[0].event_id}`)
+  expect(byId.json.recipient).toBe(ann.email)
+  expect((await api.call('GET', `/api/v1/emails/${first.json.message_id}/receipt`)).status).toBe(200)
+})
+
+test('a suppressed address stays suppressed after its erasure, is found and can be removed by its owner', async () => {
+  const email = 'sue@example.net'
+  await api.call('POST', '/api/v1/suppression', { body: { email } })
+  const send = async () => (await api.send({ to: [email, 'carol@example.net'] })).json.recipients
+  const before = await send()
+  expect(before[0]).toMatchObject({ status: 'rejected', reason: 'suppression_list' })
+  await eraseIn(api.world, email)
+  const after = await send()
+  expect(after[0]).toMatchObject({ email, status: 'rejected', suppression: before[0].suppression })
+  expect(after[1].status).toBe('delivered')
+
+  await api.call('POST', '/api/v1/suppression', { body: { email, tenant_id: 'shop' } })
+  const found = await api.call('GET', `/api/v1/suppression?email=${email}`)
+  expect(found.json.entries.map((entry: { scope: string }) => entry.scope)).toEqual(['tenant', 'account'])
+  expect((await api.call('DELETE', `/api/v1/suppression/${email}`)).status).toBe(200)
+  expect((await send())[0].status).toBe('delivered')
+})
+
+test('an address that was suppressed again is erased again, and the longer entry stays', async () => {
+  const email = 'eve@example.net'
+  await api.call('POST', '/api/v1/suppression', { body: { email } })
+  await eraseIn(api.world, email)
+  await run(api.world.db, `update suppressions set expires_at = now() + interval '1 day' where email like 'erased-%'`)
+  await api.call('POST', '/api/v1/suppression', { body: { email } })
+  await eraseIn(api.world, email)
+  const { json } = await api.call('GET', `/api/v1/suppression?email=${email}`)
+  expect(json.entries).toMatchObject([{ email: expect.stringMatching(/^erased-/), reason: 'manual' }])
+  expect(json.entries[0]).not.toHaveProperty('expires_at')
+})
+
+test('an erasure waits for the sends that are in flight, and erases them too', async () => {
+  const email = 'slow@example.net'
+  script(api.world, { rcpt: { after: 1_500, act: '250 ok' } })
+  const sending = api.send({ to: email })
+  await expect.poll(() => count('open_recipients')).toBe(1)
+  const erasing = eraseIn(api.world, email)
+  expect((await sending).json.status).toBe('delivered')
+  const { counts } = await erasing
+  expect(counts[api.world.account.id]).toMatchObject({ messages: 1, recipients: 1, events: 1 })
+  expect(await mentionsOf(email)).toEqual([])
+})
+
+test('an erasure of one account leaves the others alone, and each account gets an entry without the address', async () => {
+  const email = 'two@example.net'
+  await api.send({ to: email })
+  await run(
+    api.world.db,
+    `insert into suppressions (id, account_id, tenant_id, email, reason) values ($1, $2, '', $3, 'manual')`,
+    [randomUUID(), randomUUID(), email],
+  )
+  const { counts } = await eraseIn(api.world, email, { accountId: api.world.account.id })
+  expect(Object.keys(counts)).toEqual([api.world.account.id])
+  expect(await mentionsOf(email)).toHaveLength(1)
+  await eraseIn(api.world, email)
+  expect(await mentionsOf(email)).toEqual([])
+  const entries = await api.world.db.select().from(auditEntries).orderBy(asc(auditEntries.id))
+  const erasures = entries.filter(({ action }) => action === 'address.erase').slice(-2)
+  expect(erasures[0]).toMatchObject({
+    accountId: api.world.account.id,
+    after: { messages: 1, recipients: 1, events: 1 },
+  })
+  expect(erasures[1]).toMatchObject({ after: { suppressions: 1 } })
+})
+
+test('an interrupted erasure goes on where it stopped', async () => {
+  const email = 'rerun@example.net'
+  await api.send({ to: email })
+  await eraseIn(api.world, email)
+  const [row] = await run<{ id: string }>(
+    api.world.db,
+    `update erasures set finished_at = null, place = 'feedback', block = 0 where id = (select id from erasures order by id desc limit 1)
+     returning id`,
+  )
+  await api.send({ to: email })
+  const { counts, isResumed } = await eraseIn(api.world, email)
+  expect(isResumed).toBe(true)
+  expect(counts[api.world.account.id]).toEqual({ messages: 2, recipients: 2, events: 2 })
+  expect(await mentionsOf(email)).toEqual([])
+  expect(
+    await run(api.world.db, 'select finished_at is not null as done from erasures where id = $1', [row!.id]),
+  ).toEqual([{ done: true }])
+})
