@@ -16,6 +16,7 @@ const NAMES = [
   'stats',
   'lists',
   'dashboard',
+  'erase',
   'receipts',
   'limiter',
   'webhooks',

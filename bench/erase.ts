@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
+import { measure } from './load/cpu.ts'
+import { fillHistory } from './load/history.ts'
+import { startHttpLoad } from './load/http.ts'
+import { type Product, startProduct } from './load/product.ts'
+import { expectDelivered, sendRun } from './load/sends.ts'
+import { startSink } from './load/sink.ts'
+import { playPairs, ratio, roundOf } from './pairs.ts'
+import { atLeast, atMost, median, type Report, type RunOptions } from './report.ts'
+
+const MESSAGES = 1_000_000
+const MATCHING = 1_000
+const REQUESTS = 4_000
+const IN_FLIGHT = 64
+const BYTES = 4_000
+const ROUNDS = 5
+const CLI = fileURLToPath(new URL('../server/cli/verdict.ts', import.meta.url))
+
+/** Erases an address that 1,000 of 1,000,000 messages went to, alone and while messages are sent. */
+export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report> {
+  if (peer) console.log('This bench has no peer.')
+  await using sink = await startSink()
+  await using product = await startProduct(sink)
+  await using http = await startHttpLoad()
+  const sql = postgres(product.databaseUrl, { max: 1, onnotice: () => {} })
+  const [big] = await sql<{ id: string }[]>`select account_id as id from domains limit 1`
+  const tables: ('messages' | 'recipients' | 'events')[] = ['messages', 'recipients', 'events']
+  await fillHistory(product.databaseUrl, { big: big!.id, quiet: big!.id, messages: size, tables })
+  let person = 0
+  const nextAddress = async () => {
+    const email = `ann${++person}@to.example`
+    await addMessages(sql, email)
+    return email
+  }
+
+  const send = async (requests: number) => {
+    const run = sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests })
+    const measured = await measure([[product.apiPid], [product.postgresPid]], () => http.ask(run))
+    expectDelivered(measured.result)
+    return roundOf(measured, requests)
+  }
+  const alone: number[] = []
+  const meanwhile: number[] = []
+  for (let round = 0; round < 3; round++) alone.push(await erase(product, await nextAddress()))
+
+  await send(1_000)
+  /** Sends while an erasure runs from before the first send until after the last. */
+  const sendDuringErasure = async () => {
+    const erasing = erase(product, await nextAddress())
+    const round = await send(REQUESTS)
+    meanwhile.push(await erasing)
+    return round
+  }
+  const pairs = await playPairs(sendDuringErasure, () => send(REQUESTS), 'without an erasure', ROUNDS)
+  await sql.end()
+  return {
+    figures: {
+      'erasure alone, s': median(alone),
+      'erasure while messages are sent, s': median(meanwhile),
+      'sends/s without an erasure': median(pairs.map(({ theirs }) => theirs.perSecond)),
+      'sends/s during an erasure': median(pairs.map(({ ours }) => ours.perSecond)),
+    },
+    bars: [
+      atMost('an erasure while messages are sent, s', median(meanwhile), 30),
+      atLeast('sends/s during an erasure relative to without', ratio(pairs, 'perSecond'), 0.95),
+    ],
+  }
+}
+
+/** Runs the command in a process of its own. Returns the seconds it took. */
+async function erase({ databaseUrl, encryptionKeys }: Product, email: string): Promise<number> {
+  const startedAt = performance.now()
+  const env = { ...process.env, DATABASE_URL: databaseUrl, ENCRYPTION_KEYS: encryptionKeys }
+  const child = spawn(process.execPath, [CLI, 'erase', email, '--yes', '--json'], {
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  const [code] = await once(child, 'close')
+  const { rows } = JSON.parse(output || '{}')
+  if (code !== 0 || rows !== 3 * MATCHING) throw new Error(`The erasure ended with ${code}: ${output}`)
+  return (performance.now() - startedAt) / 1_000
+}
+
+/** Stores messages to an address, over all days, each with its recipient and its event. */
+async function addMessages(sql: postgres.Sql, email: string): Promise<void> {
+  const copyOf = (column: string) => `(substr(${column}::text, 1, 24) || substr(md5($1 || ${column}), 1, 12))::uuid`
+  await sql.unsafe('create temporary table if not exists chosen (id uuid, event_id uuid)')
+  await sql.unsafe('truncate chosen')
+  await sql.unsafe(`
+    insert into chosen select m.id, r.event_id from messages m tablesample system (1)
+    join recipients r on r.message_id = m.id and r.position = 0 order by random() limit ${MATCHING}`)
+  await sql.unsafe(
+    `insert into messages select (json_populate_record(m, json_build_object('id', ${copyOf('m.id')},
+       'request', jsonb_set(m.request::jsonb, '{to}', jsonb_build_array($1::text))))).*
+     from messages m where m.id in (select id from chosen)`,
+    [email],
+  )
+  await sql.unsafe(
+    `insert into recipients select (json_populate_record(r, json_build_object('message_id', ${copyOf('r.message_id')},
+       'event_id', ${copyOf('r.event_id')}, 'email', $1::text))).*
+     from recipients r where r.position = 0 and r.message_id in (select id from chosen)`,
+    [email],
+  )
+  await sql.unsafe(
+    `insert into events select (json_populate_record(e, json_build_object('id', ${copyOf('e.id')},
+       'message_id', ${copyOf('e.message_id')}, 'recipient', $1::text))).*
+     from events e where e.id in (select event_id from chosen)`,
+    [email],
+  )
+}
