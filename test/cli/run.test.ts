@@ -289,7 +289,7 @@ async function listedCommands(...path: string[]): Promise<string[]> {
 
 test('the help of every command has examples', async () => {
   const names = await listedCommands()
-  expect(names).toHaveLength(19)
+  expect(names).toHaveLength(21)
   const commands = await Promise.all(
     names.map(async (name) => {
       const subcommands = await listedCommands(name)
