@@ -7,6 +7,9 @@ const API = process.env.PUBLIC_URL ?? 'http://localhost:8080'
 // Sign-in accepts only calls from a page of the API's own origin.
 const TO_API = { target: API, headers: { origin: API } }
 
+/** HTML of mails. The folder `frame/` of the pages' own code has the same beginning. */
+const FRAMES = '^/dashboard/frame/(messages|inbox)/'
+
 /** Browsers that know `light-dark()`, so that the pages need one set of colours only. */
 const BROWSERS = ['chrome123', 'edge123', 'firefox120', 'safari17.5']
 
@@ -22,5 +25,5 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },
-  server: { proxy: { '/api': TO_API, '^/verdict\\.': TO_API, '/docs': TO_API, '/dashboard/frame': TO_API } },
+  server: { proxy: { '^/api/': TO_API, '^/verdict\\.': TO_API, '^/docs': TO_API, [FRAMES]: TO_API } },
 })

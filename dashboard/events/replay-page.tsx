@@ -63,6 +63,7 @@ export function ReplayPage() {
           {count.error ? null : <Matching {...count} perSecond={perSecond} />}
         </p>
         <CallFault error={count.error ?? start.error} />
+        {!mayChange && <p>Members and owners of this account can start a replay.</p>}
         {mayChange && (
           <Group align="flex-end" gap="sm">
             <NumberInput

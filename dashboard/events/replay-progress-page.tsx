@@ -72,6 +72,12 @@ function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
           </>
         )}
       </p>
+      {state === ReplayState.RUNNING && dispatched < total && (
+        <p className="soft">
+          An event can be stored a few seconds after its time. So the replay waits 20 seconds before it sends the newest
+          events, and leaves none out.
+        </p>
+      )}
       <Group gap="sm">
         {state === ReplayState.RUNNING && mayChange && (
           <Button

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Page } from 'playwright-core'
 import postgres from 'postgres'
+import { newId, parsePublicId, publicId } from '../../../server/db/ids.ts'
 import { npmStart, type Ready } from '../../dev/npm-start.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 
@@ -51,4 +53,23 @@ export async function firstDomain({ ready }: Installation): Promise<string> {
   const response = await fetch(`${ready.url}/api/v1/domains`, { headers })
   const { domains } = (await response.json()) as { domains: { domain_id: string }[] }
   return domains[0]!.domain_id
+}
+
+/** Stores a replay that has sent some of its events. Returns its id. */
+export async function storeReplay({ sql }: Installation, account: string): Promise<string> {
+  const id = newId(Date.now())
+  const filter = { to: new Date().toISOString() }
+  await sql`
+    insert into range_replays (id, account_id, filter, per_second, state, total, dispatched, done_until, created_by)
+    values (${id}, ${parsePublicId('acc', account)!}, ${sql.json(filter)}, 1, 'running', 300, 240, ${id},
+      'owner@example.test')`
+  return publicId('rpl', id)
+}
+
+/** The id of the newest message in the inbox. */
+export async function firstInInbox({ ready }: Installation, page: Page, account: string): Promise<string> {
+  await page.goto(`${ready.url}/dashboard/${account}/inbox`)
+  const link = page.locator('a[data-row-link]').first()
+  await link.waitFor()
+  return (await link.getAttribute('href'))!.split('/').at(-1)!
 }

@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { axeFindings, loaded } from './browser.ts'
-import { firstDomain, type Installation, startInstallation } from './installation.ts'
+import { firstDomain, firstInInbox, type Installation, startInstallation, storeReplay } from './installation.ts'
 import { type Owner, signIn, signUp } from './owner.ts'
 import { type Ids, PAGES, pathOf } from './pages.ts'
 
@@ -17,9 +17,12 @@ beforeAll(async () => {
   ;({ context, faults } = await browser.context(ready.url))
   const page = await context.newPage()
   owner = await signUp(page, setUpLink)
-  await page.close()
-  ids = { message: await send({ to: 'mailbox_full@simulator.test' }), domain: await firstDomain(installation) }
+  const message = await send({ to: 'mailbox_full@simulator.test' })
   await send({ to: 'delivered@simulator.test' })
+  const domain = await firstDomain(installation)
+  const replay = await storeReplay(installation, owner.account)
+  ids = { message, domain, replay, inbox: await firstInInbox(installation, page, owner.account) }
+  await page.close()
 }, 240_000)
 
 afterAll(() => installation?.[Symbol.asyncDispose]())

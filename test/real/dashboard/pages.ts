@@ -1,4 +1,4 @@
-/** Every page of an account and its path. `:message` and `:domain` stand for ids. */
+/** Every page of an account and its path. Names after a colon stand for ids. */
 export const PAGES: [name: string, path: string][] = [
   ['Overview', ''],
   ['Messages', '/messages'],
@@ -6,6 +6,7 @@ export const PAGES: [name: string, path: string][] = [
   ['Message', '/messages/:message'],
   ['Events', '/events'],
   ['Replay a range', '/events/replay'],
+  ['Replay', '/events/replays/:replay'],
   ['Domains', '/domains'],
   ['Domain', '/domains/:domain'],
   ['Suppressions', '/suppressions'],
@@ -17,12 +18,14 @@ export const PAGES: [name: string, path: string][] = [
   ['Limits', '/settings/limits'],
   ['Profile', '/settings/profile'],
   ['Inbox', '/inbox'],
+  ['Inbox message', '/inbox/:inbox'],
 ]
 
 export interface Ids {
   message: string
   domain: string
+  replay: string
+  inbox: string
 }
 
-export const pathOf = (path: string, { message, domain }: Ids) =>
-  path.replace(':message', message).replace(':domain', domain)
+export const pathOf = (path: string, ids: Ids) => path.replace(/:(\w+)/, (_, name: keyof Ids) => ids[name])

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { loaded } from './browser.ts'
-import { firstDomain, startInstallation } from './installation.ts'
+import { firstDomain, firstInInbox, startInstallation, storeReplay } from './installation.ts'
 import { signUp } from './owner.ts'
 import { PAGES, pathOf } from './pages.ts'
 import { startSample } from './sample.ts'
@@ -22,7 +22,10 @@ const { ready, browser, setUpLink } = installation
 const { context } = await browser.context(ready.url, { viewport: WIDE })
 const page = await context.newPage()
 const { account } = await signUp(page, setUpLink)
-const ids = { message: await sample.fill(installation), domain: await firstDomain(installation) }
+const message = await sample.fill(installation)
+const domain = await firstDomain(installation)
+const inbox = await firstInInbox(installation, page, account)
+const ids = { message, domain, inbox, replay: await storeReplay(installation, account) }
 
 for (const [name, path] of PAGES) {
   await page.setViewportSize(WIDE)
