@@ -17,6 +17,7 @@ const NAMES = [
   'lists',
   'dashboard',
   'erase',
+  'tabs',
   'receipts',
   'limiter',
   'webhooks',

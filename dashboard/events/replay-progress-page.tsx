@@ -64,7 +64,8 @@ function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
         />
       </Progress.Root>
       <p className="soft">
-        Started <Ago at={createdAt!} /> by {createdBy}, at most {countOf(perSecond)} events per second.
+        Started <Ago at={createdAt!} /> by {createdBy}, at most {countOf(perSecond)}{' '}
+        {perSecond === 1 ? 'event' : 'events'} per second.
         {endedAt && (
           <>
             {' '}
