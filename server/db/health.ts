@@ -2,6 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { sqlStateOf } from './collector.ts'
 
+/** Why PostgreSQL refuses to write. */
+export type Refusal = 'disk_full' | 'read_only'
+
 /** What failed statements say about the database as a whole. */
 export interface Health {
   /**
@@ -9,22 +12,30 @@ export interface Health {
    * no send may reach its marker: its outcome could not be stored.
    */
   isFull(): boolean
-  /** Is called with the error of every failed statement. */
+  /** Is called with the errors of failed statements. */
   note(error: unknown): void
 }
 
-const DISK_FULL = '53100'
-const READ_ONLY = '25006'
+const REFUSALS: Record<string, Refusal> = { '53100': 'disk_full', '25006': 'read_only' }
 const PROBE_EVERY_MS = 1_000
 
 /** Writes four megabytes, and gives them back at its end. */
 const PROBE = `create temporary table verdict_room on commit drop as
   select repeat('x', 1900) as octets from generate_series(1, 2000)`
 
-/** Whether PostgreSQL refused a statement for the state of the whole database. Nothing of the statement was done. */
-export const isRefusal = (error: unknown) => [DISK_FULL, READ_ONLY].includes(sqlStateOf(error))
+/**
+ * Why PostgreSQL refused a statement, if the whole database takes no writes. Nothing of the statement was done. The
+ * query builder wraps the driver's errors.
+ */
+export function refusalOf(error: unknown): Refusal | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const refusal = REFUSALS[sqlStateOf(cause)]
+    if (refusal) return refusal
+  }
+  return undefined
+}
 
-/** `suspectServer` is called when the server refuses to write. */
+/** `suspectServer` is called when the server is read-only. */
 export function createHealth(client: Sql, suspectServer: () => void): Health {
   let isFull = false
 
@@ -42,9 +53,9 @@ export function createHealth(client: Sql, suspectServer: () => void): Health {
   return {
     isFull: () => isFull,
     note(error) {
-      const state = sqlStateOf(error)
-      if (state === READ_ONLY) suspectServer()
-      if (state !== DISK_FULL || isFull) return
+      const refusal = refusalOf(error)
+      if (refusal === 'read_only') suspectServer()
+      if (refusal !== 'disk_full' || isFull) return
       isFull = true
       void waitForRoom()
     },

@@ -1,20 +1,29 @@
 import { inTime } from '../in-time.ts'
 import type { Database } from './connect.ts'
 import { sql } from './drizzle.ts'
+import { type Refusal, refusalOf } from './health.ts'
 import { migrationsApplied } from './migrations.ts'
 import { heartbeat } from './schema.ts'
 
 export interface Readiness {
-  database: 'ok' | 'failing'
+  database: 'ok' | 'failing' | Refusal
   migrations: 'ok' | 'pending' | 'unknown'
 }
 
 const TIMEOUT_MS = 3_000
-const FAILING: Readiness = { database: 'failing', migrations: 'unknown' }
 
 /** Says whether the database takes writes and has the tables of this version. Answers within three seconds. */
 export function databaseReadiness(db: Database): () => Promise<Readiness> {
-  return () => inTime(checkDatabase(db), TIMEOUT_MS).catch(() => FAILING)
+  return async () => {
+    try {
+      const readiness = await inTime(checkDatabase(db), TIMEOUT_MS)
+      // On a full disk the row of the heartbeat may still fit.
+      return db.health.isFull() ? { ...readiness, database: 'disk_full' } : readiness
+    } catch (error) {
+      db.health.note(error)
+      return { database: refusalOf(error) ?? 'failing', migrations: 'unknown' }
+    }
+  }
 }
 
 /** Writes to the database once. Rejects when a statement fails; the driver's error is the cause. */

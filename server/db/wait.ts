@@ -40,6 +40,7 @@ async function startFault(db: Database): Promise<DatabaseFault | undefined> {
     const { migrations } = await inTime(checkDatabase(db), ANSWER_WITHIN_MS)
     return migrations === 'ok' ? undefined : LACKS_MIGRATIONS
   } catch (error) {
+    db.health.note(error)
     return databaseFault(error) ?? { what: `The database fails: ${causeOf(error).message}.`, wayOut: '', canPass: true }
   }
 }

@@ -92,6 +92,8 @@ export function claimStep(db: Database): (claim: Claim) => Promise<ClaimResult> 
     return rows.map(({ id }) => resultById.get(id)!)
   })
   return async (claim) => {
+    // The message would be sent, and its outcome could not be stored.
+    if (db.health.isFull()) throw new Error('the disk of the database is full')
     const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId }
     for (;;) {
       const result = await inTime(commit(row), CLAIM_MS)

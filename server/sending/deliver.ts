@@ -1,4 +1,5 @@
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { refusalOf } from '../db/health.ts'
 import type { Delivery, Engine } from '../smtp/attempt.ts'
 import type { Trace } from '../telemetry/tracing.ts'
 import type { CheckedRecipient } from './checks.ts'
@@ -7,7 +8,7 @@ import { outcomeOf, reasonNames, statusNames } from './outcome.ts'
 export interface DeliveryResult {
   /** One for each recipient, including those that the checks had decided. */
   outcomes: RecipientOutcome[]
-  /** Whether a marker was attempted: from then on no response may say that nothing was sent. */
+  /** Whether a marker may be stored: from then on no response may say that nothing was sent. */
   isMarked: boolean
   /** The first fault of our own, as text. */
   fault?: string
@@ -24,15 +25,24 @@ export async function deliver(
   delivery: Omit<Delivery, 'recipients' | 'beforeDot' | 'onPhase'>,
   trace?: Trace,
 ): Promise<DeliveryResult> {
-  let isMarked = false
+  let markers = 0
+  let isRefused = false
   const positions = recipients.flatMap(({ outcome }, position) => (outcome ? [] : [position]))
   const attempts = await engine.deliver({
     ...delivery,
     recipients: positions.map((p) => ({ address: recipients[p]!.address.address, site: recipients[p]!.site! })),
-    beforeDot: (accepted) => {
-      // Set before the marker's result is known: a marker whose result is lost may be stored.
-      isMarked = true
-      return mark(accepted.map((i) => positions[i]!))
+    beforeDot: async (accepted) => {
+      // Counted before the marker's result is known: a marker whose result is lost may be stored.
+      markers++
+      try {
+        return await mark(accepted.map((i) => positions[i]!))
+      } catch (error) {
+        if (refusalOf(error)) {
+          isRefused = true
+          markers--
+        }
+        throw error
+      }
     },
     onPhase:
       trace && ((phase, host, fromMs, toMs) => trace.add(`smtp ${phase}`, fromMs, toMs, { 'server.address': host })),
@@ -43,7 +53,7 @@ export async function deliver(
   )
   trace?.set({ 'verdict.outcomes': [...new Set(outcomes.map(outcomeName))] })
   const faults = attempts.flatMap(({ outcome }) => (outcome.kind === 'our_fault' ? [outcome.cause] : []))
-  return { outcomes, isMarked, fault: faults[0] }
+  return { outcomes, isMarked: markers > 0, fault: isRefused ? 'The database takes no writes' : faults[0] }
 }
 
 /** `delivered`, `bounced/mailbox_full`. */

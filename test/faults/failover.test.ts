@@ -1,12 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import type { Server } from './cluster.ts'
-import { sendUntilOk } from './duplicates.ts'
-import { letters } from './letters.ts'
+import { runKeyedLoad } from './keyed-load.ts'
 import { tally } from './load.ts'
-import type { Node } from './node.ts'
 import { change, follow, startReplicas } from './replicas.ts'
-import { diceFor } from './seed.ts'
 import { startWorld, type World } from './world.ts'
 
 let replicas: Awaited<ReturnType<typeof startReplicas>>
@@ -16,25 +13,6 @@ beforeEach(async () => {
   world = await startWorld({ database: replicas.database, env: { DATABASE_URL: replicas.url } })
 })
 afterEach(() => world.stop())
-
-/** Callers send one letter after the other, each with its key until there is a response of 200. */
-function runKeyedLoad(callers: number, purpose: string, nodeOf: () => Node) {
-  const remaining = letters(purpose, 20_000, diceFor(purpose))[Symbol.iterator]()
-  let isRunning = true
-  const call = async () => {
-    while (isRunning) {
-      const { value } = remaining.next()
-      await sendUntilOk({ ...value!, key: `key ${value!.request}` }, nodeOf)
-    }
-  }
-  const calls = Promise.all(Array.from({ length: callers }, call))
-  return {
-    stop: async () => {
-      isRunning = false
-      await calls
-    },
-  }
-}
 
 const deliveredSince = (ms: number) =>
   world.logs.requests.filter(

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PostEntry, WebhookLogs } from '../../reliability/logs.ts'
 import type { Client } from '../client.ts'
-import { startWorld } from '../world.ts'
+import { startWorld, type WorldOptions } from '../world.ts'
 import { type Hook, startHook } from './receivers.ts'
 import { openTemporalPlace } from './temporal.ts'
 import { startWorker, type Worker } from './worker.ts'
@@ -14,9 +14,13 @@ const SETTLE_TIMEOUT_MS = 90_000
  * Starts a world with a Temporal. A test opens as many receivers and starts as many workers as it needs. `scheduleMs`
  * is the retry schedule, which is short so that every dispatch ends during the test.
  */
-export async function startWebhookWorld({ scheduleMs = [0, 300, 600, 1_000] }: { scheduleMs?: number[] } = {}) {
+export async function startWebhookWorld({
+  scheduleMs = [0, 300, 600, 1_000],
+  database,
+}: Pick<WorldOptions, 'database'> & { scheduleMs?: number[] } = {}) {
   const temporal = await openTemporalPlace()
   const world = await startWorld({
+    database,
     env: {
       TEMPORAL_ADDRESS: temporal.address,
       WEBHOOK_SCHEDULE: scheduleMs.map((ms) => `${ms}ms`).join(),
