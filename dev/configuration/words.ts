@@ -87,7 +87,10 @@ export const SECTIONS: readonly Section[] = [
   {
     title: 'Database and secrets',
     rows: {
-      databaseUrl: { meaning: 'PostgreSQL 15 or later.', byDefault: '`npm start` brings one' },
+      databaseUrl: {
+        meaning: 'PostgreSQL 15 or later: one server, or several with [fail-over](failover.md).',
+        byDefault: '`npm start` brings one',
+      },
       encryptionKeys: {
         meaning:
           'The keys that encrypt DKIM keys and webhook secrets, each an id and 32 bytes in base64. The first one encrypts, all of them decrypt.',

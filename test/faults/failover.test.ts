@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import type { Server } from './cluster.ts'
@@ -82,6 +83,26 @@ test('sends are served within 5 s of the promotion when the primary vanishes sil
   const other = await world.start()
   load = runKeyedLoad(10, 'two-primaries', () => other)
   await expectServed()
+  await load.stop()
+  expect(await world.verdict()).toEqual([])
+})
+
+test('while the only synchronous standby is away no mail goes out and no send is answered, and sends go on when it is back', async () => {
+  const { second } = replicas
+  const node = await world.start({ SEND_BUDGET_MS: '20000' })
+  const load = runKeyedLoad(10, 'alone', () => node)
+  await expect.poll(deliveries).toBeGreaterThan(20)
+  await second.stop()
+  const counts = () => tally(world.logs.requests)
+  await expect.poll(() => counts()['500'] ?? 0).toBeGreaterThan(0)
+  const { length } = world.logs.mail.dots
+  const before = deliveries()
+  await sleep(3_000)
+  expect(world.logs.mail.dots).toHaveLength(length)
+  expect(deliveries()).toBe(before)
+  expect(await node.client.get('/readyz')).toMatchObject({ status: 503, body: { checks: { database: 'failing' } } })
+  await second.start()
+  await expect.poll(deliveries).toBeGreaterThan(before + 20)
   await load.stop()
   expect(await world.verdict()).toEqual([])
 })
