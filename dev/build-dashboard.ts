@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -61,6 +61,8 @@ if (vite) {
     })
     await compress(join(outDir, 'assets'))
     if (!readFileSync(join(outDir, 'index.html'), 'utf8').includes(NONCE)) throw new Error('index.html has no nonce')
+    // A temporary folder lets only its owner in, and the server runs as another user.
+    await chmod(outDir, 0o755)
     await replaceFolder(outDir, place)
   } finally {
     await rm(outDir, { recursive: true, force: true })
