@@ -26,6 +26,7 @@ const NAMES = [
   'fair',
   'temporal-away',
   'verify',
+  'start',
 ]
 
 const { values, positionals } = readArguments()

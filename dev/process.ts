@@ -32,7 +32,8 @@ const pathTo = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 export async function startProcess<Ready>(program: Program, env: NodeJS.ProcessEnv): Promise<Process<Ready>> {
   const { name, file, logFile } = program
   const log = await open(logFile, 'w', 0o600)
-  const args = ['--import', pathTo('end-with-parent.ts'), pathTo(`../${file}`)]
+  const imports = ['../server/compile-cache.mjs', 'end-with-parent.ts'].flatMap((file) => ['--import', pathTo(file)])
+  const args = [...imports, pathTo(`../${file}`)]
   const child = spawn(process.execPath, args, { env, detached: true, stdio: ['ignore', log.fd, 'inherit', 'ipc'] })
   await log.close()
   const gone = once(child, 'exit').then(async ([code, signal]) =>
