@@ -35,7 +35,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
     NODE_COMPILE_CACHE: join(database.dir, 'compiled'),
   }
   const first = await start(env)
-  const starts = []
+  const starts: Start[] = []
   for (let count = 0; count < STARTS; count++) starts.push(await start(env))
   const all = (figure: keyof Start) => starts.map((each) => each[figure])
   return {
@@ -54,7 +54,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
 interface Start {
   /** From the start of npm to the log line `ready`. */
   readyMs: number
-  /** Of the API's process alone, all threads. */
+  /** The time of all threads of the API's process. */
   cpuMs: number
 }
 

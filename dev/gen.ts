@@ -4,12 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { configurationGuide } from './configuration/print.ts'
+import { doctorPage } from './doctor-page.ts'
 import { metricsPage } from './metrics/print.ts'
 import { typeScriptOf } from './openapi/typescript.ts'
 import { printStatements } from './sql/print.ts'
 
-// `npm run gen` generates code and documents from the contract, prints the guide to the configuration and the page of
-// metrics from their tables, and the SQL statements into docs/sql. With `--check` it only reports files that are stale.
+// `npm run gen` generates code and documents from the contract. It prints the guide to the configuration, the page of
+// metrics and the doctor's checks from their tables, and the SQL statements into docs/sql. With `--check` it only
+// reports files that are stale.
 
 const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
@@ -19,6 +21,7 @@ const CLIENT = join(ROOT, 'client/gen/contract.ts')
 const CONFIGURATION = join(ROOT, 'docs/configuration.md')
 const SQL = join(ROOT, 'docs/sql')
 const METRICS = join(ROOT, 'docs/metrics.md')
+const DOCTOR = join(ROOT, 'docs/doctor.md')
 
 const scratch = await mkdtemp(join(tmpdir(), 'verdict-gen-'))
 try {
@@ -35,6 +38,7 @@ async function generate(): Promise<number> {
   await writeFile(CONFIGURATION, configurationGuide())
   await printStatements(SQL)
   await writeFile(METRICS, metricsPage())
+  await writeFile(DOCTOR, doctorPage(await readFile(DOCTOR, 'utf8')))
   return 0
 }
 
@@ -49,6 +53,7 @@ async function check(): Promise<number> {
     ...((await isFile(CONFIGURATION, configurationGuide())) ? [] : [CONFIGURATION]),
     ...((await isFile(CLIENT, typeScriptOf(JSON.parse(document)))) ? [] : [CLIENT]),
     ...((await isFile(METRICS, metricsPage())) ? [] : [METRICS]),
+    ...((await isFile(DOCTOR, doctorPage(await readFile(DOCTOR, 'utf8')))) ? [] : [DOCTOR]),
   ]
   for (const file of stale) console.error(`${file} is stale: run "npm run gen"`)
   return stale.length === 0 ? 0 : 1

@@ -5,9 +5,10 @@ import { createApi } from './api.ts'
 import { startBounces } from './bounces.ts'
 import { keepCertificate } from './certificate.ts'
 import { type Config, reportFaults } from './config/config.ts'
+import { lostKeyFaults } from './config/lost-keys.ts'
 import { sourceAddressFaults } from './config/source-addresses.ts'
-import { createSealer } from './db/encryption.ts'
-import { findLostKeys } from './db/lost-keys.ts'
+import { createSealer, type Sealer } from './db/encryption.ts'
+import { findUnopenedValues } from './db/lost-keys.ts'
 import { databaseReadiness } from './db/readiness.ts'
 import { createResolver } from './dns/resolver.ts'
 import { domainChecks } from './domain-checks.ts'
@@ -35,9 +36,7 @@ async function start(program: Program): Promise<object> {
   const { config, log, db, clock, metrics, tracing, ends } = program
   warnOfPrivateRanges(program)
   const sealer = createSealer(config.encryptionKeys)
-  for (const lost of await findLostKeys(db, sealer)) {
-    log.error(lost, `ENCRYPTION_KEYS does not open what the key ${lost.key} sealed: add that key again`)
-  }
+  await checkSealedValues(program, sealer)
 
   const temporal = await createTemporal(config, tracing)
   ends.defer(() => temporal.close())
@@ -74,7 +73,7 @@ async function start(program: Program): Promise<object> {
     temporalUiUrl: config.temporalUiUrl,
     checks: async () => {
       const [checks, health] = await Promise.all([databaseState(), temporal.health()])
-      return { ...checks, temporal: health }
+      return { ...checks, ...health }
     },
     publicUrl: () => config.publicUrl ?? listener.url,
     listenerUrl: () => listener.url,
@@ -101,6 +100,14 @@ async function start(program: Program): Promise<object> {
   })
   log.info({ url: listener.url, public_url: config.publicUrl, version: packageJson.version }, 'ready')
   return { ready: listener.url, grpcUrl: listener.grpcUrl }
+}
+
+/** A lost key stops the start: sends and webhooks that need its values would fail one by one. */
+async function checkSealedValues({ config, log, db }: Program, sealer: Sealer): Promise<void> {
+  const unopened = await findUnopenedValues(db, sealer)
+  const faults = lostKeyFaults(unopened, config.lostEncryptionKeys)
+  if (faults.length > 0) reportFaults(faults)
+  for (const each of unopened) log.error(each, 'sealed values cannot be opened: what needs them fails')
 }
 
 function warnOfPrivateRanges({ config, log }: Program): void {

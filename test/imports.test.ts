@@ -83,11 +83,13 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^(gen|workflows|server\/(db|webhooks))\/|^server\/(telemetry\/tracing|log|slots)\.ts$/,
   ],
   [
-    /^workflows\/(connection|interceptors|temporal|set-up|run-workers)\.ts$/,
+    /^workflows\/(connection|interceptors|temporal|set-up|inspection|run-workers)\.ts$/,
     /^workflows\/|^server\/(webhooks\/|(telemetry\/tracing|config\/config|errors|in-time)\.ts$)/,
   ],
   [/^workflows\/worker\.ts$/, everything],
   [/^workflows\//, /^workflows\//],
+  // The doctor looks at every part.
+  [/^server\/doctor\//, everything],
   // The operator's command line is a composition root, too.
   [/^server\/cli\//, everything],
   [/^server\/first-attempts\.ts$/, /^server\/((db|telemetry|webhooks)\/|(first-attempts-thread|config\/config)\.ts$)/],

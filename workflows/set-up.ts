@@ -73,6 +73,8 @@ const SCHEDULES: readonly ScheduledWorkflow[] = [
   },
 ]
 
+export const SCHEDULE_NAMES = SCHEDULES.map(({ name }) => name)
+
 async function createSchedule(schedule: ScheduleClient, { name, summary, spec, catchupWindow }: ScheduledWorkflow) {
   const creating = schedule.create({
     scheduleId: name,

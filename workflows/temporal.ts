@@ -2,17 +2,24 @@ import type { Config } from '../server/config/config.ts'
 import { fail } from '../server/errors.ts'
 import { NO_TRACING, type Tracing } from '../server/telemetry/tracing.ts'
 import type { Workflows } from '../server/webhooks/workflows.ts'
+import type { WorkerState } from './inspection.ts'
 import { clientInterceptors } from './interceptors.ts'
 import { MAX_GROUP } from './worker-limits.ts'
 
 /** Temporal as the API uses it: the API starts replays there and links to its UI. */
 export interface Temporal {
   workflows: Workflows
-  /** `degraded` while Temporal cannot be reached: replays are refused and retries wait; everything else works. */
-  health(): Promise<'ok' | 'degraded'>
+  health(): Promise<Health>
   /** The URL of a workflow in Temporal's UI; undefined when TEMPORAL_UI_URL is not set. */
   workflowUrl(workflowId: string): string | undefined
   close(): Promise<void>
+}
+
+export interface Health {
+  /** `degraded` while Temporal cannot be reached: replays are refused and retries wait; everything else works. */
+  temporal: 'ok' | 'degraded'
+  /** `none` while no worker polls: retries and replays wait. */
+  worker: WorkerState
 }
 
 const HEALTH_MS = 2_000
@@ -23,9 +30,10 @@ export async function createTemporal(
   tracing: Tracing = NO_TRACING,
 ): Promise<Temporal> {
   if (temporal === undefined) return NO_TEMPORAL
-  const [{ createWorkflows }, { lazyConnection }] = await Promise.all([
+  const [{ createWorkflows }, { lazyConnection }, { namespaceFault, workerState }] = await Promise.all([
     import('./client.ts'),
     import('./connection.ts'),
+    import('./inspection.ts'),
   ])
   const { namespace } = temporal
   const interceptors = await clientInterceptors(tracing)
@@ -33,12 +41,13 @@ export async function createTemporal(
   return {
     workflows: createWorkflows({ connection, namespace, scheduleMs: webhookSchedule, tracing, interceptors }),
     health: () =>
-      connection
-        .withDeadline(Date.now() + HEALTH_MS, () => connection.workflowService.describeNamespace({ namespace }))
-        .then(
-          () => 'ok',
-          () => 'degraded',
-        ),
+      connection.withDeadline(Date.now() + HEALTH_MS, async () => {
+        const [fault, worker] = await Promise.all([
+          namespaceFault(connection, namespace),
+          workerState(connection, namespace),
+        ])
+        return { temporal: fault ? 'degraded' : 'ok', worker }
+      }),
     workflowUrl: (workflowId) => temporalUiUrl && `${temporalUiUrl}/namespaces/${namespace}/workflows/${workflowId}`,
     close: () => connection.close(),
   }
@@ -57,7 +66,7 @@ const NO_TEMPORAL: Temporal = {
     retryNow: isMissing,
     startReplay: isMissing,
   },
-  health: async () => 'degraded',
+  health: async () => ({ temporal: 'degraded', worker: 'unknown' }),
   workflowUrl: () => undefined,
   close: async () => {},
 }

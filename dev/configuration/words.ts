@@ -96,6 +96,10 @@ export const SECTIONS: readonly Section[] = [
           'The keys that encrypt DKIM keys and webhook secrets, each an id and 32 bytes in base64. The first one encrypts, all of them decrypt.',
         byDefault: '`npm start` makes one',
       },
+      lostEncryptionKeys: {
+        meaning:
+          'The ids of keys that are gone for ever. The API starts although it cannot open what they sealed: sends and webhooks that need it fail, until their domain or endpoint is created again.',
+      },
       storeContent: { meaning: '`true` stores `html` and `text` of every message, and Get email returns them.' },
     },
   },
@@ -255,6 +259,11 @@ export const ELSEWHERE: readonly {
         meaning: 'The API key for these calls.',
         byDefault: 'the live key of that instance',
         example: 'svc_live_...',
+      },
+      NO_COLOR: {
+        meaning: 'Any value turns off the colours of `verdict doctor`.',
+        byDefault: 'none',
+        example: '1',
       },
     },
   },

@@ -4,6 +4,7 @@ export const EXIT = {
   failed: { code: 1, means: 'failure: refused, bounced, rejected, not imported, or a check failed' },
   usage: { code: 2, means: 'the command line is wrong' },
   not_found: { code: 3, means: 'no such account, key, domain, message or entry' },
+  warned: { code: 4, means: 'for doctor: warnings, and no failure' },
   unavailable: { code: 69, means: 'the database or the service cannot be reached; try again' },
   configuration: { code: 78, means: 'an environment variable is missing or invalid' },
 } as const
@@ -29,6 +30,8 @@ export interface Output {
   /** Printed without it. */
   text: string
   exit?: Exit
+  /** Adds colours to the text, for a terminal. */
+  paint?: (text: string) => string
   /** What the command follows: printed as it comes, with `--json` one line each. The text above then goes to stderr. */
   rest?: AsyncIterable<Output>
 }

@@ -6,14 +6,17 @@ import { run } from './run.ts'
 
 const args = process.argv.slice(2)
 const asJson = args.includes('--json')
+// https://no-color.org
+const inColours = process.stdout.isTTY && !process.env.NO_COLOR
 
 // A reader that closes the pipe early, such as `| head`, ends the command quietly.
 process.stdout.on('error', () => process.exit(EXIT.ok.code))
 
 try {
-  const { json, text, rest, exit = 'ok' } = await run(args)
+  const { json, text, rest, exit = 'ok', paint = (plain) => plain } = await run(args)
   if (rest) console.error(text)
-  else console.log(asJson ? cleanJson(JSON.stringify(json, null, 2)) : cleanText(text, { keep: '\n\t' }))
+  else if (asJson) console.log(cleanJson(JSON.stringify(json, null, 2)))
+  else console.log(inColours ? paint(cleanText(text, { keep: '\n\t' })) : cleanText(text, { keep: '\n\t' }))
   for await (const { json, text } of rest ?? []) console.log(asJson ? cleanJson(JSON.stringify(json)) : cleanText(text))
   process.exitCode = EXIT[exit].code
 } catch (error) {

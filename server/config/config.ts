@@ -53,7 +53,7 @@ export function readConfig(env: Environment): { config: Config; warnings: string
     ...adminFaults(variables),
   )
   if (faults.length > 0) return { faults }
-  return { config: combine(variables, env), warnings: misspelt(env) }
+  return { config: combine(variables, env), warnings: misspeltNames(env) }
 }
 
 function combine(variables: Variables, env: Environment): Config {
@@ -181,7 +181,7 @@ function adminFaults({ adminEmail, adminPassword }: Partial<Variables>): Fault[]
  * Warns of names that differ from a variable's name in case, in underscores, or by one letter that is wrong, missing,
  * extra or swapped.
  */
-function misspelt(env: Environment): string[] {
+export function misspeltNames(env: Environment): string[] {
   const variables: Variable<unknown>[] = Object.values(VARIABLES)
   const names = variables.flatMap((variable) => [variable.name, ...(variable.secret ? [fileOf(variable)] : [])])
   return Object.keys(env).flatMap((name) => {

@@ -114,6 +114,9 @@ export const routes: Read<ReadonlyMap<string, { host: string; port: number }>> =
     })(text),
   )
 
+/** The id of an encryption key. */
+export const keyId = matching(/^[A-Za-z0-9._-]{1,32}$/, 'must be ids of keys, each 1 to 32 of a-z, 0-9, ., _ and -')
+
 /** `id:base64,...` with 32 bytes each. */
 export const encryptionKeys: Read<readonly { id: string; key: Buffer }[]> = (text) => {
   const keys = listOf((item) => {

@@ -15,6 +15,8 @@ export interface Variables {
   databaseUrl: string
   /** The first key encrypts, all of them decrypt. */
   encryptionKeys: readonly { id: string; key: Buffer }[]
+  /** The ids of keys that are gone for ever: the API starts although it cannot open what they sealed. */
+  lostEncryptionKeys: readonly string[]
   /** Without the final slash; undefined means the address that the API listens on. */
   publicUrl: string | undefined
   /** PEM. */
@@ -165,6 +167,12 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     example: '"k1:$(openssl rand -base64 32)"',
     required: 'always',
     secret: true,
+  },
+  lostEncryptionKeys: {
+    name: 'LOST_ENCRYPTION_KEYS',
+    read: values.listOf(values.keyId),
+    example: 'k1',
+    default: () => [],
   },
   tlsCert: { name: 'TLS_CERT_FILE', read: values.certificateFile, example: '/etc/verdict/tls.crt', default: none },
   tlsKey: { name: 'TLS_KEY_FILE', read: values.privateKeyFile, example: '/etc/verdict/tls.key', default: none },

@@ -30,9 +30,7 @@ export interface AppParts {
   openCalls: OpenCalls
   log: Logger
   tracing?: Tracing
-  /**
-   * The state of each thing the server depends on: `ok`, `degraded` or what is wrong. Resolves within a few seconds.
-   */
+  /** The state of each thing the server depends on: see readiness.ts. Resolves within a few seconds. */
   checks(): Promise<Checks>
   /** Shown by `/healthz`. */
   about: { version: string; region: string }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** The things a server depends on, each `ok`, `degraded` or what is wrong with it. */
+/** The things a server depends on, each with its state. A state that is not in `READY` makes the server not ready. */
 export type Checks = Record<string, string>
 
 export interface Readiness {
@@ -23,7 +23,8 @@ export interface SharedReadiness {
   follow(signal: AbortSignal): AsyncGenerator<boolean>
 }
 
-const READY = new Set(['ok', 'degraded'])
+/** `unknown` accompanies another state that says more. Sends need no worker: `none` delays retries and replays. */
+const READY = new Set(['ok', 'degraded', 'polling', 'none', 'unknown'])
 const KEEP_MS = 1_000
 const POLL_MS = 500
 

@@ -20,9 +20,14 @@ test('the API starts without a warning when the machine has all source addresses
   expect(instance.api.stdout()).not.toContain('ENCRYPTION_KEYS')
 })
 
-test('the API reports a lost encryption key by its id when it starts', async () => {
-  const env = { ...instance.environment, ENCRYPTION_KEYS: `k2:${randomBytes(32).toString('base64')}` }
-  const api = await startApiProcess(env)
-  expect(api.stdout()).toContain('ENCRYPTION_KEYS does not open what the key k1 sealed: add that key again')
+test('the API refuses to start without a key that sealed values, and names the key and the way out', async () => {
+  const ENCRYPTION_KEYS = `k2:${randomBytes(32).toString('base64')}`
+  const env = { ...instance.environment, ENCRYPTION_KEYS }
+  const running = startProgram(process.execPath, ['server/main.ts'], env)
+  expect(await running.ended).toBe(78)
+  expect(running.stderr()).toMatch(/ENCRYPTION_KEYS does not open what the key "k1" has sealed .*Add that key again/)
+
+  const api = await startApiProcess({ ...env, LOST_ENCRYPTION_KEYS: 'k1' })
+  expect(api.stdout()).toContain('sealed values cannot be opened: what needs them fails')
   await api.kill('SIGKILL')
 })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
-import { findLostKeys } from '../../server/db/lost-keys.ts'
+import { findUnopenedValues } from '../../server/db/lost-keys.ts'
 import { countSealed, reseal } from '../../server/db/reseal.ts'
 import { receiptKeys } from '../../server/db/schema.ts'
 import type { ReceiptClaims } from '../../server/receipts/claims.ts'
@@ -145,10 +145,10 @@ test('private keys are sealed for their row, and counted, resealed and missed li
   const [, { id, privateKey }] = (await readKeys(account.db)) as [unknown, { id: string; privateKey: Buffer }]
   expect(privateKey.subarray(2, 4).toString()).toBe('k1')
   expect(await countSealed(account.db, [k2, k1])).toEqual({ total: 1, older: 1 })
-  expect(await findLostKeys(account.db, createSealer([k2]))).toMatchObject([{ key: 'k1', table: 'receipt_keys' }])
+  expect(await findUnopenedValues(account.db, createSealer([k2]))).toMatchObject([{ key: 'k1', table: 'receipt_keys' }])
 
   expect(await reseal(account.db, [k2, k1])).toEqual({ resealed: 1, faults: [] })
-  expect(await findLostKeys(account.db, createSealer([k2]))).toEqual([])
+  expect(await findUnopenedValues(account.db, createSealer([k2]))).toEqual([])
   const later = createReceiptSigner({ ...parts, sealer: createSealer([k2]) })
   expect(await verifyReceipt(await later.sign(claims), await later.keySet())).toMatchObject({ kid: keyIdOf({ id }) })
   expect(await verifyReceipt(jws, await later.keySet())).toHaveProperty('claims')

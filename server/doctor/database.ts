@@ -1,0 +1,126 @@
+import { databaseTime } from '../db/clock.ts'
+import type { Database } from '../db/connect.ts'
+import { databaseFault, NO_TABLES } from '../db/database-fault.ts'
+import { createSealer } from '../db/encryption.ts'
+import { findUnopenedValues, type UnopenedValues } from '../db/lost-keys.ts'
+import { migrationsApplied } from '../db/migrations.ts'
+import { countSealed } from '../db/reseal.ts'
+import { run } from '../db/statement.ts'
+import type { Check, Finding } from './check.ts'
+import { failed, ok, onTables, skipped, warning } from './check.ts'
+
+const OLDEST_POSTGRES = 15
+
+const database: Check = {
+  name: 'database',
+  about: 'PostgreSQL can be used, and is not too old',
+  reads: ['DATABASE_URL'],
+  async run(patient) {
+    const db = await patient.database().catch((error: Error) => error)
+    if (db instanceof Error) {
+      const { what, wayOut } = databaseFault(db) ?? { what: db.message, wayOut: 'Check DATABASE_URL.' }
+      return failed(what.replace(/\.$/, ''), `${wayOut} In development, npm start runs a database here.`)
+    }
+    const [row] = await run<{ server_version: string }>(db, 'show server_version')
+    return versionFinding(row!.server_version)
+  },
+}
+
+export function versionFinding(version: string): Finding {
+  if (Number.parseInt(version, 10) >= OLDEST_POSTGRES) return ok(`PostgreSQL ${version}`)
+  return failed(`PostgreSQL ${version} is too old`, `Upgrade it to ${OLDEST_POSTGRES} or later.`)
+}
+
+const WRITABLE = `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`
+
+const writable: Check = {
+  name: 'writable',
+  about: 'the database takes writes: it is neither a standby nor read-only',
+  reads: ['DATABASE_URL'],
+  run: onTables(async (db) => {
+    const [row] = await run<{ isStandby: boolean; isReadOnly: boolean }>(db, WRITABLE)
+    const { isStandby, isReadOnly } = row!
+    if (isStandby)
+      return failed('it is a standby, which takes no writes: no mail is sent', 'Name the primary in DATABASE_URL.')
+    if (isReadOnly)
+      return failed(
+        'it is read-only: no mail is sent',
+        'Turn default_transaction_read_only off, for the server, the database and the user.',
+      )
+    return ok('it takes writes')
+  }),
+}
+
+const migrations: Check = {
+  name: 'migrations',
+  about: 'the database has the tables of this version',
+  reads: ['DATABASE_URL'],
+  async run(patient) {
+    const db = await patient.database().catch(() => undefined)
+    if (!db) return skipped('the database cannot be used')
+    try {
+      if (await migrationsApplied(db)) return ok('all applied')
+      return failed('some are missing: the API is not ready without them', 'npm run migrate')
+    } catch (error) {
+      if (databaseFault(error) !== NO_TABLES) throw error
+      return failed(NO_TABLES.what.replace(/\.$/, ''), NO_TABLES.wayOut)
+    }
+  },
+}
+
+const FAR_MS = 60_000
+const OFF_MS = 2_000
+
+const clock: Check = {
+  name: 'clock',
+  about: "this machine's clock agrees with the database's, to 2 seconds",
+  reads: ['DATABASE_URL'],
+  run: onTables(async (db) => clockFinding(await offsetOf(db))),
+}
+
+/** How far this machine's clock is ahead of the database's, in milliseconds; wrong by half a round trip at most. */
+async function offsetOf(db: Database): Promise<number> {
+  const before = Date.now()
+  const databaseMs = await databaseTime(db)
+  return (before + Date.now()) / 2 - databaseMs
+}
+
+export function clockFinding(offsetMs: number): Finding {
+  const s = Math.abs(offsetMs) / 1_000
+  const direction = offsetMs > 0 ? 'ahead of' : 'behind'
+  const seen = `this machine's clock is ${s.toFixed(s < 10 ? 1 : 0)} s ${direction} the database's`
+  const wayOut = 'Run a time service, such as chrony, on both machines.'
+  if (s * 1_000 >= FAR_MS) return failed(`${seen}: receivers refuse signatures and webhooks with such times`, wayOut)
+  return s * 1_000 >= OFF_MS ? warning(seen, wayOut) : ok(`${Math.round(s * 1_000)} ms from the database's`)
+}
+
+const secrets: Check = {
+  name: 'secrets',
+  about: '`ENCRYPTION_KEYS` opens every value that is stored encrypted',
+  reads: ['DATABASE_URL', 'ENCRYPTION_KEYS'],
+  run: onTables(async (db, { config: { encryptionKeys } }) => {
+    const unopened = await findUnopenedValues(db, createSealer(encryptionKeys))
+    if (unopened.length > 0) return unopenedFinding(unopened)
+    const { total, older } = await countSealed(db, encryptionKeys)
+    const { id } = encryptionKeys[0]!
+    if (older === 0) return ok(`all ${total} are sealed with the key ${id}`)
+    return ok(`${older} of ${total} are sealed with an older key than ${id}: verdict secrets rotate`)
+  }),
+}
+
+function unopenedFinding(unopened: UnopenedValues[]): Finding {
+  const lost = [...new Set(unopened.filter(({ isKeyLost }) => isKeyLost).map(({ key }) => JSON.stringify(key)))]
+  const seen = unopened.map(({ values, table, why }) => `one of ${values} in ${table}: ${why}`).join('; ')
+  if (lost.length === 0)
+    return failed(
+      `damaged values: ${seen}`,
+      'Restore the row from a back-up, or rotate the DKIM key, or set the webhook again.',
+    )
+  return failed(
+    `the key ${lost.join(' and ')} is lost, so the API does not start: ${seen}`,
+    'Add that key to ENCRYPTION_KEYS again, after the first, and run: verdict secrets rotate. ' +
+      'If it is gone for ever, name it in LOST_ENCRYPTION_KEYS.',
+  )
+}
+
+export const DATABASE_CHECKS = [database, writable, migrations, clock, secrets]

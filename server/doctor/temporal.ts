@@ -1,0 +1,70 @@
+import type { Check, Finding } from './check.ts'
+import { failed, ok, skipped, warning } from './check.ts'
+import type { Patient, TemporalInspection } from './patient.ts'
+
+const reads = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE']
+
+const temporal: Check = {
+  name: 'temporal',
+  about: 'Temporal responds, and has the namespace',
+  reads,
+  async run(patient) {
+    const inspection = await patient.temporal()
+    if (!inspection) return skipped('TEMPORAL_ADDRESS is not set: retries and replays need it')
+    const { address, namespace } = patient.config.temporal!
+    const { fault } = inspection
+    if (!fault) return ok(`${address} responds, and has the namespace ${namespace}`)
+    if (fault.isMissing)
+      return failed(
+        `${address} has no namespace ${namespace}: webhook retries wait, and replays fail`,
+        `temporal operator namespace create --address ${address} --namespace ${namespace}, or correct TEMPORAL_NAMESPACE.`,
+      )
+    return failed(
+      `${address} does not respond: webhook retries wait, and replays fail (${fault.why.replace(/ *Resolution note:.*/s, '')})`,
+      'Check that Temporal runs, TEMPORAL_ADDRESS, and the TLS and the key of TEMPORAL_*.',
+    )
+  },
+}
+
+const worker: Check = {
+  name: 'worker',
+  about: 'a worker polls every task queue',
+  reads,
+  run: whileUp(async (inspection) => {
+    const state = await inspection.worker()
+    if (state === 'polling') return ok('a worker polls every task queue')
+    if (state === 'unknown') return warning('Temporal does not say who polls', 'Try again.')
+    return failed('no worker polls: webhook retries, replays and checks of domains wait', 'Run one: npm run worker')
+  }),
+}
+
+const schedules: Check = {
+  name: 'schedules',
+  about: 'the Schedules of retention and verification exist and are not paused',
+  reads,
+  run: whileUp(async (inspection) => {
+    const { missing, paused } = await inspection.schedules()
+    if (missing.length > 0)
+      return failed(
+        `${missing.join(' and ')} are missing: history is not dropped, or domains are not checked`,
+        'Run a worker, which creates them: npm run worker. Its log says why it cannot.',
+      )
+    if (paused.length > 0)
+      return warning(
+        `${paused.join(' and ')} are paused`,
+        `temporal schedule toggle --unpause --schedule-id ${paused[0]}`,
+      )
+    return ok('all exist')
+  }),
+}
+
+/** A check that needs Temporal: skipped while it cannot be used. Another check says why. */
+function whileUp(look: (inspection: TemporalInspection) => Promise<Finding>) {
+  return async (patient: Patient) => {
+    const inspection = await patient.temporal()
+    if (!inspection) return skipped('TEMPORAL_ADDRESS is not set')
+    return inspection.fault ? skipped('Temporal cannot be used') : look(inspection)
+  }
+}
+
+export const TEMPORAL_CHECKS = [temporal, worker, schedules]
