@@ -12,7 +12,7 @@ const shared = {
 }
 
 /** A proxy must not see one failed request: nothing else runs beside it. */
-const ROLLING_RESTART = 'test/real/rolling-restart.test.ts'
+const ROLLING_UPGRADE = 'test/real/rolling-upgrade.test.ts'
 
 /** Run by test/real/run.ts, which brings what the tests need. */
 export default defineConfig({
@@ -21,13 +21,13 @@ export default defineConfig({
     teardownTimeout: 20_000,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], exclude: [ROLLING_RESTART] } },
+      { test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], exclude: [ROLLING_UPGRADE] } },
       { test: { ...shared, name: 'database', include: ['test/{db,sending,history}/**/*.test.ts'] } },
       {
         test: {
           ...shared,
-          name: 'rolling restart',
-          include: [ROLLING_RESTART],
+          name: 'rolling upgrade',
+          include: [ROLLING_UPGRADE],
           testTimeout: 300_000,
           sequence: { groupOrder: 1 },
           maxWorkers: 1,

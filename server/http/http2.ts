@@ -1,10 +1,19 @@
-import { createServer, type Http2ServerRequest, type Http2ServerResponse, type Http2Session } from 'node:http2'
+import {
+  createServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type Http2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import type { Socket } from 'node:net'
 import { MAX_HEADER_BYTES } from './http1.ts'
 
 const IDLE_SESSION_MS = 300_000
 /** How long the caller of an idle session has to read its GOAWAY. */
 const GOAWAY_MS = 5_000
+/** When an idle session has had no request for this long, its caller has none on the way. */
+const QUIET_MS = 500
+const PING_EVERY_MS = 50
 
 export interface Http2 {
   /** Open sessions and their connections. */
@@ -13,13 +22,14 @@ export interface Http2 {
   take(socket: Socket): void
   /** Closes a session's connection when a PING gets no answer in time: its caller reads nothing. */
   closeUnlessRead(session: Http2Session, withinMs: number): void
-  /** Sends GOAWAY on every session, also on future ones. Each ends with its last response. */
+  /** Sends GOAWAY on every session, also on future ones, within half a second. Each ends with its last response. */
   close(): void
 }
 
 /** Serves HTTP/2 on the connections that it receives. */
 export function createHttp2(handle: (request: Http2ServerRequest, response: Http2ServerResponse) => void): Http2 {
   const sessions = new Map<Http2Session, Socket>()
+  const streamsOf = new WeakMap<Http2Session, ReadonlySet<ServerHttp2Stream>>()
   let closing = false
   let takenSocket: Socket
   const server = createServer({
@@ -33,18 +43,19 @@ export function createHttp2(handle: (request: Http2ServerRequest, response: Http
   // Emitted within `take`.
   server.on('session', (session) => {
     sessions.set(session, takenSocket)
-    let streams = 0
+    const streams = new Set<ServerHttp2Stream>()
     session.on('stream', (stream) => {
-      streams++
-      stream.once('close', () => streams--)
+      streams.add(stream)
+      stream.once('close', () => streams.delete(stream))
     })
     session.setTimeout(IDLE_SESSION_MS, () => {
-      if (streams > 0) return
+      if (streams.size > 0) return
       session.close()
       closeUnlessRead(session, GOAWAY_MS)
     })
     session.once('close', () => sessions.delete(session))
-    if (closing) session.close()
+    streamsOf.set(session, streams)
+    if (closing) leave(session, streams)
   })
   server.on('sessionError', () => {})
 
@@ -65,8 +76,29 @@ export function createHttp2(handle: (request: Http2ServerRequest, response: Http
 
   function close(): void {
     closing = true
-    for (const session of sessions.keys()) session.close()
+    for (const session of sessions.keys()) leave(session, streamsOf.get(session)!)
   }
 
   return { open: sessions, take, closeUnlessRead, close }
+}
+
+/**
+ * Sends GOAWAY when it loses no request. nginx uses a kept connection for one request at a time, and fails a request
+ * that crosses a GOAWAY. It reads one that precedes the end of a response, and then keeps the connection no longer. It
+ * closes an idle connection on which anything arrives, so that one gets PINGs first.
+ */
+function leave(session: Http2Session, streams: ReadonlySet<ServerHttp2Stream>): void {
+  const ping = () => {
+    if (!session.destroyed) session.ping(() => {})
+  }
+  const close = () => {
+    clearInterval(pings)
+    session.close()
+  }
+  const pings = setInterval(ping, PING_EVERY_MS)
+  const isResponding = Array.from(streams).some((stream) => !stream.writableEnded)
+  ping()
+  session.once('stream', close)
+  if (isResponding) close()
+  else setTimeout(close, QUIET_MS)
 }

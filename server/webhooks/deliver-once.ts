@@ -23,8 +23,8 @@ export interface DispatchAttempt extends NextAttempt {
 export interface AttemptResult {
   /**
    * `acknowledged` and `failed` also describe an attempt that an earlier call made. `ended` is a dispatch that is
-   * cancelled, exhausted or unknown. `not_due` and `no_slot` (at the endpoint's origin) mean that no attempt was
-   * made: its number can be used again.
+   * cancelled, exhausted or unknown, or one that a restored database gives to another workflow. `not_due` and
+   * `no_slot` (at the endpoint's origin) mean that no attempt was made: its number can be used again.
    */
   state: 'acknowledged' | 'failed' | 'ended' | 'not_due' | 'no_slot'
   outcome?: PostOutcome
@@ -123,7 +123,8 @@ export function createDeliveries({ db, clock, sealer, post, tracing = NO_TRACING
     if (!hasEndpoint(dispatch)) return cancel(dispatchId)
     // Other dispatches of its group may have time left. This one stays with them until all of them are exhausted.
     if (dispatch.isLate) return { state: 'failed' }
-    if (dispatch.attempt < number) throw new Error(`attempt ${number} of ${dispatchId} would skip ${dispatch.attempt}`)
+    // The database was restored to a moment before this workflow's last attempt: the hand-over starts another workflow.
+    if (dispatch.attempt < number) return { state: 'ended' }
     const { startedAtMs, isDue } = dispatch
     if (startedAtMs === null) return { state: dispatch.attempt === number && !isDue ? 'not_due' : 'failed' }
     const event = await eventOf(dispatch)

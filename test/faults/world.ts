@@ -27,6 +27,8 @@ export interface WorldOptions {
   /** The content of TIERS_FILE. */
   limits?: object
   database?: { url: string; db: Database; drop(): Promise<void> }
+  /** Creates the account. Another release creates it in its own tables. */
+  openAccount?: typeof openAccount
 }
 
 /** Without the warm-up and the circuit breaker, since these runs send hundreds of letters and every fourth bounces. */
@@ -41,12 +43,12 @@ const SWEEP_TIMEOUT_MS = 15_000
  * write to `logs`.
  */
 export async function startWorld(options: WorldOptions = {}) {
-  const { mail = { 'one.example': {}, 'two.example': {} }, env } = options
+  const { mail = { 'one.example': {}, 'two.example': {} }, env, openAccount: open = openAccount } = options
   console.log(`FAULT_SEED=${SEED}`)
   const logs: Logs = { requests: [], mail: { rcptAddresses: [], dots: [] }, database: [], processes: [] }
   const database = options.database ?? (await testDatabase())
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
-  const openAccountFor = (domain: string) => openAccount(database.db, ENCRYPTION_KEYS, domain)
+  const openAccountFor = (domain: string) => open(database.db, ENCRYPTION_KEYS, domain)
   const account = await openAccountFor('example.test')
   const folder = await mkdtemp(join(tmpdir(), 'verdict-faults-'))
   const tiersFile = join(folder, 'tiers.json')

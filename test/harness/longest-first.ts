@@ -8,6 +8,7 @@ const LONG = [
   'test/real/openapi.test.ts',
   'test/real/generated-clients.test.ts',
   'test/real/schedule.test.ts',
+  'test/real/backup.test.ts',
   'test/faults/kills.test.ts',
   'test/faults/keys.test.ts',
   'test/faults/drain.test.ts',

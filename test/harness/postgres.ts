@@ -11,13 +11,14 @@ export interface TestDatabase {
 }
 
 /**
- * Creates a migrated database with partitions on the run's Postgres (see global-postgres.ts). Drop it in `afterAll`.
+ * Creates a migrated database with partitions on the run's Postgres (see global-postgres.ts), or one without tables
+ * from `template1`. Drop it in `afterAll`.
  */
-export async function testDatabase(): Promise<TestDatabase> {
+export async function testDatabase(template = inject('templateDatabase')): Promise<TestDatabase> {
   const server = inject('postgresUrl')
   const name = `test_${randomBytes(6).toString('hex')}`
   const admin = postgres(server, { max: 1, onnotice: () => {} })
-  await admin.unsafe(`create database ${name} template ${inject('templateDatabase')}`)
+  await admin.unsafe(`create database ${name} template ${template}`)
   const url = databaseAt(server, name)
   const db = connect(url)
   return {

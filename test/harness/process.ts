@@ -33,12 +33,13 @@ interface ApiReady {
 
 /**
  * Starts the API as a separate process on free ports. `env` needs DATABASE_URL and ENCRYPTION_KEYS. Of the tests' own
- * environment, only PATH and the compile cache reach the process. Throws with its output when it does not become ready.
+ * environment, only PATH and the compile cache reach the process. `root` is the folder of another release. Throws with
+ * its output when it does not become ready.
  */
-export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningApi> {
+export async function startApiProcess(env: NodeJS.ProcessEnv, root = ROOT): Promise<RunningApi> {
   const { PATH, NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, ['server/main.ts'], {
-    cwd: ROOT,
+    cwd: root,
     env: { PATH, NODE_COMPILE_CACHE, PORT: '0', METRICS_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
@@ -51,14 +52,14 @@ export async function startApiProcess(env: NodeJS.ProcessEnv): Promise<RunningAp
 /**
  * Starts a program of this repository in its own process group, so that a test can send Ctrl-C as a terminal does:
  * `process.kill(-pid, 'SIGINT')`. Of the tests' own environment, only PATH, HOME, XDG_CACHE_HOME and the compile
- * cache reach it.
+ * cache reach it. `root` is the folder of another release.
  */
-export function startProgram(command: string, args: string[], env: NodeJS.ProcessEnv): RunningProcess {
+export function startProgram(command: string, args: string[], env: NodeJS.ProcessEnv, root = ROOT): RunningProcess {
   const { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env
   const stdio = ['ignore', 'pipe', 'pipe'] as const
   const ports = { METRICS_PORT: '0', WORKER_METRICS_PORT: '0' }
   const allEnv = { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE, ...ports, ...env }
-  const child = spawn(command, args, { cwd: ROOT, env: allEnv, detached: true, stdio: [...stdio] })
+  const child = spawn(command, args, { cwd: root, env: allEnv, detached: true, stdio: [...stdio] })
   return observe(endWithUs(child, { group: true }))
 }
 

@@ -144,6 +144,23 @@ test('HTTP/2 sessions get GOAWAY, and their open streams get their responses', a
   expect(session.destroyed || session.closed).toBe(true)
 })
 
+test('an idle HTTP/2 session gets a PING, on which nginx closes it, and a request that crosses it gets its response', async () => {
+  const gateway = await startSlow()
+  const session = http2.connect(gateway.url)
+  await once(session, 'remoteSettings')
+  const ping = once(session, 'ping')
+  const goaway = once(session, 'goaway')
+  const closing = gateway.listener.close({ timeoutMs: 10_000 })
+  await ping
+  const stream = session.request({ ':method': 'POST', ':path': '/api/v1/emails/send', authorization: `Bearer ${KEY}` })
+  stream.end(body)
+  expect((await goaway)[0]).toBe(0)
+  gateway.letGo()
+  expect((await once(stream, 'response'))[0][':status']).toBe(200)
+  stream.resume()
+  await closing
+})
+
 test('an open reflection stream does not delay the shutdown', async () => {
   const gateway = await startGateway()
   const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: gateway.url }))

@@ -7,40 +7,60 @@ import { type Daemon, eventually, freePort, openFolder, startDaemon } from './da
 /** The server requires a password like a production server, so that tests can try a wrong one. */
 const PASSWORD = 'of-these-tests'
 
-/** Starts a separate cluster of the newest Debian PostgreSQL that is installed. `url` connects as its superuser. */
-export async function startDebianPostgres(): Promise<Daemon & { url: string; version: string }> {
-  const [programs] = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => majorOf(b) - majorOf(a))
-  if (!programs) throw new Error('There is no PostgreSQL in /usr/lib/postgresql')
+export interface DebianPostgres extends Daemon {
+  /** Connects as the server's superuser. */
+  url: string
+  version: string
+}
+
+/**
+ * Starts a separate cluster of the newest Debian PostgreSQL that is installed. `fill` fills its folder, which is empty
+ * and belongs to the user of PostgreSQL; the default is a new cluster.
+ */
+export async function startDebianPostgres(fill: (data: string) => unknown = initialize): Promise<DebianPostgres> {
   const folder = await openFolder('postgres')
   const data = join(folder, 'data')
   await mkdir(data, { mode: 0o700 })
-  run(['chown', 'postgres:postgres', data])
-  const asPostgres = ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups']
-  const passwordFile = join(folder, 'password')
-  await writeFile(passwordFile, PASSWORD)
-  run(['chown', 'postgres:postgres', passwordFile])
-  const cluster = ['-D', data, '-U', 'postgres', '--locale=C.UTF-8', '--encoding=UTF8', '--no-sync']
-  run([...asPostgres, `${programs}/initdb`, ...cluster, '--auth=scram-sha-256', `--pwfile=${passwordFile}`])
+  runCommand(['chown', 'postgres:postgres', data])
+  await fill(data)
   const port = await freePort()
   const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', port, max_connections: 200 }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const daemon = await startDaemon([...asPostgres, `${programs}/postgres`, '-D', data, ...options], {
+  const daemon = await startDaemon([...AS_POSTGRES, programOf('postgres'), '-D', data, ...options], {
     port,
     signal: 'INT',
   })
   // The server listens before it accepts queries.
-  await eventually(async () => daemon.log().includes('ready to accept connections') || undefined)
+  await eventually(async () => daemon.log().includes('ready to accept connections') || undefined, 60_000)
   const stop = async () => {
     await daemon.stop()
     await rm(folder, { recursive: true })
   }
-  const version = run([`${programs}/postgres`, '--version']).trim()
+  const version = runCommand([programOf('postgres'), '--version']).trim()
   return { ...daemon, url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`, version, stop }
+}
+
+/** Runs a command line as the user of PostgreSQL. */
+export const AS_POSTGRES = ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups']
+
+/** The path of a program of the newest PostgreSQL. */
+export function programOf(name: string): string {
+  const [programs] = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => majorOf(b) - majorOf(a))
+  if (!programs) throw new Error('There is no PostgreSQL in /usr/lib/postgresql')
+  return join(programs, name)
 }
 
 const majorOf = (programs: string) => Number(/\d+/.exec(programs)?.[0])
 
-function run([command, ...args]: string[]): string {
+async function initialize(data: string): Promise<void> {
+  const passwordFile = `${data}.password`
+  await writeFile(passwordFile, PASSWORD)
+  runCommand(['chown', 'postgres:postgres', passwordFile])
+  const cluster = ['-D', data, '-U', 'postgres', '--locale=C.UTF-8', '--encoding=UTF8', '--no-sync']
+  runCommand([...AS_POSTGRES, programOf('initdb'), ...cluster, '--auth=scram-sha-256', `--pwfile=${passwordFile}`])
+}
+
+function runCommand([command, ...args]: string[]): string {
   const { status, stdout, stderr, error } = spawnSync(command!, args, { encoding: 'utf8', cwd: '/' })
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed: ${error?.message ?? stderr}`)
   return stdout

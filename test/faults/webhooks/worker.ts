@@ -5,6 +5,7 @@ import { startWire, type Wire } from '../wire.ts'
 
 export interface Worker {
   name: string
+  pid: number
   wire: Wire
   /** Sends SIGKILL immediately. */
   kill(): void
@@ -16,12 +17,13 @@ export interface Worker {
 /** Starts a worker with a proxy between it and its database. */
 export async function startWorker(
   name: string,
-  { logs, databaseUrl, env }: { logs: Logs; databaseUrl: string; env: NodeJS.ProcessEnv },
+  { logs, databaseUrl, env, root }: { logs: Logs; databaseUrl: string; env: NodeJS.ProcessEnv; root?: string },
 ): Promise<Worker> {
   const wire = await startWire(databaseUrl, new Map())
   const throughProxy = new URL(databaseUrl)
   throughProxy.host = `127.0.0.1:${wire.postgres.port}`
-  const program = startProgram(process.execPath, ['workflows/worker.ts'], { ...env, DATABASE_URL: throughProxy.href })
+  const workerEnv = { ...env, DATABASE_URL: throughProxy.href }
+  const program = startProgram(process.execPath, ['workflows/worker.ts'], workerEnv, root)
   await waitForOutput(program, /"msg":"ready"/)
   note({ event: 'started' })
   const ended = program.ended.then(async (how) => {
@@ -36,6 +38,7 @@ export async function startWorker(
 
   return {
     name,
+    pid: program.pid,
     wire,
     ended,
     kill() {

@@ -8,19 +8,22 @@ import { startWorker, type Worker } from './worker.ts'
 
 export type WebhookWorld = Awaited<ReturnType<typeof startWebhookWorld>>
 
+interface WebhookWorldOptions extends Pick<WorldOptions, 'database' | 'openAccount'> {
+  scheduleMs?: number[]
+}
+
 const SETTLE_TIMEOUT_MS = 90_000
 
 /**
  * Starts a world with a Temporal. A test opens as many receivers and starts as many workers as it needs. `scheduleMs`
  * is the retry schedule, which is short so that every dispatch ends during the test.
  */
-export async function startWebhookWorld({
-  scheduleMs = [0, 300, 600, 1_000],
-  database,
-}: Pick<WorldOptions, 'database'> & { scheduleMs?: number[] } = {}) {
+export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
+  const { scheduleMs = [0, 300, 600, 1_000], database, openAccount } = options
   const temporal = await openTemporalPlace()
   const world = await startWorld({
     database,
+    openAccount,
     env: {
       TEMPORAL_ADDRESS: temporal.address,
       WEBHOOK_SCHEDULE: scheduleMs.map((ms) => `${ms}ms`).join(),
@@ -39,8 +42,9 @@ export async function startWebhookWorld({
     return hook
   }
 
-  async function work(): Promise<Worker> {
-    const worker = await startWorker(`worker-${++names}`, { ...world, databaseUrl: world.database.url })
+  /** Starts a worker, of another release when `root` is its folder. */
+  async function work(root?: string): Promise<Worker> {
+    const worker = await startWorker(`worker-${++names}`, { ...world, databaseUrl: world.database.url, root })
     workers.add(worker)
     worker.ended.then(() => workers.delete(worker))
     return worker
