@@ -34,10 +34,15 @@ export function configOf(env: Record<string, string>): Config {
 /** How long a process may take from SIGTERM to its end. */
 export const stopMs = ({ drainGraceMs, drainMs }: Config) => drainGraceMs + drainMs
 
-/** The commands of `npm run api`, `worker` and `migrate`. */
-export const COMMANDS = Object.fromEntries(
-  (['api', 'worker', 'migrate'] as const).map((name) => [name, packageJson.scripts[name].replace(/^exec /, '')]),
-) as Record<'api' | 'worker' | 'migrate', string>
+/**
+ * The programs of `npm run api`, `worker` and `migrate`, as the packages start them. What npm loads before them keeps
+ * compiled modules on the disk, where the processes of a package cannot write.
+ */
+export const COMMANDS = { api: commandOf('api'), worker: commandOf('worker'), migrate: commandOf('migrate') }
+
+function commandOf(name: 'api' | 'worker' | 'migrate'): string {
+  return packageJson.scripts[name].replace(/^exec /, '').replace(/ --import \S+/, '')
+}
 
 /** Whether a reference to an image names one version for ever: at least major and minor, or a digest. */
 export const isFixed = (image: string) => /:v?\d+\.\d+(\.\d+)?(-[\w.]+)?$|@sha256:[0-9a-f]{64}$/.test(image)
