@@ -66,6 +66,8 @@ export interface ApiParts
   workflowUrl(workflowId: string): string | undefined
   /** The base of Temporal's UI, without the final slash. */
   temporalUiUrl?: string
+  /** Called with each request that was counted against its account's limit. */
+  onCount?(admitted: boolean): void
   /** Where this server listens; called once it does. */
   listenerUrl(): string
 }
@@ -158,7 +160,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       ),
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],
-    gate: createGate({ db, clock, limits }),
+    gate: createGate({ db, clock, limits, onCount: parts.onCount }),
     dashboard: {
       ...people,
       ...dashboardServices,

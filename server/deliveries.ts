@@ -7,6 +7,7 @@ import { createResolver } from './dns/resolver.ts'
 import { lookupWith } from './egress/lookup.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { Tracing } from './telemetry/tracing.ts'
+import { countAnswers, watchResolver } from './telemetry/parts.ts'
 import { attemptLog } from './webhooks/attempt-log.ts'
 import { type AttemptReport, createDeliveries } from './webhooks/deliver-once.ts'
 import { createPost } from './webhooks/post.ts'
@@ -21,9 +22,11 @@ interface Parts {
 
 /** The attempts of webhooks, with their own connections. The thread of first attempts and the worker each have one. */
 export function deliveriesOf(config: Config, { db, clock, log, metrics, tracing }: Parts) {
+  const resolver = createResolver({ servers: config.dnsServers, onAnswer: countAnswers(metrics) })
+  watchResolver(metrics, resolver)
   const { post, close } = createPost({
     allowSubnets: config.webhookAllowSubnets,
-    lookup: lookupWith(createResolver({ servers: config.dnsServers })),
+    lookup: lookupWith(resolver),
     proxy: config.webhookProxy,
   })
   const sealer = createSealer(config.encryptionKeys)

@@ -12,6 +12,7 @@ import { waitForDatabase } from './db/wait.ts'
 import { deliveriesOf } from './deliveries.ts'
 import { createLogger } from './log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import { countBatches, watchDatabase } from './telemetry/parts.ts'
 import { watchEventLoop } from './telemetry/process-state.ts'
 import { startTracing } from './telemetry/start-tracing.ts'
 import { createDispatcher } from './webhooks/dispatcher.ts'
@@ -32,8 +33,9 @@ setTimeout(lowerPriority, NICE_AFTER_MS)
 
 const config: Config = workerData
 const log = createLogger(config.logLevel)
-const db = connect(config.databaseUrl, { connections: 3 })
 const metrics = createMetrics('api')
+const db = connect(config.databaseUrl, { connections: 3, batchNotes: countBatches(metrics) })
+watchDatabase(metrics, db)
 watchEventLoop(metrics, 'first_attempts')
 const started = start()
 
@@ -53,7 +55,15 @@ async function start() {
     clock,
     deliverFirst,
     nextDelayMs: config.webhookSchedule[1],
+    onLeave: () => metrics.firstAttemptsLeft.add({}),
     onError: (error) => log.error({ err: error }, 'the first attempt of a webhook failed and is left to Temporal'),
+  })
+  metrics.firstAttempts.read(() => {
+    const { inFlight, queued } = dispatcher.load()
+    return [
+      [{ state: 'in_flight' }, inFlight],
+      [{ state: 'queued' }, queued],
+    ]
   })
   return { dispatcher, clock, tracing, close }
 }

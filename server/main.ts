@@ -20,6 +20,8 @@ import { prepareFirstPerson } from './people/first-person.ts'
 import { type Program, run } from './program.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { countCalls, watchCalls } from './telemetry/calls.ts'
+import { watchInstallation } from './telemetry/installation.ts'
+import { countAnswers, countWorkflows, watchCertificate, watchResolver, watchTemporal } from './telemetry/parts.ts'
 import { startUpkeep } from './upkeep.ts'
 import { createPost } from './webhooks/post.ts'
 
@@ -40,7 +42,10 @@ async function start(program: Program): Promise<object> {
 
   const temporal = await createTemporal(config, tracing)
   ends.defer(() => temporal.close())
-  const resolver = createResolver({ servers: config.dnsServers })
+  watchTemporal(metrics, async () => (await temporal.health()).temporal === 'ok')
+  watchInstallation(metrics, db)
+  const resolver = createResolver({ servers: config.dnsServers, onAnswer: countAnswers(metrics) })
+  watchResolver(metrics, resolver)
   const webhooks = createPost({
     allowSubnets: config.webhookAllowSubnets,
     lookup: lookupWith(resolver),
@@ -50,7 +55,11 @@ async function start(program: Program): Promise<object> {
   await startUpkeep(program)
   await prepareFirstPerson(program, config.admin)
 
-  const breaker = createBreaker({ db, thresholds: config.limits.breaker })
+  const breaker = createBreaker({
+    db,
+    thresholds: config.limits.breaker,
+    onChange: (state) => metrics.breakerChanges.add({ state }),
+  })
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const { send, inbox } = await startOutbound(program, { sealer, resolver, mayDial, breaker })
 
@@ -68,7 +77,7 @@ async function start(program: Program): Promise<object> {
     breaker,
     ...domainChecks(program, mayDial),
     webhooks,
-    workflows: temporal.workflows,
+    workflows: countWorkflows(temporal.workflows, metrics),
     workflowUrl: temporal.workflowUrl,
     temporalUiUrl: config.temporalUiUrl,
     checks: async () => {
@@ -80,6 +89,7 @@ async function start(program: Program): Promise<object> {
     about: { version: packageJson.version, region: config.dataRegion },
     trustProxy: [...config.trustProxy],
     onEnd: countCalls(metrics),
+    onCount: (admitted) => metrics.countedRequests.add({ result: admitted ? 'admitted' : 'refused' }),
   })
   ends.defer(() => api.idle())
 
@@ -88,6 +98,7 @@ async function start(program: Program): Promise<object> {
   const { host, port, grpcPort, trustProxy } = config
   const listener = await listen(api.app, { host, port, grpcPort, tls: certificate?.pair, trustProxy })
   certificate?.onRenewal(listener.showCertificate)
+  if (certificate) watchCertificate(metrics, () => certificate.pair.cert)
   watchCalls(metrics, api.app, listener.connections)
   ends.defer(async () => {
     log.info('draining')

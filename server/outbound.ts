@@ -18,9 +18,10 @@ import { createSend, type Send } from './sending/send.ts'
 import { createInbox, type Inbox } from './simulator/inbox.ts'
 import { type MailBack, sendBack } from './simulator/reports.ts'
 import { createSimulator } from './simulator/simulator.ts'
-import type { Engine } from './smtp/attempt.ts'
+import type { WatchedEngine } from './smtp/attempt.ts'
 import { createEngine } from './smtp/engine.ts'
 import { createStsPolicies } from './smtp/sts-policies.ts'
+import { countPolicies, watchEngine } from './telemetry/parts.ts'
 import { countSends } from './telemetry/sends.ts'
 
 export interface Outbound {
@@ -48,6 +49,7 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   await simulator.listen()
   ends.defer(() => simulator.close())
   const engine = startEngine(program, parts)
+  watchEngine(metrics, engine)
   ends.defer(() => engine.close())
   const dispatcher = config.webhookFirstAttempt === 'inline' ? startFirstAttempts(config, metrics) : undefined
   ends.defer(() => dispatcher?.drain())
@@ -96,15 +98,21 @@ function simulatorReports(program: Program, sealer: Sealer): (mail: MailBack) =>
   })
 }
 
-function startEngine({ config, log, metrics }: Program, { resolver, mayDial }: Parts): Engine {
+function startEngine({ config, log, metrics }: Program, { resolver, mayDial }: Parts): WatchedEngine {
   return createEngine({
     resolver,
     mayDial,
-    policyOf: createStsPolicies({
-      resolver,
-      httpsGet: createHttpsGet({ lookup: lookupWith(resolver), mayDial }),
-      onTrouble: (domain, cause) => log.warn({ domain, cause }, 'an MTA-STS policy could not be read'),
-    }),
+    policyOf: countPolicies(
+      createStsPolicies({
+        resolver,
+        httpsGet: createHttpsGet({ lookup: lookupWith(resolver), mayDial }),
+        onTrouble(domain, cause) {
+          metrics.stsFailures.add({})
+          log.warn({ domain, cause }, 'an MTA-STS policy could not be read')
+        },
+      }),
+      metrics,
+    ),
     smtpPort: config.smtpPort,
     routes: config.smtpRoutes,
     heloName: config.smtpHeloName,

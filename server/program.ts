@@ -7,6 +7,7 @@ import { waitForDatabase } from './db/wait.ts'
 import { createLogger } from './log.ts'
 import { drainWhenStopped, surviveHangUp } from './stop-signals.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
+import { countBatches, watchDatabase } from './telemetry/parts.ts'
 import { startTelemetry } from './telemetry/start.ts'
 import { startTracing } from './telemetry/start-tracing.ts'
 import type { Tracing } from './telemetry/tracing.ts'
@@ -57,12 +58,13 @@ export async function run({ name, check, start }: Process): Promise<void> {
       log,
     })
     ends.defer(() => tracing.close())
-    const db = connect(config.databaseUrl, { connections: 10 })
+    const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
+    const db = connect(config.databaseUrl, { connections: 10, batchNotes: countBatches(metrics) })
+    watchDatabase(metrics, db)
     ends.defer(() => db.$client.end({ timeout: 5 }))
     await waitForDatabase(db, (what) => log.warn(what))
     const clock = await databaseClock(db)
     ends.defer(() => clock.stop())
-    const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
     const telemetry = await startTelemetry({ metrics, version: packageJson.version, log, ...metricsPort(name, config) })
     ends.defer(() => telemetry.stop())
     const ready = await start({ config, log, db, clock, metrics, tracing, ends })

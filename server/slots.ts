@@ -31,8 +31,15 @@ export interface Slots {
   acquire(request?: SlotRequest): Promise<Release | undefined>
   /** Whether all slots are free. */
   isUnused(): boolean
+  /** How many slots are held, and how many requests wait for one. */
+  load(): SlotLoad
   /** Resolves all waiting requests to undefined. Slots that are held stay held until they are released. */
   close(): void
+}
+
+export interface SlotLoad {
+  inUse: number
+  waiting: number
 }
 
 export interface SlotsOptions {
@@ -117,6 +124,7 @@ export function createSlots({ slots, perAccount = slots, maxWaiting = Infinity }
       return tryAcquire(request.accountId) ?? (waiting < maxWaiting ? waitInQueue(request) : undefined)
     },
     isUnused: () => free === slots,
+    load: () => ({ inUse: slots - free, waiting }),
     close() {
       const requests = [...queues.values()].flatMap((queue) => [...queue])
       queues.clear()

@@ -75,7 +75,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/telemetry\/trac(eparent|ing)\.ts$/, /^server\/telemetry\/traceparent\.ts$/],
   [
     /^server\/telemetry\//,
-    /^(gen|server\/(telemetry|config|db|http|sending))\/|^server\/(enum-names|errors|every|in-time)\.ts$/,
+    /^(gen|server\/(telemetry|config|db|dns|http|sending|smtp|webhooks))\/|^server\/(enum-names|errors|every|in-time)\.ts$/,
   ],
   // Code inside Temporal's sandbox, and what the activities get: see also workflows/border.process.test.ts.
   [

@@ -22,7 +22,7 @@ export interface Health {
   worker: WorkerState
 }
 
-const HEALTH_MS = 2_000
+export const HEALTH_MS = 2_000
 
 /** Loads Temporal's SDK only when it is needed: loading takes a fifth of the processor time of a start. */
 export async function createTemporal(

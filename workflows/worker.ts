@@ -13,6 +13,8 @@ import { createVerification } from '../server/domains/verification.ts'
 import { createGuard } from '../server/egress/guard.ts'
 import { every } from '../server/every.ts'
 import { type Program, run } from '../server/program.ts'
+import { countWorkflows, watchTemporal } from '../server/telemetry/parts.ts'
+import { countTasks } from '../server/telemetry/tasks.ts'
 import { finishDispatches } from '../server/webhooks/end.ts'
 import { keepHandingOver } from '../server/webhooks/hand-over.ts'
 import { failingEndpoints } from '../server/webhooks/health.ts'
@@ -21,8 +23,10 @@ import { type Activities, createActivities } from './activities.ts'
 import { createWorkflows } from './client.ts'
 import { lazyConnection } from './connection.ts'
 import { activityInterceptors, clientInterceptors } from './interceptors.ts'
+import { namespaceFault } from './inspection.ts'
 import { keepWorking } from './run-workers.ts'
 import { setUp } from './set-up.ts'
+import { HEALTH_MS } from './temporal.ts'
 import { createTroubles } from './troubles.ts'
 
 // `npm run worker`: configuration -> database -> activities -> Temporal -> hand-over and work -> drain.
@@ -46,7 +50,8 @@ function checkTemporal({ temporal }: Config): void {
 }
 
 async function start(program: Program): Promise<object> {
-  const { config, log, db, tracing, ends } = program
+  const { config, log, db, metrics, tracing, ends } = program
+  const task = countTasks(metrics)
   const temporal = config.temporal!
   installLogger(log)
   const stopping = new AbortController()
@@ -55,8 +60,12 @@ async function start(program: Program): Promise<object> {
   const { webhookSchedule: scheduleMs } = config
   const interceptors = await clientInterceptors(tracing)
   const { namespace } = temporal
-  const workflows = createWorkflows({ connection, namespace, scheduleMs, tracing, interceptors })
-  const activities = startActivities(program, workflows, stopping.signal)
+  const starter = createWorkflows({ connection, namespace, scheduleMs, tracing, interceptors })
+  const workflows = countWorkflows(starter, metrics)
+  watchTemporal(metrics, () =>
+    connection.withDeadline(Date.now() + HEALTH_MS, async () => !(await namespaceFault(connection, namespace))),
+  )
+  const activities = startActivities(program, { workflows, task, stopping: stopping.signal })
   const client = new Client({ connection, namespace: temporal.namespace })
   const troubles = createTroubles(log)
   const prepare = () =>
@@ -84,15 +93,18 @@ async function start(program: Program): Promise<object> {
     db,
     workflows,
     scheduleMs,
+    wrap: (pass) => task('hand_over', pass),
     report(pass) {
       if ('error' in pass) return troubles.report(HAND_OVER, pass.error)
       troubles.resolve(HAND_OVER)
+      metrics.workflowsRevived.add({}, pass.revived)
       log.info(pass, 'webhooks handed to workflows')
     },
   })
   ends.defer(() => handOver.stop())
+  const startLostReplays = task('resume_replays', () => resumeReplays(db, workflows))
   const resume = () =>
-    resumeReplays(db, workflows).then(
+    startLostReplays().then(
       () => troubles.resolve(REPLAYS),
       (error) => troubles.report(REPLAYS, error),
     )
@@ -107,8 +119,14 @@ async function start(program: Program): Promise<object> {
   return { ready: true }
 }
 
+interface ActivitiesParts {
+  workflows: Workflows
+  task: ReturnType<typeof countTasks>
+  stopping: AbortSignal
+}
+
 /** The activities of the workflows: POST events, end dispatches, drop old history and check domains. */
-function startActivities(program: Program, workflows: Workflows, stopping: AbortSignal): Activities {
+function startActivities(program: Program, { workflows, task, stopping }: ActivitiesParts): Activities {
   const { config, log, db, clock, metrics, tracing, ends } = program
   const deliveries = deliveriesOf(config, { db, clock, log, metrics, tracing })
   ends.defer(() => deliveries.close())
@@ -128,8 +146,12 @@ function startActivities(program: Program, workflows: Workflows, stopping: Abort
     deliverOnce: deliveries.deliverOnce,
     replays: createRangeReplays({ db, workflows, tracing, report }),
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
-    dropExpired: () => dropExpired(config.databaseUrl),
-    verifyDue: (signal) => verification.verifyDue({ signal, ...checks }),
+    dropExpired: task('retention', async () => {
+      const dropped = await dropExpired(config.databaseUrl)
+      metrics.partitionsDropped.add({}, dropped.length)
+      return dropped
+    }),
+    verifyDue: (signal) => task('verification', () => verification.verifyDue({ signal, ...checks }))(),
     onError: (error) => log.error({ err: error }, 'an activity failed and will be repeated'),
     stopping,
   })

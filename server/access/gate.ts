@@ -18,6 +18,8 @@ interface Parts {
   db: Database
   clock: DatabaseClock
   limits: OperatorLimits
+  /** Called with each request that was counted against its account's limit. */
+  onCount?(admitted: boolean): void
 }
 
 /**
@@ -26,7 +28,7 @@ interface Parts {
  * `rate_limit_exceeded`, and `transient_failure` when the database cannot look up a key or count its request. For a key
  * in use the count is the only query.
  */
-export function createGate({ db, clock, limits }: Parts): (call: Call) => Promise<Caller | undefined> {
+export function createGate({ db, clock, limits, onCount }: Parts): (call: Call) => Promise<Caller | undefined> {
   const identify = createIdentify({ db, clock })
   const count = createLimiter(db)
   const noteUse = lastUses(db)
@@ -36,6 +38,7 @@ export function createGate({ db, clock, limits }: Parts): (call: Call) => Promis
     if (!key) return undefined
     const { requestsPerMinute } = tierOf(limits, key.tier)
     const { admitted, secondsLeft, ...rate } = await count(key.caller.accountId, requestsPerMinute)
+    onCount?.(admitted)
     call.tellRate(rate)
     if (!admitted)
       throw usedUp(`The ${requestsPerMinute} requests per minute of this account are used up.`, secondsLeft)

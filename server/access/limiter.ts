@@ -54,12 +54,15 @@ interface Request {
 export function createLimiter(db: Database): (accountId: string, perMinute: number) => Promise<RequestCount> {
   const placesAhead = new Map<string, Places[]>()
 
-  const count = collector(async (requests: Request[]) => {
-    const taken = await takePlaces(db, requests)
-    const own = requests.map(({ caller }) => give(taken.get(caller)!))
-    for (const [caller, places] of taken) if (places.next <= places.last) keep(caller, places)
-    return own
-  })
+  const count = collector(
+    async (requests: Request[]) => {
+      const taken = await takePlaces(db, requests)
+      const own = requests.map(({ caller }) => give(taken.get(caller)!))
+      for (const [caller, places] of taken) if (places.next <= places.last) keep(caller, places)
+      return own
+    },
+    { note: db.noteBatch('count_requests') },
+  )
 
   function keep(caller: string, places: Places): void {
     const kept = placesAhead.get(caller)

@@ -15,6 +15,14 @@ const MAX_RERUNS = 5
 /** Longer than any statement may take: after this time a lane whose result was lost is free again. */
 const RUN_MS = 20_000
 
+interface CollectorOptions {
+  lingerMs?: number
+  /** Called after each batch, with its rows and its duration. */
+  note?: NoteBatch
+}
+
+export type NoteBatch = (rows: number, seconds: number) => void
+
 /**
  * Shares one statement between the sends that need it at the same moment. Rows that arrive while it runs go out
  * together when it has ended; a row that arrives alone goes out at once. `runBatch` takes many rows and returns one
@@ -29,7 +37,7 @@ const RUN_MS = 20_000
  */
 export function collector<Row extends { json: string }, Result>(
   runBatch: (rows: Row[], lane: number) => Promise<Result[]>,
-  { lingerMs = 0 } = {},
+  { lingerMs = 0, note }: CollectorOptions = {},
 ): (row: Row) => Promise<Result> {
   const pending: { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
   const idleLanes = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
@@ -82,6 +90,7 @@ export function collector<Row extends { json: string }, Result>(
   }
 
   async function settle(batch: typeof pending, lane: number): Promise<void> {
+    const startedMs = performance.now()
     try {
       const results = await runAgainOnRace(
         batch.map((waiter) => waiter.row),
@@ -94,6 +103,7 @@ export function collector<Row extends { json: string }, Result>(
       if (batch.length > 1 && isRowFault(error)) for (const waiter of batch) await settle([waiter], lane)
       else for (const waiter of batch) waiter.reject(error)
     }
+    note?.(batch.length, (performance.now() - startedMs) / 1_000)
   }
 
   async function runAgainOnRace(rows: Row[], lane: number): Promise<Result[]> {

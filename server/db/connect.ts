@@ -1,8 +1,9 @@
 import postgres from 'postgres'
 import { readDatabaseUrl } from '../config/database-url.ts'
+import type { NoteBatch } from './collector.ts'
 import { drizzle } from './drizzle.ts'
 import { createHealth } from './health.ts'
-import { createPrimary } from './primary.ts'
+import { createPrimary, type Primary } from './primary.ts'
 import { createProbe } from './probe.ts'
 import * as schema from './schema.ts'
 
@@ -11,7 +12,19 @@ export type Database = ReturnType<typeof connect>
 /** What `db.transaction` passes on: all that is done with it is in one transaction. */
 export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0]
 
+export interface DatabaseLoad {
+  /** Connections that are open, or being opened. */
+  open: number
+  /** The most connections. */
+  limit: number
+  /** Statements of `run` outside transactions that run or wait for a connection. */
+  statements: number
+}
+
 interface Options {
+  /** Creates what a shared statement's batches are noted with. */
+  batchNotes?(statement: string): NoteBatch
+
   connections?: number
   /** The longest that a statement may take; 0 for no limit. */
   statementMs?: number
@@ -22,7 +35,8 @@ interface Options {
  * builder, or `run` (statement.ts) for a SQL constant: both use this pool, which is `db.$client`. Close it with
  * `db.$client.end()`.
  */
-export function connect(url: string, { connections = 10, statementMs = 15_000 }: Options = {}) {
+export function connect(url: string, { connections = 10, statementMs = 15_000, batchNotes }: Options = {}) {
+  const load: DatabaseLoad = { open: 0, limit: connections, statements: 0 }
   const { hosts, url: driverUrl } = readDatabaseUrl(url)
   const primary = createPrimary({ hosts, probe: createProbe(driverUrl), statementMs })
   const client = postgres(driverUrl, {
@@ -58,7 +72,18 @@ export function connect(url: string, { connections = 10, statementMs = 15_000 }:
       tcp_user_timeout: 20_000,
     },
     // postgres.js lacks this option in its types.
-    ...{ socket: primary.open },
+    ...{ socket: counted(primary.open, load) },
   })
-  return Object.assign(drizzle(client, { schema }), { health: createHealth(client, primary.suspect) })
+  const noteBatch = (statement: string) => batchNotes?.(statement)
+  return Object.assign(drizzle(client, { schema }), { health: createHealth(client, primary.suspect), load, noteBatch })
+}
+
+/** Counts the sockets that `open` opens for as long as they are open. */
+function counted(open: Primary['open'], load: DatabaseLoad): Primary['open'] {
+  return async (driver) => {
+    const socket = await open(driver)
+    load.open++
+    socket.once('close', () => load.open--)
+    return socket
+  }
 }

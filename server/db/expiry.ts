@@ -30,7 +30,7 @@ const ROWS = 2_000
 const STATEMENT_MS = 15_000
 
 /** Removes expired rows. A row that a send takes over at this moment stays. */
-export async function removeExpired(db: Database): Promise<void> {
+export async function removeExpired(db: Database, onRemoved?: (table: string, rows: number) => void): Promise<void> {
   for (const [table, over] of EXPIRING) {
     const statement = `
       delete from ${table}
@@ -38,6 +38,7 @@ export async function removeExpired(db: Database): Promise<void> {
     let removed: number
     do {
       removed = (await inTime(run(db, statement), STATEMENT_MS)).count
+      if (removed > 0) onRemoved?.(table, removed)
     } while (removed === ROWS)
   }
 }

@@ -43,6 +43,6 @@ async function makePartition(db: Database, table: string, day: number): Promise<
  * Creates partitions every hour until stopped. A failure is reported and tried again an hour later, six days before a
  * partition would be missing.
  */
-export function keepPartitions(db: Database, report: (error: unknown) => void): { stop(): void } {
-  return every(EVERY_MS, () => makePartitions(db), report)
+export function keepPartitions(make: () => Promise<unknown>, report: (error: unknown) => void): { stop(): void } {
+  return every(EVERY_MS, make, report)
 }

@@ -21,11 +21,15 @@ export async function run<Row extends object>(
   parameters: Parameter[] = [],
   { prepare = true }: RunOptions = {},
 ): Promise<RowList<Row[]>> {
+  const load = 'load' in db ? db.load : undefined
+  if (load) load.statements++
   try {
     return await clientOf(db).unsafe<Row[]>(statement, parameters, { prepare })
   } catch (error) {
     if ('health' in db) db.health.note(error)
     throw error
+  } finally {
+    if (load) load.statements--
   }
 }
 

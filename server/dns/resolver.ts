@@ -1,6 +1,6 @@
 import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
-import { createSlots, fourFifths, type SlotRequest } from '../slots.ts'
+import { createSlots, fourFifths, type SlotLoad, type SlotRequest } from '../slots.ts'
 import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './message.ts'
 import { type DnsServer, queryDns } from './query.ts'
 
@@ -33,6 +33,11 @@ export interface Resolver {
   txt(name: string, request?: SlotRequest): Promise<Answer<string>>
 }
 
+export interface WatchedResolver extends Resolver {
+  /** The look-ups that query servers, and those that wait for a slot. */
+  load(): SlotLoad
+}
+
 interface ResolverOptions {
   /**
    * `ip` or `ip:port`. A look-up queries the first, then the second if the first fails. By default the system's
@@ -42,6 +47,8 @@ interface ResolverOptions {
   queryTimeoutMs?: number
   /** The most look-ups that query servers at a time; each one has a socket. */
   slots?: number
+  /** Called with each answer: the type of the record, where it came from, and its kind. */
+  onAnswer?(type: RecordType, source: 'cache' | 'server', result: Answer<unknown>['kind'] | 'no_slot'): void
   /** Milliseconds on any steady clock. */
   now?: () => number
 }
@@ -71,10 +78,10 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
  * A resolver that caches by TTL and never caches failures. Node's own resolver does not report the TTL of an MX record,
  * and waits 25 s for a silent server.
  */
-export function createResolver(options: ResolverOptions = {}): Resolver {
+export function createResolver(options: ResolverOptions = {}): WatchedResolver {
   const servers = (options.servers ?? getServers()).map(parseServer)
   const { queryTimeoutMs = QUERY_TIMEOUT_MS, now = () => performance.now() } = options
-  const { slots: querySlots = QUERY_SLOTS } = options
+  const { slots: querySlots = QUERY_SLOTS, onAnswer } = options
   const slots = createSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
   const cache = new Map<string, { answer: Answer<unknown>; untilMs: number }>()
   const inFlight = new Map<string, Promise<Answer<unknown>>>()
@@ -84,8 +91,10 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     if (!HOST_NAME.test(host)) return { kind: 'nxdomain' }
     const key = `${type} ${host}`
     const current = currentAnswer(key)
+    if (current && !(current instanceof Promise)) onAnswer?.(type, 'cache', current.kind)
     if (current) return current as Answer<T> | Promise<Answer<T>>
     const release = slots.tryAcquire(request?.accountId) ?? (await slots.acquire(request))
+    if (!release) onAnswer?.(type, 'server', 'no_slot')
     if (!release) return { ...failure(host, type, NO_SLOT), noSlot: true }
     // Meanwhile another look-up of the name may have started. Look-ups are shared from here on only: one that still
     // waits in the queue of another account could wait for long.
@@ -104,6 +113,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
   function share(key: string, pending: Promise<Answer<unknown>>): Promise<Answer<unknown>> {
     const shared = pending
       .then((answer) => {
+        onAnswer?.(key.slice(0, key.indexOf(' ')) as RecordType, 'server', answer.kind)
         store(key, answer)
         return answer
       })
@@ -134,6 +144,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     a: (name, request) => lookUp('A', name, request),
     aaaa: (name, request) => lookUp('AAAA', name, request),
     txt: (name, request) => lookUp('TXT', name, request),
+    load: slots.load,
   }
 }
 

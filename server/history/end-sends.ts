@@ -39,18 +39,22 @@ interface EndedRow {
  */
 export function endSends(
   db: Database,
+  name: 'record' | 'settle',
   statement: string,
   { leaseMs, offer }: FirstAttempts,
 ): (send: EndingSend) => Promise<boolean> {
-  return collector<EndingSend, boolean>(async (sends, lane) => {
-    const rows = await run<EndedRow>(db, statement, [jsonArray(sends), shardOf(lane), leaseMs])
-    const rowById = new Map(rows.map((row) => [row.id, row]))
-    return sends.map((send) => {
-      const row = rowById.get(send.claim.messageId)
-      if (row?.dispatchIds) for (const event of eventsOf(send, row)) offer(event)
-      return row !== undefined
-    })
-  })
+  return collector<EndingSend, boolean>(
+    async (sends, lane) => {
+      const rows = await run<EndedRow>(db, statement, [jsonArray(sends), shardOf(lane), leaseMs])
+      const rowById = new Map(rows.map((row) => [row.id, row]))
+      return sends.map((send) => {
+        const row = rowById.get(send.claim.messageId)
+        if (row?.dispatchIds) for (const event of eventsOf(send, row)) offer(event)
+        return row !== undefined
+      })
+    },
+    { note: db.noteBatch(name) },
+  )
 }
 
 /** The events that have a dispatch, as `readEvents` (webhooks/begin.ts) would read them. */

@@ -41,7 +41,7 @@ export function recordStep(
   db: Database,
   firstAttempts: FirstAttempts,
 ): (claim: Claim, ending: EndingRow) => Promise<boolean> {
-  const end = endSends(db, RECORD, firstAttempts)
+  const end = endSends(db, 'record', RECORD, firstAttempts)
   return (claim, ending) => {
     const row = {
       message_id: claim.messageId,

@@ -71,14 +71,17 @@ export async function sweepMessage(db: Database, messageId: string): Promise<voi
   await run(db, SWEEP_ONE, [messageId])
 }
 
+interface SweepingParts {
+  report(result: SweepResult | { error: unknown }): void
+  /** Wraps each round, to count it. */
+  wrap?(round: () => Promise<void>): () => Promise<void>
+}
+
 /**
  * Sweeps every five seconds until stopped. `report` is called with the result of a round that found messages, and with
  * the error of a round that failed; the next round tries again.
  */
-export function keepSweeping(
-  db: Database,
-  report: (result: SweepResult | { error: unknown }) => void,
-): { stop(): void } {
+export function keepSweeping(db: Database, { report, wrap = (round) => round }: SweepingParts): { stop(): void } {
   async function round(): Promise<void> {
     for (;;) {
       const result = await inTime(sweep(db), ROUND_MS)
@@ -86,5 +89,5 @@ export function keepSweeping(
       if (result.settled + result.released < MESSAGES_PER_ROUND) break
     }
   }
-  return every(EVERY_MS, round, (error) => report({ error }))
+  return every(EVERY_MS, wrap(round), (error) => report({ error }))
 }

@@ -29,19 +29,22 @@ const READ_MS = 5_000
  * no such message. Two statements serve all requests that ask at the same moment.
  */
 export function storedMessages(db: Database): (accountId: string, id: string) => Promise<StoredMessage | undefined> {
-  const read = collector<{ json: string }, (StoredMessage & { accountId: string }) | undefined>(async (requests) => {
-    const parameters = idsAndBounds(requests.map(({ json }) => json))
-    const [messages, recipients] = await Promise.all([
-      run<MessageRow>(db, MESSAGES, parameters, { prepare: false }),
-      run<RecipientRow>(db, RECIPIENTS, parameters, { prepare: false }),
-    ])
-    const messageById = new Map(messages.map((message) => [message.id, message]))
-    const recipientsById = Map.groupBy(recipients, ({ messageId }) => messageId)
-    return requests.map(({ json: id }) => {
-      const message = messageById.get(id)
-      return message && { accountId: message.accountId, message, recipients: recipientsById.get(id)! }
-    })
-  })
+  const read = collector<{ json: string }, (StoredMessage & { accountId: string }) | undefined>(
+    async (requests) => {
+      const parameters = idsAndBounds(requests.map(({ json }) => json))
+      const [messages, recipients] = await Promise.all([
+        run<MessageRow>(db, MESSAGES, parameters, { prepare: false }),
+        run<RecipientRow>(db, RECIPIENTS, parameters, { prepare: false }),
+      ])
+      const messageById = new Map(messages.map((message) => [message.id, message]))
+      const recipientsById = Map.groupBy(recipients, ({ messageId }) => messageId)
+      return requests.map(({ json: id }) => {
+        const message = messageById.get(id)
+        return message && { accountId: message.accountId, message, recipients: recipientsById.get(id)! }
+      })
+    },
+    { note: db.noteBatch('stored_messages') },
+  )
   return async (accountId, id) => {
     const stored = await inTime(read({ json: id }), READ_MS)
     return stored?.accountId === accountId ? stored : undefined

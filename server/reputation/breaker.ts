@@ -1,7 +1,7 @@
 import type { BreakerLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { recent } from '../recent.ts'
-import { type BreakerReading, isNearOpening, transitionOf } from './breaker-rules.ts'
+import { type BreakerReading, isNearOpening, type State, transitionOf } from './breaker-rules.ts'
 import { admitHalfOpen, changeState, readStates } from './breaker-state.ts'
 
 /**
@@ -50,7 +50,14 @@ const MAX_DOMAINS = 10_000
  * The circuit breakers of all sending domains. A send is checked before its claim, and the API shows the states.
  * A closed or open breaker costs a busy domain one query a second; a half-open one adds a statement for each send.
  */
-export function createBreaker({ db, thresholds }: { db: Database; thresholds: BreakerLimits }): Breaker {
+interface BreakerParts {
+  db: Database
+  thresholds: BreakerLimits
+  /** Called when a breaker changes its state. */
+  onChange?(state: State): void
+}
+
+export function createBreaker({ db, thresholds, onChange }: BreakerParts): Breaker {
   const { openMinutes } = thresholds
 
   /** Reads the state, after the transition that is due. `waitUntilMs` is on the clock of `performance.now()`. */
@@ -59,6 +66,7 @@ export function createBreaker({ db, thresholds }: { db: Database; thresholds: Br
     const reading = await read()
     const transition = transitionOf(reading, thresholds)
     if (transition) await changeState(db, { accountId, domain, openMinutes }, reading, transition)
+    if (transition) onChange?.(transition.state)
     const current = transition ? await read() : reading
     return { ...current, waitUntilMs: performance.now() + current.waitSeconds * 1_000 }
   }

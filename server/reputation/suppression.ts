@@ -94,7 +94,9 @@ export function suppressionLookup(
     }
     return entriesOf
   }
-  const find = collector<Query, Map<string, Suppression>>(findEntries)
+  const find = collector<Query, Map<string, Suppression>>(findEntries, {
+    note: db.noteBatch('find_suppressions'),
+  })
   return (query) => inTime(find({ ...query, json: toJson(query) }), LOOK_UP_MS)
 }
 

@@ -86,11 +86,14 @@ const CLAIM_MS = 5_000
  * unknown; the sweeper removes what may have been stored.
  */
 export function claimStep(db: Database): (claim: Claim) => Promise<ClaimResult> {
-  const commit = collector<{ json: string; id: string }, RowResult>(async (rows) => {
-    const results = await run<{ id: string; result: RowResult }>(db, CLAIM, [jsonArray(rows)])
-    const resultById = new Map(results.map(({ id, result }) => [id, result]))
-    return rows.map(({ id }) => resultById.get(id)!)
-  })
+  const commit = collector<{ json: string; id: string }, RowResult>(
+    async (rows) => {
+      const results = await run<{ id: string; result: RowResult }>(db, CLAIM, [jsonArray(rows)])
+      const resultById = new Map(results.map(({ id, result }) => [id, result]))
+      return rows.map(({ id }) => resultById.get(id)!)
+    },
+    { note: db.noteBatch('claim') },
+  )
   return async (claim) => {
     // The message would be sent, and its outcome could not be stored.
     if (db.health.isFull()) throw new Error('the disk of the database is full')

@@ -85,11 +85,14 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
 
 /** Finds the holder of a key. One statement serves all requests that look up at the same moment. */
 function keyLookup(db: Database): (key: IdempotencyKey) => Promise<KeyHolder | undefined> {
-  const find = collector<{ json: string }, KeyHolder | undefined>(async (keys) => {
-    const rows = await run<KeyHolder & { n: number }>(db, FIND_KEYS, [jsonArray(keys)])
-    const holders = new Map(rows.map(({ n, ...holder }) => [n, holder]))
-    return keys.map((_, i) => holders.get(i + 1))
-  })
+  const find = collector<{ json: string }, KeyHolder | undefined>(
+    async (keys) => {
+      const rows = await run<KeyHolder & { n: number }>(db, FIND_KEYS, [jsonArray(keys)])
+      const holders = new Map(rows.map(({ n, ...holder }) => [n, holder]))
+      return keys.map((_, i) => holders.get(i + 1))
+    },
+    { note: db.noteBatch('find_keys') },
+  )
   return ({ accountId, scope, key }) =>
     inTime(find({ json: JSON.stringify({ account_id: accountId, scope, key }) }), FIND_MS)
 }

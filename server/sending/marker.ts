@@ -32,13 +32,16 @@ export const MARK = `
 export function markerStep(
   db: Database,
 ): (messageId: string, claimId: string, positions: number[]) => Promise<boolean> {
-  const commit = collector<Marker, boolean>(async (markers) => {
-    const rows = await run<{ message_id: string; position: number }>(db, MARK, [jsonArray(markers)])
-    const markedRecipients = new Set(rows.map(({ message_id, position }) => `${message_id}/${position}`))
-    return markers.map(({ messageId, positions }) =>
-      positions.every((position) => markedRecipients.has(`${messageId}/${position}`)),
-    )
-  })
+  const commit = collector<Marker, boolean>(
+    async (markers) => {
+      const rows = await run<{ message_id: string; position: number }>(db, MARK, [jsonArray(markers)])
+      const markedRecipients = new Set(rows.map(({ message_id, position }) => `${message_id}/${position}`))
+      return markers.map(({ messageId, positions }) =>
+        positions.every((position) => markedRecipients.has(`${messageId}/${position}`)),
+      )
+    },
+    { note: db.noteBatch('marker') },
+  )
   return (messageId, claimId, positions) => {
     const row: RowOf<typeof MARKER_ROW> = { message_id: messageId, claim: claimId, positions }
     return commit({ json: JSON.stringify(row), messageId, positions })

@@ -50,23 +50,26 @@ interface SendRow {
  * at the same moment.
  */
 export function storedResponses(db: Database): (messageId: string) => Promise<SendResponse | undefined> {
-  const read = collector<{ json: string }, SendResponse | undefined>(async (requests) => {
-    const ids = requests.map(({ json }) => json)
-    const parameters = idsAndBounds(ids)
-    const [sends, outcomes] = await Promise.all([
-      run<SendRow>(db, STORED_SENDS, parameters, { prepare: false }),
-      run<Outcome & { messageId: string }>(db, STORED_OUTCOMES, parameters, { prepare: false }),
-    ])
-    const outcomesByMessage = Map.groupBy(outcomes, (row) => row.messageId)
-    const responses = new Map(
-      sends.map(({ id, domain, sandbox, checks }) => {
-        const outcomes = outcomesByMessage.get(id)!.map(outcomeOfRow)
-        const message = { messageId: id, domain }
-        return [id, sendResponse(message, outcomes, sandbox ? readChecks(checks) : undefined)]
-      }),
-    )
-    return ids.map((id) => responses.get(id))
-  })
+  const read = collector<{ json: string }, SendResponse | undefined>(
+    async (requests) => {
+      const ids = requests.map(({ json }) => json)
+      const parameters = idsAndBounds(ids)
+      const [sends, outcomes] = await Promise.all([
+        run<SendRow>(db, STORED_SENDS, parameters, { prepare: false }),
+        run<Outcome & { messageId: string }>(db, STORED_OUTCOMES, parameters, { prepare: false }),
+      ])
+      const outcomesByMessage = Map.groupBy(outcomes, (row) => row.messageId)
+      const responses = new Map(
+        sends.map(({ id, domain, sandbox, checks }) => {
+          const outcomes = outcomesByMessage.get(id)!.map(outcomeOfRow)
+          const message = { messageId: id, domain }
+          return [id, sendResponse(message, outcomes, sandbox ? readChecks(checks) : undefined)]
+        }),
+      )
+      return ids.map((id) => responses.get(id))
+    },
+    { note: db.noteBatch('stored_sends') },
+  )
   return (messageId) => inTime(read({ json: messageId }), READ_MS)
 }
 

@@ -160,3 +160,8 @@ export interface Engine {
   /** Closes idle connections and waits for nothing. */
   close(): void
 }
+
+export interface WatchedEngine extends Engine {
+  /** The connections at this moment: in use, idle, and waiting for late replies; and the sends that wait for one. */
+  load(): { inUse: number; idle: number; late: number; waiting: number }
+}

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import type { Asker, Delivery, Engine, MxLookup, Site, SmtpAttempt } from './attempt.ts'
+import type { Asker, Delivery, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
 import { stuffDots } from './content.ts'
 import { createLateReplies } from './late-replies.ts'
 import { deadlinesOf, type EngineLimits, LIMITS } from './limits.ts'
@@ -22,7 +22,7 @@ export interface EngineOptions extends Omit<MxOptions, 'random'> {
 }
 
 /** Looks up where the mail of a domain goes, and delivers there while the caller waits: SMTP and DNS with a verdict. */
-export function createEngine(options: EngineOptions): Engine {
+export function createEngine(options: EngineOptions): WatchedEngine {
   const { heloName, onLateReply, random = Math.random } = options
   const limits = { ...LIMITS, ...options.limits }
   const lookUpMx = createMxLookUp({ ...options, random })
@@ -86,7 +86,7 @@ export function createEngine(options: EngineOptions): Engine {
     lateReplies.close()
   }
 
-  return { lookUp, deliver, close }
+  return { lookUp, deliver, load: () => ({ ...pool.load(), late: lateReplies.waiting() }), close }
 }
 
 /** Stops waiting on an abort. The look-up itself goes on for other callers that wait for the same answer. */

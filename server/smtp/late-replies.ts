@@ -37,6 +37,8 @@ export function createLateReplies({ waitMs, max, onLateReply }: LateReplyOptions
 
   return {
     waitFor,
+    /** How many sessions wait. */
+    waiting: () => sessions.size,
     /** Ends all waiting; a send that is still under way does not wait either. */
     close: () => {
       isClosed = true

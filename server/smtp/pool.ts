@@ -99,5 +99,16 @@ export function createPool({ idleMs }: { idleMs: number }) {
     }
   }
 
-  return { acquire, close }
+  function load(): { inUse: number; waiting: number; idle: number } {
+    const total = { inUse: 0, waiting: 0, idle: 0 }
+    for (const { slots, idle } of sites.values()) {
+      const { inUse, waiting } = slots.load()
+      total.inUse += inUse
+      total.waiting += waiting
+      total.idle += idle.length
+    }
+    return total
+  }
+
+  return { acquire, load, close }
 }

@@ -1,5 +1,8 @@
 import { createInstrument, type Definition, type Instrument, type Point, type ProcessName } from './instruments.ts'
+import { BACKGROUND } from './metrics/background.ts'
 import { CALLS } from './metrics/calls.ts'
+import { DATABASE, INSTALLATION } from './metrics/database.ts'
+import { NETWORK } from './metrics/network.ts'
 import { PROCESS } from './metrics/process.ts'
 import { SENDS } from './metrics/sends.ts'
 import { WEBHOOKS } from './metrics/webhooks.ts'
@@ -9,10 +12,23 @@ export const METRIC_GROUPS: { title: string; definitions: Record<string, Definit
   { title: 'Sends', definitions: SENDS },
   { title: 'Webhooks', definitions: WEBHOOKS },
   { title: 'Calls', definitions: CALLS },
+  { title: 'The way to recipients', definitions: NETWORK },
+  { title: 'The installation', definitions: INSTALLATION },
+  { title: 'Background work and protections', definitions: BACKGROUND },
+  { title: 'Database', definitions: DATABASE },
   { title: 'Process', definitions: PROCESS },
 ]
 
-export const DEFINITIONS = { ...SENDS, ...WEBHOOKS, ...CALLS, ...PROCESS }
+export const DEFINITIONS = {
+  ...SENDS,
+  ...WEBHOOKS,
+  ...CALLS,
+  ...NETWORK,
+  ...INSTALLATION,
+  ...BACKGROUND,
+  ...DATABASE,
+  ...PROCESS,
+}
 
 export type Instruments = { [Key in keyof typeof DEFINITIONS]: Instrument<(typeof DEFINITIONS)[Key]> }
 

@@ -34,6 +34,8 @@ export interface AttemptQueues {
   add(event: DeliveryEvent): boolean
   /** Acquires a slot for each event whose attempt can begin now. */
   acquireSlots(): Iterable<AttemptSlot>
+  /** How many attempts are in flight, and how many events wait for theirs. */
+  load(): { inFlight: number; queued: number }
   /** Empties the queues and returns their events. Attempts in flight go on. */
   clear(): DeliveryEvent[]
 }
@@ -132,7 +134,7 @@ export function createAttemptQueues({ isExpired, drop }: AttemptQueuesParts): At
     })
   }
 
-  return { add, acquireSlots, clear }
+  return { add, acquireSlots, load: () => ({ inFlight, queued }), clear }
 }
 
 /**

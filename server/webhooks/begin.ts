@@ -28,7 +28,7 @@ export function beginFirst(db: Database): (dispatchId: string) => Promise<Curren
       const byId = new Map(rows.map((row) => [row.id, row]))
       return ids.map((id) => byId.get(id))
     },
-    { lingerMs: LINGER_MS },
+    { lingerMs: LINGER_MS, note: db.noteBatch('begin_first_attempts') },
   )
   return (dispatchId) => begin({ json: dispatchId })
 }
@@ -85,11 +85,14 @@ export const BEGIN = `
 
 /** Begins an attempt, which from then on counts as made. Returns undefined when the dispatch is over. */
 export function beginNext(db: Database): (attempt: NextAttempt) => Promise<OpenDispatch | undefined> {
-  const begin = collector<{ json: string; id: string }, OpenDispatch | undefined>(async (requests) => {
-    const rows = await run<OpenDispatch & { id: string }>(db, BEGIN, [jsonArray(requests)])
-    const byId = new Map(rows.map((row) => [row.id, row]))
-    return requests.map(({ id }) => byId.get(id))
-  })
+  const begin = collector<{ json: string; id: string }, OpenDispatch | undefined>(
+    async (requests) => {
+      const rows = await run<OpenDispatch & { id: string }>(db, BEGIN, [jsonArray(requests)])
+      const byId = new Map(rows.map((row) => [row.id, row]))
+      return requests.map(({ id }) => byId.get(id))
+    },
+    { note: db.noteBatch('begin_attempts') },
+  )
   return ({ dispatchId, number, early = false }) =>
     begin({ id: dispatchId, json: JSON.stringify({ id: dispatchId, number, early }) })
 }
@@ -127,14 +130,17 @@ export interface EventKey {
  * message: a payload without the evidence would have other bytes than before.
  */
 export function readEvents(db: Database): (key: EventKey) => Promise<StoredEvent | undefined> {
-  const read = collector<EventKey & { json: string }, StoredEvent | undefined>(async (requests) => {
-    const ids = idsAndBounds(requests.map(({ eventId }) => eventId))
-    const messageIds = idsAndBounds(requests.map(({ messageId }) => messageId))
-    const parameters = [...ids, ...messageIds]
-    const rows = await run<EventRow>(db, EVENTS, parameters, { prepare: false })
-    const byId = new Map(rows.filter(isWhole).map((row) => [row.id, { ...row, smtp: evidenceOf(row.smtp) }]))
-    return requests.map(({ eventId }) => byId.get(eventId))
-  })
+  const read = collector<EventKey & { json: string }, StoredEvent | undefined>(
+    async (requests) => {
+      const ids = idsAndBounds(requests.map(({ eventId }) => eventId))
+      const messageIds = idsAndBounds(requests.map(({ messageId }) => messageId))
+      const parameters = [...ids, ...messageIds]
+      const rows = await run<EventRow>(db, EVENTS, parameters, { prepare: false })
+      const byId = new Map(rows.filter(isWhole).map((row) => [row.id, { ...row, smtp: evidenceOf(row.smtp) }]))
+      return requests.map(({ eventId }) => byId.get(eventId))
+    },
+    { note: db.noteBatch('read_events') },
+  )
   return ({ eventId, messageId }) => read({ eventId, messageId, json: eventId })
 }
 

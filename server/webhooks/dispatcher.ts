@@ -30,6 +30,8 @@ export interface DispatcherParts {
   deliverFirst: ReturnType<typeof createDeliveries>['deliverFirst']
   /** The delay of the second attempt; undefined when the schedule has only one. */
   nextDelayMs: number | undefined
+  /** Is called for each event whose first attempt is left to a workflow. */
+  onLeave?(): void
   /** Is called with each fault of the service. A workflow then makes the attempt. */
   onError(error: unknown): void
 }
@@ -38,7 +40,7 @@ export interface DispatcherParts {
  * Makes first attempts, in a thread of the process that stored the event, right after the commit. An event that does
  * not fit gives up its lease and stays a row, which the hand-over finds.
  */
-export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, onError }: DispatcherParts): Dispatcher {
+export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, onLeave, onError }: DispatcherParts) {
   const giveUpLease = giveUpStep(db)
   /** What a drain waits for. */
   const openWork = new Set<Promise<unknown>>()
@@ -73,6 +75,7 @@ export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, onError
 
   /** Stores that no attempt was made. Should that fail, the end of the lease says that one may have been made. */
   function leave(event: DeliveryEvent): void {
+    onLeave?.()
     track(keepTrying(() => giveUpLease(event.id)).catch(onError))
   }
 
@@ -89,6 +92,7 @@ export function createDispatcher({ db, clock, deliverFirst, nextDelayMs, onError
       for (const event of queues.clear()) leave(event)
       while (openWork.size > 0) await Promise.all(openWork)
     },
+    load: queues.load,
   }
 }
 
@@ -96,9 +100,12 @@ export const GIVE_UP_LEASE = `
   update open_dispatches set lease_until = null where id = any($1::uuid[]) and attempt = 1 and workflow_id is null`
 
 function giveUpStep(db: Database): (id: string) => Promise<boolean> {
-  const giveUp = collector<{ json: string }, boolean>(async (rows) => {
-    await run(db, GIVE_UP_LEASE, [uuidArray(rows.map(({ json }) => json))])
-    return rows.map(() => true)
-  })
+  const giveUp = collector<{ json: string }, boolean>(
+    async (rows) => {
+      await run(db, GIVE_UP_LEASE, [uuidArray(rows.map(({ json }) => json))])
+      return rows.map(() => true)
+    },
+    { note: db.noteBatch('give_up_leases') },
+  )
   return (id) => giveUp({ json: id })
 }

@@ -89,7 +89,7 @@ export function endStep(db: Database): (end: AttemptEnd) => Promise<void> {
       await run(db, END, [jsonArray(rows)])
       return rows.map(() => true)
     },
-    { lingerMs: LINGER_MS },
+    { lingerMs: LINGER_MS, note: db.noteBatch('end_attempts') },
   )
   return (end) => {
     const row = { json: inputRow(end) }

@@ -24,6 +24,8 @@ export interface HandOverParts {
   /** The retry schedule: the delay before each attempt. */
   scheduleMs: readonly number[]
   overdueMs?: number
+  /** Wraps each pass, to count it. */
+  wrap?(pass: () => Promise<void>): () => Promise<void>
   /** Is called with what a pass did, or with the error of one that failed; the next pass tries again. */
   report(pass: HandOverPass | { error: unknown }): void
 }
@@ -42,7 +44,7 @@ export interface HandOverPass {
  * the rows wait.
  */
 export function keepHandingOver(parts: HandOverParts): { stop(): void } {
-  const { db, workflows, overdueMs = OVERDUE_MS, report } = parts
+  const { db, workflows, overdueMs = OVERDUE_MS, wrap = (pass) => pass, report } = parts
   async function pass(): Promise<void> {
     await run(db, END_LOST_LEASES)
     await run(db, CANCEL_ORPHANS)
@@ -51,7 +53,7 @@ export function keepHandingOver(parts: HandOverParts): { stop(): void } {
     const started = await startAssigned(db, workflows)
     if (started > 0) report({ started, revived })
   }
-  return every(EVERY_MS, pass, (error) => report({ error }))
+  return every(EVERY_MS, wrap(pass), (error) => report({ error }))
 }
 
 // When the lease of a first attempt is over, the process that held it is gone. Whether it had posted is unknown.

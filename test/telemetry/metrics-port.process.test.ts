@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { DEFINITIONS, isOf } from '../../server/telemetry/metrics.ts'
 import { openAccount } from '../harness/account.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
+import { parseScrape } from './scrape.ts'
 
 // The metrics of `npm run api` as a separate process.
 
@@ -44,6 +46,17 @@ test('sends are counted by status and reason, and no label holds an address', as
   expect(text).toContain('verdict_calls_total{rpc="EmailService/Send",protocol="rest",code="ok"} 2\n')
   expect(text).toContain('thread="first_attempts"')
   expect(text).not.toMatch(/@|svc_|acc_/)
+})
+
+test('every metric of the API is exposed, and no other', async () => {
+  const { types, series } = parseScrape(await scrape())
+  const ofApi = Object.values(DEFINITIONS).filter((definition) => isOf(definition, 'api'))
+  expect([...types].sort()).toEqual(ofApi.map(({ name, kind }) => [name, kind]).sort())
+  const numberOf = (name: string) => series.find((one) => one.name === name)?.value
+  expect(numberOf('verdict_history_ahead_seconds')).toBeGreaterThan(86_400)
+  expect(numberOf('verdict_database_size_bytes')).toBeGreaterThan(1_000_000)
+  expect(numberOf('verdict_webhook_oldest_unassigned_seconds')).toBe(0)
+  expect(numberOf('verdict_temporal_up')).toBe(0)
 })
 
 test('the public port does not serve metrics', async () => {

@@ -1,0 +1,118 @@
+import type { Database } from '../db/connect.ts'
+import { run } from '../db/statement.ts'
+import { inTime } from '../in-time.ts'
+import { keepFresh } from './fresh.ts'
+import type { Metrics } from './metrics.ts'
+
+/** A reading that takes longer fails. */
+const READ_MS = 5_000
+
+const seconds = (time: string) => `coalesce(extract(epoch from clock_timestamp() - ${time}), 0)::float8`
+
+// The open tables are small, and the catalogue knows the rest: nothing scans history. The day in a partition's name
+// says which ids it holds.
+export const INSTALLATION = `
+  select waiting.*, sends.*, days.*, domains.*, breakers.*,
+    (select greatest(reltuples, 0)::float8 from pg_class where oid = 'suppressions'::regclass) as suppressions,
+    pg_database_size(current_database())::float8 as "databaseBytes"
+  from (
+    select
+      count(*) filter (where workflow_id is null and lease_until is not null)::int as "firstAttempt",
+      count(*) filter (where workflow_id is null and lease_until is null)::int as unassigned,
+      count(*) filter (where workflow_id is not null)::int as scheduled,
+      count(*) filter (where workflow_id is not null and due_at < clock_timestamp() - interval '2 minutes')::int
+        as overdue,
+      ${seconds('min(created_at)')} as "oldestWaiting",
+      ${seconds('min(due_at) filter (where workflow_id is null and lease_until is null)')} as "oldestUnassigned"
+    from open_dispatches
+  ) waiting, (
+    select count(*) filter (where lease_until >= clock_timestamp())::int as running,
+      count(*) filter (where lease_until < clock_timestamp())::int as expired
+    from open_messages
+  ) sends, (
+    select extract(epoch from max(day) + 1 - clock_timestamp() at time zone 'utc')::float8 as "historyAhead",
+      extract(epoch from clock_timestamp() at time zone 'utc' - (min(day) + 1))::float8 as "historyAge"
+    from (
+      select to_date(right(c.relname, 8), 'YYYYMMDD') as day
+      from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      where i.inhparent = 'messages'::regclass
+    ) d
+  ) days, (
+    select count(*) filter (where status = 'pending')::int as pending,
+      count(*) filter (where status = 'verified')::int as verified,
+      count(*) filter (where status not in ('pending', 'verified'))::int as failed
+    from domains
+  ) domains, (
+    select count(*) filter (where state = 'open')::int as open,
+      count(*) filter (where state = 'half_open')::int as "halfOpen"
+    from breakers
+  ) breakers`
+
+type Reading = Record<
+  | 'firstAttempt'
+  | 'unassigned'
+  | 'scheduled'
+  | 'overdue'
+  | 'oldestWaiting'
+  | 'oldestUnassigned'
+  | 'running'
+  | 'expired'
+  | 'historyAhead'
+  | 'historyAge'
+  | 'pending'
+  | 'verified'
+  | 'failed'
+  | 'open'
+  | 'halfOpen'
+  | 'suppressions'
+  | 'databaseBytes',
+  number
+>
+
+/** Reads what only the database knows, at scrapes and at most every ten seconds. */
+export function watchInstallation(metrics: Metrics, db: Database): void {
+  const read = async () => (await inTime(run<Reading>(db, INSTALLATION), READ_MS))[0]
+  const fresh = keepFresh<Reading | undefined>(read, undefined)
+  metrics.refresh(fresh.renew)
+  /** Shows nothing until the first reading. */
+  const show = <Labels>(of: (reading: Reading) => [Labels, number][]) => {
+    return () => {
+      const reading = fresh.value()
+      return reading ? of(reading) : []
+    }
+  }
+  metrics.readingAge.read(() => (fresh.value() ? [[{}, fresh.ageMs() / 1_000]] : []))
+  metrics.backlog.read(
+    show(({ firstAttempt, unassigned, scheduled, overdue }) => [
+      [{ state: 'first_attempt' }, firstAttempt],
+      [{ state: 'unassigned' }, unassigned],
+      [{ state: 'scheduled' }, scheduled - overdue],
+      [{ state: 'overdue' }, overdue],
+    ]),
+  )
+  metrics.oldestWaiting.read(show(({ oldestWaiting }) => [[{}, Math.max(0, oldestWaiting)]]))
+  metrics.oldestUnassigned.read(show(({ oldestUnassigned }) => [[{}, Math.max(0, oldestUnassigned)]]))
+  metrics.openSends.read(
+    show(({ running, expired }) => [
+      [{ state: 'running' }, running],
+      [{ state: 'expired' }, expired],
+    ]),
+  )
+  metrics.historyAhead.read(show(({ historyAhead }) => [[{}, Math.max(0, historyAhead)]]))
+  metrics.historyAge.read(show(({ historyAge }) => [[{}, Math.max(0, historyAge)]]))
+  metrics.domains.read(
+    show(({ pending, verified, failed }) => [
+      [{ status: 'pending' }, pending],
+      [{ status: 'verified' }, verified],
+      [{ status: 'failed' }, failed],
+    ]),
+  )
+  metrics.breakers.read(
+    show(({ open, halfOpen }) => [
+      [{ state: 'open' }, open],
+      [{ state: 'half_open' }, halfOpen],
+    ]),
+  )
+  metrics.suppressions.read(show(({ suppressions }) => [[{}, suppressions]]))
+  metrics.databaseBytes.read(show(({ databaseBytes }) => [[{}, databaseBytes]]))
+}

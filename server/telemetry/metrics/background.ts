@@ -1,0 +1,54 @@
+import type { Definition } from '../instruments.ts'
+
+/** Regular work: partitions, upkeep and sweep in the API; the others in the worker. */
+const TASKS = ['partitions', 'upkeep', 'sweep', 'hand_over', 'resume_replays', 'retention', 'verification']
+
+/** Regular work and protections. */
+export const BACKGROUND = {
+  taskRuns: {
+    kind: 'counter',
+    name: 'verdict_task_runs_total',
+    help: 'Runs of regular work, by task and result.',
+    labels: { task: TASKS, result: ['ok', 'failed'] },
+  },
+  taskSuccess: {
+    kind: 'gauge',
+    name: 'verdict_task_last_success_timestamp_seconds',
+    help: 'When a task last succeeded in this process, in Unix seconds. Absent until then.',
+    labels: { task: TASKS },
+  },
+  expiredRows: {
+    kind: 'counter',
+    name: 'verdict_expired_rows_total',
+    help: 'Expired rows that were removed, by table.',
+    labels: { table: 30 },
+    process: 'api',
+  },
+  swept: {
+    kind: 'counter',
+    name: 'verdict_swept_sends_total',
+    help: 'Sends that a crash left behind, by end: settled (in doubt) or released (nothing was sent).',
+    labels: { end: ['settled', 'released'] },
+    process: 'api',
+  },
+  partitionsDropped: {
+    kind: 'counter',
+    name: 'verdict_partitions_dropped_total',
+    help: 'Days of history that were dropped after 90 days, counted by table.',
+    process: 'worker',
+  },
+  breakerChanges: {
+    kind: 'counter',
+    name: 'verdict_breaker_changes_total',
+    help: 'Changes of circuit breakers, by their new state.',
+    labels: { state: ['closed', 'open', 'half_open'] },
+    process: 'api',
+  },
+  countedRequests: {
+    kind: 'counter',
+    name: 'verdict_limiter_requests_total',
+    help: "Requests that the limiter counted against an account's limit, by result.",
+    labels: { result: ['admitted', 'refused'] },
+    process: 'api',
+  },
+} as const satisfies Record<string, Definition>

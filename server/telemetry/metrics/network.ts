@@ -1,0 +1,68 @@
+import type { Definition } from '../instruments.ts'
+
+const SLOTS = ['in_use', 'waiting']
+
+/** Connections to the recipients' servers, and what DNS and MTA-STS say of them. */
+export const NETWORK = {
+  smtpConnections: {
+    kind: 'gauge',
+    name: 'verdict_smtp_connections',
+    help: "SMTP connections: in use, idle (kept for reuse), and late (waiting for a reply after the send's end).",
+    labels: { state: ['in_use', 'idle', 'late'] },
+    process: 'api',
+  },
+  smtpWaiting: {
+    kind: 'gauge',
+    name: 'verdict_smtp_waiting_sends',
+    help: 'Sends that wait for a connection because all connections to their site are in use.',
+    process: 'api',
+  },
+  dnsAnswers: {
+    kind: 'counter',
+    name: 'verdict_dns_answers_total',
+    help: 'Answers of the resolver, by type of record, source (cache or server) and result.',
+    labels: {
+      type: ['MX', 'A', 'AAAA', 'TXT'],
+      source: ['cache', 'server'],
+      result: ['records', 'nodata', 'nxdomain', 'failure', 'no_slot'],
+    },
+  },
+  dnsLookUps: {
+    kind: 'gauge',
+    name: 'verdict_dns_lookups',
+    help: 'DNS look-ups that query servers, and those that wait for a slot.',
+    labels: { state: SLOTS },
+  },
+  stsPolicies: {
+    kind: 'counter',
+    name: 'verdict_mta_sts_policies_total',
+    help: 'Look-ups of MTA-STS policies, by mode of the policy; absent without one.',
+    labels: { mode: ['enforce', 'testing', 'none', 'absent', 'no_slot'] },
+    process: 'api',
+  },
+  stsFailures: {
+    kind: 'counter',
+    name: 'verdict_mta_sts_failures_total',
+    help: 'MTA-STS policies that were announced and could not be read; at most one in five minutes for a domain.',
+    process: 'api',
+  },
+  inboundMails: {
+    kind: 'counter',
+    name: 'verdict_inbound_mails_total',
+    help: 'Mails that BOUNCE_PORT accepted, by report (bounce, complaint or none) and what became of it.',
+    labels: { report: ['bounce', 'complaint', 'none'], result: ['kept', 'known', 'unknown', 'none'] },
+    process: 'api',
+  },
+  inboundFailures: {
+    kind: 'counter',
+    name: 'verdict_inbound_failures_total',
+    help: 'Mails that BOUNCE_PORT refused for now because they could not be stored. Their senders try again.',
+    process: 'api',
+  },
+  certificateEnd: {
+    kind: 'gauge',
+    name: 'verdict_certificate_expiry_timestamp_seconds',
+    help: 'When the certificate of TLS_CERT_FILE expires, in Unix seconds. Absent without TLS.',
+    process: 'api',
+  },
+} as const satisfies Record<string, Definition>

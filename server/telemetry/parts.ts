@@ -1,0 +1,92 @@
+import { X509Certificate } from 'node:crypto'
+import type { Database } from '../db/connect.ts'
+import type { WatchedResolver } from '../dns/resolver.ts'
+import type { WatchedEngine } from '../smtp/attempt.ts'
+import type { PolicyOf } from '../smtp/sts-policies.ts'
+import type { Workflows } from '../webhooks/workflows.ts'
+import { keepFresh } from './fresh.ts'
+import type { Metrics } from './metrics.ts'
+
+// How the state of each part becomes a metric.
+
+export function watchDatabase(metrics: Metrics, { load }: Database): void {
+  metrics.databaseConnections.read(() => [
+    [{ state: 'open' }, load.open],
+    [{ state: 'limit' }, load.limit],
+  ])
+  metrics.statementsRunning.read(() => [[{}, load.statements]])
+}
+
+/** Creates what the batches of a shared statement are noted with. */
+export function countBatches({ batchRows, statementSeconds }: Pick<Metrics, 'batchRows' | 'statementSeconds'>) {
+  return (statement: string) => {
+    const labels = { statement }
+    return (rows: number, seconds: number) => {
+      batchRows.observe(labels, rows)
+      statementSeconds.observe(labels, seconds)
+    }
+  }
+}
+
+export function watchEngine(metrics: Metrics, engine: WatchedEngine): void {
+  metrics.smtpConnections.read(() => {
+    const { inUse, idle, late } = engine.load()
+    return [
+      [{ state: 'in_use' }, inUse],
+      [{ state: 'idle' }, idle],
+      [{ state: 'late' }, late],
+    ]
+  })
+  metrics.smtpWaiting.read(() => [[{}, engine.load().waiting]])
+}
+
+export function watchResolver(metrics: Metrics, resolver: WatchedResolver): void {
+  metrics.dnsLookUps.read(() => {
+    const { inUse, waiting } = resolver.load()
+    return [
+      [{ state: 'in_use' }, inUse],
+      [{ state: 'waiting' }, waiting],
+    ]
+  })
+}
+
+/** What a resolver reports its answers to. */
+export function countAnswers({ dnsAnswers }: Pick<Metrics, 'dnsAnswers'>) {
+  return (type: string, source: string, result: string) => dnsAnswers.add({ type, source, result })
+}
+
+export function countPolicies(policyOf: PolicyOf, { stsPolicies }: Pick<Metrics, 'stsPolicies'>): PolicyOf {
+  return async (domain, request) => {
+    const policy = await policyOf(domain, request)
+    stsPolicies.add({ mode: policy === 'no_slot' ? policy : (policy?.mode ?? 'absent') })
+    return policy
+  }
+}
+
+export function countWorkflows(
+  workflows: Workflows,
+  { workflowsStarted }: Pick<Metrics, 'workflowsStarted'>,
+): Workflows {
+  return {
+    ...workflows,
+    async start(group) {
+      await workflows.start(group)
+      workflowsStarted.add({ kind: group.kind === 'replay' ? 'replay' : 'retries' })
+    },
+    async startReplay(replayId, events) {
+      await workflows.startReplay(replayId, events)
+      workflowsStarted.add({ kind: 'range_replay' })
+    },
+  }
+}
+
+/** Asks Temporal at scrapes whether it is there. */
+export function watchTemporal(metrics: Metrics, isThere: () => Promise<boolean>): void {
+  const fresh = keepFresh<boolean | undefined>(() => isThere().catch(() => false), undefined)
+  metrics.refresh(fresh.renew)
+  metrics.temporalUp.read(() => (fresh.value() === undefined ? [] : [[{}, fresh.value() ? 1 : 0]]))
+}
+
+export function watchCertificate({ certificateEnd }: Pick<Metrics, 'certificateEnd'>, pem: () => string): void {
+  certificateEnd.read(() => [[{}, Date.parse(new X509Certificate(pem()).validTo) / 1_000]])
+}
