@@ -26,9 +26,9 @@ export function watchEventLoop(metrics: Metrics, thread: Thread): void {
   metrics.eventLoopDelay.read(() => {
     const now = current()
     return [
-      [{ thread, quantile: '0.5' }, Math.max(last.p50, now.p50)],
-      [{ thread, quantile: '0.99' }, Math.max(last.p99, now.p99)],
-      [{ thread, quantile: '1' }, Math.max(last.max, now.max)],
+      [{ thread, statistic: 'p50' }, Math.max(last.p50, now.p50)],
+      [{ thread, statistic: 'p99' }, Math.max(last.p99, now.p99)],
+      [{ thread, statistic: 'max' }, Math.max(last.max, now.max)],
     ]
   })
   metrics.eventLoopBusy.read(() => [[{ thread }, performance.eventLoopUtilization().active / 1_000]])

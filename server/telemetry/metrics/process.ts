@@ -39,7 +39,7 @@ export const PROCESS = {
     kind: 'gauge',
     name: 'verdict_event_loop_delay_seconds',
     help: 'How late timers were in the last 10 to 20 seconds, by thread: median, 99th percentile and largest.',
-    labels: { thread: ['main', 'first_attempts'], quantile: ['0.5', '0.99', '1'] },
+    labels: { thread: ['main', 'first_attempts'], statistic: ['p50', 'p99', 'max'] },
   },
   eventLoopBusy: {
     kind: 'counter',
