@@ -22,6 +22,7 @@ const NAMES = [
   'limiter',
   'webhooks',
   'endpoint',
+  'telemetry',
   'storm',
   'fair',
   'temporal-away',

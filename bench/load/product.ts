@@ -16,6 +16,8 @@ export interface Product extends Storage, AsyncDisposable {
   /** The API key of an account that may send from `example.test`. */
   key: string
   apiPid: number
+  /** The metrics of the first API process. */
+  metricsUrl: string
   postgresPid: number
 }
 
@@ -50,6 +52,7 @@ export async function startProduct(sink: Sink, { nodes = 1, others, env }: Produ
     ports,
     key: keys.live,
     apiPid: apis[0]!.pid,
+    metricsUrl: apis[0]!.ready.metricsUrl,
     postgresPid: database.pid,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
@@ -58,6 +61,7 @@ export async function startProduct(sink: Sink, { nodes = 1, others, env }: Produ
 interface ApiReady {
   /** The URL of the API. */
   ready: string
+  metricsUrl: string
 }
 
 export const newEncryptionKeys = () => `bench:${randomBytes(32).toString('base64')}`
