@@ -9,6 +9,7 @@ export const PACKAGES: Record<string, string> = {
   nsd: 'the authoritative DNS server',
   opendkim: 'verifies signatures',
   nginx: 'the proxy in front of processes that restart',
+  prometheus: 'promtool checks alerts and boards',
   openssl: 'makes certificates',
   systemd: 'checks the units',
   curl: 'the plainest client',
