@@ -59,6 +59,22 @@ test('the ready file has the addresses, the keys and the process id, and only it
   expect(program.stdout()).toMatch(new RegExp(`${ready.url}/dashboard/invitation/[\\w-]{43} `))
 })
 
+test('the doctor finds nothing to mend beside a fresh npm start', async () => {
+  await npm.startAndWait()
+  const { PATH } = process.env
+  const diagnosis = () =>
+    promisify(execFile)(process.execPath, ['server/cli/verdict.ts', 'doctor'], {
+      env: { PATH, DATA_DIR: npm.dataDir },
+    }).then(
+      ({ stdout }) => stdout,
+      ({ stdout }) => stdout,
+    )
+  // The worker connects to Temporal after the API is ready.
+  await expect
+    .poll(diagnosis, { timeout: 60_000 })
+    .toMatch(/^ {2}ok {7}worker [\s\S]*^All is well: 19 ok, 6 skipped\.$/m)
+})
+
 test('no other user can read a file in DATA_DIR, the database of Temporal included', async () => {
   await npm.startAndWait()
   await expect.poll(() => readdir(npm.dataDir), { timeout: 30_000 }).toContain('temporal.db')
