@@ -85,7 +85,7 @@ async function offerDownloads(home: string): Promise<void> {
   const ours = join(home, '.npm/_cacache')
   await mkdir(ours, { recursive: true })
   await sh('cp -r "$1/index-v5" "$2" && { cp -al "$1/content-v2" "$2" || cp -r "$1/content-v2" "$2"; }', cache, ours)
-  // Of the contents only the folders: the files are those of the cache.
+  // The files of the contents are those of the cache: only their folders change hands.
   await sh(
     'find "$1" \\( -type d -o -path "*/index-v5/*" \\) -exec chown "$2:$2" {} +',
     join(home, '.npm'),
