@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { createClient } from '../faults/client.ts'
@@ -24,6 +24,9 @@ import { type Moment, momentNow, rewind } from './rewind.ts'
 
 /** Many dispatches wait for a workflow at the end of each back-up. */
 const SCHEDULE_MS = [0, 400, 1_500, 4_000]
+
+// A busy machine takes minutes to start the servers and processes of each restore.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 let run: WebhookWorld
 /** Everything that happened until the crash. */

@@ -66,7 +66,7 @@ test('no request fails over REST or gRPC, and every statement holds, while the p
   expect(tasks.failed).toBe(0)
   expect(tasks.continuedBy.current).toBeGreaterThan(0)
   expect(tasks.continuedBy.previous).toBeGreaterThan(0)
-}, 600_000)
+}, 1_200_000)
 
 /** Registers an endpoint at which the first three attempts of one event in ten fail. */
 async function openEndpoint(run: WebhookWorld, { url }: Nginx): Promise<void> {
