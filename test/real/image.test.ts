@@ -103,7 +103,7 @@ test('the API answers, is ready and healthy, and serves the dashboard and the re
   expect(early, api.output()).toMatchObject({ status: 200, text: expect.stringContaining('"temporal":"ok"') })
   const probe = start(onlyStep(image.stage, 'HEALTHCHECK').command.map(onPort))
   expect([await probe.ended, probe.output()]).toEqual([0, ''])
-  for (const path of ['/dashboard/', '/api/v1/docs', '/api/v1/openapi.json']) {
+  for (const path of ['/dashboard/', '/docs', '/docs/swagger-ui.js', '/api/v1/openapi.json']) {
     expect([path, (await answerOf(url + path))?.status]).toEqual([path, 200])
   }
 })
