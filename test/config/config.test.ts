@@ -39,6 +39,7 @@ test('a minimal configuration has the documented default of every other variable
     grpcPort: undefined,
     databaseUrl: least.DATABASE_URL,
     encryptionKeys: [{ id: 'k1', key: Buffer.alloc(32, 7) }],
+    lostEncryptionKeys: [],
     publicUrl: undefined,
     tls: undefined,
     trustProxy: [],
