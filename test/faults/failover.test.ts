@@ -11,7 +11,9 @@ let replicas: Awaited<ReturnType<typeof startReplicas>>
 let world: World
 beforeEach(async () => {
   replicas = await startReplicas()
-  world = await startWorld({ database: replicas.database, env: { DATABASE_URL: replicas.url } })
+  // The shortest budget, and so the shortest leases: callers wait for those of sends that the failure cut off.
+  const env = { DATABASE_URL: replicas.url, SEND_BUDGET_MS: '20000' }
+  world = await startWorld({ database: replicas.database, env })
 })
 afterEach(() => world.stop())
 
@@ -76,6 +78,8 @@ test('sends are served within 5 s of the promotion when the primary vanishes sil
   let load = runKeyedLoad(10, 'vanished', () => node)
   await expect.poll(deliveries).toBeGreaterThan(20)
   first.proxy.onMessage = () => 'hang'
+  // A promotion follows the failure that it answers.
+  await sleep(2_000)
   await promote(second)
   await expectServed()
   first.proxy.onMessage = () => undefined
@@ -89,7 +93,7 @@ test('sends are served within 5 s of the promotion when the primary vanishes sil
 
 test('while the only synchronous standby is away no mail goes out and no send is answered, and sends go on when it is back', async () => {
   const { second } = replicas
-  const node = await world.start({ SEND_BUDGET_MS: '20000' })
+  const node = await world.start()
   const load = runKeyedLoad(10, 'alone', () => node)
   await expect.poll(deliveries).toBeGreaterThan(20)
   await second.stop()
