@@ -69,10 +69,13 @@ export function createDeliveries({ db, clock, sealer, post, tracing = NO_TRACING
   /** Returns undefined when no slot at the endpoint's origin became free for the account: nothing was posted. */
   async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TracedTarget, event: StoredEvent) {
     const trace = beginSpan(tracing, attempt, row, event)
+    let outcome: string = 'unknown'
     try {
-      return await postIn(trace, attempt, startedAtMs, row, event)
+      const posting = await postIn(trace, attempt, startedAtMs, row, event)
+      outcome = posting?.result.outcome ?? 'no_slot'
+      return posting
     } finally {
-      trace?.end()
+      trace?.end(outcome === 'acked' ? undefined : outcome)
     }
   }
 

@@ -133,6 +133,11 @@ test.for(PROTOCOLS.slice(0, 2))(
       (name) => named(spans, name).find(({ service }) => service === 'verdict-worker')!,
     )
     expect([run!.parentSpanId, retry!.parentSpanId]).toEqual([start!.spanId, run!.spanId])
+    expect(
+      attempts(trace)
+        .map(({ failed }) => failed)
+        .toSorted(),
+    ).toEqual([false, true])
     expect(posts(trace).map(({ body }) => body.toString())).toEqual([
       posts(trace)[0]!.body.toString(),
       posts(trace)[0]!.body.toString(),
