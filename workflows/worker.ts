@@ -4,8 +4,10 @@ import type { Logger } from 'pino'
 import packageJson from '../package.json' with { type: 'json' }
 import { createRangeReplays, resumeReplays } from '../server/admin/range-replays.ts'
 import type { Config } from '../server/config/config.ts'
+import { removeContents } from '../server/db/contents.ts'
 import { dropExpired } from '../server/db/drop-expired.ts'
 import { publicId } from '../server/db/ids.ts'
+import { firstKeptHour } from '../server/db/retention.ts'
 import { deliveriesOf } from '../server/deliveries.ts'
 import { domainChecks } from '../server/domain-checks.ts'
 import type { Domain } from '../server/domains/domains.ts'
@@ -13,6 +15,7 @@ import { createVerification } from '../server/domains/verification.ts'
 import { createGuard } from '../server/egress/guard.ts'
 import { every } from '../server/every.ts'
 import { type Program, run } from '../server/program.ts'
+import { rollUpDays } from '../server/reputation/merge-statistics.ts'
 import { countWorkflows, watchTemporal } from '../server/telemetry/parts.ts'
 import { countTasks } from '../server/telemetry/tasks.ts'
 import { finishDispatches } from '../server/webhooks/end.ts'
@@ -147,7 +150,7 @@ function startActivities(program: Program, { workflows, task, stopping }: Activi
     replays: createRangeReplays({ db, workflows, tracing, report }),
     finishDispatches: (ids, state) => finishDispatches(db, ids, state),
     dropExpired: task('retention', async () => {
-      const dropped = await dropExpired(config.databaseUrl)
+      const dropped = await enforceRetention(program)
       metrics.partitionsDropped.add({}, dropped.length)
       return dropped
     }),
@@ -155,6 +158,14 @@ function startActivities(program: Program, { workflows, task, stopping }: Activi
     onError: (error) => log.error({ err: error }, 'an activity failed and will be repeated'),
     stopping,
   })
+}
+
+/** What the daily retention does. Returns the names of the tables that it dropped. */
+async function enforceRetention({ config, db, clock }: Program): Promise<string[]> {
+  const dropped = await dropExpired(config.databaseUrl)
+  await removeContents(config.databaseUrl, config.contentRetentionDays)
+  await rollUpDays(db, firstKeptHour(clock.now()))
+  return dropped
 }
 
 /** Warns every hour of each endpoint that has not acknowledged an event for more than an hour. */

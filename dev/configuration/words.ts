@@ -101,6 +101,11 @@ export const SECTIONS: readonly Section[] = [
           'The ids of keys that are gone for ever. The API starts although it cannot open what they sealed: sends and webhooks that need it fail, until their domain or endpoint is created again.',
       },
       storeContent: { meaning: '`true` stores `html` and `text` of every message, and Get email returns them.' },
+      contentRetentionDays: {
+        meaning:
+          'For how many days stored `html` and `text` are kept; 90 is as long as the message itself. The worker removes ' +
+          'them once a day, by whole days (UTC).',
+      },
     },
   },
   {

@@ -44,7 +44,10 @@ export function overviewService({
       const { accountId } = context.values.get(callerKey)!
       readEnum('granularity', granularity, granularityNames)
       if (granularity === Granularity.TOTAL) throw refuse('granularity', 'must be hour or day')
-      const periods = wholePeriods(required('from', from), required('to', to), granularity)
+      const periods = wholePeriods(
+        { from: required('from', from), to: required('to', to), nowMs: clock.now() },
+        granularity,
+      )
       const [statistics, attempts, rates, webhook] = await Promise.all([
         readPeriods(db, { accountId, ...periods }),
         attemptsOf(db, { accountId, ...periods }),

@@ -74,6 +74,8 @@ export interface Variables {
   bounceHost: string
   sendBudgetMs: number
   storeContent: boolean
+  /** How long stored content is kept. */
+  contentRetentionDays: number
   /** Whether people can read the messages that the simulator accepted. Never in production. */
   simulatorInbox: boolean
   dataRegion: string
@@ -319,6 +321,12 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     default: () => 'inline',
   },
   storeContent: { name: 'STORE_CONTENT', read: values.yesOrNo, example: 'true', default: () => false },
+  contentRetentionDays: {
+    name: 'CONTENT_RETENTION_DAYS',
+    read: values.wholeNumber(1, 90),
+    example: '30',
+    default: () => 90,
+  },
   simulatorInbox: { name: 'SIMULATOR_INBOX', read: values.yesOrNo, example: 'true', default: () => false },
   dataRegion: {
     name: 'DATA_REGION',

@@ -5,6 +5,14 @@ import { run } from './statement.ts'
 /** An import that never ended is over 90 days after it began. */
 const IMPORT_IS_OLD = `coalesce(ended_at, created_at) < now() - interval '90 days'`
 
+/** A closed breaker of long ago decides nothing, and one of a domain that is gone has nothing to refuse. */
+const BREAKER_IS_OVER = `changed_at < now() - interval '7 days' and (state = 'closed' or not exists (
+  select from domains d where d.account_id = breakers.account_id and d.name = breakers.domain))`
+
+/** The trigger of the table refuses to delete an entry that is younger. Its id has its time. */
+const ENTRY_IS_OLD = `id < (
+  lpad(to_hex((extract(epoch from now() - interval '3 years') * 1000)::int8), 12, '0') || repeat('0', 20))::uuid`
+
 /** What expires outside history, by the database's clock: a table, and when a row of it is over. */
 const EXPIRING: [table: string, over: string][] = [
   ['idempotency_keys', 'expires_at <= now()'],
@@ -18,7 +26,11 @@ const EXPIRING: [table: string, over: string][] = [
   // The lines of an import go first: it may have a million of them, too many for the statement that deletes it.
   ['import_faults', `import_id in (select id from suppression_imports where ${IMPORT_IS_OLD})`],
   ['suppression_imports', IMPORT_IS_OLD],
-  ['range_replays', `ended_at < now() - interval '90 days'`],
+  ['range_replays', `coalesce(ended_at, created_at) < now() - interval '90 days'`],
+  ['api_keys', `least(revoked_at, expires_at) < now() - interval '90 days'`],
+  ['breakers', BREAKER_IS_OVER],
+  ['audit_entries', ENTRY_IS_OLD],
+  ['erasures', `coalesce(finished_at, started_at) < now() - interval '400 days'`],
   ['sessions', 'expires_at <= now()'],
   ['verifications', 'expires_at <= now()'],
   ['invitations', `coalesce(ended_at, expires_at) < now() - interval '30 days'`],

@@ -1,7 +1,8 @@
+import type { TransactionSql } from 'postgres'
 import type { Database } from '../db/connect.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
-import { addCounts, MERGED_SHARD, OTHER_TENANTS, REJECTED, SENT } from './counts.ts'
+import { addCounts, DAY_ROWS, MERGED_SHARD, OTHER_TENANTS, REJECTED, SENT } from './counts.ts'
 
 // Once an hour is over its shards are added up in shard 0, so a year of hours is that many rows. The names of tenants
 // are free text: only the busiest of an account keep a row of their own.
@@ -66,18 +67,57 @@ export async function mergeStatistics(db: Database, tenantsKept = TENANTS_KEPT):
 }
 
 /** Returns false when another process merges. */
-async function mergeHour(db: Database, { accountId, hour }: Hour, tenantsKept: number): Promise<boolean> {
+async function mergeHour(db: Database, hour: Hour, tenantsKept: number): Promise<boolean> {
   return db.$client.begin(async (tx) => {
     const [lock] = await run<{ isFree: boolean }>(tx, TRY_LOCK)
-    if (!lock?.isFree) return false
-    const busiest = await run<{ tenant_id: string }>(tx, BUSIEST_TENANTS, [accountId, hour, tenantsKept + 1], ONCE)
-    const names = busiest.slice(0, tenantsKept).map(({ tenant_id }) => tenant_id)
-    const keptNames = busiest.length > tenantsKept ? JSON.stringify(names) : null
-    let mergedRows: number
-    do {
-      const [merge] = await run<{ rows: number }>(tx, MERGE, [accountId, hour, keptNames], ONCE)
-      mergedRows = merge!.rows
-    } while (mergedRows === ROWS_PER_STATEMENT)
-    return true
+    if (lock?.isFree) await mergeShards(tx, hour, tenantsKept)
+    return lock!.isFree
   })
+}
+
+async function mergeShards(tx: TransactionSql, { accountId, hour }: Hour, tenantsKept: number): Promise<void> {
+  const busiest = await run<{ tenant_id: string }>(tx, BUSIEST_TENANTS, [accountId, hour, tenantsKept + 1], ONCE)
+  const names = busiest.slice(0, tenantsKept).map(({ tenant_id }) => tenant_id)
+  const keptNames = busiest.length > tenantsKept ? JSON.stringify(names) : null
+  let mergedRows: number
+  do {
+    const [merge] = await run<{ rows: number }>(tx, MERGE, [accountId, hour, keptNames], ONCE)
+    mergedRows = merge!.rows
+  } while (mergedRows === ROWS_PER_STATEMENT)
+}
+
+const OLD_HOURS = `
+  select distinct account_id as "accountId", date_trunc('day', hour, 'UTC') as hour from hourly_stats
+  where hour < to_timestamp($1::float8 / 1000) and hour <> date_trunc('day', hour, 'UTC') order by 2, 1`
+
+/** Any shard but the merged one: the merge then takes its rows as those of one hour. */
+const DAY_SHARD = 1
+const MOVE_DAY = `
+  with hour_row as (
+    delete from hourly_stats
+    where account_id = $1 and hour >= $2 and hour < $2::timestamptz + interval '1 day'
+      and tenant_id <> '${DAY_ROWS}' and shard = ${MERGED_SHARD}
+    returning *
+  )
+  insert into hourly_stats (account_id, tenant_id, hour, domain, shard, ${STATS_COUNTS.join(', ')})
+  select account_id, tenant_id, $2, domain, ${DAY_SHARD}, ${STATS_COUNTS.map((column) => `sum(${column})`).join(', ')}
+  from hour_row group by account_id, tenant_id, domain`
+
+/**
+ * Adds up the hours of every day before `firstKeptHourMs` in the day's first hour, one account and day after another.
+ * Returns how many. The busiest tenants of the day keep a row of their own. Returns early when another process merges.
+ */
+export async function rollUpDays(db: Database, firstKeptHourMs: number, tenantsKept = TENANTS_KEPT): Promise<number> {
+  const days = await run<Hour>(db, OLD_HOURS, [firstKeptHourMs], ONCE)
+  for (const [done, day] of days.entries()) {
+    const isMerged = await db.$client.begin(async (tx) => {
+      const [lock] = await run<{ isFree: boolean }>(tx, TRY_LOCK)
+      if (!lock?.isFree) return false
+      await run(tx, MOVE_DAY, [day.accountId, day.hour], ONCE)
+      await mergeShards(tx, day, tenantsKept)
+      return true
+    })
+    if (!isMerged) return done
+  }
+  return days.length
 }

@@ -1,4 +1,5 @@
 import { Granularity, GranularitySchema, type SendingState, SendingStateSchema } from '../../gen/verdict/v1/stats_pb.ts'
+import { firstKeptHour } from '../db/retention.ts'
 import { enumNames } from '../enum-names.ts'
 import { refuse } from './listing.ts'
 
@@ -21,12 +22,18 @@ export interface Periods {
 
 /**
  * Widens a time to whole periods. A client that asks for the 24 hours before this minute gets all hours that they
- * touch. Throws `invalid_payload` for a time that is empty or has too many periods.
+ * touch, and whole days where statistics no longer tell hours apart. Throws `invalid_payload` for a time that is empty
+ * or has too many periods.
  */
-export function wholePeriods(fromMs: number | undefined, toMs: number, granularity: Granularity): Periods {
+export function wholePeriods(
+  { from: fromMs, to: toMs, nowMs }: { from: number | undefined; to: number; nowMs: number },
+  granularity: Granularity,
+): Periods {
   const grainMs = granularity === Granularity.DAY ? DAY_MS : HOUR_MS
-  const to = Math.ceil(toMs / grainMs) * grainMs
-  const from = Math.floor((fromMs ?? to - DEFAULT_DAYS * DAY_MS) / grainMs) * grainMs
+  const grainAt = (ms: number) => (ms < firstKeptHour(nowMs) ? DAY_MS : grainMs)
+  const to = Math.ceil(toMs / grainAt(toMs)) * grainAt(toMs)
+  const start = fromMs ?? to - DEFAULT_DAYS * DAY_MS
+  const from = Math.floor(start / grainAt(start)) * grainAt(start)
   if (from >= to) throw refuse('from', `is not before to, which is ${new Date(to).toISOString()}`)
   const stepMs = granularity === Granularity.TOTAL ? to - from : grainMs
   const periods = (to - from) / stepMs

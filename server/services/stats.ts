@@ -34,8 +34,9 @@ export function statsService({ db, clock, breaker }: StatsServiceParts): Service
       const { accountId } = context.values.get(callerKey)!
       const { granularity = Granularity.DAY } = request
       readEnum('granularity', granularity, granularityNames)
-      const end = readTime('to', request.to) ?? clock.now()
-      const { from, to, stepMs } = wholePeriods(readTime('from', request.from), end, granularity)
+      const nowMs = clock.now()
+      const asked = { from: readTime('from', request.from), to: readTime('to', request.to) ?? nowMs, nowMs }
+      const { from, to, stepMs } = wholePeriods(asked, granularity)
       const domain = readDomain(request.domain)
       const tenantId = readTenant(request.tenantId)
 

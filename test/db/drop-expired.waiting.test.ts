@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseTime } from '../../server/db/clock.ts'
+import { removeContents } from '../../server/db/contents.ts'
 import { sql } from '../../server/db/drizzle.ts'
 import { dropExpired } from '../../server/db/drop-expired.ts'
 import { firstIdAt, newId } from '../../server/db/ids.ts'
-import { attempts, dispatches, HISTORY, hourlyStats } from '../../server/db/schema.ts'
+import { attempts, dispatches, HISTORY, hourlyStats, messages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
@@ -133,3 +134,31 @@ async function insertsDuring<T>(work: () => Promise<T>): Promise<{ result: T; wa
   await Promise.all(inserts)
   return { result, waits }
 }
+
+test('contents are removed from days that are older than their retention, once, and nothing else is', async () => {
+  const { db } = database
+  const addMessage = async (day: number) => {
+    if (!(await tables()).includes(nameOf('messages', day))) await makeDay(day)
+    const id = newId(todayMs + day * DAY_MS + 1_000)
+    const at = new Date()
+    const texts = { subject: 'Hi', html: '<p>Hi</p>', text: 'Hi' }
+    const request = { from: 'a@example.test', to: ['b@example.test'], headers: [], attachments: [], ...texts }
+    const row = { id, accountId: id, status: 'delivered' as const, sandbox: false, region: 'eu', sizeBytes: 1, request }
+    await db.insert(messages).values({ ...row, createdAt: at, completedAt: at })
+    return id
+  }
+  const [old, edge] = [await addMessage(-12), await addMessage(-10)]
+  expect(await removeContents(database.url, 90)).toEqual([])
+  expect(await removeContents(database.url, 10)).toContain(nameOf('messages', -12))
+  const requests = await db.select({ id: messages.id, request: messages.request }).from(messages)
+  const requestOf = (wanted: string) => requests.find(({ id }) => id === wanted)!.request
+  expect(requestOf(old)).toEqual({
+    from: 'a@example.test',
+    to: ['b@example.test'],
+    subject: 'Hi',
+    headers: [],
+    attachments: [],
+  })
+  expect(requestOf(edge)).toMatchObject({ html: '<p>Hi</p>', text: 'Hi' })
+  expect(await removeContents(database.url, 10)).toEqual([])
+})

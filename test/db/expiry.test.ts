@@ -1,10 +1,19 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { SQL } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../server/db/drizzle.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
-import { invitations, people, sessions, verifications } from '../../server/db/people-schema.ts'
-import { idempotencyKeys, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
+import { newId } from '../../server/db/ids.ts'
+import { auditEntries, invitations, people, sessions, verifications } from '../../server/db/people-schema.ts'
+import {
+  accounts,
+  apiKeys,
+  breakers,
+  domains,
+  idempotencyKeys,
+  suppressionStrikes,
+  suppressions,
+} from '../../server/db/schema.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 let database: TestDatabase
@@ -68,4 +77,44 @@ test('sessions that have ended and links that stopped working a month ago are de
   expect(await db.$count(sessions)).toBe(1)
   expect(await db.$count(verifications)).toBe(1)
   expect(await db.$count(invitations)).toBe(2)
+})
+
+test('keys and breakers that decide nothing any more are removed, and entries of the audit log after three years', async () => {
+  const { db } = database
+  const accountId = newId(Date.now())
+  await db.insert(accounts).values({ id: accountId, name: 'Shop' })
+  const ago = (days: number) => new Date(Date.now() - days * 86_400_000)
+  const key = (name: string, ends: object) => ({
+    ...{ id: randomUUID(), accountId, name, hint: 'svc', hash: randomBytes(32), test: false, scopes: [], ...ends },
+  })
+  await db
+    .insert(apiKeys)
+    .values([
+      key('valid', {}),
+      key('revoked long ago', { revokedAt: ago(91), expiresAt: ago(-5) }),
+      key('revoked', { revokedAt: ago(89) }),
+      key('expired long ago', { expiresAt: ago(91) }),
+    ])
+  const breaker = (domain: string, state: 'open' | 'closed', days: number) => ({
+    ...{ accountId, domain, state, cause: 'bounces' as const, changedAt: ago(days) },
+    ...{ baseEmails: 0, baseBounces: 0, baseComplaints: 0 },
+  })
+  await db
+    .insert(breakers)
+    .values([
+      breaker('one.test', 'closed', 8),
+      breaker('two.test', 'closed', 6),
+      breaker('gone.test', 'open', 8),
+      breaker('kept.test', 'open', 8),
+    ])
+  await db.insert(domains).values({ id: randomUUID(), accountId, name: 'kept.test', status: 'verified' })
+  const entry = (days: number) => ({
+    ...{ id: newId(ago(days).getTime()), accountId, actorKind: 'operator' as const, actorName: 'root' },
+    ...{ action: 'key.create', target: `${days}` },
+  })
+  await db.insert(auditEntries).values([entry(1_000), entry(1_200)])
+  await removeExpired(db)
+  expect((await db.select().from(apiKeys)).map(({ name }) => name).sort()).toEqual(['revoked', 'valid'])
+  expect((await db.select().from(breakers)).map(({ domain }) => domain).sort()).toEqual(['kept.test', 'two.test'])
+  expect((await db.select().from(auditEntries)).map(({ target }) => target)).toEqual(['1000'])
 })

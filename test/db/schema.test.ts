@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
@@ -51,6 +52,14 @@ test('a migrated database has the indexes and checks of schema.ts and no others'
     ...checks.map((check) => check.name),
   ])
   expect(rows.map((row) => row.name).sort()).toEqual(declared.sort())
+})
+
+test('docs/retention.md says of every table of a migrated database what bounds it', async () => {
+  const rows = await run<{ table: string }>(database.db, COLUMNS)
+  const listed = [...readFileSync('docs/retention.md', 'utf8').matchAll(/^\| `(\w+)` +\| \S/gm)].map(
+    ([, table]) => table,
+  )
+  expect(listed).toEqual([...new Set(rows.map(({ table }) => table))].toSorted())
 })
 
 test('the history tables are partitioned by the day, seven days ahead, without a default partition', async () => {

@@ -4,7 +4,7 @@ import { eq, sql } from '../../server/db/drizzle.ts'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { OTHER_TENANTS } from '../../server/reputation/counts.ts'
-import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
+import { mergeStatistics, rollUpDays } from '../../server/reputation/merge-statistics.ts'
 import { readStatistics } from '../../server/reputation/statistics.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
@@ -116,4 +116,29 @@ test('emails in doubt are kept when shards and tenants are merged', async () => 
       [OTHER_TENANTS, 4],
     ]),
   )
+})
+
+test('the hours of an old day become one row for each tenant and domain, and sums over days stay exact', async () => {
+  const accountId = randomUUID()
+  const day = Date.parse('2026-05-04T00:00Z')
+  const insert = `
+    insert into hourly_stats (account_id, tenant_id, hour, domain, delivered, mailbox_full)
+    select $1::uuid, tenant, hour, domain, 10, 1
+    from generate_series(to_timestamp($2::float8 / 1000), to_timestamp($2::float8 / 1000) + interval '47 hours', '1 hour') as hour,
+      unnest(array['', 'a', 'b', 'c']) as tenant, unnest(array['one.test', 'two.test']) as domain`
+  await run(database.db, insert, [accountId, day])
+  const read = (tenantId?: string) =>
+    readStatistics(database.db, { accountId, from: day, to: day + 48 * HOUR_MS, stepMs: 24 * HOUR_MS, tenantId })
+  const before = [await read(), await read('a')]
+
+  expect(await rollUpDays(database.db, day + 24 * HOUR_MS)).toBe(1)
+  expect([await read(), await read('a')]).toEqual(before)
+  expect(await rowsOf(accountId)).toHaveLength(8 + 8 * 24)
+  expect(await rollUpDays(database.db, day + 24 * HOUR_MS)).toBe(0)
+
+  // Of the second day only one tenant keeps a row of its own.
+  expect(await rollUpDays(database.db, day + 48 * HOUR_MS, 1)).toBe(1)
+  expect(await read()).toEqual(before[0])
+  expect(await read('a')).toEqual({ ...before[1], isIncomplete: true })
+  expect(await rowsOf(accountId)).toHaveLength(8 + 6)
 })

@@ -160,6 +160,17 @@ test.each([
   ['to=2020-11-11', '2020-11-04T00:00:00.000Z', '2020-11-11T00:00:00.000Z'],
   ['granularity=hour&to=2020-11-11T05:00', '2020-11-04T05:00:00.000Z', '2020-11-11T05:00:00.000Z'],
   ['granularity=hour&from=2020-11-18T02:00:00%2B02:00', '2020-11-18T00:00:00.000Z', '2020-11-18T13:00:00.000Z'],
+  // More than 90 days ago only days are left.
+  [
+    'granularity=hour&from=2020-08-19T05:00&to=2020-08-20T05:00',
+    '2020-08-19T00:00:00.000Z',
+    '2020-08-20T05:00:00.000Z',
+  ],
+  [
+    'granularity=total&from=2020-08-01T05:00&to=2020-08-02T05:00',
+    '2020-08-01T00:00:00.000Z',
+    '2020-08-03T00:00:00.000Z',
+  ],
 ])('the time is widened to whole periods, and the response says so: %s', async (query, from, to) => {
   const { json } = await stats(query)
   expect([json.from, json.to]).toEqual([from, to])
