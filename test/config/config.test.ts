@@ -68,6 +68,7 @@ test('a minimal configuration has the documented default of every other variable
     webhookProxy: undefined,
     webhookFirstAttempt: 'inline',
     storeContent: false,
+    contentRetentionDays: 90,
     dataRegion: 'eu',
     limits: DEFAULT_LIMITS,
     admin: undefined,
