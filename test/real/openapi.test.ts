@@ -127,8 +127,8 @@ include-path = "/api/v1/emails/batch"
 checks.negative_data_rejection.enabled = false
 `
 
-// Schemathesis uses one processor, so its work is divided among three processes: each operation by itself, in two halves
-// of about equal time, and sequences of operations.
+// Schemathesis uses one processor, so three processes share its work: two have each operation by itself, one has
+// sequences of operations.
 const ALONE = ['--phases', 'examples,coverage,fuzzing']
 const EMAILS = '^/api/v1/emails'
 const PARTS = [
