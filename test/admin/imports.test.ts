@@ -203,7 +203,7 @@ test('the audit log has the start and the end of an import, with its counts', as
   ])
 })
 
-test('imports with their faults, and replays that have ended, are deleted after 90 days', async () => {
+test('imports with their faults, and replays, are deleted 90 days after their end, or after their start without one', async () => {
   const { id, imports } = await account()
   const [old, young] = [await imports.startImport(file()), await imports.startImport(file())]
   for (const { import: each } of [old, young]) await imports.addPart(part(each!, 0, ['nobody'], { last: true }))
@@ -228,5 +228,5 @@ test('imports with their faults, and replays that have ended, are deleted after 
   const left = await world.db.select({ id: importFaults.importId }).from(importFaults)
   const kept = await world.db.select({ id: suppressionImports.id }).from(suppressionImports)
   expect(left.every(({ id }) => kept.some((row) => row.id === id))).toBe(true)
-  expect(await world.db.$count(rangeReplays, eq(rangeReplays.accountId, id))).toBe(2)
+  expect(await world.db.$count(rangeReplays, eq(rangeReplays.accountId, id))).toBe(1)
 })

@@ -31,6 +31,7 @@ beforeEach(() => {
   const [{ options }] = [api.world.db.$client]
   const [host, port] = [options.host[0], options.port[0]]
   vi.stubEnv('DATABASE_URL', `postgres://${options.user}:${options.pass ?? ''}@${host}:${port}/${options.database}`)
+  vi.stubEnv('ENCRYPTION_KEYS', `k1:${Buffer.alloc(32).toString('base64')}`)
   vi.stubEnv('VERDICT_URL', api.url)
   vi.stubEnv('VERDICT_API_KEY', api.keys.live)
   progress = []
