@@ -22,6 +22,7 @@ import { TONE_ICONS, type Tone } from '../status/statuses.ts'
 import { Ago, Countdown } from '../time/ago.tsx'
 import { lengthOf } from '../time/times.ts'
 import styles from './attempts.module.css'
+import { NotSent } from './not-sent.tsx'
 import { shownAttempt } from './outcomes.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
 
@@ -54,9 +55,7 @@ function Timeline({ event }: { event: GetEventResponse }) {
       </ol>
       {event.dispatches.length === 0 && (
         <p className={`soft ${styles.none}`}>
-          {event.sandbox
-            ? 'Events of dry runs are not sent to the endpoint, unless you replay them.'
-            : 'It was not sent: there was no endpoint that asked for it.'}
+          <NotSent sandbox={event.sandbox} />
         </p>
       )}
     </>
@@ -111,7 +110,7 @@ function Point({ tone, at, children }: { tone: Tone; at?: ReactNode; children: R
 
 function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Attempt }) {
   const { number, outcome, statusCode, durationMs, responseExcerpt, responseCut, startedAt } = attempt
-  const { tone, word, sentence } = shownAttempt(outcome)
+  const { tone, word, sentence } = shownAttempt(outcome, statusCode)
   const ofReplay = dispatch.kind === DispatchKind.REPLAY ? ' of the replay' : ''
   const isLatest = attempt === dispatch.attempts.at(-1)
   return (

@@ -58,5 +58,22 @@ const OUTCOMES: Record<AttemptOutcome, ShownAttempt> = {
   },
 }
 
-/** How the outcome of an attempt is shown. */
-export const shownAttempt = (outcome: AttemptOutcome): ShownAttempt => OUTCOMES[outcome]!
+/** What to look at when the endpoint responded with an HTTP status other than 200. The first entry that fits is shown. */
+const STATUS_SENTENCES: [from: number, to: number, sentence: string][] = [
+  [300, 399, 'The endpoint redirects, and redirects are not followed. Set the URL that it redirects to.'],
+  [401, 401, 'The endpoint asks for a sign-in. Let requests with a valid signature in without one.'],
+  [403, 403, 'The endpoint does not let the request in. Look for a firewall, or a check of the signature that fails.'],
+  [404, 404, 'The endpoint has nothing at this path. Check the path in the URL.'],
+  [405, 405, 'The endpoint does not accept POST at this path. Check the path in the URL.'],
+  [413, 413, 'The endpoint takes the request for too large. Raise its limit.'],
+  [429, 429, 'The endpoint has received too many requests. Raise its limit.'],
+  [500, 599, 'The endpoint failed. Look for the cause in its log.'],
+]
+
+/** How the outcome of an attempt is shown. `statusCode` is that of the response, if there was one. */
+export function shownAttempt(outcome: AttemptOutcome, statusCode?: number): ShownAttempt {
+  const shown = OUTCOMES[outcome]!
+  if (outcome !== AttemptOutcome.NOT_200 || statusCode === undefined) return shown
+  const ofStatus = STATUS_SENTENCES.find(([from, to]) => statusCode >= from && statusCode <= to)
+  return ofStatus ? { ...shown, sentence: ofStatus[2] } : shown
+}

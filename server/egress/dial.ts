@@ -23,7 +23,12 @@ export interface DialledSocket {
 export interface DialFailure {
   kind: 'dns' | 'blocked' | 'connect' | 'tls'
   phases: Phases
+  /** The code of Node's error, such as `ECONNREFUSED`. Absent when the time ended, and for errors of the proxy. */
+  code?: string
 }
+
+/** Is called with the code of an error. */
+export type OnFault = (code: string | undefined) => void
 
 interface DialOptions {
   lookup: Lookup
@@ -47,18 +52,27 @@ export function createDial({ lookup, proxy, ca }: DialOptions): Dial {
     if (literal === undefined) phases.dns = lap()
     if (addresses.length === 0) return { kind: 'dns', phases }
     if (!addresses.every(destination.mayDial)) return { kind: 'blocked', phases }
-    const plain = await open(addresses, destination.port, signal)
+    let code: string | undefined
+    const noteCode: OnFault = (of) => {
+      code ??= of
+    }
+    const plain = await open(addresses, destination.port, signal, noteCode)
     phases.connect = lap()
-    if (plain === undefined) return { kind: 'connect', phases }
+    if (plain === undefined) return { kind: 'connect', phases, code }
     if (destination.protocol === 'http:') return { kind: 'dialled', socket: plain, phases }
-    const secure = await startTls(plain, destination.host, signal, ca)
+    const secure = await startTls(plain, destination.host, signal, ca, noteCode)
     phases.tls = lap()
-    return secure === undefined ? { kind: 'tls', phases } : { kind: 'dialled', socket: secure, phases }
+    return secure === undefined ? { kind: 'tls', phases, code } : { kind: 'dialled', socket: secure, phases }
   }
 }
 
 /** Tries the addresses one after the other (RFC 8305), and returns the socket of the first that answers. */
-function openTcp(addresses: readonly string[], port: number, signal: AbortSignal): Promise<Socket | undefined> {
+function openTcp(
+  addresses: readonly string[],
+  port: number,
+  signal: AbortSignal,
+  onFault: OnFault,
+): Promise<Socket | undefined> {
   const answers = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }))
   const socket = connect({
     // A placeholder: Node connects to the addresses of the look-up.
@@ -68,18 +82,31 @@ function openTcp(addresses: readonly string[], port: number, signal: AbortSignal
     port,
     noDelay: true,
   })
-  return ready(socket, 'connect', signal)
+  return ready(socket, 'connect', signal, onFault)
 }
 
-function startTls(socket: Socket, host: string, signal: AbortSignal, ca?: string): Promise<Socket | undefined> {
+function startTls(
+  socket: Socket,
+  host: string,
+  signal: AbortSignal,
+  ca: string | undefined,
+  onFault: OnFault,
+): Promise<Socket | undefined> {
   // The certificate must name the host. SNI carries a name only, never an address (RFC 6066 3).
   const servername = isIP(host) === 0 ? host : undefined
-  return ready(connectTls({ socket, host, servername, ca, ALPNProtocols: ['http/1.1'] }), 'secureConnect', signal)
+  const secure = connectTls({ socket, host, servername, ca, ALPNProtocols: ['http/1.1'] })
+  return ready(secure, 'secureConnect', signal, onFault)
 }
 
 /** The socket, once it emits the event. After an error or an abort, destroys the socket and returns undefined. */
-export function ready(socket: Socket, event: string, signal: AbortSignal): Promise<Socket | undefined> {
+export function ready(
+  socket: Socket,
+  event: string,
+  signal: AbortSignal,
+  onFault?: OnFault,
+): Promise<Socket | undefined> {
   return new Promise((resolve) => {
+    if (onFault) socket.once('error', ({ code }: NodeJS.ErrnoException) => onFault(code))
     const fail = () => {
       signal.removeEventListener('abort', fail)
       socket.destroy()

@@ -14,12 +14,18 @@ export interface Health {
   lastFailureMs: number | null
   /** Failed attempts since the last acknowledged one. */
   consecutiveFailures: number
-  /** Dispatches that are not over. */
+  /** Dispatches that are not over, without those whose first attempt has just begun. */
   waiting: number
   oldestWaitingMs: number | null
 }
 
 const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
+
+/**
+ * A new event has a lease while the process that recorded it makes the first attempt, which takes at most this long.
+ * Counted earlier, an endpoint that acknowledges everything would seem to be behind.
+ */
+const FIRST_ATTEMPT_SECONDS = 10
 
 // The row of an hour counts the failures after its last acknowledgement. The failures since an endpoint's last
 // acknowledgement are therefore the sum from the hour of that acknowledgement on.
@@ -40,7 +46,9 @@ const HEALTH = `
   ),
   waiting as (
     select count(*)::int as waiting, ${ms('min(created_at)')} as "oldestWaitingMs"
-    from open_dispatches where account_id = $1
+    from open_dispatches
+    where account_id = $1
+      and (lease_until is null or created_at <= clock_timestamp() - interval '${FIRST_ATTEMPT_SECONDS} seconds')
   )
   select * from attempts, waiting`
 

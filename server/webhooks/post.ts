@@ -22,6 +22,8 @@ export interface PostResult {
   outcome: PostOutcome
   statusCode?: number
   phases: Phases
+  /** The code of the error that ended the connection before a request, such as `ECONNREFUSED`. */
+  code?: string
   /** The first 1,024 octets of the response's body, as text. */
   excerpt?: string
   /** Whether the body was longer, or did not end. */
@@ -115,7 +117,8 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }:
       : await open(destination, untilMs, signal)
     if (dialled.kind !== 'connected') {
       signal?.throwIfAborted()
-      return { isStale: false, result: { outcome: dialled.kind, phases: rounded(dialled.phases) } }
+      const { kind, code } = dialled
+      return { isStale: false, result: { outcome: kind, phases: rounded(dialled.phases), ...(code && { code }) } }
     }
     const { connection, phases } = dialled
     const response = await exchange(connection, request, { ...limits, untilMs }, signal)

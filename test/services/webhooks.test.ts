@@ -225,13 +225,14 @@ test.each([
   expect([status, json]).toEqual([200, expect.objectContaining(expected)])
 })
 
-test('the outcome of an unreachable endpoint says nothing about our network', async () => {
+test('the outcome of an unreachable endpoint says that nothing listens, and nothing about our network', async () => {
   const gone = await startReceiver()
   await gone.close()
   await put(gone.url)
   const { text, json } = await testIt()
   expect(json.outcome).toBe('connect')
-  expect(text).not.toMatch(/127\.0\.0\.1|ECONNREFUSED|errno/)
+  expect(json.detail).toBe('The connection was refused: nothing listens at this host and port. (ECONNREFUSED)')
+  expect(text).not.toMatch(/127\.0\.0\.1|errno/)
 })
 
 test('a test is not stored and not counted', async () => {
@@ -255,6 +256,9 @@ const attempt = (shown: string, number: number) => api.deliverOnce({ dispatchId:
 test('health shows attempts, failures since the last success, and waiting events', async () => {
   await put(receiver.url)
   const [first, second] = [await waitingEvent(), await waitingEvent()]
+  // Their first attempts may still be running.
+  expect((await get()).json.health).toEqual(NO_ATTEMPTS)
+  await api.world.db.update(openDispatches).set({ createdAt: sql`created_at - interval '10 seconds'` })
   expect((await get()).json.health).toEqual({ ...NO_ATTEMPTS, waiting: 2, oldest_waiting_at: TIME })
   receiver.script = { status: 500 }
   await attempt(first, 1)

@@ -59,7 +59,7 @@ test('a certificate has to be trusted and to name the host', async () => {
   const at = (name: string) => receiver.url.replace('127.0.0.1', name)
   expect(await post(at('receiver.example.test'))).toMatchObject({ outcome: 'acked' })
   expect(await post(at('receiver.example.test.'))).toMatchObject({ outcome: 'acked' })
-  expect(await post(at('other.example.test'))).toMatchObject({ outcome: 'tls' })
+  expect(await post(at('other.example.test'))).toMatchObject({ outcome: 'tls', code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
   expect(await newAccountPost({ ca: undefined })(at('receiver.example.test'))).toMatchObject({ outcome: 'tls' })
   expect(await post(stranger.url)).toMatchObject({ outcome: 'tls' })
   expect([receiver.requests.length, stranger.requests.length]).toEqual([2, 0])
@@ -104,6 +104,12 @@ test('a proxy that refuses is a failure to connect, and nothing of its response 
   const result = await newAccountPost({ proxy: `http://127.0.0.1:${proxy.port}` })(receiver.url)
   expect(result).toEqual({ outcome: 'connect', phases: { connect: expect.any(Number) } })
   expect(receiver.connections).toBe(0)
+})
+
+test('a port where nothing listens is named by the code of the system', async () => {
+  const receiver = await newReceiver()
+  await receiver.close()
+  expect(await newAccountPost()(receiver.url)).toMatchObject({ outcome: 'connect', code: 'ECONNREFUSED' })
 })
 
 test('a proxy named by the environment is not used', async () => {

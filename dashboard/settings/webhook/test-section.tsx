@@ -1,5 +1,6 @@
 import { useMutation } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
+import { AttemptOutcome } from '../../../gen/verdict/v1/events_pb.ts'
 import { type TestWebhookResponse, WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { shownAttempt } from '../../attempts/outcomes.ts'
 import { ShortId } from '../../copy/short-id.tsx'
@@ -41,12 +42,14 @@ const PHASES = [
 ] as const
 
 function Exchange({ response }: { response: TestWebhookResponse }) {
-  const { outcome, statusCode, durationMs, phases, responseExcerpt, responseCut } = response
-  const { tone, word, sentence } = shownAttempt(outcome)
+  const { outcome, statusCode, durationMs, phases, responseExcerpt, responseCut, detail } = response
+  const { tone, word, sentence } = shownAttempt(outcome, statusCode)
+  // The server knows the cause of a failed connection better than the outcome tells.
+  const isOfConnection = outcome === AttemptOutcome.CONNECT || outcome === AttemptOutcome.TLS
   return (
     <>
       <p className={styles.line}>
-        <Pill tone={tone} word={word} /> <span>{sentence}</span>
+        <Pill tone={tone} word={word} /> <span>{(isOfConnection && detail) || sentence}</span>
       </p>
       <dl className={styles.facts}>
         <div>
