@@ -1,4 +1,4 @@
-import { useMutation, useQuery } from '@connectrpc/connect-query'
+import { useMutation } from '@connectrpc/connect-query'
 import { Button } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconChevronRight } from '@tabler/icons-react'
@@ -16,28 +16,21 @@ import { OutsideText } from '../outside-text/outside-text.tsx'
 import { useRefresh } from '../refresh.ts'
 import { EventPill } from '../status/event-pill.tsx'
 import styles from './message.module.css'
+import { useMessageEvents } from './use-message-events.ts'
 
-/** Reports and acknowledgements arrive later: the list is loaded again this often. */
-const REFRESH_MS = 10_000
 /** Up to so many events are shown with their time lines; of more one opens those one wants. */
 const OPEN_EVENTS = 2
-/** A message has an event for each of its 50 recipients, and reports. */
-const MOST_EVENTS = 100
 
 /** The events of a message, and the attempts to deliver each to the endpoint. */
 export function MessageEvents({ email: { messageId, events: outcomes } }: { email: GetEmailResponse }) {
-  const list = useQuery(
-    EventService.method.listEvents,
-    { messageId, limit: MOST_EVENTS },
-    { refetchInterval: REFRESH_MS },
-  )
+  const list = useMessageEvents(messageId)
   const { event: named } = useSearch({ from: '/$account/messages/$message' })
   const events = list.data && inOrder(list.data.events, outcomes)
   return (
     <section className={styles.section}>
       <div className={styles.sectionHead}>
         <h2>Events and webhook</h2>
-        {events && events.length > 1 && <ReplayAll messageId={messageId} />}
+        {events && events.length > 1 && <ReplayAll messageId={messageId} total={events.length} />}
       </div>
       {list.error && !events && <ErrorState error={list.error} retry={() => void list.refetch()} />}
       {!list.error && !events && <LoadingBlock height={120} />}
@@ -112,15 +105,11 @@ function Replay({ eventId }: { eventId: string }) {
   )
 }
 
-function ReplayAll({ messageId }: { messageId: string }) {
+function ReplayAll({ messageId, total }: { messageId: string; total: number }) {
   const refresh = useRefresh()
   const replay = useMutation(EventService.method.replayMessage, {
     onSuccess: async ({ count }) => {
-      const message =
-        count === 0
-          ? 'The endpoint asks for none of these events. Its kinds are under Settings, Webhook.'
-          : `${count} ${count === 1 ? 'event is' : 'events are'} on the way to the endpoint again.`
-      notifications.show({ message })
+      notifications.show({ message: replayedWords(count, total) })
       await refresh(EventService.method.getEvent)
     },
   })
@@ -138,4 +127,12 @@ function ReplayAll({ messageId }: { messageId: string }) {
       <CallFault error={replay.error} />
     </>
   )
+}
+
+/** How many events of a message a replay sends again, and why not all. */
+function replayedWords(count: number, total: number): string {
+  if (count === 0) return 'The endpoint asks for none of these events. Its kinds are under Settings, Webhook.'
+  const sent = `${count} ${count === 1 ? 'event is' : 'events are'} on the way to the endpoint again.`
+  if (count >= total) return sent
+  return `${sent} It does not ask for the other ${total - count === 1 ? 'one' : total - count}: see Settings, Webhook.`
 }

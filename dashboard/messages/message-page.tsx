@@ -7,6 +7,7 @@ import { ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import { EventPill } from '../status/event-pill.tsx'
 import { reasonCode } from '../status/reasons.ts'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -15,7 +16,8 @@ import { MessageEvents } from './message-events.tsx'
 import { MessageFacts } from './message-facts.tsx'
 import { MessagePreview } from './message-preview.tsx'
 import { Recipients } from './recipients.tsx'
-import { piecesOf, sentenceOfMessage } from './sentences.ts'
+import { piecesOf, sentenceOfMessage, sentenceOfReports } from './sentences.ts'
+import { useMessageEvents } from './use-message-events.ts'
 
 /** One message: what happened, in a sentence; the evidence for it; and what its endpoint was told. */
 export function MessagePage() {
@@ -72,6 +74,7 @@ function Verdict({ email }: { email: GetEmailResponse }) {
           <Pieces text={sentence.advice} email={about.email} />
         </p>
       )}
+      <LaterReports messageId={messageId} />
       <div className={styles.ids}>
         <ShortId id={messageId} label="message id" whole />
         {code && (
@@ -82,6 +85,32 @@ function Verdict({ email }: { email: GetEmailResponse }) {
         )}
       </div>
     </section>
+  )
+}
+
+/** What was reported after the outcome: a delivered message can still come back, or lead to a complaint. */
+function LaterReports({ messageId }: { messageId: string }) {
+  const { data } = useMessageEvents(messageId)
+  const reports = (data?.events ?? []).flatMap((event) =>
+    event.feedback === undefined ? [] : [{ ...event, email: event.recipient, feedback: event.feedback }],
+  )
+  const [latest] = reports
+  const found = sentenceOfReports(reports)
+  if (!latest || !found) return null
+  const { sentence, about } = found
+  return (
+    <>
+      <div className={styles.verdictHead}>
+        <EventPill {...latest} />
+        <span className="soft">
+          <Ago at={latest.timestamp!} />
+        </span>
+      </div>
+      <p className={styles.sentence}>
+        <Pieces text={capital(sentence.what)} email={about.email} />
+      </p>
+      {sentence.advice && <p className="soft">{sentence.advice}</p>}
+    </>
   )
 }
 

@@ -1,4 +1,4 @@
-import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DeliveryStatus, FeedbackKind, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 /** What the sentence about a recipient depends on. */
 export interface Outcome {
@@ -54,7 +54,7 @@ const REASONS: Partial<Record<Reason, Sentence>> = {
   },
   [Reason.TEMPORARY_FAILURE]: {
     what: 'the mail server of {domain} refused it for now.',
-    advice: 'You can send it again in a few minutes. Verdict does not repeat it by itself.',
+    advice: 'You can send it again in a few minutes. Verdict does not repeat it.',
   },
   [Reason.SUPPRESSION_LIST]: {
     what: '{address} is on a suppression list, so nothing was sent.',
@@ -77,7 +77,7 @@ const OF_STATUS: Record<DeliveryStatus, Sentence> = {
   [DeliveryStatus.REJECTED]: { what: 'nothing was sent to {address}.' },
 }
 
-const RETRYABLE = 'You can send it again in a few minutes. Verdict does not repeat it by itself.'
+const RETRYABLE = 'You can send it again in a few minutes. Verdict does not repeat it.'
 
 /** The sentence about one recipient. A reason of a later version has the sentence of its status. */
 export function sentenceOf({ status, reason, inDoubt, retryable }: Omit<Outcome, 'email'>): Sentence {
@@ -126,6 +126,34 @@ export function sentenceOfMessage(recipients: Outcome[], sandbox: boolean): { se
     sentence: { what: `of ${recipients.length} recipients, ${listed(words)}.`, advice: 'Open each one below.' },
     about,
   }
+}
+
+/** What was reported after the outcome. */
+export interface Report {
+  email: string
+  feedback: FeedbackKind
+}
+
+const REPORTS: Record<FeedbackKind, Sentence> = {
+  [FeedbackKind.UNSPECIFIED]: { what: 'later, a report about {address} arrived.' },
+  [FeedbackKind.COMPLAINT]: {
+    what: 'later, {address} complained about it.',
+    advice: 'Send no more of such mail to this address.',
+  },
+  [FeedbackKind.LATE_BOUNCE]: {
+    what: 'later, the message came back: it did not reach {address}.',
+    advice: 'Its event below has the reply of the server that refused it.',
+  },
+}
+
+/** The sentence about the first report, with how many more there are; undefined without a report. */
+export function sentenceOfReports(reports: Report[]): { sentence: Sentence; about: Report } | undefined {
+  const [about] = reports
+  if (!about) return undefined
+  const { what, advice } = REPORTS[about.feedback] ?? REPORTS[FeedbackKind.UNSPECIFIED]
+  if (reports.length === 1) return { sentence: { what, advice }, about }
+  const others = reports.length === 2 ? 'One more report is' : `${reports.length - 1} more reports are`
+  return { sentence: { what, advice: `${others} below.` }, about }
 }
 
 function dryRun({ status }: Outcome, alone: Sentence): Sentence {

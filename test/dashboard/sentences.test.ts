@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
-import { type Outcome, piecesOf, sentenceOf, sentenceOfMessage } from '../../dashboard/messages/sentences.ts'
-import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
+import {
+  type Outcome,
+  piecesOf,
+  sentenceOf,
+  sentenceOfMessage,
+  sentenceOfReports,
+} from '../../dashboard/messages/sentences.ts'
+import { DeliveryStatus, FeedbackKind, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 const { DELIVERED, BOUNCED, REJECTED } = DeliveryStatus
 const LATER_REASON = 99 as Reason
@@ -68,3 +74,25 @@ test('an address in a sentence stands apart from its words', () => {
     { text: ' is full.', isOutside: false },
   ])
 })
+
+test.for<[FeedbackKind, string]>([
+  [FeedbackKind.COMPLAINT, 'later, ann@example.com complained about it.'],
+  [FeedbackKind.LATE_BOUNCE, 'later, the message came back: it did not reach ann@example.com.'],
+  [99 as FeedbackKind, 'later, a report about ann@example.com arrived.'],
+])('a report that came after the outcome has a sentence: %o', ([feedback, words]) => {
+  expect(later([feedback])).toContain(words)
+})
+
+test('of several reports the first has a sentence, and the others are counted', () => {
+  const { COMPLAINT, LATE_BOUNCE } = FeedbackKind
+  expect(sentenceOfReports([])).toBeUndefined()
+  expect(later([COMPLAINT, LATE_BOUNCE])).toContain('complained about it. One more report is below.')
+  expect(later([COMPLAINT, LATE_BOUNCE, COMPLAINT])).toContain('2 more reports are below.')
+})
+
+function later(kinds: FeedbackKind[]): string {
+  const { sentence, about } = sentenceOfReports(kinds.map((feedback) => ({ email: 'ann@example.com', feedback })))!
+  return piecesOf([sentence.what, sentence.advice].filter(Boolean).join(' '), about.email)
+    .map(({ text }) => text)
+    .join('')
+}
