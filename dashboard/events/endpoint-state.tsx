@@ -50,13 +50,20 @@ export function EndpointState() {
         {waitingWords(waiting)}
         {oldestWaitingAt && (
           <>
-            , the oldest since <Ago at={oldestWaitingAt} />.
+            , the oldest of an event from <Ago at={oldestWaitingAt} />.
           </>
         )}{' '}
         {consecutiveFailures > 0 &&
           (consecutiveFailures === 1
             ? 'The last attempt failed. '
             : `The last ${countOf(consecutiveFailures)} attempts failed. `)}
+        {failure && (
+          <>
+            <Link to="/$account/settings/webhook" params={params} className="text-link">
+              Test the endpoint
+            </Link>{' '}
+          </>
+        )}
         {wasTried && <Missed />}
       </span>
     </div>
@@ -64,10 +71,8 @@ export function EndpointState() {
 }
 
 function waitingWords(waiting: number): string {
-  if (waiting === 0) return 'No event waits for an attempt.'
-  return waiting === 1
-    ? 'One event waits for its next attempt'
-    : `${countOf(waiting)} events wait for their next attempt`
+  if (waiting === 0) return 'No attempt waits.'
+  return waiting === 1 ? 'One attempt waits' : `${countOf(waiting)} attempts wait`
 }
 
 /** How many events of the last day never reached the endpoint, with the way to replay them. */
@@ -93,5 +98,5 @@ function Missed() {
 function missedWords({ count, countedFrom }: CountEventsResponse): string {
   if (count === 0) return 'Look for events of the last 24 hours that were not acknowledged'
   const events = `${countOf(count)} ${count === 1 && !countedFrom ? 'event' : 'events'}`
-  return `${countedFrom ? 'At least ' : ''}${events} of the last 24 hours not acknowledged or never pushed`
+  return `Replay ${countedFrom ? 'at least ' : ''}${events} of the last 24 hours that ${count === 1 && !countedFrom ? 'was' : 'were'} not acknowledged or never pushed`
 }

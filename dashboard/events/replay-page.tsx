@@ -4,6 +4,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { type Replay, ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { useAccount, useMay } from '../account/account.ts'
 import { ReaderNote } from '../account/reader-note.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
@@ -57,6 +58,7 @@ export function ReplayPage() {
           Every matching event goes to your current endpoint again, the oldest first, with the bytes it had. No email is
           sent again. Your endpoint should accept an event twice: its id stays the same.
         </p>
+        <LeftOut />
         <RangeFields from={search.from} to={search.to} onChange={setFilter} />
         <FilterChips filters={REPLAY_CHIPS} values={{ ...search }} onChange={setFilter} />
         <p role="status" className={styles.count}>
@@ -87,6 +89,27 @@ export function ReplayPage() {
     </Page>
   )
 }
+
+/** Says which kinds of events a replay leaves out, because the endpoint does not ask for them. */
+function LeftOut() {
+  const { membership } = useAccount()
+  const { data } = useQuery(WebhookService.method.getWebhook)
+  const missing = KINDS.filter(([kind]) => data && !data.events.includes(kind)).map(([, words]) => words)
+  if (missing.length === 0) return null
+  return (
+    <p className="soft">
+      Your endpoint does not ask for {missing.join(' and ')}, so a replay leaves these events out.{' '}
+      <Link to="/$account/settings/webhook" params={{ account: membership.accountId }} className="text-link">
+        Change what it asks for
+      </Link>
+    </p>
+  )
+}
+
+const KINDS = [
+  ['email.delivery', 'outcomes'],
+  ['email.feedback', 'late bounces and complaints'],
+] as const
 
 function Matching({ count, more, isComplete, perSecond }: EventCount & { perSecond: number }) {
   if (!isComplete) return count === 0 ? 'Counting events' : `${countOf(count)} so far. Counting older events`

@@ -151,5 +151,5 @@ function thresholdWords({ bounceWarn, bounceOpen, complaintOpen }: BreakerThresh
 
 function waitingWords(waiting: number): string {
   if (waiting === 0) return 'No event waits.'
-  return waiting === 1 ? 'One event waits for an attempt.' : `${countOf(waiting)} events wait for an attempt.`
+  return waiting === 1 ? 'One attempt waits.' : `${countOf(waiting)} attempts wait.`
 }

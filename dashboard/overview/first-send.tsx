@@ -26,12 +26,13 @@ export function FirstSend({ domain = 'example.com' }: { domain?: string }) {
   return (
     <div className={styles.firstSend}>
       <p className="soft">
-        VERDICT_API_KEY is a key that you create under{' '}
+        The command reads a key from the variable <code>VERDICT_API_KEY</code>.{' '}
         <Link to="/$account/settings/keys" params={{ account: membership.accountId }} className="text-link">
-          API keys
-        </Link>
-        . Other addresses have other outcomes: try <code>mailbox_full@simulator.test</code>, or{' '}
-        <code>complaint@simulator.test</code>, which complains a second later.
+          Create a key
+        </Link>{' '}
+        and you get the same command with the key in it. Other addresses have other outcomes: try{' '}
+        <code>mailbox_full@simulator.test</code>, or <code>complaint@simulator.test</code>, which complains a second
+        later.
       </p>
       <CodeBlock code={curlOf(person.installation?.publicUrl ?? location.origin, email)} label="Command" wrap />
       {mayMember && (
