@@ -24,7 +24,6 @@ const WORDS: Record<string, string> = {
   not_found: 'This does not exist, or it was deleted.',
   event_expired: 'This is older than 90 days. Verdict keeps messages and events for 90 days.',
   webhook_not_configured: 'No endpoint is configured.',
-  transient_failure: 'The server had a fault, and nothing was changed. Try again.',
 }
 
 /** The words for an error. */

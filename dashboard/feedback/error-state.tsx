@@ -5,6 +5,9 @@ import { useAccount } from '../account/account.ts'
 import { reasonOf, wordsFor } from './call-error.ts'
 import styles from './feedback.module.css'
 
+/** Error codes of calls that fail again however often they are repeated. */
+const PERMANENT = new Set(['not_found', 'event_expired', 'insufficient_role'])
+
 /** Stands in the place of what could not be loaded. */
 export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
   const reason = reasonOf(error)
@@ -14,7 +17,7 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
       <p className={styles.title}>This could not be loaded.</p>
       <p className="soft">{wordsFor(error)}</p>
       {reason && <code className="faint">{reason}</code>}
-      {retry && (
+      {retry && !(reason && PERMANENT.has(reason)) && (
         <Button variant="default" onClick={retry}>
           Try again
         </Button>

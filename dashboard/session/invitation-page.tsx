@@ -21,11 +21,12 @@ export function InvitationPage() {
     return (
       <NarrowPage title="This link no longer works">
         <p className="soft">
-          It was used, withdrawn, or it expired. Ask for a new one, or{' '}
+          It was used, withdrawn, or it expired. If you have a sign-in,{' '}
           <Link to="/sign-in" className="text-link">
             sign in
           </Link>
-          .
+          . If not, ask an owner of the account for a new invitation. For a new installation,{' '}
+          <code>npx verdict people set-up</code> prints a new link.
         </p>
       </NarrowPage>
     )

@@ -24,6 +24,14 @@ export function SignInPage() {
     <NarrowPage title="Sign in">
       {ended && <p role="status">Your session has ended. Sign in again.</p>}
       <PasswordForm onDone={enter} onNeedsCode={() => setNeedsCode(true)} />
+      <details className="soft">
+        <summary>No sign-in yet, or the password is lost?</summary>
+        <p>
+          In a new installation, open the set-up link that <code>npm start</code> printed;{' '}
+          <code>npx verdict people set-up</code> prints a new one. In an account that others use, ask an owner for an
+          invitation. When the password is lost, the owner removes you first, and the invitation sets a new one.
+        </p>
+      </details>
     </NarrowPage>
   )
 }

@@ -166,5 +166,5 @@ type ReplayRow = typeof rangeReplays.$inferSelect
 
 const isReplay = (accountId: string, id: string) => and(eq(rangeReplays.id, id), eq(rangeReplays.accountId, accountId))
 
-const REFUSED = 'The replay could not be started. Nothing was dispatched; it is safe to retry.'
+const REFUSED = 'The replay could not be started in Temporal. Nothing was dispatched; it is safe to retry.'
 const UNKNOWN = 'It is not known whether the replay was started. The list of replays shows it.'

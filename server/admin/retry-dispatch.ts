@@ -50,4 +50,4 @@ export async function retryDispatch({ db, workflows }: RetryParts, accountId: st
   })
 }
 
-const UNREACHABLE = 'The workflow of the dispatch could not be reached. Its schedule continues; it is safe to retry.'
+const UNREACHABLE = 'Temporal could not be reached. The next attempt stays as planned; it is safe to retry.'

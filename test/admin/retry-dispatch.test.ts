@@ -92,5 +92,5 @@ test('when Temporal is away, the call says that nothing changed', async () => {
   const { dispatchId } = await waiting({ workflowId: 'webhook-1', handedOver: true })
   retryNow = () => Promise.reject(new Error('14 UNAVAILABLE'))
   const retry = (await person()).retryDispatch({ dispatchId })
-  await expect(retry).rejects.toThrow('[unavailable] The workflow of the dispatch could not be reached. Its schedule')
+  await expect(retry).rejects.toThrow('[unavailable] Temporal could not be reached. The next attempt stays as planned')
 })
