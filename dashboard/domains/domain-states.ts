@@ -16,7 +16,7 @@ export const DOMAIN_STATES: Record<DomainStatus, Shown> = {
     tone: 'waiting',
     word: 'Waiting for DNS',
     sentence:
-      'Publish the records below at your DNS provider. DNS is checked by itself, and sends are rejected until then.',
+      'Publish the records below at your DNS provider. DNS is then checked automatically. Until all are found, sends are rejected.',
   },
   [DomainStatus.VERIFIED]: {
     tone: 'delivered',
@@ -27,7 +27,7 @@ export const DOMAIN_STATES: Record<DomainStatus, Shown> = {
     tone: 'error',
     word: 'Not found',
     sentence:
-      'The records were not found within 14 days, so DNS is no longer checked by itself. Publish them, then check.',
+      'The records were not found within 14 days, so DNS is no longer checked automatically. Publish them, then check.',
   },
   [DomainStatus.LAPSED]: {
     tone: 'error',

@@ -72,7 +72,8 @@ function foundOf({ records, status }: Domain): string {
   return `${found} of ${records.length}`
 }
 
-function Sending({ sending, warmup }: Domain) {
+function Sending({ sending, status, warmup }: Domain) {
+  if (status !== DomainStatus.VERIFIED) return <span className="faint">Rejected</span>
   const breaker = BREAKER_STATES[sending]
   if (breaker) return <Pill {...breaker} />
   if (warmup && timestampMs(warmup.completesAt!) > Date.now()) return <>Warm-up, day {warmup.day}</>

@@ -68,7 +68,7 @@ const VOLUMES: Column<DomainVolume>[] = [
 ]
 
 function Used({ domain, dailyLimit, sentToday }: DomainVolume) {
-  if (dailyLimit === undefined) return <span className="faint">Warm-up is over</span>
+  if (dailyLimit === undefined) return <span className="faint">No warm-up</span>
   const percent = dailyLimit === 0 ? 100 : Math.min(100, (sentToday / dailyLimit) * 100)
   return (
     <Progress.Root size="sm" w={120} aria-label={`Used by ${domain}`}>

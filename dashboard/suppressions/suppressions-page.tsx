@@ -71,8 +71,8 @@ export function SuppressionsPage() {
         idOf={idOf}
         empty={
           <EmptyState title="No address is suppressed here" command="npx verdict suppression add ann@example.com">
-            Addresses that bounce for good or complain are added by themselves. A send to one is rejected, and nothing
-            leaves the service.
+            Addresses that bounce for good or complain are added automatically, except those at simulator.test. A send
+            to one is rejected, and nothing leaves the service.
           </EmptyState>
         }
       />
