@@ -26,7 +26,7 @@ export function MessageFacts({ email }: { email: GetEmailResponse }) {
 }
 
 function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
-  const { from, to, cc, bcc, replyTo, subject, tag, tenantId, sizeBytes, createdAt, completedAt, expiresAt } = email
+  const { from, to, cc, bcc, replyTo, subject, tag, tenantId, sizeBytes, createdAt, expiresAt } = email
   return [
     ['From', <OutsideText key="from" text={from} />],
     ['To', <OutsideText key="to" text={to.join('\n')} />],

@@ -256,9 +256,12 @@ const attempt = (shown: string, number: number) => api.deliverOnce({ dispatchId:
 test('health shows attempts, failures since the last success, and waiting events', async () => {
   await put(receiver.url)
   const [first, second] = [await waitingEvent(), await waitingEvent()]
-  // Their first attempts may still be running.
+  // A lease: the first attempts are running.
+  await api.world.db.update(openDispatches).set({ leaseUntil: sql`now() + interval '20 seconds'` })
   expect((await get()).json.health).toEqual(NO_ATTEMPTS)
   await api.world.db.update(openDispatches).set({ createdAt: sql`created_at - interval '10 seconds'` })
+  expect((await get()).json.health).toEqual({ ...NO_ATTEMPTS, waiting: 2, oldest_waiting_at: TIME })
+  await api.world.db.update(openDispatches).set({ leaseUntil: null })
   expect((await get()).json.health).toEqual({ ...NO_ATTEMPTS, waiting: 2, oldest_waiting_at: TIME })
   receiver.script = { status: 500 }
   await attempt(first, 1)
