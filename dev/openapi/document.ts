@@ -196,7 +196,7 @@ function serverPaths(): Document['paths'] {
       200: response(
         'The process is alive.',
         { $ref: '#/components/schemas/Health' },
-        { status: 'ok', version: '0.1.0', region: 'eu' },
+        { status: 'ok', version: '0.2.0', region: 'eu' },
       ),
       '4XX': errorResponse(['invalid_payload'], false),
     }),
