@@ -15,7 +15,7 @@ interface Attempted {
 export function failureToneOf({
   failedSince,
   hasAcknowledged,
-}: Attempted): Extract<Tone, 'error' | 'bounced'> | undefined {
+}: Attempted): Extract<Tone, 'error' | 'warning'> | undefined {
   if (failedSince === 0) return undefined
-  return failedSince >= MANY_FAILURES || !hasAcknowledged ? 'error' : 'bounced'
+  return failedSince >= MANY_FAILURES || !hasAcknowledged ? 'error' : 'warning'
 }

@@ -47,7 +47,7 @@ export const RECORD_STATES: Record<RecordStatus, Omit<Shown, 'sentence'>> = {
 /** What the circuit breaker does to a domain's mail. An active domain needs no words. */
 export const BREAKER_STATES: Partial<Record<SendingState, Shown>> = {
   [SendingState.THROTTLED]: {
-    tone: 'bounced',
+    tone: 'warning',
     word: 'At risk',
     sentence:
       'Too many emails bounce or lead to complaints, or sending was paused a short time ago. Remove addresses that bounce from your lists before the domain is paused.',

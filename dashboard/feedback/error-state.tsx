@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { IconAlertTriangle } from '@tabler/icons-react'
+import { IconAlertCircle } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import { useAccount } from '../account/account.ts'
 import { reasonOf, wordsFor } from './call-error.ts'
@@ -13,7 +13,7 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
   const reason = reasonOf(error)
   return (
     <div className={styles.state} role="alert">
-      <IconAlertTriangle className={styles.errorIcon} size={24} aria-hidden />
+      <IconAlertCircle className={styles.errorIcon} size={24} aria-hidden />
       <p className={styles.title}>This could not be loaded.</p>
       <p className="soft">{wordsFor(error)}</p>
       {reason && <code className="faint">{reason}</code>}
@@ -31,7 +31,7 @@ export function CallFault({ error }: { error: unknown }) {
   if (!error) return null
   return (
     <p className={styles.fault} role="alert">
-      <IconAlertTriangle size={16} aria-hidden />
+      <IconAlertCircle size={16} aria-hidden />
       <span>
         {wordsFor(error)} {reasonOf(error) === 'webhook_not_configured' && <EndpointLink />}
       </span>

@@ -51,7 +51,7 @@ const RULES: Rule[] = [
     const events = webhook.waiting === 1 ? 'One event waits' : `${webhook.waiting} events wait`
     return [
       {
-        tone: 'bounced',
+        tone: 'warning',
         sentence: `${events} for your endpoint, the oldest for ${lengthOf(waitedMs)}.`,
         page: 'events',
       },
@@ -61,7 +61,7 @@ const RULES: Rule[] = [
     domains
       .filter(({ sending }) => sending === SendingState.THROTTLED)
       .map(({ domain }) => ({
-        tone: 'bounced',
+        tone: 'warning',
         sentence: `${domain} is at risk of being paused: too much of its mail bounces or leads to complaints.`,
         page: 'domains',
       })),

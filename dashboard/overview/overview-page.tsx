@@ -90,6 +90,6 @@ function HealthLine({ overview }: { overview: GetOverviewResponse }) {
 const TONE_WORDS: Partial<Record<string, string>> = {
   delivered: 'Healthy',
   error: 'Act now',
-  bounced: 'Warning',
+  warning: 'Warning',
   doubt: 'In doubt',
 }

@@ -1,4 +1,4 @@
-import { IconAlertTriangle } from '@tabler/icons-react'
+import { IconAlertCircle } from '@tabler/icons-react'
 import styles from '../feedback/feedback.module.css'
 import { wordsForAuth } from './auth-calls.ts'
 
@@ -7,7 +7,7 @@ export function AuthFaultNote({ error }: { error: unknown }) {
   if (!error) return null
   return (
     <p className={styles.fault} role="alert">
-      <IconAlertTriangle size={16} aria-hidden />
+      <IconAlertCircle size={16} aria-hidden />
       <span>{wordsForAuth(error)}</span>
     </p>
   )

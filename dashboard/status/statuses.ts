@@ -1,5 +1,6 @@
 import {
   type Icon,
+  IconAlertCircle,
   IconAlertTriangle,
   IconArrowBackUp,
   IconBan,
@@ -11,14 +12,15 @@ import {
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 
 /** How something stands. Each has a colour, an icon and a word: never the colour alone. */
-export type Tone = 'delivered' | 'bounced' | 'rejected' | 'doubt' | 'error' | 'waiting' | 'neutral'
+export type Tone = 'delivered' | 'bounced' | 'rejected' | 'doubt' | 'warning' | 'error' | 'waiting' | 'neutral'
 
 export const TONE_ICONS: Record<Tone, Icon> = {
   delivered: IconCheck,
   bounced: IconArrowBackUp,
   rejected: IconBan,
   doubt: IconHelp,
-  error: IconAlertTriangle,
+  warning: IconAlertTriangle,
+  error: IconAlertCircle,
   waiting: IconClock,
   neutral: IconMinus,
 }

@@ -8,8 +8,8 @@ import { GetOverviewResponseSchema } from '../../gen/verdict/admin/v1/overview_p
 test.for([
   [0, false, undefined],
   [0, true, undefined],
-  [1, true, 'bounced'],
-  [2, true, 'bounced'],
+  [1, true, 'warning'],
+  [2, true, 'warning'],
   [3, true, 'error'],
   [1, false, 'error'],
 ] as const)(
@@ -42,7 +42,7 @@ test('the overview names an endpoint that fails from its first failure on', () =
   ])
   expect(shown(1, 60_000)).toMatchObject([
     {
-      tone: 'bounced',
+      tone: 'warning',
       sentence: 'Your webhook endpoint fails: the last attempt failed. It last acknowledged an event 1 min ago.',
     },
   ])
