@@ -4,7 +4,7 @@ import type { OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { type Column, Rows } from '../lists/rows.tsx'
 import { Moment } from '../time/ago.tsx'
 import styles from './overview.module.css'
-import type { Line } from './plot.tsx'
+import type { Line, Mark } from './plot.tsx'
 import type { Columns } from './series.ts'
 
 const Plot = lazy(() => import('./plot.tsx'))
@@ -14,6 +14,7 @@ export interface Value {
   color: string
   /** Lengths of the strokes and gaps of a line; empty for a solid line, absent for bars. */
   dash?: number[]
+  hatched?: boolean
   /** The value of one period in words. */
   of(period: OverviewPeriod): string
 }
@@ -33,7 +34,7 @@ interface ChartProps {
   more?(period: OverviewPeriod): ReactNode
   stepMs: number
   word(value: number): string
-  marks?: { value: number; color: string }[]
+  marks?: Mark[]
   onOpen?(period: OverviewPeriod): void
 }
 
@@ -45,13 +46,13 @@ export function Chart(props: ChartProps) {
   const period = at === undefined ? undefined : periods[at]
   return (
     <section className={styles.chart} aria-label={title}>
-      <h2>{title}</h2>
+      <header className={styles.chartHead}>
+        <h2>{title}</h2>
+        {period && <Moment at={period.period!} />}
+      </header>
       <div className={styles.readout}>
         {period ? (
           <>
-            <span className="soft">
-              <Moment at={period.period!} />
-            </span>
             {values.map((value) => (
               <span key={value.label} className={styles.value}>
                 <Sign value={value} /> {value.label} {value.of(period)}
@@ -103,7 +104,7 @@ const PERIOD: Column<OverviewPeriod> = { head: 'Period', cell: ({ period }) => <
 const columnOf = ({ label, of }: Value): Column<OverviewPeriod> => ({ head: label, numbers: true, cell: of })
 
 /** What a line or a bar looks like. The variable is set through the element's style object, which the policy allows. */
-function Sign({ value: { color, dash } }: { value: Value }) {
+function Sign({ value: { color, dash, hatched } }: { value: Value }) {
   if (dash) {
     return (
       <svg className={styles.stroke} viewBox="0 0 16 8" style={{ color: `var(${color})` }} aria-hidden>
@@ -111,5 +112,5 @@ function Sign({ value: { color, dash } }: { value: Value }) {
       </svg>
     )
   }
-  return <span className={styles.dot} style={{ background: `var(${color})` }} aria-hidden />
+  return <span className={styles.dot} data-hatched={hatched} style={{ color: `var(${color})` }} aria-hidden />
 }

@@ -3,7 +3,7 @@ import { countOf } from '../numbers/quantities.ts'
 import { lengthOf } from '../time/times.ts'
 import { Chart, type Value } from './chart.tsx'
 import styles from './overview.module.css'
-import type { Line } from './plot.tsx'
+import type { Line, Mark } from './plot.tsx'
 import { attempts, latencies, rates, stackedOutcomes } from './series.ts'
 
 interface ChartsProps {
@@ -52,8 +52,8 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
         empty="No such bounce and no complaint in this range."
         summary={thresholdWords(thresholds!)}
         marks={[
-          { value: thresholds!.bounceOpen * 100, color: '--error' },
-          { value: thresholds!.bounceWarn * 100, color: '--bounced' },
+          markOf('Pause', thresholds!.bounceOpen, '--error-mark'),
+          markOf('Warning', thresholds!.bounceWarn, '--bounced-mark'),
         ]}
         word={percent}
       />
@@ -80,18 +80,13 @@ const reversed = ([seconds, ...columns]: ReturnType<typeof stackedOutcomes>): Re
 ]
 
 const OUTCOME_VALUES: Value[] = [
-  { label: 'Delivered', color: '--delivered', of: ({ delivered }) => countOf(delivered) },
-  { label: 'Bounced', color: '--bounced', of: ({ bounced }) => countOf(bounced) },
-  { label: 'Rejected', color: '--rejected', of: ({ rejected }) => countOf(rejected) },
-  { label: 'In doubt', color: '--doubt', of: ({ inDoubt }) => countOf(inDoubt) },
+  { label: 'Delivered', color: '--delivered-mark', of: ({ delivered }) => countOf(delivered) },
+  { label: 'Bounced', color: '--bounced-mark', of: ({ bounced }) => countOf(bounced) },
+  { label: 'Rejected', color: '--rejected-mark', of: ({ rejected }) => countOf(rejected) },
+  { label: 'In doubt', color: '--doubt-mark', hatched: true, of: ({ inDoubt }) => countOf(inDoubt) },
 ]
 
-const OUTCOME_LINES: Line[] = OUTCOME_VALUES.map(({ label, color }) => ({
-  label,
-  color,
-  bars: true,
-  hatched: color === '--doubt',
-}))
+const OUTCOME_LINES: Line[] = OUTCOME_VALUES.map((value) => ({ ...value, bars: true }))
 
 const latency = (name: 'p50' | 'p95' | 'p99', color: string, dash: number[]): Value => ({
   label: name,
@@ -122,14 +117,14 @@ const rate = (label: string, color: string, count: (period: OverviewPeriod) => n
 })
 
 const RATE_VALUES = [
-  rate('No such mailbox', '--bounced', ({ reasons }) => reasons.mailbox_does_not_exist ?? 0),
-  rate('Complaints', '--error', ({ complaints }) => complaints),
+  rate('No such mailbox', '--bounced-mark', ({ reasons }) => reasons.mailbox_does_not_exist ?? 0),
+  rate('Complaints', '--error-mark', ({ complaints }) => complaints),
 ]
 const RATE_LINES: Line[] = RATE_VALUES
 
 const ATTEMPT_VALUES: Value[] = [
-  { label: 'Acknowledged', color: '--delivered', of: ({ acknowledged }) => countOf(acknowledged) },
-  { label: 'Failed', color: '--error', of: ({ notAcknowledged }) => countOf(notAcknowledged) },
+  { label: 'Acknowledged', color: '--delivered-mark', of: ({ acknowledged }) => countOf(acknowledged) },
+  { label: 'Failed', color: '--error-mark', of: ({ notAcknowledged }) => countOf(notAcknowledged) },
 ]
 const ATTEMPT_LINES: Line[] = ATTEMPT_VALUES.map(({ label, color }) => ({ label, color, bars: true }))
 
@@ -142,12 +137,14 @@ function reasonWords(reasons: Record<string, number>): string {
     .join(', ')
 }
 
-/** What the dashed lines mean. */
-function thresholdWords({ bounceWarn, bounceOpen, complaintOpen }: BreakerThresholds): string {
-  const [warning, pause, complaints] = [bounceWarn, bounceOpen, complaintOpen].map((share) => percent(share * 100))
-  const lines = `The dashed lines are a domain's limits for 24 hours: a warning at ${warning} of mail to mailboxes`
-  return `${lines} that do not exist, a pause at ${pause}. Complaints pause it at ${complaints}.`
+/** A threshold of the bounces: `Pause at 10 %`. */
+function markOf(word: string, share: number, color: string): Mark {
+  return { value: share * 100, color, word: `${word} at ${percent(share * 100)}` }
 }
+
+/** What the dashed lines mean, and the threshold that has no line. */
+const thresholdWords = ({ complaintOpen }: BreakerThresholds) =>
+  `Dashed: a domain's limits in 24 hours. Complaints pause it at ${percent(complaintOpen * 100)}.`
 
 function waitingWords(waiting: number): string {
   if (waiting === 0) return 'No event waits.'

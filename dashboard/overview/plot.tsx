@@ -17,14 +17,20 @@ export interface Line {
   dash?: number[]
 }
 
+/** A value that is drawn as a line across the chart, with its word above it. */
+export interface Mark {
+  value: number
+  color: string
+  word: string
+}
+
 interface PlotProps {
   columns: Columns
   lines: Line[]
   stepMs: number
   /** A value at the axis. */
   word(value: number): string
-  /** Values that are drawn as lines across the chart. */
-  marks?: { value: number; color: string }[]
+  marks?: Mark[]
   /** Called with the index of the period under the pointer; undefined when the pointer leaves. */
   onPoint(index: number | undefined): void
   /** Called with the index of a period that was clicked. */
@@ -84,22 +90,22 @@ function optionsOf(latest: { current: PlotProps }, width: number): uPlot.Options
   const { lines, stepMs, word, marks = [] } = latest.current
   const [ink, grid] = [colorOf('--ink-faint'), colorOf('--line')]
   const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: '12px system-ui' }
-  const bars = uPlot.paths.bars!({ size: [0.8, 48], align: 1 })
+  const bars = uPlot.paths.bars!({ size: [0.76, 40] })
   return {
     width,
     height: PLOT_HEIGHT,
     legend: { show: false },
-    padding: [8, 20, 0, 0],
+    padding: [8, 12, 0, 0],
     cursor: { y: false, points: { size: 6 }, sync: { key: 'overview' }, drag: { x: false, y: false } },
     scales: {
-      // A bar begins at the start of its period.
-      x: { range: (_, from, to) => [from, to + (lines[0]!.bars ? stepMs / 1_000 : 0)] },
+      // Each period has the same place in every chart, and the pointer anywhere above it finds it.
+      x: { range: (_, from, to) => [from - stepMs / 2_000, to + stepMs / 2_000] },
       y: { range: (_, __, max) => [0, Math.max(max ?? 0, ...marks.map(({ value }) => value), 4) * 1.1] },
     },
     axes: [
       { ...axis, size: 28, values: (_, seconds) => seconds.map(timeWord) },
       // A value shorter than a unit would repeat the words of the unit below it.
-      { ...axis, size: 56, incrs: STEPS, values: (_, values) => values.map(word) },
+      { ...axis, size: 52, gap: 8, incrs: STEPS, values: (_, values) => values.map(word) },
     ],
     series: [
       {},
@@ -112,7 +118,7 @@ function optionsOf(latest: { current: PlotProps }, width: number): uPlot.Options
           stroke: color,
           width: 1.5,
           dash: line.dash,
-          points: { size: 4 },
+          points: { size: 4, show: true, filter: aloneIn },
         }
       }),
     ],
@@ -121,6 +127,13 @@ function optionsOf(latest: { current: PlotProps }, width: number): uPlot.Options
       draw: [(plot) => drawMarks(plot, marks)],
     },
   }
+}
+
+/** The values without a neighbour: a line would not show them. */
+function aloneIn({ data }: uPlot, line: number): number[] {
+  const values = data[line]!
+  const has = (at: number) => values[at] !== null && values[at] !== undefined
+  return [...values.keys()].filter((at) => has(at) && !has(at - 1) && !has(at + 1))
 }
 
 /** Steps between the values at the axis: whole numbers. */
@@ -135,9 +148,9 @@ function timeWord(seconds: number): string {
   return time.getHours() + time.getMinutes() === 0 ? DAY_FORM.format(time) : HOUR_FORM.format(time)
 }
 
-function drawMarks(plot: uPlot, marks: { value: number; color: string }[]): void {
+function drawMarks(plot: uPlot, marks: Mark[]): void {
   const { ctx, bbox } = plot
-  for (const { value, color } of marks) {
+  for (const { value, color, word } of marks) {
     const y = Math.round(plot.valToPos(value, 'y', true))
     ctx.save()
     ctx.strokeStyle = colorOf(color)
@@ -147,6 +160,10 @@ function drawMarks(plot: uPlot, marks: { value: number; color: string }[]): void
     ctx.moveTo(bbox.left, y)
     ctx.lineTo(bbox.left + bbox.width, y)
     ctx.stroke()
+    ctx.fillStyle = colorOf('--ink-faint')
+    ctx.font = `${11 * devicePixelRatio}px system-ui`
+    ctx.textAlign = 'right'
+    ctx.fillText(word, bbox.left + bbox.width, y - 4 * devicePixelRatio)
     ctx.restore()
   }
 }
