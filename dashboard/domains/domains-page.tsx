@@ -48,11 +48,11 @@ export function DomainsPage() {
 }
 
 const COLUMNS: Column<Domain>[] = [
-  { head: 'Domain', wide: true, cell: (domain) => <DomainLink {...domain} /> },
+  { head: 'Domain', bare: true, wide: true, cell: (domain) => <DomainLink {...domain} /> },
   { head: 'State', cell: ({ status }) => <Pill {...DOMAIN_STATES[status]!} /> },
   { head: 'Records found', numbers: true, cell: foundOf },
   { head: 'Sending', cell: (domain) => <Sending {...domain} /> },
-  { head: 'Added', cell: ({ createdAt }) => createdAt && <Ago at={createdAt} short /> },
+  { head: 'Added', numbers: true, cell: ({ createdAt }) => createdAt && <Ago at={createdAt} short /> },
 ]
 
 function DomainLink({ domainId, domain }: Domain) {

@@ -65,11 +65,11 @@ export function EventsPage() {
 const idOf = ({ eventId }: Event) => eventId
 
 const COLUMNS: Column<Event>[] = [
-  { head: 'Status', cell: (row) => <Outcome {...row} /> },
-  { head: 'Recipient', wide: true, cell: (row) => <Recipient {...row} /> },
+  { head: 'Status', bare: true, cell: (row) => <Outcome {...row} /> },
+  { head: 'Recipient', bare: true, wide: true, cell: (row) => <Recipient {...row} /> },
   { head: 'Webhook', cell: (row) => <Webhook {...row} /> },
   { head: 'Attempts', numbers: true, cell: ({ attempts }) => attempts },
-  { head: 'When', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} short /> },
+  { head: 'When', bare: 'corner', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} short /> },
 ]
 
 function Outcome({ sandbox, ...event }: Event) {

@@ -88,10 +88,10 @@ function Found({ inbox: { messages, total }, search }: { inbox: ListInboxRespons
 }
 
 const COLUMNS: Column<InboxEntry>[] = [
-  { head: 'Subject', wide: true, cell: (entry) => <Subject {...entry} /> },
-  { head: 'To', cell: ({ recipients }) => <Recipients recipients={recipients} /> },
+  { head: 'Subject', bare: true, wide: true, cell: (entry) => <Subject {...entry} /> },
+  { head: 'To', bare: true, cell: ({ recipients }) => <Recipients recipients={recipients} /> },
   { head: 'Size', numbers: true, cell: ({ sizeBytes }) => sizeOf(sizeBytes) },
-  { head: 'Received', cell: ({ receivedAt }) => receivedAt && <Ago at={receivedAt} short /> },
+  { head: 'Received', bare: 'corner', numbers: true, cell: ({ receivedAt }) => receivedAt && <Ago at={receivedAt} short /> },
 ]
 
 function Subject({ inboxId, subject, attachments }: InboxEntry) {

@@ -10,6 +10,8 @@ export interface Column<Row> {
   quiet?: boolean
   /** Numbers stand at the right. */
   numbers?: boolean
+  /** What a card shows without the heading: a text that says by itself what it is, or one for the upper right corner. */
+  bare?: boolean | 'corner'
   /** Takes the width that is left; a long content is cut. */
   wide?: boolean
   cell(row: Row): ReactNode
@@ -44,12 +46,13 @@ export function Rows<Row>({ label, columns, rows, idOf }: RowsProps<Row>) {
       <tbody role="rowgroup">
         {rows.map((row) => (
           <tr key={idOf(row)} role="row" onClick={openRow}>
-            {columns.map(({ head, quiet, numbers, wide, cell }) => (
+            {columns.map(({ head, quiet, numbers, bare, wide, cell }) => (
               <td
                 key={head}
                 role="cell"
                 className={numbers ? 'numbers' : undefined}
-                data-head={quiet ? undefined : head}
+                data-head={quiet || bare ? undefined : head}
+                data-corner={bare === 'corner' || undefined}
                 data-wide={wide || undefined}
               >
                 {cell(row)}

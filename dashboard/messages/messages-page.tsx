@@ -62,10 +62,10 @@ function newerThan([newest]: ListedEmail[], { from }: ReturnType<typeof requestO
 }
 
 const COLUMNS: Column<ListedEmail>[] = [
-  { head: 'Status', cell: (row) => <Status row={row} /> },
-  { head: 'To', cell: (row) => <Recipients row={row} /> },
-  { head: 'Subject', wide: true, cell: ({ subject }) => <OutsideText text={subject} line /> },
-  { head: 'Sent', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} short /> },
+  { head: 'Status', bare: true, cell: (row) => <Status row={row} /> },
+  { head: 'To', bare: true, cell: (row) => <Recipients row={row} /> },
+  { head: 'Subject', bare: true, wide: true, cell: ({ subject }) => <OutsideText text={subject} line /> },
+  { head: 'Sent', bare: 'corner', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} short /> },
 ]
 
 function Status({ row: { status, reason, inDoubt, sandbox } }: { row: ListedEmail }) {

@@ -57,7 +57,7 @@ function Limits({ limits }: { limits: GetLimitsResponse }) {
 }
 
 const VOLUMES: Column<DomainVolume>[] = [
-  { head: 'Domain', cell: ({ domain }) => domain, wide: true },
+  { head: 'Domain', bare: true, wide: true, cell: ({ domain }) => domain },
   { head: 'Sent today', numbers: true, cell: ({ sentToday }) => countOf(sentToday) },
   {
     head: 'Allowed today',

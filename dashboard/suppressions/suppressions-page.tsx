@@ -84,7 +84,7 @@ export function SuppressionsPage() {
 const idOf = ({ scope, tenantId = '', email }: SuppressionEntry) => `${scope} ${tenantId} ${email}`
 
 const COLUMNS: Column<SuppressionEntry>[] = [
-  { head: 'Address', wide: true, cell: ({ email }) => <OutsideText text={email} line /> },
+  { head: 'Address', bare: true, wide: true, cell: ({ email }) => <OutsideText text={email} line /> },
   { head: 'Applies to', cell: ({ scope, tenantId }) => scopeWords(scope, tenantId) },
   { head: 'Reason', cell: (entry) => <ReasonCell {...entry} /> },
   { head: 'Added', cell: ({ createdAt }) => createdAt && <Ago at={createdAt} short /> },

@@ -46,7 +46,7 @@ function People({ list }: { list: ListPeopleResponse }) {
   const { person: reader } = useAccount()
   const [leaving, setLeaving] = useState<Person>()
   const columns: Column<Person>[] = [
-    { head: 'Person', wide: true, cell: (person) => <PersonName person={person} you={reader.personId} /> },
+    { head: 'Person', bare: true, wide: true, cell: (person) => <PersonName person={person} you={reader.personId} /> },
     {
       head: 'Role',
       cell: (person) => (isOwner ? <RoleSelect person={person} /> : ROLE_WORDS[person.role]),
