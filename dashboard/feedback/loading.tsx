@@ -18,11 +18,13 @@ export function SlowNote() {
 export function LoadingRows({ rows = 6 }: { rows?: number }) {
   return (
     <div className={styles.rows} role="status" aria-label="Loading">
-      <SlowNote />
       {Array.from({ length: rows }, (_, row) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all alike
-        <Skeleton key={row} height={20} width={`${92 - ((row * 17) % 40)}%`} />
+        <div key={row} className={styles.row}>
+          <Skeleton height={12} width={`${80 - ((row * 17) % 40)}%`} />
+        </div>
       ))}
+      <SlowNote />
     </div>
   )
 }
@@ -31,8 +33,8 @@ export function LoadingRows({ rows = 6 }: { rows?: number }) {
 export function LoadingBlock({ height }: { height: number }) {
   return (
     <div role="status" aria-label="Loading">
-      <SlowNote />
       <Skeleton height={height} />
+      <SlowNote />
     </div>
   )
 }

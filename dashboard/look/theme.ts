@@ -46,6 +46,7 @@ export const theme = createTheme({
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace',
   fontSizes: { xs: '12px', sm: '14px', md: '16px', lg: '20px', xl: '28px' },
   spacing: { xs: '8px', sm: '12px', md: '16px', lg: '24px', xl: '32px' },
+  fontWeights: { regular: '400', medium: '500', bold: '600' },
   radius: { xs: '4px', sm: '6px', md: '8px', lg: '12px', xl: '16px' },
   headings: {
     fontWeight: '600',
