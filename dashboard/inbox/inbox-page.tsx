@@ -91,7 +91,12 @@ const COLUMNS: Column<InboxEntry>[] = [
   { head: 'Subject', bare: true, wide: true, cell: (entry) => <Subject {...entry} /> },
   { head: 'To', bare: true, cell: ({ recipients }) => <Recipients recipients={recipients} /> },
   { head: 'Size', numbers: true, cell: ({ sizeBytes }) => sizeOf(sizeBytes) },
-  { head: 'Received', bare: 'corner', numbers: true, cell: ({ receivedAt }) => receivedAt && <Ago at={receivedAt} short /> },
+  {
+    head: 'Received',
+    bare: 'corner',
+    numbers: true,
+    cell: ({ receivedAt }) => receivedAt && <Ago at={receivedAt} short />,
+  },
 ]
 
 function Subject({ inboxId, subject, attachments }: InboxEntry) {

@@ -163,7 +163,8 @@ function drawMarks(plot: uPlot, marks: Mark[]): void {
     ctx.fillStyle = colorOf('--ink-faint')
     ctx.font = `${11 * devicePixelRatio}px system-ui`
     ctx.textAlign = 'right'
-    ctx.fillText(word, bbox.left + bbox.width, y - 4 * devicePixelRatio)
+    ctx.textBaseline = 'bottom'
+    ctx.fillText(word, bbox.left + bbox.width, y - 2 * devicePixelRatio)
     ctx.restore()
   }
 }
