@@ -40,6 +40,15 @@ export function createConnections(dial: Dial) {
   /** Oldest first. */
   const idle = new Set<Connection>()
   const all = new Set<Connection>()
+  let HttpClient: typeof Client | undefined
+
+  /**
+   * Loads undici. A start that waited for it would take a twentieth longer, so POSTs do, before their time limits begin.
+   */
+  async function load(): Promise<typeof Client> {
+    HttpClient ??= (await import('undici')).Client
+    return HttpClient
+  }
 
   /** Takes an idle connection to the origin, the newest first; undefined when there is none. */
   function takeIdle(name: string): Connection | undefined {
@@ -52,14 +61,13 @@ export function createConnections(dial: Dial) {
   async function open(destination: Destination, signal: AbortSignal): Promise<NewConnection | DialFailure> {
     const origin = originOf(destination.origin)
     origin.connections++
-    // Loaded for the first connection: a start that waited for undici would take a twentieth longer.
-    const [dialled, undici] = await Promise.all([dial(destination, signal), import('undici')]).catch((error) => {
+    const [dialled, HttpClient] = await Promise.all([dial(destination, signal), load()]).catch((error) => {
       countDown(origin)
       throw error
     })
     const { phases } = dialled
     if (dialled.kind === 'dialled')
-      return { kind: 'connected', connection: connectionOn(undici.Client, dialled.socket, origin), phases }
+      return { kind: 'connected', connection: connectionOn(HttpClient, dialled.socket, origin), phases }
     countDown(origin)
     return dialled
   }
@@ -114,7 +122,7 @@ export function createConnections(dial: Dial) {
     for (const { socket } of all) socket.destroy()
   }
 
-  return { takeIdle, open, release, dropIdle, close }
+  return { load, takeIdle, open, release, dropIdle, close }
 }
 
 /** By default undici dials again when a socket is gone. This client has one socket, and ends with it. */

@@ -87,6 +87,7 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }:
     signal?.throwIfAborted()
     const destination = urls.destinationOf(url)
     if (destination === undefined) return { outcome: 'blocked', phases: {} }
+    await connections.load()
     const request = { path: destination.path, headers: { ...headers, 'Accept-Encoding': 'identity' }, body }
     const untilMs = performance.now() + limits.slotMs
     const release = await slots.acquire(destination.origin, { accountId, untilMs, signal })
