@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import { makeKey } from '../server/access/key.ts'
 import { DrizzleQueryError } from '../server/db/drizzle.ts'
 import { createAddressHash, createLogger } from '../server/log.ts'
-import { cpuStopwatch } from './harness/stopwatch.ts'
 
 const CANARY = 'canary-7f3a'
 const ADDRESS = `${CANARY}@recipient.example`
@@ -92,12 +91,6 @@ test.each<[what: string, error: unknown]>([
   })
   expect(written).toContain('failed')
   expect(written).not.toContain(CANARY)
-})
-
-test('a hostile line is redacted in linear time', () => {
-  const watch = cpuStopwatch()
-  lines((log) => log.info({ reply: 'a'.repeat(1_000_000), other: '"subject":"'.repeat(10_000), third: '@' }))
-  expect(watch.ms()).toBeLessThan(1500)
 })
 
 test('the hash of an address is the same for upper and lower case, and reveals nothing without its key', () => {

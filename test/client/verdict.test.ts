@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, expectTypeOf, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest'
 import { ROUTES } from '../../client/gen/contract.ts'
 import {
   type BounceReason,
@@ -10,7 +10,6 @@ import {
   VerdictError,
   type VerdictOptions,
 } from '../../client/verdict.ts'
-import { startProxy } from '../harness/proxy.ts'
 import { script } from '../sending/world.ts'
 import { type Api, startApi } from '../services/api.ts'
 
@@ -143,20 +142,6 @@ test('a repeated call with the same key sends nothing and returns the first outc
   const other = await verdict.emails.send({ ...MESSAGE, subject: 'Another' }, { idempotencyKey })
   expect(other).toEqual({ ...first, replayed: true, mismatch: true })
   expect(await verdict.emails.send(MESSAGE)).not.toEqual(first)
-})
-
-test('a send whose response is lost is repeated and sends one email', async () => {
-  script(api.world, {})
-  const { hostname: host, port } = new URL(api.url)
-  const proxy = await startProxy({ host, port: Number(port) })
-  onTestFinished(() => proxy.close())
-  let lost = 0
-  proxy.onMessage = ({ direction }) => (direction === 'down' && lost++ === 0 ? 'reset' : 'pass')
-  const outcome = await client({ url: `http://127.0.0.1:${proxy.port}` }).emails.send({
-    ...MESSAGE,
-    to: 'ann@example.net',
-  })
-  expect([outcome.status, lost > 1, api.world.exchanger.messages.length]).toEqual(['delivered', true, 1])
 })
 
 test('events are read page by page, or all in turn', async () => {

@@ -1,19 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { SQL } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../server/db/drizzle.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
 import { newId } from '../../server/db/ids.ts'
 import { auditEntries, invitations, people, sessions, verifications } from '../../server/db/people-schema.ts'
-import {
-  accounts,
-  apiKeys,
-  breakers,
-  domains,
-  idempotencyKeys,
-  suppressionStrikes,
-  suppressions,
-} from '../../server/db/schema.ts'
+import { accounts, apiKeys, breakers, domains, suppressionStrikes, suppressions } from '../../server/db/schema.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 let database: TestDatabase
@@ -24,18 +15,6 @@ afterAll(() => database.drop())
 
 const past = sql`now() - interval '1 second'`
 const soon = sql`now() + interval '1 minute'`
-
-test("expired keys are removed by the database's clock, however many, and no others", async () => {
-  const { db } = database
-  const key = (name: string, expiresAt: SQL) => {
-    const ids = { accountId: randomUUID(), messageId: randomUUID() }
-    return { ...ids, scope: 'send/live', key: name, requestHash: Buffer.of(0), expiresAt }
-  }
-  const expired = Array.from({ length: 4_500 }, (_, n) => key(String(n), past))
-  await db.insert(idempotencyKeys).values([...expired, key('kept', soon)])
-  await removeExpired(db)
-  expect((await db.select().from(idempotencyKeys)).map((row) => row.key)).toEqual(['kept'])
-})
 
 test('strikes are deleted after 7 days, temporary suppression entries when they expire, and no other entries', async () => {
   const { db } = database

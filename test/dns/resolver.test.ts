@@ -200,18 +200,6 @@ test.concurrent('a hundred concurrent equal questions are asked once', async () 
   expect(dns.queries).toEqual(['MX example.test'])
 })
 
-test.concurrent('the cache is bounded', async () => {
-  const { dns, options } = await dnsWith({ '*': 'nodata' })
-  const resolver = createResolver({ servers: [dns.address], ...options, queryTimeoutMs: 5_000 })
-  for (let i = 0; i < 10_000; i += 200)
-    await Promise.all(Array.from({ length: 200 }, (_, j) => resolver.a(`n${i + j}.test`)))
-  await resolver.a('n0.test')
-  expect(dns.queries.length).toBe(10_000)
-  await resolver.a('one-more.test')
-  await resolver.a('n0.test')
-  expect(dns.queries.length).toBe(10_002)
-})
-
 test.concurrent('an alias is followed as far as the answer goes', async () => {
   const { resolver } = await dnsWith({
     'A alias.test': [

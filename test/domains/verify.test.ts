@@ -58,7 +58,7 @@ test.concurrent('a missing record is reported with its place', async () => {
 
 const without = (zone: Zone): Zone => Object.fromEntries(Object.keys(zone).map((name) => [name, 'nxdomain']))
 
-test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
+test.concurrent.each(['servfail', 'refused'] as const)(
   'a DNS that answers with %s leaves every record pending with the reason, and never counts as missing',
   async (fault) => {
     const findings = await check({ ...Object.fromEntries(Object.keys(zoneOf(domain)).map((name) => [name, fault])) })

@@ -75,11 +75,6 @@ test('dry runs and simulator addresses count in no statistic', async () => {
   expect(await world.db.$count(hourlyStats)).toBe(0)
 })
 
-test('200 concurrent sends are counted 200 times', async () => {
-  await Promise.all(Array.from({ length: 200 }, (_, i) => send({ to: [`a${i}@example.net`] })))
-  expect(await counts()).toMatchObject({ delivered: 200, latencies: 200 })
-})
-
 async function entries() {
   const { email, tenantId, reason, expiresAt } = suppressions
   const days = sql<number | null>`round(extract(epoch from ${expiresAt} - now()) / 86400)::int`

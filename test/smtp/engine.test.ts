@@ -1,12 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { createResolver } from '../../server/dns/resolver.ts'
-import type { SmtpAttempt } from '../../server/smtp/attempt.ts'
 import { a, mx, startDns } from '../harness/dns.ts'
 import type { Exchanger } from '../harness/exchanger.ts'
-import { stopwatch } from '../harness/stopwatch.ts'
 import {
-  CONTENT,
   closedPort,
   deliveryTo,
   engineWith,
@@ -126,18 +122,6 @@ test('a send on a reused connection is two round trips, in two writes', async ()
   expect(session!.segments[segments]).toMatch(/^MAIL.*\r\nRCPT.*\r\nDATA\r\n$/)
 })
 
-test('with 50 ms to a round trip a reused connection takes 2.0 to 2.2 of them', async () => {
-  const exchanger = await exchangerWith()
-  exchanger.delayMs = 50
-  const [engine, site] = [engineWith(), siteOf(exchanger)]
-  await send(engine, site)
-  const durations: number[] = []
-  for (let i = 0; i < 8; i++) durations.push((await send(engine, site)).durationMs)
-  // The quickest counts: a busy machine adds time, not round trips.
-  expect(Math.min(...durations) / 50).toBeGreaterThanOrEqual(1.99)
-  expect(Math.min(...durations) / 50).toBeLessThan(2.2)
-})
-
 test('fifty recipients are still two round trips', async () => {
   const exchanger = await exchangerWith()
   const [engine, site] = [engineWith(), siteOf(exchanger)]
@@ -240,37 +224,6 @@ test('each recipient has its own outcome, in the order of the recipients', async
   }
 })
 
-test('sites are served side by side, each with its own transaction and its own permission', async () => {
-  const slow = { dot: { after: 1_000, act: '250 ok' } }
-  const exchangers = [
-    await exchangerWith(slow),
-    await exchangerWith(slow),
-    await exchangerWith({ rcpt: '550 5.1.1 no' }),
-  ]
-  const sites = exchangers.map((exchanger) => siteOf(exchanger))
-  const asked: number[][] = []
-  const watch = stopwatch()
-  const attempts = await engineWith().deliver(
-    deliveryTo(sites[0]!, {
-      recipients: [0, 1, 2, 0, 1].map((i, n) => ({ address: `user${n}@site${i}.test`, site: sites[i]! })),
-      beforeDot: async (recipients) => asked.push(recipients) > 0,
-    }),
-  )
-  expect(attempts.map(outcomeOf)).toEqual([
-    'delivered',
-    'delivered',
-    'mailbox_does_not_exist',
-    'delivered',
-    'delivered',
-  ])
-  expect(watch.ms()).toBeLessThan(1_900)
-  expect(asked.sort()).toEqual([
-    [0, 3],
-    [1, 4],
-  ])
-  expect(exchangers.map(({ messages }) => messages.length)).toEqual([1, 1, 0])
-})
-
 test('if every recipient is refused, neither content nor dot is sent', async () => {
   for (const script of [{}, NO_PIPELINING]) {
     const exchanger = await exchangerWith({ rcpt: '550 5.1.1 no', ...script })
@@ -299,7 +252,6 @@ test.each([
   ['asks for the content', '354 give it to me'],
   ['closes', 'close'],
   ['talks garbage', { raw: 'oops\r\n' }],
-  ['is silent', 'stall'],
 ] as const)(
   'a server that refuses every recipient and then %s is not tried again, nor is another one',
   async (_, data) => {
@@ -310,16 +262,6 @@ test.each([
     expect([first.sessions.length, second.sessions.length]).toEqual([1, 0])
   },
 )
-
-test('a server that refuses the sender and then falls silent costs one timeout, not one for each recipient', async () => {
-  const exchanger = await exchangerWith({ mail: '550 5.7.1 no', rcpt: 'stall' })
-  const site = siteOf(exchanger)
-  const recipients = [1, 2, 3, 4].map((i) => ({ address: `user${i}@example.test`, site }))
-  const watch = stopwatch()
-  const attempts = await engineWith({ limits: { commandMs: 1_000 } }).deliver(deliveryTo(site, { recipients }))
-  expect(attempts.map(outcomeOf)).toEqual(Array(4).fill('policy_block'))
-  expect(watch.ms()).toBeLessThan(1_900)
-})
 
 // After a failed transaction
 
@@ -424,20 +366,6 @@ test('a recipient that the first host refused stays refused; the second host get
   expect(linesOf(second).filter((line) => line.startsWith('RCPT'))).toEqual(['RCPT TO:<yes@example.test>'])
 })
 
-// Our own faults
-
-test('a lack of sockets is our fault; once the caller was asked for permission, it is a temporary failure', () => {
-  const script = new URL('without-sockets.ts', import.meta.url).pathname
-  const output = execFileSync('sh', ['-c', 'ulimit -n 200; exec "$0" "$1"', process.execPath, script], {
-    encoding: 'utf8',
-  })
-  expect(JSON.parse(output)).toEqual({
-    unasked: { kind: 'our_fault', cause: expect.stringContaining('EMFILE') },
-    asked: [{ kind: 'bounced', reason: 'temporary_failure', retryable: true }, expect.stringContaining('EMFILE')],
-    dns: 'failure',
-  })
-})
-
 test('a closed engine accepts no more sends', async () => {
   const exchanger = await exchangerWith()
   const [engine, site] = [engineWith(), siteOf(exchanger)]
@@ -456,32 +384,4 @@ test('a send that is running when the engine is closed completes', async () => {
   engine.close()
   expect(outcomeOf(await running)).toBe('delivered')
   await eventually(() => expect(linesOf(exchanger).at(-1)).toBe('QUIT'))
-})
-
-test('a process that was stopped past the deadline of the dot does not send it, even with permission', async () => {
-  const exchanger = await exchangerWith()
-  const attempt = await send(engineWith(), siteOf(exchanger), {
-    budgetMs: 4_000,
-    beforeDot: async () => {
-      const startedAt = performance.now()
-      while (performance.now() - startedAt < 2_020) {
-        // The process stands still.
-      }
-      return true
-    },
-  })
-  expect(attempt).toMatchObject({ phase: 'data', outcome: { kind: 'bounced', reason: 'connection_timeout' } })
-  expect(exchanger.messages).toEqual([])
-})
-
-// Large
-
-test('a message of 10 MB arrives byte for byte', async () => {
-  const exchanger = await exchangerWith()
-  const lines = Buffer.from(`.${'x'.repeat(75)}\r\n`.repeat(130_000))
-  const content = [...CONTENT, lines.subarray(0, 77), lines.subarray(77)]
-  const attempt: SmtpAttempt = await send(engineWith(), siteOf(exchanger), { content, budgetMs: 200_000 })
-  expect(outcomeOf(attempt)).toBe('delivered')
-  expect(exchanger.messages[0]!.content.length).toBe(Buffer.concat(content).length)
-  expect(exchanger.messages[0]!.content === Buffer.concat(content).toString('latin1')).toBe(true)
 })

@@ -106,8 +106,6 @@ const CASES: [string, Record<string, DnsAct>, MxLookup['kind']][] = [
   ],
   ['SERVFAIL for the MX', { [`MX ${D}`]: 'servfail' }, 'our_fault'],
   ['REFUSED for the MX', { [`MX ${D}`]: 'refused' }, 'our_fault'],
-  ['silence for the MX', { [`MX ${D}`]: 'silence' }, 'our_fault'],
-  ['garbage for the MX', { [`MX ${D}`]: 'garbage' }, 'our_fault'],
   ['an MX record that is cut off before its name', { [`MX ${D}`]: { raw: cutOffMx } }, 'our_fault'],
   ['SERVFAIL for the implicit MX', { [`MX ${D}`]: 'nodata', [`* ${D}`]: 'servfail' }, 'our_fault'],
   ['SERVFAIL for every exchanger', { [`MX ${D}`]: [mx(D, 10, 'broken.test')] }, 'our_fault'],

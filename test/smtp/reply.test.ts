@@ -56,8 +56,6 @@ test.each([
   ['a tab as separator', '250\tok\r\n'],
   ['two codes', '250-mx\r\n550 no\r\n'],
   ['digits of another script', '２５０ ok\r\n'],
-  ['a line that never ends', `250 ${'x'.repeat(20_000)}`],
-  ['a long line', `250 ${'x'.repeat(20_000)}\r\n`],
   ['lines that never end', '250-x\r\n'.repeat(200)],
   ['long lines', `250-${'x'.repeat(1_000)}\r\n`.repeat(20)],
 ])('%s is malformed', (_, text) => {

@@ -1,13 +1,8 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterEach, expect, test, vi } from 'vitest'
 import { lookupWith } from '../../server/egress/lookup.ts'
-import { CERTIFICATE, RECEIVER_AUTHORITY } from '../harness/certificates.ts'
+import { CERTIFICATE } from '../harness/certificates.ts'
 import { ends, newAccountPost, newReceiver, startListening, undo } from './posting.ts'
 
 afterEach(undo)
@@ -63,27 +58,6 @@ test('a certificate has to be trusted and to name the host', async () => {
   expect(await newAccountPost({ ca: undefined })(at('receiver.example.test'))).toMatchObject({ outcome: 'tls' })
   expect(await post(stranger.url)).toMatchObject({ outcome: 'tls' })
   expect([receiver.requests.length, stranger.requests.length]).toEqual([2, 0])
-})
-
-test('authorities of NODE_EXTRA_CA_CERTS are trusted', async () => {
-  const receiver = await newReceiver({ tls: true })
-  const dir = await mkdtemp(join(tmpdir(), 'verdict-ca-'))
-  ends.push(() => rm(dir, { recursive: true }))
-  await writeFile(join(dir, 'ca.pem'), RECEIVER_AUTHORITY)
-  const program = `
-    import { createPost } from ${JSON.stringify(new URL('../../server/webhooks/post.ts', import.meta.url).href)}
-    const { post, close } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => [] })
-    console.log((await post(${JSON.stringify(receiver.url)}, {}, Buffer.from('{}'), { accountId: 'account' })).outcome)
-    await close()`
-  const run = async (env: NodeJS.ProcessEnv) => {
-    const child = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { env })
-    return (await child).stdout.trim()
-  }
-  const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env
-  expect(await Promise.all([run(env), run({ ...env, NODE_EXTRA_CA_CERTS: join(dir, 'ca.pem') })])).toEqual([
-    'tls',
-    'acked',
-  ])
 })
 
 test('through a proxy the name is vetted here, and the tunnel leads to the vetted address', async () => {

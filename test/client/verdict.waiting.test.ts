@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { Verdict } from '../../client/verdict.ts'
+import { startProxy } from '../harness/proxy.ts'
+import { script } from '../sending/world.ts'
+import { type Api, startApi } from '../services/api.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.stop())
+
+test('a send whose response is lost is repeated and sends one email', async () => {
+  script(api.world, {})
+  const { hostname: host, port } = new URL(api.url)
+  const proxy = await startProxy({ host, port: Number(port) })
+  onTestFinished(() => proxy.close())
+  let lost = 0
+  proxy.onMessage = ({ direction }) => (direction === 'down' && lost++ === 0 ? 'reset' : 'pass')
+  const { emails } = new Verdict({ url: `http://127.0.0.1:${proxy.port}`, apiKey: api.keys.live })
+  const message = { from: 'hello@example.test', to: 'ann@example.net', subject: 'Hello', text: 'Hi' }
+  const outcome = await emails.send(message)
+  expect([outcome.status, lost > 1, api.world.exchanger.messages.length]).toEqual(['delivered', true, 1])
+})
