@@ -43,7 +43,7 @@ export function createConnections(dial: Dial) {
   let HttpClient: typeof Client | undefined
 
   /**
-   * Loads undici. A start that waited for it would take a twentieth longer, so POSTs do, before their time limits begin.
+   * Loads undici. A start would take a twentieth longer with it, so POSTs wait for it, before their time limits begin.
    */
   async function load(): Promise<typeof Client> {
     HttpClient ??= (await import('undici')).Client
