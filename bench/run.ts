@@ -28,7 +28,6 @@ const NAMES = [
   'temporal-away',
   'verify',
   'start',
-  'traces',
 ]
 
 const { values, positionals } = readArguments()
