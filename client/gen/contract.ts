@@ -739,6 +739,11 @@ interface EventFields {
   retryable?: boolean
   /** True when the reply to the final dot was lost: the message may or may not have arrived. */
   in_doubt?: boolean
+  /**
+   * When the next attempt to deliver the event is due, the earliest one of its dispatches. In the past while that
+   * attempt is running. Absent when no attempt follows.
+   */
+  next_attempt_at?: string
 }
 
 /** One event and its dispatches to the webhook endpoint. */
@@ -795,6 +800,11 @@ interface GetEventResponseFields {
   retryable?: boolean
   /** True when the reply to the final dot was lost: the message may or may not have arrived. */
   in_doubt?: boolean
+  /**
+   * When the next attempt to deliver the event is due, the earliest one of its dispatches. In the past while that
+   * attempt is running. Absent when no attempt follows.
+   */
+  next_attempt_at?: string
 }
 
 /**

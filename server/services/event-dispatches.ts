@@ -33,16 +33,19 @@ const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
 
 const SUMMARIES = `
   with dispatched as (
-    select id, event_id from dispatches where id = any($1::uuid[]) and id >= $2 and id <= $3
+    select id, event_id, null::timestamptz as due_at from dispatches
+    where id = any($1::uuid[]) and id >= $2 and id <= $3
     union all
-    select id, event_id from dispatches where kind = 'replay' and event_id = any($1::uuid[]) and id >= $2
+    select id, event_id, null from dispatches where kind = 'replay' and event_id = any($1::uuid[]) and id >= $2
     union all
-    select id, event_id from open_dispatches where account_id = $4 and id = any($1::uuid[])
+    select id, event_id, due_at from open_dispatches where account_id = $4 and id = any($1::uuid[])
     union all
-    select id, event_id from open_dispatches where account_id = $4 and kind = 'replay' and event_id = any($1::uuid[])
+    select id, event_id, due_at from open_dispatches
+    where account_id = $4 and kind = 'replay' and event_id = any($1::uuid[])
   )
   select d.event_id as "eventId", count(a.number)::int as attempts,
-    ${ms(`min(a.finished_at) filter (where a.outcome = 'acked')`)} as "acknowledgedMs"
+    ${ms(`min(a.finished_at) filter (where a.outcome = 'acked')`)} as "acknowledgedMs",
+    ${ms('min(d.due_at)')} as "nextMs"
   from dispatched d left join attempts a on a.dispatch_id = d.id and a.dispatch_id >= $2
   group by d.event_id`
 
@@ -50,11 +53,16 @@ export interface Summary {
   attempts: number
   /** Unix milliseconds. */
   acknowledgedMs: number | null
+  /** When the next attempt is due; in the past while it runs. */
+  nextMs: number | null
 }
 
-const NO_ATTEMPTS: Summary = { attempts: 0, acknowledgedMs: null }
+const NO_ATTEMPTS: Summary = { attempts: 0, acknowledgedMs: null, nextMs: null }
 
-/** Reads how often each event of an account was posted, and when it was first acknowledged. Takes ids in any order. */
+/**
+ * Reads how often each event of an account was posted, when it was first acknowledged, and when the next attempt is
+ * due. Takes ids in any order.
+ */
 export async function summariesOf(
   db: Database,
   accountId: string,

@@ -181,7 +181,7 @@ async function fieldsOfEvents(db: Database, accountId: string, rows: EventRow[])
   return (row: EventRow) => fieldsOf(row, summaryOf(row.id), evidenceOf(row.id))
 }
 
-function fieldsOf(row: EventRow, { attempts, acknowledgedMs }: Summary, evidence: Evidence) {
+function fieldsOf(row: EventRow, { attempts, acknowledgedMs, nextMs }: Summary, evidence: Evidence) {
   return {
     eventId: publicId('evt', row.id),
     messageId: publicId('msg', row.messageId),
@@ -193,6 +193,7 @@ function fieldsOf(row: EventRow, { attempts, acknowledgedMs }: Summary, evidence
     sandbox: row.sandbox,
     attempts,
     acknowledgedAt: acknowledgedMs === null ? undefined : timestampFromMs(acknowledgedMs),
+    nextAttemptAt: nextMs === null ? undefined : timestampFromMs(nextMs),
     event: row.event,
     kind: kindNames.value(row.kind),
     feedback: row.feedback === null ? undefined : feedbackNames.value(row.feedback),

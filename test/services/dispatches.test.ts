@@ -92,7 +92,7 @@ test('a dispatch shows its attempts in order: one that failed, then one that was
       response_excerpt: 'restarting',
     },
   ])
-  expect(await listed(id)).toMatchObject({ attempts: 1 })
+  expect(await listed(id)).toMatchObject({ attempts: 1, next_attempt_at: original.next_attempt_at })
   expect(await listed(id)).not.toHaveProperty('acknowledged_at')
 
   receiver.script = {}
@@ -102,6 +102,7 @@ test('a dispatch shows its attempts in order: one that failed, then one that was
     { state: 'acknowledged', ended_at: TIME, attempts: [original.attempts[0], { number: 2, outcome: 'acked' }] },
   ])
   expect(dispatches[0]).not.toHaveProperty('next_attempt_at')
+  expect(event).not.toHaveProperty('next_attempt_at')
   expect(event).toMatchObject({ attempts: 2, acknowledged_at: dispatches[0].attempts[1].finished_at })
   expect(await listed(id)).toEqual(event)
 })
@@ -110,6 +111,8 @@ test('while an attempt runs there is no time of the next one', async () => {
   const id = await newEvent()
   await updateOriginal(id, { startedAt: sql`now() - interval '1 second'` })
   expect((await detail(id)).dispatches[0]).not.toHaveProperty('next_attempt_at')
+  // The event itself shows that it waits: its time is then in the past.
+  expect(Date.parse((await detail(id)).next_attempt_at)).toBeLessThanOrEqual(Date.now())
 })
 
 test('an attempt whose process died has the outcome unknown, and is repeated under its number', async () => {
@@ -149,6 +152,7 @@ test('an exhausted dispatch is shown before its acknowledged replay', async () =
   const replayed = await replay(id)
   receiver.script = {}
   await attempt(replayed, 1, 0)
+  expect(await listed(id)).not.toHaveProperty('next_attempt_at')
   const { dispatches, attempts, acknowledged_at } = await detail(id)
   expect(dispatches).toMatchObject([
     { dispatch_id: originalOf(id), kind: 'original', state: 'exhausted', attempts: [{ number: 1 }, { number: 2 }] },
