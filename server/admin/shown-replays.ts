@@ -19,25 +19,28 @@ type ReplayRow = typeof rangeReplays.$inferSelect
 const stateNames = enumNames<ReplayState>(ReplayStateSchema)
 
 // This statement is not prepared: only a plan made for these ids reads the one day that holds them.
-const ACKNOWLEDGED = `
-  select (select count(*)::int from dispatches where id between $1 and $2 and state = 'acknowledged') as count,
-    exists (select from open_dispatches where id between $1 and $2) as "isOpen"`
+const COUNTS = `
+  select
+    (select count(*)::int from dispatches where id between $1 and $2 and state = 'acknowledged') as acknowledged,
+    (select count(*)::int from open_dispatches where id between $1 and $2) as waiting`
 
 const KEEP_ACKNOWLEDGED = `
   update range_replays set acknowledged = $2 where id = $1 and state <> 'running' and acknowledged is null`
 
 /**
- * Counts the acknowledged dispatches of a replay. The count is kept once no dispatch is open any more, so that a list
- * of replays that are over reads only their rows.
+ * Counts the acknowledged and the waiting dispatches of a replay. The count is kept once no dispatch waits any more, so
+ * that a list of replays that are over reads only their rows.
  */
-async function countAcknowledged(db: Database, { id, state, dispatched, acknowledged }: ReplayRow): Promise<number> {
-  if (acknowledged !== null) return acknowledged
-  if (dispatched === 0) return 0
+async function countDispatches(
+  db: Database,
+  { id, state, dispatched, acknowledged }: ReplayRow,
+): Promise<Pick<Replay, 'acknowledged' | 'waiting'>> {
+  if (acknowledged !== null) return { acknowledged, waiting: 0 }
+  if (dispatched === 0) return { acknowledged: 0, waiting: 0 }
   const { first, last } = dispatchIdsOf(id)
-  const [row] = await run<{ count: number; isOpen: boolean }>(db, ACKNOWLEDGED, [first, last], { prepare: false })
-  const { count, isOpen } = row!
-  if (state !== 'running' && !isOpen) await run(db, KEEP_ACKNOWLEDGED, [id, count])
-  return count
+  const [row] = await run<Pick<Replay, 'acknowledged' | 'waiting'>>(db, COUNTS, [first, last], { prepare: false })
+  if (state !== 'running' && row!.waiting === 0) await run(db, KEEP_ACKNOWLEDGED, [id, row!.acknowledged])
+  return row!
 }
 
 /** A replay as the dashboard shows it. */
@@ -53,7 +56,7 @@ export async function shownReplay(
     state: stateNames.value(row.state),
     total: row.total,
     dispatched: row.dispatched,
-    acknowledged: await countAcknowledged(db, row),
+    ...(await countDispatches(db, row)),
     createdAt: timestampFromDate(row.createdAt),
     endedAt: row.endedAt ? timestampFromDate(row.endedAt) : undefined,
     createdBy: row.createdBy,
