@@ -2,25 +2,30 @@ import '@mantine/core/styles.layer.css'
 import '@mantine/notifications/styles.layer.css'
 import './look/look.css'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { TransportProvider } from '@connectrpc/connect-query'
+import { createConnectQueryKey, TransportProvider } from '@connectrpc/connect-query'
 import { MantineProvider } from '@mantine/core'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { lazy, StrictMode, Suspense } from 'react'
 import { createRoot } from 'react-dom/client'
+import { PersonService } from '../gen/verdict/admin/v1/person_pb.ts'
 import { AccountTransports } from './account/account-transports.ts'
-import { ConfirmationContext, createConfirmation } from './confirmation/confirmation.ts'
+import { ConfirmationContext } from './confirmation/confirmation.ts'
 import { PasswordQuestion } from './confirmation/password-question.tsx'
 import { reasonOf } from './feedback/call-error.ts'
 import { nonce } from './look/nonce.ts'
 import { theme, variables } from './look/theme.ts'
+import { createQuestion } from './question/question.ts'
 import { createPages } from './routes.tsx'
+import { createSessionEnd, SessionEndContext } from './session/session-end.ts'
+import { SignInQuestion } from './session/sign-in-question.tsx'
 import { createTransports } from './transport.ts'
 
 // What a first page does not show is loaded after it.
 const Notices = lazy(async () => ({ default: (await import('./feedback/notices.tsx')).Notices }))
 
-const confirmation = createConfirmation()
+const confirmation = createQuestion()
+const sessionEnd = createSessionEnd()
 const router = createPages()
 const queries = new QueryClient({
   defaultOptions: {
@@ -36,16 +41,22 @@ const queries = new QueryClient({
   },
 })
 
-const transports = createTransports({
-  confirm: confirmation.ask,
-  signedOut() {
-    confirmation.answer(false)
-    const { pathname, href } = router.state.location
-    if (pathname === '/sign-in') return
-    // A first visit has no session that could have ended.
-    const hadSession = queries.getQueriesData({}).some(([, data]) => data !== undefined)
-    void router.navigate({ to: '/sign-in', search: { back: href, ended: hadSession ? 'true' : undefined } })
-  },
+const transports = createTransports({ confirm: confirmation.ask, signInAgain })
+
+/** Asks a person whose session has ended to sign in above the page. Without a person it leads to the sign-in page. */
+async function signInAgain(): Promise<boolean> {
+  const isOnSignIn = () => router.state.location.pathname === '/sign-in'
+  if (isOnSignIn()) return false
+  const queryKey = createConnectQueryKey({ schema: PersonService.method.getPerson, cardinality: undefined })
+  const isKnown = queries.getQueriesData({ queryKey }).some(([, person]) => person !== undefined)
+  if (isKnown && (await sessionEnd.ask())) return true
+  confirmation.answer(false)
+  if (!isOnSignIn()) void router.navigate({ to: '/sign-in', search: { back: router.state.location.href } })
+  return false
+}
+
+router.subscribe('onBeforeNavigate', ({ toLocation }) => {
+  if (toLocation.pathname === '/sign-in') sessionEnd.answer(false)
 })
 
 createRoot(document.getElementById('root')!).render(
@@ -61,11 +72,14 @@ createRoot(document.getElementById('root')!).render(
         <TransportProvider transport={transports()}>
           <AccountTransports value={transports}>
             <ConfirmationContext value={confirmation}>
-              <RouterProvider router={router} />
-              <PasswordQuestion />
-              <Suspense>
-                <Notices />
-              </Suspense>
+              <SessionEndContext value={sessionEnd}>
+                <RouterProvider router={router} />
+                <PasswordQuestion />
+                <SignInQuestion />
+                <Suspense>
+                  <Notices />
+                </Suspense>
+              </SessionEndContext>
             </ConfirmationContext>
           </AccountTransports>
         </TransportProvider>

@@ -24,14 +24,12 @@ const first = createRoute({ getParentRoute: () => root, path: '/', component: Fi
 interface SignInSearch {
   /** The page that asked to sign in. */
   back?: string
-  /** Is `true` after a session has ended. */
-  ended?: string
 }
 
 const signIn = createRoute({
   getParentRoute: () => root,
   path: 'sign-in',
-  validateSearch: ({ back, ended }: SignInSearch): SignInSearch => ({ back, ended }),
+  validateSearch: ({ back }: SignInSearch): SignInSearch => ({ back }),
   component: lazyRouteComponent(() => import('./session/sign-in-page.tsx'), 'SignInPage'),
 })
 

@@ -4,8 +4,8 @@ import { reasonOf } from './feedback/call-error.ts'
 import { timeLimit } from './time-limits.ts'
 
 export interface TransportParts {
-  /** The session ended or never was: the person has to sign in. */
-  signedOut(): void
+  /** The session ended or never was. Resolves to whether the person has signed in again where they are. */
+  signInAgain(): Promise<boolean>
   /** Asks for the password. Resolves to whether the server has accepted it. */
   confirm(): Promise<boolean>
 }
@@ -14,15 +14,22 @@ export interface TransportParts {
 const NO_SESSION: (string | undefined)[] = ['invalid_session', 'invalid_api_key']
 
 /** Creates the transports of the pages: one for each account, and one for calls without an account. */
-export function createTransports({ signedOut, confirm }: TransportParts): (accountId?: string) => Transport {
+export function createTransports({ signInAgain, confirm }: TransportParts): (accountId?: string) => Transport {
   const transports = new Map<string, Transport>()
+  let signedInAtMs = Number.NEGATIVE_INFINITY
 
   const sessionEnd: Interceptor = (next) => async (request) => {
+    const startedAtMs = performance.now()
     try {
       return await next(request)
     } catch (error) {
-      if (NO_SESSION.includes(reasonOf(error))) signedOut()
-      throw error
+      if (!NO_SESSION.includes(reasonOf(error))) throw error
+      // A call that was on its way while the person signed in is only repeated.
+      if (startedAtMs > signedInAtMs) {
+        if (!(await signInAgain())) throw error
+        signedInAtMs = performance.now()
+      }
+      return next(request)
     }
   }
 

@@ -4,8 +4,9 @@ import { useState } from 'react'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { DialogButtons } from '../feedback/dialog-buttons.tsx'
 import { CallFault } from '../feedback/error-state.tsx'
+import type { Question } from '../question/question.ts'
 import { PasswordField } from '../session/password-field.tsx'
-import { type Confirmation, useConfirmation } from './confirmation.ts'
+import { useConfirmation } from './confirmation.ts'
 
 // Escape ends the question alone: without this it would also close the dialog whose call needs the password.
 const OWN_ESCAPE = { 'data-mantine-stop-propagation': 'true' }
@@ -28,7 +29,7 @@ export function PasswordDialog() {
   )
 }
 
-function PasswordForm({ confirmation }: { confirmation: Confirmation }) {
+function PasswordForm({ confirmation }: { confirmation: Question }) {
   const [password, setPassword] = useState('')
   const check = useMutation(PersonService.method.confirmPassword, { onSuccess: () => confirmation.answer(true) })
   return (

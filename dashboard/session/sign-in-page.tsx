@@ -1,17 +1,13 @@
-import { Button, Stack, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { NarrowPage } from '../frame/narrow-page.tsx'
-import { signIn } from './auth-calls.ts'
-import { AuthFaultNote } from './auth-fault-note.tsx'
 import { CodeForm } from './code-form.tsx'
-import { PasswordField } from './password-field.tsx'
+import { PasswordForm } from './password-form.tsx'
 
 /** Signing in: the password, then the second factor when the person has one. */
 export function SignInPage() {
   const [needsCode, setNeedsCode] = useState(false)
-  const { ended } = useSearch({ from: '/sign-in' })
   const enter = useEntry()
   if (needsCode) {
     return (
@@ -22,7 +18,6 @@ export function SignInPage() {
   }
   return (
     <NarrowPage title="Sign in">
-      {ended && <p role="status">Your session has ended. Sign in again.</p>}
       <PasswordForm onDone={enter} onNeedsCode={() => setNeedsCode(true)} />
       <details className="soft">
         <summary>No sign-in yet, or the password is lost?</summary>
@@ -46,39 +41,4 @@ function useEntry(): () => void {
     // Only a path of ours: `//elsewhere` would be another server.
     router.history.replace(back && /^\/(?![/\\])/.test(back) ? `/dashboard${back}` : '/dashboard/')
   }
-}
-
-function PasswordForm({ onDone, onNeedsCode }: { onDone(): void; onNeedsCode(): void }) {
-  const [email, setEmail] = useState('')
-  const [password, setPassword] = useState('')
-  const attempt = useMutation({
-    mutationFn: () => signIn(email, password),
-    onSuccess: ({ needsCode }) => (needsCode ? onNeedsCode() : onDone()),
-  })
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        attempt.mutate()
-      }}
-    >
-      <Stack gap="md">
-        <TextInput
-          label="Email address"
-          type="email"
-          autoComplete="username"
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-          autoFocus
-        />
-        <PasswordField value={password} onChange={setPassword} />
-        <AuthFaultNote error={attempt.error} />
-        <Button type="submit" loading={attempt.isPending}>
-          Sign in
-        </Button>
-      </Stack>
-    </form>
-  )
 }

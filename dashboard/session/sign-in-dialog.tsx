@@ -1,0 +1,40 @@
+import { useQuery } from '@connectrpc/connect-query'
+import { Button, Modal, Stack } from '@mantine/core'
+import { useState } from 'react'
+import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
+import { CodeForm } from './code-form.tsx'
+import { PasswordForm } from './password-form.tsx'
+import { useSessionEnd } from './session-end.ts'
+
+/** Signing in again, as the same person. The call that found no session then goes on. */
+export function SignInDialog() {
+  const question = useSessionEnd()
+  const [needsCode, setNeedsCode] = useState(false)
+  const person = useQuery(PersonService.method.getPerson, {}, { enabled: false })
+  const goOn = () => question.answer(true)
+  const leave = () => question.answer(false)
+  return (
+    <Modal
+      opened
+      onClose={leave}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      withCloseButton={false}
+      title="Your session has ended"
+    >
+      <Stack gap="md">
+        <p className="soft">Sign in again to go on where you are. What you typed on this page is still there.</p>
+        {needsCode ? (
+          <CodeForm onDone={goOn} onStartAgain={leave} />
+        ) : (
+          <>
+            <PasswordForm of={person.data?.email} onDone={goOn} onNeedsCode={() => setNeedsCode(true)} />
+            <Button variant="subtle" onClick={leave}>
+              Sign in as another person
+            </Button>
+          </>
+        )}
+      </Stack>
+    </Modal>
+  )
+}
