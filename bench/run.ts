@@ -28,6 +28,7 @@ const NAMES = [
   'temporal-away',
   'verify',
   'start',
+  'traces',
 ]
 
 const { values, positionals } = readArguments()

@@ -25,5 +25,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },
-  server: { proxy: { '^/api/': TO_API, '^/verdict\\.': TO_API, '^/docs': TO_API, [FRAMES]: TO_API } },
+  server: {
+    proxy: { '^/api/': TO_API, '^/verdict\\.': TO_API, '^/docs': TO_API, '^/readyz$': TO_API, [FRAMES]: TO_API },
+  },
 })

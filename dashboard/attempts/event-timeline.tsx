@@ -50,7 +50,7 @@ function Timeline({ event }: { event: GetEventResponse }) {
     <>
       <ol className={styles.timeline}>
         {entries.map((entry) => (
-          <Entry key={keyOf(entry)} entry={entry} />
+          <Entry key={keyOf(entry)} entry={entry} isAcknowledged={event.acknowledgedAt !== undefined} />
         ))}
       </ol>
       {event.dispatches.length === 0 && (
@@ -69,7 +69,7 @@ function keyOf(entry: TimelineEntry): string {
   return entry.kind === 'next' ? `${id} ${entry.dispatch.attempts.length}` : id
 }
 
-function Entry({ entry }: { entry: TimelineEntry }) {
+function Entry({ entry, isAcknowledged }: { entry: TimelineEntry; isAcknowledged: boolean }) {
   if (entry.kind === 'recorded') {
     return (
       <Point tone="neutral" at={<Ago at={entry.at} />}>
@@ -92,7 +92,7 @@ function Entry({ entry }: { entry: TimelineEntry }) {
     )
   }
   if (entry.kind === 'attempt') return <AttemptEntry {...entry} />
-  return <NextAttempt dispatch={entry.dispatch} />
+  return <NextAttempt dispatch={entry.dispatch} isAcknowledged={isAcknowledged} />
 }
 
 function Point({ tone, at, children }: { tone: Tone; at?: ReactNode; children: ReactNode }) {
@@ -109,8 +109,8 @@ function Point({ tone, at, children }: { tone: Tone; at?: ReactNode; children: R
 }
 
 function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Attempt }) {
-  const { number, outcome, statusCode, durationMs, responseExcerpt, responseCut, startedAt } = attempt
-  const { tone, word, sentence } = shownAttempt(outcome, statusCode)
+  const { number, statusCode, durationMs, responseExcerpt, responseCut, startedAt } = attempt
+  const { tone, word, sentence } = shownAttempt(attempt)
   const ofReplay = dispatch.kind === DispatchKind.REPLAY ? ' of the replay' : ''
   const isLatest = attempt === dispatch.attempts.at(-1)
   return (
@@ -141,7 +141,7 @@ function AttemptEntry({ dispatch, attempt }: { dispatch: Dispatch; attempt: Atte
   )
 }
 
-function NextAttempt({ dispatch }: { dispatch: Dispatch }) {
+function NextAttempt({ dispatch, isAcknowledged }: { dispatch: Dispatch; isAcknowledged: boolean }) {
   const { nextAttemptAt, attempts, kind } = dispatch
   const ofReplay = kind === DispatchKind.REPLAY ? ' of the replay' : ''
   if (!nextAttemptAt) {
@@ -159,11 +159,17 @@ function NextAttempt({ dispatch }: { dispatch: Dispatch }) {
           {ofReplay}
         </span>
         <span>
-          <Countdown at={nextAttemptAt} passed="is due now" before="in " />
+          <Countdown at={nextAttemptAt} passed="is due now" />
         </span>
         <RetryButton dispatchId={dispatch.dispatchId} />
         <WorkflowLink dispatch={dispatch} />
       </p>
+      {isAcknowledged && (
+        <p className="soft">
+          Your endpoint has acknowledged this event already. Each dispatch ends by itself, so this one sends the event
+          once more, with the same id.
+        </p>
+      )}
     </Point>
   )
 }

@@ -1,4 +1,4 @@
-import { AttemptOutcome } from '../../gen/verdict/v1/events_pb.ts'
+import { type Attempt, AttemptOutcome } from '../../gen/verdict/v1/events_pb.ts'
 import type { Tone } from '../status/statuses.ts'
 
 interface ShownAttempt {
@@ -70,9 +70,18 @@ const STATUS_SENTENCES: [from: number, to: number, sentence: string][] = [
   [500, 599, 'The endpoint failed. Look for the cause in its log.'],
 ]
 
-/** How the outcome of an attempt is shown. `statusCode` is that of the response, if there was one. */
-export function shownAttempt(outcome: AttemptOutcome, statusCode?: number): ShownAttempt {
+const NOT_CONNECTED =
+  'No connection was made: nothing listens at this host and port, or a firewall is in between. Check that the endpoint runs.'
+const BROKEN = 'The endpoint accepted the connection, and closed it before the response. Look for the cause in its log.'
+
+type Attempted = Pick<Attempt, 'outcome' | 'statusCode' | 'phases'>
+
+/** How an attempt is shown. The request was sent when its phases have a time for the head of the response. */
+export function shownAttempt({ outcome, statusCode, phases }: Attempted): ShownAttempt {
   const shown = OUTCOMES[outcome]!
+  if (outcome === AttemptOutcome.CONNECT && phases) {
+    return { ...shown, sentence: phases.headMs === undefined ? NOT_CONNECTED : BROKEN }
+  }
   if (outcome !== AttemptOutcome.NOT_200 || statusCode === undefined) return shown
   const ofStatus = STATUS_SENTENCES.find(([from, to]) => statusCode >= from && statusCode <= to)
   return ofStatus ? { ...shown, sentence: ofStatus[2] } : shown

@@ -52,7 +52,7 @@ const COLUMNS: Column<Domain>[] = [
   { head: 'State', cell: ({ status }) => <Pill {...DOMAIN_STATES[status]!} /> },
   { head: 'Records found', numbers: true, cell: foundOf },
   { head: 'Sending', cell: (domain) => <Sending {...domain} /> },
-  { head: 'Added', numbers: true, cell: ({ createdAt }) => createdAt && <Ago at={createdAt} short /> },
+  { head: 'Added', numbers: true, cell: ({ createdAt }) => createdAt && <Ago at={createdAt} /> },
 ]
 
 function DomainLink({ domainId, domain }: Domain) {

@@ -1,3 +1,4 @@
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import { Button } from '@mantine/core'
 import { IconRepeat } from '@tabler/icons-react'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
@@ -10,9 +11,10 @@ import { useCursorList } from '../lists/cursor-list.ts'
 import { FilterChips } from '../lists/filter-chips.tsx'
 import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
+import { Address } from '../outside-text/address.tsx'
 import { EventPill } from '../status/event-pill.tsx'
 import { Pill } from '../status/status-pill.tsx'
-import { Ago } from '../time/ago.tsx'
+import { Ago, Countdown } from '../time/ago.tsx'
 import { EndpointState } from './endpoint-state.tsx'
 import { EVENT_FILTERS, type EventSearch, requestOf } from './event-filters.ts'
 import styles from './events.module.css'
@@ -69,7 +71,7 @@ const COLUMNS: Column<Event>[] = [
   { head: 'Recipient', bare: true, wide: true, cell: (row) => <Recipient {...row} /> },
   { head: 'Webhook', cell: (row) => <Webhook {...row} /> },
   { head: 'Attempts', numbers: true, cell: ({ attempts }) => attempts },
-  { head: 'When', bare: 'corner', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} short /> },
+  { head: 'When', bare: 'corner', numbers: true, cell: ({ timestamp }) => <Ago at={timestamp!} /> },
 ]
 
 function Outcome({ sandbox, ...event }: Event) {
@@ -87,12 +89,22 @@ function Recipient({ eventId, messageId, recipient }: Event) {
   const params = { account: membership.accountId, message: messageId }
   return (
     <RowLink to="/$account/messages/$message" params={params} search={{ recipient, event: eventId }}>
-      <bdi>{recipient}</bdi>
+      <Address email={recipient} />
     </RowLink>
   )
 }
 
-function Webhook({ attempts, acknowledgedAt }: Event) {
+/** An event is given up when no further attempt follows. Until then it waits, however many attempts have failed. */
+function Webhook({ attempts, acknowledgedAt, nextAttemptAt }: Event) {
   if (acknowledgedAt) return <Pill tone="delivered" word="Acknowledged" />
-  return attempts > 0 ? <Pill tone="error" word="Not acknowledged" /> : <span className="faint">Not pushed</span>
+  if (nextAttemptAt) return <Pill tone="waiting" word={<NextAttempt at={nextAttemptAt} isFirst={attempts === 0} />} />
+  return attempts > 0 ? <Pill tone="error" word="Given up" /> : <span className="faint">Not pushed</span>
+}
+
+function NextAttempt({ at, isFirst }: { at: Timestamp; isFirst: boolean }) {
+  return (
+    <span>
+      {isFirst ? 'First' : 'Next'} attempt <Countdown at={at} passed="now" />
+    </span>
+  )
 }

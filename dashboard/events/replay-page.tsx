@@ -12,6 +12,7 @@ import { Page } from '../frame/page.tsx'
 import { FilterChips } from '../lists/filter-chips.tsx'
 import { type Column, RowLink, Rows } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
+import { Address } from '../outside-text/address.tsx'
 import { useRefresh } from '../refresh.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
@@ -141,7 +142,7 @@ const COLUMNS: Column<Replay>[] = [
   { head: 'State', cell: (replay) => <Pill {...shownReplay(replay)} /> },
   { head: 'Dispatched', numbers: true, cell: ({ dispatched, total }) => `${countOf(dispatched)} of ${countOf(total)}` },
   { head: 'Acknowledged', numbers: true, cell: ({ acknowledged }) => countOf(acknowledged) },
-  { head: 'By', wide: true, cell: ({ createdBy }) => createdBy },
+  { head: 'By', wide: true, cell: ({ createdBy }) => <Address email={createdBy} /> },
 ]
 
 function Started({ replayId, createdAt }: Replay) {

@@ -1,9 +1,10 @@
+import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
 import { useMutation, useQuery } from '@connectrpc/connect-query'
 import { Button, Group, Progress, Stack } from '@mantine/core'
-import { useParams } from '@tanstack/react-router'
+import { Link, useParams } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { type Replay, ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
-import { useMay } from '../account/account.ts'
+import { useAccount, useMay } from '../account/account.ts'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
@@ -43,7 +44,9 @@ export function ReplayProgressPage() {
 }
 
 function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
-  const { state, total, dispatched, acknowledged, perSecond, createdAt, endedAt, createdBy, workflowUrl } = replay
+  const { state, total, dispatched, acknowledged, waiting, perSecond, createdAt, endedAt, createdBy, workflowUrl } =
+    replay
+  const givenUp = Math.max(0, dispatched - acknowledged - waiting)
   const mayChange = useMay(Role.MEMBER)
   const cancel = useMutation(ReplayService.method.cancelReplay, { onSuccess: refresh })
   const share = (count: number) => (total === 0 ? 0 : (count / total) * 100)
@@ -52,16 +55,15 @@ function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
       <p role="status" className={styles.progress}>
         <Pill {...shownReplay(replay)} large />
         <span>
-          {countOf(dispatched)} of {countOf(total)} events dispatched, {countOf(acknowledged)} acknowledged.
+          {countOf(dispatched)} of {countOf(total)} events dispatched, {countOf(acknowledged)} acknowledged
+          {waiting > 0 && `, ${countOf(waiting)} waiting for an attempt`}
+          {givenUp > 0 && `, ${countOf(givenUp)} given up`}.
         </span>
       </p>
       <Progress.Root size="lg">
         <Progress.Section value={share(acknowledged)} color="var(--delivered)" aria-label="Acknowledged" />
-        <Progress.Section
-          value={Math.max(0, share(dispatched) - share(acknowledged))}
-          color="var(--neutral)"
-          aria-label="Dispatched, not acknowledged yet"
-        />
+        <Progress.Section value={share(givenUp)} color="var(--error)" aria-label="Given up" />
+        <Progress.Section value={share(waiting)} color="var(--neutral)" aria-label="Waiting for an attempt" />
       </Progress.Root>
       <p className="soft">
         Started <Ago at={createdAt!} /> by {createdBy}, at most {countOf(perSecond)}{' '}
@@ -79,6 +81,7 @@ function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
           events, and leaves none out.
         </p>
       )}
+      {givenUp > 0 && <GivenUp replay={replay} />}
       <Group gap="sm">
         {state === ReplayState.RUNNING && mayChange && (
           <Button
@@ -97,5 +100,25 @@ function ReplayView({ replay, refresh }: { replay: Replay; refresh(): void }) {
       </Group>
       <CallFault error={cancel.error} />
     </Stack>
+  )
+}
+
+/** The way to send again what the endpoint has not acknowledged. */
+function GivenUp({ replay: { filter } }: { replay: Replay }) {
+  const { membership } = useAccount()
+  const timeOf = (at: Timestamp | undefined) => at && timestampDate(at).toISOString()
+  return (
+    <p className="soft">
+      No attempt follows for an event that is given up. Repair the endpoint, then{' '}
+      <Link
+        to="/$account/events/replay"
+        params={{ account: membership.accountId }}
+        search={{ from: timeOf(filter?.from), to: timeOf(filter?.to), missed: 'true' }}
+        className="text-link"
+      >
+        replay what it did not acknowledge
+      </Link>
+      .
+    </p>
   )
 }

@@ -1,17 +1,30 @@
 import { type Replay, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import type { Tone } from '../status/statuses.ts'
 
-/** How each state of a replay is shown. */
-export const REPLAY_STATES: Record<ReplayState, { tone: Tone; word: string }> = {
-  [ReplayState.UNSPECIFIED]: { tone: 'neutral', word: 'Unknown' },
-  [ReplayState.RUNNING]: { tone: 'waiting', word: 'Under way' },
-  [ReplayState.FINISHED]: { tone: 'delivered', word: 'Finished' },
+interface Shown {
+  tone: Tone
+  word: string
+}
+
+/** How each state of a replay is shown that says all about it. */
+const STATES: Partial<Record<ReplayState, Shown>> = {
   [ReplayState.CANCELLED]: { tone: 'neutral', word: 'Cancelled' },
   [ReplayState.FAILED]: { tone: 'error', word: 'No endpoint' },
 }
 
-/** A replay that runs after its last acknowledgement has only its own end to store. */
-export function shownReplay({ state, total, acknowledged }: Pick<Replay, 'state' | 'total' | 'acknowledged'>) {
-  const isFinishing = state === ReplayState.RUNNING && total > 0 && acknowledged >= total
-  return isFinishing ? { tone: 'waiting' as const, word: 'Finishing' } : REPLAY_STATES[state]!
+export type Counts = Pick<Replay, 'state' | 'total' | 'dispatched' | 'acknowledged' | 'waiting'>
+
+/** How a replay stands. One that has dispatched every event is shown as what the endpoint made of them. */
+export function shownReplay({ state, total, dispatched, acknowledged, waiting }: Counts): Shown {
+  if (state === ReplayState.RUNNING) {
+    // After the last acknowledgement it has only its own end to store.
+    return { tone: 'waiting', word: total > 0 && acknowledged >= total ? 'Finishing' : 'Under way' }
+  }
+  if (state !== ReplayState.FINISHED) return STATES[state] ?? { tone: 'neutral', word: 'Unknown' }
+  if (waiting > 0) return { tone: 'waiting', word: 'Retries wait' }
+  if (dispatched === 0) return { tone: 'neutral', word: 'Nothing to send' }
+  if (acknowledged >= dispatched) return { tone: 'delivered', word: 'Acknowledged' }
+  return acknowledged === 0
+    ? { tone: 'error', word: 'Not acknowledged' }
+    : { tone: 'warning', word: 'Partly acknowledged' }
 }

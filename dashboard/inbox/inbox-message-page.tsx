@@ -10,6 +10,7 @@ import { Page } from '../frame/page.tsx'
 import { HtmlFrame } from '../html-frame/html-frame.tsx'
 import { sizeOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import tabStyles from '../tabs/tabs.module.css'
 import { Ago } from '../time/ago.tsx'
 import styles from './inbox.module.css'
 import { AttachmentList, DownloadLink, HeaderList } from './message-parts.tsx'
@@ -38,10 +39,10 @@ function MessageView({ message }: { message: GetInboxMessageResponse }) {
     <Page title="Message" heading={subject ? <OutsideText text={subject} /> : 'No subject'}>
       <dl className={styles.facts}>
         <Fact term="From">
-          <OutsideText text={from} />
+          <OutsideText text={from} addresses />
         </Fact>
         <Fact term="To">
-          <OutsideText text={recipients.join(', ')} />
+          <OutsideText text={recipients.join(', ')} addresses />
         </Fact>
         <Fact term="Received">{receivedAt && <Ago at={receivedAt} />}</Fact>
         <Fact term="Size">{sizeOf(sizeBytes)}</Fact>
@@ -81,8 +82,10 @@ function MessageTabs({ message, path }: PartsProps) {
       value={shown.value}
       onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}
       keepMounted={false}
+      unstyled
+      classNames={{ list: tabStyles.tabs, tab: tabStyles.tab }}
     >
-      <Tabs.List className={styles.tabs}>
+      <Tabs.List>
         {tabs.map(({ value, word }) => (
           <Tabs.Tab key={value} value={value}>
             {word}

@@ -95,7 +95,7 @@ const COLUMNS: Column<InboxEntry>[] = [
     head: 'Received',
     bare: 'corner',
     numbers: true,
-    cell: ({ receivedAt }) => receivedAt && <Ago at={receivedAt} short />,
+    cell: ({ receivedAt }) => receivedAt && <Ago at={receivedAt} />,
   },
 ]
 

@@ -1,6 +1,7 @@
 import { Button, Popover, Stack, TextInput } from '@mantine/core'
 import { IconFilterPlus, IconX } from '@tabler/icons-react'
 import { useState } from 'react'
+import { minuteOf } from '../time/times.ts'
 import type { Filter } from './filter.ts'
 import styles from './filters.module.css'
 
@@ -46,7 +47,7 @@ export function FilterChips({ filters, values, onChange }: FilterChipsProps) {
 }
 
 function wordOf({ choices, kind }: Filter, value: string): string {
-  if (kind === 'time') return new Date(value).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+  if (kind === 'time') return minuteOf(Date.parse(value))
   return choices?.find(([choice]) => choice === value)?.[1] ?? value
 }
 

@@ -12,6 +12,7 @@ import { EventTimeline } from '../attempts/event-timeline.tsx'
 import { ShortId } from '../copy/short-id.tsx'
 import { CallFault, ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
+import { Address } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { useRefresh } from '../refresh.ts'
 import { EventPill } from '../status/event-pill.tsx'
@@ -67,7 +68,9 @@ function EventEntry({ event, startsOpen }: { event: Event; startsOpen: boolean }
         >
           <IconChevronRight size={16} className={styles.chevron} aria-hidden />
           <EventPill {...event} />
-          <bdi className={styles.address}>{event.recipient}</bdi>
+          <span className={styles.address}>
+            <Address email={event.recipient} wrap />
+          </span>
         </button>
         <span className={styles.eventId}>
           <ShortId id={event.eventId} label="event id" />

@@ -28,11 +28,11 @@ export function MessageFacts({ email }: { email: GetEmailResponse }) {
 function factsOf(email: GetEmailResponse): [term: string, value: ReactNode][] {
   const { from, to, cc, bcc, replyTo, subject, tag, tenantId, sizeBytes, createdAt, expiresAt } = email
   return [
-    ['From', <OutsideText key="from" text={from} />],
-    ['To', <OutsideText key="to" text={to.join('\n')} />],
-    ['Cc', cc.length > 0 && <OutsideText key="cc" text={cc.join('\n')} />],
-    ['Bcc', bcc.length > 0 && <OutsideText key="bcc" text={bcc.join('\n')} />],
-    ['Reply-To', replyTo && <OutsideText key="reply" text={replyTo} />],
+    ['From', <OutsideText key="from" text={from} addresses />],
+    ['To', <OutsideText key="to" text={to.join('\n')} addresses />],
+    ['Cc', cc.length > 0 && <OutsideText key="cc" text={cc.join('\n')} addresses />],
+    ['Bcc', bcc.length > 0 && <OutsideText key="bcc" text={bcc.join('\n')} addresses />],
+    ['Reply-To', replyTo && <OutsideText key="reply" text={replyTo} addresses />],
     ['Subject', <OutsideText key="subject" text={subject} />],
     ['Tag', tag && <OutsideText key="tag" text={tag} />],
     ['Tenant', tenantId && <OutsideText key="tenant" text={tenantId} />],

@@ -10,6 +10,7 @@ import { useCursorList } from '../lists/cursor-list.ts'
 import { FilterChips } from '../lists/filter-chips.tsx'
 import { List } from '../lists/list.tsx'
 import { type Column, RowLink } from '../lists/rows.tsx'
+import { Address } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { FirstSend } from '../overview/first-send.tsx'
 import { REASON_WORDS } from '../status/reasons.ts'
@@ -65,7 +66,7 @@ const COLUMNS: Column<ListedEmail>[] = [
   { head: 'Status', bare: true, cell: (row) => <Status row={row} /> },
   { head: 'To', bare: true, cell: (row) => <Recipients row={row} /> },
   { head: 'Subject', bare: true, wide: true, cell: ({ subject }) => <OutsideText text={subject} line /> },
-  { head: 'Sent', bare: 'corner', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} short /> },
+  { head: 'Sent', bare: 'corner', numbers: true, cell: ({ createdAt }) => <Ago at={createdAt!} /> },
 ]
 
 function Status({ row: { status, reason, inDoubt, sandbox } }: { row: ListedEmail }) {
@@ -85,7 +86,7 @@ function Recipients({ row: { messageId, recipients } }: { row: ListedEmail }) {
   return (
     <span className={styles.recipients}>
       <RowLink to="/$account/messages/$message" params={{ account: membership.accountId, message: messageId }}>
-        <bdi>{first!.email}</bdi>
+        <Address email={first!.email} />
       </RowLink>
       {others.length > 0 && <span className="faint">+{others.length}</span>}
     </span>

@@ -3,6 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useId } from 'react'
 import type { GetEmailResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import { RecipientKind, type RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { Address } from '../outside-text/address.tsx'
 import { REASON_WORDS } from '../status/reasons.ts'
 import { StatusPill } from '../status/status-pill.tsx'
 import { Conversation } from './conversation.tsx'
@@ -60,7 +61,9 @@ function RecipientRow({ recipient, open, onToggle }: RecipientRowProps) {
         <IconChevronRight size={16} className={styles.chevron} aria-hidden />
         <span className={styles.kind}>{KINDS[kind]}</span>
         <span className={styles.who}>
-          <bdi className={styles.address}>{email}</bdi>
+          <span className={styles.address}>
+            <Address email={email} wrap />
+          </span>
           <span className={styles.server}>
             {reason !== undefined && !inDoubt && <span>{REASON_WORDS[reason]}</span>}
             {smtp?.mx && <bdi>{smtp.mx}</bdi>}

@@ -1,4 +1,5 @@
-import { useState } from 'react'
+import { Fragment, useState } from 'react'
+import { breakable } from './breakable.tsx'
 import styles from './outside-text.module.css'
 import { beginning, visiblePieces } from './visible-controls.ts'
 
@@ -6,6 +7,8 @@ interface OutsideTextProps {
   text: string
   /** Shows one line, cut at the edge: for rows of lists. */
   line?: boolean
+  /** Holds addresses: the place before an `@` is the first where a line may end within a word. */
+  addresses?: boolean
   /** Monospace, as a server wrote it. */
   mono?: boolean
   /** Shows some pages of it before the cut: for a text that a page is about. */
@@ -20,19 +23,23 @@ const LINE = { characters: 300, lines: 1 }
  * Text that a mail server, a sender or an endpoint wrote. It cannot change the order of what stands around it, its
  * invisible characters are visible, and a long one is cut.
  */
-export function OutsideText({ text, line = false, mono = false, long = false }: OutsideTextProps) {
+export function OutsideText({ text, line = false, addresses = false, mono = false, long = false }: OutsideTextProps) {
   const [all, setAll] = useState(false)
   const shown = all ? text : beginning(text, line ? LINE : long ? LONG : CUT)
+  const pieces = visiblePieces(shown)
   const className = [styles.text, line && styles.line, mono && 'mono'].filter(Boolean).join(' ')
   return (
     <>
-      <bdi className={className} dir="auto">
-        {visiblePieces(shown).map((piece, at) =>
+      <bdi className={className} dir="auto" title={line ? pieces.map(({ text }) => text).join('') : undefined}>
+        {pieces.map((piece, at) =>
           piece.control ? (
             // biome-ignore lint/suspicious/noArrayIndexKey: a text's pieces have no other identity
             <span key={at} className={styles.control} title={piece.control}>
               {piece.text}
             </span>
+          ) : addresses ? (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a text's pieces have no other identity
+            <Fragment key={at}>{breakable(piece.text)}</Fragment>
           ) : (
             piece.text
           ),

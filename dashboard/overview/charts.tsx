@@ -1,4 +1,4 @@
-import type { BreakerThresholds, GetOverviewResponse, OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import type { GetOverviewResponse, OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { lengthOf } from '../time/times.ts'
 import { Chart, type Value } from './chart.tsx'
@@ -50,10 +50,11 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
         lines={RATE_LINES}
         values={RATE_VALUES}
         empty="No such bounce and no complaint in this range."
-        summary={thresholdWords(thresholds!)}
+        summary="Dashed: a domain's limits in 24 hours."
         marks={[
-          markOf('Pause', thresholds!.bounceOpen, '--error-mark'),
-          markOf('Warning', thresholds!.bounceWarn, '--bounced-mark'),
+          markOf('Bounces pause', thresholds!.bounceOpen, '--error-mark'),
+          markOf('Bounces warn', thresholds!.bounceWarn, '--bounced-mark'),
+          markOf('Complaints pause', thresholds!.complaintOpen, '--error-mark'),
         ]}
         word={percent}
       />
@@ -137,14 +138,10 @@ function reasonWords(reasons: Record<string, number>): string {
     .join(', ')
 }
 
-/** A threshold of the bounces: `Pause at 10 %`. */
+/** A threshold of the breaker: `Bounces pause at 10 %`. */
 function markOf(word: string, share: number, color: string): Mark {
   return { value: share * 100, color, word: `${word} at ${percent(share * 100)}` }
 }
-
-/** What the dashed lines mean, and the threshold that has no line. */
-const thresholdWords = ({ complaintOpen }: BreakerThresholds) =>
-  `Dashed: a domain's limits in 24 hours. Complaints pause it at ${percent(complaintOpen * 100)}.`
 
 function waitingWords(waiting: number): string {
   if (waiting === 0) return 'No event waits.'

@@ -2,19 +2,11 @@ import { timestampMs } from '@bufbuild/protobuf/wkt'
 import type { GetOverviewResponse, WebhookState } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import { failureToneOf } from '../attempts/endpoint-health.ts'
-import { DOUBTFUL, type MessageSearch } from '../messages/message-filters.ts'
+import { DOUBTFUL } from '../messages/message-filters.ts'
 import { countOf } from '../numbers/quantities.ts'
-import type { Tone } from '../status/statuses.ts'
-import { lengthOf } from '../time/times.ts'
-
-/** One thing that a person should know, and the page that shows it. */
-export interface Finding {
-  tone: Tone
-  sentence: string
-  page?: 'domains' | 'events' | 'settings/webhook' | 'messages'
-  /** The filters of that page. */
-  search?: MessageSearch
-}
+import { lengthOf, relativeTime } from '../time/times.ts'
+import type { Finding } from './finding.ts'
+import { type Checks, faultsOf } from './readiness.ts'
 
 /** An endpoint that waits longer than this for an attempt has missed several. */
 const LONG_WAIT_MS = 10 * 60_000
@@ -40,7 +32,7 @@ const RULES: Rule[] = [
     const { failedSince, lastAcknowledgedAt } = webhook
     const failed = failedSince === 1 ? 'the last attempt failed' : `the last ${countOf(failedSince)} attempts failed`
     const since = lastAcknowledgedAt
-      ? `It last acknowledged an event ${lengthOf(nowMs - timestampMs(lastAcknowledgedAt))} ago.`
+      ? `It last acknowledged an event ${relativeTime(timestampMs(lastAcknowledgedAt), nowMs)}.`
       : 'It has never acknowledged an event.'
     return [{ tone, sentence: `Your webhook endpoint fails: ${failed}. ${since}`, page: 'events' }]
   },
@@ -80,8 +72,8 @@ const RULES: Rule[] = [
 
 const ALL_GOOD: Finding = { tone: 'delivered', sentence: 'All good.' }
 
-/** What is wrong right now, the worst first; that all is good when nothing is. */
-export function healthOf(overview: GetOverviewResponse, nowMs: number): Finding[] {
-  const findings = RULES.flatMap((rule) => rule(overview, nowMs))
+/** What is wrong right now, the worst first; that all is good when nothing is. `checks` are those of `/readyz`. */
+export function healthOf(overview: GetOverviewResponse, checks: Checks, nowMs: number): Finding[] {
+  const findings = [...faultsOf(checks), ...RULES.flatMap((rule) => rule(overview, nowMs))]
   return findings.length > 0 ? findings : [ALL_GOOD]
 }

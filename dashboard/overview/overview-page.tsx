@@ -1,23 +1,21 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt'
 import { useQuery } from '@connectrpc/connect-query'
-import { keepPreviousData } from '@tanstack/react-query'
+import { keepPreviousData, useQuery as useReactQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import {
-  type GetOverviewResponse,
-  type OverviewPeriod,
-  OverviewService,
-} from '../../gen/verdict/admin/v1/overview_pb.ts'
+import { type OverviewPeriod, OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { useAccount } from '../account/account.ts'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
 import { Pill } from '../status/status-pill.tsx'
 import { Charts } from './charts.tsx'
+import type { Finding } from './finding.ts'
 import { FirstSteps } from './first-steps.tsx'
 import { healthOf } from './health.ts'
 import styles from './overview.module.css'
 import { type Range, rangeOf } from './range.ts'
 import { RangePicker } from './range-picker.tsx'
+import { faultsOf, readChecks } from './readiness.ts'
 
 const REFRESH_MS = 15_000
 
@@ -32,8 +30,11 @@ export function OverviewPage() {
     refetchInterval: REFRESH_MS,
     placeholderData: keepPreviousData,
   })
-  // Without it the first steps would appear later, and move the charts down.
+  // Without this and the readiness, the first steps or a fault would appear later, and move the charts down.
   const setUp = useQuery(OverviewService.method.getSetUp, {})
+  // It also says what is wrong when every other call fails.
+  const readiness = useReactQuery({ queryKey: ['readyz'], queryFn: readChecks, refetchInterval: REFRESH_MS })
+  const checks = readiness.data ?? {}
   const openPeriod = ({ period }: OverviewPeriod) => {
     const fromMs = timestampMs(period!)
     const times = { from: new Date(fromMs).toISOString(), to: new Date(fromMs + range.stepMs).toISOString() }
@@ -42,12 +43,15 @@ export function OverviewPage() {
   return (
     <Page title="Overview" actions={<RangePicker search={search} range={range} />}>
       {overview.error && !overview.data ? (
-        <ErrorState error={overview.error} retry={() => void overview.refetch()} />
-      ) : !overview.data || setUp.isPending ? (
+        <>
+          <HealthLine findings={faultsOf(checks)} />
+          <ErrorState error={overview.error} retry={() => void overview.refetch()} />
+        </>
+      ) : !overview.data || setUp.isPending || readiness.isPending ? (
         <LoadingBlock height={640} />
       ) : (
         <>
-          <HealthLine overview={overview.data} />
+          <HealthLine findings={healthOf(overview.data, checks, Date.now())} />
           <FirstSteps />
           <Charts overview={overview.data} stepMs={range.stepMs} onOpen={openPeriod} />
         </>
@@ -62,11 +66,11 @@ const requestOf = ({ fromMs, toMs, granularity }: Range) => ({
   granularity,
 })
 
-function HealthLine({ overview }: { overview: GetOverviewResponse }) {
+function HealthLine({ findings }: { findings: Finding[] }) {
   const { membership } = useAccount()
   return (
     <ul className={styles.health} aria-live="polite" aria-label="Health">
-      {healthOf(overview, Date.now()).map(({ tone, sentence, page, search }) => (
+      {findings.map(({ tone, sentence, page, search }) => (
         <li key={sentence}>
           <Pill tone={tone} word={TONE_WORDS[tone] ?? 'Look at this'} />
           {page ? (

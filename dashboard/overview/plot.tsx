@@ -160,10 +160,16 @@ function drawMarks(plot: uPlot, marks: Mark[]): void {
     ctx.moveTo(bbox.left, y)
     ctx.lineTo(bbox.left + bbox.width, y)
     ctx.stroke()
-    ctx.fillStyle = colorOf('--ink-faint')
     ctx.font = `${11 * devicePixelRatio}px system-ui`
     ctx.textAlign = 'right'
     ctx.textBaseline = 'bottom'
+    // A line of values behind the word stays away from its letters.
+    ctx.setLineDash([])
+    ctx.lineWidth = 4 * devicePixelRatio
+    ctx.lineJoin = 'round'
+    ctx.strokeStyle = colorOf('--surface')
+    ctx.strokeText(word, bbox.left + bbox.width, y - 2 * devicePixelRatio)
+    ctx.fillStyle = colorOf('--ink-faint')
     ctx.fillText(word, bbox.left + bbox.width, y - 2 * devicePixelRatio)
     ctx.restore()
   }

@@ -1,7 +1,7 @@
 import { Link, Outlet } from '@tanstack/react-router'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { useAccount } from '../account/account.ts'
-import styles from './settings.module.css'
+import styles from '../tabs/tabs.module.css'
 
 /** The pages of the settings, in order, and the role from which on each can be read. */
 const PAGES = [

@@ -28,7 +28,7 @@ const COLUMNS: Column<Import>[] = [
   { head: 'Already there', numbers: true, cell: ({ alreadySuppressed }) => countOf(alreadySuppressed) },
   { head: 'Not an address', numbers: true, cell: ({ invalid }) => countOf(invalid) },
   { head: 'By', cell: ({ createdBy }) => createdBy },
-  { head: 'Started', numbers: true, cell: ({ createdAt }) => createdAt && <Ago at={createdAt} short /> },
+  { head: 'Started', numbers: true, cell: ({ createdAt }) => createdAt && <Ago at={createdAt} /> },
   {
     head: 'Lines',
     quiet: true,

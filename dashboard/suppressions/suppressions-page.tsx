@@ -15,7 +15,7 @@ import { useCursorList } from '../lists/cursor-list.ts'
 import { FilterChips } from '../lists/filter-chips.tsx'
 import { List } from '../lists/list.tsx'
 import type { Column } from '../lists/rows.tsx'
-import { OutsideText } from '../outside-text/outside-text.tsx'
+import { Address } from '../outside-text/address.tsx'
 import { useRefresh } from '../refresh.ts'
 import { Ago } from '../time/ago.tsx'
 import { AddSuppression } from './add-suppression.tsx'
@@ -84,11 +84,11 @@ export function SuppressionsPage() {
 const idOf = ({ scope, tenantId = '', email }: SuppressionEntry) => `${scope} ${tenantId} ${email}`
 
 const COLUMNS: Column<SuppressionEntry>[] = [
-  { head: 'Address', bare: true, wide: true, cell: ({ email }) => <OutsideText text={email} line /> },
+  { head: 'Address', bare: true, wide: true, cell: ({ email }) => <Address email={email} /> },
   { head: 'Applies to', cell: ({ scope, tenantId }) => scopeWords(scope, tenantId) },
   { head: 'Reason', cell: (entry) => <ReasonCell {...entry} /> },
-  { head: 'Added', cell: ({ createdAt }) => createdAt && <Ago at={createdAt} short /> },
-  { head: 'Ends', cell: ({ expiresAt }) => (expiresAt ? <Ago at={expiresAt} short /> : 'Never') },
+  { head: 'Added', cell: ({ createdAt }) => createdAt && <Ago at={createdAt} /> },
+  { head: 'Ends', cell: ({ expiresAt }) => (expiresAt ? <Ago at={expiresAt} /> : 'Never') },
 ]
 
 const REMOVE: Column<SuppressionEntry> = {

@@ -1,16 +1,16 @@
 import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { useNow } from './now.ts'
-import { lengthOf, minuteOf, relativeTime, utcTime } from './times.ts'
+import { minuteOf, relativeTime, utcTime } from './times.ts'
 
 interface TimeProps {
   at: Timestamp
 }
 
 /** A time as its distance from now; the exact time in UTC on hover. */
-export function Ago({ at, short = false }: TimeProps & { short?: boolean }) {
+export function Ago({ at }: TimeProps) {
   const ms = timestampMs(at)
-  const words = useNow((now) => relativeTime(ms, now, short))
+  const words = useNow((now) => relativeTime(ms, now))
   return <TimeElement ms={ms} words={words} />
 }
 
@@ -20,10 +20,10 @@ export function Moment({ at }: TimeProps) {
   return <TimeElement ms={ms} words={minuteOf(ms)} />
 }
 
-/** What is left until a time: `4 min 12 s`, after `before`. `passed` is shown from then on. */
-export function Countdown({ at, passed = 'now', before = '' }: TimeProps & { passed?: string; before?: string }) {
+/** The distance to a time that comes: `in 4 min`. `passed` is shown from then on. */
+export function Countdown({ at, passed }: TimeProps & { passed: string }) {
   const ms = timestampMs(at)
-  const words = useNow((now) => (ms <= now ? passed : before + lengthOf(Math.ceil((ms - now) / 1000) * 1000)))
+  const words = useNow((now) => (ms <= now ? passed : relativeTime(ms, now)))
   return <TimeElement ms={ms} words={words} />
 }
 

@@ -5,25 +5,26 @@ const DAY = 24 * HOUR
 
 /** The units of relative times, and up to which distance each is used. */
 const UNITS = [
-  ['second', SECOND, MINUTE],
-  ['minute', MINUTE, HOUR],
-  ['hour', HOUR, DAY],
+  ['s', SECOND, MINUTE],
+  ['min', MINUTE, HOUR],
+  ['h', HOUR, DAY],
   ['day', DAY, 30 * DAY],
 ] as const
 
-const LONG = new Intl.RelativeTimeFormat('en', { numeric: 'always' })
-const SHORT = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' })
-
-/** `3 minutes ago`, `in 5 hours`, and the day for what is more than 30 days away. */
-export function relativeTime(at: number, now: number, short = false): string {
+/** `3 min ago`, `in 5 h`, and the day for what is more than 30 days away. */
+export function relativeTime(at: number, now: number): string {
   const distance = Math.abs(at - now)
-  if (distance < 3 * SECOND) return 'just now'
+  if (distance < 3 * SECOND) return at > now ? 'now' : 'just now'
   const unit = UNITS.find(([, , end]) => distance < end)
   if (!unit) return dayOf(at)
+  const [name, size] = unit
   // What has just been set to seven days from now is "in 7 days".
-  const count = at < now ? -Math.floor(distance / unit[1]) : Math.round(distance / unit[1])
-  return (short ? SHORT : LONG).format(count, unit[0]).replace('.', '')
+  return at > now
+    ? `in ${counted(Math.round(distance / size), name)}`
+    : `${counted(Math.floor(distance / size), name)} ago`
 }
+
+const counted = (count: number, unit: string) => `${count} ${unit === 'day' && count !== 1 ? 'days' : unit}`
 
 /** `2026-11-22 14:05:09.123 UTC`. */
 export function utcTime(at: number): string {
@@ -52,11 +53,11 @@ export function lengthOf(ms: number): string {
   if (ms < MINUTE) return `${Math.round(ms / SECOND)} s`
   if (ms < HOUR) return inTwo(ms, MINUTE, 'min', SECOND, 's')
   if (ms < DAY) return inTwo(ms, HOUR, 'h', MINUTE, 'min')
-  return inTwo(ms, DAY, 'd', HOUR, 'h')
+  return inTwo(ms, DAY, 'day', HOUR, 'h')
 }
 
 function inTwo(ms: number, large: number, largeName: string, small: number, smallName: string): string {
   const rest = Math.floor((ms % large) / small)
-  const whole = `${Math.floor(ms / large)} ${largeName}`
+  const whole = counted(Math.floor(ms / large), largeName)
   return rest === 0 ? whole : `${whole} ${rest} ${smallName}`
 }

@@ -3,6 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
 import { failureToneOf } from '../../dashboard/attempts/endpoint-health.ts'
 import { healthOf } from '../../dashboard/overview/health.ts'
+import { type Checks, faultsOf } from '../../dashboard/overview/readiness.ts'
 import { GetOverviewResponseSchema } from '../../gen/verdict/admin/v1/overview_pb.ts'
 
 test.for([
@@ -29,6 +30,7 @@ const shown = (failedSince: number, acknowledgedMsAgo?: number) =>
         lastAcknowledgedAt: acknowledgedMsAgo === undefined ? undefined : timestampFromMs(NOW - acknowledgedMsAgo),
       },
     }),
+    {},
     NOW,
   )
 
@@ -46,4 +48,26 @@ test('the overview names an endpoint that fails from its first failure on', () =
       sentence: 'Your webhook endpoint fails: the last attempt failed. It last acknowledged an event 1 min ago.',
     },
   ])
+})
+
+const READY = { database: 'ok', migrations: 'ok', temporal: 'ok', worker: 'polling' }
+
+test.each<[fault: Checks, words: string[]]>([
+  [
+    { worker: 'none' },
+    ['No worker runs.', 'Mail is sent', 'Retries, replays and checks of domains wait', 'npm run worker'],
+  ],
+  [{ temporal: 'degraded', worker: 'unknown' }, ['Temporal does not respond.', 'Mail is sent', 'replays are refused']],
+  [{ database: 'disk_full' }, ['The disk of the database is full.', 'No mail is sent']],
+  [{ database: 'failing', migrations: 'unknown' }, ['The database does not respond.', 'No mail is sent']],
+])('of %j the overview says what goes on, what waits, and what the operator does', (fault, words) => {
+  const [finding, ...others] = healthOf(create(GetOverviewResponseSchema), { ...READY, ...fault }, NOW)
+  expect(finding!.tone).toBe('error')
+  for (const part of [...words, 'Your operator']) expect(finding!.sentence).toContain(part)
+  expect(others).toEqual([])
+})
+
+test('nothing is wrong with an installation whose parts are ready, or say nothing', () => {
+  expect(faultsOf(READY)).toEqual([])
+  expect(faultsOf({})).toEqual([])
 })

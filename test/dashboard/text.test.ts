@@ -51,10 +51,12 @@ const SECOND = 1_000
 const HOUR = 3_600_000
 test.each([
   [0, 'just now'],
-  [-40 * SECOND, '40 seconds ago'],
-  [-60 * SECOND, '1 minute ago'],
-  [-3 * HOUR - 1, '3 hours ago'],
-  [5 * HOUR, 'in 5 hours'],
+  [2 * SECOND, 'now'],
+  [-40 * SECOND, '40 s ago'],
+  [-60 * SECOND, '1 min ago'],
+  [-3 * HOUR - 1, '3 h ago'],
+  [5 * HOUR, 'in 5 h'],
+  [-24 * HOUR, '1 day ago'],
   [7 * 24 * HOUR - SECOND, 'in 7 days'],
   [-29 * 24 * HOUR, '29 days ago'],
 ])('a time %s ms from now is "%s"', (distance, words) => {
@@ -73,7 +75,8 @@ test.each([
   [4_120, '4.1 s'],
   [18_000, '18 s'],
   [7 * HOUR + 21 * 60_000, '7 h 21 min'],
-  [24 * HOUR, '1 d'],
+  [24 * HOUR, '1 day'],
+  [51 * HOUR, '2 days 3 h'],
 ])('%s ms are %s', (ms, words) => expect(lengthOf(ms)).toBe(words))
 
 test.each([

@@ -59,7 +59,7 @@ export function AuditPage() {
 }
 
 const COLUMNS: Column<AuditEntry>[] = [
-  { head: 'When', cell: ({ createdAt }) => <Ago at={createdAt!} short /> },
+  { head: 'When', cell: ({ createdAt }) => <Ago at={createdAt!} /> },
   { head: 'Who', cell: (entry) => <Actor entry={entry} /> },
   { head: 'Change', wide: true, cell: (entry) => <Change entry={entry} /> },
 ]

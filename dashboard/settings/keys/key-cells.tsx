@@ -44,10 +44,10 @@ export function Expiry({ apiKey: { revokedAt, expiresAt } }: KeyProps) {
   if (revokedAt) {
     return (
       <span className="faint">
-        Revoked <Ago at={revokedAt} short />
+        Revoked <Ago at={revokedAt} />
       </span>
     )
   }
   if (!expiresAt) return <span className="faint">Never</span>
-  return <Ago at={expiresAt} short />
+  return <Ago at={expiresAt} />
 }

@@ -71,7 +71,7 @@ function Keys({ list }: { list: ListKeysResponse }) {
 const COLUMNS: Column<ApiKey>[] = [
   { head: 'Name', bare: true, wide: true, cell: (key) => <KeyName apiKey={key} /> },
   { head: 'Key', cell: ({ hint }) => <code>{hint}…</code> },
-  { head: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt ? <Ago at={lastUsedAt} short /> : <Never />) },
+  { head: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt ? <Ago at={lastUsedAt} /> : <Never />) },
   { head: 'Expires', cell: (key) => <Expiry apiKey={key} /> },
 ]
 

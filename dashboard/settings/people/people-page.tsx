@@ -14,6 +14,7 @@ import { CallFault, ErrorState } from '../../feedback/error-state.tsx'
 import { LoadingRows } from '../../feedback/loading.tsx'
 import { Page } from '../../frame/page.tsx'
 import { type Column, Rows } from '../../lists/rows.tsx'
+import { Address } from '../../outside-text/address.tsx'
 import { useRefresh } from '../../refresh.ts'
 import { Ago } from '../../time/ago.tsx'
 import styles from '../settings.module.css'
@@ -52,7 +53,7 @@ function People({ list }: { list: ListPeopleResponse }) {
       cell: (person) => (isOwner ? <RoleSelect person={person} /> : ROLE_WORDS[person.role]),
     },
     { head: 'Second factor', cell: ({ secondFactor }) => (secondFactor ? 'On' : <span className="faint">Off</span>) },
-    { head: 'Joined', cell: ({ joinedAt }) => <Ago at={joinedAt!} short /> },
+    { head: 'Joined', cell: ({ joinedAt }) => <Ago at={joinedAt!} /> },
   ]
   if (isOwner) columns.push(removeColumn(setLeaving))
   return (
@@ -69,7 +70,7 @@ function PersonName({ person, you }: { person: Person; you: string }) {
     <div>
       <bdi>{person.name}</bdi> {person.personId === you && <span className="faint">(you)</span>}
       <div className="faint">
-        <bdi>{person.email}</bdi>
+        <Address email={person.email} />
       </div>
     </div>
   )
@@ -94,9 +95,9 @@ function Invitations({ invitations }: { invitations: Invitation[] }) {
     onSuccess: () => refresh(PeopleService.method.listPeople),
   })
   const columns: Column<Invitation>[] = [
-    { head: 'Address', wide: true, cell: ({ email }) => <bdi>{email}</bdi> },
+    { head: 'Address', wide: true, cell: ({ email }) => <Address email={email} /> },
     { head: 'Role', cell: ({ role }) => ROLE_WORDS[role] },
-    { head: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt!} short /> },
+    { head: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt!} /> },
   ]
   if (isOwner) {
     columns.push({

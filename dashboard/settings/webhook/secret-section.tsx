@@ -26,11 +26,11 @@ export function SecretSection({ webhook, onSecret }: { webhook: Webhook; onSecre
         {webhook.previousSecretUntil && (
           <>
             {' '}
-            The previous secret also signs for another{' '}
+            The previous secret also signs, in <code>Service-Signature-Previous</code>. It ends{' '}
             <strong>
-              <Countdown at={webhook.previousSecretUntil} passed="moment" />
+              <Countdown at={webhook.previousSecretUntil} passed="now" />
             </strong>
-            , in <code>Service-Signature-Previous</code>.
+            .
           </>
         )}
       </p>

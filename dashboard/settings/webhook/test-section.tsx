@@ -43,7 +43,7 @@ const PHASES = [
 
 function Exchange({ response }: { response: TestWebhookResponse }) {
   const { outcome, statusCode, durationMs, phases, responseExcerpt, responseCut, detail } = response
-  const { tone, word, sentence } = shownAttempt(outcome, statusCode)
+  const { tone, word, sentence } = shownAttempt(response)
   // The server knows the cause of a failed connection better than the outcome tells.
   const isOfConnection = outcome === AttemptOutcome.CONNECT || outcome === AttemptOutcome.TLS
   return (

@@ -13,6 +13,8 @@ export interface Installation extends AsyncDisposable {
   setUpLink: string
   browser: TestBrowser
   sql: postgres.Sql
+  /** Lets Temporal respond no more, and returns what lets it go on. */
+  stopTemporal(): Promise<() => void>
   /** Sends one email over REST. Returns the message id. */
   send(message: { to: string; subject?: string }, key?: string): Promise<string>
 }
@@ -35,6 +37,11 @@ export async function startInstallation(env: NodeJS.ProcessEnv = {}): Promise<In
     setUpLink,
     browser,
     sql,
+    async stopTemporal() {
+      const pid = await started.pidOf(/^\d+ \S*temporal\S* server start-dev/)
+      process.kill(pid, 'SIGSTOP')
+      return () => void process.kill(pid, 'SIGCONT')
+    },
     async send(message, key = ready.keys.live) {
       const response = await fetch(`${ready.url}/api/v1/emails/send`, {
         method: 'POST',

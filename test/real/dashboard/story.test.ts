@@ -81,6 +81,9 @@ test('an attempt that failed is shown with its response and the time of the next
   await shows('The database is <b>down</b>')
   await shows('Attempt 2')
   await button('Retry now').waitFor()
+  await menu('Events')
+  await shows(/^Next attempt in \d+ s$/)
+  await page.goBack()
 })
 
 test('Retry now reaches the repaired endpoint, which acknowledges', async () => {
@@ -146,33 +149,60 @@ test('after ten minutes a change needs the password', async () => {
   await button('I have copied the key').click()
 })
 
-test('a session that is revoked during an import leads to the sign-in, and the import goes on', async () => {
+/** Enters the password where the page asks for it because the session has ended. */
+async function signInAgain() {
+  const question = page.getByRole('dialog', { name: 'Your session has ended' })
+  await question.waitFor()
+  await page.keyboard.press('Escape')
+  await question.getByLabel('Password', { exact: true }).fill(owner.password)
+  await button(/^Sign in$/, question).click()
+  await question.waitFor({ state: 'detached' })
+}
+
+test('a session that ends while a form is filled in asks for the password there, and nothing typed is lost', async () => {
+  await button('Create key').click()
+  await dialog().getByLabel('Name').fill('Third')
+  await installation.sql`delete from sessions`
+  await button('Create key', dialog()).click()
+  await signInAgain()
+  await shows('Copy the key now.')
+  await button('I have copied the key').click()
+  await shows('Third', page.getByRole('main'))
+})
+
+test('a session that is revoked during an import asks for the password, and the import goes on', async () => {
   await page.goto(`${installation.ready.url}/dashboard/${owner.account}/suppressions/import`)
   await loaded(page)
   const lines = Array.from({ length: 25_000 }, (_, i) => `person${i}@example.com`)
-  const file = { name: 'many.txt', mimeType: 'text/plain', buffer: Buffer.from(lines.join('\n')) }
   let parts = 0
   await page.route('**/AddPart', async (route) => {
     // The second part finds no session.
     if (++parts === 2) await installation.sql`delete from sessions`
     await route.continue()
   })
+  const file = { name: 'many.txt', mimeType: 'text/plain', buffer: Buffer.from(lines.join('\n')) }
   await page.locator('input[type=file]').setInputFiles(file)
-  await page.waitForURL(/\/sign-in/)
-  await page.unroute('**/AddPart')
-  await page.getByLabel('Email address').fill(owner.email)
-  await page.getByLabel('Password', { exact: true }).fill(owner.password)
-  await button('Sign in').click()
-  await page.waitForURL(/\/suppressions\/import$/)
-  await shows('under way')
-  await page.locator('input[type=file]').setInputFiles(file)
+  await signInAgain()
   await shows('finished, 25,000 of 25,000 lines. 25,000 added, 0 already suppressed, 0 not an address.')
+  await page.unroute('**/AddPart')
 })
 
 test('meanwhile the replay has reached the endpoint', async () => {
   await page.goto(replayPage)
   await shows('1 of 1 events dispatched, 1 acknowledged.')
   expect(receiver.requests.length).toBe(3)
+})
+
+test('while Temporal is away the overview says what goes on, what waits, and what the operator does', async () => {
+  const resume = await installation.stopTemporal()
+  try {
+    await menu('Overview')
+    await shows(/^Temporal does not respond\. Mail is sent.* Retries .* wait.* Your operator brings Temporal back/)
+  } finally {
+    resume()
+  }
+  await page.reload()
+  await shows('All good.')
 })
 
 test('an expired invitation says so', async () => {

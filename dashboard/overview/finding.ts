@@ -1,0 +1,11 @@
+import type { MessageSearch } from '../messages/message-filters.ts'
+import type { Tone } from '../status/statuses.ts'
+
+/** One thing that a person should know, and the page that shows it. */
+export interface Finding {
+  tone: Tone
+  sentence: string
+  page?: 'domains' | 'events' | 'settings/webhook' | 'messages'
+  /** The filters of that page. */
+  search?: MessageSearch
+}
