@@ -118,6 +118,16 @@ test('an API key with every scope reaches the public API, and nothing of the das
   )
 })
 
+test('a test key sends and reads, and every call that changes the account is refused', async () => {
+  await expectReasons(
+    () => ({ ...CONNECT, authorization: `Bearer ${api.keys.test}` }),
+    (method) => {
+      if (isAdmin(method)) return accessOf(method) === Access.OPEN ? PASSES : 'invalid_session'
+      return /^any$|^emails\.send$|\.read$/.test(getOption(method, scope)) ? PASSES : 'insufficient_scope'
+    },
+  )
+})
+
 const RANK = { reader: Access.READER, member: Access.MEMBER, owner: Access.OWNER, unconfirmed: Access.OWNER }
 
 test.for(Object.keys(RANK) as (keyof typeof RANK)[])('a person who is %s has what the role includes', async (who) => {

@@ -85,6 +85,15 @@ test('a minimal configuration has the documented default of every other variable
   })
 })
 
+test.each([20_000, 30_000, 60_000])(
+  'with a send budget of %i ms, a drain lasts longer than a repeat of a batch waits for its first request',
+  (budgetMs) => {
+    const batchAndLeaseMs = 60_000 + budgetMs + 10_000
+    const repeatMs = batchAndLeaseMs + 10_000
+    expect(config({ SEND_BUDGET_MS: String(budgetMs) }).drainMs).toBeGreaterThan(repeatMs)
+  },
+)
+
 test('the bounce listener uses the address of the API, unless BOUNCE_HOST is set', () => {
   expect(config({ HOST: '0.0.0.0', BOUNCE_PORT: '25' })).toMatchObject({ bouncePort: 25, bounceHost: '0.0.0.0' })
 })

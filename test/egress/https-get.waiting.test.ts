@@ -1,8 +1,10 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import fc from 'fast-check'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { createGuard } from '../../server/egress/guard.ts'
 import { createHttpsGet } from '../../server/egress/https-get.ts'
 import { POLICY_AUTHORITY, POLICY_HOST_CERTIFICATE } from '../harness/certificates.ts'
+import { HOSTILE, hostile } from '../harness/hostile.ts'
 import { type Receiver, type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
 
 const HOST = 'mta-sts.example.test'
@@ -48,6 +50,19 @@ test('a short text is returned unchanged, and the request tells only its host an
       connection: 'close',
     },
   })
+})
+
+test('a text has no harmful characters, whatever octets its host sends', async () => {
+  const receiver = await serving({})
+  await fc.assert(
+    fc.asyncProperty(hostile, async (words) => {
+      receiver.script = { body: Buffer.from(`mx: ${words}`), headers: { 'content-type': 'text/plain' } }
+      const { kind, text } = (await get(receiver)) as { kind: string; text: string }
+      expect(kind).toBe('got')
+      expect(text.replace(/[\r\n\t]/g, '')).not.toMatch(HOSTILE)
+    }),
+    { numRuns: 20, examples: [['\0\x1b[31m\u202e']] },
+  )
 })
 
 test.each<[string, ScriptedResponse]>([

@@ -164,6 +164,27 @@ test('many watchers query the database and Temporal no more often than one watch
   expect(asked).toBeLessThanOrEqual((performance.now() - startedAt) / 1_000 + 1)
 })
 
+test('any number of calls of /readyz and of Health.Check query the database and Temporal once a second', async () => {
+  let asked = 0
+  await using gateway = await startGateway({
+    checks: async () => {
+      asked++
+      return { database: 'ok' }
+    },
+  })
+  const client = createClient(Health, grpc(gateway))
+  const startedAt = performance.now()
+  const statuses = await Promise.all(
+    Array.from({ length: 200 }, async () => [
+      (await fetch(`${gateway.url}/readyz`)).status,
+      (await client.check({})).status,
+    ]),
+  )
+  expect(statuses).toEqual(Array(200).fill([200, Serving.SERVING]))
+  expect(asked).toBeGreaterThan(0)
+  expect(asked).toBeLessThanOrEqual((performance.now() - startedAt) / 1_000 + 1)
+})
+
 test('watching an unknown service says so, and waits', async () => {
   await using gateway = await startGateway()
   const stream = createClient(Health, grpc(gateway)).watch({ service: 'nope' })[Symbol.asyncIterator]()

@@ -4,7 +4,10 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Health } from '../../gen/grpc/health/v1/health_pb.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
+import type { FeedbackEvent, StoredEvent } from '../../server/db/delivery-event.ts'
 import { createApp } from '../../server/http/app.ts'
+import { payloadOf } from '../../server/webhooks/payload.ts'
+import { newEvent } from '../webhooks/rows.ts'
 import { ask, document, faultsAgainst, type Gateway, KEY, startGateway } from './gateway.ts'
 
 let gateway: Gateway
@@ -98,6 +101,26 @@ test('webhooks have a tag of their own: generators create one class for each tag
   )
   const called = new Set(operations.flatMap(({ operation }) => operation.tags))
   expect(posted.filter((tag) => called.has(tag))).toEqual([])
+})
+
+const STORED = newEvent('01a1fdad-841e-72dd-baea-c02b7820cbac')
+const FEEDBACK: FeedbackEvent = { ...STORED, event: 'email.feedback', feedback: 'late_bounce', detail: '550 5.1.1' }
+const SENDER = { tag: 'order', metadata: { order: '7' }, tenantId: 'shop-1' }
+const SMTP = { mx: 'mx.example.net', code: 250, enhanced: '2.0.0', reply: '2.0.0 Ok' }
+
+test.each<[operation: string, event: StoredEvent]>([
+  ['emailDelivery', STORED],
+  ['emailDelivery', { ...STORED, ...SENDER, smtp: SMTP }],
+  ['emailDelivery', { ...STORED, status: 'bounced', reason: 'temporary_failure', retryable: true, sandbox: true }],
+  ['emailDelivery', { ...STORED, status: 'bounced', reason: 'connection_timeout', inDoubt: true }],
+  ['emailFeedback', { ...FEEDBACK, ...SENDER, reason: 'mailbox_full' }],
+  ['emailFeedback', { ...FEEDBACK, feedback: 'complaint', detail: null }],
+])('the payload of %s matches the document, and has no field that the document lacks: %j', (operation, event) => {
+  const payload = JSON.parse(payloadOf(event).toString())
+  const schema = document.webhooks[operation].post.requestBody.content['application/json'].schema
+  expect(faultsAgainst(`/webhooks/${operation}/post/requestBody/content/application~1json/schema`, payload)).toEqual([])
+  const { properties } = schema.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)] : schema
+  expect(Object.keys(properties)).toEqual(expect.arrayContaining(Object.keys(payload)))
 })
 
 test('no two enum constants have the same name', () => {

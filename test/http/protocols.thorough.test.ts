@@ -15,6 +15,7 @@ import { Health, HealthCheckResponse_ServingStatus as Serving } from '../../gen/
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { fail, reasonOf } from '../../server/errors.ts'
 import { listen } from '../../server/http/listen.ts'
+import { MAX_OBJECTS } from '../../server/http/request-bounds.ts'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
 import { type Gateway, KEY, MAIL, MESSAGE_ID, startGateway } from './gateway.ts'
 
@@ -125,6 +126,23 @@ each('%s: a body of 15 MiB is accepted, and not a byte more', async ([, transpor
   expect([error.code, reasonOf(error)]).toEqual([Code.ResourceExhausted, 'payload_too_large'])
 })
 
+each('%s: more objects than a request may hold are refused before they are created', async ([, transport]) => {
+  const client = createClient(EmailService, transport(gateway.url))
+  const empty = (count: number) => ({ ...mail, attachments: Array.from({ length: count }, () => ({})) })
+  expect((await client.send(empty(MAX_OBJECTS), withKey)).messageId).toBe(MESSAGE_ID)
+  const error = await errorOf(client.send(empty(MAX_OBJECTS + 1), withKey))
+  expect([reasonOf(error), error.rawMessage]).toEqual(['invalid_payload', expect.stringContaining('objects')])
+})
+
+each('%s: of a thousand faults 20 are listed, and the others are counted', async ([, transport]) => {
+  const attachments = Array.from({ length: 1_000 }, () => ({ filename: 'a\0' }))
+  const error = await errorOf(
+    createClient(EmailService, transport(gateway.url)).send({ ...mail, attachments }, withKey),
+  )
+  expect(error.findDetails(BadRequestSchema)[0]!.fieldViolations).toHaveLength(20)
+  expect(error.rawMessage).toMatch(/; and 9\d\d more\.$/)
+})
+
 each('%s: text that nothing can store is refused by its field', async ([, transport]) => {
   const error = await errorOf(
     createClient(EmailService, transport(gateway.url)).send({ ...mail, subject: 'a\0' }, withKey),
@@ -217,6 +235,7 @@ test('bytes that are not a message are invalid_payload on Connect and gRPC', asy
     ['application/json', '{"to":5}'],
     ['application/json', '{"replyto":"a"}'],
     ['application/json', '{'],
+    ['application/json', '{"subject":"a","subject":"b"}'],
     ['application/proto', '\x0a\x7f'],
   ] as const) {
     const response = await post(type, body)

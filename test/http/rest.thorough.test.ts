@@ -104,6 +104,10 @@ test.each([
   ['{"to":', 'The body is not valid JSON: line 1, column 7; it ends too early.'],
   ['{} {}', 'The body is not valid JSON: line 1, column 4; nothing more is expected there.'],
   ["{'to':1}", 'The body is not valid JSON: line 1, column 2; a name in double quotes or "}" is expected there.'],
+  [
+    '{"subject":"a","subject":"b"}',
+    'The body has the name "subject" twice (line 1, column 16) in one object. Send each name once.',
+  ],
   ['{"a":01}', 'The body is not valid JSON: line 1, column 6; a value is expected there.'],
 ])('malformed JSON %j is a 400 that says where', async (body, message) => {
   const response = await send(url, body)
