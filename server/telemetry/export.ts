@@ -10,11 +10,15 @@ import {
   type MetricProducer,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics'
+import { inTime } from '../in-time.ts'
 import type { Definition, Point } from './instruments.ts'
 import { DEFINITIONS, type Metrics, type Snapshot } from './metrics.ts'
 
 // Hands the values of a process to OpenTelemetry. Loading its packages takes over 100 ms of processor time, so only
 // `import()` loads this file, once something wants the values.
+
+/** How long the end of a process waits for its last values to be pushed. The exporter alone would retry for 10 s. */
+const STOP_MS = 3_000
 
 export interface About {
   version: string
@@ -42,7 +46,7 @@ export function pushOtlp(metrics: Metrics, about: About, everyMs: number) {
     metricProducers: [producerOf(metrics)],
   })
   const provider = new MeterProvider({ resource: resourceOf(about), readers: [reader] })
-  return { stop: () => provider.shutdown() }
+  return { stop: () => inTime(provider.shutdown(), STOP_MS) }
 }
 
 const resourceOf = ({ service, version }: About) =>
