@@ -2,10 +2,10 @@ import http2, { type ClientHttp2Session } from 'node:http2'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { create, toBinary } from '@bufbuild/protobuf'
-import { afterEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { HealthCheckRequestSchema } from '../../../gen/grpc/health/v1/health_pb.ts'
 import { ServerReflectionRequestSchema } from '../../../gen/grpc/reflection/v1/reflection_pb.ts'
-import { harm, startVictimWorld, usageOf, type VictimWorld } from './victim.ts'
+import { forgetPeak, harm, startVictimWorld, usageOf, type VictimWorld } from './victim.ts'
 
 // A stranger attacks the services that need no key: health and reflection.
 
@@ -15,7 +15,16 @@ const WATCH = '/grpc.health.v1.Health/Watch'
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
 
 let world: VictimWorld
-afterEach(() => world.stop())
+/** The memory of the process before any attack. */
+let startedBytes: number
+beforeAll(async () => {
+  world = await startVictimWorld()
+  startedBytes = (await usageOf(world.api.pid)).residentBytes
+})
+afterAll(() => world.stop())
+
+/** The first addresses of the attackers of a test. None has the rate limit of another one's calls. */
+const [WATCHERS, FLOODERS, READERS] = [0, 100, 200]
 
 /** A loopback address for each attacker. */
 const addressOf = (i: number) => `127.0.${1 + Math.floor(i / 200)}.${1 + (i % 200)}`
@@ -65,7 +74,6 @@ function envelopeOf(message: Uint8Array): Buffer {
 const countOf = (calls: Call[], status: string | undefined) => calls.filter((one) => one.status === status).length
 
 test('calls to health that announce a large body and send none take no memory from large sends', async () => {
-  world = await startVictimWorld()
   const { port } = new URL(world.api.url)
   const head = `POST ${CHECK} HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\nContent-Length: 15000000\r\n\r\n`
   const sendLarge = async () => {
@@ -101,10 +109,9 @@ test('calls to health that announce a large body and send none take no memory fr
 })
 
 test('4,000 streams that watch health, on 40 connections from 40 addresses, harm no account', async () => {
-  world = await startVictimWorld()
   const watchers: Call[] = []
   const comparison = await world.compare(async () => {
-    const sessions = Array.from({ length: 40 }, (_, i) => session(i))
+    const sessions = Array.from({ length: 40 }, (_, i) => session(WATCHERS + i))
     for (const one of sessions) {
       for (let i = 0; i < 10; i++) {
         const calls = Array.from({ length: 10 }, () => call(one, WATCH, envelopeOf(new Uint8Array())))
@@ -121,7 +128,6 @@ test('4,000 streams that watch health, on 40 connections from 40 addresses, harm
 })
 
 test('floods of requests to reflection get bounded responses and harm no account', async () => {
-  world = await startVictimWorld()
   const request = create(ServerReflectionRequestSchema, {
     messageRequest: { case: 'fileByFilename', value: 'google/protobuf/descriptor.proto' },
   })
@@ -130,7 +136,7 @@ test('floods of requests to reflection get bounded responses and harm no account
   const comparison = await world.compare(async () => {
     const until = performance.now() + ATTACK_MS
     const attack = async (_: unknown, i: number) => {
-      const newSession = session(i)
+      const newSession = session(FLOODERS + i)
       for (; performance.now() < until; await sleep(50)) {
         const one = call(newSession, REFLECTION, flood)
         calls.push(one)
@@ -148,14 +154,13 @@ test('floods of requests to reflection get bounded responses and harm no account
 })
 
 test('health and reflection do not read 15 MiB of unknown fields', async () => {
-  world = await startVictimWorld()
   const message = create(HealthCheckRequestSchema)
   // 7.8 million fields of two bytes.
   message.$unknown = [{ no: 15, wireType: 0, data: Buffer.alloc(1) }]
   const one = toBinary(HealthCheckRequestSchema, message)
   const huge = envelopeOf(Buffer.alloc(15 * 2 ** 20 - 100, one))
   const calls: Call[] = []
-  const before = await usageOf(world.api.pid)
+  await forgetPeak(world.api.pid)
   const comparison = await world.compare(async () => {
     const until = performance.now() + ATTACK_MS
     const attack = async (address: number, path: string) => {
@@ -167,11 +172,11 @@ test('health and reflection do not read 15 MiB of unknown fields', async () => {
         newSession.destroy()
       }
     }
-    await Promise.all([attack(0, CHECK), attack(1, REFLECTION)])
+    await Promise.all([attack(READERS, CHECK), attack(READERS + 1, REFLECTION)])
   })
   const after = await usageOf(world.api.pid)
   expect(countOf(calls, '8')).toBeGreaterThan(0)
   expect(countOf(calls, '0')).toBe(0)
-  expect(after.peakBytes - before.peakBytes).toBeLessThan(256 * 2 ** 20)
+  expect(after.peakBytes - startedBytes).toBeLessThan(256 * 2 ** 20)
   expect(harm(comparison)).toEqual([])
 })

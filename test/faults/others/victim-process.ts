@@ -7,7 +7,7 @@ import { startReceiver } from '../../harness/receiver.ts'
 // server, webhook receiver and event loop, so the attacker in the test's process does not delay its measurements. It
 // talks to the test over IPC.
 
-/** The messages of the parent, in this order: `begin` once, any number of phases, `report` once. */
+/** The messages of the parent: `begin` once, then any number of phases, and `report` after some of them. */
 export type ToVictim =
   | { begin: { url: string; key: string; from: string; domain: string } }
   /**
@@ -56,6 +56,7 @@ receiver.script = ({ path, body }) => {
   return {}
 }
 const pending = new Set<Promise<void>>()
+const agent = new http.Agent({ keepAlive: true })
 
 process.on('message', async (message: ToVictim) => {
   if ('phase' in message) phase = message.phase
@@ -65,14 +66,16 @@ process.on('message', async (message: ToVictim) => {
   } else {
     phase = null
     await Promise.all(pending)
-    say({ samples })
+    // No connection stays idle until the next phase: the service closes it just when it is used again.
+    agent.destroy()
+    // Of the phases since the last report.
+    say({ samples: samples.splice(0) })
   }
 })
 process.on('disconnect', () => process.exit())
 say({ mailPort: mail.port, hookUrl: receiver.url })
 
 async function begin({ url, key, from, domain }: { url: string; key: string; from: string; domain: string }) {
-  const agent = new http.Agent({ keepAlive: true })
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const put = await call(url, { agent, method: 'PUT', path: '/api/v1/webhook', headers }, { url: receiver.url })
   if (put.status !== 200) throw new Error(`the webhook: ${put.status} ${put.body}`)

@@ -1,17 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
 let world: VictimWorld
-afterEach(() => world.stop())
+beforeAll(async () => {
+  world = await startVictimWorld()
+})
+afterAll(() => world.stop())
 
 test('an attacker that does nothing passes all bars', async () => {
-  world = await startVictimWorld()
   expect(harm(await world.compare(() => sleep(5_000)))).toEqual([])
 })
 
 test('a service that stops for 5 s fails the bar of health checks', async () => {
-  world = await startVictimWorld()
   const standstill = async () => {
     process.kill(world.api.pid, 'SIGSTOP')
     await sleep(5_000)
