@@ -17,7 +17,8 @@ const OF_THE_SOURCE: Check[] = [
   ['types of the dashboard', 'tsc --noEmit --checkers 1 --project dashboard'],
   ['contract: lint and format', 'buf lint && buf format --diff --exit-code --path proto/verdict'],
 ]
-const TESTS: Check = ['tests', 'vitest run --project unit']
+/** The arguments of the command line go to Vitest. */
+const TESTS: Check = ['tests', ['vitest run --project unit', ...process.argv.slice(2)].join(' ')]
 
 function run(command: string): Promise<{ ok: boolean; output: string }> {
   return new Promise((resolve) => {
