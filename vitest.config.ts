@@ -14,6 +14,8 @@ const ELSEWHERE = ['test/real/**', 'test/faults/**']
 
 /** Workers for files that wait for sockets and PostgreSQL at least half of their time: two to a processor. */
 const MOSTLY_WAITING = 2 * availableParallelism()
+/** Workers for files that start processes and wait for them. */
+const WITH_PROCESSES = Math.ceil(1.5 * availableParallelism())
 
 /** For a busy machine: what is waited for comes, however long it takes. */
 const patience = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
@@ -62,8 +64,7 @@ export default defineConfig({
           include: [PROCESSES],
           globalSetup: ['test/harness/global-temporal.ts'],
           sequence: { groupOrder: 2 },
-          // These start several processes each: more files at a time would shorten their time limits.
-          maxWorkers: availableParallelism(),
+          maxWorkers: WITH_PROCESSES,
           ...patience,
         },
       },

@@ -27,11 +27,12 @@ test('an event that the handler cannot process comes again and delays no other',
   for (const event_id of ['first', 'second', 'third']) inbox.store({ event_id })
   inbox.work(({ event_id }: { event_id: string }) => {
     tried.push(event_id)
-    if (event_id === 'first' && tried.filter((id) => id === 'first').length < 2) throw new Error('not now')
+    // Until the others are handled, however slow the machine is.
+    if (event_id === 'first' && handled.length < 2) throw new Error('not now')
     handled.push(event_id)
   })
   await eventually(() => expect(handled).toEqual(['second', 'third', 'first']))
-  expect(tried).toEqual(['first', 'second', 'third', 'first'])
+  expect(tried.filter((id) => id === 'first').length).toBeGreaterThan(1)
 })
 
 test('the receiver without dependencies ends with a message when the secret is missing, whatever its path', async () => {

@@ -25,12 +25,20 @@ export async function startTemporal(options: { dbFile?: string; port?: number } 
     const port = options.port ?? (await freePort())
     const uiPort = await freePort()
     const server = await startTemporalServer({ ...temporal, ...options, port, uiPort, logFile: devNull })
-    const resume = () => void process.kill(-server.group, 'SIGCONT')
+    const resume = () => {
+      isPaused = false
+      process.kill(-server.group, 'SIGCONT')
+    }
+    let isPaused = false
     const stop = () => {
-      resume()
+      // A stopped server has no group any more.
+      if (isPaused) resume()
       return server.stop()
     }
-    const pause = () => void process.kill(-server.group, 'SIGSTOP')
+    const pause = () => {
+      isPaused = true
+      process.kill(-server.group, 'SIGSTOP')
+    }
     if (await server.ready) return { address: server.address, port, uiUrl: server.uiUrl, pause, resume, stop }
   }
   throw new Error('Temporal did not start')

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { publicId } from '../../../server/db/ids.ts'
 import { letters } from '../letters.ts'
 import { tally } from '../load.ts'
@@ -33,12 +33,13 @@ test.each(OUTAGES)(
     const node = await run.start()
     await endpointOf(run, run.account.id).put(node.client, hook.url)
     await run.work()
+    const beganMs = Date.now()
     const load = sendPaced(20, letters(`away-${outage.name}`, 250, dice), () => node)
     await sleep(2_000)
     await outage.begin(run)
     const awayMs = Date.now()
     await sleep(5_000)
-    expect(await readiness(node)).toMatchObject({ status: 200, body: { checks: { temporal: 'degraded' } } })
+    await expect.poll(() => readiness(node)).toMatchObject({ status: 200, body: { checks: { temporal: 'degraded' } } })
     await run.snapshot()
     await sleep(5_000)
     const backMs = Date.now()
@@ -47,14 +48,15 @@ test.each(OUTAGES)(
     const counts = tally(run.logs.requests)
     expect(counts).not.toHaveProperty('500')
     expect(counts).not.toHaveProperty('lost')
-    const latenciesMs = await firstAttempts(run, awayMs, backMs)
-    const [median, p99] = [0.5, 0.99].map((part) => Math.round(latenciesMs[Math.floor(latenciesMs.length * part)]!))
-    console.log(outage.name, { ...counts, events: latenciesMs.length, median, p99, last: latenciesMs.at(-1) })
-    expect(latenciesMs.length).toBeGreaterThan(300)
-    expect(p99).toBeLessThan(1_500)
-    expect(latenciesMs.at(-1)).toBeLessThan(5_000)
+    const before = await firstAttempts(run, beganMs, awayMs)
+    const meanwhile = await firstAttempts(run, awayMs, backMs)
+    console.log(outage.name, counts, { before, meanwhile })
+    expect(meanwhile.events).toBeGreaterThan(300)
+    // A machine too busy for these bars is slow without the outage, too.
+    expect(meanwhile.p99).toBeLessThan(Math.max(1_500, 2 * before.p99))
+    expect(meanwhile.last).toBeLessThan(Math.max(5_000, 3 * before.last))
     expect(await run.verdict()).toEqual([])
-    expect(await readiness(node)).toMatchObject({ status: 200, body: { checks: { temporal: 'ok' } } })
+    await expect.poll(() => readiness(node)).toMatchObject({ status: 200, body: { checks: { temporal: 'ok' } } })
   },
 )
 
@@ -63,15 +65,29 @@ async function readiness(node: Node) {
   return { status, body }
 }
 
-/** The sorted times from events of a period to the arrival of their first attempts, in milliseconds. */
-async function firstAttempts({ sql, webhooks }: WebhookWorld, fromMs: number, toMs: number): Promise<number[]> {
+/**
+ * The times from the events of a period to the arrival of their first attempts, in milliseconds. Waits until all have
+ * arrived.
+ */
+async function firstAttempts({ sql, webhooks }: WebhookWorld, fromMs: number, toMs: number) {
   const events = await sql`
     select id, (extract(epoch from created_at) * 1000)::float8 as ms from events
     where created_at between ${new Date(fromMs)} and ${new Date(toMs)}`
-  const firsts = webhooks.posts.filter((post) => attemptOf(post) === 1)
-  const arrivedMs = new Map(firsts.map((post) => [post.headers['service-event-id'], post.arrivedMs]))
-  const latencies = events.map(({ id, ms }) => (arrivedMs.get(publicId('evt', id)) ?? Number.POSITIVE_INFINITY) - ms)
-  return latencies.sort((a, b) => a - b)
+  const latenciesMs = await vi.waitFor(
+    () => {
+      const firsts = webhooks.posts.filter((post) => attemptOf(post) === 1)
+      const arrivedMs = new Map(firsts.map((post) => [post.headers['service-event-id'], post.arrivedMs]))
+      return events.map(({ id, ms }) => {
+        const atMs = arrivedMs.get(publicId('evt', id))
+        if (atMs === undefined) throw new Error(`the event ${publicId('evt', id)} has no first attempt`)
+        return atMs - ms
+      })
+    },
+    { timeout: 60_000, interval: 100 },
+  )
+  latenciesMs.sort((a, b) => a - b)
+  const at = (part: number) => Math.round(latenciesMs[Math.floor((latenciesMs.length - 1) * part)]!)
+  return { events: latenciesMs.length, median: at(0.5), p99: at(0.99), last: at(1) }
 }
 
 test('other workflows take over waiting dispatches after workflows are terminated by hand and after all history is lost', async () => {
@@ -105,11 +121,11 @@ async function terminateAll({ sql, temporal }: WebhookWorld): Promise<void> {
 
 /** Changes the rows as if waiting dispatches had been due for two minutes without an attempt. */
 async function reviveOverdue({ sql }: WebhookWorld): Promise<void> {
-  await sleep(3_500)
-  const overdue = await sql`
-    update open_dispatches set due_at = due_at - interval '2 minutes', looked_at = null
-    where handed_over_at is not null and due_at < clock_timestamp() returning id`
-  expect(overdue.length).toBeGreaterThan(10)
+  const overdue = sql`handed_over_at is not null and due_at < clock_timestamp()`
+  const count = async () => (await sql`select from open_dispatches where ${overdue}`).length
+  await expect.poll(count).toBeGreaterThan(10)
+  await sql`
+    update open_dispatches set due_at = due_at - interval '2 minutes', looked_at = null where ${overdue}`
 }
 
 test('dispatches are exhausted without another attempt when Temporal is away until the window of 24 hours is over', async () => {
