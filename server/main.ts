@@ -21,7 +21,14 @@ import { type Program, run } from './program.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { countCalls, watchCalls } from './telemetry/calls.ts'
 import { watchInstallation } from './telemetry/installation.ts'
-import { countAnswers, countWorkflows, watchCertificate, watchResolver, watchTemporal } from './telemetry/parts.ts'
+import {
+  countAnswers,
+  countWorkflows,
+  watchCertificate,
+  watchReadiness,
+  watchResolver,
+  watchTemporal,
+} from './telemetry/parts.ts'
 import { startUpkeep } from './upkeep.ts'
 import { createPost } from './webhooks/post.ts'
 
@@ -100,6 +107,7 @@ async function start(program: Program): Promise<object> {
   certificate?.onRenewal(listener.showCertificate)
   if (certificate) watchCertificate(metrics, () => certificate.pair.cert)
   watchCalls(metrics, api.app, listener.connections)
+  watchReadiness(metrics, api.app.isReady)
   ends.defer(async () => {
     log.info('draining')
     await Promise.all([listener.close({ timeoutMs: config.drainMs }), bounces?.close()])

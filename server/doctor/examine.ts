@@ -7,6 +7,7 @@ import { INTERNET_CHECKS } from './internet.ts'
 import { MACHINE_CHECKS } from './machine.ts'
 import { MAIL_CHECKS } from './mail.ts'
 import type { Patient } from './patient.ts'
+import { SERVICE_CHECKS } from './service.ts'
 import { STORAGE_CHECKS } from './storage.ts'
 import { TEMPORAL_CHECKS } from './temporal.ts'
 
@@ -16,7 +17,7 @@ export const GROUPS: readonly Group[] = [
   { title: 'The Internet', checks: INTERNET_CHECKS },
   { title: 'Database', checks: [...DATABASE_CHECKS, ...STORAGE_CHECKS] },
   { title: 'Temporal', checks: TEMPORAL_CHECKS },
-  { title: 'Mail and webhooks', checks: MAIL_CHECKS },
+  { title: 'Mail and webhooks', checks: [...SERVICE_CHECKS, ...MAIL_CHECKS] },
 ]
 
 export interface Result extends Finding {

@@ -86,6 +86,8 @@ export interface App {
   handle(request: RawRequest, response: RawResponse): void
   /** Calls without a finished response. */
   inFlight: ReadonlySet<Call>
+  /** Whether `/readyz` returns 200. */
+  isReady(): Promise<boolean>
   /** Makes readiness false; calls are still accepted. */
   leave(): void
   /** Refuses new calls with `transient_failure`, too. */
@@ -145,6 +147,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   return {
     handle: (request, response) => fastify.routing(request as never, response as never),
     inFlight,
+    isReady: async () => (await readiness.read()).status === 'ready',
     leave: () => leaving.abort(),
     drain() {
       leaving.abort()

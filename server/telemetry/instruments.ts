@@ -62,7 +62,7 @@ export type Instrument<D extends Definition> = D['kind'] extends 'counter'
 export const OTHER = 'other'
 const SEPARATOR = '\0'
 /** A metric with at most so many series shows all of them from the start, with zeros: a rate then misses no first. */
-const MAX_ZEROS = 60
+const MAX_ZEROS = 100
 
 type Labels = Record<string, string>
 

@@ -80,11 +80,19 @@ export function countWorkflows(
   }
 }
 
-/** Asks Temporal at scrapes whether it is there. */
-export function watchTemporal(metrics: Metrics, isThere: () => Promise<boolean>): void {
-  const fresh = keepFresh<boolean | undefined>(() => isThere().catch(() => false), undefined)
+/** Shows whether Temporal answers. */
+export const watchTemporal = (metrics: Metrics, isThere: Question) => watchAnswer(metrics, metrics.temporalUp, isThere)
+
+/** Shows whether this process should get calls. */
+export const watchReadiness = (metrics: Metrics, isReady: Question) => watchAnswer(metrics, metrics.ready, isReady)
+
+type Question = () => Promise<boolean>
+
+/** Asks at scrapes, and shows 1 for yes. A question that fails is answered no. */
+function watchAnswer(metrics: Metrics, gauge: Metrics['temporalUp' | 'ready'], ask: Question): void {
+  const fresh = keepFresh<boolean | undefined>(() => ask().catch(() => false), undefined)
   metrics.refresh(fresh.renew)
-  metrics.temporalUp.read(() => (fresh.value() === undefined ? [] : [[{}, fresh.value() ? 1 : 0]]))
+  gauge.read(() => (fresh.value() === undefined ? [] : [[{}, fresh.value() ? 1 : 0]]))
 }
 
 export function watchCertificate({ certificateEnd }: Pick<Metrics, 'certificateEnd'>, pem: () => string): void {

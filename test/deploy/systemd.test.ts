@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { COMMANDS, configOf, read, stopMs } from './environment.ts'
 import { environmentFile, listOf, settingOf } from './units.ts'
 
@@ -57,6 +58,14 @@ test('no two processes of a machine serve metrics on the same port', () => {
   const configs = RUNNING.map((unit) => configOf({ ...Object.fromEntries(setByUnit(unit)), ...FILE }))
   expect([configs[0]!.metricsPort, configs[1]!.metricsPort]).toEqual([18_080, 18_081])
   expect([18_080, 18_081]).not.toContain(configs[2]!.workerMetricsPort)
+})
+
+test('Prometheus scrapes each process of a machine once', () => {
+  const configs = RUNNING.map((unit) => configOf({ ...Object.fromEntries(setByUnit(unit)), ...FILE }))
+  const ports = configs.map(({ metricsPort, workerMetricsPort }, at) => (at < 2 ? metricsPort : workerMetricsPort))
+  const { scrape_configs: jobs } = parse(read('deploy/prometheus/prometheus.yaml'))
+  const targets = jobs.flatMap((job: { static_configs: { targets: string[] }[] }) => job.static_configs[0]!.targets)
+  expect(targets).toEqual(ports.map((port) => `127.0.0.1:${port}`))
 })
 
 test('only the process that receives bounces may open a port below 1024', () => {

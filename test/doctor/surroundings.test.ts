@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -106,6 +107,35 @@ test('the certificate that a proxy serves at PUBLIC_URL is examined, too', async
     state: 'skipped',
     seen: expect.stringMatching(/^could not be tried: .*ECONNREFUSED/),
   })
+})
+
+test('a service that is not ready fails with its faulty checks, and so does a proxy without an API behind it', async () => {
+  let [status, body] = [200, {}]
+  const proxy = createHttpServer((_, response) =>
+    response.writeHead(status, { connection: 'close' }).end(JSON.stringify(body)),
+  )
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  const PUBLIC_URL = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  expect(await diagnose('readyz', { PUBLIC_URL })).toEqual({ state: 'ok', seen: `${PUBLIC_URL}/readyz says ready` })
+  status = 503
+  body = { checks: { database: 'read_only', migrations: 'unknown', temporal: 'ok', worker: 'polling', draining: 'no' } }
+  expect(await diagnose('readyz', { PUBLIC_URL })).toMatchObject({
+    state: 'failed',
+    seen: expect.stringMatching(/not ready: database: read_only, migrations: unknown$/),
+  })
+  status = 502
+  expect(await diagnose('readyz', { PUBLIC_URL })).toMatchObject({
+    state: 'failed',
+    seen: expect.stringContaining('the proxy reaches no API process'),
+  })
+  proxy.close()
+  proxy.closeAllConnections()
+  await once(proxy, 'close')
+  expect(await diagnose('readyz', { PUBLIC_URL })).toMatchObject({
+    state: 'warning',
+    seen: expect.stringContaining('does not answer this machine (ECONNREFUSED)'),
+  })
+  expect(await diagnose('readyz', {})).toMatchObject({ state: 'skipped' })
 })
 
 test('a source address that the machine does not have fails', async () => {

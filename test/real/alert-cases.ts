@@ -15,6 +15,8 @@ const DAY = 86_400
 export const HEALTHY: SeriesTable = {
   [`up{${API}}`]: always(1),
   [`up{${WORKER}}`]: always(1),
+  [`scrape_duration_seconds{${API}}`]: always(0.02),
+  [`verdict_ready{${API}}`]: always(1),
   [`verdict_calls_total{${API},rpc="EmailService/Send",protocol="rest",code="ok"}`]: growing(600),
   [`verdict_calls_total{${API},rpc="EmailService/Send",protocol="rest",code="transient_failure"}`]: growing(3),
   [`verdict_installation_reading_age_seconds{${API}}`]: always(9),
@@ -59,6 +61,11 @@ export interface AlertCase {
 /** What makes each alert fire within two and a half hours. */
 export const CASES: Record<string, AlertCase> = {
   VerdictNoApi: { series: { [`up{${API}}`]: always(0) } },
+  VerdictApiHangs: {
+    series: { [`up{${API}}`]: always(0), [`scrape_duration_seconds{${API}}`]: always(10) },
+    labels: { job: 'verdict-api', instance: 'a' },
+  },
+  VerdictNotReady: { series: { [`verdict_ready{${API}}`]: always(0) } },
   VerdictNoWorker: { series: { [`up{${WORKER}}`]: always(0) } },
   VerdictCallsFail: {
     series: {

@@ -44,6 +44,7 @@ test('sends are counted by status and reason, and no label holds an address', as
   expect(text).toContain('verdict_recipients_total{mode="simulator",status="bounced",reason="mailbox_full"} 1\n')
   expect(text).toContain('verdict_send_duration_seconds_count{mode="simulator"} 2\n')
   expect(text).toContain('verdict_calls_total{rpc="EmailService/Send",protocol="rest",code="ok"} 2\n')
+  expect(text).toContain('verdict_ready 1\n')
   expect(text).toContain('thread="first_attempts"')
   expect(text).not.toMatch(/@|svc_|acc_/)
 })

@@ -5,6 +5,12 @@ const CODES = ['ok', 'client_left', 'no_answer', ...Object.keys(ERRORS)]
 
 /** Calls of the API, on every protocol. */
 export const CALLS = {
+  ready: {
+    kind: 'gauge',
+    name: 'verdict_ready',
+    help: '1 while /readyz of this process returns 200, 0 while it does not.',
+    process: 'api',
+  },
   calls: {
     kind: 'counter',
     name: 'verdict_calls_total',

@@ -1,0 +1,66 @@
+import type { Check, Finding } from './check.ts'
+import { failed, ok, skipped, warning } from './check.ts'
+
+const ANSWER_MS = 8_000
+/** What a proxy says of a process behind it that it cannot reach. */
+const FROM_PROXY = [502, 504]
+
+const readyz: Check = {
+  name: 'readyz',
+  about: 'the service answers at `PUBLIC_URL`, and `/readyz` says that it is ready',
+  reads: ['PUBLIC_URL'],
+  async run({ config: { publicUrl } }) {
+    if (publicUrl === undefined) return skipped('PUBLIC_URL is not set')
+    const url = `${publicUrl.replace(/\/$/, '')}/readyz`
+    try {
+      const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) })
+      return readinessFinding(url, response.status, await response.text())
+    } catch (error) {
+      const reason = reasonOf(error as Error)
+      // The check `certificate` says what is wrong with it.
+      if (/CERT|^ERR_TLS|^ERR_SSL/.test(reason)) return skipped(`could not be tried: the certificate (${reason})`)
+      return warning(
+        `${url} does not answer this machine (${reason})`,
+        'Check that the API and the proxy before it run, and that this machine may reach its own public name.',
+      )
+    }
+  },
+}
+
+export const SERVICE_CHECKS = [readyz]
+
+/** Judges the response of `/readyz`, which may come from a proxy. */
+export function readinessFinding(url: string, status: number, body: string): Finding {
+  if (status === 200) return ok(`${url} says ready`)
+  if (status === 503)
+    return failed(
+      `${url} says that it is not ready: ${faultyChecks(body)}`,
+      'The checks of this report say why. The log of the API has the cause.',
+    )
+  const seen = `${url} answers ${status}`
+  return FROM_PROXY.includes(status)
+    ? failed(
+        `${seen}: the proxy reaches no API process, and no mail is accepted`,
+        'Start the API. Its log says why it ended.',
+      )
+    : failed(seen, 'Check that PUBLIC_URL leads to this service.')
+}
+
+/** The checks that are not ok, such as `database: failing`. */
+function faultyChecks(body: string): string {
+  try {
+    const states = Object.entries(JSON.parse(body).checks as Record<string, string>)
+    return states.flatMap(([name, state]) => (FINE.includes(state) ? [] : `${name}: ${state}`)).join(', ')
+  } catch {
+    return body.slice(0, 100)
+  }
+}
+
+const FINE = ['ok', 'no', 'polling']
+
+/** What `fetch` failed with: its own message only says that it did. */
+function reasonOf({ name, message, cause }: Error): string {
+  if (name === 'TimeoutError') return `no response within ${ANSWER_MS / 1_000} s`
+  const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException
+  return code ?? why ?? message
+}
