@@ -1,5 +1,5 @@
 import { DISPATCH_RANGE } from '../../server/admin/range-replays.ts'
-import { RECORD } from '../../server/history/record.ts'
+import { RECORD, RECORD_DELIVERED } from '../../server/history/record.ts'
 import { RELEASE } from '../../server/history/release.ts'
 import { SETTLE } from '../../server/history/settle.ts'
 import { SWEEP } from '../../server/history/sweep.ts'
@@ -8,7 +8,7 @@ import { ADMIT_HALF_OPEN, BREAKER_STATES, CHANGE_BREAKER } from '../../server/re
 import { FIND_SUPPRESSIONS } from '../../server/reputation/suppression.ts'
 import { DAILY_VOLUME } from '../../server/reputation/warm-up.ts'
 import { CLAIM_BATCH, FIND_BATCH, RELEASE_BATCH, STORE_BATCH_RESPONSE } from '../../server/sending/batch-idempotency.ts'
-import { CLAIM } from '../../server/sending/claim.ts'
+import { CLAIM, CLAIM_FREE } from '../../server/sending/claim.ts'
 import { FIND_KEYS } from '../../server/sending/idempotency.ts'
 import { MARK } from '../../server/sending/marker.ts'
 import { STORED_OUTCOMES, STORED_SENDS } from '../../server/sending/stored.ts'
@@ -38,8 +38,10 @@ const SENDING: Statement[] = [
   { name: 'admit-half-open', does: "Counts emails in a half-open breaker's minute.", sql: ADMIT_HALF_OPEN },
   { name: 'find-suppressions', does: 'Finds the widest suppression entry of each address.', sql: FIND_SUPPRESSIONS },
   { name: 'claim', does: 'Claims sends: message, recipients, idempotency key, warm-up and lease.', sql: CLAIM },
+  { name: 'claim-free', does: 'Claims sends that have neither an idempotency key nor a warm-up.', sql: CLAIM_FREE },
   { name: 'marker', does: 'Says, just before the final dot, that recipients may have the message.', sql: MARK },
   { name: 'record', does: 'Ends claimed sends with the outcomes of their recipients.', sql: RECORD },
+  { name: 'record-delivered', does: 'Ends claimed sends whose emails were all delivered.', sql: RECORD_DELIVERED },
   { name: 'settle', does: 'Claims and records sends that never reach SMTP.', sql: SETTLE },
   { name: 'release', does: 'Deletes a claim without a marker, as if the request had never come.', sql: RELEASE },
   { name: 'sweep', does: 'Settles or releases the sends whose lease is over.', sql: SWEEP },

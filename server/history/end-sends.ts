@@ -15,7 +15,7 @@ import type { OutcomeRow } from './rows.ts'
 const FIRST_SHARD = 1 + LANES * randomInt(16)
 const shardOf = (lane: number) => FIRST_SHARD + lane
 
-/** Parameters of RECORD and SETTLE after their rows, as the tail takes them. */
+/** Parameters of these statements after their rows, as the tail takes them. */
 export const TAIL_PARAMETERS = { shard: '$2::smallint', leaseMs: '$3::int' }
 
 /** A send that ends: its row of the statement, and what its events say. */
@@ -34,18 +34,18 @@ interface EndedRow {
 }
 
 /**
- * Runs RECORD or SETTLE for all sends that end at the same moment. Returns true when the send's rows were stored; its
- * events have been offered for their first attempts then.
+ * Runs a statement of a record or a settlement for all sends that end at the same moment. Returns true when the send's
+ * rows were stored; its events have been offered for their first attempts then.
  */
 export function endSends(
   db: Database,
   name: 'record' | 'settle',
-  statement: string,
+  statementFor: (sends: readonly EndingSend[]) => string,
   { leaseMs, offer }: FirstAttempts,
 ): (send: EndingSend) => Promise<boolean> {
   return collector<EndingSend, boolean>(
     async (sends, lane) => {
-      const rows = await run<EndedRow>(db, statement, [jsonArray(sends), shardOf(lane), leaseMs])
+      const rows = await run<EndedRow>(db, statementFor(sends), [jsonArray(sends), shardOf(lane), leaseMs])
       const rowById = new Map(rows.map((row) => [row.id, row]))
       return sends.map((send) => {
         const row = rowById.get(send.claim.messageId)

@@ -1,16 +1,16 @@
 import { type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
 import type { Claim } from './claim.ts'
-import { endSends, TAIL_PARAMETERS } from './end-sends.ts'
+import { type EndingSend, endSends, TAIL_PARAMETERS } from './end-sends.ts'
 import { eventIdOf } from './event-ids.ts'
 import type { FirstAttempts } from './first-attempts.ts'
 import { ENDING, type EndingRow, inputOf, OUTCOME } from './rows.ts'
-import { tail } from './tail.ts'
+import { type TailParts, tail } from './tail.ts'
 
 const RECORD_ROW = { message_id: 'uuid', claim: 'uuid', ...ENDING, traceparent: 'text null' } as const
 
 // The message row goes first and carries everything else: locks are taken in the order message, recipient everywhere.
-export const RECORD = `
+const recordWith = (parts: TailParts) => `
   with ${inputOf(RECORD_ROW)},
   message as (
     delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
@@ -30,7 +30,15 @@ export const RECORD = `
       ${recordset(OUTCOME)})
     join recipient r on r.message_id = m.id and r.position = o.position
   ),
-  ${tail(TAIL_PARAMETERS)}`
+  ${tail(parts)}`
+
+export const RECORD = recordWith(TAIL_PARAMETERS)
+
+/** The same for sends of which every email was delivered: nearly all. */
+export const RECORD_DELIVERED = recordWith({ ...TAIL_PARAMETERS, isDelivered: true })
+
+const statementFor = (sends: readonly EndingSend[]) =>
+  sends.every(({ outcomes }) => outcomes.every(({ status }) => status === 'delivered')) ? RECORD_DELIVERED : RECORD
 
 /**
  * Record: the outcomes of a claimed send and their events, in one commit. Returns false when the claim is no longer
@@ -41,7 +49,7 @@ export function recordStep(
   db: Database,
   firstAttempts: FirstAttempts,
 ): (claim: Claim, ending: EndingRow) => Promise<boolean> {
-  const end = endSends(db, 'record', RECORD, firstAttempts)
+  const end = endSends(db, 'record', statementFor, firstAttempts)
   return (claim, ending) => {
     const row = {
       message_id: claim.messageId,

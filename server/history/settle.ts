@@ -38,7 +38,7 @@ export function settleStep(
   db: Database,
   firstAttempts: FirstAttempts,
 ): (claim: Claim, settlement: Settlement) => Promise<boolean> {
-  const end = endSends(db, 'settle', SETTLE, firstAttempts)
+  const end = endSends(db, 'settle', () => SETTLE, firstAttempts)
   return (claim, settlement) => {
     const row = { ...sendRow(claim), ...settlement, traceparent: claim.traceparent } satisfies RowOf<typeof SETTLE_ROW>
     return end({ json: JSON.stringify(row), claim, outcomes: settlement.outcomes, sandbox: settlement.sandbox })

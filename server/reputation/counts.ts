@@ -27,6 +27,11 @@ export const SEND_COUNTS: readonly Count[] = [
   })),
 ]
 
+/** What it counts when every email was delivered. */
+export const DELIVERED_COUNTS: readonly Count[] = SEND_COUNTS.filter(
+  ({ column }) => column === 'delivered' || LATENCY_COLUMNS.includes(column),
+)
+
 /**
  * What reports about sent messages count, in the hour of the report: complaints, and mailboxes that turned out not to
  * exist. The conditions mention the kind and the reason of a report.

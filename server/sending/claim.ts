@@ -19,6 +19,21 @@ const CLAIM_ROW = {
   emails: 'int null',
 } as const
 
+/** SQL: the CTEs that open the sends in the CTE `sends`. */
+const openSendsOf = (sends: string) => `
+  message as (
+    insert into open_messages (id, account_id, claim, lease_until, created_at, tenant_id, region, domain, request,
+      key_scope, key, warm_up_day, warm_up_emails)
+    select id, account_id, claim, now() + lease_ms * interval '1 millisecond', created_at, tenant_id, region,
+      domain, request, key_scope, key, day, emails
+    from ${sends}
+  ),
+  recipient as (
+    insert into open_recipients (message_id, position, event_id, email, kind, claim, lease_until)
+    select w.id, r.position, r.event_id, r.email, r.kind, w.claim, now() + w.lease_ms * interval '1 millisecond'
+    from ${sends} w, json_to_recordset(w.recipients) as r(${recordset(RECIPIENT)})
+  )`
+
 // Locks are taken in this order everywhere: warm-up, keys, each sorted. A release locks its messages before them, which
 // are new here. The rows of the warm-up are locked before they are read, so no two statements admit the same email. The
 // smallest messages are admitted first: once one does not fit, no message after it does.
@@ -48,18 +63,7 @@ export const CLAIM = `
     ) n
     where w.account_id = n.account_id and w.domain = n.domain and w.day = n.day
   ),
-  message as (
-    insert into open_messages (id, account_id, claim, lease_until, created_at, tenant_id, region, domain, request,
-      key_scope, key, warm_up_day, warm_up_emails)
-    select id, account_id, claim, now() + lease_ms * interval '1 millisecond', created_at, tenant_id, region,
-      domain, request, key_scope, key, day, emails
-    from winner
-  ),
-  recipient as (
-    insert into open_recipients (message_id, position, event_id, email, kind, claim, lease_until)
-    select w.id, r.position, r.event_id, r.email, r.kind, w.claim, now() + w.lease_ms * interval '1 millisecond'
-    from winner w, json_to_recordset(w.recipients) as r(${recordset(RECIPIENT)})
-  )
+  ${openSendsOf('winner')}
   select i.id, case
       when w.id is not null then 'claimed'
       when a.id is not null then 'key_taken'
@@ -71,6 +75,12 @@ export const CLAIM = `
       else 'over_warm_up'
     end as result
   from input i left join admitted a on a.id = i.id left join winner w on w.id = i.id`
+
+/** The same for sends without a key, of domains that do not warm up: nothing can refuse them. */
+export const CLAIM_FREE = `
+  with ${inputOf(CLAIM_ROW)},
+  ${openSendsOf('input')}
+  select id, 'claimed' as result from input`
 
 /**
  * The statement's result for a row. `room_left`: a message admitted before this one lost its key, so there is room for
@@ -86,9 +96,10 @@ const CLAIM_MS = 5_000
  * unknown; the sweeper removes what may have been stored.
  */
 export function claimStep(db: Database): (claim: Claim) => Promise<ClaimResult> {
-  const commit = collector<{ json: string; id: string }, RowResult>(
+  const commit = collector<{ json: string; id: string; isFree: boolean }, RowResult>(
     async (rows) => {
-      const results = await run<{ id: string; result: RowResult }>(db, CLAIM, [jsonArray(rows)])
+      const statement = rows.every(({ isFree }) => isFree) ? CLAIM_FREE : CLAIM
+      const results = await run<{ id: string; result: RowResult }>(db, statement, [jsonArray(rows)])
       const resultById = new Map(results.map(({ id, result }) => [id, result]))
       return rows.map(({ id }) => resultById.get(id)!)
     },
@@ -97,7 +108,8 @@ export function claimStep(db: Database): (claim: Claim) => Promise<ClaimResult> 
   return async (claim) => {
     // The message would be sent, and its outcome could not be stored.
     if (db.health.isFull()) throw new Error('the disk of the database is full')
-    const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId }
+    const isFree = claim.key === undefined && claim.warmUp === undefined
+    const row = { json: JSON.stringify(claimRow(claim)), id: claim.messageId, isFree }
     for (;;) {
       const result = await inTime(commit(row), CLAIM_MS)
       if (result !== 'room_left') return result

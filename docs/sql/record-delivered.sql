@@ -1,0 +1,141 @@
+-- Ends claimed sends whose emails were all delivered.
+with
+input as materialized (
+  select * from json_to_recordset($1::json) as r(
+    message_id uuid, claim uuid, status text, reason text, size_bytes int, digest text, outcomes json, traceparent text)
+),
+message as (
+  delete from open_messages m using input i where m.id = i.message_id and m.claim = i.claim
+  returning m.id, m.account_id, m.created_at, m.tenant_id, m.region, m.request, m.domain,
+    false as sandbox, null::json as checks, i.status, i.reason, i.size_bytes, i.digest, i.outcomes,
+    i.traceparent
+),
+recipient as (
+  delete from open_recipients o using message m where o.message_id = m.id
+  returning o.message_id, o.position, o.event_id, o.email, o.kind
+),
+outcome as (
+  select r.message_id, r.email, r.kind, o.*,
+    (lpad(to_hex((extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::int8), 12,
+      '0') || substr(r.event_id::text, 14))::uuid as event_id
+  from message m
+  cross join lateral json_to_recordset(m.outcomes) as o(
+    position smallint, status text, reason text, retryable boolean, in_doubt boolean, smtp json, suppression json,
+      strike text, strike_email text)
+  join recipient r on r.message_id = m.id and r.position = o.position
+),
+kept_message as (
+  insert into messages (
+    id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes, digest, created_at,
+    completed_at, request, checks)
+  select id, account_id, status, reason, sandbox, tenant_id, region, domain, request ->> 'tag', size_bytes,
+    decode(digest, 'hex'), created_at,
+    greatest(m.created_at, now())::timestamptz(3),
+    request, checks
+  from message m
+),
+kept_recipient as (
+  insert into recipients (
+    message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp, suppression)
+  select m.id, m.account_id, o.position, o.event_id, o.email, o.kind, o.status, o.reason, o.retryable, o.in_doubt,
+    o.smtp, o.suppression
+  from outcome o join message m on m.id = o.message_id
+),
+event as (
+  insert into events (
+    id, message_id, account_id, status, reason, recipient, kind, tenant_id, sandbox, tag, metadata, payload,
+    created_at)
+  select o.event_id, m.id, m.account_id, o.status, o.reason, o.email, o.kind, m.tenant_id, m.sandbox,
+    m.request ->> 'tag', m.request -> 'metadata', 2,
+    greatest(m.created_at, now())::timestamptz(3)
+  from outcome o join message m on m.id = o.message_id
+),
+dispatch as (
+  insert into open_dispatches (id, event_id, message_id, account_id, kind, created_at, due_at, deadline_at, lease_until,
+    traceparent)
+  select e.event_id, e.event_id, e.message_id, e.account_id, 'original', now(), now(),
+    now() + interval '24 hours', now() + $3::int * interval '1 millisecond', e.traceparent
+  from (
+    select o.event_id, o.message_id, o.status, m.account_id, m.traceparent
+    from outcome o join message m on m.id = o.message_id
+    where not m.sandbox
+  ) e
+  join webhook_endpoints w on w.account_id = e.account_id
+    and 'email.delivery' = any(w.events) and e.status = any(w.statuses)
+  returning id, message_id
+),
+counted_email as (
+  select m.account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt,
+    width_bucket(
+      (extract(epoch from now() - m.created_at) * 1000)::float8,
+      array[4, 6, 9, 14, 20, 30, 46, 68, 103, 154, 231, 346, 519, 778, 1168, 1752, 2627, 3941, 5912, 8867, 13301, 19952,
+        29927, 44891]::float8[]
+    ) as bucket
+  from outcome o join message m on m.id = o.message_id
+  where not m.sandbox and o.email not like '%@simulator.test'
+),
+hourly_count as (
+  insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard,
+    delivered, latency_0, latency_1, latency_2, latency_3, latency_4, latency_5, latency_6, latency_7, latency_8,
+      latency_9, latency_10, latency_11, latency_12, latency_13, latency_14, latency_15, latency_16, latency_17,
+      latency_18, latency_19, latency_20, latency_21, latency_22, latency_23, latency_24)
+  select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain, $2::smallint,
+    count(*) filter (where status = 'delivered'),
+    count(*) filter (where status <> 'rejected' and bucket = 0),
+    count(*) filter (where status <> 'rejected' and bucket = 1),
+    count(*) filter (where status <> 'rejected' and bucket = 2),
+    count(*) filter (where status <> 'rejected' and bucket = 3),
+    count(*) filter (where status <> 'rejected' and bucket = 4),
+    count(*) filter (where status <> 'rejected' and bucket = 5),
+    count(*) filter (where status <> 'rejected' and bucket = 6),
+    count(*) filter (where status <> 'rejected' and bucket = 7),
+    count(*) filter (where status <> 'rejected' and bucket = 8),
+    count(*) filter (where status <> 'rejected' and bucket = 9),
+    count(*) filter (where status <> 'rejected' and bucket = 10),
+    count(*) filter (where status <> 'rejected' and bucket = 11),
+    count(*) filter (where status <> 'rejected' and bucket = 12),
+    count(*) filter (where status <> 'rejected' and bucket = 13),
+    count(*) filter (where status <> 'rejected' and bucket = 14),
+    count(*) filter (where status <> 'rejected' and bucket = 15),
+    count(*) filter (where status <> 'rejected' and bucket = 16),
+    count(*) filter (where status <> 'rejected' and bucket = 17),
+    count(*) filter (where status <> 'rejected' and bucket = 18),
+    count(*) filter (where status <> 'rejected' and bucket = 19),
+    count(*) filter (where status <> 'rejected' and bucket = 20),
+    count(*) filter (where status <> 'rejected' and bucket = 21),
+    count(*) filter (where status <> 'rejected' and bucket = 22),
+    count(*) filter (where status <> 'rejected' and bucket = 23),
+    count(*) filter (where status <> 'rejected' and bucket = 24)
+  from counted_email cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
+  group by account_id, tenant.id, domain order by account_id, tenant.id, domain
+  on conflict (account_id, tenant_id, hour, domain, shard) do update set
+    delivered = kept.delivered + excluded.delivered,
+    latency_0 = kept.latency_0 + excluded.latency_0,
+    latency_1 = kept.latency_1 + excluded.latency_1,
+    latency_2 = kept.latency_2 + excluded.latency_2,
+    latency_3 = kept.latency_3 + excluded.latency_3,
+    latency_4 = kept.latency_4 + excluded.latency_4,
+    latency_5 = kept.latency_5 + excluded.latency_5,
+    latency_6 = kept.latency_6 + excluded.latency_6,
+    latency_7 = kept.latency_7 + excluded.latency_7,
+    latency_8 = kept.latency_8 + excluded.latency_8,
+    latency_9 = kept.latency_9 + excluded.latency_9,
+    latency_10 = kept.latency_10 + excluded.latency_10,
+    latency_11 = kept.latency_11 + excluded.latency_11,
+    latency_12 = kept.latency_12 + excluded.latency_12,
+    latency_13 = kept.latency_13 + excluded.latency_13,
+    latency_14 = kept.latency_14 + excluded.latency_14,
+    latency_15 = kept.latency_15 + excluded.latency_15,
+    latency_16 = kept.latency_16 + excluded.latency_16,
+    latency_17 = kept.latency_17 + excluded.latency_17,
+    latency_18 = kept.latency_18 + excluded.latency_18,
+    latency_19 = kept.latency_19 + excluded.latency_19,
+    latency_20 = kept.latency_20 + excluded.latency_20,
+    latency_21 = kept.latency_21 + excluded.latency_21,
+    latency_22 = kept.latency_22 + excluded.latency_22,
+    latency_23 = kept.latency_23 + excluded.latency_23,
+    latency_24 = kept.latency_24 + excluded.latency_24
+)
+select m.id, (extract(epoch from greatest(m.created_at, now())::timestamptz(3)) * 1000)::float8 as "eventsAtMs",
+  (select json_agg(d.id) from dispatch d where d.message_id = m.id) as "dispatchIds"
+from message m
