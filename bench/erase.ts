@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { measure } from './load/cpu.ts'
 import { fillHistory } from './load/history.ts'
+import type { Table } from './load/history-rows.ts'
 import { startHttpLoad } from './load/http.ts'
 import { type Product, startProduct } from './load/product.ts'
 import { expectDelivered, sendRun } from './load/sends.ts'
@@ -27,7 +28,7 @@ export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report
   await using http = await startHttpLoad()
   const sql = postgres(product.databaseUrl, { max: 1, onnotice: () => {} })
   const [big] = await sql<{ id: string }[]>`select account_id as id from domains limit 1`
-  const tables: ('messages' | 'recipients' | 'events')[] = ['messages', 'recipients', 'events']
+  const tables: Table[] = ['messages', 'recipients', 'events']
   await fillHistory(product.databaseUrl, { big: big!.id, quiet: big!.id, messages: size, tables })
   let person = 0
   const nextAddress = async () => {

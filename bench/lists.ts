@@ -1,11 +1,13 @@
-import postgres from 'postgres'
 import { createAccount } from '../server/access/accounts.ts'
 import { createKey } from '../server/access/keys.ts'
 import { databaseClock } from '../server/db/clock.ts'
 import { connect } from '../server/db/connect.ts'
+import { domains as sendingDomains } from '../server/db/schema.ts'
 import { measure, untilCalm } from './load/cpu.ts'
-import { fillHistory, STORED } from './load/history.ts'
+import { fillHistory } from './load/history.ts'
+import { type Owners, STORED } from './load/history-rows.ts'
 import { type Product, startProduct } from './load/product.ts'
+import { callInTurn, readJson } from './load/reads.ts'
 import { startSink } from './load/sink.ts'
 import { atMost, percentile, type Report, type RunOptions } from './report.ts'
 
@@ -89,8 +91,8 @@ const EVENT_LISTS: string[] = [
 
 type Server = Pick<Product, 'port' | 'key' | 'apiPid' | 'postgresPid'>
 
-/** The keys of two more accounts: one with few emails, and one without any. */
-interface Accounts {
+/** Two more accounts, one with few emails and one without any, as their keys. */
+export interface Readers {
   quiet: string
   empty: string
 }
@@ -107,7 +109,7 @@ export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report
 }
 
 /** Measures the lists of a product whose history is filled. */
-export async function measureLists(product: Server, accounts: Accounts): Promise<Report> {
+export async function measureLists(product: Server, accounts: Readers): Promise<Report> {
   const figures: Report['figures'] = {}
   const measureList = async (name: string, key: string, path: string) => {
     for (const [page, cursor] of [
@@ -116,10 +118,12 @@ export async function measureLists(product: Server, accounts: Accounts): Promise
     ] as const) {
       if (cursor === undefined) continue
       const url = `${path}${cursor}&limit=${PAGE}`
-      await callList(product, key, url, WARM_UP_CALLS)
+      await callInTurn({ ...product, key }, Array(WARM_UP_CALLS).fill(url))
       await untilCalm(CALM_WITHIN_MS)
       const trees = [[product.apiPid, product.postgresPid]]
-      const { result: timesMs, cpu } = await measure(trees, () => callList(product, key, url, CALLS))
+      const { result: timesMs, cpu } = await measure(trees, () =>
+        callInTurn({ ...product, key }, Array(CALLS).fill(url)),
+      )
       figures[`${name}, page ${page}, p50 ms`] = percentile(timesMs, 0.5)
       figures[`${name}, page ${page}, p95 ms`] = percentile(timesMs, 0.95)
       figures[`${name}, page ${page}, CPU ms`] = (cpu[0]! * 1_000) / CALLS
@@ -136,7 +140,15 @@ export async function measureLists(product: Server, accounts: Accounts): Promise
 }
 
 /** Fills the history. */
-export async function fill({ databaseUrl }: Pick<Product, 'databaseUrl'>, size: number): Promise<Accounts> {
+export async function fill({ databaseUrl }: Pick<Product, 'databaseUrl'>, size: number): Promise<Readers> {
+  const { owners, readers } = await createReaders(databaseUrl)
+  await fillHistory(databaseUrl, { ...owners, messages: size, tables: ['messages', 'recipients'] })
+  await fillHistory(databaseUrl, { ...owners, messages: Math.min(EVENTS, size), tables: ['events'] })
+  return readers
+}
+
+/** Creates the accounts beside the product's own, which is the big one. */
+export async function createReaders(databaseUrl: string): Promise<{ owners: Owners; readers: Readers }> {
   const db = connect(databaseUrl, { connections: 1 })
   const clock = await databaseClock(db)
   const account = async (name: string) => {
@@ -145,31 +157,15 @@ export async function fill({ databaseUrl }: Pick<Product, 'databaseUrl'>, size: 
     const { key } = await createKey(db, clock, { accountId: id, name, kind: 'live', scopes })
     return { id, key }
   }
+  const [big] = await db.select({ id: sendingDomains.accountId }).from(sendingDomains).limit(1)
   const [quiet, empty] = [await account('Quiet'), await account('Empty')]
   clock.stop()
   await db.$client.end()
-  const sql = postgres(databaseUrl, { max: 1 })
-  const [big] = await sql<{ id: string }[]>`select account_id as id from domains limit 1`
-  await sql.end()
-  const accounts = { big: big!.id, quiet: quiet.id }
-  const startedAt = performance.now()
-  await fillHistory(databaseUrl, { ...accounts, messages: size, tables: ['messages', 'recipients'] })
-  const events = Math.min(EVENTS, size)
-  await fillHistory(databaseUrl, { ...accounts, messages: events, tables: ['events'] })
-  const seconds = (performance.now() - startedAt) / 1_000
-  console.log(`${size} messages and ${events} events were stored in ${seconds.toFixed(0)} s.`)
-  return { quiet: quiet.key, empty: empty.key }
+  return { owners: { big: big!.id, quiet: quiet.id }, readers: { quiet: quiet.key, empty: empty.key } }
 }
 
-/** Calls one list after another. Returns how long each took, in milliseconds. */
-async function callList(product: Server, key: string, url: string, calls: number): Promise<number[]> {
-  const timesMs: number[] = []
-  for (let call = 0; call < calls; call++) {
-    const startedAt = performance.now()
-    await list(product, key, url)
-    timesMs.push(performance.now() - startedAt)
-  }
-  return timesMs
+interface Page {
+  next_cursor?: string
 }
 
 /** The cursor to the hundredth page, as a parameter; undefined when the list is shorter. */
@@ -177,18 +173,10 @@ async function cursorTo(product: Server, key: string, path: string): Promise<str
   let cursor = ''
   for (let rows = (FAR_PAGE - 1) * PAGE; rows > 0; ) {
     const limit = Math.min(100, rows)
-    const { next_cursor } = await list(product, key, `${path}${cursor}&limit=${limit}`)
+    const { next_cursor } = await readJson<Page>(product.port, key, `${path}${cursor}&limit=${limit}`)
     if (next_cursor === undefined) return undefined
     cursor = `&cursor=${next_cursor}`
     rows -= limit
   }
   return cursor
-}
-
-async function list({ port }: Server, key: string, path: string): Promise<{ next_cursor?: string }> {
-  const headers = { authorization: `Bearer ${key}` }
-  const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { headers })
-  const text = await response.text()
-  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text.slice(0, 200)}`)
-  return JSON.parse(text)
 }

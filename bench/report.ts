@@ -17,6 +17,10 @@ export interface RunOptions {
   peer: boolean
   /** How many rows to store, for the benches that fill tables. */
   size?: number
+  /** A folder that keeps the filled database for the next run. */
+  keep?: string
+  /** How long to run, for the benches that last as long as they are told. */
+  minutes?: number
 }
 
 export function atLeast(name: string, value: number, limit: number): Bar {

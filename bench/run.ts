@@ -1,8 +1,10 @@
+import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { rsaMicros } from './load/rsa.ts'
 import type { Report, RunOptions } from './report.ts'
 
 // `npm run bench -- <name> [--peer] [--size <rows>]` prints lines for people, then one line of JSON. The exit code is 1
-// when a bar is missed.
+// when a bar is missed. `--keep <folder>` keeps a filled database for the next run. `--minutes` is the length of a soak.
 
 const NAMES = [
   'engine',
@@ -29,6 +31,10 @@ const NAMES = [
   'verify',
   'start',
   'traces',
+  'growth',
+  'half',
+  'processes',
+  'soak',
 ]
 
 const { values, positionals } = readArguments()
@@ -42,11 +48,19 @@ for (const [signal, code] of [['SIGINT', 130] as const, ['SIGTERM', 143] as cons
   process.once(signal, () => process.exit(code))
 }
 
+// A send signs once with RSA, and no figure of a machine differs more from others'.
+const machine = { 'this machine: RSA-2048 signature, us': rsaMicros(), 'this machine: load before': loadavg()[0]! }
+console.log(`${cpus().length} cores; ${describe(machine)}`)
+
 const { run } = (await import(`./${name}.ts`)) as { run(options: RunOptions): Promise<Report> }
-const { figures, bars } = await run({
+const report = await run({
   peer: values.peer,
-  size: values.size === undefined ? undefined : Number(values.size),
+  size: numberOf(values.size),
+  keep: values.keep,
+  minutes: numberOf(values.minutes),
 })
+const { bars } = report
+const figures = { ...machine, ...report.figures }
 console.log()
 for (const [figure, value] of Object.entries(figures)) console.log(`${figure.padEnd(44)} ${round(value)}`)
 for (const { name, value, limit, holds } of bars) {
@@ -59,7 +73,12 @@ function readArguments() {
   try {
     return parseArgs({
       allowPositionals: true,
-      options: { peer: { type: 'boolean', default: false }, size: { type: 'string' } },
+      options: {
+        peer: { type: 'boolean', default: false },
+        size: { type: 'string' },
+        keep: { type: 'string' },
+        minutes: { type: 'string' },
+      },
     })
   } catch (error) {
     return usage((error as Error).message)
@@ -67,8 +86,19 @@ function readArguments() {
 }
 
 function usage(message: string): never {
-  console.error(`${message}\nUsage: npm run bench -- <${NAMES.join('|')}> [--peer] [--size <rows>]`)
+  const options = '[--peer] [--size <rows>] [--keep <folder>] [--minutes <n>]'
+  console.error(`${message}\nUsage: npm run bench -- <${NAMES.join('|')}> ${options}`)
   process.exit(2)
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text)
+}
+
+function describe(values: Report['figures']): string {
+  return Object.entries(values)
+    .map(([name, value]) => `${name} ${round(value)}`)
+    .join('; ')
 }
 
 /** Rounds to four significant digits. */

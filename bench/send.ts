@@ -1,14 +1,16 @@
-import { measure } from './load/cpu.ts'
 import { startHttpLoad } from './load/http.ts'
+import { type Opendkim, startOpendkim } from './load/opendkim.ts'
 import { startPostfix } from './load/postfix.ts'
 import { startProduct } from './load/product.ts'
-import { expectDelivered, sendRun } from './load/sends.ts'
-import { startSink } from './load/sink.ts'
+import { type Sink, startSink } from './load/sink.ts'
 import { startSmtpSink } from './load/smtp-sink.ts'
-import { figuresOf, playPairs, type Round, ratio, round, roundOf } from './pairs.ts'
-import { atLeast, median, percentile, type Report, type RunOptions } from './report.ts'
+import { type SendRound, sendsOf } from './load/timed-sends.ts'
+import { figuresOf, type Pair, playPairs, type Round, ratio, round } from './pairs.ts'
+import { atLeast, median, type Report, type RunOptions } from './report.ts'
 
 const MESSAGES = 5_000
+/** Postfix with signatures is slower. */
+const SIGNED_MESSAGES = 2_000
 const BYTES = 4_000
 const IN_FLIGHT = 64
 /** What many senders give with each message, beside what the bench compares with Postfix. */
@@ -20,37 +22,16 @@ const OWN_DATA = {
 /** The difference is small: it takes more rounds to show above the noise. */
 const OWN_DATA_ROUNDS = 9
 
-interface SendRound extends Round {
-  p50Ms: number
-  p99Ms: number
-  /** Processor time per message, in microseconds. */
-  apiCpuMicros: number
-  postgresCpuMicros: number
-}
-
 /**
  * Whole sends, from HTTP to SMTP and back with the database: with metadata, a tag and a name against without. With the
- * peer: against a Postfix that only relays to the same sink.
+ * peer: against a Postfix that only relays to the same sink, and one that also signs with OpenDKIM, as a send does.
  */
 export async function run({ peer }: RunOptions): Promise<Report> {
   await using sink = await (peer ? startSmtpSink() : startSink())
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()
-  const { apiPid, postgresPid } = product
-
-  async function send(requests: number, fields?: object): Promise<SendRound> {
-    const run = sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests, fields })
-    const measured = await measure([[apiPid], [postgresPid]], () => http.ask(run))
-    const { latenciesMs } = expectDelivered(measured.result)
-    const [api, postgres] = measured.cpu.map((seconds) => (seconds * 1e6) / requests)
-    return {
-      ...roundOf(measured, requests),
-      p50Ms: percentile(latenciesMs, 0.5),
-      p99Ms: percentile(latenciesMs, 0.99),
-      apiCpuMicros: api!,
-      postgresCpuMicros: postgres!,
-    }
-  }
+  const play = sendsOf(product, http, BYTES)
+  const send = (requests: number, fields?: object) => play({ inFlight: IN_FLIGHT, requests, fields })
 
   await send(1_000)
   if (!peer) {
@@ -66,22 +47,41 @@ export async function run({ peer }: RunOptions): Promise<Report> {
       bars: [atLeast('sends/s with metadata, tag and name relative to without', ratio(pairs, 'perSecond'), 0.97)],
     }
   }
-  await using postfix = await startPostfix(sink)
-  const relay = (messages: number) => round([postfix.pid], messages, () => postfix.relay(messages, BYTES))
+  const { pairs, figures: unsigned } = await compare(sink, send, 'postfix')
+  await using opendkim = await startOpendkim()
+  const signing = await compare(sink, send, 'postfix-signed', opendkim)
+  return {
+    figures: { ...figuresOfSends(pairs.map(({ ours }) => ours)), ...unsigned, ...signing.figures },
+    bars: [
+      atLeast("sends/s relative to Postfix's messages/s", ratio(pairs, 'perSecond'), 1.5),
+      atLeast("sends/s relative to Postfix's with signatures", ratio(signing.pairs, 'perSecond'), 5),
+    ],
+  }
+}
+
+/** Plays sends against a Postfix, which signs when it has an OpenDKIM. */
+async function compare(
+  sink: Sink,
+  send: (requests: number) => Promise<SendRound>,
+  name: string,
+  opendkim?: Opendkim,
+): Promise<{ pairs: Pair<SendRound, Round>[]; figures: Report['figures'] }> {
+  await using postfix = await startPostfix(sink, opendkim)
+  const messages = opendkim ? SIGNED_MESSAGES : MESSAGES
+  const pids = [postfix.pid, ...(opendkim ? [opendkim.pid] : [])]
+  const relay = (count: number) => round(pids, count, () => postfix.relay(count, BYTES))
   await relay(300)
   const pairs = await playPairs(
-    () => send(MESSAGES),
-    () => relay(MESSAGES),
+    () => send(messages),
+    () => relay(messages),
+    name,
   )
   return {
-    figures: {
-      ...figuresOfSends(pairs.map(({ ours }) => ours)),
-      ...figuresOf(
-        'postfix',
-        pairs.map(({ theirs }) => theirs),
-      ),
-    },
-    bars: [atLeast("sends/s relative to Postfix's messages/s", ratio(pairs, 'perSecond'), 1.5)],
+    pairs,
+    figures: figuresOf(
+      name,
+      pairs.map(({ theirs }) => theirs),
+    ),
   }
 }
 

@@ -33,7 +33,7 @@ type Post = (pace: Pace) => Promise<PostRound>
 /** First attempts, from the commit of an event to its stored 200, against what Outpost posts to the same receiver. */
 export async function run({ peer }: RunOptions): Promise<Report> {
   await using receiver = await startReceiver()
-  await using product = await startOurs(receiver)
+  await using product = await startFirstAttemptsBench(receiver)
   await product.post({ events: WARM_UP_EVENTS, open: OPEN })
   const full = () => product.post({ events: EVENTS, open: OPEN })
   if (!peer) {
@@ -75,7 +75,8 @@ export async function run({ peer }: RunOptions): Promise<Report> {
   }
 }
 
-async function startOurs(receiver: Receiver) {
+/** Starts what makes first attempts, and a database for it. */
+export async function startFirstAttemptsBench(receiver: Receiver) {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await startDatabase())
   await applyMigrations(database.url)

@@ -1,163 +1,113 @@
 import postgres from 'postgres'
 import { firstIdAt } from '../../server/db/ids.ts'
+import { RETENTION_MS } from '../../server/db/retention.ts'
+import { type Day, type Owners, rowsOf, statisticsOf, type Table } from './history-rows.ts'
 
 const DAYS = 30
 const DAY_MS = 86_400_000
 /** Days that are filled at the same time, each over its own connection. */
 const LANES = 2
 
-/** What the filters of a list find in the history of `big` and of `quiet`. The rare rows are of the oldest day. */
-export const STORED = {
-  domains: { common: 'example.com', some: 'news.example.com', rare: 'rare.example.com' },
-  tags: { some: 'tag-3', rare: 'rare' },
-  /** A tag that is used with `domains.some` alone. */
-  newsletter: 'newsletter',
-  tenants: { some: 'tenant-7', rare: 'rare' },
-  recipients: { common: 'Ops@to.example', some: 'user7@to.example', rare: 'rare@to.example' },
-} as const
-
-interface History {
+export interface History extends Owners {
   /** How many messages, over 30 days. Each has one event for each recipient. */
   messages: number
-  /** Half of the messages are of this account; the other half is of 50 others. */
-  big: string
-  /** This account has 1 % of the messages, all delivered but one of the oldest day. */
-  quiet: string
   /** Which tables to fill. */
-  tables: ('messages' | 'recipients' | 'events')[]
+  tables: Table[]
+  /** Whether to count the messages in the statistics. */
+  counts?: boolean
 }
 
+const startOfToday = () => Math.floor(Date.now() / DAY_MS) * DAY_MS
+
 /**
- * Fills the partitions of the last 30 days, today included, which must be empty. Each is loaded without indexes and
- * then attached, which creates them.
+ * Fills the partitions of the last 30 days, today included, which must be empty. Each is loaded without indexes, gets
+ * them, and is then attached.
  */
 export async function fillHistory(databaseUrl: string, history: History): Promise<void> {
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
-  const days = Array.from({ length: DAYS }, (_, day) => day)
   const perDay = Math.ceil(history.messages / DAYS)
+  const days = Array.from({ length: DAYS }, (_, number): Day => {
+    const start = startOfToday() - (DAYS - 1 - number) * DAY_MS
+    const lengthMs = Math.min(DAY_MS, Date.now() - start)
+    return { first: number * perDay, count: perDay, start, stepMs: lengthMs / perDay, isOldest: number === 0 }
+  })
   const lane = async () => {
-    const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
-    await sql`set synchronous_commit = off`
-    await sql`set maintenance_work_mem = '256MB'`
+    const sql = await openLane(databaseUrl)
     for (let day = days.shift(); day !== undefined; day = days.shift()) {
-      const start = today - (DAYS - 1 - day) * DAY_MS
-      const lengthMs = Math.min(DAY_MS, Date.now() - start)
-      const step = { first: day * perDay, count: perDay, start, stepMs: lengthMs / perDay, isOldest: day === 0 }
-      for (const table of history.tables) await fillDay(sql, table, start, rowsOf(table, history, step))
-      console.log(`day ${day + 1} of ${DAYS} is filled`)
+      await fillDay(sql, history, day)
+      console.log(`${DAYS - days.length} of ${DAYS} days are filled or being filled`)
     }
     await sql.end()
   }
-  await Promise.all(Array.from({ length: LANES }, lane))
+  const startedAt = performance.now()
+  await loadFast(databaseUrl, () => Promise.all(Array.from({ length: LANES }, lane)))
+  const seconds = (performance.now() - startedAt) / 1_000
+  console.log(`${history.messages} messages were stored in ${history.tables.join(', ')} in ${seconds.toFixed(0)} s.`)
 }
 
-async function fillDay(sql: postgres.Sql, table: string, start: number, rows: string): Promise<void> {
+/** Fills a day that is over its 90 days, with as many messages as any other day. */
+export async function fillExpiredDay(databaseUrl: string, history: History): Promise<void> {
+  const count = Math.ceil(history.messages / DAYS)
+  const start = startOfToday() - RETENTION_MS - 2 * DAY_MS
+  const sql = await openLane(databaseUrl)
+  await fillDay(sql, history, { first: history.messages, count, start, stepMs: DAY_MS / count, isOldest: false })
+  await sql.end()
+}
+
+async function openLane(databaseUrl: string): Promise<postgres.Sql> {
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
+  await sql`set synchronous_commit = off`
+  await sql`set maintenance_work_mem = '256MB'`
+  await sql`set max_parallel_maintenance_workers = 0`
+  return sql
+}
+
+/** While the database is filled, a crash of the machine may lose it. */
+const WHILE_LOADING = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_wal_size: `'8GB'`,
+  checkpoint_timeout: `'1h'`,
+  autovacuum: 'off',
+}
+
+async function loadFast(databaseUrl: string, load: () => Promise<unknown>): Promise<void> {
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
+  const set = async (statementOf: (name: string, value: string) => string) => {
+    for (const [name, value] of Object.entries(WHILE_LOADING)) await sql.unsafe(statementOf(name, value))
+    await sql`select pg_reload_conf()`
+  }
+  await set((name, value) => `alter system set ${name} = ${value}`)
+  await load()
+  await set((name) => `alter system reset ${name}`)
+  await sql`checkpoint`
+  await sql.end()
+}
+
+async function fillDay(sql: postgres.Sql, history: History, day: Day): Promise<void> {
+  for (const table of history.tables) await fillPartition(sql, table, day.start, rowsOf(table, history, day))
+  if (history.counts) await sql.unsafe(statisticsOf(history, day))
+}
+
+/**
+ * The indexes are made before the partition is attached. Attaching would make them too, but under a lock that makes the
+ * other lane wait.
+ */
+async function fillPartition(sql: postgres.Sql, table: string, start: number, rows: string): Promise<void> {
   const name = `${table}_${new Date(start).toISOString().slice(0, 10).replaceAll('-', '')}`
   await sql.unsafe(`drop table if exists ${name}`)
   await sql.unsafe(`create table ${name} (like ${table} including defaults including constraints)`)
   await sql.unsafe(`insert into ${name} ${rows}`)
+  const keys = await sql<{ definition: string }[]>`
+    select pg_get_constraintdef(oid) as definition from pg_constraint
+    where conrelid = ${table}::regclass and contype = 'p'`
+  for (const { definition } of keys) await sql.unsafe(`alter table ${name} add ${definition}`)
+  const indexes = await sql<{ definition: string }[]>`
+    select pg_get_indexdef(indexrelid) as definition from pg_index
+    where indrelid = ${table}::regclass and not indisprimary`
+  for (const { definition } of indexes) {
+    await sql.unsafe(definition.replace(/ INDEX \S+ ON (ONLY )?\S+ USING/, ` INDEX ON ${name} USING`))
+  }
   const bounds = `from ('${firstIdAt(start)}') to ('${firstIdAt(start + DAY_MS)}')`
   await sql.unsafe(`alter table ${table} attach partition ${name} for values ${bounds}`)
   await sql.unsafe(`vacuum (analyze) ${name}`)
-}
-
-interface Step {
-  /** The number of the day's first message. */
-  first: number
-  count: number
-  /** Unix milliseconds of the day's first message, and between two of them. */
-  start: number
-  stepMs: number
-  isOldest: boolean
-}
-
-/** The UUIDv7 of the message `i`, or of the event of its recipient `n`. */
-const idOf = (kind: string) =>
-  `(lpad(to_hex(at), 12, '0') || '7' || substr(md5(i || '-' || ${kind}), 1, 3) || '8' || substr(md5(i || '-' || ${kind}), 4, 15))::uuid`
-
-/** The message `i`. Every column is a function of `i`, so each table can be filled by itself. */
-function messagesOf({ big, quiet }: History, { first, count, start, stepMs, isOldest }: Step): string {
-  const random = (salt: number, below: number) => `(hashint8(i * 31 + ${salt})::int8 & 2147483647) % ${below}`
-  // The first messages of the oldest day are the rare ones of the big account.
-  const rare = (from: number, otherwise: string, value: string) =>
-    isOldest
-      ? `case when i % 2 = 0 and k >= ${from} and k < ${from + 120} then ${value} else ${otherwise} end`
-      : otherwise
-  const { domains, tags, newsletter, tenants, recipients } = STORED
-  return `
-    select i, at, ${idOf("'m'")} as id, account_id, domain, tenant_id, sandbox, email, status,
-      case when tagged < 400 then null
-        when domain = '${domains.some}' and tagged < 900 then '${newsletter}'
-        else ${rare(600, `'tag-' || tagged % 20`, `'${tags.rare}'`)} end as tag,
-      case when status = 'delivered' then null
-        when status = 'bounced' then (array['mailbox_full', 'mailbox_does_not_exist', 'no_mx_record',
-          'connection_timeout', 'policy_block', 'temporary_failure'])[1 + ${random(1, 6)}]
-        else ${rare(0, `(array['suppression_list', 'invalid_address'])[1 + ${random(2, 2)}]`, `'domain_not_verified'`)}
-      end as reason
-    from (
-      select k, ${first} + k as i, ${start} + floor(k * ${stepMs})::int8 as at from generate_series(0, ${count - 1}) as k
-    ) as number
-    cross join lateral (
-      select
-        case when i % 100 = 1 then '${quiet}'::uuid when i % 2 = 0 then '${big}'::uuid
-          else md5('account' || ${random(3, 50)})::uuid end as account_id,
-        case when i % 100 = 1 then ${isOldest ? `case when k < 100 then 'bounced' else 'delivered' end` : `'delivered'`}
-          when ${rare(0, 'false', 'true')} then 'rejected'
-          when ${random(4, 1000)} < 960 then 'delivered'
-          when ${random(4, 1000)} < 990 then 'bounced' else 'rejected' end as status,
-        ${rare(
-          200,
-          `case when ${random(5, 1000)} < 700 then '${domains.common}'
-            when ${random(5, 1000)} < 900 then 'example.org'
-            when ${random(5, 1000)} < 990 then 'mail.example.com' else '${domains.some}' end`,
-          `'${domains.rare}'`,
-        )} as domain,
-        ${random(6, 1000)} as tagged,
-        case when ${random(7, 5)} > 0 then ${rare(400, `'tenant-' || ${random(8, 1000)}`, `'${tenants.rare}'`)} end
-          as tenant_id,
-        ${random(9, 50)} = 0 as sandbox,
-        ${rare(
-          800,
-          `case when ${random(10, 100)} = 0 then '${recipients.common}'
-            else 'user' || ${random(11, 2_000_000)} || '@to.example' end`,
-          `'${recipients.rare}'`,
-        )} as email
-    ) as one`
-}
-
-/** Every twentieth message has three recipients. */
-const RECIPIENTS = `cross join lateral generate_series(0, case when i % 20 = 0 then 2 else 0 end) as n`
-const ADDRESS = `case when n = 0 then email else 'more' || n || '-' || i || '@to.example' end`
-const SMTP = `'{"mx":"mx.to.example","ip":"192.0.2.1","code":250,"enhanced":"2.0.0","reply":"2.0.0 Ok: queued as 4Xh2Qd3kz1z9rXt","phase":"SMTP_PHASE_DOT","tls":{"version":"TLSv1.3","verified":true},"duration_ms":412}'`
-
-function rowsOf(table: History['tables'][number], history: History, step: Step): string {
-  const from = `from (${messagesOf(history, step)}) as m`
-  const time = `to_timestamp(at / 1000.0)`
-  switch (table) {
-    case 'messages':
-      return `
-        (id, account_id, status, reason, sandbox, tenant_id, region, domain, tag, size_bytes, digest, created_at,
-          completed_at, request)
-        select id, account_id, status, reason, sandbox, tenant_id, 'eu', domain, tag, 2318, sha256(id::text::bytea),
-          ${time}, ${time} + interval '400 ms',
-          json_build_object('from', 'Shop <hello@' || domain || '>', 'to', json_build_array(email), 'subject',
-            'Your order ' || i || ' has been shipped', 'headers', json_build_array(), 'attachments', json_build_array(),
-            'metadata', json_build_object('order', i::text, 'customer', 'customer-' || i % 5000), 'tag', tag)
-        ${from}`
-    case 'recipients':
-      return `
-        (message_id, account_id, position, event_id, email, kind, status, reason, retryable, in_doubt, smtp)
-        select id, account_id, n, ${idOf('n')}, ${ADDRESS}, case when n = 0 then 'to' else 'cc' end, status, reason,
-          false, false, case when status <> 'rejected' then ${SMTP}::json end
-        ${from} ${RECIPIENTS}`
-    case 'events':
-      return `
-        (id, message_id, account_id, event, status, reason, recipient, tenant_id, sandbox, tag, metadata, feedback,
-          created_at)
-        select ${idOf('n')}, id, account_id,
-          case when i % 1000 = 6 and status = 'delivered' then 'email.feedback' else 'email.delivery' end,
-          status, reason, ${ADDRESS}, tenant_id, sandbox, tag, json_build_object('order', i::text),
-          case when i % 1000 = 6 and status = 'delivered' then 'complaint' end, ${time}
-        ${from} ${RECIPIENTS}`
-  }
 }

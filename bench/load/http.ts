@@ -2,7 +2,8 @@ import { connect, type Socket } from 'node:net'
 import { startWorker, type Worker, work } from './process.ts'
 
 export interface HttpRun {
-  port: number
+  /** The connections take the ports of a list in turn. */
+  port: number | readonly number[]
   /** The requests take the paths of a list in turn. */
   path: string | readonly string[]
   /** Sent as `Authorization: Bearer`. */
@@ -42,12 +43,13 @@ async function load(run: HttpRun): Promise<HttpResponses> {
   const responses: HttpResponses = { seconds: 0, latenciesMs: [], counts: {}, bodies: 0 }
   const bodies = new Set<string>()
   let started = 0
-  const lane = async () => {
+  const ports = [run.port].flat()
+  const lane = async (_: unknown, connection: number) => {
     let exchange: Exchange | undefined
     while (started < run.requests) {
       const number = started++
       const request = [requestLine(run, number), keyLine(run, number), first!, ...rest]
-      exchange ??= openExchange(run.port)
+      exchange ??= openExchange(ports[connection % ports.length]!)
       const startedAt = performance.now()
       const response = await exchange.ask(request).catch((error: Error) => `no response: ${error.message}`)
       const isResponse = typeof response === 'object'

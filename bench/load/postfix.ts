@@ -8,6 +8,11 @@ import { installPostfix } from './debian.ts'
 import { freePort, untilListening } from './port.ts'
 import type { Sink } from './sink.ts'
 
+/** A program that Postfix passes each message through while it accepts it. */
+export interface Milter {
+  port: number
+}
+
 export interface Postfix extends AsyncDisposable {
   pid: number
   /** Submits messages with `bytes` of content over 20 connections. Resolves when the last has arrived at the sink. */
@@ -21,13 +26,13 @@ const ARRIVES_WITHIN_MS = 60_000
  * Starts a Postfix of our own in a temporary folder, which relays to the sink. Its settings cause the least work for
  * each message and were the fastest of those tried: no recycling of processes, no connection cache.
  */
-export async function startPostfix(sink: Sink): Promise<Postfix> {
+export async function startPostfix(sink: Sink, milter?: Milter): Promise<Postfix> {
   installPostfix()
   if (process.getuid?.() !== 0) throw new Error('Postfix as a peer needs root: run the bench as root.')
   const dir = mkdtempSync(join(tmpdir(), 'verdict-bench-postfix-'))
   chmodSync(dir, 0o755)
   const port = await freePort()
-  configure(dir, port, sink.port)
+  configure(dir, port, sink.port, milter)
   const stop = () => {
     execFileSync('postfix', ['-c', join(dir, 'etc'), 'stop'], { stdio: 'ignore' })
     rmSync(dir, { recursive: true })
@@ -67,7 +72,7 @@ export async function startPostfix(sink: Sink): Promise<Postfix> {
   }
 }
 
-function configure(dir: string, port: number, sinkPort: number): void {
+function configure(dir: string, port: number, sinkPort: number, milter?: Milter): void {
   for (const folder of ['etc', 'queue', 'data']) mkdirSync(join(dir, folder))
   const owner = Number(execFileSync('id', ['-u', 'postfix'], { encoding: 'utf8' }))
   chownSync(join(dir, 'data'), owner, -1)
@@ -94,6 +99,7 @@ function configure(dir: string, port: number, sinkPort: number): void {
     relayhost: `[127.0.0.1]:${sinkPort}`,
     max_use: '10000',
     smtp_connection_cache_on_demand: 'no',
+    ...(milter && { smtpd_milters: `inet:127.0.0.1:${milter.port}`, milter_default_action: 'tempfail' }),
   }
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}\n`)
   writeFileSync(join(dir, 'etc/main.cf'), lines.join(''))

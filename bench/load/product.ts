@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { seed } from '../../dev/seed.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
-import { startDatabase } from './database.ts'
+import { type DatabaseOptions, startDatabase } from './database.ts'
 import type { Storage } from './endpoints.ts'
 import type { Sink } from './sink.ts'
 
@@ -16,26 +17,38 @@ export interface Product extends Storage, AsyncDisposable {
   /** The API key of an account that may send from `example.test`. */
   key: string
   apiPid: number
+  /** The processes of all APIs; `apiPid` is the first. */
+  apiPids: number[]
   /** The metrics of the first API process. */
   metricsUrl: string
   postgresPid: number
+  /** The folder of the database, with its log. */
+  databaseDir: string
+  /** Starts one more API process. */
+  startApi(env?: Record<string, string>): Promise<{ pid: number; port: number }>
 }
 
 const API = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 
-interface ProductOptions {
+interface ProductOptions extends DatabaseOptions {
   nodes?: number
-  /** The sink of mail for `others.test`. */
-  others?: Sink
+  /** The server of mail for `others.test`. */
+  others?: Pick<Sink, 'port'>
   /** Additional environment variables. */
   env?: Record<string, string>
 }
 
-/** Starts `nodes` API processes over a fresh PostgreSQL, without logs. Mail for `to.test` goes to the sink. */
-export async function startProduct(sink: Sink, { nodes = 1, others, env }: ProductOptions = {}): Promise<Product> {
+/**
+ * Starts `nodes` API processes over a PostgreSQL, without logs. The database is fresh unless it is kept. Mail for
+ * `to.test` goes to the sink.
+ */
+export async function startProduct(
+  sink: Sink,
+  { nodes = 1, others, env, ...databaseOptions }: ProductOptions = {},
+): Promise<Product> {
   await using parts = new AsyncDisposableStack()
-  const database = parts.use(await startDatabase())
-  const storage = { databaseUrl: database.url, encryptionKeys: newEncryptionKeys() }
+  const database = parts.use(await startDatabase(databaseOptions))
+  const storage = { databaseUrl: database.url, encryptionKeys: await keptKeys(database.dir) }
   await applyMigrations(database.url)
   const keys = await seed({ ...storage, keysFile: join(database.dir, 'keys.json') })
   const variables = {
@@ -52,8 +65,14 @@ export async function startProduct(sink: Sink, { nodes = 1, others, env }: Produ
     ports,
     key: keys.live,
     apiPid: apis[0]!.pid,
+    apiPids: apis.map(({ pid }) => pid),
     metricsUrl: apis[0]!.ready.metricsUrl,
     postgresPid: database.pid,
+    databaseDir: database.dir,
+    async startApi(env) {
+      const { pid, ready } = await startOurs<ApiReady>(API, { ...variables, ...env }, started)
+      return { pid, port: Number(new URL(ready.ready).port) }
+    },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
@@ -62,6 +81,16 @@ interface ApiReady {
   /** The URL of the API. */
   ready: string
   metricsUrl: string
+}
+
+/** The encryption keys of a database, which are kept beside it. */
+async function keptKeys(dir: string): Promise<string> {
+  const file = join(dir, 'encryption-keys')
+  const kept = await readFile(file, 'utf8').catch(() => undefined)
+  if (kept !== undefined) return kept
+  const keys = newEncryptionKeys()
+  await writeFile(file, keys)
+  return keys
 }
 
 export const newEncryptionKeys = () => `bench:${randomBytes(32).toString('base64')}`

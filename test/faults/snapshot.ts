@@ -2,57 +2,74 @@ import type { Sql } from 'postgres'
 import { publicId } from '../../server/db/ids.ts'
 import type { OpenRow, Snapshot, WebhookRows } from '../reliability/logs.ts'
 
-/** Reads everything that is stored, in one transaction. */
-export function takeSnapshot(sql: Sql): Promise<Snapshot> {
-  return sql.begin('isolation level repeatable read read only', async (tx) => ({
-    atMs: performance.now(),
-    messages: (await tx`select id, request ->> 'subject' as request, status, reason from messages order by id`).map(
-      ({ id, request, status, reason }) => ({ id: publicId('msg', id), request, status, reason }),
-    ),
-    recipients: (await tx`select * from recipients order by message_id, position`).map((row) => ({
-      message: publicId('msg', row.message_id),
-      event: publicId('evt', row.event_id),
-      email: row.email,
-      status: row.status,
-      reason: row.reason,
-      inDoubt: row.in_doubt,
-    })),
-    events: (await tx`select * from events order by id`).map((row) => ({
-      id: publicId('evt', row.id),
-      message: publicId('msg', row.message_id),
-      recipient: row.recipient,
-      status: row.status,
-      reason: row.reason,
-    })),
-    open: await openRows(tx as unknown as Sql),
-    webhooks: await webhookRows(tx as unknown as Sql),
-  }))
+/** Reads everything that is stored, of all accounts or of one, in one transaction. */
+export function takeSnapshot(sql: Sql, account?: string): Promise<Snapshot> {
+  return sql.begin('isolation level repeatable read read only', async (transaction) => {
+    const tx = transaction as unknown as Sql
+    const ours = accountOf(tx, account)
+    const messages = await tx`
+      select id, request ->> 'subject' as request, status, reason from messages where ${ours} order by id`
+    const recipients = await tx`select * from recipients where ${ours} order by message_id, position`
+    const events = await tx`select * from events where ${ours} order by id`
+    return {
+      atMs: performance.now(),
+      messages: messages.map(({ id, request, status, reason }) => ({
+        id: publicId('msg', id),
+        request,
+        status,
+        reason,
+      })),
+      recipients: recipients.map((row) => ({
+        message: publicId('msg', row.message_id),
+        event: publicId('evt', row.event_id),
+        email: row.email,
+        status: row.status,
+        reason: row.reason,
+        inDoubt: row.in_doubt,
+      })),
+      events: events.map((row) => ({
+        id: publicId('evt', row.id),
+        message: publicId('msg', row.message_id),
+        recipient: row.recipient,
+        status: row.status,
+        reason: row.reason,
+      })),
+      open: await openRows(tx, account),
+      webhooks: await webhookRows(tx, account),
+    }
+  })
 }
 
-export async function openRows(sql: Sql): Promise<OpenRow[]> {
+const accountOf = (sql: Sql, account?: string) => (account ? sql`account_id = ${account}` : sql`true`)
+
+export async function openRows(sql: Sql, account?: string): Promise<OpenRow[]> {
   const rows = await sql`
     select coalesce(message_id, id) as message, email, marked_at, request ->> 'subject' as request,
       coalesce(open_messages.claim, open_recipients.claim) as claim
-    from open_recipients full join open_messages on id = message_id order by message_id, position`
+    from open_recipients full join open_messages on id = message_id
+    where ${accountOf(sql, account)} order by message_id, position`
   return rows.map(({ message, request, email, marked_at, claim }) => {
     return { message: publicId('msg', message), request, email, marked: marked_at !== null, claim }
   })
 }
 
-async function webhookRows(sql: Sql): Promise<WebhookRows> {
+async function webhookRows(sql: Sql, account?: string): Promise<WebhookRows> {
+  const ours = accountOf(sql, account)
   const [now] = await sql`select ${ms(sql, 'clock_timestamp()')} as ms`
-  const events = await sql`select id, account_id, ${ms(sql, 'created_at')} as created from events where not sandbox`
+  const events = await sql`
+    select id, account_id, ${ms(sql, 'created_at')} as created from events where not sandbox and ${ours}`
   const dispatches = await sql`
     select id, event_id, message_id, account_id, kind, state, ${ms(sql, 'created_at')} as created, ${ms(sql, 'ended_at')} as ended,
       null::int as attempt, null::float8 as due, null::boolean as handed_over
-    from dispatches
+    from dispatches where ${ours}
     union all
     select id, event_id, message_id, account_id, kind, 'waiting', ${ms(sql, 'created_at')}, null,
       attempt, ${ms(sql, 'due_at')}, handed_over_at is not null
-    from open_dispatches order by id`
+    from open_dispatches where ${ours} order by id`
   const attempts = await sql`
     select dispatch_id, number, outcome, status_code, ${ms(sql, 'finished_at')} as finished
-    from attempts order by dispatch_id, number, started_at`
+    from attempts where ${account ? sql`dispatch_id in (select id from dispatches where ${ours})` : ours}
+    order by dispatch_id, number, started_at`
   return {
     nowMs: now!.ms,
     events: events.map((row) => ({ id: publicId('evt', row.id), account: row.account_id, createdMs: row.created })),
