@@ -61,7 +61,8 @@ export function EndpointState() {
           <>
             <Link to="/$account/settings/webhook" params={params} className="text-link">
               Test the endpoint
-            </Link>{' '}
+            </Link>
+            .{' '}
           </>
         )}
         {wasTried && <Missed />}

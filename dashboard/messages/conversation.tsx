@@ -6,6 +6,7 @@ import {
   type TriedHost,
 } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { CopyButton } from '../copy/copy-button.tsx'
+import { breakable } from '../outside-text/breakable.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { shownOutcome } from '../status/statuses.ts'
 import styles from './conversation.module.css'
@@ -113,7 +114,7 @@ function Phases({ smtp, recipient }: { smtp: SmtpEvidence; recipient: RecipientO
           <div className={styles.line}>
             <span className={step.isCommand ? `mono ${styles.ours}` : styles.ours}>
               {step.ours}
-              {step.phase === SmtpPhase.RCPT && <bdi>{` <${recipient.email}>`}</bdi>}
+              {step.phase === SmtpPhase.RCPT && <bdi>{breakable(` <${recipient.email}>`)}</bdi>}
             </span>
             <Bar startMs={restMs + step.startMs} durationMs={step.durationMs} totalMs={totalMs} />
             <span className={styles.length}>{step.durationMs !== undefined && phaseLength(step.durationMs)}</span>

@@ -6,6 +6,7 @@ import { ShortId } from '../copy/short-id.tsx'
 import { ErrorState } from '../feedback/error-state.tsx'
 import { LoadingBlock } from '../feedback/loading.tsx'
 import { Page } from '../frame/page.tsx'
+import { breakable } from '../outside-text/breakable.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { EventPill } from '../status/event-pill.tsx'
 import { reasonCode } from '../status/reasons.ts'
@@ -117,7 +118,7 @@ function LaterReports({ messageId }: { messageId: string }) {
 function Pieces({ text, email }: { text: string; email: string }) {
   return piecesOf(text, email).map((piece, at) =>
     // biome-ignore lint/suspicious/noArrayIndexKey: a sentence's pieces have no other identity
-    piece.isOutside ? <bdi key={at}>{piece.text}</bdi> : piece.text,
+    piece.isOutside ? <bdi key={at}>{breakable(piece.text)}</bdi> : piece.text,
   )
 }
 

@@ -1,4 +1,4 @@
-import type { GetOverviewResponse, OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import type { BreakerThresholds, GetOverviewResponse, OverviewPeriod } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { countOf } from '../numbers/quantities.ts'
 import { lengthOf } from '../time/times.ts'
 import { Chart, type Value } from './chart.tsx'
@@ -50,11 +50,11 @@ export function Charts({ overview, stepMs, onOpen }: ChartsProps) {
         lines={RATE_LINES}
         values={RATE_VALUES}
         empty="No such bounce and no complaint in this range."
-        summary="Dashed: a domain's limits in 24 hours."
+        summary={thresholdWords(thresholds!)}
         marks={[
-          markOf('Bounces pause', thresholds!.bounceOpen, '--error-mark'),
-          markOf('Bounces warn', thresholds!.bounceWarn, '--bounced-mark'),
-          markOf('Complaints pause', thresholds!.complaintOpen, '--error-mark'),
+          markOf('Pause', thresholds!.bounceOpen, '--error-mark'),
+          markOf('Warning', thresholds!.bounceWarn, '--bounced-mark'),
+          { value: thresholds!.complaintOpen * 100, color: '--error-mark' },
         ]}
         word={percent}
       />
@@ -138,7 +138,11 @@ function reasonWords(reasons: Record<string, number>): string {
     .join(', ')
 }
 
-/** A threshold of the breaker: `Bounces pause at 10 %`. */
+/** What the dashed lines mean. That of complaints is too near to the values for words above it. */
+const thresholdWords = ({ complaintOpen }: BreakerThresholds) =>
+  `Dashed: a domain's limits in 24 hours. The lowest line: complaints pause it at ${percent(complaintOpen * 100)}.`
+
+/** A threshold of the bounces: `Pause at 10 %`. */
 function markOf(word: string, share: number, color: string): Mark {
   return { value: share * 100, color, word: `${word} at ${percent(share * 100)}` }
 }

@@ -17,11 +17,12 @@ export interface Line {
   dash?: number[]
 }
 
-/** A value that is drawn as a line across the chart, with its word above it. */
+/** A value that is drawn as a line across the chart. */
 export interface Mark {
   value: number
   color: string
-  word: string
+  /** Stands above the line. */
+  word?: string
 }
 
 interface PlotProps {
@@ -150,7 +151,7 @@ function timeWord(seconds: number): string {
 
 function drawMarks(plot: uPlot, marks: Mark[]): void {
   const { ctx, bbox } = plot
-  for (const { value, color, word } of marks) {
+  for (const { value, color, word = '' } of marks) {
     const y = Math.round(plot.valToPos(value, 'y', true))
     ctx.save()
     ctx.strokeStyle = colorOf(color)
@@ -163,12 +164,6 @@ function drawMarks(plot: uPlot, marks: Mark[]): void {
     ctx.font = `${11 * devicePixelRatio}px system-ui`
     ctx.textAlign = 'right'
     ctx.textBaseline = 'bottom'
-    // A line of values behind the word stays away from its letters.
-    ctx.setLineDash([])
-    ctx.lineWidth = 4 * devicePixelRatio
-    ctx.lineJoin = 'round'
-    ctx.strokeStyle = colorOf('--surface')
-    ctx.strokeText(word, bbox.left + bbox.width, y - 2 * devicePixelRatio)
     ctx.fillStyle = colorOf('--ink-faint')
     ctx.fillText(word, bbox.left + bbox.width, y - 2 * devicePixelRatio)
     ctx.restore()
