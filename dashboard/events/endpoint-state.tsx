@@ -98,6 +98,6 @@ function Missed() {
 /** An account with much mail is counted in part only, so that the page stays cheap. */
 function missedWords({ count, countedFrom }: CountEventsResponse): string {
   if (count === 0) return 'Look for events of the last 24 hours that were not acknowledged'
-  const events = `${countOf(count)} ${count === 1 && !countedFrom ? 'event' : 'events'}`
-  return `Replay ${countedFrom ? 'at least ' : ''}${events} of the last 24 hours that ${count === 1 && !countedFrom ? 'was' : 'were'} not acknowledged or never pushed`
+  const events = `${countOf(count)} ${count === 1 ? 'event' : 'events'}`
+  return `Replay ${countedFrom ? 'at least ' : ''}${events} of the last 24 hours that ${count === 1 ? 'was' : 'were'} not acknowledged or never pushed`
 }

@@ -140,7 +140,7 @@ function reasonWords(reasons: Record<string, number>): string {
 
 /** What the dashed lines mean. That of complaints is too near to the values for words above it. */
 const thresholdWords = ({ complaintOpen }: BreakerThresholds) =>
-  `Dashed: a domain's limits in 24 hours. The lowest line: complaints pause it at ${percent(complaintOpen * 100)}.`
+  `Dashed: a domain's limits in 24 hours, the lowest for complaints (${percent(complaintOpen * 100)}).`
 
 /** A threshold of the bounces: `Pause at 10 %`. */
 function markOf(word: string, share: number, color: string): Mark {
