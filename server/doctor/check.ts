@@ -39,7 +39,8 @@ export function worstOf(findings: readonly Finding[]): Finding {
   )!
   const worst = findings.filter((finding) => finding.state === state)
   const wayOut = [...new Set(worst.map((finding) => finding.wayOut).filter((text) => text !== undefined))].join(' ')
-  return { state, seen: worst.map(({ seen }) => seen).join('. '), ...(wayOut && { wayOut }) }
+  const seen = [...new Set(worst.map((finding) => finding.seen))].join('. ')
+  return { state, seen, ...(wayOut && { wayOut }) }
 }
 
 /** A check of what only mail to the Internet needs. A development machine sends to `simulator.test`. */

@@ -33,9 +33,10 @@ async function judgeResolver(server: DnsServer): Promise<Finding> {
   const shown = `${server.address}${server.port === 53 ? '' : `:${server.port}`}`
   const answers = await Promise.all(
     [`${label}.invalid`, `${label}.example.com`].map(async (name) => {
-      const startedMs = performance.now()
-      const response = await queryDns(server, name, 'A', QUERY_MS)
-      return { response, tookMs: performance.now() - startedMs }
+      const first = await timedAnswer(server, name)
+      if (!('failure' in first.response) && first.tookMs <= SLOW_MS) return first
+      // All checks begin at once: on a busy machine the first answer may wait for the doctor itself.
+      return timedAnswer(server, `again-${name}`)
     }),
   )
   for (const { response } of answers) {
@@ -57,6 +58,12 @@ async function judgeResolver(server: DnsServer): Promise<Finding> {
   const took = `${shown} took ${Math.round(tookMs)} ms`
   if (tookMs > SLOW_MS) return warning(`${took}: each send waits for it`, 'Set DNS_SERVERS to a nearer resolver.')
   return ok(`${took}, and does not invent names`)
+}
+
+async function timedAnswer(server: DnsServer, name: string) {
+  const startedMs = performance.now()
+  const response = await queryDns(server, name, 'A', QUERY_MS)
+  return { response, tookMs: performance.now() - startedMs }
 }
 
 const publicAddresses: Check = {

@@ -1,7 +1,9 @@
 import type { Check, Finding } from './check.ts'
-import { failed, ok, skipped, warning } from './check.ts'
+import { failed, ok, skipped, warning, worstOf } from './check.ts'
 
-const ANSWER_MS = 8_000
+const ANSWER_MS = 5_000
+/** A proxy spreads them over the processes behind it. */
+const REQUESTS = 4
 /** What a proxy says of a process behind it that it cannot reach. */
 const FROM_PROXY = [502, 504]
 
@@ -12,20 +14,37 @@ const readyz: Check = {
   async run({ config: { publicUrl } }) {
     if (publicUrl === undefined) return skipped('PUBLIC_URL is not set')
     const url = `${publicUrl.replace(/\/$/, '')}/readyz`
-    try {
-      const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) })
-      return readinessFinding(url, response.status, await response.text())
-    } catch (error) {
-      const reason = reasonOf(error as Error)
-      // The check `certificate` says what is wrong with it.
-      if (/CERT|^ERR_TLS|^ERR_SSL/.test(reason)) return skipped(`could not be tried: the certificate (${reason})`)
-      return warning(
-        `${url} does not answer this machine (${reason})`,
-        'Check that the API and the proxy before it run, and that this machine may reach its own public name.',
-      )
-    }
+    const findings = await Promise.all(Array.from({ length: REQUESTS }, () => ask(url)))
+    const silent = findings.filter((finding) => finding === SILENT).length
+    if (silent === 0) return worstOf(findings)
+    if (silent === REQUESTS) return unreachable(url, SILENT.seen)
+    return failed(
+      `${silent} of ${REQUESTS} requests to ${url} got ${SILENT.seen}: a process of the API hangs`,
+      'Find it by /healthz of each process, and kill it. What started it starts it again.',
+    )
   },
 }
+
+const SILENT: Finding = { state: 'warning', seen: `no response within ${ANSWER_MS / 1_000} s` }
+
+async function ask(url: string): Promise<Finding> {
+  try {
+    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) })
+    return readinessFinding(url, response.status, await response.text())
+  } catch (error) {
+    if ((error as Error).name === 'TimeoutError') return SILENT
+    const reason = reasonOf(error as Error)
+    // The check `certificate` says what is wrong with it.
+    if (/CERT|^ERR_TLS|^ERR_SSL/.test(reason)) return skipped(`could not be tried: the certificate (${reason})`)
+    return unreachable(url, reason)
+  }
+}
+
+const unreachable = (url: string, reason: string) =>
+  warning(
+    `${url} does not answer this machine (${reason})`,
+    'Check that the API and the proxy before it run, and that this machine may reach its own public name.',
+  )
 
 export const SERVICE_CHECKS = [readyz]
 
@@ -59,8 +78,7 @@ function faultyChecks(body: string): string {
 const FINE = ['ok', 'no', 'polling']
 
 /** What `fetch` failed with: its own message only says that it did. */
-function reasonOf({ name, message, cause }: Error): string {
-  if (name === 'TimeoutError') return `no response within ${ANSWER_MS / 1_000} s`
+function reasonOf({ message, cause }: Error): string {
   const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException
   return code ?? why ?? message
 }

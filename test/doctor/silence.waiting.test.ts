@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { examine } from '../../server/doctor/examine.ts'
 import { createPatient } from '../../server/doctor/patient.ts'
@@ -20,6 +23,21 @@ test('a slow resolver is a warning, and a silent one fails', async () => {
     seen: expect.stringContaining('does not answer (timeout)'),
   })
   await dns.close()
+})
+
+test('the doctor finds a process that hangs behind a proxy, beside one that answers', async () => {
+  let requests = 0
+  const proxy = createServer((_, response) => {
+    if (requests++ % 2 === 0) response.writeHead(200).end()
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  const PUBLIC_URL = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  expect(await diagnose('readyz', { PUBLIC_URL })).toMatchObject({
+    state: 'failed',
+    seen: `2 of 4 requests to ${PUBLIC_URL}/readyz got no response within 5 s: a process of the API hangs`,
+  })
+  proxy.close()
+  proxy.closeAllConnections()
 })
 
 test('with a silent database, DNS, port 25 and Temporal a diagnosis takes less than 15 s and names each of them', async () => {
