@@ -76,7 +76,7 @@ function configure(dir: string, port: number, sinkPort: number, milter?: Milter)
   for (const folder of ['etc', 'queue', 'data']) mkdirSync(join(dir, folder))
   const owner = Number(execFileSync('id', ['-u', 'postfix'], { encoding: 'utf8' }))
   chownSync(join(dir, 'data'), owner, -1)
-  const installed = (name: string) => execFileSync('postconf', ['-h', name], { encoding: 'utf8' }).trim()
+  const installed = (name: string) => execFileSync('postconf', ['-dh', name], { encoding: 'utf8' }).trim()
   const settings = {
     compatibility_level: '3.6',
     daemon_directory: installed('daemon_directory'),
