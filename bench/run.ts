@@ -4,7 +4,8 @@ import { rsaMicros } from './load/rsa.ts'
 import type { Report, RunOptions } from './report.ts'
 
 // `npm run bench -- <name> [--peer] [--size <rows>]` prints lines for people, then one line of JSON. The exit code is 1
-// when a bar is missed. `--keep <folder>` keeps a filled database for the next run. `--minutes` is the length of a soak.
+// when a bar is missed. `--keep <folder>` keeps a filled database for the next run. `--minutes` is the length of a
+// soak.
 
 const NAMES = [
   'engine',
