@@ -7,6 +7,7 @@ import { run } from '../../server/db/statement.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { OutcomeUnknown, reasonOf } from '../../server/errors.ts'
 import { storedOutcomes } from '../../server/sending/stored.ts'
+import type { Engine } from '../../server/smtp/attempt.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { message, script, startWorld, type World } from './world.ts'
 
@@ -86,6 +87,23 @@ test('every 2xx response of a send has a stored message with the same id, status
   expect(message).toMatchObject({ status: 'bounced', reason: 'mailbox_does_not_exist', sandbox: false })
   expect(events).toEqual([{ status: 'bounced', reason: 'mailbox_does_not_exist', recipient: 'ann@example.net' }])
   expect(outcomes[0]!.smtp).toEqual(response.smtp)
+})
+
+test('a send takes its slots for look-ups and at a site from those of its own account', async () => {
+  const accounts: unknown[] = []
+  const engine: Engine = {
+    ...world.engine,
+    lookUp(domain, asker) {
+      accounts.push(asker?.accountId)
+      return world.engine.lookUp(domain, asker)
+    },
+    deliver(delivery) {
+      accounts.push(delivery.accountId)
+      return world.engine.deliver(delivery)
+    },
+  }
+  await world.sendAlone({ engine })(message(), options())
+  expect(accounts).toEqual([world.account.id, world.account.id])
 })
 
 test('temporary_failure alone is retryable', async () => {

@@ -11,6 +11,7 @@ import { finishDispatches } from '../../server/webhooks/end.ts'
 import { deleteEndpoint, putEndpoint, rotateSecret } from '../../server/webhooks/endpoints.ts'
 import { failingEndpoints, healthOf } from '../../server/webhooks/health.ts'
 import { payloadOf } from '../../server/webhooks/payload.ts'
+import type { PostResult } from '../../server/webhooks/post.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
@@ -157,6 +158,23 @@ test('a first attempt goes to the current endpoint, however soon after the commi
   expect(await stateOf(database, deleted)).toBe('cancelled')
   expect([receiver.requests.length, other.requests.length]).toEqual([0, 1])
   await other.close()
+})
+
+test('a first and a later attempt take their slot at the origin from those of their own account', async () => {
+  const accounts: unknown[] = []
+  const acked: PostResult = { outcome: 'acked', statusCode: 200, phases: {} }
+  const recording = createDeliveries({
+    db: database.db,
+    clock,
+    sealer,
+    post: async (_url, _headers, _body, options) => {
+      accounts.push(options.accountId)
+      return acked
+    },
+  })
+  await (await recording.deliverFirst(await one({ lease: 30 })))!.stored
+  await recording.deliverOnce({ dispatchId: (await one({ attempt: 2, due: -1 })).id, number: 2 })
+  expect(accounts).toEqual([accountId, accountId])
 })
 
 test('an attempt that gets no slot at the origin is not made: it stays due, and its number can be used again', async () => {
