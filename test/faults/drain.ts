@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
 import type { Script } from '../harness/exchanger.ts'
 import { letters } from './letters.ts'
 import { runLoad, tally } from './load.ts'
@@ -22,6 +23,8 @@ export async function terminateUnderLoad(world: World, times: number, dice: Dice
     next = world.start()
     const load = runLoad(20, letters(`drain-${i}`, 5_000, dice), () => node)
     await sleep(dice.between(300, 900))
+    // On a busy machine the process may not have accepted the first requests by then.
+    await expect.poll(() => load.entries.length).toBeGreaterThan(20)
     await node.terminate()
     await load.stop()
   }
