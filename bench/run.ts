@@ -36,6 +36,7 @@ const NAMES = [
   'half',
   'processes',
   'soak',
+  'disk',
 ]
 
 const { values, positionals } = readArguments()

@@ -17,6 +17,7 @@ import { leaseOf, type OperatorLimits } from './config/limits.ts'
 import type { DatabaseClock } from './db/clock.ts'
 import type { Database } from './db/connect.ts'
 import type { Sealer } from './db/encryption.ts'
+import { type Read, readOn } from './db/replicas.ts'
 import type { SendingHosts } from './domains/records.ts'
 import { createVerification } from './domains/verification.ts'
 import type { Verifier } from './domains/verify.ts'
@@ -47,6 +48,8 @@ import type { Workflows } from './webhooks/workflows.ts'
 export interface ApiParts
   extends Omit<AppParts, 'services' | 'gate' | 'openCalls' | 'limits' | 'keySet' | 'dashboard'> {
   db: Database
+  /** Serves lists and statistics; by default `db` does. */
+  read?: Read
   clock: DatabaseClock
   sealer: Sealer
   /** The limits of tiers, warm-up and the circuit breaker. */
@@ -82,7 +85,7 @@ export interface Api {
 export async function createApi(parts: ApiParts): Promise<Api> {
   const { db, clock, sealer, log, limits, send, sendBudgetMs, breaker, hosts, verifier, webhooks } = parts
   const { workflows, workflowUrl, temporalUiUrl, tracing = NO_TRACING, checks, about } = parts
-  const { publicUrl, listenerUrl, trustProxy, onEnd } = parts
+  const { publicUrl, listenerUrl, trustProxy, onEnd, read = readOn(db) } = parts
   const sendLeaseMs = leaseOf(sendBudgetMs)
   const idempotency = createIdempotency(db, sendLeaseMs)
   const batchIdempotency = createBatchIdempotency(db, sendLeaseMs)
@@ -97,6 +100,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const signer = createReceiptSigner({ db, clock, sealer })
   const emails = emailService({
     db,
+    read,
     clock,
     matchingForm: matchingFormOf,
     send,
@@ -105,7 +109,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     batchIdempotency,
     hashAddress,
   })
-  const events = eventService({ db, clock, matchingForm: matchingFormOf, replay, workflowUrl })
+  const events = eventService({ db, read, clock, matchingForm: matchingFormOf, replay, workflowUrl })
   const webhook = webhookService({
     db,
     clock,
@@ -124,6 +128,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const dashboardServices = adminServices({
     ...people,
     db,
+    read,
     clock,
     about,
     breaker,
@@ -153,7 +158,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       createServiceImplSpec<typeof EventService>(EventService, events),
       createServiceImplSpec<typeof WebhookService>(WebhookService, webhook),
       createServiceImplSpec<typeof DomainService>(DomainService, domains),
-      createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, clock, breaker })),
+      createServiceImplSpec<typeof StatsService>(StatsService, statsService({ db, read, clock, breaker })),
       createServiceImplSpec<typeof SuppressionService>(
         SuppressionService,
         suppressionService({ db, clock, sealer, matchingForm: matchingFormOf }),

@@ -18,6 +18,7 @@ import { listen } from './http/listen.ts'
 import { startOutbound } from './outbound.ts'
 import { prepareFirstPerson } from './people/first-person.ts'
 import { type Program, run } from './program.ts'
+import { openReplicas } from './replicas.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { countCalls, watchCalls } from './telemetry/calls.ts'
 import { watchInstallation } from './telemetry/installation.ts'
@@ -71,8 +72,10 @@ async function start(program: Program): Promise<object> {
   const { send, inbox } = await startOutbound(program, { sealer, resolver, mayDial, breaker })
 
   const databaseState = databaseReadiness(db)
+  const replicas = await openReplicas(program)
   const api = await createApi({
     db,
+    read: replicas?.read,
     clock,
     tracing,
     sealer,
@@ -89,7 +92,7 @@ async function start(program: Program): Promise<object> {
     temporalUiUrl: config.temporalUiUrl,
     checks: async () => {
       const [checks, health] = await Promise.all([databaseState(), temporal.health()])
-      return { ...checks, ...health }
+      return { ...checks, ...(replicas && { replica: replicas.state() }), ...health }
     },
     publicUrl: () => config.publicUrl ?? listener.url,
     listenerUrl: () => listener.url,

@@ -88,8 +88,13 @@ export const SECTIONS: readonly Section[] = [
     title: 'Database and secrets',
     rows: {
       databaseUrl: {
-        meaning: 'PostgreSQL 15 or later: one server, or several with [fail-over](failover.md).',
+        meaning:
+          'PostgreSQL 15 or later: one server, or several with [fail-over](failover.md). With `?prepare=false` for [PgBouncer](scaling.md#pgbouncer) in transaction mode.',
         byDefault: '`npm start` brings one',
+      },
+      databaseReadUrl: {
+        meaning:
+          'One [replica](scaling.md#read-replicas) of the database, or several as in `DATABASE_URL`. It serves lists and statistics, which may be up to 10 seconds behind. The primary serves them while no replica follows closely.',
       },
       encryptionKeys: {
         meaning:

@@ -16,6 +16,7 @@ import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
+import type { Read } from '../db/replicas.ts'
 import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { type PeriodStatistics, readPeriods } from '../reputation/period-statistics.ts'
@@ -28,6 +29,8 @@ import { readSetUp } from './set-up.ts'
 
 export interface OverviewServiceParts {
   db: Database
+  /** The statistics may lack the last moments. */
+  read: Read
   clock: DatabaseClock
   breaker: Breaker
   limits: Pick<OperatorLimits, 'breaker'>
@@ -35,6 +38,7 @@ export interface OverviewServiceParts {
 
 export function overviewService({
   db,
+  read,
   clock,
   breaker,
   limits,
@@ -49,8 +53,8 @@ export function overviewService({
         granularity,
       )
       const [statistics, attempts, rates, webhook] = await Promise.all([
-        readPeriods(db, { accountId, ...periods }),
-        attemptsOf(db, { accountId, ...periods }),
+        read((db) => readPeriods(db, { accountId, ...periods })),
+        read((db) => attemptsOf(db, { accountId, ...periods })),
         ratesOf(db, breaker, accountId),
         webhookOf(db, accountId),
       ])

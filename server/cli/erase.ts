@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { Command } from '@commander-js/extra-typings'
 import { matchingFormOf } from '../address.ts'
+import { readDatabaseUrl } from '../config/database-url.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { createSealer } from '../db/encryption.ts'
@@ -33,7 +34,7 @@ export const erase = (print: Print) =>
     )
     .action(async (text, { account, dryRun, yes }) => {
       const email = readAddress(text)
-      const { encryptionKeys } = variables('encryptionKeys')
+      const { encryptionKeys, databaseUrl } = variables('encryptionKeys', 'databaseUrl')
       const sealer = createSealer(encryptionKeys)
       await withDatabase(async (db, clock) => {
         const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
@@ -51,6 +52,7 @@ export const erase = (print: Print) =>
             text: [describe(counts, 'mention'), ...(isPerson ? [personHint(email)] : [])].join('\n'),
           })
         }
+        if (readDatabaseUrl(databaseUrl).isPooled) throw new Failure('configuration', POOLED)
         if (!yes) await confirm(email, account)
         const wanted = wantedAddress(email, erasedForms(await makeErasureKey(db, sealer)))
         const { counts, isResumed } = await eraseAddress(parts, { email, accountId, wanted }).catch((error) => {
@@ -66,6 +68,8 @@ export const erase = (print: Print) =>
       })
     })
 
+const POOLED =
+  'An erasure holds a lock for its whole session. Name PostgreSQL itself in DATABASE_URL, without prepare=false.'
 const RUNS = 'Another erasure is running on this database. Wait until it has ended.'
 
 export function readAddress(text: string): string {

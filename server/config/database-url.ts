@@ -12,6 +12,8 @@ export interface DatabaseUrl {
   hosts: DatabaseHost[]
   /** The URL with its first server alone, without `target_session_attrs`. */
   url: string
+  /** Whether a pooler gives each transaction another session: `prepare=false`, which the driver reads too. */
+  isPooled: boolean
 }
 
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)((?:[/?#].*)?)$/s
@@ -30,7 +32,22 @@ export function readDatabaseUrl(text: string): DatabaseUrl {
   if (twice >= 0) throw new Error(`must name each server once: server ${twice + 1} is named before`)
   const single = `${before}${places.split(',')[0]}${after}`
   if (!URL.canParse(single)) throw new Error('must be a postgres:// URL')
-  return { hosts, url: withoutTarget(single) }
+  return { hosts, url: withoutTarget(single), isPooled: isPooled(single) }
+}
+
+/** Reads a URL of replicas, and returns one URL for each. Throws an Error that says what the URL must be. */
+export function readReplicaUrls(text: string): { host: DatabaseHost; url: string }[] {
+  const { hosts } = readDatabaseUrl(text)
+  if (hosts.length === 0) throw new Error('must name a server')
+  if (text.includes('target_session_attrs=')) throw new Error('must not have target_session_attrs')
+  const [, before, places, after] = PARTS.exec(text)!
+  return places!.split(',').map((place, i) => ({ host: hosts[i]!, url: `${before}${place}${after}` }))
+}
+
+function isPooled(url: string): boolean {
+  const prepare = new URL(url).searchParams.get('prepare')
+  if (prepare !== null && prepare !== 'false') throw new Error('must have prepare=false, or leave it out')
+  return prepare === 'false'
 }
 
 function hostAt(place: string, number: number): DatabaseHost {

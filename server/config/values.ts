@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
-import { readDatabaseUrl } from './database-url.ts'
+import { readDatabaseUrl, readReplicaUrls } from './database-url.ts'
 
 // Readers of the variables' texts. Each throws an Error that says what the value must be, and never repeats the value.
 
@@ -131,6 +131,12 @@ export const encryptionKeys: Read<readonly { id: string; key: Buffer }[]> = (tex
 /** A postgres:// URL of one server or several. */
 export const databaseUrl: Read<string> = (text) => {
   readDatabaseUrl(text)
+  return text
+}
+
+/** A postgres:// URL of one replica or several. */
+export const databaseReadUrl: Read<string> = (text) => {
+  readReplicaUrls(text)
   return text
 }
 

@@ -13,6 +13,8 @@ export interface Variables {
   port: number
   grpcPort: number | undefined
   databaseUrl: string
+  /** Replicas for lists and statistics; undefined means that the primary serves them. */
+  databaseReadUrl: string | undefined
   /** The first key encrypts, all of them decrypt. */
   encryptionKeys: readonly { id: string; key: Buffer }[]
   /** The ids of keys that are gone for ever: the API starts although it cannot open what they sealed. */
@@ -162,6 +164,13 @@ export const VARIABLES: { [Key in keyof Variables]: Variable<Variables[Key]> } =
     example: 'postgres://verdict:secret@db.internal:5432/verdict',
     required: 'always',
     secret: true,
+  },
+  databaseReadUrl: {
+    name: 'DATABASE_READ_URL',
+    read: values.databaseReadUrl,
+    example: 'postgres://verdict:secret@replica.internal:5432/verdict',
+    secret: true,
+    default: none,
   },
   encryptionKeys: {
     name: 'ENCRYPTION_KEYS',

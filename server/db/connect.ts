@@ -21,6 +21,23 @@ export interface DatabaseLoad {
   statements: number
 }
 
+/**
+ * Settings of each session, beside `statement_timeout`. A prepared statement keeps the plan that it got while the open
+ * tables were empty. Without these settings that plan would be a scan or a hash. It would read the dead rows of every
+ * send since the last vacuum. They halve PostgreSQL's work (docs/performance.md).
+ */
+export const PLANNER_SETTINGS = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  // Before PostgreSQL 18 the "off" of the settings above means "at a cost of 10,000,000,000". At that cost every plan
+  // would be compiled first, which takes a second or two.
+  jit: 'off',
+} as const
+
+/** The longest that a statement may take, unless a caller of `connect` says otherwise. */
+export const STATEMENT_MS = 15_000
+
 interface Options {
   /** Creates what a shared statement's batches are noted with. */
   batchNotes?(statement: string): NoteBatch
@@ -28,6 +45,8 @@ interface Options {
   connections?: number
   /** The longest that a statement may take; 0 for no limit. */
   statementMs?: number
+  /** The longest that a statement may wait for a lock; 0 for no limit. */
+  lockMs?: number
 }
 
 /**
@@ -35,9 +54,10 @@ interface Options {
  * builder, or `run` (statement.ts) for a SQL constant: both use this pool, which is `db.$client`. Close it with
  * `db.$client.end()`.
  */
-export function connect(url: string, { connections = 10, statementMs = 15_000, batchNotes }: Options = {}) {
+export function connect(url: string, options: Options = {}) {
+  const { connections = 10, statementMs = STATEMENT_MS, lockMs = 0, batchNotes } = options
   const load: DatabaseLoad = { open: 0, limit: connections, statements: 0 }
-  const { hosts, url: driverUrl } = readDatabaseUrl(url)
+  const { hosts, url: driverUrl, isPooled } = readDatabaseUrl(url)
   const primary = createPrimary({ hosts, probe: createProbe(driverUrl), statementMs })
   const client = postgres(driverUrl, {
     // One server: with more, postgres.js would retry a failed connection without end and without a pause.
@@ -52,31 +72,26 @@ export function connect(url: string, { connections = 10, statementMs = 15_000, b
     fetch_types: false,
     // An idle connection is closed before its silence could be mistaken for that of a dead server.
     idle_timeout: statementMs / 1_000,
-    connection: {
-      application_name: 'verdict',
-      // A prepared statement keeps the plan that it got while the open tables were empty. Without these settings that
-      // plan would be a scan or a hash, which reads the dead rows of every send since the last vacuum. They halve
-      // PostgreSQL's work (docs/performance.md).
-      enable_seqscan: 'off',
-      enable_hashjoin: 'off',
-      enable_mergejoin: 'off',
-      // Before PostgreSQL 18 the "off" of the settings above means "at a cost of 10,000,000,000". At that cost every
-      // plan would be compiled first, which takes a second or two.
-      jit: 'off',
-      statement_timeout: statementMs,
-      idle_in_transaction_session_timeout: statementMs,
-      // The locks of a machine that vanished silently are free within half a minute.
-      tcp_keepalives_idle: 10,
-      tcp_keepalives_interval: 5,
-      tcp_keepalives_count: 3,
-      tcp_user_timeout: 20_000,
-    },
+    // A pooler refuses settings, because it shares its sessions: those of the database's user count (docs/scaling.md).
+    connection: { application_name: 'verdict', ...(isPooled ? {} : sessionSettings(statementMs, lockMs)) },
     // postgres.js lacks this option in its types.
     ...{ socket: counted(primary.open, load) },
   })
   const noteBatch = (statement: string) => batchNotes?.(statement)
   return Object.assign(drizzle(client, { schema }), { health: createHealth(client, primary.suspect), load, noteBatch })
 }
+
+const sessionSettings = (statementMs: number, lockMs: number) => ({
+  ...PLANNER_SETTINGS,
+  statement_timeout: statementMs,
+  lock_timeout: lockMs,
+  idle_in_transaction_session_timeout: statementMs,
+  // The locks of a machine that vanished silently are free within half a minute.
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 20_000,
+})
 
 /** Counts the sockets that `open` opens for as long as they are open. */
 function counted(open: Primary['open'], load: DatabaseLoad): Primary['open'] {

@@ -28,11 +28,19 @@ export const NO_TABLES: DatabaseFault = {
   canPass: true,
 }
 
+/** A pooler refused the settings of a session. */
+const NOT_POOLED: DatabaseFault = {
+  what: 'DATABASE_URL names a pooler that refuses the settings of a session.',
+  wayOut: 'Add ?prepare=false to DATABASE_URL (docs/scaling.md).',
+  canPass: false,
+}
+
 /** Says what an error of the driver means for the database as a whole; undefined for a fault of one statement. */
 export function databaseFault(error: unknown): DatabaseFault | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code, message } = cause as NodeJS.ErrnoException
     if (code === UNDEFINED_TABLE) return NO_TABLES
+    if (message.startsWith('unsupported startup parameter')) return NOT_POOLED
     const rule = RULES.find(([pattern]) => code !== undefined && pattern.test(code))
     if (!rule) continue
     const [, canPass, wayOut] = rule

@@ -43,9 +43,6 @@ export const {
 
 export const { drizzle } = require('drizzle-orm/postgres-js') as typeof import('drizzle-orm/postgres-js')
 
-export const { migrate } =
-  require('drizzle-orm/postgres-js/migrator') as typeof import('drizzle-orm/postgres-js/migrator')
-
 export const { readMigrationFiles } = require('drizzle-orm/migrator') as typeof import('drizzle-orm/migrator')
 
 export const { DrizzleQueryError } = require('drizzle-orm/errors') as typeof import('drizzle-orm/errors')

@@ -34,9 +34,8 @@ const OLD_STATISTICS = `delete from hourly_stats where hour < clock_timestamp() 
  * what it has dropped until then stays dropped, and the next call goes on.
  */
 export async function dropExpired(databaseUrl: string): Promise<string[]> {
-  const db = connect(databaseUrl, { connections: 1, statementMs: 0 })
+  const db = connect(databaseUrl, { connections: 1, statementMs: 0, lockMs: LOCK_MS })
   try {
-    await run(db, `set lock_timeout = ${LOCK_MS}`)
     const expired = await run<ExpiredPartition>(db, EXPIRED, [`{${Object.keys(HISTORY)}}`, RETENTION_MS])
     for (const { parent, name, isAttached, isPending } of expired) {
       if (isPending) await run(db, `alter table ${parent} detach partition ${name} finalize`)

@@ -1,5 +1,6 @@
+import { readDatabaseUrl } from '../config/database-url.ts'
 import { databaseTime } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
+import { type Database, PLANNER_SETTINGS, STATEMENT_MS } from '../db/connect.ts'
 import { databaseFault, NO_TABLES } from '../db/database-fault.ts'
 import { createSealer } from '../db/encryption.ts'
 import { findUnopenedValues, type UnopenedValues } from '../db/lost-keys.ts'
@@ -123,4 +124,27 @@ function unopenedFinding(unopened: UnopenedValues[]): Finding {
   )
 }
 
-export const DATABASE_CHECKS = [database, writable, migrations, clock, secrets]
+const SETTINGS = 'select name, setting, current_user::text as "user" from pg_settings where name = any($1::text[])'
+
+const WANTED: Record<string, string> = { ...PLANNER_SETTINGS, statement_timeout: String(STATEMENT_MS) }
+
+const settings: Check = {
+  name: 'settings',
+  about: 'sessions have the settings of the service, also behind a pooler',
+  reads: ['DATABASE_URL'],
+  run: onTables(async (db, { config: { databaseUrl } }) => {
+    const rows = await run<{ name: string; setting: string; user: string }>(db, SETTINGS, [`{${Object.keys(WANTED)}}`])
+    const wrong = rows.filter(({ name, setting }) => setting !== WANTED[name])
+    const { isPooled } = readDatabaseUrl(databaseUrl)
+    const place = isPooled ? 'through a pooler (prepare=false)' : 'direct sessions'
+    if (wrong.length === 0) return ok(place)
+    const seen = `${place}: ${wrong.map(({ name, setting }) => `${name} is ${setting}`).join(', ')}`
+    if (!isPooled) return failed(`${seen}, which is not what the service sets`, UNSET)
+    const lines = wrong.map(({ name, user }) => `alter role "${user}" set ${name} = ${WANTED[name]};`)
+    return warning(`${seen}, so statements can be slow or last for ever`, `Run this: ${lines.join(' ')}`)
+  }),
+}
+
+const UNSET = 'A pooler ignores them. If it pools transactions, add ?prepare=false to DATABASE_URL, or sends will fail.'
+
+export const DATABASE_CHECKS = [database, writable, migrations, settings, clock, secrets]

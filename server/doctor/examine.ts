@@ -7,6 +7,7 @@ import { INTERNET_CHECKS } from './internet.ts'
 import { MACHINE_CHECKS } from './machine.ts'
 import { MAIL_CHECKS } from './mail.ts'
 import type { Patient } from './patient.ts'
+import { REPLICA_CHECKS } from './replica.ts'
 import { SERVICE_CHECKS } from './service.ts'
 import { STORAGE_CHECKS } from './storage.ts'
 import { TEMPORAL_CHECKS } from './temporal.ts'
@@ -15,7 +16,7 @@ export const GROUPS: readonly Group[] = [
   { title: 'Configuration', checks: [...CONFIGURATION_CHECKS, ...CERTIFICATE_CHECKS] },
   { title: 'This machine', checks: MACHINE_CHECKS },
   { title: 'The Internet', checks: INTERNET_CHECKS },
-  { title: 'Database', checks: [...DATABASE_CHECKS, ...STORAGE_CHECKS] },
+  { title: 'Database', checks: [...DATABASE_CHECKS, ...REPLICA_CHECKS, ...STORAGE_CHECKS] },
   { title: 'Temporal', checks: TEMPORAL_CHECKS },
   { title: 'Mail and webhooks', checks: [...SERVICE_CHECKS, ...MAIL_CHECKS] },
 ]

@@ -23,8 +23,11 @@ export interface SharedReadiness {
   follow(signal: AbortSignal): AsyncGenerator<boolean>
 }
 
-/** `unknown` accompanies another state that says more. Sends need no worker: `none` delays retries and replays. */
-const READY = new Set(['ok', 'degraded', 'polling', 'none', 'unknown'])
+/**
+ * `unknown` accompanies another state that says more. Sends need no worker: `none` delays retries and replays. The
+ * primary serves in place of a replica that is behind, away or of another database.
+ */
+const READY = new Set(['ok', 'degraded', 'polling', 'none', 'unknown', 'behind', 'away', 'other_database'])
 const KEEP_MS = 1_000
 const POLL_MS = 500
 

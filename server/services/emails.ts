@@ -28,6 +28,7 @@ import { type ListEmailsParts, listEmailsMethod } from './list-emails.ts'
 import { isDryRun, readKey, readSandbox, replayHeaders } from './send-headers.ts'
 
 export interface EmailServiceParts extends BatchMethodParts, ListEmailsParts {
+  db: Database
   send: Send
   idempotency: Idempotency
   /** Returns the keyed hash of an address, for the log. */

@@ -14,6 +14,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
+import { type Read, readOn } from '../db/replicas.ts'
 import { isExpired } from '../db/retention.ts'
 import { events, feedback, recipients } from '../db/schema.ts'
 import { fail } from '../errors.ts'
@@ -38,6 +39,8 @@ import { NO_ENDPOINT, type Replay, type ReplayReceipt } from './replay.ts'
 
 export interface EventServiceParts {
   db: Database
+  /** Events that were stored a moment ago may be missing. */
+  read: Read
   clock: DatabaseClock
   /** Returns an address in its matching form; undefined for a text that is not an address. */
   matchingForm(text: string): string | undefined
@@ -73,20 +76,15 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
       // An event carries its timestamp in its id: see history/event-ids.ts.
       const range = readRange(ListEventsRequestSchema, request, clock)
       const filters = [eq(events.accountId, accountId), ...readFilters(request, matchingForm)]
-      if (request.messageId !== undefined) filters.push(await ofMessage(db, request.messageId))
-      const read = ({ from, below }: IdRange, limit: number) =>
-        db
-          .select()
-          .from(events)
-          .where(and(...filters, gte(events.id, from), lt(events.id, below)))
-          .orderBy(desc(events.id))
-          .limit(limit)
-      // The ids of a message's events say which days hold them.
-      const isOfMessage = request.messageId !== undefined
-      const rows = isOfMessage ? await read(range, limit + 1) : await newestRows(range, limit + 1, read)
-      const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request)
-      const fieldsOf = await fieldsOfEvents(db, accountId, page)
-      return { events: page.map((row) => create(EventSchema, fieldsOf(row))), ...more }
+      const { messageId } = request
+      // A caller may ask for the events of a message that it has just sent.
+      const read = messageId === undefined ? parts.read : readOn(db)
+      return read(async (db) => {
+        const rows = await eventsOf(db, filters, range, limit + 1, messageId)
+        const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request)
+        const fieldsOf = await fieldsOfEvents(db, accountId, page)
+        return { events: page.map((row) => create(EventSchema, fieldsOf(row))), ...more }
+      })
     },
 
     async getEvent({ eventId }, context) {
@@ -138,6 +136,20 @@ function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts
     tag === undefined ? undefined : eq(events.tag, tag),
     event && eq(events.event, event),
   ].filter((filter) => filter !== undefined)
+}
+
+/** Reads the newest events, of one message or of all. */
+async function eventsOf(db: Database, filters: SQL[], range: IdRange, limit: number, messageId?: string) {
+  const ofOne = messageId === undefined ? [] : [await ofMessage(db, messageId)]
+  const read = ({ from, below }: IdRange, limit: number) =>
+    db
+      .select()
+      .from(events)
+      .where(and(...filters, ...ofOne, gte(events.id, from), lt(events.id, below)))
+      .orderBy(desc(events.id))
+      .limit(limit)
+  // The ids of a message's events say which days hold them.
+  return messageId === undefined ? newestRows(range, limit, read) : read(range, limit)
 }
 
 /** The filter for the events of one message. */

@@ -13,33 +13,37 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../db/drizzle.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
+import type { Read } from '../db/replicas.ts'
 import { messages, recipients } from '../db/schema.ts'
 import { kindNames, reasonNames, statusNames } from '../sending/outcome.ts'
 import { pageOf, readDomain, readEnum, readLimit, readRange, readRecipient, readTag, readTenant } from './listing.ts'
 import { type IdRange, newestRows } from './newest-rows.ts'
 
 export interface ListEmailsParts {
-  db: Database
+  /** Emails that ended a moment ago may be missing. */
+  read: Read
   clock: DatabaseClock
   /** Returns an address in its matching form; undefined for a text that is not an address. */
   matchingForm(text: string): string | undefined
 }
 
 export function listEmailsMethod(parts: ListEmailsParts): ServiceImpl<typeof EmailService>['listEmails'] {
-  const { db, clock, matchingForm } = parts
+  const { read, clock, matchingForm } = parts
   return async (request, context) => {
     const { accountId } = context.values.get(callerKey)!
     const limit = readLimit(request.limit)
     const range = readRange(ListEmailsRequestSchema, request, clock)
     const filters = { accountId, ...readFilters(request, matchingForm) }
     const find = filters.recipient === undefined ? findEmails : findEmailsTo
-    const rows = await newestRows(range, limit + 1, (range, limit) => find(db, filters, range, limit))
-    const { page, ...more } = pageOf(rows, limit, ListEmailsRequestSchema, request)
-    const outcomes = await outcomesOf(
-      db,
-      page.map(({ id }) => id),
-    )
-    return { emails: page.map((row) => emailOf(row, outcomes.get(row.id)!)), ...more }
+    return read(async (db) => {
+      const rows = await newestRows(range, limit + 1, (range, limit) => find(db, filters, range, limit))
+      const { page, ...more } = pageOf(rows, limit, ListEmailsRequestSchema, request)
+      const outcomes = await outcomesOf(
+        db,
+        page.map(({ id }) => id),
+      )
+      return { emails: page.map((row) => emailOf(row, outcomes.get(row.id)!)), ...more }
+    })
   }
 }
 

@@ -6,6 +6,7 @@ import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq } from '../db/drizzle.ts'
+import type { Read } from '../db/replicas.ts'
 import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
@@ -14,11 +15,13 @@ import { granularityNames, sendingNames, wholePeriods } from './periods.ts'
 
 export interface StatsServiceParts {
   db: Database
+  /** The statistics may lack the last moments. */
+  read: Read
   clock: DatabaseClock
   breaker: Breaker
 }
 
-export function statsService({ db, clock, breaker }: StatsServiceParts): ServiceImpl<typeof StatsService> {
+export function statsService({ db, read, clock, breaker }: StatsServiceParts): ServiceImpl<typeof StatsService> {
   async function sendingOf(accountId: string, domain: string | undefined) {
     const filter = and(eq(domains.accountId, accountId), domain === undefined ? undefined : eq(domains.name, domain))
     const rows = await db.select({ name: domains.name }).from(domains).where(filter).orderBy(asc(domains.name))
@@ -41,7 +44,7 @@ export function statsService({ db, clock, breaker }: StatsServiceParts): Service
       const tenantId = readTenant(request.tenantId)
 
       const [statistics, sending] = await Promise.all([
-        readStatistics(db, { accountId, from, to, stepMs, domain, tenantId }),
+        read((db) => readStatistics(db, { accountId, from, to, stepMs, domain, tenantId })),
         sendingOf(accountId, domain),
       ])
       const percentile = (share: number) => latencyPercentile(statistics.latencies, share)

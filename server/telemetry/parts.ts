@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import type { Database } from '../db/connect.ts'
+import type { Replicas } from '../db/replicas.ts'
 import type { WatchedResolver } from '../dns/resolver.ts'
 import type { WatchedEngine } from '../smtp/attempt.ts'
 import type { PolicyOf } from '../smtp/sts-policies.ts'
@@ -15,6 +16,14 @@ export function watchDatabase(metrics: Metrics, { load }: Database): void {
     [{ state: 'limit' }, load.limit],
   ])
   metrics.statementsRunning.read(() => [[{}, load.statements]])
+}
+
+export function watchReplicaStates(metrics: Pick<Metrics, 'replicas' | 'replicaLag'>, { all }: Replicas): void {
+  metrics.replicas.read(() => all.map(({ state }) => [{ state }, 1]))
+  metrics.replicaLag.read(() => {
+    const lags = all.flatMap(({ lagMs }) => lagMs ?? [])
+    return lags.length === 0 ? [] : [[{}, Math.max(...lags) / 1_000]]
+  })
 }
 
 /** Creates what the batches of a shared statement are noted with. */

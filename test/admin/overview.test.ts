@@ -10,6 +10,7 @@ import { overviewService } from '../../server/admin/overview.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
+import { readOn } from '../../server/db/replicas.ts'
 import { hourlyStats, messages, openDispatches, webhookHours } from '../../server/db/schema.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { contentsOfError } from '../../server/errors.ts'
@@ -30,7 +31,7 @@ beforeAll(async () => {
   account = await testAccount()
   const breaker = createBreaker({ db: account.db, thresholds: DEFAULT_LIMITS.breaker })
   const clock = { ...account.clock, now: () => nowMs ?? account.clock.now() }
-  const service = overviewService({ ...account, clock, breaker, limits: DEFAULT_LIMITS })
+  const service = overviewService({ ...account, read: readOn(account.db), clock, breaker, limits: DEFAULT_LIMITS })
   dashboard = await startDashboard({
     ...account,
     services: [createServiceImplSpec<typeof OverviewService>(OverviewService, service)],

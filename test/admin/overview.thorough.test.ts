@@ -9,6 +9,7 @@ import { overviewService } from '../../server/admin/overview.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { LATENCY_COLUMNS } from '../../server/db/latency-buckets.ts'
+import { readOn } from '../../server/db/replicas.ts'
 import { STATISTICS_DAYS } from '../../server/db/retention.ts'
 import { run } from '../../server/db/statement.ts'
 import { createDomain } from '../../server/domains/domains.ts'
@@ -50,7 +51,7 @@ beforeAll(async () => {
   await run(db, COUNT_HOURS, [accountId, STATISTICS_DAYS, DOMAINS])
   await run(db, 'vacuum analyze hourly_stats')
   const breaker = createBreaker({ db, thresholds: DEFAULT_LIMITS.breaker })
-  const service = overviewService({ ...account, breaker, limits: DEFAULT_LIMITS })
+  const service = overviewService({ ...account, read: readOn(db), breaker, limits: DEFAULT_LIMITS })
   const services = [createServiceImplSpec<typeof OverviewService>(OverviewService, service)]
   dashboard = await startDashboard({ ...account, services })
   overview = (await dashboard.person({ accountId })).client(OverviewService)

@@ -3,7 +3,7 @@ import { chown, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { startProxy } from '../harness/proxy.ts'
@@ -60,8 +60,10 @@ export async function follow(dataDir: string, primary: Server): Promise<void> {
 }
 
 async function waitForStandby(primary: Server): Promise<void> {
-  const states = () => change(primary, 'select sync_state from pg_stat_replication')
-  await expect.poll(states).toEqual([{ sync_state: 'sync' }])
+  await vi.waitFor(async () => {
+    const states = await change(primary, 'select sync_state from pg_stat_replication')
+    expect(states).toEqual([{ sync_state: 'sync' }])
+  }, 20_000)
 }
 
 /** Runs a statement as the server's superuser, and makes it reload its settings. */

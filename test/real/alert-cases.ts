@@ -107,6 +107,10 @@ export const CASES: Record<string, AlertCase> = {
     series: { [`verdict_database_statements_in_flight{${API}}`]: always(25) },
     labels: { instance: 'a' },
   },
+  VerdictReplicaUnused: {
+    series: { [`verdict_database_replicas{${API},state="behind"}`]: always(1) },
+    labels: { instance: 'a' },
+  },
   VerdictEventLoopLate: {
     series: { [`verdict_event_loop_delay_seconds{${API},thread="main",statistic="p99"}`]: always(0.8) },
     labels: { instance: 'a' },

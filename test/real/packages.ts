@@ -4,6 +4,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 /** The Debian packages and the purpose of each. */
 export const PACKAGES: Record<string, string> = {
   postgresql: 'the database',
+  pgbouncer: 'the pooler in front of it',
   postfix: "the recipient's mail server",
   'dovecot-core': 'quotas of its mailboxes (Postfix has none of its own and asks quota-status)',
   nsd: 'the authoritative DNS server',

@@ -36,7 +36,7 @@ type Json = any
 export interface Product {
   api: RunningApi
   /** Sends over REST from `SENDER_DOMAIN`, with a default subject and text. */
-  send(message: object): Promise<{ status: number; body: Json }>
+  send(message: object, headers?: Record<string, string>): Promise<{ status: number; body: Json }>
   get(path: string): Promise<Json>
 }
 
@@ -46,14 +46,18 @@ export async function startProduct({ key, env }: Account, more: NodeJS.ProcessEn
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   return {
     api,
-    async send(message) {
+    async send(message, more = {}) {
       const body = JSON.stringify({
         from: `orders@${SENDER_DOMAIN}`,
         subject: 'Your order',
         text: 'It is on its way.',
         ...message,
       })
-      const response = await fetch(`${api.url}/api/v1/emails/send`, { method: 'POST', headers, body })
+      const response = await fetch(`${api.url}/api/v1/emails/send`, {
+        method: 'POST',
+        headers: { ...headers, ...more },
+        body,
+      })
       return { status: response.status, body: await response.json() }
     },
     async get(path) {

@@ -1354,7 +1354,8 @@ export const EmailService: GenService<{
   },
   /**
    * Lists stored emails, newest `createdAt` first. An email is listed when it matches every filter given. Emails are
-   * kept for 90 days. An email whose send is still running is not listed.
+   * kept for 90 days. An email whose send is still running is not listed. Where the operator runs read replicas, the
+   * emails of the last seconds may be missing: Get email always has them.
    *
    * @generated from rpc verdict.v1.EmailService.ListEmails
    */

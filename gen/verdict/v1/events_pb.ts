@@ -1049,7 +1049,8 @@ export const AttemptOutcomeSchema: GenEnum<AttemptOutcome> = /*@__PURE__*/
 export const EventService: GenService<{
   /**
    * Lists stored events, newest first. An event is listed when it matches every filter given. An unknown id matches
-   * nothing: the list is empty.
+   * nothing: the list is empty. Where the operator runs read replicas, the events of the last seconds may be missing,
+   * except with `message_id`.
    *
    * @generated from rpc verdict.v1.EventService.ListEvents
    */

@@ -447,9 +447,10 @@ export const SendingStateSchema: GenEnum<SendingState> = /*@__PURE__*/
  */
 export const StatsService: GenService<{
   /**
-   * Returns totals, reasons, latencies and a series of the emails in a period. Counts are current to the second. They
-   * are kept per hour (UTC) for 90 days, and per day for 400 days. In an older part of the range, times are rounded to
-   * whole days, and with `granularity=hour` the first hour of a day has the counts of the whole day.
+   * Returns totals, reasons, latencies and a series of the emails in a period. Counts are current to the second, or lag
+   * by seconds where the operator runs read replicas. They are kept per hour (UTC) for 90 days, and per day for 400
+   * days. In an older part of the range, times are rounded to whole days, and with `granularity=hour` the first hour of
+   * a day has the counts of the whole day.
    *
    * @generated from rpc verdict.v1.StatsService.GetStats
    */

@@ -45,6 +45,26 @@ export const DATABASE = {
     name: 'verdict_database_statements_in_flight',
     help: 'Statements that run or wait for a connection, without those of transactions and of the query builder.',
   },
+  replicas: {
+    kind: 'gauge',
+    name: 'verdict_database_replicas',
+    help: 'Replicas of DATABASE_READ_URL, by state: ok, behind (more than 10 s), other_database (no copy of DATABASE_URL), away. Only those that are ok serve reads.',
+    labels: { state: ['ok', 'behind', 'other_database', 'away'] },
+    process: 'api',
+  },
+  replicaLag: {
+    kind: 'gauge',
+    name: 'verdict_database_replica_lag_seconds',
+    help: 'By how much the slowest replica that answers is behind, to a second.',
+    process: 'api',
+  },
+  historyReads: {
+    kind: 'counter',
+    name: 'verdict_database_history_reads_total',
+    help: 'Reads of lists and statistics, by the server that served them. Without DATABASE_READ_URL they are not counted.',
+    labels: { server: ['replica', 'primary'] },
+    process: 'api',
+  },
 } as const satisfies Record<string, Definition>
 
 /** What only the database knows of the whole installation. */

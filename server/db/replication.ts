@@ -1,0 +1,49 @@
+import type { Database } from './connect.ts'
+import { run } from './statement.ts'
+
+// The primary beats, and a replica shows the newest beat that it has: by how much it is behind. A log position would
+// say the same, but not every service that offers replicas shows one.
+
+// A physical copy of a cluster keeps its identifier and the ids of its databases.
+const DATABASE = `(select system_identifier from pg_control_system()) || ' '
+    || (select oid from pg_database where datname = current_database())`
+
+const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
+
+// All processes share one beat a second.
+const BEAT = `
+  with beat as (
+    insert into heartbeat (id, beat_at) values (1, clock_timestamp())
+    on conflict (id) do update set beat_at = excluded.beat_at
+      where heartbeat.beat_at < excluded.beat_at - interval '900 milliseconds'
+    returning beat_at
+  )
+  select ${DATABASE} as database,
+    ${ms('coalesce((select beat_at from beat), (select beat_at from heartbeat where id = 1))')} as "beatMs"`
+
+const FOLLOWED = `
+  select ${DATABASE} as database, ${ms('(select beat_at from heartbeat where id = 1)')} as "beatMs",
+    pg_is_in_recovery() as "isStandby"`
+
+export interface Beat {
+  /** The same on the primary and on every standby of it, and nowhere else. */
+  database: string
+  /** When the primary beat, in Unix milliseconds of its clock. */
+  beatMs: number
+}
+
+export interface Followed extends Beat {
+  isStandby: boolean
+}
+
+/** Writes to the primary, unless another process did so within a second, and returns the newest beat. */
+export async function beat(primary: Database): Promise<Beat> {
+  const [row] = await run<Beat>(primary, BEAT)
+  return row!
+}
+
+/** Reads the newest beat that a replica has. Rejects when it has no tables of this service. */
+export async function follow(replica: Database): Promise<Followed> {
+  const [row] = await run<Followed>(replica, FOLLOWED)
+  return { ...row!, beatMs: row!.beatMs ?? 0 }
+}
