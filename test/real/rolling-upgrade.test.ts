@@ -79,8 +79,9 @@ async function openEndpoint(run: WebhookWorld, { url }: Nginx): Promise<void> {
 }
 
 /**
- * 0.1.0 closes kept HTTP/2 connections at once, so nginx fails a gRPC call that crosses the close: before the head of the
- * answer with a 502, after it by resetting the stream. Later releases wait: remove this when the previous release does.
+ * 0.1.0 closes kept HTTP/2 connections at once, so nginx fails a gRPC call that crosses the close: before the head of
+ * the answer with a 502, after it by resetting the stream. Later releases wait: remove this when the previous release
+ * does.
  */
 const CUT_BY_THE_PREVIOUS = [
   '[unavailable] HTTP 502',

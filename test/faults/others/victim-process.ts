@@ -68,7 +68,7 @@ process.on('message', async (message: ToVictim) => {
     await Promise.all(pending)
     // No connection stays idle until the next phase: the service closes it just when it is used again.
     agent.destroy()
-    // Of the phases since the last report.
+    // A report has the phases since the one before.
     say({ samples: samples.splice(0) })
   }
 })

@@ -88,9 +88,9 @@ export async function startVictimWorld(options: WorldOptions = {}) {
   }
 
   /**
-   * Measures the victim until `calm` resolves and then until `attack` resolves, and waits for all its requests. `calm` is
-   * 5 s without other load, unless the test has the same load without its attack. The first comparison warms the service
-   * up; each of the others waits until nothing is left of the one before. It prints both measurements.
+   * Measures the victim until `calm` resolves and then until `attack` resolves, and waits for all its requests.
+   * `calm` is 5 s without other load, unless the test has the same load without its attack. The first comparison warms
+   * the service up; each of the others waits until nothing is left of the one before. It prints both measurements.
    */
   async function compare(
     attack: () => Promise<unknown>,
