@@ -8,7 +8,7 @@ import styles from './outside-text.module.css'
 export function Address({ email, wrap = false }: { email: string; wrap?: boolean }) {
   return (
     <bdi className={wrap ? styles.wrapped : styles.address} title={wrap ? undefined : email}>
-      {breakable(email)}
+      {wrap ? breakable(email) : email}
     </bdi>
   )
 }
