@@ -76,8 +76,8 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
     const inFlight = [...client.running]
     note({ event: 'terminated', inFlight: inFlight.map(({ request }) => request) })
     await api.kill('SIGTERM')
-    // The last responses may still be in transit: this process carries them, and may be busy. A request that is cut ends
-    // at once.
+    // The last responses may still be in transit: this process carries them, and may be busy. A cut request ends at
+    // once.
     const untilMs = performance.now() + 30_000
     while (inFlight.some((entry) => client.running.has(entry)) && performance.now() < untilMs) await sleep(10)
     client.close()
