@@ -23,11 +23,16 @@ async function withNodes(kills: number, kill: (node: Node, i: number) => Promise
   await next
 }
 
-/** Expects more than this many open messages of each kind, and that all of them were settled as they must be. */
-async function expectSettled(atLeast: number): Promise<void> {
+/** How many messages the kills have left open, with a marker or without one, whichever are fewer. */
+function leastOpen(): number {
   const { marked, unmarked } = countOpenMessages(world.logs)
   console.log(`left open with a marker: ${marked}, without: ${unmarked}`)
-  expect(Math.min(marked, unmarked)).toBeGreaterThan(atLeast)
+  return Math.min(marked, unmarked)
+}
+
+/** Expects more than this many open messages of each kind, and that all of them were settled as they must be. */
+async function expectSettled(atLeast: number): Promise<void> {
+  expect(leastOpen()).toBeGreaterThan(atLeast)
   expect(await world.verdict()).toEqual([])
 }
 
@@ -54,12 +59,16 @@ test('everything reconciles after a kill at the n-th message on the wire of a se
 
 test('everything reconciles after a kill at each point of a send under 20 others', async () => {
   const dice = diceFor('points')
-  await withNodes(POINTS.length, async (node, i) => {
-    // Not always the first send that reaches the point. Sends share their statements, so few reach it.
-    let passes = dice.between(0, 2)
-    const { is, act } = POINTS[i]!
-    await killAt(node, letters(`crowd-${i + 1}`, 20, dice), { is: (event) => is(event) && passes-- === 0, act })
-  })
+  // How many sends are open at a kill depends on the machine.
+  for (let round = 1; round <= 4 && leastOpen() <= 20; round++) {
+    await withNodes(POINTS.length, async (node, i) => {
+      // Not always the first send that reaches the point. Sends share their statements, so few reach it.
+      let passes = dice.between(0, 2)
+      const { is, act } = POINTS[i]!
+      const crowd = letters(`crowd-${round}-${i + 1}`, 20, dice)
+      await killAt(node, crowd, { is: (event) => is(event) && passes-- === 0, act })
+    })
+  }
   await expectSettled(20)
 })
 

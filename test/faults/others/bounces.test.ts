@@ -31,16 +31,21 @@ test('10,000 concurrent connections delay no send, and bounces are accepted agai
   const { returnPath } = await world.sendMessage()
   const flood = endWithUs(fork(FLOOD, [String(world.port), String(CONNECTIONS)], { stdio: 'ignore' }))
   await sleep(200)
+  const ask = async (text: 'count' | 'end') => {
+    const answer = once(flood, 'message')
+    flood.send(text)
+    const [counts] = (await answer) as [Record<'opened' | 'greeted' | 'refused' | 'closed', number>]
+    return counts
+  }
+  // Most connections are tried while messages are sent, however fast this machine sends them.
   const sendTimesMs = await sendTimes(200)
-  const report = once(flood, 'message')
-  flood.send('end')
-  const [counts] = (await report) as [Record<'opened' | 'greeted' | 'refused' | 'closed', number>]
+  while ((await ask('count')).opened <= CONNECTIONS / 2) sendTimesMs.push(...(await sendTimes(100)))
+  const counts = await ask('end')
   await once(flood, 'exit')
 
-  expect(counts.opened).toBeGreaterThan(CONNECTIONS / 2)
   expect(counts.greeted).toBeLessThanOrEqual(400)
   expect(Math.max(...sendTimesMs)).toBeLessThan(2_000)
-  expect(world.exchanger.messages).toHaveLength(201)
+  expect(world.exchanger.messages).toHaveLength(1 + sendTimesMs.length)
 
   await sleep(500)
   expect(await world.bounce(returnPath, POSTFIX)).toBe('250 2.0.0 Thank you')
