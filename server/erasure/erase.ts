@@ -139,6 +139,10 @@ async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): 
   }
 }
 
+// The batches need not wait for the disk: one that a crash loses is erased again, as its progress is lost with it, and
+// the commit at the end makes all of them durable.
+const SETTINGS = `select set_config('verdict.erasing', 'on', true), set_config('synchronous_commit', 'off', true)`
+
 /** One batch: its rows and the progress change in one commit. Returns how many rows have changed. */
 function eraseRange(
   db: Database,
@@ -150,7 +154,7 @@ function eraseRange(
 ): Promise<number> {
   const { place, name } = part
   return db.$client.begin(async (tx) => {
-    await run(tx, `select set_config('verdict.erasing', 'on', true)`)
+    await run(tx, SETTINGS)
     const found = await find(tx, part, range, { ...erasure, forUpdate: true })
     if (found.length > 0 && place.table === 'suppressions') await keepOneEntry(tx, erasure)
     for (const one of found) await replaceRow(tx, place, one, erasure.wanted)
