@@ -15,6 +15,7 @@ const OF_THE_SOURCE: Check[] = [
   ['generated code is clean', 'node dev/gen.ts --check'],
   ['format and lint', 'biome ci --colors=off --error-on-warnings .'],
   ['types of the dashboard', 'tsc --noEmit --checkers 1 --project dashboard'],
+  ['contract: callers of the last release', 'node dev/breaking.ts'],
   ['contract: lint and format', 'buf lint && buf format --diff --exit-code --path proto/verdict'],
 ]
 /** The arguments of the command line go to Vitest. */

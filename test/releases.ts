@@ -1,3 +1,6 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
 /**
  * The last release, which runs beside this version during an upgrade. Name the new tag, its commit and its last
  * migration here after a release. The commit is named because a clone may lack tags.
@@ -7,3 +10,26 @@ export const PREVIOUS_RELEASE = {
   commit: 'af350db12d541ff0c026ac1f2b17712a64d94f52',
   lastMigration: '0006_dashboard',
 } as const
+
+/**
+ * What migrations since the last release take away because that release does not use it any more, as
+ * test/db/expand-first.test.ts words it. A release empties the list.
+ */
+export const CONTRACTIONS: readonly string[] = []
+
+/**
+ * Columns of a migrated database that schema.ts no longer has, as test/db/schema.test.ts words them. A migration drops
+ * them as soon as the last release does not use them any more.
+ */
+export const RETIRED_COLUMNS: readonly string[] = []
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** Writes files of the last release, by default all, into a folder. Throws when the clone does not have its commit. */
+export function unpackPreviousFiles(folder: string, paths: string[] = []): void {
+  const { tag, commit } = PREVIOUS_RELEASE
+  if (spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: ROOT }).status !== 0)
+    throw new Error(`This clone has no commit ${commit} (${tag}). Run \`git fetch --unshallow --tags\` and try again.`)
+  const archive = execFileSync('git', ['archive', commit, ...paths], { cwd: ROOT, maxBuffer: 2 ** 30 })
+  execFileSync('tar', ['-x', '-C', folder], { input: archive })
+}

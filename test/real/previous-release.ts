@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { openAccount } from '../harness/account.ts'
-import { PREVIOUS_RELEASE } from '../releases.ts'
+import { PREVIOUS_RELEASE, unpackPreviousFiles } from '../releases.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -22,12 +22,8 @@ export interface PreviousRelease {
 
 /** Unpacks the previous release from the history of this clone. Throws when the clone does not have it. */
 export async function unpackPreviousRelease(): Promise<PreviousRelease> {
-  const { tag, commit } = PREVIOUS_RELEASE
-  if (spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: ROOT }).status !== 0)
-    throw new Error(`This clone has no commit ${commit} (${tag}). Run \`git fetch --unshallow --tags\` and try again.`)
-  const root = await mkdtemp(join(tmpdir(), `verdict-${tag}-`))
-  const archive = execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: 2 ** 30 })
-  execFileSync('tar', ['-x', '-C', root], { input: archive })
+  const root = await mkdtemp(join(tmpdir(), `verdict-${PREVIOUS_RELEASE.tag}-`))
+  unpackPreviousFiles(root)
   await installDependencies(root)
   return {
     root,
