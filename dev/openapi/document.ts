@@ -53,7 +53,7 @@ export function openApiDocument(services: DescService[], comments: Comments, ver
       { name: 'Server', description: 'Health of the server, and this document.' },
       PAYLOADS,
     ],
-    paths: { ...paths, ...serverPaths() },
+    paths: { ...paths, ...serverPaths(version) },
     webhooks,
     components: { ...COMPONENTS, schemas: { ...schemas.components, ...OWN_SCHEMAS, Error: errorSchema(comments) } },
   }
@@ -175,7 +175,7 @@ function errorSchema(comments: Comments): Schema {
 }
 
 /** The paths that the server serves in addition to the contract. */
-function serverPaths(): Document['paths'] {
+function serverPaths(version: string): Document['paths'] {
   const open = (operationId: string, summary: string, description: string, responses: object) => ({
     get: { operationId, tags: ['Server'], summary, description, security: [], responses },
   })
@@ -196,7 +196,7 @@ function serverPaths(): Document['paths'] {
       200: response(
         'The process is alive.',
         { $ref: '#/components/schemas/Health' },
-        { status: 'ok', version: '0.2.0', region: 'eu' },
+        { status: 'ok', version, region: 'eu' },
       ),
       '4XX': errorResponse(['invalid_payload'], false),
     }),
