@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 
 // `node flood.ts <port> <connections>` runs as a separate process. It opens this many connections to a mail server at a
-// time, from addresses in 127.0.0.0/8, and keeps them as long as the server allows. On a message from its parent it sends
-// the counts, and then exits if the message is `end`.
+// time, from addresses in 127.0.0.0/8, and keeps them as long as the server allows. On a message from its parent it
+// sends the counts, and then exits if the message is `end`.
 
 const [port, count] = process.argv.slice(2).map(Number) as [number, number]
 const NOTHING = () => {}
