@@ -14,7 +14,8 @@ import { atLeast, atMost, median, type Report, type RunOptions } from './report.
 
 const MESSAGES = 1_000_000
 const MATCHING = 1_000
-const REQUESTS = 4_000
+/** They take about as long as an erasure. */
+const REQUESTS = 15_000
 const IN_FLIGHT = 64
 const BYTES = 4_000
 const ROUNDS = 5

@@ -31,7 +31,6 @@ const NAMES = [
   'temporal-away',
   'verify',
   'start',
-  'traces',
   'growth',
   'half',
   'processes',

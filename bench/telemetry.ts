@@ -1,8 +1,9 @@
+import { startCollector } from './load/collector.ts'
 import { startHttpLoad } from './load/http.ts'
 import { type Product, startProduct } from './load/product.ts'
 import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
-import { figuresOf, playPairs, ratio, round } from './pairs.ts'
+import { figuresOf, playPairs, type Round, ratio, round } from './pairs.ts'
 import { atLeast, median, type Report, type RunOptions } from './report.ts'
 
 const IN_FLIGHT = 64
@@ -10,38 +11,55 @@ const MESSAGES = 4_000
 const WARM_UP_MESSAGES = 4_000
 /** Many rounds, because the difference is small. */
 const ROUNDS = 12
+const ROUNDS_WITH_ALL_TRACES = 3
 const BYTES = 4_000
 const SCRAPE_EVERY_MS = 1_000
 
-/** Sends while metrics are scraped every second, against sends of the same process without a scrape. */
+/** Sends of a process that is scraped every second and traces 1 % of them, against one that does neither. */
 export async function run({ peer }: RunOptions): Promise<Report> {
   if (peer) console.log('This bench has no peer.')
   await using sink = await startSink()
-  await using product = await startProduct(sink)
+  await using collector = await startCollector()
   await using http = await startHttpLoad()
-  const sends = (requests: number) =>
+  const startTraced = (share: string) =>
+    startProduct(sink, {
+      env: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`, OTEL_TRACES_SAMPLER_ARG: share },
+    })
+  await using unobserved = await startProduct(sink)
+  await using observed = await startTraced('0.01')
+  await using traced = await startTraced('1')
+
+  const sends = (product: Product, requests = MESSAGES): Promise<Round> =>
     round([product.apiPid, product.postgresPid], requests, async () => {
       expectDelivered(await http.ask(sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests })))
     })
   const scrapesMs: number[] = []
-  const scraped = async () => {
-    await using _scrapes = scrapeEverySecond(product, scrapesMs)
-    return sends(MESSAGES)
+  const observedSends = async () => {
+    await using _scrapes = scrapeEverySecond(observed, scrapesMs)
+    return sends(observed)
   }
 
-  await sends(WARM_UP_MESSAGES)
-  await scraped()
+  for (const product of [unobserved, observed, traced]) await sends(product, WARM_UP_MESSAGES)
+  await observedSends()
   scrapesMs.length = 0
-  const pairs = await playPairs(scraped, () => sends(MESSAGES), 'without a scrape', ROUNDS)
+  const pairs = await playPairs(observedSends, () => sends(unobserved), 'without', ROUNDS)
+  const allTraced = await playPairs(
+    () => sends(traced),
+    () => sends(unobserved),
+    'without',
+    ROUNDS_WITH_ALL_TRACES,
+  )
+  if ((await collector.octets()) === 0) throw new Error('No trace was exported: this measured nothing.')
   const of = (side: 'ours' | 'theirs') => pairs.map((pair) => pair[side])
   return {
     figures: {
-      ...figuresOf('with a scrape a second:', of('ours')),
+      ...figuresOf('scraped, 1 % traced:', of('ours')),
       ...figuresOf('without:', of('theirs')),
       'CPU per message relative to without': ratio(pairs, 'cpuMicros'),
       'a scrape, p50 ms': median(scrapesMs),
+      'sends/s with every send traced relative to without': ratio(allTraced, 'perSecond'),
     },
-    bars: [atLeast('sends/s with a scrape a second relative to those without', ratio(pairs, 'perSecond'), 0.97)],
+    bars: [atLeast('sends/s scraped and 1 % traced relative to those without', ratio(pairs, 'perSecond'), 0.97)],
   }
 }
 

@@ -46,7 +46,7 @@ export interface ErasureResult {
 }
 
 // After each batch the erasure rests, so that sends keep almost all of a busy machine.
-const REST_PER_WORK = 3
+const REST_PER_WORK = 4
 const UNDEFINED_TABLE = '42P01'
 /** The key of the advisory lock. One erasure runs at a time. */
 const LOCK = 0x6572_6173 // 'eras'
