@@ -45,8 +45,9 @@ export interface ErasureResult {
   isResumed: boolean
 }
 
-// After each batch the erasure rests, so that sends keep almost all of a busy machine.
-const REST_PER_WORK = 4
+// After each batch the erasure rests. While the database is busy it rests so long that sends keep almost all of the
+// machine.
+const REST_PER_WORK = { busy: 9, idle: 0.5 }
 const UNDEFINED_TABLE = '42P01'
 /** The key of the advisory lock. One erasure runs at a time. */
 const LOCK = 0x6572_6173 // 'eras'
@@ -134,9 +135,22 @@ async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): 
         const startedAt = performance.now()
         const rows = await unlessDropped(() => eraseRange(parts.db, part, range, erasure, state, range.to), 0)
         meter(part, range.to - range.from, rows)
-        await sleep((performance.now() - startedAt) * REST_PER_WORK)
+        const workMs = performance.now() - startedAt
+        await sleep(workMs * ((await isBusy(parts.db)) ? REST_PER_WORK.busy : REST_PER_WORK.idle))
       }
   }
+}
+
+// Whether another connection is at work at this moment. On a database that sends keep busy, one almost always is.
+const BUSY = `
+  select exists (
+    select from pg_stat_activity
+    where state = 'active' and backend_type = 'client backend' and pid <> pg_backend_pid()
+  ) as "isBusy"`
+
+async function isBusy(db: Database): Promise<boolean> {
+  const [activity] = await run<{ isBusy: boolean }>(db, BUSY)
+  return activity!.isBusy
 }
 
 // The batches need not wait for the disk: one that a crash loses is erased again, as its progress is lost with it, and
@@ -157,7 +171,7 @@ function eraseRange(
     await run(tx, SETTINGS)
     const found = await find(tx, part, range, { ...erasure, forUpdate: true })
     if (found.length > 0 && place.table === 'suppressions') await keepOneEntry(tx, erasure)
-    for (const one of found) await replaceRow(tx, place, one, erasure.wanted)
+    await Promise.all(found.map((one) => replaceRow(tx, place, one, erasure.wanted)))
     const counts = structuredClone(state.counts)
     add(counts, place, found)
     await run(tx, 'update erasures set place = $2, block = $3, counts = $4::text::json where id = $1', [

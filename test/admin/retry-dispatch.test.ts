@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
@@ -5,6 +6,7 @@ import { createAccount } from '../../server/access/accounts.ts'
 import { replayService } from '../../server/admin/replays.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { finishDispatches } from '../../server/webhooks/end.ts'
+import { markHandedOver } from '../../server/webhooks/hand-over.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
 import { newEvent, openDispatches, storeDispatches } from '../webhooks/rows.ts'
@@ -54,6 +56,25 @@ test('a dispatch that no workflow has yet becomes due at once, for the hand-over
   expect(retried).toEqual([])
   expect(await openDispatches(world, [event])).toMatchObject([{ waits: false, attempt: 2 }])
 })
+
+test('a retry waits for a workflow that is being started', async () => {
+  const { event, dispatchId } = await waiting({ workflowId: 'webhook-1' })
+  const retry = (await person()).retryDispatch({ dispatchId })
+  await setTimeout(300)
+  expect(retried).toEqual([])
+  await markHandedOver(world.db, ['webhook-1'])
+  await retry
+  expect(retried).toEqual([`webhook-1 ${event.id}`])
+})
+
+test('a workflow that does not start within five seconds is named as the cause', async () => {
+  const { dispatchId } = await waiting({ workflowId: 'webhook-1' })
+  const retry = (await person()).retryDispatch({ dispatchId })
+  await expect(retry).rejects.toThrow(
+    '[unavailable] The workflow of the dispatch has not started: Temporal or the worker',
+  )
+  expect(retried).toEqual([])
+}, 15_000)
 
 test('an attempt that is running is not made a second time', async () => {
   const running = [
