@@ -11,6 +11,7 @@ const NAMES = [
   'engine',
   'gateway',
   'send',
+  'grpc',
   'latency',
   'memory',
   'import',

@@ -39,6 +39,10 @@ const EMPTY = Buffer.alloc(0)
 export async function readBody(call: Call, limits: BodyLimits, sizeFrom?: SizeFrom): Promise<Buffer> {
   const length = contentLength(call)
   if (length !== undefined && length <= FREE_BYTES) return readSmall(call, length, limits.timeoutMs)
+  if (length === undefined && sizeFrom) {
+    const body = await readSized(call, sizeFrom, limits.timeoutMs)
+    if (body) return body
+  }
   const chunks: Buffer[] = []
   // Where the size is known, one buffer takes all chunks: joining them would take their size twice.
   let whole: Buffer | undefined
@@ -84,6 +88,45 @@ function readSmall(call: Call, length: number, timeoutMs: number): Promise<Buffe
     }, timeoutMs)
     raw.on('data', take)
     // The caller has left: this promise stays pending, and nothing waits for it.
+    response.once('close', settle)
+  })
+}
+
+/**
+ * Reads a small body whose first chunk has its size. Resolves with undefined, and leaves the body as it was, when the
+ * body is not small or differs from its size: `bodyChunks` then reads or refuses it.
+ */
+function readSized({ raw, response }: Call, sizeFrom: SizeFrom, timeoutMs: number): Promise<Buffer | undefined> {
+  if (raw.headers.expect !== undefined) return Promise.resolve(undefined)
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size: number | undefined
+    let total = 0
+    const settle = () => {
+      clearTimeout(timer)
+      response.off('close', settle)
+      raw.off('data', take).off('end', end)
+    }
+    const end = () => {
+      settle()
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    }
+    const take = (chunk: Buffer) => {
+      size ??= sizeFrom(chunk)
+      chunks.push(chunk)
+      total += chunk.length
+      if (size !== undefined && size <= FREE_BYTES && total <= size) return
+      settle()
+      raw.pause()
+      raw.unshift(Buffer.concat(chunks))
+      resolve(undefined)
+    }
+    const timer = setTimeout(() => {
+      settle()
+      raw.resume()
+      reject(late(timeoutMs))
+    }, timeoutMs)
+    raw.on('data', take).on('end', end)
     response.once('close', settle)
   })
 }

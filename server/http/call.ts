@@ -58,6 +58,9 @@ export class Call {
   release: (() => void) | undefined
   /** Set when the response is finished or the caller has left before. */
   closed: ConnectError | undefined
+  /** When the caller's deadline passes, on the clock of `performance.now`. Only calls served in process set it. */
+  deadlineMs: number | undefined
+  #deadline: NodeJS.Timeout | undefined
   #controller: AbortController | undefined
 
   constructor(request: FastifyRequest, reply: FastifyReply, { log, inFlight, ended }: CallRecords) {
@@ -84,11 +87,20 @@ export class Call {
     if ('stream' in response) response.stream.once('finish', () => end(true))
   }
 
-  /** Aborted when the call is closed. Created at its first use, because few calls use it. */
+  /** Aborted when the call is closed or its deadline passes. Created at its first use, because few calls use it. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.closed) this.#controller.abort(this.closed)
     return this.#controller.signal
+  }
+
+  /** Aborts the signal after the time that the caller gives the call. */
+  expireAfter(timeoutMs: number): void {
+    this.deadlineMs = performance.now() + timeoutMs
+    this.#deadline = setTimeout(() => {
+      this.#controller ??= new AbortController()
+      this.#controller.abort(new ConnectError('The deadline has passed.', Code.DeadlineExceeded))
+    }, timeoutMs)
   }
 
   /** Whether the caller has visibly left. A body that a reset cut off looks like a complete one. */
@@ -105,6 +117,7 @@ export class Call {
   }
 
   #end(responded: boolean): void {
+    clearTimeout(this.#deadline)
     if (!responded && !this.closed) this.code = 'client_left'
     this.closed ??= responded ? FINISHED : LEFT
     this.#controller?.abort(this.closed)

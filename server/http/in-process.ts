@@ -1,37 +1,43 @@
-import { create, type DescMethodUnary, type Message } from '@bufbuild/protobuf'
-import type { HandlerContext, Interceptor, MethodImplSpec, UnaryRequest } from '@connectrpc/connect'
+import { create, type DescMethod, type DescMethodUnary, type Message } from '@bufbuild/protobuf'
+import type { HandlerContext, Interceptor, MethodImplSpec, ServiceImplSpec, UnaryRequest } from '@connectrpc/connect'
 import type { Call, RawRequest } from './call.ts'
 
 type AnyFn = Parameters<Interceptor>[0]
-type Invoke = (
-  message: Message,
-  call: Call,
-) => Promise<{ output: Message; headers: Record<string, string> | undefined }>
 
-/** Calls an implementation through its interceptors, as the RPC protocols do, without a transport. */
-export function inProcess(spec: MethodImplSpec, interceptors: Interceptor[]): Invoke {
-  if (spec.kind !== 'unary') throw new Error(`${spec.method.name} is a stream, which REST cannot serve`)
+export interface InProcess {
+  method: DescMethodUnary
+  /** Resolves with the response's message. Its headers and trailers are in the context. */
+  invoke(message: Message, context: CallContext): Promise<Message>
+}
+
+/** Calls an implementation through its interceptors, as the protocol library does, without a transport. */
+export function inProcess(spec: MethodImplSpec, interceptors: Interceptor[]): InProcess {
+  if (spec.kind !== 'unary') throw new Error(`${spec.method.name} is a stream, which is not served in process`)
   const { method, impl } = spec
-  const implementation = async (request: RestRequest) => ({
+  const implementation = async (request: InProcessRequest) => ({
     stream: false,
     method,
     message: await impl(request.message, request.context),
   })
   const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), implementation as unknown as AnyFn)
-  return async (message, call) => {
-    const context = new RestContext(method, call)
-    const response = await chain(new RestRequest(context, message) as UnaryRequest)
+  const invoke = async (message: Message, context: CallContext) => {
+    const response = await chain(new InProcessRequest(context, message) as UnaryRequest)
     const output = response.message as Message
-    return { output: output.$typeName ? output : create(method.output, output), headers: context.responseHeaders() }
+    return output.$typeName ? output : create(method.output, output)
   }
+  return { method, invoke }
+}
+
+/** The implementation of a method. */
+export function implementationOf(services: ServiceImplSpec[], method: DescMethod): MethodImplSpec {
+  return services.find(({ service }) => service === method.parent)!.methods[method.localName]!
 }
 
 /**
  * The context that Connect's `createHandlerContext` creates, with headers and signal created at their first use. They
  * would be a sixth of the gateway's own work, and most calls use none of them.
  */
-class RestContext implements HandlerContext {
-  readonly protocolName = 'rest'
+export class CallContext implements HandlerContext {
   readonly method: DescMethodUnary
   readonly values: HandlerContext['values']
   #call: Call
@@ -43,6 +49,10 @@ class RestContext implements HandlerContext {
     this.method = method
     this.values = call.values
     this.#call = call
+  }
+
+  get protocolName() {
+    return this.#call.protocol
   }
 
   get service() {
@@ -77,22 +87,28 @@ class RestContext implements HandlerContext {
   }
 
   timeoutMs() {
-    return undefined
+    const { deadlineMs } = this.#call
+    return deadlineMs && deadlineMs - performance.now()
   }
 
   /** The headers that the implementation has set. */
-  responseHeaders(): Record<string, string> | undefined {
+  get headers(): Record<string, string> | undefined {
     return this.#responseHeader && Object.fromEntries(this.#responseHeader)
+  }
+
+  /** The trailers that the implementation has set. REST has none. */
+  get trailers(): Record<string, string> | undefined {
+    return this.#responseTrailer && Object.fromEntries(this.#responseTrailer)
   }
 }
 
 /** The call as interceptors see it. */
-class RestRequest {
+class InProcessRequest {
   readonly stream = false
   readonly message: Message
-  readonly context: RestContext
+  readonly context: CallContext
 
-  constructor(context: RestContext, message: Message) {
+  constructor(context: CallContext, message: Message) {
     this.context = context
     this.message = message
   }

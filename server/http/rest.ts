@@ -1,4 +1,4 @@
-import type { DescMethod, Message } from '@bufbuild/protobuf'
+import type { Message } from '@bufbuild/protobuf'
 import type { Interceptor, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { itemFaultsKey } from '../caller.ts'
@@ -8,7 +8,7 @@ import { type Binding, bindingsOf } from './bindings.ts'
 import { type BodyLimits, readBody } from './body.ts'
 import type { Call } from './call.ts'
 import { refusal } from './faults.ts'
-import { inProcess } from './in-process.ts'
+import { CallContext, implementationOf, inProcess } from './in-process.ts'
 import { messageReader, readMessage } from './json-reader.ts'
 import { parseJson } from './json-text.ts'
 import { messageWriter, writeMessage } from './json-writer.ts'
@@ -42,22 +42,19 @@ export async function restRoutes(
   }
 }
 
-function implementationOf(services: ServiceImplSpec[], method: DescMethod): MethodImplSpec {
-  return services.find(({ service }) => service === method.parent)!.methods[method.localName]!
-}
-
 /** One JSON tree, one message, the implementation called in process, one JSON response. */
 function restHandler(binding: Binding, spec: MethodImplSpec, interceptors: Interceptor[], limits: BodyLimits) {
-  const { method } = binding
+  const { method, invoke } = inProcess(spec, interceptors)
   messageReader(method.input)
   messageWriter(method.output)
   const readRequest = requestReader(binding, limits)
-  const invoke = inProcess(spec, interceptors)
 
   return async ({ call, params }: FastifyRequest, reply: FastifyReply) => {
     try {
-      const { output, headers } = await invoke(await readRequest(call, params as Record<string, string>), call)
+      const context = new CallContext(method, call)
+      const output = await invoke(await readRequest(call, params as Record<string, string>), context)
       if (call.left) return void reply.hijack()
+      const { headers } = context
       if (headers) reply.headers(headers)
       return writeMessage(method.output, output)
     } finally {

@@ -3,7 +3,7 @@ import { type Call, shown } from './call.ts'
 import { parseJson } from './json-text.ts'
 import { checkProtobuf } from './protobuf-bounds.ts'
 
-const ENVELOPE_BYTES = 5
+export const ENVELOPE_BYTES = 5
 
 /**
  * The body of an RPC, under the same limits as on REST. An error made by `fail` reaches the caller in its protocol.
@@ -34,6 +34,6 @@ function checkMessage(call: Call, body: Buffer): Buffer {
 const isJson = (type = '') => /\bjson\b/i.test(type)
 
 /** gRPC writes the size of a message in front of it. */
-function envelopeSize(first: Buffer): number | undefined {
+export function envelopeSize(first: Buffer): number | undefined {
   return first.length < ENVELOPE_BYTES ? undefined : first.readUInt32BE(1) + ENVELOPE_BYTES
 }

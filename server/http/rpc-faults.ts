@@ -65,8 +65,14 @@ async function* grpcBody({ body, trailer }: UniversalServerResponse, call: Call)
   showMessage(trailer)
 }
 
-/** Writes the message of a status as gRPC does. */
-export function showMessage(status: Headers): void {
+/** Adds the status of an error, as gRPC writes it, to headers or trailers. */
+export function setStatus(headers: Headers, error: ConnectError): Headers {
+  setTrailerStatus(headers, error)
+  showMessage(headers)
+  return headers
+}
+
+function showMessage(status: Headers): void {
   const message = status.get('grpc-message')
   if (message) status.set('grpc-message', percentEncoded(decodeURIComponent(message)))
 }

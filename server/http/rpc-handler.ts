@@ -7,6 +7,7 @@ import {
 } from '@connectrpc/connect/protocol'
 import { fail } from '../errors.ts'
 import { type Call, callKey, shown } from './call.ts'
+import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
 import { errorBody, jsonText } from './response.ts'
 import { nameFaults } from './rpc-faults.ts'
 
@@ -31,16 +32,11 @@ export function guardedHandler(handler: UniversalHandler): UniversalHandler {
   return Object.assign(guarded, handler)
 }
 
-const MAX_TIMER_MS = 2 ** 31 - 1
-/** Milliseconds of the units of `grpc-timeout`. */
-const GRPC_UNITS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 }
-
-/** Drops a deadline that no timer can hold, 24 days. The library would treat it as already passed. */
+/** Drops a deadline that no timer can hold. The library would treat it as already passed. */
 function withoutEndlessDeadline(headers: Headers): Headers {
-  const connectMs = Number(headers.get('connect-timeout-ms'))
-  const [, count, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(headers.get('grpc-timeout') ?? '') ?? []
-  if (connectMs > MAX_TIMER_MS) headers.delete('connect-timeout-ms')
-  if (Number(count) * (GRPC_UNITS[unit] ?? 0) > MAX_TIMER_MS) headers.delete('grpc-timeout')
+  const grpcMs = grpcTimeoutMs(headers.get('grpc-timeout') ?? '')
+  if (isEndless(Number(headers.get('connect-timeout-ms')))) headers.delete('connect-timeout-ms')
+  if (grpcMs !== undefined && isEndless(grpcMs)) headers.delete('grpc-timeout')
   return headers
 }
 

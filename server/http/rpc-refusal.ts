@@ -7,11 +7,10 @@ import {
   errorToJsonBytes,
   parseContentType,
 } from '@connectrpc/connect/protocol-connect'
-import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { shown } from './call.ts'
 import { sendError } from './response.ts'
-import { showMessage } from './rpc-faults.ts'
+import { setStatus } from './rpc-faults.ts'
 
 /**
  * Refuses a call in the protocol of its caller, before the protocol library handles it: a refusal costs a tenth of a
@@ -52,8 +51,7 @@ function refuseStream(error: ConnectError, type: string, reply: FastifyReply): v
 
 /** `Trailers-Only` of gRPC and gRPC-Web: the status is in the headers, which also end the stream. */
 function refuseGrpc(error: ConnectError, protocol: 'grpc' | 'grpc-web' | 'rest', reply: FastifyReply): void {
-  const status = setTrailerStatus(new Headers(reply.getHeaders() as Record<string, string>), error)
-  showMessage(status)
+  const status = setStatus(new Headers(reply.getHeaders() as Record<string, string>), error)
   // Not `send`, which writes an empty body: gRPC takes that for a stream without a status.
   reply.hijack()
   const { raw } = reply

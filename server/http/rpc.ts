@@ -1,10 +1,13 @@
-import type { ConnectRouter, MethodImpl, ServiceImplSpec } from '@connectrpc/connect'
+import type { DescMethod } from '@bufbuild/protobuf'
+import type { ConnectRouter, MethodImpl, MethodImplSpec, ServiceImplSpec } from '@connectrpc/connect'
 import type { UniversalHandler } from '@connectrpc/connect/protocol'
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify'
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { fail } from '../errors.ts'
 import { refuseLarge } from './body.ts'
 import type { Call } from './call.ts'
+import { grpcHandler, isPlainGrpc } from './grpc.ts'
+import { implementationOf } from './in-process.ts'
 import type { ProtocolParts } from './rest.ts'
 import { requestBody } from './rpc-body.ts'
 import { guardedHandler } from './rpc-handler.ts'
@@ -30,10 +33,11 @@ export async function rpcRoutes(fastify: FastifyInstance, parts: RpcParts): Prom
       router.handlers[i] = guardedHandler(handler)
     }
   }
-  fastify.addHook('onRoute', (route) => admitFirst(route, handlers.get(route.url)!, parts))
-  fastify.addHook('preHandler', (request, _reply, done) => {
-    request.body = requestBody(request.call, limits)
-    done()
+  fastify.addHook('onRoute', (route) => {
+    const { method, allowedMethods } = handlers.get(route.url)!
+    route.method = [...allowedMethods]
+    route.onRequest = admitFirst(route.url, method, parts)
+    route.handler = servePlainGrpc(route.handler, implementationOf(services, method), parts)
   })
   fastify.setErrorHandler(refuseRpc)
   await fastify.register(fastifyConnectPlugin, {
@@ -56,22 +60,27 @@ function addServices(router: ConnectRouter, services: ServiceImplSpec[]): void {
   }
 }
 
-/** Completes a route of the plugin, which registers every HTTP method of a path and knows no admission. */
-function admitFirst(
-  route: RouteOptions,
-  { method, allowedMethods }: UniversalHandler,
-  { admit, limits }: RpcParts,
-): void {
-  route.method = [...allowedMethods]
-  route.onRequest = async ({ call }) => {
+/** The plugin registers every HTTP method of a path and knows no admission. */
+function admitFirst(path: string, method: DescMethod, { admit, limits }: RpcParts) {
+  return async ({ call }: FastifyRequest) => {
     const { headers } = call.raw
-    call.path = route.url
+    call.path = path
     call.method = method
     call.protocol = protocolOf(headers['content-type'])
     await admit(call)
     refuseCompressed(call)
     refuseLarge(Number(headers['content-length'] ?? 0), limits)
     replaceHost(call)
+  }
+}
+
+/** Unary calls of plain gRPC are served in process, and all others by the plugin. */
+function servePlainGrpc(pluginHandler: RouteHandlerMethod, spec: MethodImplSpec, parts: RpcParts): RouteHandlerMethod {
+  const handler = spec.kind === 'unary' ? grpcHandler(spec, parts) : undefined
+  return function (request, reply) {
+    if (handler && isPlainGrpc(request.call)) return handler(request, reply)
+    request.body = requestBody(request.call, parts.limits)
+    return pluginHandler.call(this, request, reply)
   }
 }
 
