@@ -69,7 +69,7 @@ function onlyMessage(body: Buffer): Buffer {
   const size = envelopeSize(body)
   if (body.length === 0) throw new ConnectError('The request has no message.', Code.Unimplemented)
   if (size === undefined || size > body.length) throw fail('invalid_payload', 'The message is incomplete.')
-  if (size < body.length) throw new ConnectError('The request has more than one message.', Code.Unimplemented)
+  if (size < body.length) throw fail('invalid_payload', 'The request has bytes after its message.')
   if (body[0] !== 0) throw fail('invalid_payload', 'The message must not be compressed: its first byte must be 0.')
   return body.subarray(ENVELOPE_BYTES)
 }

@@ -25,11 +25,6 @@ interface CompatRequest {
 }
 
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, await readFile(process.argv[2]!)))
-const wanted = await readWanted()
-if (wanted.useTls) throw new Error('TLS is not part of these tests')
-const { port } = await listen(await createConformanceApp(wanted), { host: '127.0.0.1', port: 0 })
-const response = registry.getMessage(`${PACKAGE}.ServerCompatResponse`)!
-writeSized(toBinary(response, create(response, { host: '127.0.0.1', port } as Record<string, unknown>)))
 
 async function createConformanceApp({ messageReceiveLimit }: CompatRequest): Promise<App> {
   const inFlight = new Set<Call>()
@@ -48,7 +43,8 @@ async function createConformanceApp({ messageReceiveLimit }: CompatRequest): Pro
   await fastify.ready()
   const handle: App['handle'] = (request, response) => fastify.routing(request as never, response as never)
   const nothing = () => {}
-  return { handle, inFlight, draining, leave: nothing, drain: nothing, bodyBudget: budget, paths: [] }
+  const isReady = async () => true
+  return { handle, inFlight, draining, isReady, leave: nothing, drain: nothing, bodyBudget: budget, paths: [] }
 }
 
 /** Notes the code of an error, as the product's outermost interceptor does. The error then reaches the caller. */
@@ -85,3 +81,9 @@ function writeSized(message: Uint8Array): void {
   size.writeUInt32BE(message.length)
   process.stdout.write(Buffer.concat([size, message]))
 }
+
+const wanted = await readWanted()
+if (wanted.useTls) throw new Error('TLS is not part of these tests')
+const { port } = await listen(await createConformanceApp(wanted), { host: '127.0.0.1', port: 0 })
+const response = registry.getMessage(`${PACKAGE}.ServerCompatResponse`)!
+writeSized(toBinary(response, create(response, { host: '127.0.0.1', port } as Record<string, unknown>)))
