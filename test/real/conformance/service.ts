@@ -3,8 +3,8 @@ import { create, type Message, type Registry } from '@bufbuild/protobuf'
 import { type Any, anyPack } from '@bufbuild/protobuf/wkt'
 import { ConnectError, type HandlerContext } from '@connectrpc/connect'
 
-// The service of Connect's conformance suite, as its docs/testing_servers.md describes it. The descriptors come with the
-// suite, so these are the few fields that are read here.
+// The service of Connect's conformance suite, as its docs/testing_servers.md describes it. The descriptors come with
+// the suite, so these are the few fields that are read here.
 
 interface Header {
   name: string
