@@ -17,8 +17,8 @@ import { collectPaths, notFound, otherMethods, type Path } from './other-methods
 import { type Checks, shareReadiness } from './readiness.ts'
 import { createRequestLog } from './request-log.ts'
 import { endSpan, traced } from './request-span.ts'
-import { restRoutes } from './rest.ts'
-import { type RpcParts, rpcRoutes } from './rpc.ts'
+import { type ProtocolParts, restRoutes } from './rest.ts'
+import { rpcRoutes } from './rpc.ts'
 import { byKeyOrSession, bySession, type SessionGate } from './session-calls.ts'
 import { type Authenticate, signInRoutes } from './sign-in.ts'
 import { siteRoutes } from './site.ts'
@@ -165,7 +165,7 @@ function rpcAdmit({ gate, dashboard }: AppParts): Admit {
   return dashboard ? byKeyOrSession(byKey, dashboard.gate, dashboard.hasSession) : byKey
 }
 
-interface DashboardServices extends DashboardParts, Pick<RpcParts, 'interceptors' | 'limits' | 'admit'> {
+interface DashboardServices extends DashboardParts, Pick<ProtocolParts, 'interceptors' | 'limits' | 'admit'> {
   draining: AbortSignal
 }
 

@@ -9,9 +9,14 @@ import { type Call, shown } from './call.ts'
 import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
 import { CallContext, inProcess } from './in-process.ts'
 import { checkProtobuf } from './protobuf-bounds.ts'
-import type { RpcParts } from './rpc.ts'
+import type { ProtocolParts } from './rest.ts'
 import { ENVELOPE_BYTES, envelopeSize } from './rpc-body.ts'
 import { setStatus } from './rpc-faults.ts'
+
+export interface RpcParts extends ProtocolParts {
+  /** The largest message, when it is shorter than the largest body. */
+  messageBytes?: number
+}
 
 const TYPE = 'application/grpc+proto'
 

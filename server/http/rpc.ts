@@ -6,17 +6,11 @@ import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastif
 import { fail } from '../errors.ts'
 import { refuseLarge } from './body.ts'
 import type { Call } from './call.ts'
-import { grpcHandler, isPlainGrpc } from './grpc.ts'
+import { grpcHandler, isPlainGrpc, type RpcParts } from './grpc.ts'
 import { implementationOf } from './in-process.ts'
-import type { ProtocolParts } from './rest.ts'
 import { requestBody } from './rpc-body.ts'
 import { guardedHandler } from './rpc-handler.ts'
 import { refuseRpc } from './rpc-refusal.ts'
-
-export interface RpcParts extends ProtocolParts {
-  /** The largest message, when it is shorter than the largest body. */
-  messageBytes?: number
-}
 
 /**
  * The routes of gRPC, gRPC-Web and Connect. Its hooks and its error handler hold for these routes only: each call is
