@@ -107,8 +107,13 @@ test('every event of a range arrives once, at the pace of the replay', async () 
   const { replay } = await replays.startReplay({ filter: { to: ago(30) }, perSecond: 60 })
   await expectAll(replay, eventIds)
   expect(received()).toHaveLength(120)
-  const times = receiver.requests.map(({ receivedAtMs }) => receivedAtMs)
-  expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(800)
+  // How fast a worker that just starts makes the attempts is another matter.
+  const [created] = await run<{ withinMs: number }>(
+    world.db,
+    `select (extract(epoch from max(created_at) - min(created_at)) * 1000)::float8 as "withinMs" from dispatches
+      where kind = 'replay'`,
+  )
+  expect(created!.withinMs).toBeGreaterThan(800)
 })
 
 test('a worker that is killed in the middle leaves out no event, and dispatches none twice', async () => {
@@ -147,7 +152,9 @@ test('a cancelled replay stops, and its dispatched events still arrive', async (
   expect(dispatched).toBeLessThan(200)
   await until(async () => (await shown(replay)).acknowledged === dispatched)
   expect(await shown(replay)).toMatchObject({ state: ReplayState.CANCELLED, dispatched })
-  expect(new Set(received())).toEqual(new Set(eventIds.slice(0, dispatched)))
+  // Attempts of the replay before may still arrive.
+  const arrived = received().filter((id) => eventIds.includes(id))
+  expect(new Set(arrived)).toEqual(new Set(eventIds.slice(0, dispatched)))
   const workflowId = `replay-${replay!.replayId}`
   const { closed } = createWorkflows({ connection, namespace: 'default', scheduleMs: [0] })
   await until(async () => (await closed([workflowId])).length === 1)

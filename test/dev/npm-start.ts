@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import postgres from 'postgres'
 import { expect } from 'vitest'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 
@@ -12,6 +13,8 @@ export interface NpmStart {
   start(env?: NodeJS.ProcessEnv, command?: string[]): RunningProcess
   /** Starts npm start and waits until it is ready. */
   startAndWait(env?: NodeJS.ProcessEnv, command?: string[]): Promise<{ program: RunningProcess; ready: Ready }>
+  /** Resolves once a send is claimed that has not ended. */
+  sendIsOpen(): Promise<void>
   /** Ends every npm start of the test. */
   stop(): Promise<void>
   /** The id of the first of its processes whose id and command line match the pattern. */
@@ -53,6 +56,12 @@ export async function npmStart(): Promise<NpmStart> {
       const program = start(env, command)
       await waitForOutput(program, /^ready .*\n/m)
       return { program, ready: JSON.parse(await readFile(readyFile, 'utf8')) }
+    },
+    async sendIsOpen() {
+      const { url } = JSON.parse(await readFile(join(dataDir, 'database.json'), 'utf8')) as { url: string }
+      const sql = postgres(url, { max: 1 })
+      await expect.poll(() => sql`select from open_messages`, { interval: 50 }).toHaveLength(1)
+      await sql.end()
     },
     async stop() {
       for (const program of running.splice(0)) await program.kill('SIGTERM')

@@ -17,7 +17,7 @@ afterAll(() => npm.remove())
 test('an accepted send gets its response even when SIGTERM comes in the middle', async () => {
   const { program, ready } = await npm.startAndWait()
   const response = send(ready, 'connection_timeout@simulator.test')
-  await sleep(500)
+  await npm.sendIsOpen()
   const code = program.kill()
   expect(await response).toMatchObject({ status: 'bounced', reason: 'connection_timeout' })
   expect(await code).toBe(0)
@@ -98,7 +98,7 @@ test('everything else serves while Temporal is built, and Ctrl-C also ends the b
 test('a second Ctrl-C does not wait for accepted requests', async () => {
   const { program, ready } = await npm.startAndWait()
   const response = send(ready, 'connection_timeout@simulator.test').catch(() => 'cut')
-  await sleep(300)
+  await npm.sendIsOpen()
   program.kill('SIGINT')
   await sleep(600)
   program.kill('SIGINT')
@@ -109,7 +109,7 @@ test('a second Ctrl-C does not wait for accepted requests', async () => {
 test('npm start reports that PostgreSQL died in the middle of a send, and ends at once', async () => {
   const { program, ready } = await npm.startAndWait()
   const response = send(ready, 'connection_timeout@simulator.test').catch(() => 'cut')
-  await sleep(500)
+  await npm.sendIsOpen()
   const pid = Number((await readFile(join(npm.dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0])
   process.kill(pid, 'SIGQUIT')
   expect(await response).toBe('cut')

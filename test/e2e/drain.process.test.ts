@@ -3,7 +3,7 @@ import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
-import { apiKeys, messages } from '../../server/db/schema.ts'
+import { apiKeys, messages, openMessages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 import { startInstance } from './instance.ts'
@@ -30,7 +30,8 @@ const readiness = async (url: string) => (await fetch(`${url}/readyz`)).status
 test('after SIGTERM every accepted request gets its response, no message is cut after the dot, and the process exits', async () => {
   const { exchanger, instance } = await startSlow(1_000)
   const sends = Array.from({ length: 20 }, () => instance.send({ to: 'ann@slow.test' }))
-  await sleep(500)
+  const { db } = instance.database
+  await expect.poll(async () => (await db.$count(messages)) + (await db.$count(openMessages))).toBe(20)
   const exit = instance.api.kill('SIGTERM')
   const results = await Promise.all(sends.map(async (send) => (await send).json()))
   expect(results.map((result) => (result as { status: string }).status)).toEqual(results.map(() => 'delivered'))
