@@ -12,8 +12,8 @@ export type BatchMessage = WithFiles<contract.BatchItem>
 
 type WithFiles<Request> = Omit<Request, 'attachments'> & { attachments?: Attachment[] | null }
 
-/** A batch takes up to 60 seconds to start its messages, and each of them as long as a send. */
-const BATCH_TIMEOUT_MS = 100_000
+/** A batch takes up to 100 seconds, and a repeat that waits for it 110. */
+const BATCH_TIMEOUT_MS = 120_000
 
 export function emailsOf(call: Call) {
   const list = (query: contract.ListEmailsQuery = {}, options?: CallOptions) => call('listEmails', { query }, options)

@@ -808,8 +808,8 @@ interface GetEventResponseFields {
 }
 
 /**
- * One run of the retry schedule for one event: up to six attempts within 24 hours, until the endpoint responds with
- * 200.
+ * One run of the retry schedule for one event: up to six attempts, until the endpoint responds with 200. When each of
+ * them fails at once, the last one is made after 7.5 hours. No attempt starts later than 24 hours after the event.
  */
 export interface Dispatch {
   /**
