@@ -40,7 +40,8 @@ export const INSTALLATION = `
   ) days, (
     select count(*) filter (where status = 'pending')::int as pending,
       count(*) filter (where status = 'verified')::int as verified,
-      count(*) filter (where status not in ('pending', 'verified'))::int as failed
+      count(*) filter (where status = 'failed')::int as failed,
+      count(*) filter (where status = 'lapsed')::int as lapsed
     from domains
   ) domains, (
     select count(*) filter (where state = 'open')::int as open,
@@ -62,6 +63,7 @@ type Reading = Record<
   | 'pending'
   | 'verified'
   | 'failed'
+  | 'lapsed'
   | 'open'
   | 'halfOpen'
   | 'suppressions'
@@ -101,10 +103,11 @@ export function watchInstallation(metrics: Metrics, db: Database): void {
   metrics.historyAhead.read(show(({ historyAhead }) => [[{}, Math.max(0, historyAhead)]]))
   metrics.historyAge.read(show(({ historyAge }) => [[{}, Math.max(0, historyAge)]]))
   metrics.domains.read(
-    show(({ pending, verified, failed }) => [
+    show(({ pending, verified, failed, lapsed }) => [
       [{ status: 'pending' }, pending],
       [{ status: 'verified' }, verified],
       [{ status: 'failed' }, failed],
+      [{ status: 'lapsed' }, lapsed],
     ]),
   )
   metrics.breakers.read(

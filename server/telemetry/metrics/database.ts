@@ -123,7 +123,7 @@ export const INSTALLATION = {
     kind: 'gauge',
     name: 'verdict_domains',
     help: 'Sending domains, by status.',
-    labels: { status: ['pending', 'verified', 'failed'] },
+    labels: { status: ['pending', 'verified', 'failed', 'lapsed'] },
     process: 'api',
     isOfInstallation: true,
   },
