@@ -27,8 +27,9 @@ async function receive(request, response) {
   // The raw bytes: JSON that is parsed and serialised again may differ.
   const body = Buffer.concat(chunks)
   const status = check(body, request.headers, WEBHOOK_SECRET)
-  response.writeHead(status).end()
+  // An event counts as handled once it is answered with 200, and comes again otherwise.
   if (status === 200) handle(JSON.parse(body))
+  response.writeHead(status).end()
 }
 
 // Later versions of the service may add kinds of events.

@@ -501,8 +501,8 @@ export const GetEventResponseSchema: GenMessage<GetEventResponse> = /*@__PURE__*
   messageDesc(file_verdict_v1_events, 4);
 
 /**
- * One run of the retry schedule for one event: up to six attempts within 24 hours, until the endpoint responds with
- * 200.
+ * One run of the retry schedule for one event: up to six attempts, until the endpoint responds with 200. When each of
+ * them fails at once, the last one is made after 7.5 hours. No attempt starts later than 24 hours after the event.
  *
  * @generated from message verdict.v1.Dispatch
  */
