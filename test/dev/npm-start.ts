@@ -13,8 +13,8 @@ export interface NpmStart {
   start(env?: NodeJS.ProcessEnv, command?: string[]): RunningProcess
   /** Starts npm start and waits until it is ready. */
   startAndWait(env?: NodeJS.ProcessEnv, command?: string[]): Promise<{ program: RunningProcess; ready: Ready }>
-  /** Resolves once a send is claimed that has not ended. */
-  sendIsOpen(): Promise<void>
+  /** Starts a send that takes three seconds. Resolves once it is claimed, with what will be its response, or `cut`. */
+  openSend(ready: Ready): Promise<{ response: Promise<unknown> }>
   /** Ends every npm start of the test. */
   stop(): Promise<void>
   /** The id of the first of its processes whose id and command line match the pattern. */
@@ -57,11 +57,15 @@ export async function npmStart(): Promise<NpmStart> {
       await waitForOutput(program, /^ready .*\n/m)
       return { program, ready: JSON.parse(await readFile(readyFile, 'utf8')) }
     },
-    async sendIsOpen() {
+    async openSend(ready) {
       const { url } = JSON.parse(await readFile(join(dataDir, 'database.json'), 'utf8')) as { url: string }
       const sql = postgres(url, { max: 1 })
-      await expect.poll(() => sql`select from open_messages`, { interval: 50 }).toHaveLength(1)
+      const openSends = () => sql`select from open_messages`
+      expect(await openSends()).toHaveLength(0)
+      const response = send(ready, 'connection_timeout@simulator.test').catch(() => 'cut')
+      await expect.poll(openSends, { interval: 50 }).toHaveLength(1)
       await sql.end()
+      return { response }
     },
     async stop() {
       for (const program of running.splice(0)) await program.kill('SIGTERM')

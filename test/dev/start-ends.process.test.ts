@@ -16,8 +16,7 @@ afterAll(() => npm.remove())
 
 test('an accepted send gets its response even when SIGTERM comes in the middle', async () => {
   const { program, ready } = await npm.startAndWait()
-  const response = send(ready, 'connection_timeout@simulator.test')
-  await npm.sendIsOpen()
+  const { response } = await npm.openSend(ready)
   const code = program.kill()
   expect(await response).toMatchObject({ status: 'bounced', reason: 'connection_timeout' })
   expect(await code).toBe(0)
@@ -97,8 +96,7 @@ test('everything else serves while Temporal is built, and Ctrl-C also ends the b
 
 test('a second Ctrl-C does not wait for accepted requests', async () => {
   const { program, ready } = await npm.startAndWait()
-  const response = send(ready, 'connection_timeout@simulator.test').catch(() => 'cut')
-  await npm.sendIsOpen()
+  const { response } = await npm.openSend(ready)
   program.kill('SIGINT')
   await sleep(600)
   program.kill('SIGINT')
@@ -108,8 +106,7 @@ test('a second Ctrl-C does not wait for accepted requests', async () => {
 
 test('npm start reports that PostgreSQL died in the middle of a send, and ends at once', async () => {
   const { program, ready } = await npm.startAndWait()
-  const response = send(ready, 'connection_timeout@simulator.test').catch(() => 'cut')
-  await npm.sendIsOpen()
+  const { response } = await npm.openSend(ready)
   const pid = Number((await readFile(join(npm.dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0])
   process.kill(pid, 'SIGQUIT')
   expect(await response).toBe('cut')
