@@ -142,8 +142,9 @@ test('dispatches are exhausted without another attempt when Temporal is away unt
   await run.temporal.stop()
   await run.work()
   await sendPaced(20, letters('over', 10, diceFor('window')), () => node)
-  await sleep(1_000)
   const events = await run.sql`select id from events`
+  const afterFirstAttempts = () => run.sql`select from open_dispatches where attempt = 2`
+  await expect.poll(afterFirstAttempts).toHaveLength(events.length)
   expect(run.posts()).toHaveLength(events.length)
   await run.sql`
     update open_dispatches set created_at = created_at - interval '24 hours', due_at = due_at - interval '24 hours',
