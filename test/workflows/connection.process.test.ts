@@ -108,13 +108,14 @@ test('a connection whose first call found no server works once there is one', as
   const call = () => connection.withDeadline(Date.now() + 5_000, () => connection.workflowService.getSystemInfo({}))
   await expect(call()).rejects.toThrow()
   temporal = await startTemporal({ port })
+  // It looks for the server every five seconds at the latest. By default that would be two minutes.
   await until(
     () =>
       call().then(
         () => true,
         () => false,
       ),
-    6_000,
+    20_000,
   )
   await connection.close()
 })
