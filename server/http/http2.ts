@@ -14,6 +14,8 @@ const GOAWAY_MS = 5_000
 /** When an idle session has had no request for this long, its caller has none on the way. */
 const QUIET_MS = 500
 const PING_EVERY_MS = 50
+/** How long GOAWAY waits for a caller that answers no PING. */
+const ANSWER_MS = 5_000
 
 export interface Http2 {
   /** Open sessions and their connections. */
@@ -22,7 +24,10 @@ export interface Http2 {
   take(socket: Socket): void
   /** Closes a session's connection when a PING gets no answer in time: its caller reads nothing. */
   closeUnlessRead(session: Http2Session, withinMs: number): void
-  /** Sends GOAWAY on every session, also on future ones, within half a second. Each ends with its last response. */
+  /**
+   * Sends GOAWAY on every session, also on future ones: when its caller has answered a PING, and on an idle one after
+   * half a second. Each ends with its last response.
+   */
   close(): void
 }
 
@@ -86,19 +91,34 @@ export function createHttp2(handle: (request: Http2ServerRequest, response: Http
  * Sends GOAWAY when it loses no request. nginx uses a kept connection for one request at a time, and fails a request
  * that crosses a GOAWAY. It reads one that precedes the end of a response, and then keeps the connection no longer. It
  * closes an idle connection on which anything arrives, so that one gets PINGs first.
+ *
+ * After GOAWAY the connection ends with its last response. nginx fails a response that it reads together with that end,
+ * unless it has answered every PING and SETTINGS before. So GOAWAY waits for the answers.
  */
 function leave(session: Http2Session, streams: ReadonlySet<ServerHttp2Stream>): void {
+  let isAnswered = true
+  let lastRequestMs = performance.now()
   const ping = () => {
-    if (!session.destroyed) session.ping(() => {})
+    // After GOAWAY a PING would be one more to answer before the end.
+    if (!isAnswered || session.closed) return
+    isAnswered = false
+    session.ping(onAnswer)
   }
-  const close = () => {
-    clearInterval(pings)
-    session.close()
+  // The requests that were sent before the answer have been read.
+  const onAnswer = () => {
+    isAnswered = true
+    const isResponding = Array.from(streams).some((stream) => !stream.writableEnded)
+    if (isResponding || performance.now() - lastRequestMs > QUIET_MS) session.close()
   }
   const pings = setInterval(ping, PING_EVERY_MS)
-  const isResponding = Array.from(streams).some((stream) => !stream.writableEnded)
+  const giveUp = setTimeout(() => session.close(), ANSWER_MS)
+  session.once('close', () => {
+    clearInterval(pings)
+    clearTimeout(giveUp)
+  })
   ping()
-  session.once('stream', close)
-  if (isResponding) close()
-  else setTimeout(close, QUIET_MS)
+  session.on('stream', () => {
+    lastRequestMs = performance.now()
+    if (isAnswered) session.close()
+  })
 }

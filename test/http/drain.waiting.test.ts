@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import { connect } from 'node:net'
+import { duplexPair } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
@@ -159,6 +160,40 @@ test('an idle HTTP/2 session gets a PING, on which nginx closes it, and a reques
   expect((await once(stream, 'response'))[0][':status']).toBe(200)
   stream.resume()
   await closing
+})
+
+test('an HTTP/2 connection does not end with a response before its PING is answered: nginx would fail the response', async () => {
+  const gateway = await startSlow()
+  const socket = await open(gateway.port)
+  const [near, far] = duplexPair()
+  socket.pipe(far).pipe(socket)
+  const session = http2.connect(gateway.url, { createConnection: () => near })
+  const stream = session.request({ ':method': 'POST', ':path': '/api/v1/emails/send', authorization: `Bearer ${KEY}` })
+  stream.end(body)
+  await expect.poll(() => gateway.sent.length).toBe(1)
+  const closing = gateway.listener.close({ timeoutMs: 10_000 })
+  // Nothing from the caller reaches the server any more.
+  far.unpipe(socket)
+  gateway.letGo()
+  expect((await once(stream, 'response'))[0][':status']).toBe(200)
+  await once(stream.resume(), 'end')
+  const ended = once(socket, 'end')
+  expect(await Promise.race([ended, delay(1_000, 'open')])).toBe('open')
+  far.pipe(socket)
+  await ended
+  await closing
+})
+
+test('an HTTP/2 caller that answers no PING delays the shutdown by five seconds at most', async () => {
+  const gateway = await startGateway()
+  const socket = await open(gateway.port)
+  const emptySettings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])
+  socket.resume().write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+  socket.write(emptySettings)
+  await once(socket, 'data')
+  const watch = stopwatch()
+  await gateway.listener.close({ timeoutMs: 20_000 })
+  expect(watch.ms()).toBeLessThan(7_000)
 })
 
 test('an open reflection stream does not delay the shutdown', async () => {
