@@ -6,11 +6,13 @@ import { measure } from './load/cpu.ts'
 import { fillHistory } from './load/history.ts'
 import type { Table } from './load/history-rows.ts'
 import { startHttpLoad } from './load/http.ts'
+import { pacedSends } from './load/paced-sends.ts'
+import { startPosts } from './load/posts.ts'
 import { type Product, startProduct } from './load/product.ts'
 import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { playPairs, ratio, roundOf } from './pairs.ts'
-import { atLeast, atMost, median, type Report, type RunOptions } from './report.ts'
+import { atLeast, atMost, median, percentile, type Report, type RunOptions } from './report.ts'
 
 const MESSAGES = 1_000_000
 const MATCHING = 1_000
@@ -19,14 +21,18 @@ const REQUESTS = 15_000
 const IN_FLIGHT = 64
 const BYTES = 4_000
 const ROUNDS = 5
+const SHARE_OF_FULL = 0.5
+const SECONDS_AT_HALF = 30
+const ROUNDS_AT_HALF = 3
 const CLI = fileURLToPath(new URL('../server/cli/verdict.ts', import.meta.url))
 
-/** Erases an address that 1,000 of 1,000,000 messages went to, alone and while messages are sent. */
+/** Erases an address that 1,000 of 1,000,000 messages went to: alone, beside a full load of sends, and beside half. */
 export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report> {
   if (peer) console.log('This bench has no peer.')
   await using sink = await startSink()
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()
+  await using posts = await startPosts()
   const sql = postgres(product.databaseUrl, { max: 1, onnotice: () => {} })
   const [big] = await sql<{ id: string }[]>`select account_id as id from domains limit 1`
   const tables: Table[] = ['messages', 'recipients', 'events']
@@ -57,16 +63,30 @@ export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report
     return round
   }
   const pairs = await playPairs(sendDuringErasure, () => send(REQUESTS), 'without an erasure', ROUNDS)
+
+  const fullRate = median(pairs.map(({ theirs }) => theirs.perSecond))
+  const perSecond = Math.round(SHARE_OF_FULL * fullRate)
+  const pace = { events: perSecond * SECONDS_AT_HALF, perSecond }
+  const p99AtHalf = async () => percentile(await pacedSends(posts, product, BYTES, pace), 0.99)
+  const atHalf: { seconds: number; p99During: number; p99Without: number }[] = []
+  for (let round = 0; round < ROUNDS_AT_HALF; round++) {
+    const p99Without = await p99AtHalf()
+    const erasing = erase(product, await nextAddress())
+    const p99During = await p99AtHalf()
+    atHalf.push({ seconds: await erasing, p99During, p99Without })
+  }
   await sql.end()
   return {
     figures: {
-      'erasure while messages are sent, s': median(meanwhile),
-      'sends/s without an erasure': median(pairs.map(({ theirs }) => theirs.perSecond)),
+      'erasure alone, s': median(alone),
+      'erasure beside half of the full load, s': median(atHalf.map(({ seconds }) => seconds)),
+      'p99 of sends at half of the full load during an erasure, ms': median(atHalf.map(({ p99During }) => p99During)),
+      'p99 of sends at half of the full load without, ms': median(atHalf.map(({ p99Without }) => p99Without)),
+      'sends/s without an erasure': fullRate,
       'sends/s during an erasure': median(pairs.map(({ ours }) => ours.perSecond)),
     },
     bars: [
-      // While messages are sent, an erasure rests most of the time. The next bar is what counts then.
-      atMost('an erasure alone, s', median(alone), 30),
+      atMost('an erasure while messages are sent, s', median(meanwhile), 30),
       atLeast('sends/s during an erasure relative to without', ratio(pairs, 'perSecond'), 0.95),
     ],
   }

@@ -8,10 +8,10 @@ import { createReaders, measureLists, type Readers } from './lists.ts'
 import { fillExpiredDay, fillHistory, type History } from './load/history.ts'
 import { STORED } from './load/history-rows.ts'
 import { startHttpLoad } from './load/http.ts'
+import { pacedSends } from './load/paced-sends.ts'
 import { startPosts } from './load/posts.ts'
 import { type Product, startProduct } from './load/product.ts'
 import { callInTurn } from './load/reads.ts'
-import { isDelivered, sendBody } from './load/sends.ts'
 import { type Sink, startSink } from './load/sink.ts'
 import { type SendRound, sendsOf } from './load/timed-sends.ts'
 import { playPairs, ratio } from './pairs.ts'
@@ -147,7 +147,7 @@ async function singles({ databaseUrl }: Product): Promise<Record<string, string[
 
 /** The longest send beside each kind of upkeep, and beside none. */
 async function measureUpkeep(product: Product, history: History): Promise<Record<string, number>> {
-  const { databaseUrl, port, key } = product
+  const { databaseUrl } = product
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
   await using posts = await startPosts()
   const second = { events: SENDS_PER_SECOND, perSecond: SENDS_PER_SECOND }
@@ -158,9 +158,7 @@ async function measureUpkeep(product: Product, history: History): Promise<Record
     })
     const timesMs: number[] = []
     do {
-      const sends = await posts.ask({ port, key, path: '/api/v1/emails/send', bodies: [sendBody(BYTES)], pace: second })
-      if (!sends.every(isDelivered)) throw new Error('Not everything was delivered.')
-      timesMs.push(...sends.map(({ dueMs, respondedMs }) => respondedMs - dueMs))
+      timesMs.push(...(await pacedSends(posts, product, BYTES, second)))
     } while (isWorking)
     await ended
     console.log(`${timesMs.length} sends, p99 ${percentile(timesMs, 0.99).toFixed(1)} ms`)

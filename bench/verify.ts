@@ -1,9 +1,10 @@
 import { measure, untilCalm } from './load/cpu.ts'
 import { type Dns, delegation, type Served, startDns } from './load/dns.ts'
 import { startHttpLoad } from './load/http.ts'
+import { pacedSends } from './load/paced-sends.ts'
 import { startPosts } from './load/posts.ts'
 import { startProduct } from './load/product.ts'
-import { expectDelivered, isDelivered, sendBody, sendRun } from './load/sends.ts'
+import { expectDelivered, sendRun } from './load/sends.ts'
 import { startSink } from './load/sink.ts'
 import { HOSTS, newDomain, publishedBy, startVerifications, storeDomains, verifierOf } from './load/verifications.ts'
 import { figuresOf, playPairs, ratio, round } from './pairs.ts'
@@ -96,15 +97,9 @@ async function sendsBeside(dns: Dns): Promise<Report> {
     round([product.apiPid, product.postgresPid], requests, () =>
       http.ask(sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests })).then(expectDelivered),
     )
-  const { key, port } = product
   async function p50At(perSecond: number): Promise<number> {
     const pace = { events: perSecond * SECONDS, perSecond }
-    const responses = await posts.ask({ port, key, path: '/api/v1/emails/send', bodies: [sendBody(BYTES)], pace })
-    if (!responses.every(isDelivered)) throw new Error('Not every message was delivered')
-    return percentile(
-      responses.map(({ dueMs, respondedMs }) => respondedMs - dueMs),
-      0.5,
-    )
+    return percentile(await pacedSends(posts, product, BYTES, pace), 0.5)
   }
 
   await full(1_000)

@@ -8,6 +8,7 @@ import { firstIdAt, newId } from '../db/ids.ts'
 import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { PLACES, type Place, replaced, writeAnswer } from './places.ts'
+import { rest } from './rest.ts'
 import { BLOCKS_PER_BATCH, type Found, find, type Part, partsOf, type Range } from './scan.ts'
 import type { Wanted } from './spellings.ts'
 
@@ -45,9 +46,6 @@ export interface ErasureResult {
   isResumed: boolean
 }
 
-// After each batch the erasure rests. While the database is busy it rests so long that sends keep almost all of the
-// machine.
-const REST_PER_WORK = { busy: 9, idle: 0.5 }
 const UNDEFINED_TABLE = '42P01'
 /** The key of the advisory lock. One erasure runs at a time. */
 const LOCK = 0x6572_6173 // 'eras'
@@ -135,22 +133,9 @@ async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): 
         const startedAt = performance.now()
         const rows = await unlessDropped(() => eraseRange(parts.db, part, range, erasure, state, range.to), 0)
         meter(part, range.to - range.from, rows)
-        const workMs = performance.now() - startedAt
-        await sleep(workMs * ((await isBusy(parts.db)) ? REST_PER_WORK.busy : REST_PER_WORK.idle))
+        await rest(parts.db, performance.now() - startedAt)
       }
   }
-}
-
-// Whether another connection is at work at this moment. On a database that sends keep busy, one almost always is.
-const BUSY = `
-  select exists (
-    select from pg_stat_activity
-    where state = 'active' and backend_type = 'client backend' and pid <> pg_backend_pid()
-  ) as "isBusy"`
-
-async function isBusy(db: Database): Promise<boolean> {
-  const [activity] = await run<{ isBusy: boolean }>(db, BUSY)
-  return activity!.isBusy
 }
 
 // The batches need not wait for the disk: one that a crash loses is erased again, as its progress is lost with it, and
