@@ -36,6 +36,9 @@ const TITLE = { title: { fontSize: 16, lineHeight: '24px', fontWeight: 600 } }
 
 const MOTION = { duration: 120 }
 
+/** A dialog's header is no banner of the page. The page would have two when one dialog opens over another. */
+const NO_BANNER = { header: { role: 'presentation' } }
+
 export const theme = createTheme({
   colors: { ink: INK, dark: DARK },
   primaryColor: 'ink',
@@ -65,10 +68,16 @@ export const theme = createTheme({
   },
   components: {
     Modal: {
-      defaultProps: { transitionProps: MOTION, centered: true, radius: 'md', overlayProps: { opacity: 0.5 } },
+      defaultProps: {
+        transitionProps: MOTION,
+        centered: true,
+        radius: 'md',
+        overlayProps: { opacity: 0.5 },
+        attributes: NO_BANNER,
+      },
       styles: TITLE,
     },
-    Drawer: { defaultProps: { transitionProps: MOTION }, styles: TITLE },
+    Drawer: { defaultProps: { transitionProps: MOTION, attributes: NO_BANNER }, styles: TITLE },
     Menu: { defaultProps: { transitionProps: MOTION, shadow: 'md' } },
     Popover: { defaultProps: { transitionProps: MOTION, shadow: 'md' } },
     Tooltip: { defaultProps: { transitionProps: MOTION, openDelay: 200 } },

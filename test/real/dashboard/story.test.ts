@@ -164,6 +164,8 @@ test('a session that ends while a form is filled in asks for the password there,
   await dialog().getByLabel('Name').fill('Third')
   await installation.sql`delete from sessions`
   await button('Create key', dialog()).click()
+  await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+  expect(await axeFindings(page)).toEqual([])
   await signInAgain()
   await shows('Copy the key now.')
   await button('I have copied the key').click()
