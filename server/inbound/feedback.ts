@@ -22,7 +22,7 @@ export type FeedbackResult =
   /**
    * The report names no recipient who may have the message, or the message was a dry run.
    */
-  | 'nobody'
+  | 'no_recipient'
   /** The message is over 90 days old, or does not exist. */
   | 'unknown'
   /** The outcome of the message is not stored yet: try again later. */
@@ -127,7 +127,7 @@ export function feedbackStep({ db, clock }: { db: Database; clock: DatabaseClock
     if (isRunning) return 'running'
     if (account_id === null) return 'unknown'
     const feedback = sandbox ? [] : feedbackOf(report, recipients)
-    if (feedback.length === 0) return 'nobody'
+    if (feedback.length === 0) return 'no_recipient'
     const { domain } = parseMailbox(from)!
     const atMs = Math.floor(clock.now())
     const rows = feedback.map(

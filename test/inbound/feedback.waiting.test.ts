@@ -143,7 +143,7 @@ test('among several recipients the report is about the one it names, in any case
   await world.bounce(returnPath, failed('5.1.1', 'smtp; 550 5.1.1 unknown', 'cy@example.net'))
   await world.bounce(returnPath, arf({ fields: 'Original-Rcpt-To: redacted\n' }))
   expect(await feedback()).toMatchObject([{ recipient: 'bob@example.net' }])
-  expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'nobody', 'nobody'])
+  expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'no_recipient', 'no_recipient'])
   await world.bounce(returnPath, complaint())
   expect(await feedback()).toMatchObject([
     { recipient: 'Ann@example.net', kind: 'complaint' },
@@ -166,7 +166,7 @@ test('feedback about a recipient whose server had refused is ignored; about one 
   const doubtful = await world.sendMessage()
   const to = (id: string) => `${makeReturnPath(world.returnPathKeys[0], id)}@rp.example.test`
   for (const each of [id, refused.id, doubtful.id]) await world.bounce(to(each), failed('5.3.0', 'smtp; 554 5.3.0 no'))
-  expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'nobody', 'kept'])
+  expect(world.received.map(({ kept }) => kept)).toEqual(['kept', 'no_recipient', 'kept'])
 })
 
 test('feedback to dry runs is ignored; that to the simulator is an event, and counts and suppresses nothing', async () => {
@@ -177,7 +177,7 @@ test('feedback to dry runs is ignored; that to the simulator is an event, and co
     expect(await world.bounce(to, reports.POSTFIX)).toBe(TAKEN)
     expect(await world.bounce(to, complaint())).toBe(TAKEN)
   }
-  expect(world.received.map(({ kept }) => kept)).toEqual(['nobody', 'nobody', 'kept', 'kept'])
+  expect(world.received.map(({ kept }) => kept)).toEqual(['no_recipient', 'no_recipient', 'kept', 'kept'])
   expect(await feedback()).toMatchObject([{ kind: 'complaint' }, { kind: 'late_bounce' }])
   expect(await counts()).toEqual([])
   expect(await entries()).toEqual([])

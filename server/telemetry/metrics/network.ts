@@ -50,7 +50,7 @@ export const NETWORK = {
     kind: 'counter',
     name: 'verdict_inbound_mails_total',
     help: 'Mails that BOUNCE_PORT accepted, by report (bounce, complaint or none) and what became of it.',
-    labels: { report: ['bounce', 'complaint', 'none'], result: ['kept', 'known', 'unknown', 'nobody', 'none'] },
+    labels: { report: ['bounce', 'complaint', 'none'], result: ['kept', 'known', 'unknown', 'no_recipient', 'none'] },
     process: 'api',
   },
   inboundFailures: {
