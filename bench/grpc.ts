@@ -1,4 +1,5 @@
 import { create, toBinary } from '@bufbuild/protobuf'
+import { encodeEnvelope } from '@connectrpc/connect/protocol'
 import { SendRequestSchema } from '../gen/verdict/v1/emails_pb.ts'
 import { type Http2Run, startHttp2Load } from './load/http2.ts'
 import { type Product, startProduct } from './load/product.ts'
@@ -63,7 +64,7 @@ function sends({ key }: Product): [grpc: Request, rest: Request] {
   return [
     {
       headers: grpcHeaders('/verdict.v1.EmailService/Send', key),
-      body: envelope(message).toString('base64'),
+      body: base64(encodeEnvelope(0, message)),
       // The field `status` with the value DELIVERED, at the start of the message.
       expected: '\x08\x01',
     },
@@ -74,7 +75,7 @@ function sends({ key }: Product): [grpc: Request, rest: Request] {
         ['content-type', 'application/json'],
         ['content-length', String(Buffer.byteLength(json))],
       ],
-      body: Buffer.from(json).toString('base64'),
+      body: base64(Buffer.from(json)),
       expected: '"status":"delivered"',
     },
   ]
@@ -84,7 +85,7 @@ function limits({ key }: Product): [grpc: Request, rest: Request] {
   return [
     {
       headers: grpcHeaders('/verdict.v1.LimitsService/GetLimits', key),
-      body: envelope(new Uint8Array()).toString('base64'),
+      body: base64(encodeEnvelope(0, new Uint8Array())),
       expected: 'example.test',
     },
     {
@@ -115,8 +116,4 @@ function pseudoHeaders(method: string, path: string): Http2Run['headers'] {
   ]
 }
 
-function envelope(message: Uint8Array): Buffer {
-  const head = Buffer.alloc(5)
-  head.writeUInt32BE(message.length, 1)
-  return Buffer.concat([head, message])
-}
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')

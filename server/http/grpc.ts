@@ -1,6 +1,7 @@
 import type { Http2ServerResponse, OutgoingHttpHeaders } from 'node:http2'
 import { type DescMessage, fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
 import { Code, ConnectError, type MethodImplSpec } from '@connectrpc/connect'
+import { encodeEnvelope } from '@connectrpc/connect/protocol'
 import { codeToString } from '@connectrpc/connect/protocol-connect'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail, reasonOf } from '../errors.ts'
@@ -10,7 +11,7 @@ import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
 import { CallContext, inProcess } from './in-process.ts'
 import { checkProtobuf } from './protobuf-bounds.ts'
 import type { ProtocolParts } from './rest.ts'
-import { ENVELOPE_BYTES, envelopeSize } from './rpc-body.ts'
+import { BINARY_OPTIONS, ENVELOPE_BYTES, envelopeSize } from './rpc-body.ts'
 import { setStatus } from './rpc-faults.ts'
 
 export interface RpcParts extends ProtocolParts {
@@ -47,7 +48,7 @@ export function grpcHandler(spec: MethodImplSpec, { interceptors, limits, messag
     try {
       setDeadline(call)
       const response = await invoke(await readMessage(call), context)
-      if (!call.left) respond(call, context, OK, enveloped(toBinary(output, response)))
+      if (!call.left) respond(call, context, OK, encodeEnvelope(0, toBinary(output, response)))
     } catch (error) {
       // What the interceptors let pass is for the caller, such as a deadline.
       const visible = error instanceof ConnectError ? error : shown(error, call)
@@ -82,24 +83,20 @@ function onlyMessage(body: Buffer): Buffer {
 function parse(desc: DescMessage, bytes: Buffer): Message {
   checkProtobuf(desc, bytes)
   try {
-    // An unknown field comes from a newer client. Nothing reads it, and it would take ten times its size.
-    return fromBinary(desc, bytes, { readUnknownFields: false })
+    return fromBinary(desc, bytes, BINARY_OPTIONS)
   } catch (error) {
     throw fail('invalid_payload', `The message is not valid Protobuf for this method: ${(error as Error).message}.`)
   }
 }
 
-function enveloped(message: Uint8Array): Buffer {
-  const body = Buffer.allocUnsafe(ENVELOPE_BYTES + message.length)
-  body.writeUInt8(0)
-  body.writeUInt32BE(message.length, 1)
-  body.set(message, ENVELOPE_BYTES)
-  return body
-}
-
 const OK = { 'grpc-status': '0' }
 
-function respond(call: Call, { headers, trailers }: CallContext, status: Record<string, string>, body?: Buffer): void {
+function respond(
+  call: Call,
+  { headers, trailers }: CallContext,
+  status: Record<string, string>,
+  body?: Uint8Array,
+): void {
   const response = call.response as Http2ServerResponse
   response.writeHead(200, { ...call.reply.getHeaders(), ...headers, 'content-type': TYPE } as OutgoingHttpHeaders)
   response.addTrailers({ ...trailers, ...status })

@@ -5,6 +5,9 @@ import { checkProtobuf } from './protobuf-bounds.ts'
 
 export const ENVELOPE_BYTES = 5
 
+/** An unknown field comes from a newer client. Nothing reads it, and it would take ten times its size. */
+export const BINARY_OPTIONS = { readUnknownFields: false }
+
 /**
  * The body of an RPC, under the same limits as on REST. An error made by `fail` reaches the caller in its protocol.
  * When a call has a single message, it is checked before the library reads it.

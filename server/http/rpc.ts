@@ -8,7 +8,7 @@ import { refuseLarge } from './body.ts'
 import type { Call } from './call.ts'
 import { grpcHandler, isPlainGrpc, type RpcParts } from './grpc.ts'
 import { implementationOf } from './in-process.ts'
-import { requestBody } from './rpc-body.ts'
+import { BINARY_OPTIONS, requestBody } from './rpc-body.ts'
 import { guardedHandler } from './rpc-handler.ts'
 import { refuseRpc } from './rpc-refusal.ts'
 
@@ -43,8 +43,7 @@ export async function rpcRoutes(fastify: FastifyInstance, parts: RpcParts): Prom
     acceptCompression: [],
     // An unknown field would be lost silently, here as on REST.
     jsonOptions: { ignoreUnknownFields: false, alwaysEmitImplicit: true },
-    // In Protobuf an unknown field comes from a newer client. Nothing reads it, and it would take ten times its size.
-    binaryOptions: { readUnknownFields: false },
+    binaryOptions: BINARY_OPTIONS,
   })
 }
 

@@ -10,6 +10,7 @@ import { createByteBudget } from '../../../server/http/byte-budget.ts'
 import { type Call, callKey } from '../../../server/http/call.ts'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { listen } from '../../../server/http/listen.ts'
+import { collectPaths, otherMethods } from '../../../server/http/other-methods.ts'
 import { rpcRoutes } from '../../../server/http/rpc.ts'
 import { conformanceService } from './service.ts'
 
@@ -32,6 +33,7 @@ async function createConformanceApp({ messageReceiveLimit }: CompatRequest): Pro
   const budget = createByteBudget({ totalBytes: 16 * MAX_BYTES, waitMs: 10_000 })
   const log = pino({ level: 'silent' })
   const fastify = createFastify({ trustProxy: [], records: { log, inFlight, ended() {} }, visit: async () => {} })
+  const collect = collectPaths(fastify)
   const service = registry.getService(`${PACKAGE}.ConformanceService`)!
   await fastify.register(rpcRoutes, {
     services: [createServiceImplSpec(service, conformanceService(registry) as never)],
@@ -40,11 +42,13 @@ async function createConformanceApp({ messageReceiveLimit }: CompatRequest): Pro
     messageBytes: messageReceiveLimit || undefined,
     admit: async () => {},
   })
+  const paths = collect()
+  await fastify.register(otherMethods, { paths, visit: async () => {} })
   await fastify.ready()
   const handle: App['handle'] = (request, response) => fastify.routing(request as never, response as never)
   const nothing = () => {}
   const isReady = async () => true
-  return { handle, inFlight, draining, isReady, leave: nothing, drain: nothing, bodyBudget: budget, paths: [] }
+  return { handle, inFlight, draining, isReady, leave: nothing, drain: nothing, bodyBudget: budget, paths }
 }
 
 /** Notes the code of an error, as the product's outermost interceptor does. The error then reaches the caller. */
