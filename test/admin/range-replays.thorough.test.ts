@@ -196,7 +196,8 @@ test('a count that ends early says up to where, and the next one goes on there',
   const { id } = await account()
   for (const hoursAgo of [1, 1.9, 3, 9, 15, 22]) await store(id, 2, {}, hoursAgo * 60)
   const where = (span: IdSpan) => matches(id, create(ReplayFilterSchema), ['email.delivery'], span)
-  const span = { after: firstIdAt(world.clock.now() - 20 * 60 * MINUTE), until: firstIdAt(world.clock.now()) }
+  const now = world.clock.now()
+  const span = { after: firstIdAt(now - 20 * 60 * MINUTE), until: firstIdAt(now) }
   const counts: number[] = []
   for (let until: string | undefined = span.until; until !== undefined; ) {
     const { count, after } = await countNewest({ db: world.db, span: { ...span, until }, where }, 0)

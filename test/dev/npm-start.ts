@@ -13,6 +13,8 @@ export interface NpmStart {
   start(env?: NodeJS.ProcessEnv, command?: string[]): RunningProcess
   /** Starts npm start and waits until it is ready. */
   startAndWait(env?: NodeJS.ProcessEnv, command?: string[]): Promise<{ program: RunningProcess; ready: Ready }>
+  /** The address of its PostgreSQL. */
+  databaseUrl(): Promise<string>
   /** Starts a send that takes three seconds. Resolves once it is claimed, with what will be its response, or `cut`. */
   openSend(ready: Ready): Promise<{ response: Promise<unknown> }>
   /** Ends every npm start of the test. */
@@ -47,19 +49,20 @@ export async function npmStart(): Promise<NpmStart> {
     running.push(program)
     return program
   }
+  const databaseUrl = async () => JSON.parse(await readFile(join(dataDir, 'database.json'), 'utf8')).url as string
   return {
     folder,
     dataDir,
     readyFile,
     start,
+    databaseUrl,
     async startAndWait(env, command) {
       const program = start(env, command)
       await waitForOutput(program, /^ready .*\n/m)
       return { program, ready: JSON.parse(await readFile(readyFile, 'utf8')) }
     },
     async openSend(ready) {
-      const { url } = JSON.parse(await readFile(join(dataDir, 'database.json'), 'utf8')) as { url: string }
-      const sql = postgres(url, { max: 1 })
+      const sql = postgres(await databaseUrl(), { max: 1 })
       // A send of an earlier start may be open still.
       const before = (await sql`select id from open_messages`).map(({ id }) => id)
       const response = send(ready, 'connection_timeout@simulator.test').catch(() => 'cut')

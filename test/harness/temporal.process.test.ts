@@ -29,11 +29,11 @@ test('a Temporal that starts again with its file and port keeps its history, and
 
 test('a paused Temporal does not respond until it is resumed', async () => {
   const temporal = await startTemporal()
-  temporal.pause()
+  await temporal.pause()
   await expect(namespaceIdOf(temporal, 500)).rejects.toThrow()
   temporal.resume()
   expect(await namespaceIdOf(temporal)).toMatch(/^[0-9a-f-]{36}$/)
-  temporal.pause()
+  await temporal.pause()
   await temporal.stop()
   await expect(namespaceIdOf(temporal, 500)).rejects.toThrow()
 })

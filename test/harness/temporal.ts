@@ -1,7 +1,10 @@
 import { devNull } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Connection, isGrpcServiceError } from '@temporalio/client'
 import { inject } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
-import { startTemporalServer } from '../../dev/temporal/server.ts'
+import { startTemporalServer, type TemporalServer } from '../../dev/temporal/server.ts'
+import { stopGroup } from './stop-group.ts'
 
 export interface TestTemporal {
   /** `host:port` */
@@ -9,7 +12,7 @@ export interface TestTemporal {
   port: number
   uiUrl: string
   /** Keeps its connections but responds to nothing. A paused Temporal does not end with a test that is killed. */
-  pause(): void
+  pause(): Promise<void>
   resume(): void
   stop(): Promise<void>
 }
@@ -37,9 +40,44 @@ export async function startTemporal(options: { dbFile?: string; port?: number } 
     }
     const pause = () => {
       isPaused = true
-      process.kill(-server.group, 'SIGSTOP')
+      return stopGroup(server.group)
     }
-    if (await server.ready) return { address: server.address, port, uiUrl: server.uiUrl, pause, resume, stop }
+    if (await serves(server)) return { address: server.address, port, uiUrl: server.uiUrl, pause, resume, stop }
+    await stop()
   }
   throw new Error('Temporal did not start')
+}
+
+const SERVES_WITHIN_MS = 20_000
+const CALL_MS = 2_000
+const NOT_FOUND = 5
+
+/**
+ * Whether the server begins to serve. Its port may listen before the services behind it do, and when another process
+ * has taken one of the ports that it chose for them, they never do.
+ */
+async function serves({ address, ready }: TemporalServer): Promise<boolean> {
+  if (!(await ready)) return false
+  const connection = Connection.lazy({ address, connectTimeout: CALL_MS })
+  const untilMs = performance.now() + SERVES_WITHIN_MS
+  let isServing = false
+  while (!isServing && performance.now() < untilMs) {
+    isServing = await connection
+      .withDeadline(Date.now() + CALL_MS, () => workflowsAnswer(connection))
+      .catch(() => false)
+    if (!isServing) await sleep(20)
+  }
+  await connection.close()
+  return isServing
+}
+
+/** Asks for a task queue, and for a workflow that does not exist: each is a service of its own. */
+async function workflowsAnswer({ workflowService }: Connection): Promise<boolean> {
+  const namespace = 'default'
+  await workflowService.describeTaskQueue({ namespace, taskQueue: { name: 'none' }, taskQueueType: 1 })
+  const asking = workflowService.describeWorkflowExecution({ namespace, execution: { workflowId: 'none' } })
+  return asking.then(
+    () => true,
+    (error) => isGrpcServiceError(error) && error.code === NOT_FOUND,
+  )
 }

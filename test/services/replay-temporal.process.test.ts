@@ -143,9 +143,7 @@ test('the workflow of a replay ends when the endpoint is deleted', async () => {
 
 test('a refused replay posts nothing, even if a silent Temporal took it after all', async () => {
   const { event_ids } = await sent()
-  temporal.pause()
-  // A signal needs a moment to stop all threads.
-  await sleep(100)
+  await temporal.pause()
   const { status, json } = await replay(event_ids[0]!)
   temporal.resume()
   expect([status, json.message]).toEqual([

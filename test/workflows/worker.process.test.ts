@@ -82,7 +82,7 @@ test('a worker continues with a Temporal that comes back with an empty store', a
 })
 
 test('a worker continues with a Temporal that was paused', async () => {
-  temporal!.pause()
+  await temporal!.pause()
   const event = await anEventThatWaits()
   await new Promise((resolve) => setTimeout(resolve, 8_000))
   temporal!.resume()

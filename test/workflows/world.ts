@@ -1,4 +1,4 @@
-import { type Connection, WorkflowClient, type WorkflowHandle } from '@temporalio/client'
+import { WorkflowClient, type WorkflowHandle } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { newId, publicId } from '../../server/db/ids.ts'
 import type { AttemptResult, DispatchAttempt } from '../../server/webhooks/deliver-once.ts'
@@ -84,7 +84,6 @@ export async function createWorld(address: string, workflowBundle: Bundle, repla
   const temporal = temporalAt(address)
   const connection = lazyConnection(temporal)
   const client = new WorkflowClient({ connection })
-  await until(() => serves(connection))
   const native = await NativeConnection.connect({ address })
   const working = runWorkers({
     connection: native,
@@ -137,14 +136,6 @@ export async function createWorld(address: string, workflowBundle: Bundle, repla
       await Promise.all([native.close(), connection.close()])
     },
   }
-}
-
-/** Whether Temporal responds. It listens for a moment before it does. */
-export function serves(connection: Connection): Promise<boolean> {
-  return connection.workflowService.getSystemInfo({}).then(
-    () => true,
-    () => false,
-  )
 }
 
 /** Waits until a delivery waits for this attempt. */

@@ -60,7 +60,7 @@ test('replays go to the current endpoint, are retried there, and send no mail', 
 
 test('a replay while Temporal is silent is refused and never made, even when the request reaches Temporal later', async () => {
   const before = await replays()
-  run.temporal.pause()
+  await run.temporal.pause()
   const refusals = await Promise.all(ids.events.slice(0, 3).map((id) => replay(run, node.client, id)))
   run.temporal.resume()
   for (const entry of refusals) expect(entry).toMatchObject(REFUSED)

@@ -7,6 +7,8 @@ export interface Worker {
   name: string
   pid: number
   wire: Wire
+  /** Its log. */
+  output(): string
   /** Sends SIGKILL immediately. */
   kill(): void
   /** Sends SIGTERM. Resolves when the worker has ended. */
@@ -40,6 +42,7 @@ export async function startWorker(
     name,
     pid: program.pid,
     wire,
+    output: program.stdout,
     ended,
     kill() {
       note({ event: 'killed' })

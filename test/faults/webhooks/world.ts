@@ -64,6 +64,12 @@ export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
     }
   }
 
+  async function verdict(): Promise<string[]> {
+    const violations = await world.verdict(waitUntilSettled)
+    if (violations.length > 0) for (const { name, output } of workers) console.log(`${name}\n${output().slice(-4_000)}`)
+    return violations
+  }
+
   async function stop(): Promise<void> {
     for (const worker of workers) worker.kill()
     await Promise.all(Array.from(workers, ({ ended }) => ended))
@@ -81,7 +87,7 @@ export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
     openHook,
     work,
     waitUntilSettled,
-    verdict: () => world.verdict(waitUntilSettled),
+    verdict,
     stop,
   }
 }

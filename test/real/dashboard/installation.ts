@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import postgres from 'postgres'
 import { newId, parsePublicId, publicId } from '../../../server/db/ids.ts'
@@ -28,8 +26,7 @@ export async function startInstallation(env: NodeJS.ProcessEnv = {}): Promise<In
   parts.use(browser)
   const setUpLink = /http\S+\/dashboard\/invitation\/\S+/.exec(program.stdout())?.[0]
   if (!setUpLink) throw new Error(`There is no set-up link in ${program.stdout()}`)
-  const { url } = JSON.parse(await readFile(join(started.dataDir, 'database.json'), 'utf8')) as { url: string }
-  const sql = postgres(url, { max: 1 })
+  const sql = postgres(await started.databaseUrl(), { max: 1 })
   parts.defer(() => sql.end())
   const all = parts.move()
   return {
