@@ -57,8 +57,8 @@ export async function readBody(call: Call, limits: BodyLimits, sizeFrom?: SizeFr
   return whole ? whole.subarray(0, filled) : joined(chunks)
 }
 
-/** Finds the size of a body in its first chunk, for protocols that write it there. */
-type SizeFrom = (first: Buffer) => number | undefined
+/** Finds the size of a body in its start, for protocols that write it there. Undefined while the start is too short. */
+type SizeFrom = (start: Buffer) => number | undefined
 
 /** Enough for most requests, at a tenth of the cost of a generator. */
 function readSmall(call: Call, length: number, timeoutMs: number): Promise<Buffer> {
@@ -148,8 +148,7 @@ function takeArrived(raw: RawRequest): Buffer {
 
 /**
  * Yields the chunks of a body as they arrive. A body of known size takes its share of the budget before its first byte
- * is read. `sizeFrom` finds the size in the first chunk, for protocols that write it there. `endless` is for a stream
- * of requests, which has no deadline.
+ * is read. `endless` is for a stream of requests, which has no deadline.
  */
 export async function* bodyChunks(
   call: Call,
@@ -163,10 +162,12 @@ export async function* bodyChunks(
 
   let total = 0
   let size = length
+  let start: Buffer = EMPTY
   const isCharged = () => call.release !== undefined
   for await (const chunk of arriving(call, endless ? { until: limits.draining } : { ...limits, isPaced: isCharged })) {
-    if (total === 0 && length === undefined) {
-      size = sizeFrom?.(chunk)
+    if (size === undefined && sizeFrom) {
+      start = start.length === 0 ? chunk : Buffer.concat([start, chunk])
+      size = sizeFrom(start)
       refuseLarge(size, limits)
       if (size !== undefined && size > FREE_BYTES) await takeShare(call, size, limits)
     }

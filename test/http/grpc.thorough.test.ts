@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import http2 from 'node:http2'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { Code, createClient } from '@connectrpc/connect'
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc'
@@ -120,6 +121,16 @@ test.each([
 
 test('a body in single bytes is read', async () => {
   expect((await call(Array.from(envelope(MESSAGE), (byte) => Buffer.of(byte)))).status).toBe(0)
+})
+
+test('a message that is too large is refused as such, also when its length arrives in two parts', async () => {
+  const large = envelope(MESSAGE, 0, 0xffffffff)
+  const stream = session.request({ ':method': 'POST', ':path': PATH, te: 'trailers', ...HEADERS })
+  stream.write(large.subarray(0, 2))
+  await sleep(50)
+  stream.end(large.subarray(2)).resume()
+  const [trailers] = await once(stream, 'trailers')
+  expect(trailers['grpc-status']).toBe(String(Code.ResourceExhausted))
 })
 
 test('any bytes get the status that the library gives', async () => {
