@@ -143,6 +143,7 @@ test('an unknown user bounces with mailbox_does_not_exist', async () => {
 })
 
 test('a mailbox over its quota bounces with mailbox_full, and one with room gets the mail', async () => {
+  const before = await world.postfix.count('anna')
   const text = 'x'.repeat(70).concat('\n').repeat(20_000)
   const largeSend = await world.product.send({ to: 'full@plain.example.net', text })
   expect(largeSend.body.status).toBe('delivered')
@@ -152,6 +153,7 @@ test('a mailbox over its quota bounces with mailbox_full, and one with room gets
   expect(body.smtp).toMatchObject({ code: 552, enhanced: '5.2.2', phase: 'rcpt' })
   expect(body.smtp.reply).toMatch(/Mailbox is full/)
   expect((await world.product.send({ to: 'anna@quota.example.net' })).body.status).toBe('delivered')
+  await world.postfix.mail('anna', before + 1)
 })
 
 test('each of several recipients has its own outcome, and the valid one gets the mail', async () => {
