@@ -5,6 +5,7 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -37,12 +38,17 @@ export interface Delivery {
   summary?: Summary
 }
 
-/** Attempts these dispatches, or all, at once. The attempt is their next one, made early. */
+/**
+ * Attempts these dispatches, or all, at once. The attempt is their next one, made early. While one is running, the next
+ * one follows it at once, if it fails.
+ */
 export const retryNow = defineSignal<[dispatchIds?: string[] | string]>('retryNow')
 /** Ends these dispatches, or all, without a further attempt. */
 export const cancel = defineSignal<[dispatchIds?: string[] | string]>('cancel')
 export const state = defineQuery<Pick<Delivery, 'rounds' | 'lastAnswer' | 'summary'>>('state')
 
+/** Workflows that began before the patch did nothing with `retryNow` while an attempt was running. */
+const NEXT_WHILE_RUNNING = 'retry-now-while-running'
 const FIRST_BACK_OFF_MS = 5_000
 const MAX_BACK_OFF_MS = 120_000
 
@@ -62,11 +68,15 @@ export async function deliverWebhooks(delivery: Delivery): Promise<Summary> {
   let currentRound: Round | undefined
   let signals = 0
   const cancelled = new Set<string>()
+  /** Whose attempt was running when a person asked for the next one. */
+  const hastened = new Set<string>()
 
   setHandler(state, () => ({ rounds, lastAnswer, summary }))
   setHandler(retryNow, (dispatchIds) => {
     signals++
-    rounds = hasten(rounds, currentRound, chosenIds(dispatchIds))
+    const chosen = chosenIds(dispatchIds) ?? idsOf(rounds)
+    rounds = hasten(rounds, currentRound, chosen)
+    for (const id of currentRound?.dispatchIds ?? []) if (chosen.includes(id)) hastened.add(id)
   })
   setHandler(cancel, (dispatchIds) => {
     signals++
@@ -111,6 +121,10 @@ export async function deliverWebhooks(delivery: Delivery): Promise<Summary> {
     const failed = { dispatchIds: result.failed, attempt: attempt + 1, dueMs: Date.now() + (scheduleMs[attempt] ?? 0) }
     const busy = { dispatchIds: result.busy, attempt, early, ...backOff(backOffMs) }
     rounds = [...rounds.filter((other) => other !== round), ...only([failed, busy], () => true)]
+    const failedAndHastened = result.failed.filter((id) => hastened.has(id))
+    hastened.clear()
+    if (failedAndHastened.length > 0 && patched(NEXT_WHILE_RUNNING))
+      rounds = hasten(rounds, undefined, failedAndHastened)
   }
 
   async function endCancelled(): Promise<void> {
@@ -143,8 +157,8 @@ function chosenIds(dispatchIds: string[] | string | null | undefined): string[] 
   return dispatchIds === null || dispatchIds === undefined ? undefined : [dispatchIds].flat()
 }
 
-/** Makes these dispatches, or all, due now. The current round, whose attempt is running, stays as it is. */
-function hasten(rounds: Round[], currentRound: Round | undefined, dispatchIds = idsOf(rounds)): Round[] {
+/** Makes these dispatches due now. The current round, whose attempt is running, stays as it is. */
+function hasten(rounds: Round[], currentRound: Round | undefined, dispatchIds: string[]): Round[] {
   const waiting = rounds.filter((round) => round !== currentRound)
   const now = only(waiting, (id) => dispatchIds.includes(id)).map((round) => ({
     ...round,

@@ -105,6 +105,25 @@ test('retryNow makes the next attempt of all dispatches early', async () => {
   ])
 })
 
+test('retryNow while an attempt is running makes the next one as soon as it fails', async () => {
+  const posting = Promise.withResolvers<void>()
+  const { handle, calls, publicIds } = await world.deliver(
+    async ({ number }) => {
+      if (number > 1) return acked
+      await posting.promise
+      return http(503)
+    },
+    { dispatches: 2, scheduleMs: [0, LATER_MS] },
+  )
+  await until(() => calls.length === 2)
+  await handle.signal('retryNow', [publicIds[1]])
+  posting.resolve()
+  await until(() => calls.length === 3)
+  expect(calls[2]).toMatchObject({ index: 1, number: 2, early: true })
+  await handle.signal('retryNow')
+  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 2 })
+})
+
 test('retryNow of some dispatches leaves the schedule of the others unchanged, and each goes on at its own step', async () => {
   const { handle, calls, publicIds } = await world.deliver(
     ({ index, number }) => (index === 0 || number === 3 ? acked : http(503)),

@@ -14,6 +14,7 @@ const LATER_MS = 3_600_000
 
 let looks = 0
 let faults = 0
+const asked = Promise.withResolvers<void>()
 
 export const SCENARIOS: Record<string, Scenario> = {
   acknowledged: { script: ({ number, index }) => (index < number ? acked : http(503)), plan: { dispatches: 3 } },
@@ -35,6 +36,19 @@ export const SCENARIOS: Record<string, Scenario> = {
       await delivery.handle.signal('retryNow', [delivery.publicIds[1]])
       await until(() => delivery.calls.length === 3)
       await delivery.handle.signal('retryNow')
+    },
+  },
+  'retried by a person during an attempt': {
+    async script({ number }) {
+      if (number === 2) return acked
+      await asked.promise
+      return http(503)
+    },
+    plan: { scheduleMs: [0, LATER_MS] },
+    async meanwhile(delivery) {
+      await until(() => delivery.calls.length === 1)
+      await delivery.handle.signal('retryNow')
+      asked.resolve()
     },
   },
   cancelled: {
