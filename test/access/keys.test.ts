@@ -22,7 +22,9 @@ const newKey = { name: 'shop', kind: 'live', scopes: ['emails.send'] } as const
 
 test('an account is created and listed, the oldest first', async () => {
   const first = await createAccount(db, clock, 'First')
-  const second = await createAccount(db, clock, 'Second')
+  // Ids of the same millisecond have no order.
+  const later = { ...clock, now: () => clock.now() + 1 }
+  const second = await createAccount(db, later, 'Second')
   expect(first).toMatchObject({ name: 'First', tier: null })
   expect((await listAccounts(db)).slice(-2)).toEqual([first, second])
 })
