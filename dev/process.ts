@@ -35,10 +35,11 @@ export async function startProcess<Ready>(program: Program, env: NodeJS.ProcessE
   const imports = ['../server/compile-cache.mjs', 'end-with-parent.ts'].flatMap((file) => ['--import', pathTo(file)])
   const args = [...imports, pathTo(`../${file}`)]
   const child = spawn(process.execPath, args, { env, detached: true, stdio: ['ignore', log.fd, 'inherit', 'ipc'] })
-  await log.close()
+  // It may end before the log is closed.
   const gone = once(child, 'exit').then(async ([code, signal]) =>
     code === 0 ? undefined : `${name} ended (${code ?? signal}). ${await lastLines(logFile)}`,
   )
+  await log.close()
   const message = once(child, 'message').then(([message]) => message as Ready)
   const ready = Promise.race([message, gone.then(() => undefined)])
   const drain = () => {

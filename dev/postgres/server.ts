@@ -46,14 +46,15 @@ export async function startPostgres(options: { dataDir: string; temporary?: bool
     const log = await open(join(dataDir, 'postgres.log'), 'w', 0o600)
     const env = { ...process.env, LC_ALL: 'C' }
     const keeper = spawn(file, args, { ...options, env, detached: true, stdio: ['pipe', log.fd, log.fd] })
+    // It may end before the log is closed.
+    const gone = once(keeper, 'exit').then(() => {})
     await log.close()
-    return keeper
+    return { keeper, gone }
   }
   const giveUpAt = Date.now() + STOPS_WITHIN_MS
   for (let tries = 3; ; tries--) {
     const port = await freePort()
-    const keeper = await launch(port)
-    const gone = once(keeper, 'exit').then(() => {})
+    const { keeper, gone } = await launch(port)
     if (await becomesReady(cluster, port, gone)) {
       const password = await readFile(passwordFile, 'utf8')
       const url = `postgres://${USER}:${password}@127.0.0.1:${port}/postgres`

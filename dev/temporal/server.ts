@@ -49,8 +49,9 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   if (options.dbFile) await chmod(options.dbFile, 0o600).catch(ignoreMissing)
   const log = await open(options.logFile, 'w', 0o600)
   const keeper = spawn(file!, args, { detached: true, stdio: ['pipe', log.fd, log.fd] })
-  await log.close()
+  // It may end before the log is closed.
   const gone = once(keeper, 'exit').then(() => {})
+  await log.close()
   return {
     address: `127.0.0.1:${options.port}`,
     uiUrl: `http://127.0.0.1:${options.uiPort}`,

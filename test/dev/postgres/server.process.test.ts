@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startPostgres } from '../../../dev/postgres/server.ts'
 import { Problem } from '../../../dev/problem.ts'
 import { endWithUs } from '../../harness/end-with-us.ts'
+import { makeFilesSlow } from '../../harness/slow-files.ts'
 
 let dataDir: string
 
@@ -97,6 +98,13 @@ test.each(['its own', "another process's"])(
     await next.stop()
   },
 )
+
+test('a server that ends at once is noticed although files are slow, and the message has the end of its log', async () => {
+  await (await startPostgres({ dataDir })).stop()
+  await appendFile(join(dataDir, 'postgres', 'postgresql.auto.conf'), 'nonsense\n')
+  using _files = makeFilesSlow()
+  await expect(startPostgres({ dataDir })).rejects.toThrow(/^PostgreSQL did not start\. .*postgresql\.auto\.conf/s)
+})
 
 test('`gone` resolves when the server dies', async () => {
   const server = await startPostgres({ dataDir, temporary: true })
