@@ -1,7 +1,7 @@
 import { pbkdf2 } from 'node:crypto'
 
 const JOBS = 16
-/** Of each job: some tens of milliseconds. */
+/** A job takes some tens of milliseconds. */
 const ROUNDS = 200_000
 
 /** Keeps busy the threads in which Node reads and writes files, so that the end of a child process overtakes them. */
