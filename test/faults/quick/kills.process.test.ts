@@ -23,6 +23,7 @@ test('a process killed at each point of a send leaves every message terminal wit
   }
   await next
   const { marked, unmarked } = countOpenMessages(world.logs)
-  expect(Math.min(marked, unmarked)).toBeGreaterThan(3)
+  // Three of the points lie between claim and marker, and three between marker and record.
+  expect(Math.min(marked, unmarked)).toBeGreaterThanOrEqual(3)
   expect(await world.verdict()).toEqual([])
 })
