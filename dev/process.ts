@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { open } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { lastLines } from './last-lines.ts'
+import { spawnWithLog } from './spawn-with-log.ts'
 
 export interface Program {
   /** Used in messages, such as `The API`. */
@@ -31,15 +30,14 @@ const pathTo = (file: string) => fileURLToPath(new URL(file, import.meta.url))
  */
 export async function startProcess<Ready>(program: Program, env: NodeJS.ProcessEnv): Promise<Process<Ready>> {
   const { name, file, logFile } = program
-  const log = await open(logFile, 'w', 0o600)
   const imports = ['../server/compile-cache.mjs', 'end-with-parent.ts'].flatMap((file) => ['--import', pathTo(file)])
-  const args = [...imports, pathTo(`../${file}`)]
-  const child = spawn(process.execPath, args, { env, detached: true, stdio: ['ignore', log.fd, 'inherit', 'ipc'] })
-  // It may end before the log is closed.
-  const gone = once(child, 'exit').then(async ([code, signal]) =>
+  const command = [process.execPath, ...imports, pathTo(`../${file}`)]
+  const { child, gone: exit } = await spawnWithLog(command, logFile, (log) => ['ignore', log, 'inherit', 'ipc'], {
+    env,
+  })
+  const gone = exit.then(async ([code, signal]) =>
     code === 0 ? undefined : `${name} ended (${code ?? signal}). ${await lastLines(logFile)}`,
   )
-  await log.close()
   const message = once(child, 'message').then(([message]) => message as Ready)
   const ready = Promise.race([message, gone.then(() => undefined)])
   const drain = () => {

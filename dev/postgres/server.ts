@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chown, mkdir, open, readFile } from 'node:fs/promises'
+import { chown, mkdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keeping, stopKept } from '../keeper.ts'
 import { freePort, isPostgres, listens } from '../ports.ts'
 import { Problem } from '../problem.ts'
+import { spawnWithLog } from '../spawn-with-log.ts'
 import { postgresBinaries } from './binaries.ts'
 import { prepareCluster, USER } from './cluster.ts'
 import { postgresUser } from './user.ts'
@@ -32,6 +31,7 @@ export async function startPostgres(options: { dataDir: string; temporary?: bool
   const dataDir = resolve(options.dataDir)
   const cluster = join(dataDir, 'postgres')
   const passwordFile = join(dataDir, 'postgres.password')
+  const logFile = join(dataDir, 'postgres.log')
   await mkdir(dataDir, { recursive: true })
   const binaries = await postgresBinaries()
   const user = postgresUser(cluster, [binaries.postgres, ...(options.temporary ? [] : [dataDir])])
@@ -40,27 +40,23 @@ export async function startPostgres(options: { dataDir: string; temporary?: bool
   await prepareCluster(binaries, user, cluster, passwordFile)
 
   const ending = options.temporary ? { signal: 'QUIT', remove: dataDir } : { signal: 'INT' }
-  const launch = async (port: number) => {
+  const launch = (port: number) => {
     const server = [binaries.postgres, '-D', cluster, ...settings(port)]
     const { file, args, options } = user.command(keeping(server, ending))
-    const log = await open(join(dataDir, 'postgres.log'), 'w', 0o600)
     const env = { ...process.env, LC_ALL: 'C' }
-    const keeper = spawn(file, args, { ...options, env, detached: true, stdio: ['pipe', log.fd, log.fd] })
-    // It may end before the log is closed.
-    const gone = once(keeper, 'exit').then(() => {})
-    await log.close()
-    return { keeper, gone }
+    return spawnWithLog([file, ...args], logFile, (log) => ['pipe', log, log], { ...options, env })
   }
   const giveUpAt = Date.now() + STOPS_WITHIN_MS
   for (let tries = 3; ; tries--) {
     const port = await freePort()
-    const { keeper, gone } = await launch(port)
+    const { child, gone: exit } = await launch(port)
+    const gone = exit.then(() => {})
     if (await becomesReady(cluster, port, gone)) {
       const password = await readFile(passwordFile, 'utf8')
       const url = `postgres://${USER}:${password}@127.0.0.1:${port}/postgres`
-      return { url, gone, stop: () => stopKept(keeper, STOPS_WITHIN_MS) }
+      return { url, gone, stop: () => stopKept(child, STOPS_WITHIN_MS) }
     }
-    const log = await readFile(join(dataDir, 'postgres.log'), 'utf8')
+    const log = await readFile(logFile, 'utf8')
     // Another program took the port before the server could listen on it.
     if (tries > 1 && log.includes('Address already in use')) continue
     // After SIGKILL of a server its child processes end a moment later.
@@ -68,7 +64,7 @@ export async function startPostgres(options: { dataDir: string; temporary?: bool
       await sleep(200)
       continue
     }
-    throw new Problem(`PostgreSQL did not start. The end of ${dataDir}/postgres.log:\n${log.slice(-2000)}`)
+    throw new Problem(`PostgreSQL did not start. The end of ${logFile}:\n${log.slice(-2000)}`)
   }
 }
 

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chmod, open } from 'node:fs/promises'
+import { chmod } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TypedSearchAttributes } from '@temporalio/common'
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
 import { keeping, stopKept } from '../keeper.ts'
 import { listens } from '../ports.ts'
+import { spawnWithLog } from '../spawn-with-log.ts'
 
 export interface TemporalServer {
   /** `host:port` of its gRPC. */
@@ -45,20 +44,17 @@ const DYNAMIC_CONFIG = {
 /** Starts Temporal's development server on the loopback interface. It ends with the process that started it. */
 export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
   // An orderly end takes a second and has no advantage: what Temporal has stored survives a kill too.
-  const [file, ...args] = keeping([options.program, ...serverArguments(options)], { signal: 'KILL' })
+  const command = keeping([options.program, ...serverArguments(options)], { signal: 'KILL' })
   if (options.dbFile) await chmod(options.dbFile, 0o600).catch(ignoreMissing)
-  const log = await open(options.logFile, 'w', 0o600)
-  const keeper = spawn(file!, args, { detached: true, stdio: ['pipe', log.fd, log.fd] })
-  // It may end before the log is closed.
-  const gone = once(keeper, 'exit').then(() => {})
-  await log.close()
+  const { child, gone: exit } = await spawnWithLog(command, options.logFile, (log) => ['pipe', log, log])
+  const gone = exit.then(() => {})
   return {
     address: `127.0.0.1:${options.port}`,
     uiUrl: `http://127.0.0.1:${options.uiPort}`,
-    group: keeper.pid!,
+    group: child.pid!,
     ready: becomesReady(options.port, gone),
     gone,
-    stop: () => stopKept(keeper, STOPS_WITHIN_MS),
+    stop: () => stopKept(child, STOPS_WITHIN_MS),
   }
 }
 
