@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { countOpenMessages, killAt } from './kill.ts'
+import { killAt, leastOpen } from './kill.ts'
 import { letters } from './letters.ts'
 import type { Node } from './node.ts'
 import { POINTS } from './points.ts'
@@ -23,16 +23,9 @@ async function withNodes(kills: number, kill: (node: Node, i: number) => Promise
   await next
 }
 
-/** How many messages the kills have left open, with a marker or without one, whichever are fewer. */
-function leastOpen(): number {
-  const { marked, unmarked } = countOpenMessages(world.logs)
-  console.log(`left open with a marker: ${marked}, without: ${unmarked}`)
-  return Math.min(marked, unmarked)
-}
-
 /** Expects more than this many open messages of each kind, and that all of them were settled as they must be. */
 async function expectSettled(atLeast: number): Promise<void> {
-  expect(leastOpen()).toBeGreaterThan(atLeast)
+  expect(leastOpen(world.logs)).toBeGreaterThan(atLeast)
   expect(await world.verdict()).toEqual([])
 }
 
@@ -60,7 +53,7 @@ test('everything reconciles after a kill at the n-th message on the wire of a se
 test('everything reconciles after a kill at each point of a send under 20 others', async () => {
   const dice = diceFor('points')
   // How many sends are open at a kill depends on the machine.
-  for (let round = 1; round <= 4 && leastOpen() <= 20; round++) {
+  for (let round = 1; round <= 4 && leastOpen(world.logs) <= 20; round++) {
     await withNodes(POINTS.length, async (node, i) => {
       // Not always the first send that reaches the point. Sends share their statements, so few reach it.
       let passes = dice.between(0, 2)
