@@ -108,7 +108,8 @@ test('events of an erased address are replayed with its keyed hash, nothing else
   const erased = await erase(email)
   expect(erased).toMatch(/^erased-[0-9a-f]{32}@erased\.invalid$/)
   const expected = originals.map((payload) => erasedPayload(payload, email, erased))
-  expect(JSON.stringify(expected)).not.toMatch(/\bann\b|smith/i)
+  const withoutIds = JSON.stringify(expected).replaceAll(/(msg|evt|dsp)_[0-9a-z]{26}/g, '')
+  expect(withoutIds).not.toMatch(/ann|smith/i)
 
   expect((await instance.post(`/api/v1/messages/${message_id}/replay`, '{}')).status).toBe(200)
   expect(await expectRequests(2)).toEqual(expected)
