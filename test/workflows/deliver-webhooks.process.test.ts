@@ -18,7 +18,7 @@ afterAll(async () => {
   await temporal?.stop()
 })
 
-const nobody = { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
+const none = { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
 /** A delay that is longer than any test. */
 const LATER_MS = 3_600_000
 
@@ -26,7 +26,7 @@ test('every dispatch of the group is attempted, and an acknowledged dispatch lea
   const { handle, calls, ended } = await world.deliver(({ number, index }) => (index < number ? acked : http(503)), {
     dispatches: 3,
   })
-  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 3 })
+  expect(await handle.result()).toEqual({ ...none, acknowledged: 3 })
   expect(calls.map(({ number, index }) => [number, index])).toEqual([
     [1, 0],
     [1, 1],
@@ -40,7 +40,7 @@ test('every dispatch of the group is attempted, and an acknowledged dispatch lea
 
 test('each delay counts from the previous failure, and a dispatch whose last attempt failed is exhausted', async () => {
   const { handle, calls, ended } = await world.deliver(() => http(500), { scheduleMs: [0, 200, 600, 400] })
-  expect(await handle.result()).toEqual({ ...nobody, exhausted: 1 })
+  expect(await handle.result()).toEqual({ ...none, exhausted: 1 })
   expect(calls.map(({ number, nextDelayMs }) => [number, nextDelayMs])).toEqual([
     [1, 200],
     [2, 600],
@@ -58,7 +58,7 @@ test('each delay counts from the previous failure, and a dispatch whose last att
 test('a workflow begins with the attempt it is given, when that is due', async () => {
   const dueMs = Date.now() + 500
   const { handle, calls } = await world.deliver(() => acked, { attempt: 4, dueMs, scheduleMs: [0, 1, 1, 1, 1, 1] })
-  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1 })
+  expect(await handle.result()).toEqual({ ...none, acknowledged: 1 })
   expect(calls.map(({ number }) => number)).toEqual([4])
   expect(calls[0]!.atMs).toBeGreaterThanOrEqual(dueMs)
 })
@@ -69,7 +69,7 @@ test('an attempt that would begin after the window is not made', async () => {
     scheduleMs: [0, 100, LATER_MS, 100],
     deadlineMs,
   })
-  expect(await handle.result()).toEqual({ ...nobody, exhausted: 1 })
+  expect(await handle.result()).toEqual({ ...none, exhausted: 1 })
   expect(calls.map(({ number }) => number)).toEqual([1, 2])
   expect(ended).toEqual({ 0: 'exhausted' })
 })
@@ -79,13 +79,13 @@ test('no attempt begins after the deadline, even when the worker starts late', a
     dueMs: Date.now() - 2_000,
     deadlineMs: Date.now() - 1_000,
   })
-  expect(await handle.result()).toEqual({ ...nobody, exhausted: 1 })
+  expect(await handle.result()).toEqual({ ...none, exhausted: 1 })
   expect(calls).toEqual([])
 })
 
 test('a dispatch that was over before its attempt is neither acknowledged nor exhausted', async () => {
   const { handle } = await world.deliver(() => ({ state: 'ended' }))
-  expect(await handle.result()).toEqual({ ...nobody, over: 1 })
+  expect(await handle.result()).toEqual({ ...none, over: 1 })
 })
 
 test('retryNow makes the next attempt of all dispatches early', async () => {
@@ -96,7 +96,7 @@ test('retryNow makes the next attempt of all dispatches early', async () => {
   const { handle, calls } = delivery
   await waitsFor(delivery, 2)
   await handle.signal('retryNow')
-  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 2 })
+  expect(await handle.result()).toEqual({ ...none, acknowledged: 2 })
   expect(calls.map(({ number, early }) => [number, early ?? false])).toEqual([
     [1, false],
     [1, false],
@@ -121,7 +121,7 @@ test('retryNow while an attempt is running makes the next one as soon as it fail
   await until(() => calls.length === 3)
   expect(calls[2]).toMatchObject({ index: 1, number: 2, early: true })
   await handle.signal('retryNow')
-  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 2 })
+  expect(await handle.result()).toEqual({ ...none, acknowledged: 2 })
 })
 
 test('retryNow of some dispatches leaves the schedule of the others unchanged, and each goes on at its own step', async () => {
@@ -148,14 +148,14 @@ test('retryNow of some dispatches leaves the schedule of the others unchanged, a
   await handle.signal('retryNow')
   await until(async () => (await waits()).length === 1)
   await handle.signal('retryNow')
-  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 3 })
+  expect(await handle.result()).toEqual({ ...none, acknowledged: 3 })
 })
 
 test('cancel ends all dispatches without a further attempt', async () => {
   const { handle, calls, ended } = await world.deliver(() => http(503), { dispatches: 2, scheduleMs: [0, LATER_MS] })
   await until(() => calls.length === 2)
   await handle.signal('cancel')
-  expect(await handle.result()).toEqual({ ...nobody, cancelled: 2 })
+  expect(await handle.result()).toEqual({ ...none, cancelled: 2 })
   expect(calls).toHaveLength(2)
   expect(ended).toEqual({ 0: 'cancelled', 1: 'cancelled' })
 })
@@ -173,7 +173,7 @@ test('cancel of some dispatches lets the others go on, also while an attempt is 
   await until(() => calls.length === 2)
   await handle.signal('cancel', [publicIds[0], 'dsp_01h00000000000000000000000'])
   posting.resolve()
-  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1, cancelled: 1 })
+  expect(await handle.result()).toEqual({ ...none, acknowledged: 1, cancelled: 1 })
   expect(ended).toEqual({ 0: 'cancelled' })
 })
 
@@ -191,7 +191,7 @@ test('a signal that an operator types works, and a malformed one does nothing', 
   await handle.signal('cancel', publicIds[0])
   await handle.signal('retryNow', publicIds[1])
   await handle.signal('retryNow', null)
-  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 2, cancelled: 1 })
+  expect(await handle.result()).toEqual({ ...none, acknowledged: 2, cancelled: 1 })
   expect(ended).toEqual({ 0: 'cancelled' })
 })
 
@@ -219,7 +219,7 @@ test('a fault of the service uses up no attempt: the same attempt is repeated fo
     },
     { dispatches: 2 },
   )
-  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1, over: 1 })
+  expect(await handle.result()).toEqual({ ...none, acknowledged: 1, over: 1 })
   expect(calls.map(({ number }) => number)).toEqual([1, 1, 1, 1])
   expect(String(world.faults)).toContain('is wrong')
 })
@@ -227,7 +227,7 @@ test('a fault of the service uses up no attempt: the same attempt is repeated fo
 test('a group that gets no slot, or is not due by the database, waits about five seconds, which is not an attempt', async () => {
   let looks = 0
   const { handle, calls } = await world.deliver(() => (looks++ === 0 ? { state: 'not_due' } : acked))
-  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 1 })
+  expect(await handle.result()).toEqual({ ...none, acknowledged: 1 })
   expect(calls.map(({ number }) => number)).toEqual([1, 1])
   expect(calls[1]!.atMs - calls[0]!.atMs).toBeGreaterThanOrEqual(2_400)
   const [timer] = await timersOf(handle)
@@ -255,7 +255,7 @@ test('a long history continues as a new run, with all its state', async () => {
     expect(after.typedSearchAttributes.get(key)).toEqual(before.typedSearchAttributes.get(key))
   expect(await handle.query('state')).toMatchObject({ lastAnswer: 'HTTP 503', rounds: [{ attempt: 2 }] })
   await handle.signal('retryNow')
-  expect(await handle.result()).toEqual({ ...nobody, acknowledged: 2 })
+  expect(await handle.result()).toEqual({ ...none, acknowledged: 2 })
 })
 
 /**
