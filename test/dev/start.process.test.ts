@@ -75,11 +75,19 @@ test('the doctor finds nothing to mend beside a fresh npm start', async () => {
     .toMatch(/^ {2}ok {7}worker [\s\S]*^All is well: 20 ok, 8 skipped\.$/m)
 })
 
+/** What others may do with a file. A journal of SQLite, which lasts for a transaction, may be gone by now. */
+async function openTo(path: string): Promise<number> {
+  const found = await stat(path).catch((error) => {
+    if (!path.endsWith('-journal') || error.code !== 'ENOENT') throw error
+  })
+  return found ? found.mode & 0o066 : 0
+}
+
 test('no other user can read a file in DATA_DIR, the database of Temporal included', async () => {
   await npm.startAndWait()
   await expect.poll(() => readdir(npm.dataDir), { timeout: 30_000 }).toContain('temporal.db')
   const paths = [npm.dataDir, ...(await readdir(npm.dataDir)).map((name) => join(npm.dataDir, name))]
-  for (const path of paths) expect({ path, open: (await stat(path)).mode & 0o066 }).toEqual({ path, open: 0 })
+  for (const path of paths) expect({ path, open: await openTo(path) }).toEqual({ path, open: 0 })
 })
 
 test('a second start has the keys and the messages of the first', async () => {
