@@ -7,20 +7,16 @@ import { startReceiver } from '../../harness/receiver.ts'
 // server, webhook receiver and event loop, so the attacker in the test's process does not delay its measurements. It
 // talks to the test over IPC.
 
-/** The messages of the parent: `begin` once, then any number of phases, and `report` after some of them. */
+/** The messages of the parent: `begin` once, then `measure` and `report` in turn. */
 export type ToVictim =
   | { begin: { url: string; key: string; from: string; domain: string } }
-  /**
-   * The name of the phase that starts now. A sample belongs to the phase in which it began. No sample is kept while it
-   * is `null`.
-   */
-  | { phase: string | null }
+  | { measure: true }
+  /** Ends the measurement. The samples are reported as soon as its last request has ended. */
   | { report: true }
 
 export type FromVictim = { mailPort: number; hookUrl: string } | { begun: true } | { samples: Sample[] }
 
 export interface Sample {
-  phase: string
   kind: 'send' | 'firstAttempt' | 'healthz'
   /**
    * The time of a send until its response, of a first attempt from that response to its arrival, of `/healthz` until
@@ -37,7 +33,7 @@ const HEALTHZ_EVERY_MS = 50
 const TIMEOUT_MS = 60_000
 
 const samples: Sample[] = []
-let phase: string | null = null
+let isMeasuring = false
 /** Replies at once, except after 4 s for recipients named `slow...` and never for those named `hangs...`. */
 const mail = await startExchanger({
   rcpt(line) {
@@ -59,16 +55,15 @@ const pending = new Set<Promise<void>>()
 const agent = new http.Agent({ keepAlive: true })
 
 process.on('message', async (message: ToVictim) => {
-  if ('phase' in message) phase = message.phase
+  if ('measure' in message) isMeasuring = true
   else if ('begin' in message) {
     await begin(message.begin)
     say({ begun: true })
   } else {
-    phase = null
+    isMeasuring = false
     await Promise.all(pending)
-    // No connection stays idle until the next phase: the service closes it just when it is used again.
+    // No connection stays idle until the next measurement: the service closes it just when it is used again.
     agent.destroy()
-    // A report has the phases since the one before.
     say({ samples: samples.splice(0) })
   }
 })
@@ -81,30 +76,25 @@ async function begin({ url, key, from, domain }: { url: string; key: string; fro
   if (put.status !== 200) throw new Error(`the webhook: ${put.status} ${put.body}`)
   let sent = 0
 
-  async function send(into: string): Promise<void> {
+  async function send(): Promise<void> {
     const email = { from, to: `ann.${++sent}@${domain}`, subject: 'Hello', text: 'All is well.' }
     const beganMs = performance.now()
     const response = await call(url, { agent, method: 'POST', path: '/api/v1/emails/send', headers }, email)
     const endedMs = performance.now()
     const { status, message_id } = response.status === 200 ? JSON.parse(response.body) : {}
     const fault = status === 'delivered' ? undefined : `${response.status} ${response.body}`
-    samples.push({ phase: into, kind: 'send', ms: endedMs - beganMs, fault })
+    samples.push({ kind: 'send', ms: endedMs - beganMs, fault })
     if (fault) return
     const arrivedMs = await Promise.race([arrivalOf(message_id).atMs, sleep(TIMEOUT_MS, undefined, { ref: false })])
     const ms = Math.max(0, (arrivedMs ?? performance.now()) - endedMs)
-    samples.push({
-      phase: into,
-      kind: 'firstAttempt',
-      ms,
-      fault: arrivedMs === undefined ? 'never arrived' : undefined,
-    })
+    samples.push({ kind: 'firstAttempt', ms, fault: arrivedMs === undefined ? 'never arrived' : undefined })
   }
 
-  async function healthz(into: string): Promise<void> {
+  async function healthz(): Promise<void> {
     const beganMs = performance.now()
     const { status, body } = await call(url, { agent, path: '/healthz' })
     const fault = status === 200 ? undefined : `${status} ${body}`
-    samples.push({ phase: into, kind: 'healthz', ms: performance.now() - beganMs, fault })
+    samples.push({ kind: 'healthz', ms: performance.now() - beganMs, fault })
   }
 
   // The pace is steady and does not depend on earlier requests, so a service that stalls delays every request
@@ -113,10 +103,10 @@ async function begin({ url, key, from, domain }: { url: string; key: string; fro
   every(HEALTHZ_EVERY_MS, healthz)
 }
 
-function every(ms: number, act: (phase: string) => Promise<void>): void {
+function every(ms: number, act: () => Promise<void>): void {
   setInterval(() => {
-    if (phase === null) return
-    const run = act(phase).finally(() => pending.delete(run))
+    if (!isMeasuring) return
+    const run = act().finally(() => pending.delete(run))
     pending.add(run)
   }, ms)
 }

@@ -14,7 +14,7 @@ const PROGRAM = fileURLToPath(new URL('victim-process.ts', import.meta.url))
  */
 export const VICTIM_MAIL = 'victim.example'
 
-/** The victim's measurements of one phase. */
+/** What the victim measured. */
 export interface Measurements {
   sends: Times
   /** The time from the response to a send until the POST of its event. */
@@ -61,6 +61,10 @@ const BARS: Record<keyof Measurements, Bar> = {
  */
 export async function startVictimWorld(options: WorldOptions = {}) {
   const child = fork(PROGRAM, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the victim ended with ${code}`)
+  })
+  ended.catch(() => {})
   const tell = (message: ToVictim) => void child.send(message)
   const { mailPort, hookUrl: victimHook } = await nextMessage<{ mailPort: number; hookUrl: string }>()
 
@@ -79,16 +83,12 @@ export async function startVictimWorld(options: WorldOptions = {}) {
   await nextMessage()
 
   async function nextMessage<T extends FromVictim>(): Promise<T> {
-    const exit = once(child, 'exit').then(([code]) => {
-      throw new Error(`the victim ended with ${code}`)
-    })
-    exit.catch(() => {})
-    const [message] = await Promise.race([once(child, 'message'), exit])
+    const [message] = await Promise.race([once(child, 'message'), ended])
     return message as T
   }
 
   /**
-   * Measures the victim until `calm` resolves and then until `attack` resolves, and waits for all its requests.
+   * Measures the victim until `calm` resolves, waits for all its requests, and does the same with `attack`.
    * `calm` is 5 s without other load, unless the test has the same load without its attack. The first comparison warms
    * the service up; each of the others waits until nothing is left of the one before. It prints both measurements.
    */
@@ -97,19 +97,21 @@ export async function startVictimWorld(options: WorldOptions = {}) {
     calm: () => Promise<unknown> = () => sleep(5_000),
   ): Promise<Comparison> {
     if (!isWarm) {
-      tell({ phase: 'warm-up' })
-      await sleep(6_000)
+      await measure(() => sleep(6_000))
       isWarm = true
     } else await expect.poll(openWork).toBe(0)
-    tell({ phase: 'calm' })
-    await calm()
-    tell({ phase: 'attacked' })
-    await attack()
-    tell({ report: true })
-    const { samples } = await nextMessage<{ samples: Sample[] }>()
-    const comparison = { calm: measurementsIn('calm', samples), attacked: measurementsIn('attacked', samples) }
+    const comparison = { calm: await measure(calm), attacked: await measure(attack) }
     console.log(JSON.stringify(comparison, (_, value) => (typeof value === 'number' ? Math.round(value) : value)))
     return comparison
+  }
+
+  async function measure(act: () => Promise<unknown>): Promise<Measurements> {
+    tell({ measure: true })
+    await act()
+    tell({ report: true })
+    const { samples } = await nextMessage<{ samples: Sample[] }>()
+    const times = (kind: Sample['kind']) => timesOf(samples.filter((one) => one.kind === kind))
+    return { sends: times('send'), firstAttempts: times('firstAttempt'), healthz: times('healthz') }
   }
 
   /** The number of sends and of first attempts in progress, of any account. */
@@ -160,11 +162,6 @@ export async function usageOf(pid: number): Promise<{ residentBytes: number; pea
 
 /** Resets `peakBytes` to the current use (proc_pid_clear_refs(5)). Works on Linux only. */
 export const forgetPeak = (pid: number) => writeFile(`/proc/${pid}/clear_refs`, '5')
-
-function measurementsIn(phase: string, samples: Sample[]): Measurements {
-  const times = (kind: Sample['kind']) => timesOf(samples.filter((one) => one.phase === phase && one.kind === kind))
-  return { sends: times('send'), firstAttempts: times('firstAttempt'), healthz: times('healthz') }
-}
 
 function timesOf(samples: Sample[]): Times {
   const sorted = samples.map(({ ms }) => ms).sort((a, b) => a - b)
