@@ -10,7 +10,7 @@ import { ERASED_TEXT, mapStrings, type Wanted } from './spellings.ts'
 /** The columns of a row, by name: texts, parsed JSON, and bytes. */
 export type Fields = Record<string, unknown>
 
-type Kind = 'text' | 'json' | 'answer'
+export type Kind = 'text' | 'json' | 'answer'
 
 export interface Place {
   table: string
