@@ -16,8 +16,10 @@ import { atLeast, atMost, median, percentile, type Report, type RunOptions } fro
 
 const MESSAGES = 1_000_000
 const MATCHING = 1_000
-/** They take about as long as an erasure. */
-const REQUESTS = 15_000
+/** The sends of about two seconds. */
+const REQUESTS = 2_500
+/** As many times those as an erasure takes. */
+const TIMES = 12
 const IN_FLIGHT = 64
 const BYTES = 4_000
 const ROUNDS = 5
@@ -44,25 +46,32 @@ export async function run({ peer, size = MESSAGES }: RunOptions): Promise<Report
     return email
   }
 
-  const send = async (requests: number) => {
-    const run = sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests })
-    const measured = await measure([[product.apiPid], [product.postgresPid]], () => http.ask(run))
-    expectDelivered(measured.result)
-    return roundOf(measured, requests)
+  const run = sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests: REQUESTS })
+  const sendWhile = async (goesOn: (times: number) => boolean) => {
+    const measured = await measure([[product.apiPid], [product.postgresPid]], async () => {
+      let times = 0
+      do expectDelivered(await http.ask(run))
+      while (goesOn(++times))
+      return times
+    })
+    return roundOf(measured, measured.result * REQUESTS)
   }
   const alone: number[] = []
   const meanwhile: number[] = []
   for (let round = 0; round < 3; round++) alone.push(await erase(product, await nextAddress()))
 
-  await send(1_000)
-  /** Sends while an erasure runs from before the first send until after the last. */
+  await sendWhile(() => false)
   const sendDuringErasure = async () => {
-    const erasing = erase(product, await nextAddress())
-    const round = await send(REQUESTS)
+    let isErasing = true
+    const erasing = erase(product, await nextAddress()).finally(() => {
+      isErasing = false
+    })
+    const round = await sendWhile(() => isErasing)
     meanwhile.push(await erasing)
     return round
   }
-  const pairs = await playPairs(sendDuringErasure, () => send(REQUESTS), 'without an erasure', ROUNDS)
+  const sendWithout = () => sendWhile((times) => times < TIMES)
+  const pairs = await playPairs(sendDuringErasure, sendWithout, 'without an erasure', ROUNDS)
 
   const fullRate = median(pairs.map(({ theirs }) => theirs.perSecond))
   const perSecond = Math.round(SHARE_OF_FULL * fullRate)
