@@ -54,7 +54,7 @@ export interface ReplayStep {
   state: 'running' | 'finished' | 'cancelled' | 'failed'
   dispatched: number
   total: number
-  /** How long after the beginning of this step the next one begins. */
+  /** How long after the end of this step the next one begins. */
   waitMs: number
 }
 

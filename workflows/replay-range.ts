@@ -5,6 +5,7 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -25,6 +26,9 @@ export type Progress = Pick<ReplayStep, 'state' | 'dispatched' | 'total'>
 /** Ends the replay. Events that it has dispatched are still attempted. */
 export const cancel = defineSignal('cancel')
 export const progress = defineQuery<Progress | undefined>('progress')
+
+/** Before the patch the wait began with the step, and a new run with the next step: a slow step made a burst. */
+const WAIT_AFTER_STEP = 'wait-after-step'
 
 const { dispatchNext, cancelReplay } = proxyActivities<Activities>(REPLAY_OPTIONS)
 
@@ -49,9 +53,11 @@ export async function replayRange({ replayId }: RangeReplay): Promise<Progress> 
       last = step
       setCurrentDetails(replayDetails(step))
       if (step.state !== 'running') return step
-      if (isLong()) await continueAsNew<typeof replayRange>({ replayId })
-      const restMs = startedMs + waitMs - Date.now()
+      const isPatched = patched(WAIT_AFTER_STEP)
+      if (!isPatched && isLong()) await continueAsNew<typeof replayRange>({ replayId })
+      const restMs = isPatched ? waitMs : startedMs + waitMs - Date.now()
       if (restMs > 0) await condition(() => isCancelled, restMs)
+      if (isPatched && isLong() && !isCancelled) await continueAsNew<typeof replayRange>({ replayId })
     }
   } catch (error) {
     // An operator cancelled the workflow itself, in Temporal's UI.

@@ -113,7 +113,7 @@ test('every event of a range arrives once, at the pace of the replay', async () 
     `select (extract(epoch from max(created_at) - min(created_at)) * 1000)::float8 as "withinMs" from dispatches
       where kind = 'replay'`,
   )
-  expect(created!.withinMs).toBeGreaterThan(800)
+  expect(created!.withinMs).toBeGreaterThanOrEqual(1_000)
 })
 
 test('a worker that is killed in the middle leaves out no event, and dispatches none twice', async () => {

@@ -31,6 +31,9 @@ const afterFirstStep = (act: (handle: WorkflowHandle<typeof replayRange>) => Pro
 
 export const RANGE_SCENARIOS: Record<string, RangeScenario> = {
   'a range': { steps: [running(100, 50), running(200, 0), ended('finished')] },
+  'a range whose steps wait after the one before': {
+    steps: [...Array.from({ length: 120 }, (_, n) => running(n, n === 0 ? 50 : 0)), ended('finished')],
+  },
   'a range that fails': { steps: [ended('failed')] },
   'a range that is cancelled': {
     steps: [running(100, HOUR_MS)],

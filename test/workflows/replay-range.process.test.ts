@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import type { ReplayStep } from '../../workflows/activities.ts'
@@ -10,16 +11,19 @@ import { createWorld, until, type World } from './world.ts'
 
 let temporal: TestTemporal
 let world: World
-let step: (n: number) => ReplayStep
+let step: (n: number) => ReplayStep | Promise<ReplayStep>
 let steps = 0
+/** When each step began and ended, and how long the next one was to wait. */
+let times: { beganMs: number; endedMs: number; waitMs: number }[] = []
 let cancelled: string[] = []
 beforeAll(async () => {
   temporal = await startTemporal()
   world = await createWorld(temporal.address, inject('workflowBundle'), {
     async dispatchNext() {
-      steps++
-      if (cancelled.length > 0) return { ...step(steps), state: 'cancelled' }
-      return step(steps)
+      const beganMs = performance.now()
+      const made = await step(++steps)
+      times.push({ beganMs, endedMs: performance.now(), waitMs: made.waitMs })
+      return cancelled.length > 0 ? { ...made, state: 'cancelled' } : made
     },
     cancel: async (id) => void cancelled.push(id),
   })
@@ -30,6 +34,7 @@ afterAll(async () => {
 })
 beforeEach(() => {
   steps = 0
+  times = []
   cancelled = []
 })
 
@@ -49,22 +54,34 @@ const running = (dispatched: number, waitMs: number): ReplayStep => ({
 })
 const finished: ReplayStep = { state: 'finished', dispatched: 300, total: 300, waitMs: 0 }
 
-test('the steps keep their pace until the replay has finished', async () => {
-  step = (n) => (n < 4 ? running(n * 100, 400) : finished)
-  const startedMs = Date.now()
+/** The steps that began before the end of the wait of the one before. */
+const hurried = () => times.filter(({ beganMs }, i) => i > 0 && beganMs < times[i - 1]!.endedMs + times[i - 1]!.waitMs)
+
+test('each step waits after the one before, however slow that was, until the replay has finished', async () => {
+  step = async (n) => {
+    await sleep(n === 1 ? 600 : 0)
+    return n < 4 ? running(n * 100, 400) : finished
+  }
   const { handle } = await start()
   expect(await handle.result()).toEqual({ state: 'finished', dispatched: 300, total: 300 })
-  expect(steps).toBe(4)
-  expect(Date.now() - startedMs).toBeGreaterThanOrEqual(1_200)
+  expect(times.map(({ waitMs }) => waitMs)).toEqual([400, 400, 400, 0])
+  expect(hurried()).toEqual([])
 })
 
-test('a replay of many steps continues as a new run, where it was', async () => {
-  step = (n) => (n < 120 ? running(n, 0) : finished)
-  const { handle } = await start()
+test('a replay of many steps continues as a new run, where it was and at the same pace', async () => {
+  const started = Promise.withResolvers<Awaited<ReturnType<typeof start>>>()
+  step = async (n) => {
+    const { historyLength } = await (await started.promise).handle.describe()
+    return n < 120 ? running(n, historyLength > 450 ? 100 : 0) : finished
+  }
+  started.resolve(await start())
+  const { handle } = await started.promise
   const { runId } = await handle.describe()
   expect(await handle.result()).toMatchObject({ state: 'finished' })
   expect(steps).toBe(120)
   expect((await handle.describe()).runId).not.toBe(runId)
+  expect(times.some(({ waitMs }) => waitMs > 0)).toBe(true)
+  expect(hurried()).toEqual([])
 })
 
 test('its progress can be queried, and stands in the details of the workflow', async () => {
