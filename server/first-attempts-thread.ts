@@ -11,6 +11,7 @@ import type { DeliveryEvent } from './db/delivery-event.ts'
 import { waitForDatabase } from './db/wait.ts'
 import { deliveriesOf } from './deliveries.ts'
 import { createLogger } from './log.ts'
+import { releaseMemory } from './release-memory.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { countBatches, watchDatabase } from './telemetry/parts.ts'
 import { watchEventLoop } from './telemetry/process-state.ts'
@@ -65,6 +66,7 @@ async function start() {
       [{ state: 'queued' }, queued],
     ]
   })
+  await releaseMemory()
   return { dispatcher, clock, tracing, close }
 }
 

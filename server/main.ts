@@ -18,6 +18,7 @@ import { listen } from './http/listen.ts'
 import { startOutbound } from './outbound.ts'
 import { prepareFirstPerson } from './people/first-person.ts'
 import { type Program, run } from './program.ts'
+import { releaseMemory } from './release-memory.ts'
 import { openReplicas } from './replicas.ts'
 import { createBreaker } from './reputation/breaker.ts'
 import { countCalls, watchCalls } from './telemetry/calls.ts'
@@ -105,6 +106,7 @@ async function start(program: Program): Promise<object> {
 
   const certificate = config.tls && keepCertificate(program, config.tls)
   const bounces = await startBounces(program, sealer, certificate)
+  await releaseMemory()
   const { host, port, grpcPort, trustProxy } = config
   const listener = await listen(api.app, { host, port, grpcPort, tls: certificate?.pair, trustProxy })
   certificate?.onRenewal(listener.showCertificate)
