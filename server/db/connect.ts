@@ -6,6 +6,7 @@ import { createHealth } from './health.ts'
 import { createPrimary, type Primary } from './primary.ts'
 import { createProbe } from './probe.ts'
 import * as schema from './schema.ts'
+import { createWarmConnections, REOPEN_MS } from './warm.ts'
 
 export type Database = ReturnType<typeof connect>
 
@@ -35,6 +36,9 @@ export const PLANNER_SETTINGS = {
   jit: 'off',
 } as const
 
+/** The share of the connections that are warm (warm.ts). The others are the pool. */
+const WARM_SHARE = 0.4
+
 /** The longest that a statement may take, unless a caller of `connect` says otherwise. */
 export const STATEMENT_MS = 15_000
 
@@ -50,23 +54,22 @@ interface Options {
 }
 
 /**
- * Opens Drizzle over one pool of postgres.js connections, to the server in the URL that takes writes. Use the query
- * builder, or `run` (statement.ts) for a SQL constant: both use this pool, which is `db.$client`. Close it with
- * `db.$client.end()`.
+ * Opens Drizzle over postgres.js connections, to the server in the URL that takes writes. Use the query builder, or
+ * `run` (statement.ts) for a SQL constant. The pool is `db.$client`, without the warm connections. `db.$client.end()`
+ * closes all.
  */
 export function connect(url: string, options: Options = {}) {
   const { connections = 10, statementMs = STATEMENT_MS, lockMs = 0, batchNotes } = options
   const load: DatabaseLoad = { open: 0, limit: connections, statements: 0 }
   const { hosts, url: driverUrl, isPooled } = readDatabaseUrl(url)
   const primary = createPrimary({ hosts, probe: createProbe(driverUrl), statementMs })
-  const client = postgres(driverUrl, {
+  const settings = {
     // One server: with more, postgres.js would retry a failed connection without end and without a pause.
     host: hosts[0]?.host,
     port: hosts[0]?.port,
-    max: connections,
     connect_timeout: 5,
     // Seconds between attempts to reconnect: a database that is back is used within a second.
-    backoff: () => 0.5,
+    backoff: () => REOPEN_MS / 1_000,
     onnotice: () => {},
     // Drizzle parses arrays by itself, and a connection that broke during this query would end the process.
     fetch_types: false,
@@ -74,11 +77,22 @@ export function connect(url: string, options: Options = {}) {
     idle_timeout: statementMs / 1_000,
     // A pooler refuses settings, because it shares its sessions: those of the database's user count (docs/scaling.md).
     connection: { application_name: 'verdict', ...(isPooled ? {} : sessionSettings(statementMs, lockMs)) },
-    // postgres.js lacks this option in its types.
-    ...{ socket: counted(primary.open, load) },
-  })
+  } as const
+  // Drizzle sets which types the driver parses, so the warm connections need it, too.
+  const open = (max: number, onClose?: () => void) =>
+    // postgres.js lacks `socket` in its types.
+    drizzle(postgres(driverUrl, { ...settings, max, ...{ socket: counted(primary.open, load, onClose) } }), { schema })
+  const warmCount = Math.floor(connections * WARM_SHARE)
+  const db = open(connections - warmCount)
+  const warm = createWarmConnections(warmCount, (onClose) => open(1, onClose).$client)
+  const client = db.$client
+  const endPool = client.end
+  client.end = async (options) => {
+    await Promise.all([endPool(options), warm.end(options)])
+  }
   const noteBatch = (statement: string) => batchNotes?.(statement)
-  return Object.assign(drizzle(client, { schema }), { health: createHealth(client, primary.suspect), load, noteBatch })
+  const health = createHealth(client, primary.suspect)
+  return Object.assign(db, { warm, health, load, noteBatch })
 }
 
 const sessionSettings = (statementMs: number, lockMs: number) => ({
@@ -94,11 +108,14 @@ const sessionSettings = (statementMs: number, lockMs: number) => ({
 })
 
 /** Counts the sockets that `open` opens for as long as they are open. */
-function counted(open: Primary['open'], load: DatabaseLoad): Primary['open'] {
+function counted(open: Primary['open'], load: DatabaseLoad, onClose?: () => void): Primary['open'] {
   return async (driver) => {
     const socket = await open(driver)
     load.open++
-    socket.once('close', () => load.open--)
+    socket.once('close', () => {
+      load.open--
+      onClose?.()
+    })
     return socket
   }
 }
