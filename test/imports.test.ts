@@ -13,7 +13,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/recent\.ts$/, /^server\/in-time\.ts$/],
   [/^server\/caller\.ts$/, /^server\/telemetry\/tracing\.ts$/],
   [
-    /^server\/(address|clean-text|enum-names|errors|every|in-time|log|remember|stop-signals|tally|turns)\.ts$/,
+    /^server\/(address|clean-text|enum-names|errors|every|in-time|log|release-memory|remember|stop-signals|tally|turns)\.ts$/,
     /^gen\//,
   ],
   [/^server\/config\//, /^server\/config\//],

@@ -133,6 +133,8 @@ test('a lowered limit takes effect at once', async () => {
 test('a request that cannot be counted is refused as transient_failure within 5 s, and none is admitted uncounted', async () => {
   const count = createLimiter(db)
   const account = randomUUID()
+  // The driver reserves only a connection that is open.
+  await otherDb.$client`select 1`
   const lock = await otherDb.$client.reserve()
   await lock`begin`
   await lock`lock table rate_windows in access exclusive mode`
