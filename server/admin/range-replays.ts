@@ -88,11 +88,9 @@ export function createRangeReplays({ db, workflows, tracing = NO_TRACING, report
     const [opened] = await run<Opened>(db, DISPATCH_RANGE, parameters)
     // Another process has made this step, or the replay or the endpoint has ended: the next step finds out.
     if (!opened) return still(0)
-    const openedMs = performance.now()
     await start(groupsOf(rows, { accountId, ...opened }))
-    const dueMs = openedMs + (rows.length * 1_000) / perSecond
-    const waitMs = part.isLast ? 0 : Math.max(0, Math.ceil(dueMs - performance.now()))
-    return { state: newState, dispatched: dispatched + rows.length, total, waitMs }
+    const paceMs = Math.ceil((rows.length * 1_000) / perSecond)
+    return { state: newState, dispatched: dispatched + rows.length, total, waitMs: part.isLast ? 0 : paceMs }
   }
 
   /** Starts the workflows of dispatches. Those that do not start now are started by the hand-over loop. */

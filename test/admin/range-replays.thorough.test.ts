@@ -148,7 +148,7 @@ test('a replay dispatches every event of its range once, the oldest first, in gr
 
   const steps = await walk(replay!)
   expect(steps.map(({ dispatched, waitMs }) => [dispatched, waitMs])).toEqual([
-    [70, expect.toSatisfy((waitMs) => waitMs > 0 && waitMs <= 1_000)],
+    [70, 1_000],
     [120, 0],
   ])
   expect(await dispatched(id)).toEqual(idsOf(rows))
