@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { forgetPeak, usageOf } from '../../harness/usage.ts'
 import { type Body, callGrpc, post, sendAndHangUp, uploadSlowly } from './attacker.ts'
-import { forgetPeak, harm, startVictimWorld, usageOf, type VictimWorld } from './victim.ts'
+import { harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
 let world: VictimWorld
 /** The memory of the process before any attack. */

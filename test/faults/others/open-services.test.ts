@@ -5,7 +5,8 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { HealthCheckRequestSchema } from '../../../gen/grpc/health/v1/health_pb.ts'
 import { ServerReflectionRequestSchema } from '../../../gen/grpc/reflection/v1/reflection_pb.ts'
-import { forgetPeak, harm, startVictimWorld, usageOf, type VictimWorld } from './victim.ts'
+import { forgetPeak, usageOf } from '../../harness/usage.ts'
+import { harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
 // A stranger attacks the services that need no key: health and reflection.
 
