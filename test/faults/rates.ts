@@ -10,11 +10,11 @@ export const TINY = {
 }
 
 /** Reads the rate-limit headers of a response. Fails when one is missing or impossible. */
-export function rateOf({ status, headers }: ClientResponse) {
+export function rateOf({ status, headers, body }: ClientResponse) {
   const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
     Number(headers[`x-ratelimit-${name}`]),
   )
-  expect([200, 429]).toContain(status)
+  expect([200, 429], JSON.stringify(body)).toContain(status)
   expect(limit).toBe(PER_MINUTE)
   expect(remaining).toBeGreaterThanOrEqual(0)
   if (status === 429) {

@@ -1,10 +1,10 @@
 import { mkdtemp, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import postgres from 'postgres'
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../../dev/postgres/server.ts'
 import { makeTemplate } from './template.ts'
+import { turnFsyncOff } from './throwaway.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -34,14 +34,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** Turns `fsync` off: the run discards the files. */
 async function startEmbedded() {
   const dataDir = await mkdtemp(join(await fastFolder(), 'verdict-suite-'))
   const server = await startPostgres({ dataDir, temporary: true })
-  const admin = postgres(server.url, { max: 1 })
-  for (const setting of ['fsync', 'full_page_writes']) await admin.unsafe(`alter system set ${setting} = off`)
-  await admin`select pg_reload_conf()`
-  await admin.end()
+  await turnFsyncOff(server.url)
   return server
 }
 

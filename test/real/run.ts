@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { turnFsyncOff } from '../harness/throwaway.ts'
 import { startDebianPostgres } from './debian-postgres.ts'
 import { installPackages } from './packages.ts'
 
@@ -15,6 +16,7 @@ if (process.getuid?.() !== 0) {
 console.log('Real components:')
 installPackages()
 const postgres = await startDebianPostgres()
+await turnFsyncOff(postgres.url)
 console.log(`The database of these tests is ${postgres.version}`)
 const env = { ...process.env, TEST_DATABASE_URL: postgres.url }
 const args = ['run', '--config', 'vitest.real.config.ts', ...process.argv.slice(2)]
