@@ -34,6 +34,7 @@ export interface Primary {
 
 /** A search that found a server does not wait for longer for the others. */
 const OTHERS_MS = 300
+const ASK_AGAIN_MS = 250
 const SUSPECT_EVERY_MS = 1_000
 
 /**
@@ -128,21 +129,35 @@ interface Answer {
   error?: NodeJS.ErrnoException
 }
 
-/** Asks all servers at once. Once one takes writes, the others have little time left. */
+/**
+ * Asks all servers at once. Once one takes writes, the others have little time left. While one is silent, those that
+ * take no writes are asked again: it may be dead, and one of them about to be promoted.
+ */
 async function ask(hosts: DatabaseHost[], probe: Probe): Promise<Answer[]> {
   const answers: Answer[] = hosts.map((host) => ({ host }))
   const isFound = Promise.withResolvers<void>()
-  const asking = hosts.map(async (host, i) => {
-    try {
-      answers[i]!.state = await probe(host)
-      if (answers[i]!.state.kind === 'writable') isFound.resolve()
-    } catch (error) {
-      answers[i]!.error = error as Error
-    }
-  })
-  await Promise.race([Promise.all(asking), isFound.promise.then(() => sleep(OTHERS_MS))])
+  const allHaveAnswered = Promise.withResolvers<void>()
+  let isOver = false
+  for (const answer of answers) void askUntilAll(answer)
+  await Promise.race([allHaveAnswered.promise, isFound.promise.then(() => sleep(OTHERS_MS))])
+  isOver = true
   return answers.map((answer) => ({ ...answer }))
+
+  async function askUntilAll(answer: Answer): Promise<void> {
+    while (!isOver) {
+      Object.assign(answer, await stateOrError(answer.host, probe))
+      if (answers.every(({ state, error }) => state || error)) return allHaveAnswered.resolve()
+      if (answer.state?.kind === 'writable') return isFound.resolve()
+      await sleep(ASK_AGAIN_MS)
+    }
+  }
 }
+
+const stateOrError = (host: DatabaseHost, probe: Probe): Promise<Omit<Answer, 'host'>> =>
+  probe(host).then(
+    (state) => ({ state, error: undefined }),
+    (error) => ({ state: undefined, error }),
+  )
 
 class MovedError extends Error {
   code = 'CONNECTION_MOVED'

@@ -1,0 +1,43 @@
+import { type AddressInfo, createServer } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createPrimary, type Primary, type ServerState } from '../../server/db/primary.ts'
+
+const servers = Array.from({ length: 2 }, () => createServer((socket) => socket.resume()))
+let hosts: { host: string; port: number }[]
+beforeAll(async () => {
+  for (const server of servers) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  hosts = servers.map((server) => ({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }))
+})
+afterAll(() => {
+  for (const server of servers) server.close()
+})
+
+/** The servers answer one question after another with these; `silent` never answers. */
+function primaryAmong(answers: (ServerState['kind'] | 'silent')[][]) {
+  const asked = answers.map(() => 0)
+  const probe = async ({ port }: { port: number }): Promise<ServerState> => {
+    const i = hosts.findIndex((host) => host.port === port)
+    const of = answers[i]!
+    const kind = of[Math.min(asked[i]!++, of.length - 1)]!
+    if (kind === 'silent') await new Promise(() => {})
+    return { kind: kind as ServerState['kind'], timeline: 1, address: `127.0.0.1 ${port}` }
+  }
+  return { primary: createPrimary({ hosts, probe, statementMs: 0 }), asked }
+}
+
+const open = (primary: Primary) => primary.open({ host: [hosts[0]!.host], port: [hosts[0]!.port], path: false })
+
+test('a standby that is promoted while another server is silent is found without waiting for the silent one', async () => {
+  const { primary } = primaryAmong([['silent'], ['standby', 'standby', 'writable']])
+  const socket = await open(primary)
+  expect(socket).toMatchObject({ host: hosts[1]!.host, port: hosts[1]!.port })
+  socket.destroy()
+})
+
+test('when every server has answered and none takes writes, none is asked again, and the socket fails', async () => {
+  const { primary, asked } = primaryAmong([['standby'], ['standby']])
+  const socket = await open(primary)
+  const error = await new Promise<NodeJS.ErrnoException>((resolve) => socket.once('error', resolve))
+  expect(error).toMatchObject({ code: '25006', message: expect.stringContaining('no server takes writes') })
+  expect(asked).toEqual([1, 1])
+})
