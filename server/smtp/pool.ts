@@ -48,6 +48,14 @@ export function createPool({ idleMs }: { idleMs: number }) {
     return request.signal?.aborted ? LEFT : BUSY
   }
 
+  /** A slot to open a connection ahead. Returns undefined when none is free, or when an idle session would serve. */
+  function trySpare({ key }: PooledSite, accountId?: string): ConnectionSlot | undefined {
+    const site = sites.get(key)
+    if (isClosed || !site || site.idle.length > 0) return undefined
+    const release = site.slots.tryAcquire(accountId)
+    return release && connectionSlot(site, release)
+  }
+
   function addSite({ key, limits }: PooledSite): SiteConnections {
     const { connections } = limits
     const slots = createSlots({ slots: connections, perAccount: fourFifths(connections) })
@@ -110,5 +118,5 @@ export function createPool({ idleMs }: { idleMs: number }) {
     return total
   }
 
-  return { acquire, load, close }
+  return { acquire, trySpare, load, close }
 }

@@ -4,7 +4,7 @@ import type { Mail } from './envelope.ts'
 import { type Failure, outcomeOf } from './failure.ts'
 import type { createLateReplies } from './late-replies.ts'
 import { type Deadlines, siteLimitsOf } from './limits.ts'
-import type { createPool } from './pool.ts'
+import type { createPool, PooledSite } from './pool.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
 import { createStopwatch, type PhaseReport, type Stopwatch } from './stopwatch.ts'
 import { type TransactionResult, transact } from './transaction.ts'
@@ -45,6 +45,7 @@ export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): P
   const pooledSite = { key: `${sourceAddress} ${site.key}`, limits }
   const slot = await tools.pool.acquire(pooledSite, { accountId, untilMs: deadlines.slotMs, signal })
   if (slot.kind === 'none') return ledger.close(slot.cause)
+  if (slot.session?.messages === limits.messages - 1) void openSuccessor(tools, delivery, pooledSite, slot.session.host)
   let session: Session | undefined
   try {
     session = await converse(tools, delivery, ledger, slot.session)
@@ -52,6 +53,24 @@ export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): P
     slot.release(session)
   }
   return ledger.close('no time was left')
+}
+
+/**
+ * Opens the connection that follows one with its last message, so that the next send does not wait for it. A failure
+ * says nothing: that send will meet it, and report it.
+ */
+async function openSuccessor(
+  { pool, opening }: SiteTools,
+  { site, sourceAddress, accountId, commandMs, deadlines }: SiteDelivery,
+  pooledSite: PooledSite,
+  host: Host,
+): Promise<void> {
+  const slot = pool.trySpare(pooledSite, accountId)
+  if (!slot) return
+  const { tlsDemandedBy } = site
+  const call = { host, sourceAddress, tlsDemandedBy, commandMs, untilMs: deadlines.dotMs, stopwatch: createStopwatch() }
+  const opened = await openSession(opening, call).catch(() => undefined)
+  slot.release(opened?.kind === 'session' ? opened : undefined)
 }
 
 /**

@@ -153,9 +153,43 @@ test.concurrent('a connection carries 100 messages, then says QUIT and another i
   const exchanger = await exchangerWith()
   const [engine, site] = [engineWith(), siteOf(exchanger)]
   for (let i = 0; i < 101; i++) await send(engine, site)
-  expect(exchanger.sessions.map(({ commands }) => commands.filter((line) => line === '.').length)).toEqual([100, 1])
+  expect(messagesOf(exchanger)).toEqual([100, 1])
   expect(exchanger.sessions[0]!.commands.at(-1)).toBe('QUIT')
   expect(exchanger.sessions[0]!.closed).toBe(true)
+})
+
+const messagesOf = ({ sessions }: Exchanger) =>
+  sessions.map(({ commands }) => commands.filter((line) => line === '.').length)
+
+test.concurrent('the send after the last message of a connection finds the next one open', async () => {
+  const exchanger = await exchangerWith(SLOW)
+  const [engine, site] = [engineWith(), { ...siteOf(exchanger), limits: { connections: 2, messages: 5 } }]
+  const reused: unknown[] = []
+  for (let i = 0; i < 11; i++) reused.push((await send(engine, site)).reused)
+  expect(reused).toEqual([undefined, ...Array(10).fill(true)])
+  expect(messagesOf(exchanger)).toEqual([5, 5, 1])
+})
+
+test.concurrent('no connection is opened ahead where another one is idle, or the site gets no more', async () => {
+  const exchanger = await exchangerWith(SLOW)
+  const engine = engineWith()
+  const two = { ...siteOf(exchanger), limits: { connections: 3, messages: 3 } }
+  await many(2, () => send(engine, two))
+  await send(engine, two)
+  await send(engine, two)
+  expect(messagesOf(exchanger)).toEqual([1, 3])
+  const one = { ...siteOf(exchanger), key: 'one', limits: { connections: 1, messages: 2 } }
+  for (let i = 0; i < 5; i++) await send(engine, one)
+  expect(messagesOf(exchanger)).toEqual([1, 3, 2, 2, 1])
+})
+
+test.concurrent('a connection that cannot be opened ahead fails no send', async () => {
+  const exchanger = await exchangerWith({ ...SLOW, greeting: (_line, times) => (times === 1 ? '554 no' : undefined) })
+  const [engine, site] = [engineWith(), { ...siteOf(exchanger), limits: { connections: 2, messages: 2 } }]
+  const attempts: unknown[] = []
+  for (let i = 0; i < 3; i++) attempts.push(outcomeOf(await send(engine, site)))
+  expect(attempts).toEqual(Array(3).fill('delivered'))
+  expect(messagesOf(exchanger)).toEqual([2, 0, 1])
 })
 
 test.concurrent('an idle connection ends with QUIT after its timeout', async () => {
