@@ -24,7 +24,7 @@ const FAR = { inFlight: 8, requests: 400, to: 'b@others.test' }
 const EVENTS_PER_SECOND = 771
 const EVENT_SECONDS = 8
 const FULL_EVENTS = 8_000
-const OPEN_EVENTS = 256
+const OPEN_EVENTS = 1_024
 const CALM_WITHIN_MS = 8_000
 
 /** The cost of a send and of a first webhook attempt when a machine is not full. */

@@ -14,7 +14,7 @@ import { atLeast, atMost, median, percentile, type Report, type RunOptions } fro
 const EVENTS = 10_000
 const WARM_UP_EVENTS = 2_000
 /** How many events of ours are open: committed, and their first attempt has not ended. */
-const OPEN = 256
+const OPEN = 1_024
 /** How many publishes to Outpost are open. More make it no faster. */
 const PUBLISHES = 64
 /** How long events are posted at half of Outpost's rate. */

@@ -2,17 +2,10 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Config } from './config/config.ts'
-import type { DeliveryEvent } from './db/delivery-event.ts'
 import type { ThreadMessage } from './first-attempts-thread.ts'
 import type { Metrics, Snapshot } from './telemetry/metrics.ts'
 import { type Dispatcher, LEASE_MS } from './webhooks/dispatcher.ts'
-
-/**
- * Events that come within this time of each other are posted to the thread together. To wake the thread, its
- * connections and their other ends for each event costs a quarter more than for thirty events. The first event does
- * not wait.
- */
-const BATCH_MS = 25
+import { createEventBatches } from './webhooks/event-batches.ts'
 
 /**
  * Makes first attempts in a thread of this process, so that sends wait for none of the work of a POST and both
@@ -23,29 +16,15 @@ export function startFirstAttempts(config: Config, metrics: Pick<Metrics, 'inclu
   const thread = new Worker(new URL('./first-attempts-thread.ts', import.meta.url), { workerData: config })
   metrics.include(snapshots(thread))
   const postMessage = (message: ThreadMessage) => thread.postMessage(message)
-  let lastBatchMs = Number.NEGATIVE_INFINITY
-  let batch: DeliveryEvent[] = []
-
-  function offer(event: DeliveryEvent): void {
-    if (batch.push(event) > 1) return
-    const waitMs = lastBatchMs + BATCH_MS - performance.now()
-    if (waitMs > 0) setTimeout(postBatch, waitMs)
-    else queueMicrotask(postBatch)
-  }
-
-  function postBatch(): void {
-    lastBatchMs = performance.now()
-    postMessage(batch)
-    batch = []
-  }
+  const batches = createEventBatches(postMessage)
 
   async function drain(): Promise<void> {
-    postBatch()
+    batches.flush()
     postMessage('drain')
     await once(thread, 'exit')
   }
 
-  return { leaseMs: LEASE_MS, offer, drain }
+  return { leaseMs: LEASE_MS, offer: batches.add, drain }
 }
 
 /** How long a scrape waits for the thread. After that it sees the thread's last values. */

@@ -15,6 +15,7 @@ import { settleUntil } from '../../server/sending/record.ts'
 import { attemptLog } from '../../server/webhooks/attempt-log.ts'
 import { createDeliveries } from '../../server/webhooks/deliver-once.ts'
 import { createDispatcher } from '../../server/webhooks/dispatcher.ts'
+import { createEventBatches } from '../../server/webhooks/event-batches.ts'
 import { createPost } from '../../server/webhooks/post.ts'
 import { machineMs } from './clock.ts'
 import { type Storage, sealerOf } from './endpoints.ts'
@@ -46,8 +47,8 @@ interface Options extends Storage {
 
 /**
  * Starts, in a process of its own, the part of the product between an outcome and its stored first attempt. The
- * product's own statement stores events of sends that never reach SMTP, and its dispatcher posts them. HTTP and SMTP
- * are left out.
+ * product's own statement stores events of sends that never reach SMTP, and its dispatcher posts them, in the batches in
+ * which its thread gets them. HTTP and SMTP are left out.
  */
 export function startFirstAttempts(options: Options): Promise<Worker<Stream[], CreatedEvents>> {
   return startWorker(import.meta.filename, [JSON.stringify(options)])
@@ -74,13 +75,14 @@ async function serve({ nextDelayMs, ...storage }: Options): Promise<void> {
     },
     onError: failed,
   })
+  const batches = createEventBatches((events) => events.forEach(dispatcher.offer))
   /** The event id of each message. */
   const eventIds = new Map<string, string>()
   const settle = settleUntil(db, {
     ...dispatcher,
     offer(event) {
       eventIds.set(event.messageId, event.id)
-      dispatcher.offer(event)
+      batches.add(event)
     },
   })
 
