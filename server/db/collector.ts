@@ -1,4 +1,5 @@
 import { inTime } from '../in-time.ts'
+import { createPatience } from './patience.ts'
 
 /** The most that one statement takes. */
 const MAX_ROWS = 100
@@ -15,8 +16,13 @@ const MAX_RERUNS = 5
 /** Longer than any statement may take: after this time a lane whose result was lost is free again. */
 const RUN_MS = 20_000
 
+/** How long a row waits for those of other callers. */
+const COMPANY_MS = 2
+
 interface CollectorOptions {
   lingerMs?: number
+  /** How many callers are at work, with the one whose row comes. Each may soon bring a row. */
+  callers?: () => number
   /** Called after each batch, with its rows and its duration. */
   note?: NoteBatch
 }
@@ -34,26 +40,33 @@ export type NoteBatch = (rows: number, seconds: number) => void
  * of the batch; whether the batch was committed is then unknown.
  *
  * With `lingerMs` the first row waits that long for others. This saves statements where a delay does no harm.
+ *
+ * With `callers` a row waits 2 ms for those of the other callers, no longer than until all are there, and only as long
+ * as such waits bring others. Callers that share one statement bring their next rows together, too.
  */
 export function collector<Row extends { json: string }, Result>(
   runBatch: (rows: Row[], lane: number) => Promise<Result[]>,
-  { lingerMs = 0, note }: CollectorOptions = {},
+  { lingerMs = 0, callers, note }: CollectorOptions = {},
 ): (row: Row) => Promise<Result> {
   const pending: { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
   const idleLanes = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
   let quickStatements = 0
-  let isLingering = false
+  let waiting: NodeJS.Timeout | undefined
+  const patience = callers && createPatience()
+  const isFull = () => pending.length >= Math.min(callers?.() ?? MAX_ROWS, MAX_ROWS)
 
   /** A full batch goes out at once. */
   function openSoon(): void {
-    if (lingerMs === 0 || pending.length >= MAX_ROWS) open()
-    else if (!isLingering) {
-      isLingering = true
-      setTimeout(() => {
-        isLingering = false
-        open()
-      }, lingerMs)
-    }
+    if (patience && quickStatements > 0) return patience.metOthers()
+    const waitMs = patience ? COMPANY_MS : lingerMs
+    if (waitMs === 0 || isFull() || (!waiting && patience?.lasts() === false)) open()
+    else waiting ??= setTimeout(endWait, waitMs)
+  }
+
+  function endWait(): void {
+    waiting = undefined
+    if (quickStatements === 0) patience?.waited(pending.length)
+    open()
   }
 
   function open(): void {

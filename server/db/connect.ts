@@ -20,6 +20,8 @@ export interface DatabaseLoad {
   limit: number
   /** Statements of `run` outside transactions that run or wait for a connection. */
   statements: number
+  /** Sends in flight. They share statements, and wait a moment for each other to do so. */
+  sends: number
 }
 
 /**
@@ -60,7 +62,7 @@ interface Options {
  */
 export function connect(url: string, options: Options = {}) {
   const { connections = 10, statementMs = STATEMENT_MS, lockMs = 0, batchNotes } = options
-  const load: DatabaseLoad = { open: 0, limit: connections, statements: 0 }
+  const load: DatabaseLoad = { open: 0, limit: connections, statements: 0, sends: 0 }
   const { hosts, url: driverUrl, isPooled } = readDatabaseUrl(url)
   const primary = createPrimary({ hosts, probe: createProbe(driverUrl), statementMs })
   const settings = {

@@ -53,7 +53,7 @@ export function endSends(
         return row !== undefined
       })
     },
-    { note: db.noteBatch(name) },
+    { callers: () => db.load.sends, note: db.noteBatch(name) },
   )
 }
 

@@ -95,6 +95,7 @@ export function suppressionLookup(
     return entriesOf
   }
   const find = collector<Query, Map<string, Suppression>>(findEntries, {
+    callers: () => db.load.sends,
     note: db.noteBatch('find_suppressions'),
   })
   return (query) => inTime(find({ ...query, json: toJson(query) }), LOOK_UP_MS)

@@ -103,7 +103,7 @@ export function claimStep(db: Database): (claim: Claim) => Promise<ClaimResult> 
       const resultById = new Map(results.map(({ id, result }) => [id, result]))
       return rows.map(({ id }) => resultById.get(id)!)
     },
-    { note: db.noteBatch('claim') },
+    { callers: () => db.load.sends, note: db.noteBatch('claim') },
   )
   return async (claim) => {
     // The message would be sent, and its outcome could not be stored.

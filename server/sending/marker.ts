@@ -40,7 +40,7 @@ export function markerStep(
         positions.every((position) => markedRecipients.has(`${messageId}/${position}`)),
       )
     },
-    { note: db.noteBatch('marker') },
+    { callers: () => db.load.sends, note: db.noteBatch('marker') },
   )
   return (messageId, claimId, positions) => {
     const row: RowOf<typeof MARKER_ROW> = { message_id: messageId, claim: claimId, positions }

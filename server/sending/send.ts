@@ -88,7 +88,16 @@ export function createSend(parts: SendParts): Send {
   const record = recordUntil(db, parts.firstAttempts)
   const withoutSmtp = endWithoutSmtp(db, parts.firstAttempts)
 
-  return async function send(message, { accountId, sandbox, inBatch, key, signal, trace }) {
+  return async function countedSend(message, options) {
+    db.load.sends++
+    try {
+      return await send(message, options)
+    } finally {
+      db.load.sends--
+    }
+  }
+
+  async function send(message: Message, { accountId, sandbox, inBatch, key, signal, trace }: SendOptions) {
     const startedAtMs = performance.now()
     const domain = await parts.senderDomains.find(accountId, message.from.domain)
     if (!domain && !inBatch) throw notADomainOfTheAccount(message.from.domain)

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { collector } from '../../server/db/collector.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
@@ -46,6 +46,83 @@ test('with a linger time, a row waits that long for others; a full batch does no
   expect(performance.now() - startedMs).toBeGreaterThan(45)
   await Promise.all(Array.from({ length: 250 }, (_, id) => add(row(id))))
   expect(batches).toEqual([2, 100, 100, 50])
+})
+
+describe('with several callers', () => {
+  /** A collector for this many callers, and the batches that went out. Its statements end when `end` is called. */
+  function collectorFor(callers: number) {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const batches: number[][] = []
+    let running = Promise.withResolvers<void>()
+    const add = collector(
+      async (rows: { json: string; id: number }[]) => {
+        batches.push(rows.map((r) => r.id))
+        await running.promise
+        return rows.map((r) => r.id)
+      },
+      { callers: () => callers },
+    )
+    const end = async () => {
+      running.resolve()
+      running = Promise.withResolvers()
+      await vi.advanceTimersByTimeAsync(0)
+    }
+    /** Whether the row goes out without a wait. Its statement then ends. */
+    const isPrompt = async (id: number) => {
+      void add(row(id))
+      const prompt = batches.at(-1)?.includes(id) ?? false
+      await vi.advanceTimersByTimeAsync(2)
+      await end()
+      return prompt
+    }
+    return { add, batches, end, isPrompt }
+  }
+
+  test('a row waits for those of the others, and goes out when all are there, or after 2 ms', async () => {
+    const { add, batches, end } = collectorFor(3)
+    for (const id of [1, 2]) void add(row(id))
+    expect(batches).toEqual([])
+    void add(row(3))
+    expect(batches).toEqual([[1, 2, 3]])
+    await end()
+    for (const id of [4, 5]) void add(row(id))
+    await vi.advanceTimersByTimeAsync(1)
+    expect(batches).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(batches.at(-1)).toEqual([4, 5])
+  })
+
+  test('the row of the only caller never waits', async () => {
+    const { isPrompt } = collectorFor(1)
+    for (let id = 1; id <= 5; id++) expect(await isPrompt(id)).toBe(true)
+  })
+
+  test('rows that arrive while a statement runs go out as soon as it has ended', async () => {
+    const { add, batches, end } = collectorFor(3)
+    for (const id of [1, 2, 3]) void add(row(id))
+    void add(row(4))
+    await end()
+    expect(batches).toEqual([[1, 2, 3], [4]])
+  })
+
+  test('while the others bring no rows, fewer and fewer rows wait for them', async () => {
+    const { isPrompt } = collectorFor(5)
+    const prompt: boolean[] = []
+    for (let id = 1; id <= 300; id++) prompt.push(await isPrompt(id))
+    const waits = prompt.flatMap((isPrompt, i) => (isPrompt ? [] : [i + 1]))
+    expect(waits).toEqual([1, 4, 9, 18, 35, 68, 133, 198, 263])
+  })
+
+  test('rows wait again when others bring rows again', async () => {
+    const { add, end, isPrompt } = collectorFor(5)
+    expect([await isPrompt(1), await isPrompt(2)]).toEqual([false, true])
+    void add(row(3))
+    void add(row(4))
+    await end()
+    await end()
+    expect(await isPrompt(5)).toBe(false)
+  })
 })
 
 test('a slow statement, or one whose result is lost, does not delay the others', async () => {
