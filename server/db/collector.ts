@@ -53,13 +53,13 @@ export function collector<Row extends { json: string }, Result>(
   let quickStatements = 0
   let waiting: NodeJS.Timeout | undefined
   const patience = callers && createPatience()
+  const waitMs = callers ? COMPANY_MS : lingerMs
   const isFull = () => pending.length >= Math.min(callers?.() ?? MAX_ROWS, MAX_ROWS)
 
   /** A full batch goes out at once. */
   function openSoon(): void {
-    if (patience && quickStatements > 0) return patience.metOthers()
-    const waitMs = patience ? COMPANY_MS : lingerMs
-    if (waitMs === 0 || isFull() || (!waiting && patience?.lasts() === false)) open()
+    if (patience && quickStatements > 0) patience.metOthers()
+    else if (waitMs === 0 || isFull() || (!waiting && patience?.lasts() === false)) open()
     else waiting ??= setTimeout(endWait, waitMs)
   }
 

@@ -20,7 +20,7 @@ export interface DatabaseLoad {
   limit: number
   /** Statements of `run` outside transactions that run or wait for a connection. */
   statements: number
-  /** Sends in flight. They share statements, and wait a moment for each other to do so. */
+  /** Sends in flight that are not at a mail server. Their statements wait a moment for each other, to be shared. */
   sends: number
 }
 

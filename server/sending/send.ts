@@ -26,6 +26,7 @@ import {
   warmUpAllows,
 } from './checks.ts'
 import { claimStep } from './claim.ts'
+import { awayFromCompany, inCompany } from './company.ts'
 import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
 import { markerStep } from './marker.ts'
@@ -88,14 +89,7 @@ export function createSend(parts: SendParts): Send {
   const record = recordUntil(db, parts.firstAttempts)
   const withoutSmtp = endWithoutSmtp(db, parts.firstAttempts)
 
-  return async function countedSend(message, options) {
-    db.load.sends++
-    try {
-      return await send(message, options)
-    } finally {
-      db.load.sends--
-    }
-  }
+  return (message, options) => inCompany(db.load, () => send(message, options))
 
   async function send(message: Message, { accountId, sandbox, inBatch, key, signal, trace }: SendOptions) {
     const startedAtMs = performance.now()
@@ -141,8 +135,8 @@ export function createSend(parts: SendParts): Send {
     }
     const { isMarked, outcomes, fault } = await step(trace, 'smtp', (smtp) => {
       const markSend = (positions: number[]) =>
-        step(smtp, 'marker', () => mark(claim.messageId, claim.claimId, positions))
-      return deliver(engine, recipients, markSend, delivery, smtp)
+        step(smtp, 'marker', () => inCompany(db.load, () => mark(claim.messageId, claim.claimId, positions)))
+      return awayFromCompany(db.load, () => deliver(engine, recipients, markSend, delivery, smtp))
     }).catch((cause) => giveUp(claim, cause))
     if (fault && !isMarked) {
       await undo(claim)
