@@ -48,6 +48,8 @@ const SUSPECT_EVERY_MS = 1_000
 export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Primary {
   const sockets = new Set<Socket>()
   let primary = hosts.length === 1 ? hosts[0] : undefined
+  /** The address of the server that took writes when it was last searched for. */
+  let writableAt = ''
   let searching: Promise<DatabaseHost> | undefined
   let suspectedAtMs = Number.NEGATIVE_INFINITY
   let timeline = 0
@@ -73,11 +75,18 @@ export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Prim
     return host
   }
 
-  /** Whether the statements on these connections were executed is unknown. */
   function dropOthers(address: string): void {
+    writableAt = address
     for (const socket of sockets) {
-      if (addressOf(socket) !== address) socket.destroy(new MovedError())
+      // A socket has no address before it is connected.
+      if (socket.connecting) socket.once('connect', () => dropUnlessWritable(socket))
+      else dropUnlessWritable(socket)
     }
+  }
+
+  /** Whether the statements on this connection were executed is unknown. */
+  function dropUnlessWritable(socket: Socket): void {
+    if (addressOf(socket) !== writableAt) socket.destroy(new MovedError())
   }
 
   function keep(socket: Socket, host: DatabaseHost | undefined): Socket {

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPrimary, type Primary, type ServerState } from '../../server/db/primary.ts'
 
@@ -40,4 +42,16 @@ test('when every server has answered and none takes writes, none is asked again,
   const error = await new Promise<NodeJS.ErrnoException>((resolve) => socket.once('error', resolve))
   expect(error).toMatchObject({ code: '25006', message: expect.stringContaining('no server takes writes') })
   expect(asked).toEqual([1, 1])
+})
+
+test('a socket that is being opened while a search finds the same server again stays open', async () => {
+  const { primary } = primaryAmong([['writable'], ['standby']])
+  const [first, ...others] = [await open(primary), await open(primary), await open(primary)]
+  await once(first, 'connect')
+  others.push(await open(primary))
+  primary.suspect()
+  await Promise.all(others.map((socket) => once(socket, 'connect')))
+  await sleep(50)
+  expect([first, ...others].map(({ destroyed }) => destroyed)).toEqual([false, false, false, false])
+  for (const socket of [first, ...others]) socket.destroy()
 })
