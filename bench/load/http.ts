@@ -134,6 +134,8 @@ export function openExchange(port: number): Exchange {
   return {
     ask(request) {
       pending = Promise.withResolvers<HttpResponse>()
+      // The connection may have ended while it was idle. Nothing more is heard from it then.
+      if (socket.destroyed) fail(new Error('closed'))
       socket.cork()
       for (const piece of request) socket.write(piece)
       socket.uncork()
