@@ -1,12 +1,14 @@
 # One image for every process: the API by default, `node workflows/worker.ts` and `node server/db/migrate.ts`.
 # docs/installing.md says how to build and run it. Neither PostgreSQL nor Temporal is in it.
 
-# The dashboard's pages. Only this stage needs development dependencies.
+# The dashboard's pages, and the packages that patches/ changes. Only this stage needs development dependencies.
 FROM node:26.10.0-bookworm-slim AS pages
 WORKDIR /opt/verdict
 COPY package.json package-lock.json .npmrc ./
 # Nothing that builds the pages needs an install script, and `prepare` would build them before their sources are here.
 RUN npm ci --ignore-scripts
+COPY patches patches
+RUN npx patch-package --error-on-fail
 COPY tsconfig.json ./
 COPY dashboard dashboard
 COPY gen gen
@@ -23,6 +25,7 @@ RUN npm ci --omit=dev --legacy-peer-deps --ignore-scripts \
  && rm -r node_modules/node \
  && ln -s ../../server/cli/bin.mjs node_modules/.bin/verdict \
  && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-*-linux-gnu" -exec rm -r {} +
+COPY --from=pages /opt/verdict/node_modules/postgres node_modules/postgres
 
 FROM node:26.10.0-bookworm-slim
 # A proxy, an orchestrator and Prometheus reach the container from outside. Publish only PORT to callers.

@@ -14,6 +14,7 @@ const ROOTS = [
   'test/',
   'bench/',
   'deploy/',
+  'patches/',
   'docs/',
 ]
 

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -90,6 +90,11 @@ function start([program, ...args]: string[]) {
 }
 
 const onPort = (text: string) => text.replace(':8080/', `:${env.PORT}/`)
+
+test('the database driver in the image is the corrected one', async () => {
+  const driver = 'node_modules/postgres/src/connection.js'
+  expect(await readFile(join(image.folder, driver), 'utf8')).toBe(await readFile(driver, 'utf8'))
+})
 
 test('the migrations run, and end with 0', async () => {
   const migrate = start(['node', 'server/db/migrate.ts'])

@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { connect, type Database } from '../../server/db/connect.ts'
+import { run } from '../../server/db/statement.ts'
+import { testDatabase } from '../harness/postgres.ts'
+import { startProxy, type TcpProxy } from '../harness/proxy.ts'
+
+// What postgres.js does once patches/ has mended it (docs/adr/0074-patched-driver.md).
+
+let proxy: TcpProxy
+let db: Database
+/** Not through the proxy. */
+let observer: Database
+beforeEach(async () => {
+  const database = await testDatabase()
+  const url = new URL(database.url)
+  proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
+  url.host = `127.0.0.1:${proxy.port}`
+  const pools = [connect(url.href), connect(database.url, { connections: 1 })] as const
+  ;[db, observer] = pools
+  onTestFinished(async () => {
+    for (const pool of pools) await pool.$client.end({ timeout: 1 })
+    await proxy.close()
+    await database.drop()
+  })
+})
+
+const nap = (seconds: number) => run(db, 'select pg_sleep($1)', [seconds])
+
+/** Goes on to another connection as soon as one has broken. */
+async function callUntilServed(seconds: number): Promise<void> {
+  for (let tries = 0; tries < 5; tries++) {
+    const [result] = await Promise.allSettled([nap(tries === 0 ? seconds : 0)])
+    if (result.status === 'fulfilled') return
+  }
+}
+
+const nameOf = async () => (await run<{ name: string }>(db, `select $1 as name`, ['ann']))[0]!.name
+
+test('connections that broke all at once, while callers went from one to the next, serve again', async () => {
+  await Promise.all(Array.from({ length: 10 }, () => nap(0.2)))
+  // Sockets that broke together close in the reverse order. The sleeping caller has the last connection, so it goes on
+  // to those that are about to close.
+  const callers = [0.1, 0.1, 0.1, 60].map(callUntilServed)
+  await sleep(300)
+  proxy.reset()
+  await Promise.all(callers)
+  await sleep(600)
+  const startedMs = performance.now()
+  await Promise.all(Array.from({ length: 10 }, nameOf))
+  expect(performance.now() - startedMs).toBeLessThan(3_000)
+})
+
+test('the first statement after the server has ended a session does not fail with the error of that session', async () => {
+  const ended = Promise.allSettled(Array.from({ length: 10 }, () => nap(60)))
+  await expect.poll(() => db.load.open).toBe(10)
+  await sleep(200)
+  await run(
+    observer,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`,
+  )
+  expect(new Set((await ended).map(({ status }) => status))).toEqual(new Set(['rejected']))
+  await sleep(600)
+  expect(await Promise.all(Array.from({ length: 10 }, nameOf))).toEqual(Array(10).fill('ann'))
+})
+
+test('a transaction whose connection broke runs none of its later statements, and the process goes on', async () => {
+  await run(db, 'create table notes (text text)')
+  const broken = db.$client.begin(async (tx) => {
+    await tx`insert into notes values ('first')`
+    proxy.reset()
+    await sleep(1_200)
+    await tx`insert into notes values ('second')`
+  })
+  await expect(broken).rejects.toMatchObject({ code: expect.stringMatching('CONNECTION_CLOSED|ECONNRESET') })
+  await sleep(1_500)
+  expect([...(await run(observer, 'select text from notes'))]).toEqual([])
+})
+
+test('a statement fails when the server closes each new connection without a word', async () => {
+  proxy.onMessage = () => 'half_close'
+  const startedMs = performance.now()
+  await expect(nameOf()).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })
+  expect(performance.now() - startedMs).toBeLessThan(3_000)
+})
