@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { run } from '../../server/db/statement.ts'
-import { testDatabase } from '../harness/postgres.ts'
-import { startProxy, type TcpProxy } from '../harness/proxy.ts'
+import { REOPEN_MS } from '../../server/db/warm.ts'
+import { proxiedDatabase } from '../harness/proxied-database.ts'
+import type { TcpProxy } from '../harness/proxy.ts'
 
 // What postgres.js does once patches/ has mended it (docs/adr/0074-patched-driver.md).
 
@@ -12,10 +13,8 @@ let db: Database
 /** Not through the proxy. */
 let observer: Database
 beforeEach(async () => {
-  const database = await testDatabase()
-  const url = new URL(database.url)
-  proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
-  url.host = `127.0.0.1:${proxy.port}`
+  const { database, url, proxy: front } = await proxiedDatabase()
+  proxy = front
   const pools = [connect(url.href), connect(database.url, { connections: 1 })] as const
   ;[db, observer] = pools
   onTestFinished(async () => {
@@ -45,7 +44,7 @@ test('connections that broke all at once, while callers went from one to the nex
   await sleep(300)
   proxy.reset()
   await Promise.all(callers)
-  await sleep(600)
+  await sleep(REOPEN_MS + 100)
   const startedMs = performance.now()
   await Promise.all(Array.from({ length: 10 }, nameOf))
   expect(performance.now() - startedMs).toBeLessThan(3_000)
@@ -61,7 +60,7 @@ test('the first statement after the server has ended a session does not fail wit
       where datname = current_database() and pid <> pg_backend_pid()`,
   )
   expect(new Set((await ended).map(({ status }) => status))).toEqual(new Set(['rejected']))
-  await sleep(600)
+  await sleep(REOPEN_MS + 100)
   expect(await Promise.all(Array.from({ length: 10 }, nameOf))).toEqual(Array(10).fill('ann'))
 })
 

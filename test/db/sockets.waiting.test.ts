@@ -5,15 +5,11 @@ import { TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
-import { testDatabase } from '../harness/postgres.ts'
-import { startProxy } from '../harness/proxy.ts'
+import { proxiedDatabase } from '../harness/proxied-database.ts'
 
 /** Opens a pool of one connection through a proxy. Its statements may take half a second. */
 async function setUp() {
-  const database = await testDatabase()
-  const url = new URL(database.url)
-  const proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
-  url.port = String(proxy.port)
+  const { database, proxy, url } = await proxiedDatabase()
   const { $client: sql } = connect(url.href, { connections: 1, statementMs: 500 })
   onTestFinished(async () => {
     await sql.end({ timeout: 0 })

@@ -1,13 +1,10 @@
 import { expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
-import { testDatabase } from './postgres.ts'
 import { readStatements } from './postgres-wire.ts'
-import { startProxy } from './proxy.ts'
+import { proxiedDatabase } from './proxied-database.ts'
 
 test('the reader reports each statement when it is sent and when it is done, prepared statements too', async () => {
-  const database = await testDatabase()
-  const url = new URL(database.url)
-  const proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
+  const { database, proxy, url } = await proxiedDatabase()
   const read = readStatements()
   const seen: string[] = []
   proxy.onMessage = (message) => {
@@ -15,7 +12,6 @@ test('the reader reports each statement when it is sent and when it is done, pre
     seen.push(...starts.map((sql) => `starts ${sql}`), ...ends.map((sql) => `ends ${sql}`))
     return undefined
   }
-  url.port = String(proxy.port)
   const db = connect(url.href, { connections: 1 })
   for (const value of [1, 2]) await db.$client.unsafe('select $1::int', [value], { prepare: true })
   await db.$client.unsafe('select 3')
