@@ -25,6 +25,7 @@ RUN npm ci --omit=dev --legacy-peer-deps --ignore-scripts \
  && rm -r node_modules/node \
  && ln -s ../../server/cli/bin.mjs node_modules/.bin/verdict \
  && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-*-linux-gnu" -exec rm -r {} +
+# The database driver, corrected: patch-package is a development dependency.
 COPY --from=pages /opt/verdict/node_modules/postgres node_modules/postgres
 
 FROM node:26.10.0-bookworm-slim
