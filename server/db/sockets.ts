@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 export type Place = { host: string; port: number } | { path: string }
 
 const LOOKS = 12
+
 /** Opens a socket for postgres.js, which checks the server's certificate against the socket's `host`. */
 export function dial(place: Place): Socket {
   const socket = connect({ ...place, noDelay: true })
@@ -18,19 +19,30 @@ export function dial(place: Place): Socket {
  * is called when a statement has had no answer from one look to the next, a tenth of that time, and again while that
  * lasts.
  *
- * Counts looks, not time: a process that was paused must first read what has arrived meanwhile.
+ * Counts looks, not time: a process that was paused must first read what has arrived meanwhile. A connection that is
+ * being opened has its own time limit, the driver's.
  */
 export function watch(socket: Socket, statementMs: number, suspect: () => void): void {
   let bytesRead = 0
   let bytesWritten = 0
+  let bytesAnswered = 0
   let silentLooks = 0
+  let isAsked = false
   const look = () => {
     if (socket.destroyed) return clearInterval(timer)
-    silentLooks = socket.bytesRead > bytesRead ? 0 : silentLooks + 1
-    if (silentLooks === 0) bytesWritten = socket.bytesWritten
+    if (socket.bytesRead > bytesRead) {
+      silentLooks = 0
+      isAsked = false
+      bytesAnswered = socket.bytesWritten
+    } else if (socket.bytesWritten > bytesWritten && !isAsked && !socket.writableEnded) {
+      // The first statement after an idle time has all of its own. Later ones do not prolong it.
+      silentLooks = 0
+      isAsked = true
+    } else silentLooks++
     bytesRead = socket.bytesRead
-    if (silentLooks >= LOOKS) socket.destroy()
-    else if (silentLooks > 0 && socket.bytesWritten > bytesWritten) suspect()
+    bytesWritten = socket.bytesWritten
+    if (silentLooks >= LOOKS && bytesRead > 0) socket.destroy()
+    else if (silentLooks > 0 && bytesWritten > bytesAnswered) suspect()
   }
   const timer = setInterval(look, statementMs / (LOOKS - 2)).unref()
 }

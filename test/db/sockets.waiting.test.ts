@@ -41,6 +41,19 @@ test('an idle connection is closed properly, and its end is not an error', async
   expect(proxy.ports.length).toBeGreaterThan(before)
 })
 
+test('a statement has its whole time, however long its connection was idle', async () => {
+  const { sql } = await setUp()
+  await sql`select 1`
+  await sleep(400)
+  expect(await sql`select 2 as two from pg_sleep(0.4)`).toEqual([{ two: 2 }])
+})
+
+test('a connection that is being opened is not limited by the time of a statement', async () => {
+  const { sql, proxy } = await setUp()
+  proxy.onMessage = ({ n }) => (n === 1 ? { afterMs: 1_000, act: 'pass' } : undefined)
+  expect(await sql`select 1 as one`).toEqual([{ one: 1 }])
+})
+
 test('a connection that died while idle does not occupy a place in the pool', async () => {
   const { sql, proxy } = await setUp()
   await sql`select 1`
