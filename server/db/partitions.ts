@@ -21,6 +21,13 @@ export async function makePartitions(db: Database, daysAhead = DAYS_AHEAD): Prom
   }
 }
 
+/** The ids of a day of history: from the first one, up to but not including the first one of the next day. */
+export function idsOfDay(partition: string): { first: string; end: string } {
+  const [, year, month, day] = /_(\d{4})(\d\d)(\d\d)$/.exec(partition)!
+  const startMs = Date.UTC(Number(year), Number(month) - 1, Number(day))
+  return { first: firstIdAt(startMs), end: firstIdAt(startMs + DAY_MS) }
+}
+
 /** SQLSTATE duplicate_table, and unique_violation in the catalogue. */
 const EXISTS_ALREADY = ['42P07', '23505']
 

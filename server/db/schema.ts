@@ -30,6 +30,7 @@ import {
 import { EVENT_KINDS } from './event-kinds.ts'
 import type { AttemptPhases, RecordCheck, StoredRequest } from './json-columns.ts'
 import { LATENCY_COLUMNS } from './latency-buckets.ts'
+import { MENTIONS } from './mentions.ts'
 
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 export const at = (name: string) => timestamp(name, { withTimezone: true, precision: 3 })
@@ -255,6 +256,7 @@ export const messages = pgTable(
     index('messages_tenant').on(t.accountId, t.tenantId, t.id).where(sql`tenant_id is not null`),
     index('messages_tag').on(t.accountId, t.tag, t.id).where(sql`tag is not null`),
     index('messages_sandbox').on(t.accountId, t.id).where(sql`sandbox`),
+    index('messages_mentions').on(t.id).where(sql.raw(MENTIONS.messages)),
     oneOf(t.status),
     oneOf(t.reason),
   ],
@@ -283,6 +285,7 @@ export const recipients = pgTable(
     primaryKey({ columns: [t.messageId, t.position] }),
     // Emails are listed by recipient.
     index('recipients_email').on(t.accountId, sql`lower(email)`, t.messageId),
+    index('recipients_mentions').on(t.messageId).where(sql.raw(MENTIONS.recipients)),
     oneOf(t.kind),
     oneOf(t.status),
     oneOf(t.reason),
@@ -321,6 +324,7 @@ export const events = pgTable(
     index('events_tag').on(t.accountId, t.tag, t.id).where(sql`tag is not null`),
     index('events_sandbox').on(t.accountId, t.id).where(sql`sandbox`),
     index('events_feedback').on(t.accountId, t.id).where(sql`event = 'email.feedback'`),
+    index('events_mentions').on(t.id).where(sql.raw(MENTIONS.events)),
     oneOf(t.event),
     oneOf(t.status),
     oneOf(t.reason),

@@ -9,7 +9,7 @@ import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { type Kind, PLACES, type Place, replaced, writeAnswer } from './places.ts'
 import { rest } from './rest.ts'
-import { BLOCKS_PER_BATCH, type Found, find, type Part, partsOf, type Range } from './scan.ts'
+import { type Batch, type Found, find, firstRange, type Part, partsOf, type Range } from './scan.ts'
 import type { Wanted } from './spellings.ts'
 
 /** The changed rows, by account and table. */
@@ -83,10 +83,11 @@ export async function* mentionsOf(db: Database, erasure: Erasure, progress?: Era
   const all = await partsOf(db)
   const meter = meterOf(all, progress)
   for (const part of all) {
-    for (const range of rangesOf(part, 0)) {
-      const found = await unlessDropped(() => find(db, part, range, erasure), [])
-      meter(part, range.to - range.from, found.length)
+    for (let range = firstRange(part, 0); range; ) {
+      const { found, next, blocks } = await unlessDropped(part, find(db, part, range, erasure))
+      meter(part, blocks, found.length)
       if (found.length > 0) yield { part, found }
+      range = next
     }
   }
 }
@@ -127,14 +128,17 @@ async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): 
     all.findIndex(({ name }) => name === state.place),
   )
   for (const [i, part] of all.entries()) {
-    if (i < first) meter(part, part.blocks, 0)
-    else
-      for (const range of rangesOf(part, i === first ? state.block : 0)) {
-        const startedAt = performance.now()
-        const rows = await unlessDropped(() => eraseRange(parts.db, part, range, erasure, state, range.to), 0)
-        meter(part, range.to - range.from, rows)
-        await rest(parts.db, performance.now() - startedAt)
-      }
+    if (i < first) {
+      meter(part, part.blocks, 0)
+      continue
+    }
+    for (let range = firstRange(part, i === first ? state.block : 0); range; ) {
+      const startedAt = performance.now()
+      const { found, next, blocks } = await unlessDropped(part, eraseRange(parts.db, part, range, erasure, state))
+      meter(part, blocks, found.length)
+      await rest(parts.db, performance.now() - startedAt)
+      range = next
+    }
   }
 }
 
@@ -142,35 +146,35 @@ async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): 
 // the commit at the end makes all of them durable.
 const SETTINGS = `select set_config('verdict.erasing', 'on', true), set_config('synchronous_commit', 'off', true)`
 
-/** One batch: its rows and the progress change in one commit. Returns how many rows have changed. */
-function eraseRange(
-  db: Database,
-  part: Pick<Part, 'place' | 'name'>,
-  range: Range,
-  erasure: Erasure,
-  state: State,
-  block = state.block,
-): Promise<number> {
-  const { place, name } = part
+/** One batch: its rows and the progress change in one commit. Returns the rows that have changed, as they were. */
+function eraseRange(db: Database, part: Part, range: Range, erasure: Erasure, state: State): Promise<Batch> {
+  const { place } = part
   return db.$client.begin(async (tx) => {
     await run(tx, SETTINGS)
-    const found = await find(tx, part, range, { ...erasure, forUpdate: true })
+    const batch = await find(tx, part, range, { ...erasure, forUpdate: true })
+    const { found } = batch
     if (found.length > 0 && place.table === 'suppressions') await keepOneEntry(tx, erasure)
     for (const rows of Object.values(Object.groupBy(found, (one) => one.part)) as Found[][])
       for (let i = 0; i < rows.length; i += ROWS_PER_STATEMENT)
         await replaceRows(tx, place, rows.slice(i, i + ROWS_PER_STATEMENT), erasure.wanted)
     const counts = structuredClone(state.counts)
     add(counts, place, found)
+    const reached = reachedBy(part, range) ?? state
     await run(tx, 'update erasures set place = $2, block = $3, counts = $4::text::json where id = $1', [
       state.id,
-      'from' in range ? name : state.place,
-      block,
+      reached.place,
+      reached.block,
       JSON.stringify(counts),
     ])
-    if ('from' in range) Object.assign(state, { place: name, block })
-    state.counts = counts
-    return found.length
+    Object.assign(state, { place: reached.place, block: reached.block, counts })
+    return batch
   })
+}
+
+/** Where an interrupted erasure goes on after this range. The candidates of a day are searched again. */
+function reachedBy({ name }: Pick<Part, 'name'>, range: Range): Pick<State, 'place' | 'block'> | undefined {
+  if ('where' in range) return undefined
+  return { place: name, block: 'to' in range ? range.to : 0 }
 }
 
 /** Enough that planning does not count, and few enough for one text, as a request may have 10 MB. */
@@ -237,7 +241,7 @@ async function eraseLate(parts: ErasureParts, erasure: Erasure, state: State): P
   }
   const now = clock.now()
   for (const place of PLACES) {
-    const part = { place, name: place.table }
+    const part = { place, name: place.table, blocks: 0, isIndexed: false }
     const idColumn = HISTORY[place.table as keyof typeof HISTORY]
     if (idColumn === undefined) {
       if (LATE.includes(place.table)) await eraseRange(db, part, { where: 'true' }, erasure, state)
@@ -265,12 +269,6 @@ async function finish({ db, authorOf }: ErasureParts, { wanted }: Erasure, { id,
   })
 }
 
-function* rangesOf({ blocks }: Part, first: number) {
-  for (let from = first; from < blocks; from += BLOCKS_PER_BATCH) {
-    yield { from, to: Math.min(from + BLOCKS_PER_BATCH, blocks) }
-  }
-}
-
 function meterOf(all: Part[], progress: ErasureParts['progress']) {
   const done: Progress = { part: '', blocksDone: 0, blocks: all.reduce((sum, { blocks }) => sum + blocks, 0), rows: 0 }
   return (part: Part, blocks: number, rows: number) => {
@@ -289,11 +287,11 @@ function add(counts: Counts, { table }: Place, found: Found[]): void {
 }
 
 /** A day of history may be dropped while it is read. */
-async function unlessDropped<Result>(work: () => Promise<Result>, otherwise: Result): Promise<Result> {
+async function unlessDropped({ blocks }: Part, batch: Promise<Batch>): Promise<Batch> {
   try {
-    return await work()
+    return await batch
   } catch (error) {
-    if (sqlStateOf(error) === UNDEFINED_TABLE) return otherwise
+    if (sqlStateOf(error) === UNDEFINED_TABLE) return { found: [], blocks }
     throw error
   }
 }

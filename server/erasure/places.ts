@@ -1,5 +1,7 @@
 import { fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf'
 import { SendBatchResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { MENTIONS } from '../db/mentions.ts'
+import { idsOfDay } from '../db/partitions.ts'
 import { HISTORY } from '../db/schema.ts'
 import { eraseRequest } from './request.ts'
 import { ERASED_TEXT, mapStrings, type Wanted } from './spellings.ts'
@@ -12,6 +14,9 @@ export type Fields = Record<string, unknown>
 
 export type Kind = 'text' | 'json' | 'answer'
 
+/** Puts a value among the parameters of a statement, and returns its name there. */
+export type Parameter = (value: string) => string
+
 export interface Place {
   table: string
   columns: Record<string, Kind>
@@ -19,6 +24,11 @@ export interface Place {
   account: string
   /** SQL: which rows of `t` are looked at; all by default. */
   only?: string
+  /**
+   * SQL: which rows of `t`, a day of history of this name, may mention the address. Indexes find them. Without it every
+   * row is read.
+   */
+  candidates?(wanted: Wanted, day: string, parameter: Parameter): string
   /** Changes the columns of a row that mentions the address. By default the address is replaced in all of them. */
   erase?(row: Fields, wanted: Wanted): Fields
 }
@@ -34,18 +44,24 @@ export const PLACES: readonly Place[] = [
     account: 'coalesce(t.account_id, (select m.account_id from messages m where m.id = t.message_id))',
     erase: (row, wanted) =>
       wanted.isIt(row.email as string) ? { email: wanted.erased, smtp: bareEvidence(row.smtp) } : replaced(row, wanted),
+    candidates: (wanted, _, parameter) => `${isOneOf('email', wanted, parameter)} or ${MENTIONS.recipients}`,
   },
   {
     table: 'messages',
     columns: { request: 'json', tag: 'text', checks: 'json' },
     account: OWN_ACCOUNT,
     erase: (row, wanted) => ({ ...replaced(row, wanted), request: eraseRequest(row.request as never, wanted) }),
+    // A message of an earlier version has no domain.
+    candidates: (wanted, day, parameter) => `
+      ${MENTIONS.messages} or domain in (${parameter(domainOf(wanted.email))}, '')
+      or id = any((select array(${messagesTo(wanted, day, parameter)}))::uuid[])`,
   },
   {
     table: 'events',
     columns: { recipient: 'text', metadata: 'json', tag: 'text', detail: 'text' },
     account: OWN_ACCOUNT,
     erase: (row, wanted) => withDetailOf(row, 'recipient', wanted),
+    candidates: (wanted, _, parameter) => `${isOneOf('recipient', wanted, parameter)} or ${MENTIONS.events}`,
   },
   {
     table: 'attempts',
@@ -81,6 +97,21 @@ export const PLACES: readonly Place[] = [
     only: `t.action not like 'person.%'`,
   },
 ]
+
+/** SQL: whether a column of addresses has this one. The recipients of a message may be erased before the message. */
+function isOneOf(column: string, { email, erased }: Wanted, parameter: Parameter): string {
+  return `lower(${column}) in (${parameter(email)}, ${parameter(erased)})`
+}
+
+/** SQL: the ids of a day's messages to the address. */
+function messagesTo(wanted: Wanted, day: string, parameter: Parameter): string {
+  const { first, end } = idsOfDay(day)
+  return `
+    select message_id from recipients
+    where ${isOneOf('email', wanted, parameter)} and message_id >= '${first}' and message_id < '${end}'`
+}
+
+const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1)
 
 export const isHistory = (table: string): boolean => Object.hasOwn(HISTORY, table)
 

@@ -1,24 +1,30 @@
 import type { TransactionSql } from 'postgres'
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
-import { type Fields, isHistory, mentions, PLACES, type Place, readAnswer } from './places.ts'
+import { type Fields, isHistory, mentions, type Parameter, PLACES, type Place, readAnswer } from './places.ts'
 import type { Wanted } from './spellings.ts'
 
-// Reads tables in the order of their blocks: no index finds an address inside a text, and a range of blocks is a batch
-// of known size whatever is in it.
+// Most of history is searched through indexes. The other tables, and days from before there were such indexes, are read
+// in the order of their blocks: a range of blocks is a batch of known size whatever is in it.
 
 /** 8 MB. */
-export const BLOCKS_PER_BATCH = 1_024
+const BLOCKS_PER_BATCH = 1_024
+const ROWS_PER_BATCH = 500
 
 /** A table, or a day of history, with the place that it belongs to. */
 export interface Part {
   place: Place
   name: string
   blocks: number
+  /** Whether it has the indexes that lead to the candidates of its place. */
+  isIndexed: boolean
 }
 
-/** Which rows of a part to read: a range of blocks, or those that a SQL condition on `t` names. */
-export type Range = { from: number; to: number } | { where: string }
+/**
+ * Which rows of a part to search: a range of blocks, the candidates of the part's place after one of them, or those
+ * that a SQL condition on `t` names.
+ */
+export type Range = { from: number; to: number } | { after: string } | { where: string }
 
 export interface Found {
   /** The table or the day of history that has the row. */
@@ -29,65 +35,114 @@ export interface Found {
   row: Fields
 }
 
+export interface Batch {
+  found: Found[]
+  /** The next range of the part. */
+  next?: Range
+  /** The blocks of the part that this batch has completed. */
+  blocks: number
+}
+
 const DAYS = `
-  select c.relname as name, (pg_relation_size(c.oid) / current_setting('block_size')::int)::int as blocks
+  select c.relname as name, (pg_relation_size(c.oid) / current_setting('block_size')::int)::int as blocks,
+    exists (
+      select from pg_index x join pg_inherits p on p.inhrelid = x.indexrelid
+      where x.indrelid = c.oid and x.indisvalid and p.inhparent = to_regclass($1::text || '_mentions')
+    ) as "isIndexed"
   from pg_inherits i join pg_class c on c.oid = i.inhrelid
-  where i.inhparent = $1::regclass and not i.inhdetachpending order by c.relname`
+  where i.inhparent = $1::text::regclass and not i.inhdetachpending order by c.relname`
 const TABLE = `
-  select $1::text as name, (pg_relation_size($1::text::regclass) / current_setting('block_size')::int)::int as blocks`
+  select $1::text as name, (pg_relation_size($1::text::regclass) / current_setting('block_size')::int)::int as blocks,
+    false as "isIndexed"`
 
 /** All tables and days, in the order in which they are read, with their current sizes. */
 export async function partsOf(db: Database): Promise<Part[]> {
   const parts: Part[] = []
   for (const place of PLACES) {
-    const rows = await run<{ name: string; blocks: number }>(db, isHistory(place.table) ? DAYS : TABLE, [place.table])
+    const rows = await run<Omit<Part, 'place'>>(db, isHistory(place.table) ? DAYS : TABLE, [place.table])
     parts.push(...rows.map((row) => ({ place, ...row })))
   }
   return parts
 }
 
-/** Returns the rows of a range that mention the address. `forUpdate` locks them until the end of the transaction. */
+/** The range with which the search of a part begins. There is none after the last block. */
+export function firstRange({ blocks, isIndexed }: Omit<Part, 'place'>, fromBlock: number): Range | undefined {
+  if (fromBlock >= blocks) return undefined
+  return isIndexed ? { after: '(0,0)' } : { from: fromBlock, to: Math.min(fromBlock + BLOCKS_PER_BATCH, blocks) }
+}
+
+/** What is looked for, and whether the rows are locked until the end of the transaction. */
+export interface Search {
+  wanted: Wanted
+  accountId?: string
+  forUpdate?: boolean
+}
+
+/** Returns the rows of a range that mention the address. */
 export async function find(
   db: Database | TransactionSql,
-  { place, name }: Pick<Part, 'place' | 'name'>,
+  part: Part,
   range: Range,
-  { wanted, accountId, forUpdate = false }: { wanted: Wanted; accountId?: string; forUpdate?: boolean },
-): Promise<Found[]> {
+  { wanted, accountId, forUpdate = false }: Search,
+): Promise<Batch> {
+  const { place, name, blocks } = part
   const columns = Object.keys(place.columns)
+  const parameters: string[] = []
+  const parameter = (value: string) => `$${parameters.push(value)}`
+  const conditions = [
+    ...rowsOf(part, range, wanted, parameter),
+    mentionIn(
+      columns.map((column) => searchedText(place, column)),
+      wanted,
+      parameter,
+    ),
+    ...(place.only ? [place.only] : []),
+    ...(accountId === undefined ? [] : [`${place.account} = ${parameter(accountId)}::uuid`]),
+  ]
   const statement = `
     select t.tableoid::regclass::text as part, t.ctid::text as "at", ${place.account} as "accountId", ${columns.map((c) => `${textOf(place, c)} as ${c}`).join(', ')}
     from ${name} t
-    where ${'where' in range ? range.where : `t.ctid >= '(${range.from},0)' and t.ctid < '(${range.to},0)'`}
-      and ${mentionIn(
-        columns.map((column) => searchedText(place, column)),
-        wanted,
-      )}
-      ${place.only ? `and ${place.only}` : ''}
-      ${accountId === undefined ? '' : `and ${place.account} = '${accountId}'`}
+    where ${conditions.map((condition) => `(${condition})`).join('\n      and ')}
+    ${'after' in range ? `order by t.ctid limit ${ROWS_PER_BATCH}` : ''}
     ${forUpdate ? 'for update of t' : ''}`
   const rows = await run<{ part: string; at: string; accountId: string | null } & Record<string, string | null>>(
     db,
     statement,
-    [stemOf(wanted), ...wanted.needles],
+    parameters,
     { prepare: false },
   )
-  return rows.flatMap(({ part, at, accountId, ...texts }) => {
+  const found = rows.flatMap(({ part, at, accountId, ...texts }) => {
     const row = Object.fromEntries(columns.map((column) => [column, parsedValue(place, column, texts[column] ?? null)]))
     return mentions(row, wanted) ? { part, at, accountId: accountId ?? '', row } : []
   })
+  if ('where' in range) return { found, blocks: 0 }
+  if ('after' in range) {
+    const isFull = rows.length === ROWS_PER_BATCH
+    return isFull ? { found, next: { after: rows.at(-1)!.at }, blocks: 0 } : { found, blocks }
+  }
+  return { found, next: firstRange(part, range.to), blocks: range.to - range.from }
+}
+
+/** SQL: the conditions on a row that a range stands for. */
+function rowsOf({ place, name }: Pick<Part, 'place' | 'name'>, range: Range, wanted: Wanted, parameter: Parameter) {
+  if ('where' in range) return [range.where]
+  // "is true" keeps PostgreSQL from reading all rows after that one in their order instead of using the indexes.
+  if ('after' in range) return [`(t.ctid > '${range.after}') is true`, place.candidates!(wanted, name, parameter)]
+  return [`t.ctid >= '(${range.from},0)'`, `t.ctid < '(${range.to},0)'`]
 }
 
 /**
  * SQL: whether one of the texts has a needle. They are searched as one, because the work for each call of a function is
  * the greatest part. The start that all needles share is looked for first, because few rows have it.
  */
-function mentionIn(texts: string[], { needles }: Wanted): string {
+function mentionIn(texts: string[], { needles }: Wanted, parameter: Parameter): string {
   const joined = texts.map((text) => `coalesce(${text}, '')`).join(` || e'\\n' || `)
   const lower = `lower((${joined}) ${collationFor(needles)})`
-  return `strpos(${lower}, $1) > 0 and (${needles.map((_, i) => `strpos(${lower}, $${i + 2}) > 0`).join(' or ')})`
+  const has = (needle: string) => `strpos(${lower}, ${parameter(needle)}) > 0`
+  return `${has(stemOf(needles))} and (${needles.map(has).join(' or ')})`
 }
 
-function stemOf({ needles: [first = '', ...others] }: Wanted): string {
+function stemOf([first = '', ...others]: string[]): string {
   let length = first.length
   while (!others.every((needle) => needle.startsWith(first.slice(0, length)))) length--
   return first.slice(0, length)

@@ -7,6 +7,8 @@ export const ERASED_TEXT = '[erased]'
 
 /** An address that is looked for, and what replaces it. */
 export interface Wanted {
+  /** In its matching form. */
+  email: string
   /** Texts in lower case: what mentions the address holds one of them, as a text or as JSON. */
   needles: string[]
   erased: string
@@ -39,6 +41,7 @@ export function wantedAddress(email: string, erasedFormOf: ErasedFormOf): Wanted
     return mailbox !== undefined && matchingForm(mailbox) === email
   }
   return {
+    email,
     needles: [...new Set(spellings.flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]))],
     erased,
     isIt,

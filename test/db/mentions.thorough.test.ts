@@ -1,0 +1,75 @@
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { databaseTime } from '../../server/db/clock.ts'
+import { readMigrationFiles } from '../../server/db/drizzle.ts'
+import { newId } from '../../server/db/ids.ts'
+import { applyMigrations } from '../../server/db/migrations.ts'
+import { makePartitions } from '../../server/db/partitions.ts'
+import { run } from '../../server/db/statement.ts'
+import { find, firstRange, partsOf } from '../../server/erasure/scan.ts'
+import { wantedAddress } from '../../server/erasure/spellings.ts'
+import { erasedForms } from '../../server/reputation/erased-form.ts'
+import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
+
+// The upgrade to the version with the indexes that lead to addresses.
+
+const FOLDER = fileURLToPath(new URL('../../server/db/migrations', import.meta.url))
+/** More than 8 MB. */
+const ROWS = 60_000
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase('template1')
+})
+afterAll(() => database.drop())
+
+/** Applies the migrations before the one that creates the indexes. */
+async function migrateBefore(): Promise<void> {
+  const { db } = database
+  const files = readMigrationFiles({ migrationsFolder: FOLDER })
+  const before = files.slice(
+    0,
+    files.findIndex(({ sql }) => sql.join('').includes('messages_mentions')),
+  )
+  for (const statement of before.flatMap(({ sql }) => sql)) await run(db, statement)
+  await run(db, 'create schema drizzle')
+  await run(db, 'create table drizzle.__drizzle_migrations (id serial primary key, hash text, created_at bigint)')
+  await run(db, 'insert into drizzle.__drizzle_migrations (hash, created_at) values ($1, $2::bigint)', [
+    'x',
+    String(before.at(-1)!.folderMillis),
+  ])
+}
+
+test('the upgrade builds no index over a day with many rows, later days have it, and both are searched', async () => {
+  const { db } = database
+  await migrateBefore()
+  await makePartitions(db, 2)
+  const id = newId(await databaseTime(db))
+  await run(
+    db,
+    `insert into events (id, message_id, account_id, status, recipient, sandbox, metadata, created_at)
+     select (left($1, 24) || lpad(to_hex(n), 12, '0'))::uuid, $1::uuid, $1::uuid, 'delivered', 'bob@example.net', false,
+       json_build_object('note', case when n = ${ROWS} then 'Ann@example.com' else 'x' end), now()
+     from generate_series(1, ${ROWS}) n`,
+    [id],
+  )
+  await applyMigrations(database.url)
+  await makePartitions(db, 4)
+
+  const parts = await partsOf(db)
+  const days = parts.filter(({ name }) => /^(messages|recipients|events)_/.test(name))
+  const plain = days.filter(({ isIndexed }) => !isIndexed)
+  expect(days.length).toBe(3 * 6)
+  expect(plain).toEqual([expect.objectContaining({ name: expect.stringMatching(/^events_/) })])
+
+  const [part] = plain
+  const wanted = wantedAddress('ann@example.com', erasedForms(Buffer.alloc(32)))
+  const found: unknown[] = []
+  for (let range = firstRange(part!, 0); range; ) {
+    const batch = await find(db, part!, range, { wanted })
+    found.push(...batch.found)
+    range = batch.next
+  }
+  expect(part!.blocks).toBeGreaterThan(1_024)
+  expect(found).toMatchObject([{ row: { metadata: { note: 'Ann@example.com' } } }])
+})
