@@ -43,7 +43,6 @@ export const erase = (print: Print) =>
         if (dryRun) {
           const key = (await readErasureKey(db, sealer)) ?? Buffer.alloc(32)
           const counts = await countMentions(parts, {
-            email,
             accountId,
             wanted: wantedAddress(email, erasedForms(key)),
           })
@@ -55,7 +54,7 @@ export const erase = (print: Print) =>
         if (readDatabaseUrl(databaseUrl).isPooled) throw new Failure('configuration', POOLED)
         if (!yes) await confirm(email, account)
         const wanted = wantedAddress(email, erasedForms(await makeErasureKey(db, sealer)))
-        const { counts, isResumed } = await eraseAddress(parts, { email, accountId, wanted }).catch((error) => {
+        const { counts, isResumed } = await eraseAddress(parts, { accountId, wanted }).catch((error) => {
           throw error instanceof ErasureRuns ? new Failure('unavailable', RUNS) : error
         })
         const resumed = isResumed ? ['Continued an interrupted erasure.'] : []
@@ -65,8 +64,11 @@ export const erase = (print: Print) =>
           json: { ...json, resumed: isResumed },
           text: [...lines, ...(isPerson ? [personHint(email)] : [])].join('\n'),
         })
-      })
+      }, NO_LIMIT_MS)
     })
+
+/** A day of history may have a hundred million rows, and PostgreSQL before 18 reads a whole index of them. */
+export const NO_LIMIT_MS = 0
 
 const POOLED =
   'An erasure holds a lock for its whole session. Name PostgreSQL itself in DATABASE_URL, without prepare=false.'
@@ -109,7 +111,7 @@ export function reporter(): (progress: Progress) => void {
     const megabytes = (count: number) => Math.round(count / 128)
     const rate = megabytes(blocksDone) / ((now - startedAt) / 1_000)
     console.error(
-      `${part}: ${megabytes(blocksDone)} of ${megabytes(blocks)} MB read, ${rate.toFixed(0)} MB/s, ${rows} rows found`,
+      `${part}: ${megabytes(blocksDone)} of ${megabytes(blocks)} MB searched, ${rate.toFixed(0)} MB/s, ${rows} rows found`,
     )
   }
 }

@@ -9,7 +9,7 @@ import { erasedForms } from '../reputation/erased-form.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
-import { readAddress, reporter } from './erase.ts'
+import { NO_LIMIT_MS, readAddress, reporter } from './erase.ts'
 
 export const exportAddress = (print: Print) =>
   new Command('export')
@@ -31,10 +31,10 @@ export const exportAddress = (print: Print) =>
       const wanted = wantedAddress(email, erasedForms(new Uint8Array(32)))
       await withDatabase(async (db, clock) => {
         const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
-        const pieces = exportOf(db, { email, accountId, wanted }, { now: new Date(clock.now()), progress: reporter() })
+        const pieces = exportOf(db, { accountId, wanted }, { now: new Date(clock.now()), progress: reporter() })
         if (output === undefined) await writeOut(pieces)
         else await writeFile(output, pieces)
-      })
+      }, NO_LIMIT_MS)
       const where = output ?? 'standard output'
       const wrote = { json: { address: email, output: where }, text: `Wrote what the database holds to ${where}.` }
       // Standard output then has the JSON alone.

@@ -35,8 +35,6 @@ export interface ErasureParts {
 
 export interface Erasure {
   wanted: Wanted
-  /** The matching form of the address. */
-  email: string
   /** All accounts when undefined. */
   accountId?: string
 }
@@ -219,8 +217,8 @@ const KEEP_ONE = `
     and (coalesce(x.expires_at, 'infinity'), x.id) < (coalesce(y.expires_at, 'infinity'), y.id)
     and ($3::uuid is null or x.account_id = $3)`
 
-const keepOneEntry = (tx: TransactionSql, { email, wanted, accountId = undefined }: Erasure) =>
-  run(tx, KEEP_ONE, [email, wanted.erased, accountId ?? null])
+const keepOneEntry = (tx: TransactionSql, { wanted, accountId = undefined }: Erasure) =>
+  run(tx, KEEP_ONE, [wanted.email, wanted.erased, accountId ?? null])
 
 const OPEN_SENDS = `
   select count(*)::int as sends from open_recipients r join open_messages m on m.id = r.message_id
@@ -232,10 +230,10 @@ const WAIT_MS = 90_000
 /** Waits for the sends that were in flight, and erases what they and later ones have stored in the meantime. */
 async function eraseLate(parts: ErasureParts, erasure: Erasure, state: State): Promise<void> {
   const { db, clock, waitMs = WAIT_MS } = parts
-  const { email, accountId } = erasure
+  const { wanted, accountId } = erasure
   const giveUpAt = performance.now() + waitMs
   for (;;) {
-    const [open] = await run<{ sends: number }>(db, OPEN_SENDS, [email, accountId ?? null])
+    const [open] = await run<{ sends: number }>(db, OPEN_SENDS, [wanted.email, accountId ?? null])
     if (open!.sends === 0 || performance.now() > giveUpAt) break
     await sleep(POLL_MS)
   }

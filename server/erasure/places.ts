@@ -37,6 +37,17 @@ const OWN_ACCOUNT = 't.account_id'
 const DISPATCHES = '(select id, account_id from dispatches union all select id, account_id from open_dispatches)'
 
 export const PLACES: readonly Place[] = [
+  // Messages come before their recipients, by which they are found.
+  {
+    table: 'messages',
+    columns: { request: 'json', tag: 'text', checks: 'json' },
+    account: OWN_ACCOUNT,
+    erase: (row, wanted) => ({ ...replaced(row, wanted), request: eraseRequest(row.request as never, wanted) }),
+    // A message of an earlier version has no domain.
+    candidates: ({ email }, day, parameter) => `
+      ${MENTIONS.messages} or domain in (${parameter(domainOf(email))}, '')
+      or id = any((select array(${messagesTo(email, day, parameter)}))::uuid[])`,
+  },
   {
     table: 'recipients',
     columns: { email: 'text', smtp: 'json' },
@@ -44,24 +55,14 @@ export const PLACES: readonly Place[] = [
     account: 'coalesce(t.account_id, (select m.account_id from messages m where m.id = t.message_id))',
     erase: (row, wanted) =>
       wanted.isIt(row.email as string) ? { email: wanted.erased, smtp: bareEvidence(row.smtp) } : replaced(row, wanted),
-    candidates: (wanted, _, parameter) => `${isOneOf('email', wanted, parameter)} or ${MENTIONS.recipients}`,
-  },
-  {
-    table: 'messages',
-    columns: { request: 'json', tag: 'text', checks: 'json' },
-    account: OWN_ACCOUNT,
-    erase: (row, wanted) => ({ ...replaced(row, wanted), request: eraseRequest(row.request as never, wanted) }),
-    // A message of an earlier version has no domain.
-    candidates: (wanted, day, parameter) => `
-      ${MENTIONS.messages} or domain in (${parameter(domainOf(wanted.email))}, '')
-      or id = any((select array(${messagesTo(wanted, day, parameter)}))::uuid[])`,
+    candidates: ({ email }, _, parameter) => `lower(email) = ${parameter(email)} or ${MENTIONS.recipients}`,
   },
   {
     table: 'events',
     columns: { recipient: 'text', metadata: 'json', tag: 'text', detail: 'text' },
     account: OWN_ACCOUNT,
     erase: (row, wanted) => withDetailOf(row, 'recipient', wanted),
-    candidates: (wanted, _, parameter) => `${isOneOf('recipient', wanted, parameter)} or ${MENTIONS.events}`,
+    candidates: ({ email }, _, parameter) => `lower(recipient) = ${parameter(email)} or ${MENTIONS.events}`,
   },
   {
     table: 'attempts',
@@ -98,17 +99,12 @@ export const PLACES: readonly Place[] = [
   },
 ]
 
-/** SQL: whether a column of addresses has this one. The recipients of a message may be erased before the message. */
-function isOneOf(column: string, { email, erased }: Wanted, parameter: Parameter): string {
-  return `lower(${column}) in (${parameter(email)}, ${parameter(erased)})`
-}
-
 /** SQL: the ids of a day's messages to the address. */
-function messagesTo(wanted: Wanted, day: string, parameter: Parameter): string {
+function messagesTo(email: string, day: string, parameter: Parameter): string {
   const { first, end } = idsOfDay(day)
   return `
     select message_id from recipients
-    where ${isOneOf('email', wanted, parameter)} and message_id >= '${first}' and message_id < '${end}'`
+    where lower(email) = ${parameter(email)} and message_id >= '${first}' and message_id < '${end}'`
 }
 
 const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1)

@@ -53,7 +53,6 @@ const message = fc.record({
   check: rare,
   reply: rare,
   report: rare,
-  isErased: fc.boolean(),
 })
 type Stored = typeof message extends fc.Arbitrary<infer Value> ? Value : never
 
@@ -67,10 +66,10 @@ const EVENT = `
   insert into events (id, message_id, account_id, status, recipient, sandbox, tag, metadata, detail, created_at)
   values ($1, $2, $3, 'delivered', $4, false, $5, $6::text::json, $7, now())`
 
-/** Stores a message as a send does. An interrupted erasure may have changed its recipients, and not yet the message. */
+/** Stores a message as a send does. */
 async function store({ from, to, reply_to, subject, ...more }: Stored): Promise<void> {
   const { db, clock, accountId } = database
-  const { field, metadata, tag = null, text, check, reply, report = null, isErased } = more
+  const { field, metadata, tag = null, text, check, reply, report = null } = more
   const id = newId(clock.now())
   const fields = metadata === undefined ? undefined : { note: metadata }
   const headers = field === undefined ? [] : [['X-Note', field]]
@@ -80,11 +79,10 @@ async function store({ from, to, reply_to, subject, ...more }: Stored): Promise<
   await run(db, MESSAGE, [id, accountId, domain, tag, JSON.stringify(request), checks])
   const addresses = new Set(to.map((one) => parseMailbox(one)!.address))
   for (const [position, address] of [...addresses].entries()) {
-    const [eventId, isAnn] = [newId(clock.now()), wanted.isIt(address)]
-    const email = isErased && isAnn ? wanted.erased : address
+    const eventId = newId(clock.now())
     const smtp = reply === undefined ? null : JSON.stringify({ mx: 'mx.example.net', reply: `250 ${reply}` })
-    await run(db, RECIPIENT, [id, accountId, String(position), eventId, email, smtp])
-    await run(db, EVENT, [eventId, id, accountId, email, tag, fields ? JSON.stringify(fields) : null, report])
+    await run(db, RECIPIENT, [id, accountId, String(position), eventId, address, smtp])
+    await run(db, EVENT, [eventId, id, accountId, address, tag, fields ? JSON.stringify(fields) : null, report])
   }
 }
 

@@ -64,7 +64,7 @@ test('an export has every row that mentions the address, in a file that only the
   expect(statSync(file).mode & 0o777).toBe(0o600)
   const { tables, ...head } = JSON.parse(readFileSync(file, 'utf8'))
   expect(head).toEqual({ address: 'bob@example.net', exported_at: expect.stringMatching(/^\d{4}-.*Z$/) })
-  expect(Object.keys(tables)).toEqual(['recipients', 'messages', 'suppressions'])
+  expect(Object.keys(tables)).toEqual(['messages', 'recipients', 'suppressions'])
   expect(tables.messages).toMatchObject([{ id, request: { to: ['bob@example.net'], subject: 'For you' } }])
   expect(tables.suppressions).toMatchObject([{ email: 'bob@example.net', reason: 'manual' }])
   await expect(verdict(['export', 'bob@example.net', '--output', file])).rejects.toThrow('cannot be written')

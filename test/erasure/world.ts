@@ -27,7 +27,6 @@ const decoded = (row: string) =>
   row.replace(/\bx((?:[0-9a-f]{2}){20,})/g, (_, hex) => Buffer.from(hex, 'hex').toString('latin1'))
 
 export const wantedIn = async ({ db, sealer }: World, email: string): Promise<Erasure> => ({
-  email,
   wanted: wantedAddress(email, erasedForms(await makeErasureKey(db, sealer))),
 })
 
