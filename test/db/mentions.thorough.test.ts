@@ -53,13 +53,14 @@ test('the upgrade builds no index over a day with many rows, later days have it,
      from generate_series(1, ${ROWS}) n`,
     [id],
   )
+  const days = async () => (await partsOf(db)).filter(({ name }) => /^(messages|recipients|events)_/.test(name))
+  const before = (await days()).map(({ name }) => name)
   await applyMigrations(database.url)
   await makePartitions(db, 4)
 
-  const parts = await partsOf(db)
-  const days = parts.filter(({ name }) => /^(messages|recipients|events)_/.test(name))
-  const plain = days.filter(({ isIndexed }) => !isIndexed)
-  expect(days.length).toBe(3 * 6)
+  const after = await days()
+  expect(after.length).toBeGreaterThan(before.length)
+  const plain = after.filter(({ isIndexed }) => !isIndexed)
   expect(plain).toEqual([expect.objectContaining({ name: expect.stringMatching(/^events_/) })])
 
   const [part] = plain
