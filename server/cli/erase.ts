@@ -64,11 +64,11 @@ export const erase = (print: Print) =>
           json: { ...json, resumed: isResumed },
           text: [...lines, ...(isPerson ? [personHint(email)] : [])].join('\n'),
         })
-      }, NO_LIMIT_MS)
+      }, SEARCH_MS)
     })
 
 /** A day of history may have a hundred million rows, and PostgreSQL before 18 reads a whole index of them. */
-export const NO_LIMIT_MS = 0
+export const SEARCH_MS = 120_000
 
 const POOLED =
   'An erasure holds a lock for its whole session. Name PostgreSQL itself in DATABASE_URL, without prepare=false.'

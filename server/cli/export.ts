@@ -9,7 +9,7 @@ import { erasedForms } from '../reputation/erased-form.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
-import { NO_LIMIT_MS, readAddress, reporter } from './erase.ts'
+import { readAddress, reporter, SEARCH_MS } from './erase.ts'
 
 export const exportAddress = (print: Print) =>
   new Command('export')
@@ -34,7 +34,7 @@ export const exportAddress = (print: Print) =>
         const pieces = exportOf(db, { accountId, wanted }, { now: new Date(clock.now()), progress: reporter() })
         if (output === undefined) await writeOut(pieces)
         else await writeFile(output, pieces)
-      }, NO_LIMIT_MS)
+      }, SEARCH_MS)
       const where = output ?? 'standard output'
       const wrote = { json: { address: email, output: where }, text: `Wrote what the database holds to ${where}.` }
       // Standard output then has the JSON alone.

@@ -9,14 +9,14 @@ import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { type Kind, PLACES, type Place, replaced, writeAnswer } from './places.ts'
 import { rest } from './rest.ts'
-import { type Batch, type Found, find, firstRange, type Part, partsOf, type Range } from './scan.ts'
+import { type Found, find, type Part, partsOf, type Range, rangesOf } from './scan.ts'
 import type { Wanted } from './spellings.ts'
 
 /** The changed rows, by account and table. */
 export type Counts = Record<string, Record<string, number>>
 
 export interface Progress {
-  /** The table or the day that is read. */
+  /** The table or the day that is searched. */
   part: string
   blocksDone: number
   blocks: number
@@ -81,12 +81,16 @@ export async function* mentionsOf(db: Database, erasure: Erasure, progress?: Era
   const all = await partsOf(db)
   const meter = meterOf(all, progress)
   for (const part of all) {
-    for (let range = firstRange(part, 0); range; ) {
-      const { found, next, blocks } = await unlessDropped(part, find(db, part, range, erasure))
-      meter(part, blocks, found.length)
-      if (found.length > 0) yield { part, found }
-      range = next
+    try {
+      for await (const range of rangesOf(db, part, 0, erasure.wanted)) {
+        const found = await find(db, part, range, erasure)
+        meter(part, range, found.length)
+        if (found.length > 0) yield { part, found }
+      }
+    } catch (error) {
+      ignoreDropped(error)
     }
+    meter(part)
   }
 }
 
@@ -125,17 +129,23 @@ async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): 
     0,
     all.findIndex(({ name }) => name === state.place),
   )
-  for (const [i, part] of all.entries()) {
-    if (i < first) {
-      meter(part, part.blocks, 0)
-      continue
+  for (const part of all.slice(first)) {
+    try {
+      await erasePart(part)
+    } catch (error) {
+      ignoreDropped(error)
     }
-    for (let range = firstRange(part, i === first ? state.block : 0); range; ) {
-      const startedAt = performance.now()
-      const { found, next, blocks } = await unlessDropped(part, eraseRange(parts.db, part, range, erasure, state))
-      meter(part, blocks, found.length)
+    meter(part)
+  }
+
+  async function erasePart(part: Part): Promise<void> {
+    const fromBlock = part.name === state.place ? state.block : 0
+    let startedAt = performance.now()
+    for await (const range of rangesOf(parts.db, part, fromBlock, erasure.wanted)) {
+      const found = await eraseRange(parts.db, part, range, erasure, state)
+      meter(part, range, found.length)
       await rest(parts.db, performance.now() - startedAt)
-      range = next
+      startedAt = performance.now()
     }
   }
 }
@@ -145,12 +155,17 @@ async function eraseParts(parts: ErasureParts, erasure: Erasure, state: State): 
 const SETTINGS = `select set_config('verdict.erasing', 'on', true), set_config('synchronous_commit', 'off', true)`
 
 /** One batch: its rows and the progress change in one commit. Returns the rows that have changed, as they were. */
-function eraseRange(db: Database, part: Part, range: Range, erasure: Erasure, state: State): Promise<Batch> {
+function eraseRange(
+  db: Database,
+  part: Pick<Part, 'place' | 'name'>,
+  range: Range,
+  erasure: Erasure,
+  state: State,
+): Promise<Found[]> {
   const { place } = part
   return db.$client.begin(async (tx) => {
     await run(tx, SETTINGS)
-    const batch = await find(tx, part, range, { ...erasure, forUpdate: true })
-    const { found } = batch
+    const found = await find(tx, part, range, { ...erasure, forUpdate: true })
     if (found.length > 0 && place.table === 'suppressions') await keepOneEntry(tx, erasure)
     for (const rows of Object.values(Object.groupBy(found, (one) => one.part)) as Found[][])
       for (let i = 0; i < rows.length; i += ROWS_PER_STATEMENT)
@@ -165,7 +180,7 @@ function eraseRange(db: Database, part: Part, range: Range, erasure: Erasure, st
       JSON.stringify(counts),
     ])
     Object.assign(state, { place: reached.place, block: reached.block, counts })
-    return batch
+    return found
   })
 }
 
@@ -239,7 +254,7 @@ async function eraseLate(parts: ErasureParts, erasure: Erasure, state: State): P
   }
   const now = clock.now()
   for (const place of PLACES) {
-    const part = { place, name: place.table, blocks: 0, isIndexed: false }
+    const part = { place, name: place.table }
     const idColumn = HISTORY[place.table as keyof typeof HISTORY]
     if (idColumn === undefined) {
       if (LATE.includes(place.table)) await eraseRange(db, part, { where: 'true' }, erasure, state)
@@ -267,11 +282,18 @@ async function finish({ db, authorOf }: ErasureParts, { wanted }: Erasure, { id,
   })
 }
 
+/** Reports after a batch, and without one at the end of a part. */
 function meterOf(all: Part[], progress: ErasureParts['progress']) {
-  const done: Progress = { part: '', blocksDone: 0, blocks: all.reduce((sum, { blocks }) => sum + blocks, 0), rows: 0 }
-  return (part: Part, blocks: number, rows: number) => {
+  const done: Progress = { part: '', blocksDone: 0, blocks: 0, rows: 0 }
+  const blocksBefore = new Map<Part, number>()
+  for (const part of all) {
+    blocksBefore.set(part, done.blocks)
+    done.blocks += part.blocks
+  }
+  return (part: Part, range?: Range, rows = 0) => {
+    const blocks = range === undefined ? part.blocks : 'to' in range ? range.to : 0
     done.part = part.name
-    done.blocksDone += blocks
+    done.blocksDone = blocksBefore.get(part)! + blocks
     done.rows += rows
     progress?.(done)
   }
@@ -284,12 +306,7 @@ function add(counts: Counts, { table }: Place, found: Found[]): void {
   }
 }
 
-/** A day of history may be dropped while it is read. */
-async function unlessDropped({ blocks }: Part, batch: Promise<Batch>): Promise<Batch> {
-  try {
-    return await batch
-  } catch (error) {
-    if (sqlStateOf(error) === UNDEFINED_TABLE) return { found: [], blocks }
-    throw error
-  }
+/** A day of history may be dropped while it is searched. */
+function ignoreDropped(error: unknown): void {
+  if (sqlStateOf(error) !== UNDEFINED_TABLE) throw error
 }

@@ -44,9 +44,9 @@ export const PLACES: readonly Place[] = [
     account: OWN_ACCOUNT,
     erase: (row, wanted) => ({ ...replaced(row, wanted), request: eraseRequest(row.request as never, wanted) }),
     // A message of an earlier version has no domain.
-    candidates: ({ email }, day, parameter) => `
-      ${MENTIONS.messages} or domain in (${parameter(domainOf(email))}, '')
-      or id = any((select array(${messagesTo(email, day, parameter)}))::uuid[])`,
+    candidates: (wanted, day, parameter) => `
+      ${MENTIONS.messages} or domain in (${parameter(domainOf(wanted.email))}, '')
+      or id = any((select array(${messagesTo(wanted, day, parameter)}))::uuid[])`,
   },
   {
     table: 'recipients',
@@ -99,12 +99,12 @@ export const PLACES: readonly Place[] = [
   },
 ]
 
-/** SQL: the ids of a day's messages to the address. */
-function messagesTo(email: string, day: string, parameter: Parameter): string {
+/** SQL: the ids of a day's messages to the address, whose recipients may be erased already. */
+function messagesTo({ email, erased }: Wanted, day: string, parameter: Parameter): string {
   const { first, end } = idsOfDay(day)
   return `
     select message_id from recipients
-    where lower(email) = ${parameter(email)} and message_id >= '${first}' and message_id < '${end}'`
+    where lower(email) in (${parameter(email)}, ${parameter(erased)}) and message_id >= '${first}' and message_id < '${end}'`
 }
 
 const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1)

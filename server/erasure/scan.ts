@@ -9,7 +9,9 @@ import type { Wanted } from './spellings.ts'
 
 /** 8 MB. */
 const BLOCKS_PER_BATCH = 1_024
-const ROWS_PER_BATCH = 500
+const ROWS_PER_BATCH = 1_000
+/** In a day. Their places are kept in memory. */
+const MOST_CANDIDATES = 250_000
 
 /** A table, or a day of history, with the place that it belongs to. */
 export interface Part {
@@ -20,11 +22,8 @@ export interface Part {
   isIndexed: boolean
 }
 
-/**
- * Which rows of a part to search: a range of blocks, the candidates of the part's place after one of them, or those
- * that a SQL condition on `t` names.
- */
-export type Range = { from: number; to: number } | { after: string } | { where: string }
+/** Which rows of a part to search: a range of blocks, the rows at some places, or those that a SQL condition names. */
+export type Range = { from: number; to: number } | { places: string[] } | { where: string }
 
 export interface Found {
   /** The table or the day of history that has the row. */
@@ -33,14 +32,6 @@ export interface Found {
   at: string
   accountId: string
   row: Fields
-}
-
-export interface Batch {
-  found: Found[]
-  /** The next range of the part. */
-  next?: Range
-  /** The blocks of the part that this batch has completed. */
-  blocks: number
 }
 
 const DAYS = `
@@ -65,10 +56,37 @@ export async function partsOf(db: Database): Promise<Part[]> {
   return parts
 }
 
-/** The range with which the search of a part begins. There is none after the last block. */
-export function firstRange({ blocks, isIndexed }: Omit<Part, 'place'>, fromBlock: number): Range | undefined {
-  if (fromBlock >= blocks) return undefined
-  return isIndexed ? { after: '(0,0)' } : { from: fromBlock, to: Math.min(fromBlock + BLOCKS_PER_BATCH, blocks) }
+/** The batches in which a part is searched, from a block on: those of its candidates, or ranges of its blocks. */
+export async function* rangesOf(
+  db: Database,
+  part: Part,
+  fromBlock: number,
+  wanted: Wanted,
+): AsyncGenerator<Exclude<Range, { where: string }>> {
+  const { blocks, isIndexed } = part
+  const candidates = isIndexed && blocks > 0 && fromBlock === 0 ? await candidatesOf(db, part, wanted) : undefined
+  if (candidates) {
+    for (let i = 0; i < candidates.length; i += ROWS_PER_BATCH)
+      yield { places: candidates.slice(i, i + ROWS_PER_BATCH) }
+  } else {
+    for (let from = fromBlock; from < blocks; from += BLOCKS_PER_BATCH)
+      yield { from, to: Math.min(from + BLOCKS_PER_BATCH, blocks) }
+  }
+}
+
+/** Where the rows of a day are that may mention the address. undefined when they are too many. */
+async function candidatesOf(db: Database, { place, name }: Part, wanted: Wanted): Promise<string[] | undefined> {
+  const { text, parameters } = withParameters((parameter) => place.candidates!(wanted, name, parameter))
+  const statement = `select t.ctid::text as "at" from ${name} t where ${text} limit ${MOST_CANDIDATES + 1}`
+  const rows = await run<{ at: string }>(db, statement, parameters, { prepare: false })
+  return rows.length > MOST_CANDIDATES ? undefined : rows.map(({ at }) => at)
+}
+
+/** Writes SQL with parameters: `write` gets a function that adds a value and returns what stands for it. */
+function withParameters(write: (parameter: Parameter) => string): { text: string; parameters: string[] } {
+  const parameters: string[] = []
+  const text = write((value) => `$${parameters.push(value)}`)
+  return { text, parameters }
 }
 
 /** What is looked for, and whether the rows are locked until the end of the transaction. */
@@ -81,54 +99,39 @@ export interface Search {
 /** Returns the rows of a range that mention the address. */
 export async function find(
   db: Database | TransactionSql,
-  part: Part,
+  { place, name }: Pick<Part, 'place' | 'name'>,
   range: Range,
   { wanted, accountId, forUpdate = false }: Search,
-): Promise<Batch> {
-  const { place, name, blocks } = part
+): Promise<Found[]> {
   const columns = Object.keys(place.columns)
-  const parameters: string[] = []
-  const parameter = (value: string) => `$${parameters.push(value)}`
-  const conditions = [
-    ...rowsOf(part, range, wanted, parameter),
-    mentionIn(
-      columns.map((column) => searchedText(place, column)),
-      wanted,
-      parameter,
-    ),
-    ...(place.only ? [place.only] : []),
-    ...(accountId === undefined ? [] : [`${place.account} = ${parameter(accountId)}::uuid`]),
-  ]
-  const statement = `
+  const texts = columns.map((column) => searchedText(place, column))
+  const { text, parameters } = withParameters(
+    (parameter) => `
     select t.tableoid::regclass::text as part, t.ctid::text as "at", ${place.account} as "accountId", ${columns.map((c) => `${textOf(place, c)} as ${c}`).join(', ')}
     from ${name} t
-    where ${conditions.map((condition) => `(${condition})`).join('\n      and ')}
-    ${'after' in range ? `order by t.ctid limit ${ROWS_PER_BATCH}` : ''}
-    ${forUpdate ? 'for update of t' : ''}`
+    where (${rowsIn(range, parameter)})
+      and ${mentionIn(texts, wanted, parameter)}
+      ${place.only ? `and ${place.only}` : ''}
+      ${accountId === undefined ? '' : `and ${place.account} = ${parameter(accountId)}::uuid`}
+    ${forUpdate ? 'for update of t' : ''}`,
+  )
   const rows = await run<{ part: string; at: string; accountId: string | null } & Record<string, string | null>>(
     db,
-    statement,
+    text,
     parameters,
     { prepare: false },
   )
-  const found = rows.flatMap(({ part, at, accountId, ...texts }) => {
+  return rows.flatMap(({ part, at, accountId, ...texts }) => {
     const row = Object.fromEntries(columns.map((column) => [column, parsedValue(place, column, texts[column] ?? null)]))
     return mentions(row, wanted) ? { part, at, accountId: accountId ?? '', row } : []
   })
-  if ('where' in range) return { found, blocks: 0 }
-  if ('after' in range) {
-    const isFull = rows.length === ROWS_PER_BATCH
-    return isFull ? { found, next: { after: rows.at(-1)!.at }, blocks: 0 } : { found, blocks }
-  }
-  return { found, next: firstRange(part, range.to), blocks: range.to - range.from }
 }
 
-/** SQL: the conditions on a row that a range stands for. */
-function rowsOf({ place, name }: Pick<Part, 'place' | 'name'>, range: Range, wanted: Wanted, parameter: Parameter) {
-  if ('where' in range) return [range.where]
-  // "is true" keeps PostgreSQL from reading all rows after that one in their order instead of using the indexes.
-  if ('after' in range) return [`(t.ctid > '${range.after}') is true`, place.candidates!(wanted, name, parameter)]
-  return [`t.ctid >= '(${range.from},0)'`, `t.ctid < '(${range.to},0)'`]
+/** SQL: the condition on a row that a range stands for. */
+function rowsIn(range: Range, parameter: Parameter): string {
+  if ('where' in range) return range.where
+  if ('places' in range) return `t.ctid = any(${parameter(`{${range.places.map((place) => `"${place}"`)}}`)}::tid[])`
+  return `t.ctid >= '(${range.from},0)' and t.ctid < '(${range.to},0)'`
 }
 
 /**

@@ -4,7 +4,7 @@ import { parseMailbox } from '../../server/address.ts'
 import { newId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
 import { PLACES } from '../../server/erasure/places.ts'
-import { find, firstRange, partsOf, type Range } from '../../server/erasure/scan.ts'
+import { type Found, find, partsOf, rangesOf } from '../../server/erasure/scan.ts'
 import { wantedAddress } from '../../server/erasure/spellings.ts'
 import { erasedForms } from '../../server/reputation/erased-form.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
@@ -21,11 +21,15 @@ const EMAIL = 'ann@xn--bcher-kva.example'
 const wanted = wantedAddress(EMAIL, erasedForms(Buffer.alloc(32)))
 
 const SPELLINGS = [EMAIL, 'Ann@xn--BCHER-kva.example', 'ann@bücher.example']
+/** The address may also be in a local part. */
+const OTHERS = [
+  'bob@example.net',
+  'joann@example.net',
+  `"${EMAIL}"@gateway.example`,
+  `x=ann%40xn--bcher-kva.example@c.example`,
+]
 const mailbox = fc
-  .tuple(
-    fc.constantFrom('', 'Ann', '"ann@home"'),
-    fc.constantFrom(...SPELLINGS, 'bob@example.net', 'joann@example.net'),
-  )
+  .tuple(fc.constantFrom('', 'Ann', '"ann@home"'), fc.constantFrom(...SPELLINGS, ...OTHERS))
   .map(([name, address]) => (name === '' ? address : `${name} <${address}>`))
 const words = fc
   .tuple(
@@ -88,16 +92,14 @@ async function store({ from, to, reply_to, subject, ...more }: Stored): Promise<
 
 /** The rows of a table that mention the address. */
 async function search(table: string, isByIndex: boolean): Promise<string[]> {
-  const found: string[] = []
-  for (const part of (await partsOf(database.db)).filter(({ place }) => place.table === table)) {
-    let range = isByIndex ? firstRange(part, 0) : ({ where: 'true' } as Range)
-    while (range) {
-      const batch = await find(database.db, part, range, { wanted })
-      found.push(...batch.found.map(({ at, row }) => `${at} ${JSON.stringify(row)}`))
-      range = batch.next
-    }
+  const { db } = database
+  const found: Found[] = []
+  for (const part of (await partsOf(db)).filter(({ place }) => place.table === table)) {
+    if (!isByIndex) found.push(...(await find(db, part, { where: 'true' }, { wanted })))
+    else
+      for await (const range of rangesOf(db, part, 0, wanted)) found.push(...(await find(db, part, range, { wanted })))
   }
-  return found.sort()
+  return found.map(({ at, row }) => `${at} ${JSON.stringify(row)}`).sort()
 }
 
 test('the indexes lead to every row of history that mentions an address', async () => {
@@ -109,16 +111,26 @@ test('the indexes lead to every row of history that mentions an address', async 
   }
 })
 
+test('a message is found although its recipient was erased before', async () => {
+  const { db, accountId, clock } = database
+  const before = (await search('messages', true)).length
+  const id = newId(clock.now())
+  const request = { from: 'hello@example.test', to: [EMAIL], subject: 'Hello', headers: [], attachments: [] }
+  await run(db, MESSAGE, [id, accountId, 'example.test', null, JSON.stringify(request), null])
+  await run(db, RECIPIENT, [id, accountId, '0', newId(clock.now()), wanted.erased, null])
+  expect((await search('messages', true)).length).toBe(before + 1)
+})
+
 test('a day with more rows than a batch is searched to its end', async () => {
   const { db, accountId, clock } = database
   const before = (await search('events', true)).length
   await run(
     db,
     `insert into events (id, message_id, account_id, status, recipient, sandbox, created_at)
-     select ($1 || lpad(to_hex(n), 12, '0'))::uuid, $2, $3, 'delivered', $4, false, now() from generate_series(1, 1234) n`,
+     select ($1 || lpad(to_hex(n), 12, '0'))::uuid, $2, $3, 'delivered', $4, false, now() from generate_series(1, 2345) n`,
     [newId(clock.now()).slice(0, 24), newId(clock.now()), accountId, EMAIL],
   )
-  expect((await search('events', true)).length).toBe(before + 1_234)
+  expect((await search('events', true)).length).toBe(before + 2_345)
 })
 
 test('an address in history is found by index', async () => {

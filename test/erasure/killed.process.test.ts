@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
+import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eq } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -15,12 +16,18 @@ import { dump } from './world.ts'
 
 const EMAIL = 'ann@example.net'
 let account: TestAccount
+/** Holds a lock for as long as a slow machine needs to start a process. */
+let locker: postgres.Sql
 let env: NodeJS.ProcessEnv
 beforeAll(async () => {
   account = await testAccount()
+  locker = postgres(account.url, { max: 1 })
   env = { DATABASE_URL: account.url, ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
 })
-afterAll(() => account.drop())
+afterAll(async () => {
+  await locker.end()
+  await account.drop()
+})
 
 async function storeMentions(): Promise<void> {
   const { db, accountId } = account
@@ -50,7 +57,7 @@ const LOCKS = 'from pg_locks where database = (select oid from pg_database where
 
 /** Starts an erasure, kills it when it is about to change a table, and waits until PostgreSQL has noticed. */
 async function eraseUntil(table: string): Promise<void> {
-  await account.db.$client.begin(async (tx) => {
+  await locker.begin(async (tx) => {
     await tx.unsafe(`lock table ${table} in exclusive mode`)
     const { child } = startErase()
     await expect.poll(() => numberOf(`select count(*)::int as n ${LOCKS} and not granted`)).toBe(1)
