@@ -5,8 +5,8 @@ import { run } from '../db/statement.ts'
 // How long an erasure rests after a batch, relative to the time of the batch. The more other connections have been at
 // work just now, the longer it leaves the processors to them.
 const LEAST = 0.5
-const PER_CONNECTION = 2
-const MOST = 9
+const PER_CONNECTION = 3
+const MOST = 13
 
 // A statement of a send takes about a millisecond, so few of them run at any one moment.
 const AT_WORK = `
