@@ -1,19 +1,15 @@
 import { type DatabaseClock, databaseClock } from '../db/clock.ts'
-import { connect, type Database, STATEMENT_MS } from '../db/connect.ts'
+import { type ConnectOptions, connect, type Database } from '../db/connect.ts'
 import { databaseFault, NO_TABLES } from '../db/database-fault.ts'
 import { Failure } from './command.ts'
 import { ownDatabase, variables } from './environment.ts'
 
-/**
- * Calls `use` with a database connection and closes it. Throws a Failure when the database cannot be used.
- *
- * @param statementMs the longest that a statement may take; 0 for no limit
- */
+/** Calls `use` with a database connection and closes it. Throws a Failure when the database cannot be used. */
 export async function withDatabase<Result>(
   use: (db: Database, clock: DatabaseClock) => Promise<Result>,
-  statementMs = STATEMENT_MS,
+  options: Pick<ConnectOptions, 'statementMs' | 'isKept'> = {},
 ): Promise<Result> {
-  const db = connect(variables('databaseUrl').databaseUrl, { connections: 1, statementMs })
+  const db = connect(variables('databaseUrl').databaseUrl, { connections: 1, ...options })
   try {
     const clock = await databaseClock(db)
     return await use(db, clock).finally(() => clock.stop())

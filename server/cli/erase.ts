@@ -36,7 +36,7 @@ export const erase = (print: Print) =>
       const email = readAddress(text)
       const { encryptionKeys, databaseUrl } = variables('encryptionKeys', 'databaseUrl')
       const sealer = createSealer(encryptionKeys)
-      await withDatabase(async (db, clock) => {
+      await searchDatabase(async (db, clock) => {
         const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
         const isPerson = await isPersonOfDashboard(db, email)
         const parts = { db, clock, authorOf: operator, progress: reporter() }
@@ -64,11 +64,15 @@ export const erase = (print: Print) =>
           json: { ...json, resumed: isResumed },
           text: [...lines, ...(isPerson ? [personHint(email)] : [])].join('\n'),
         })
-      }, SEARCH_MS)
+      })
     })
 
-/** A day of history may have a hundred million rows, and PostgreSQL before 18 reads a whole index of them. */
-export const SEARCH_MS = 120_000
+/**
+ * `withDatabase` for a search of the whole database. A day of history may have a hundred million rows, and PostgreSQL
+ * before 18 reads a whole index of them.
+ */
+export const searchDatabase: typeof withDatabase = (search) =>
+  withDatabase(search, { statementMs: 120_000, isKept: true })
 
 const POOLED =
   'An erasure holds a lock for its whole session. Name PostgreSQL itself in DATABASE_URL, without prepare=false.'

@@ -8,8 +8,7 @@ import { wantedAddress } from '../erasure/spellings.ts'
 import { erasedForms } from '../reputation/erased-form.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Print } from './command.ts'
-import { withDatabase } from './database.ts'
-import { readAddress, reporter, SEARCH_MS } from './erase.ts'
+import { readAddress, reporter, searchDatabase } from './erase.ts'
 
 export const exportAddress = (print: Print) =>
   new Command('export')
@@ -29,12 +28,12 @@ export const exportAddress = (print: Print) =>
       const email = readAddress(text)
       // Nothing is replaced, so any key serves.
       const wanted = wantedAddress(email, erasedForms(new Uint8Array(32)))
-      await withDatabase(async (db, clock) => {
+      await searchDatabase(async (db, clock) => {
         const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
         const pieces = exportOf(db, { accountId, wanted }, { now: new Date(clock.now()), progress: reporter() })
         if (output === undefined) await writeOut(pieces)
         else await writeFile(output, pieces)
-      }, SEARCH_MS)
+      })
       const where = output ?? 'standard output'
       const wrote = { json: { address: email, output: where }, text: `Wrote what the database holds to ${where}.` }
       // Standard output then has the JSON alone.

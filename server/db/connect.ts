@@ -44,13 +44,15 @@ const WARM_SHARE = 0.4
 /** The longest that a statement may take, unless a caller of `connect` says otherwise. */
 export const STATEMENT_MS = 15_000
 
-interface Options {
+export interface ConnectOptions {
   /** Creates what a shared statement's batches are noted with. */
   batchNotes?(statement: string): NoteBatch
 
   connections?: number
   /** The longest that a statement may take; 0 for no limit. */
   statementMs?: number
+  /** Whether the session of a connection holds a lock. The driver would renew the connection after half an hour. */
+  isKept?: boolean
   /** The longest that a statement may wait for a lock; 0 for no limit. */
   lockMs?: number
 }
@@ -60,8 +62,8 @@ interface Options {
  * `run` (statement.ts) for a SQL constant. The pool is `db.$client`, without the warm connections. `db.$client.end()`
  * closes all.
  */
-export function connect(url: string, options: Options = {}) {
-  const { connections = 10, statementMs = STATEMENT_MS, lockMs = 0, batchNotes } = options
+export function connect(url: string, options: ConnectOptions = {}) {
+  const { connections = 10, statementMs = STATEMENT_MS, isKept = false, lockMs = 0, batchNotes } = options
   const load: DatabaseLoad = { open: 0, limit: connections, statements: 0, sends: 0 }
   const { hosts, url: driverUrl, isPooled } = readDatabaseUrl(url)
   const primary = createPrimary({ hosts, probe: createProbe(driverUrl), statementMs })
@@ -77,6 +79,7 @@ export function connect(url: string, options: Options = {}) {
     fetch_types: false,
     // An idle connection is closed before its silence could be mistaken for that of a dead server.
     idle_timeout: statementMs / 1_000,
+    ...(isKept ? { max_lifetime: null } : {}),
     // A pooler refuses settings, because it shares its sessions: those of the database's user count (docs/scaling.md).
     connection: { application_name: 'verdict', ...(isPooled ? {} : sessionSettings(statementMs, lockMs)) },
   } as const

@@ -7,6 +7,8 @@ import { run } from '../db/statement.ts'
 const LEAST = 0.5
 const PER_CONNECTION = 3
 const MOST = 13
+/** The connection, whose session holds a lock, would be closed after two minutes. */
+const MOST_MS = 60_000
 
 // A statement of a send takes about a millisecond, so few of them run at any one moment.
 const AT_WORK = `
@@ -16,5 +18,5 @@ const AT_WORK = `
 
 export async function rest(db: Database, workMs: number): Promise<void> {
   const [atWork] = await run<{ connections: number }>(db, AT_WORK)
-  await sleep(workMs * Math.min(LEAST + PER_CONNECTION * atWork!.connections, MOST))
+  await sleep(Math.min(workMs * Math.min(LEAST + PER_CONNECTION * atWork!.connections, MOST), MOST_MS))
 }
