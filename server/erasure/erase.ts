@@ -8,20 +8,13 @@ import { firstIdAt, newId } from '../db/ids.ts'
 import { HISTORY } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
 import { type Kind, PLACES, type Place, replaced, writeAnswer } from './places.ts'
+import { meterOf, type Progress } from './progress.ts'
 import { rest } from './rest.ts'
 import { type Found, find, type Part, partsOf, type Range, rangesOf } from './scan.ts'
 import type { Wanted } from './spellings.ts'
 
 /** The changed rows, by account and table. */
 export type Counts = Record<string, Record<string, number>>
-
-export interface Progress {
-  /** The table or the day that is searched. */
-  part: string
-  blocksDone: number
-  blocks: number
-  rows: number
-}
 
 export interface ErasureParts {
   db: Database
@@ -280,23 +273,6 @@ async function finish({ db, authorOf }: ErasureParts, { wanted }: Erasure, { id,
     }
     await run(tx, 'update erasures set finished_at = now() where id = $1', [id])
   })
-}
-
-/** Reports after a batch, and without one at the end of a part. */
-function meterOf(all: Part[], progress: ErasureParts['progress']) {
-  const done: Progress = { part: '', blocksDone: 0, blocks: 0, rows: 0 }
-  const blocksBefore = new Map<Part, number>()
-  for (const part of all) {
-    blocksBefore.set(part, done.blocks)
-    done.blocks += part.blocks
-  }
-  return (part: Part, range?: Range, rows = 0) => {
-    const blocks = range === undefined ? part.blocks : 'to' in range ? range.to : 0
-    done.part = part.name
-    done.blocksDone = blocksBefore.get(part)! + blocks
-    done.rows += rows
-    progress?.(done)
-  }
 }
 
 function add(counts: Counts, { table }: Place, found: Found[]): void {
