@@ -36,10 +36,10 @@ async function makePartition(db: Database, table: string, day: number): Promise<
   // The look-up comes first: CREATE TABLE IF NOT EXISTS ... PARTITION OF locks the parent even when the table exists.
   const [partition] = await run<{ name: string | null }>(db, 'select to_regclass($1)::text as name', [name])
   if (partition!.name !== null) return
-  const [from, to] = [firstIdAt(day), firstIdAt(day + DAY_MS)]
+  const { first, end } = idsOfDay(name)
   await run(
     db,
-    `create table if not exists ${name} partition of ${table} for values from ('${from}') to ('${to}')`,
+    `create table if not exists ${name} partition of ${table} for values from ('${first}') to ('${end}')`,
   ).catch((error) => {
     // Another process created it at this very moment.
     if (!EXISTS_ALREADY.includes(sqlStateOf(error))) throw error

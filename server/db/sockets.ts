@@ -27,17 +27,14 @@ export function watch(socket: Socket, statementMs: number, suspect: () => void):
   let bytesWritten = 0
   let bytesAnswered = 0
   let silentLooks = 0
-  let isAsked = false
   const look = () => {
     if (socket.destroyed) return clearInterval(timer)
     if (socket.bytesRead > bytesRead) {
       silentLooks = 0
-      isAsked = false
       bytesAnswered = socket.bytesWritten
-    } else if (socket.bytesWritten > bytesWritten && !isAsked && !socket.writableEnded) {
+    } else if (bytesWritten === bytesAnswered && socket.bytesWritten > bytesWritten && !socket.writableEnded) {
       // The first statement after an idle time has all of its own. Later ones do not prolong it.
       silentLooks = 0
-      isAsked = true
     } else silentLooks++
     bytesRead = socket.bytesRead
     bytesWritten = socket.bytesWritten

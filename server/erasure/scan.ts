@@ -89,10 +89,11 @@ function withParameters(write: (parameter: Parameter) => string): { text: string
   return { text, parameters }
 }
 
-/** What is looked for, and whether the rows are locked until the end of the transaction. */
-export interface Search {
+interface Search {
   wanted: Wanted
+  /** All accounts when undefined. */
   accountId?: string
+  /** Whether the rows are locked until the end of the transaction. */
   forUpdate?: boolean
 }
 
