@@ -1,12 +1,14 @@
-import { randomBytes } from 'node:crypto'
-import { Client, ScheduleOverlapPolicy } from '@temporalio/client'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { Client, type ScheduleHandle } from '@temporalio/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { domains } from '../../server/db/schema.ts'
 import { createDomain, type Domain, findDomainById } from '../../server/domains/domains.ts'
+import { TASK_QUEUES } from '../../workflows/client.ts'
 import { lazyConnection } from '../../workflows/connection.ts'
+import type { verification } from '../../workflows/verification.ts'
 import { HOSTS, zoneOf } from '../domains/verifying.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { type DnsServerForTests, startDns } from '../harness/dns.ts'
@@ -26,6 +28,7 @@ let accountId: string
 let worker: RunningProcess
 let connection: ReturnType<typeof lazyConnection>
 let client: Client
+let schedule: ScheduleHandle
 const key = randomBytes(32)
 const sealer = createSealer([{ id: 'k1', key }])
 
@@ -36,7 +39,7 @@ beforeAll(async () => {
   connection = lazyConnection(temporalAt(temporal.address))
   client = new Client({ connection })
   worker = startWorker()
-  const schedule = client.schedule.getHandle('verification')
+  schedule = client.schedule.getHandle('verification')
   const scheduleOrNone = () => schedule.describe().catch(() => undefined)
   await until(async () => (await scheduleOrNone()) !== undefined, 20_000)
   // Between the moment a test adds a domain and the moment its zone is written, no full minute may start a check.
@@ -68,16 +71,26 @@ const makeDue = ({ id }: Domain) =>
   database.db.update(domains).set({ nextCheckAt: sql`now()` }).where(eq(domains.id, id))
 
 /**
- * Triggers the Schedule, which is paused. Its own policy would skip the run while the workflow of the run before, whose
- * result the test has read from the database, is not closed yet.
+ * Starts a check of the domains that are due. Await its result before another domain is added: a check that still runs
+ * would find it before its zone is written.
  */
-const trigger = () => client.schedule.getHandle('verification').trigger(ScheduleOverlapPolicy.BUFFER_ALL)
+const startCheck = () =>
+  client.workflow.start<typeof verification>('verification', {
+    workflowId: `check-${randomUUID()}`,
+    taskQueue: TASK_QUEUES.original,
+  })
+const check = async () => (await startCheck()).result()
 
 test('a domain whose records are published is verified automatically when the Schedule runs', async () => {
   const [right, wrong] = [await add('right.example'), await add('wrong.example')]
   Object.assign(dns.zone, zoneOf(right))
-  await trigger()
-  await until(async () => (await read(right)).status === 'verified' && (await read(wrong)).checks !== null)
+  const runs = async () => (await schedule.describe()).info.recentActions
+  const before = (await runs()).length
+  await schedule.trigger()
+  await until(async () => (await runs()).length > before)
+  const { workflowId } = (await runs()).at(-1)!.action.workflow
+  expect(await client.workflow.getHandle<typeof verification>(workflowId).result()).toEqual({ verified: 1, pending: 1 })
+  expect((await read(right)).status).toBe('verified')
   expect(Object.values((await read(wrong)).checks!).map(({ status }) => status)).toEqual(Array(4).fill('failed'))
   expect((await read(wrong)).status).toBe('pending')
 })
@@ -85,31 +98,27 @@ test('a domain whose records are published is verified automatically when the Sc
 test('a domain whose records are missing for three days lapses, and is verified again when they are back', async () => {
   const domain = await add('lapses.example')
   Object.assign(dns.zone, zoneOf(domain))
-  await trigger()
-  await until(async () => (await read(domain)).status === 'verified')
+  expect(await check()).toEqual({ verified: 1 })
   dns.zone['TXT rp.lapses.example'] = 'nxdomain'
   await makeDue(domain)
-  await trigger()
-  await until(async () => (await read(domain)).failingSince !== null)
-  expect((await read(domain)).status).toBe('verified')
+  expect(await check()).toEqual({ verified: 1 })
+  expect((await read(domain)).failingSince).not.toBeNull()
   await database.db
     .update(domains)
     .set({ failingSince: sql`now() - interval '3 days'` })
     .where(eq(domains.id, domain.id))
   await makeDue(domain)
-  await trigger()
-  await until(async () => (await read(domain)).status === 'lapsed')
+  expect(await check()).toEqual({ lapsed: 1 })
   await waitForOutput(worker, /"domain":"lapses\.example","msg":"a domain is lapsed"/)
   Object.assign(dns.zone, zoneOf(domain))
   await makeDue(domain)
-  await trigger()
-  await until(async () => (await read(domain)).status === 'verified')
+  expect(await check()).toEqual({ verified: 1 })
 })
 
 test('when a worker dies during a check, the next worker makes the check', async () => {
   const domain = await add('silent.example')
   for (const name of Object.keys(zoneOf(domain))) dns.zone[name] = 'silence'
-  await trigger()
+  const checking = await startCheck()
   await until(() => dns.count('TXT rp.silent.example') > 0)
   await worker.kill('SIGKILL')
   const { nextCheckAt, checks } = await read(domain)
@@ -120,13 +129,14 @@ test('when a worker dies during a check, the next worker makes the check', async
   await makeDue(domain)
   worker = startWorker()
   await waitForOutput(worker, /"msg":"ready"/)
-  await until(async () => (await read(domain)).status === 'verified', 50_000)
+  await checking.result()
+  expect((await read(domain)).status).toBe('verified')
 })
 
 test('SIGTERM ends a worker during checks within seconds', async () => {
   const domain = await add('slow.example')
   for (const name of Object.keys(zoneOf(domain))) dns.zone[name] = 'silence'
-  await trigger()
+  await startCheck()
   await until(() => dns.count('TXT rp.slow.example') > 0)
   const watch = stopwatch()
   expect(await worker.kill('SIGTERM')).toBe(0)
