@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { connect, type Database, type Transaction } from './connect.ts'
 import { readMigrationFiles } from './drizzle.ts'
+import { CREATE_DATABASE, textFault } from './encoding.ts'
 import { run } from './statement.ts'
 
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
@@ -21,7 +22,7 @@ const SETTINGS = `select set_config('lock_timeout', '30s', true), set_config('st
 
 /**
  * Applies the missing migrations in one transaction. Processes that start together take turns by an advisory lock. A
- * table that stays locked for 30 s fails the start.
+ * table that stays locked for 30 s fails the start. Throws for an empty database that could not hold every message.
  */
 export async function applyMigrations(url: string): Promise<void> {
   const db = connect(url, { connections: 1, statementMs: 0 })
@@ -40,6 +41,8 @@ export async function applyMigrations(url: string): Promise<void> {
 async function applyMissing(tx: Transaction): Promise<void> {
   await run(tx, TABLE)
   const [applied] = await run<{ createdMs: number | null }>(tx, NEWEST)
+  const fault = applied?.createdMs ? undefined : await textFault(tx)
+  if (fault) throw new Error(`${fault}. Drop it, and create it with: ${CREATE_DATABASE}`)
   for (const { folderMillis, sql, hash } of readMigrationFiles({ migrationsFolder })) {
     if (folderMillis <= (applied?.createdMs ?? 0)) continue
     for (const statement of sql) await run(tx, statement)

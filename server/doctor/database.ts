@@ -2,6 +2,7 @@ import { readDatabaseUrl } from '../config/database-url.ts'
 import { databaseTime } from '../db/clock.ts'
 import { type Database, PLANNER_SETTINGS, STATEMENT_MS } from '../db/connect.ts'
 import { databaseFault, NO_TABLES } from '../db/database-fault.ts'
+import { CREATE_DATABASE, textFault } from '../db/encoding.ts'
 import { createSealer } from '../db/encryption.ts'
 import { findUnopenedValues, type UnopenedValues } from '../db/lost-keys.ts'
 import { migrationsApplied } from '../db/migrations.ts'
@@ -49,6 +50,16 @@ const writable: Check = {
         'Turn default_transaction_read_only off, for the server, the database and the user.',
       )
     return ok('it takes writes')
+  }),
+}
+
+const encoding: Check = {
+  name: 'encoding',
+  about: 'the database stores the letters of every language, and finds addresses in capital letters',
+  reads: ['DATABASE_URL'],
+  run: onTables(async (db) => {
+    const fault = await textFault(db)
+    return fault ? failed(fault, `Restore a dump of it into one made by: ${CREATE_DATABASE}`) : ok('UTF8')
   }),
 }
 
@@ -147,4 +158,4 @@ const settings: Check = {
 
 const UNSET = 'A pooler ignores them. If it pools transactions, add ?prepare=false to DATABASE_URL, or sends will fail.'
 
-export const DATABASE_CHECKS = [database, writable, migrations, settings, clock, secrets]
+export const DATABASE_CHECKS = [database, writable, encoding, migrations, settings, clock, secrets]

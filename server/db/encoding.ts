@@ -1,0 +1,19 @@
+import type { Database, Transaction } from './connect.ts'
+import { run } from './statement.ts'
+
+const TEXTS = `select current_setting('server_encoding') as encoding, lower('I') = 'i' as "lowersLetters"`
+
+/** How a database is created that holds every message and compares addresses as mail does. */
+export const CREATE_DATABASE = 'createdb --template=template0 --encoding=UTF8 --locale=C.UTF-8 verdict'
+
+/**
+ * Why messages cannot be stored in this database, or addresses not be found; undefined when nothing is wrong. Both are
+ * chosen when a database is created. PostgreSQL takes them from the machine unless it is told.
+ */
+export async function textFault(db: Database | Transaction): Promise<string | undefined> {
+  const [row] = await run<{ encoding: string; lowersLetters: boolean }>(db, TEXTS)
+  const { encoding, lowersLetters } = row!
+  if (encoding !== 'UTF8') return `the encoding of the database is ${encoding}: messages hold letters that it lacks`
+  // In Turkish, the small letter of I has no dot.
+  return lowersLetters ? undefined : 'the locale of the database turns I into another letter than i: addresses get lost'
+}
