@@ -21,6 +21,7 @@ const NAMES = [
   'lists',
   'dashboard',
   'erase',
+  'mentions',
   'tabs',
   'receipts',
   'limiter',

@@ -1,0 +1,54 @@
+import postgres from 'postgres'
+import { startHttpLoad } from './load/http.ts'
+import { startProduct } from './load/product.ts'
+import { startSink } from './load/sink.ts'
+import { sendsOf } from './load/timed-sends.ts'
+import { playPairs, ratio } from './pairs.ts'
+import { atMost, median, type Report, type RunOptions } from './report.ts'
+
+const BYTES = 4_000
+/** How many sends are in flight, and how many sends are a round of about two seconds. */
+const LOADS = [
+  { inFlight: 1, requests: 500 },
+  { inFlight: 4, requests: 1_500 },
+  { inFlight: 64, requests: 3_000 },
+]
+/** Many pairs, because the difference is small. */
+const ROUNDS = 12
+const INDEXES = ['messages_mentions', 'recipients_mentions', 'events_mentions']
+
+/** What the partial indexes that lead an erasure to its rows cost a send: sends with them, against sends without. */
+export async function run({ peer }: RunOptions): Promise<Report> {
+  if (peer) console.log('This bench has no peer.')
+  await using sink = await startSink()
+  await using product = await startProduct(sink)
+  await using http = await startHttpLoad()
+  const sql = postgres(product.databaseUrl, { max: 1, onnotice: () => {} })
+  const definitions = await sql<{ definition: string }[]>`
+    select replace(pg_get_indexdef(name::regclass), ' ON ONLY ', ' ON ') as definition from unnest(${INDEXES}::text[]) name`
+  let haveIndexes = true
+  async function setIndexes(wanted: boolean): Promise<void> {
+    if (wanted === haveIndexes) return
+    if (wanted) for (const { definition } of definitions) await sql.unsafe(definition)
+    else await sql.unsafe(`drop index ${INDEXES}`)
+    haveIndexes = wanted
+  }
+
+  const send = sendsOf(product, http, BYTES)
+  const figures: Record<string, number> = {}
+  const bars = []
+  for (const load of LOADS) {
+    const sendsWith = (indexes: boolean) => async () => {
+      await setIndexes(indexes)
+      return send(load)
+    }
+    await send(load)
+    const pairs = await playPairs(sendsWith(true), sendsWith(false), 'without', ROUNDS)
+    const postgresMicros = median(pairs.map(({ ours, theirs }) => ours.postgresCpuMicros - theirs.postgresCpuMicros))
+    figures[`${load.inFlight} in flight: PostgreSQL's CPU for the indexes, us per message`] = postgresMicros
+    const cpu = ratio(pairs, 'cpuMicros')
+    bars.push(atMost(`${load.inFlight} in flight: CPU per message relative to without the indexes`, cpu, 1.03))
+  }
+  await sql.end()
+  return { figures, bars }
+}
