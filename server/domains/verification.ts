@@ -8,8 +8,8 @@ import type { Verifier } from './verify.ts'
 /** The API calls `verifyNow` when an account owner asks for it; a scheduled workflow calls `verifyDue` every minute. */
 export interface Verification {
   /**
-   * Checks the DNS of a domain and stores the result. Does nothing when another check of the domain began within the
-   * last 5 s, or when MAX_WAITING requests wait for a slot already; calls for the same domain share one check.
+   * Checks the DNS of a domain and stores the result. When another check of the domain began within the last 5 s, waits
+   * for its result instead, whichever process makes it. Does nothing when MAX_WAITING requests wait for a slot already.
    */
   verifyNow(domainId: string): Promise<void>
   /**
@@ -32,6 +32,10 @@ export type CheckCounts = Partial<Record<Domain['status'], number>>
 // `verifyNow`, per process.
 const SLOTS = 4
 const MAX_WAITING = 40
+/** How often the result of another process's check is looked for. */
+const LOOK_MS = 200
+/** How far the clocks by which a check began and ended may differ. Two checks begin 5 s apart. */
+const CLOCKS_DIFFER_MS = 500
 
 // `verifyDue`: an account gets half of the slots, so its many or silent domains do not delay those of others.
 const DUE_SLOTS = 10
@@ -76,10 +80,20 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
   async function verifyWithSlot(domainId: string): Promise<void> {
     const release = await slots.acquire()
     try {
-      if (release && (await beginCheck(db, domainId))) await verify(domainId)
+      if (release) await verifyOnce(domainId)
     } finally {
       release?.()
     }
+  }
+
+  /** Ends within the 5 s after which the next check may begin: this one makes it when the other process died. */
+  async function verifyOnce(domainId: string): Promise<void> {
+    while (!(await beginCheck(db, domainId))) {
+      const domain = await findDomainById(db, domainId)
+      if (!domain || isChecked(domain)) return
+      await sleep(LOOK_MS)
+    }
+    await verify(domainId)
   }
 
   /** Claims the domain that is longest overdue, except those of `busyAccounts`. Other runs skip it for a minute. */
@@ -125,6 +139,12 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
       return counts
     },
   }
+}
+
+/** Whether the check that began last has a result. */
+function isChecked({ checks, checkedAt }: Domain): boolean {
+  const sinceMs = (checkedAt?.getTime() ?? 0) - CLOCKS_DIFFER_MS
+  return Object.values(checks ?? {}).some(({ checked_at }) => Date.parse(checked_at) >= sinceMs)
 }
 
 /** The accounts that occur DUE_PER_ACCOUNT times in `accounts`, the accounts of the checks in progress. */

@@ -166,7 +166,7 @@ test('the check of a deleted domain changes nothing', async () => {
 })
 
 /** A verifier whose checks take a moment. It records the checked domains, and how many ran at the same time. */
-function verification(tookMs = 5, findings = found) {
+function verification(tookMs = 5, findings = found, by = clock) {
   const checked: string[] = []
   let now = 0
   const most: Record<string, number> = {}
@@ -184,7 +184,7 @@ function verification(tookMs = 5, findings = found) {
       return findings(domain)
     },
   }
-  return { ...createVerification({ db, clock, hosts: HOSTS, verifier }), seen }
+  return { ...createVerification({ db, clock: by, hosts: HOSTS, verifier }), seen }
 }
 
 const onError = (error: unknown) => {
@@ -221,7 +221,7 @@ test('a status that a check changes is reported, one that stays is not', async (
 test('two concurrent runs check each domain once, each run ten at the same time and five of one account', async () => {
   for (let i = 0; i < 30; i++) await add(undefined, accounts[i % 2])
   await db.update(domains).set({ nextCheckAt: sql`now()` }).where(sql`status = 'pending' and next_check_at is not null`)
-  const runs = [verification(2_000), verification(2_000)]
+  const runs = [verification(4_000), verification(4_000)]
   await Promise.all(runs.map(({ verifyDue }) => verifyDue({ signal: never, onChange, onError })))
   const checked = runs.flatMap(({ seen }) => seen.checked)
   expect(checked).toHaveLength(30)
@@ -250,7 +250,7 @@ test('a fault of ours with one domain is reported, and does not keep others from
 test('an aborted run begins no further check, and stores nothing of the aborted ones', async () => {
   const many = await Promise.all(Array.from({ length: 12 }, () => add()))
   const stopping = new AbortController()
-  const { verifyDue, seen } = verification(1_000)
+  const { verifyDue, seen } = verification(5_000)
   const run = verifyDue({ signal: stopping.signal, onChange, onError })
   while (seen.checked.length < 3) await sleep(5)
   stopping.abort()
@@ -259,9 +259,11 @@ test('an aborted run begins no further check, and stores nothing of the aborted 
   expect(new Set((await Promise.all(many.map(read))).map(({ status }) => status))).toEqual(new Set(['pending']))
 })
 
+const REAL: DatabaseClock = { now: Date.now, stop() {} }
+
 test('a second verification within 5 s has the result of the first, also while that runs', async () => {
   const domain = await add()
-  const { verifyNow, seen } = verification(50)
+  const { verifyNow, seen } = verification(50, found, REAL)
   await Promise.all([verifyNow(domain.id), verifyNow(domain.id)])
   expect((await read(domain)).status).toBe('verified')
   await verifyNow(domain.id)
@@ -269,6 +271,26 @@ test('a second verification within 5 s has the result of the first, also while t
   await db.update(domains).set({ checkedAt: sql`now() - interval '6 seconds'` }).where(eq(domains.id, domain.id))
   await verifyNow(domain.id)
   expect(seen.checked).toHaveLength(2)
+})
+
+test('a verification while another process checks the domain has the result of that check', async () => {
+  const domain = await add()
+  const [scheduled, asked] = [verification(600, found, REAL), verification(1, found, REAL)]
+  const run = scheduled.verifyDue({ signal: never, onChange, onError })
+  while (scheduled.seen.checked.length === 0) await sleep(5)
+  await asked.verifyNow(domain.id)
+  expect((await read(domain)).status).toBe('verified')
+  expect(asked.seen.checked).toEqual([])
+  await run
+})
+
+test('a verification makes the check itself when the process died that had begun one', async () => {
+  const domain = await add()
+  await db.update(domains).set({ checkedAt: sql`now() - interval '4 seconds'` }).where(eq(domains.id, domain.id))
+  const { verifyNow, seen } = verification(1, found, REAL)
+  await verifyNow(domain.id)
+  expect(seen.checked).toEqual([domain.name])
+  expect((await read(domain)).status).toBe('verified')
 })
 
 test('four verifications run at the same time, and the others wait for a slot', async () => {
