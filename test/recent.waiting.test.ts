@@ -22,13 +22,14 @@ test('concurrent calls with the same key share one read', async () => {
 })
 
 test('a value is read again when its time is over, counted from the beginning of its read', async () => {
-  const { find } = countingCache(async (_, reads) => {
-    await sleep(150)
+  const slow = async (_: string, reads: number) => {
+    await sleep(1_000)
     return String(reads)
-  })
+  }
+  const { find } = countingCache(slow, { keepMs: 2_000 })
   expect(await find('a')).toBe('1')
   expect(await find('a')).toBe('1')
-  await sleep(60)
+  await sleep(1_100)
   expect(await find('a')).toBe('2')
 })
 

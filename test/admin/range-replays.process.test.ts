@@ -70,13 +70,13 @@ beforeEach(async () => {
   for (const table of ['dispatches', 'attempts', 'events', 'recipients']) await run(world.db, `truncate ${table}`)
 })
 
-/** Stores events that are a minute old and were never dispatched. */
+/** Stores events that are a minute old and were never dispatched. A lease keeps the worker from them meanwhile. */
 async function store(count: number): Promise<string[]> {
   const firstMs = Math.floor(world.clock.now()) - 60_000
   const rows = Array.from({ length: count }, (_, i) => {
     return newEvent(world.accountId, { id: newId(firstMs + i), createdAtMs: firstMs + i })
   })
-  await storeDispatches(world, rows)
+  await storeDispatches(world, rows, { lease: 3_600 })
   await run(world.db, 'delete from open_dispatches')
   return rows.map(({ id }) => publicId('evt', id))
 }
@@ -142,6 +142,8 @@ test('a replay goes on after Temporal has come back with an empty store', async 
       select id, event_id from dispatches where kind = 'replay') as d order by id`,
   )
   expect(rows.map(({ id }) => publicId('evt', id))).toEqual(eventIds)
+  // While it runs, it also takes the events of the next test.
+  await until(async () => (await shown(replay)).state === ReplayState.FINISHED)
 })
 
 test('a cancelled replay stops, and its dispatched events still arrive', async () => {

@@ -8,6 +8,7 @@ import { dropExpired } from '../../server/db/drop-expired.ts'
 import { firstIdAt, newId } from '../../server/db/ids.ts'
 import { attempts, dispatches, HISTORY, hourlyStats, messages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
+import { waitForDayOf } from '../harness/midnight.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 const DAY_MS = 86_400_000
@@ -15,6 +16,7 @@ const DAY_MS = 86_400_000
 let database: TestDatabase
 let todayMs: number
 beforeAll(async () => {
+  await waitForDayOf(60_000)
   database = await testDatabase()
   todayMs = Math.floor((await databaseTime(database.db)) / DAY_MS) * DAY_MS
 })

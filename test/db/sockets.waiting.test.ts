@@ -7,10 +7,10 @@ import { connect } from '../../server/db/connect.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { proxiedDatabase } from '../harness/proxied-database.ts'
 
-/** Opens a pool of one connection through a proxy. Its statements may take half a second. */
-async function setUp() {
+/** Opens a pool of one connection through a proxy. Its statements may take half a second by default. */
+async function setUp(statementMs = 500) {
   const { database, proxy, url } = await proxiedDatabase()
-  const { $client: sql } = connect(url.href, { connections: 1, statementMs: 500 })
+  const { $client: sql } = connect(url.href, { connections: 1, statementMs })
   onTestFinished(async () => {
     await sql.end({ timeout: 0 })
     await proxy.close()
@@ -45,7 +45,7 @@ test('a statement has its whole time, however long its connection was idle', asy
   const { sql } = await setUp()
   await sql`select 1`
   await sleep(400)
-  expect(await sql`select 2 as two from pg_sleep(0.4)`).toEqual([{ two: 2 }])
+  expect(await sql`select 2 as two from pg_sleep(0.25)`).toEqual([{ two: 2 }])
 })
 
 test('a connection that is being opened is not limited by the time of a statement', async () => {
@@ -64,8 +64,8 @@ test('a connection that died while idle does not occupy a place in the pool', as
 })
 
 test('a statement that takes too long fails by the timeout of the server, not as a silent connection', async () => {
-  const { sql } = await setUp()
-  await expect(sql`select pg_sleep(2)`).rejects.toThrow('statement timeout')
+  const { sql } = await setUp(2_000)
+  await expect(sql`select pg_sleep(6)`).rejects.toThrow('statement timeout')
 })
 
 test('a silent connection is noticed under TLS too', async () => {

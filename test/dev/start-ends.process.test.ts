@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { waitForOutput } from '../harness/process.ts'
 import { type NpmStart, namespacesOf, npmStart, send } from './npm-start.ts'
 
 let npm: NpmStart
@@ -36,7 +37,7 @@ test('every process that npm start has started ends when npm start is killed', a
   const { program } = await npm.startAndWait()
   await program.kill('SIGKILL')
   // A worker that is just starting tries to reach Temporal, which has ended, for 20 s.
-  await npm.expectNoProcess(30_000)
+  await npm.expectNoProcess(60_000)
 })
 
 test('npm start reports that PostgreSQL died, and exits with 1', async () => {
@@ -61,9 +62,7 @@ test.each([
   await npm.expectNoProcess()
 })
 
-test('npm start reports that Temporal died, and starts it again at the same address with its history', {
-  timeout: 60_000,
-}, async () => {
+test('npm start reports that Temporal died, and starts it again at the same address with its history', async () => {
   const { program, ready } = await npm.startAndWait()
   const namespaceId = async () => /"id": "[^"]+"/.exec(await namespacesOf(ready.temporal_ui_url))?.[0]
   await expect.poll(namespaceId).toBeDefined()
@@ -98,6 +97,7 @@ test('a second Ctrl-C does not wait for accepted requests', async () => {
   const { program, ready } = await npm.startAndWait()
   const { response } = await npm.openSend(ready)
   program.kill('SIGINT')
+  await waitForOutput(program, /Press Ctrl-C again/)
   await sleep(600)
   program.kill('SIGINT')
   expect(await response).toBe('cut')

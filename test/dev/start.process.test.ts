@@ -117,7 +117,7 @@ test('a workflow retries a webhook to this machine that is not acknowledged', as
   const response = await fetch(`${ready.url}/api/v1/webhook`, { ...put, body: JSON.stringify({ url: receiver.url }) })
   expect(response.status).toBe(200)
   const { message_id } = await send(ready, 'delivered@simulator.test')
-  await expect.poll(() => receiver.requests.length, { timeout: 30_000 }).toBe(2)
+  await expect.poll(() => receiver.requests.length, { timeout: 60_000 }).toBe(2)
   for (const { body } of receiver.requests) expect(JSON.parse(String(body))).toMatchObject({ message_id })
   const workflows = () =>
     fetch(`${ready.temporal_ui_url}/api/v1/namespaces/default/workflows`).then((all) => all.text())

@@ -51,7 +51,7 @@ export async function runGuides(documents: string[], { env = {} as NodeJS.Proces
     await waitForOutput(program, /^ready .*\n/m)
     const url = program.stdout().match(/^ready (.*)$/m)![1]!
     const receiverPort = String(await freePort())
-    const script = all
+    const snippetsInTurn = all
       .map(({ shell }) =>
         shell
           .replaceAll('.verdict/', `${dataDir}/`)
@@ -59,6 +59,8 @@ export async function runGuides(documents: string[], { env = {} as NodeJS.Proces
           .replaceAll('8090', receiverPort),
       )
       .join(`echo; echo '${MARK}'\n`)
+    // A slow machine needs longer than a reader's until a program listens or an event arrives.
+    const script = `sleep() { command sleep $(($1 * 2)); }\n${snippetsInTurn}`
     const shell = startProgram('sh', ['-euc', script], { ...env, DATA_DIR: dataDir, SMTP_HELO_NAME })
     const timer = setTimeout(() => shell.kill('SIGKILL'), timeoutMs)
     const status = await shell.ended

@@ -66,7 +66,7 @@ const arrived = (name: string) => exchanger.messages.filter(({ to }) => to.inclu
 
 test('a message that is refused twice for now arrives once, with the third attempt', async () => {
   exchanger.script = { rcpt: (_line, times) => (times < 2 ? '451 4.7.1 greylisted' : undefined) }
-  const { add, run, list } = outbox('greylisted', 5)
+  const { add, run, list } = outbox('greylisted', 50)
   await add()
   await run()
   expect(await list()).toBe('greylisted sent attempts: 3')

@@ -15,7 +15,7 @@ test('a slow resolver is a warning, and a silent one fails', async () => {
   const env = { ...PRODUCTION, DNS_SERVERS: dns.address }
   expect(await diagnose('resolver', env)).toMatchObject({
     state: 'warning',
-    seen: expect.stringMatching(/took 7\d\d ms/),
+    seen: expect.stringMatching(/took (?:[7-9]\d\d|1\d{3}) ms/),
   })
   dns.zone['*'] = 'silence'
   expect(await diagnose('resolver', env)).toMatchObject({

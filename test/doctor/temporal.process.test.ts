@@ -61,7 +61,7 @@ test('without a worker the check of workers and Schedules fails, and the API sta
     state: 'failed',
     seen: expect.stringContaining('retention and verification are missing'),
   })
-  expect(await readiness()).toEqual({ status: 200, temporal: 'ok', worker: 'none' })
+  await expect.poll(readiness).toEqual({ status: 200, temporal: 'ok', worker: 'none' })
 })
 
 test('with a worker all is well; a paused Schedule is a warning', async () => {

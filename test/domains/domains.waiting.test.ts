@@ -156,13 +156,18 @@ test('many sends from one domain read it once, and see a change within 5 s', asy
   await lock`begin`
   await lock`lock table domains in access exclusive mode`
   const finds = Promise.all(Array.from({ length: 100 }, () => senders.find(accountId, 'busy.example')))
+  const countWaiting = async () => {
+    const [row] = await lock`select count(*)::int as asked from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%"domains"%'`
+    return row!.asked
+  }
+  while ((await countWaiting()) === 0) await sleep(50)
   await sleep(200)
-  const [waiting] = await lock`select count(*)::int as asked from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and query like '%"domains"%'`
+  const asked = await countWaiting()
   await lock`commit`
   lock.release()
   await locker.$client.end()
-  expect(waiting!.asked).toBe(1)
+  expect(asked).toBe(1)
   expect(new Set(await finds).size).toBe(1)
 
   await db.update(domains).set({ status: 'lapsed' }).where(eq(domains.id, id))

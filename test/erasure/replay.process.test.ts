@@ -123,7 +123,7 @@ test('a replay of a range posts the keyed hash, too', async () => {
   const facts = { recipient: email, status: 'bounced', smtp, metadata: { mail: email } } as const
   const event = newEvent(instance.account.id, { ...facts, id: newId(createdAtMs), createdAtMs })
   const { db } = instance.database
-  await storeDispatches(instance.database, [event])
+  await storeDispatches(instance.database, [event], { lease: 3_600 })
   await run(db, 'delete from open_dispatches')
 
   const erased = await erase(email)

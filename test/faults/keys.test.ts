@@ -45,7 +45,7 @@ test('when the process that sends is killed under 1,000 duplicates, all get one 
   await expectOneMailOrInDoubt(outcome)
 })
 
-test('a key returns its stored response on every process for 23:59:59, and at 24:00:01 one of 50 requests sends again', async () => {
+test('a key returns its stored response on every process for 23:59:55, and at 24:00:01 one of 50 requests sends again', async () => {
   world = await startWorld()
   const nodes = await Promise.all([world.start(), world.start()])
   const letter = { request: 'old', to: ['ann@one.example'], text: 'All is well.', key: 'old' }
@@ -53,7 +53,7 @@ test('a key returns its stored response on every process for 23:59:59, and at 24
   const first = await sendToBoth()
   const setAge = (time: string) => world.sql`
     update idempotency_keys set expires_at = clock_timestamp() + interval '24 hours' - ${time}::interval where key = 'old'`
-  await setAge('23:59:59')
+  await setAge('23:59:55')
   expect(await sendToBoth()).toEqual(first)
   expect(world.logs.mail.dots).toHaveLength(1)
   await setAge('24:00:01')

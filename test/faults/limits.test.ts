@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
+import { waitForDayOf } from '../harness/midnight.ts'
 import type { Letter } from './letters.ts'
 import { runLoad, tally } from './load.ts'
 import type { Node } from './node.ts'
@@ -68,6 +69,8 @@ test.concurrent('a warm-up never exceeds its cap and counts no released send, af
   expect,
   onTestFinished,
 }) => {
+  // A warm-up of one day.
+  await waitForDayOf(300_000)
   const dice = diceFor('warm-up')
   const slow = {
     data: () => ({ after: dice.between(100, 700), act: '354 go ahead' }),

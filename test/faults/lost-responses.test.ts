@@ -25,13 +25,15 @@ const STEPS: Step[] = [
   { name: 'release', sql: RELEASE, leaving: true },
 ]
 
-/** Prepares the letters of ten callers and a process in a separate world. */
+/** Prepares the letters of ten callers and a process that has sent one, in a separate world. */
 async function setUp({ unreachable, leaving }: Step, purpose: string, count: number, env?: NodeJS.ProcessEnv) {
   const dice = diceFor(purpose)
   // Long enough that most sends have their claim when their callers leave, even on a busy machine.
   const slow = { mail: { after: 3_000, act: '250 2.1.0 ok' } }
   const world = await startWorld(leaving ? { mail: { 'one.example': slow, 'two.example': slow } } : {})
   const node = await world.start(env)
+  // A process that has just started loads modules and opens connections first.
+  for (const letter of letters(`first-${purpose}`, 1, dice)) await node.client.send(letter)
   const allLetters = unreachable ? unreachableLetters(purpose, count) : letters(purpose, count, dice)
   const leaveAfterMs = leaving ? () => dice.between(100, 2_800) : undefined
   return { world, node, dice, run: () => runLoad(10, allLetters, () => node, leaveAfterMs).ended }

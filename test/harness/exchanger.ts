@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { TLSSocket, type TlsOptions } from 'node:tls'
 
 /** What the server does in reply to a verb. */
@@ -9,7 +10,8 @@ export type Act =
   | { raw: string | Buffer; act?: Act }
   /** Sends this text, one byte every `everyMs`. */
   | { drip: string; everyMs: number }
-  | { after: number; act: Act }
+  /** After so many milliseconds, or once the promise resolves. */
+  | { after: number | Promise<unknown>; act: Act }
   | 'stall'
   /** Sends nothing and stops reading. */
   | 'deaf'
@@ -239,13 +241,13 @@ function converse(plain: Socket, exchanger: Exchanger, count: (verb: Verb) => nu
       say(step.raw)
       return step.act === undefined ? step.raw.toString('latin1') : act(step.act)
     } else if (typeof step === 'object' && 'act' in step) {
-      await new Promise((resolve) => setTimeout(resolve, step.after))
+      await (typeof step.after === 'number' ? sleep(step.after) : step.after)
       return act(step.act)
     } else if (typeof step === 'object') {
       for (const byte of step.drip) {
         if (session.closed) return undefined
         say(byte)
-        await new Promise((resolve) => setTimeout(resolve, step.everyMs))
+        await sleep(step.everyMs)
       }
       return step.drip
     }

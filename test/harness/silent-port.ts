@@ -25,7 +25,10 @@ export async function startSilentPort(): Promise<SilentPort> {
   while (isAccepted) {
     const socket = connect(address).on('error', () => {})
     backlog.push(socket)
-    isAccepted = await Promise.race([once(socket, 'connect').then(() => true), sleep(300).then(() => false)])
+    await Promise.race([once(socket, 'connect'), sleep(300)])
+    // After a stall the timer is over first, although the connection was accepted meanwhile.
+    await new Promise(setImmediate)
+    isAccepted = !socket.connecting
     if (backlog.length > 100) throw new Error('no port can be made silent here')
   }
   return {

@@ -194,13 +194,13 @@ test('a report about a message that is unknown or over 90 days old is accepted a
 })
 
 test('the sender of a bounce that is faster than the outcome is told to try again', async () => {
-  script(world, {
-    dot: { after: 300, act: '250 queued' },
-  })
+  const isToldToWait = Promise.withResolvers<void>()
+  script(world, { dot: { after: isToldToWait.promise, act: '250 queued' } })
   const sending = world.sendMessage()
   while (world.exchanger.messages.length === 0) await sleep(10)
   const early = world.exchanger.messages[0]!.from
   expect(await world.bounce(early, reports.POSTFIX)).toBe('451 4.3.0 Not now, come again')
+  isToldToWait.resolve()
   await sending
   expect(await world.bounce(early, reports.POSTFIX)).toBe(TAKEN)
   expect(await feedback()).toHaveLength(1)

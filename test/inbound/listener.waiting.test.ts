@@ -171,7 +171,7 @@ test('a client that talks before the greeting is refused', async () => {
 })
 
 test('a client that is silent, or sends a little all the time, is disconnected', async () => {
-  const { port } = await listener({ limits: { idleMs: 300, totalMs: 900 } })
+  const { port } = await listener({ limits: { idleMs: 1_000, totalMs: 3_000 } })
   const idle = await greeted(port)
   expect(await idle.say()).toMatch(/^421 Timeout/)
   const slow = await greeted(port, TO)

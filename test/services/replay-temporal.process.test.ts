@@ -72,9 +72,7 @@ const replay = (id: string) => api.call('POST', `/api/v1/${id.startsWith('evt') 
 const dispatchesOf = async (eventId: string) => (await api.call('GET', `/api/v1/events/${eventId}`)).json.dispatches
 const replayedTo = (eventId: string, expected: object) =>
   expect
-    .poll(async () => (await dispatchesOf(eventId)).filter(({ kind }: { kind: string }) => kind === 'replay'), {
-      timeout: 10_000,
-    })
+    .poll(async () => (await dispatchesOf(eventId)).filter(({ kind }: { kind: string }) => kind === 'replay'))
     .toMatchObject([expected])
 const bodies = () => receiver.requests.map(({ body }) => JSON.parse(body.toString()))
 

@@ -77,7 +77,7 @@ test.concurrent('when the server closes while the content is on its way, the nex
       beforeDot: async () => {
         expect(++running).toBe(1)
         // The server closes before the permission is given, also on a busy machine.
-        await sleep(500)
+        await sleep(1_000)
         running--
         return ++asked > 0
       },

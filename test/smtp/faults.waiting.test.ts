@@ -76,7 +76,7 @@ const ONCE = FAULTS.filter(([, , expected]) => expected === 'temporary_failure')
 
 test.concurrent.each(ONCE)('$name at $verb once: a fresh connection delivers the message', async ({ verb, act }) => {
   const exchanger = await exchangerWith({ [verb]: (_line: string, times: number) => (times === 0 ? act : undefined) })
-  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(500).then(() => true) })
+  const attempt = await send(engineWith(), siteOf(exchanger), { beforeDot: () => sleep(1_000).then(() => true) })
   expect(outcomeOf(attempt)).toBe('delivered')
   expect([exchanger.sessions.length, exchanger.messages.length]).toEqual([2, 1])
 })

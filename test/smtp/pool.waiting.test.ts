@@ -132,7 +132,7 @@ test.concurrent('a send that waits for a slot when the engine is closed ends as 
 test.concurrent('a slot is freed whatever happened on it', async () => {
   const faults = ['close', 'reset', '421 4.3.2 bye', { raw: 'oops\r\n' }, '550 5.1.1 no', undefined] as const
   const exchanger = await exchangerWith({ rcpt: (_, times) => faults[times % faults.length] })
-  const [engine, site] = [engineWith({ limits: { commandMs: 400 } }), siteOf(exchanger)]
+  const [engine, site] = [patientEngine(), siteOf(exchanger)]
   for (let round = 0; round < 4; round++) await many(40, () => send(engine, site))
   exchanger.script = {}
   const opened = exchanger.sessions.length

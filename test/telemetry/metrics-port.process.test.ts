@@ -39,13 +39,13 @@ async function send(to: string): Promise<unknown> {
 test('sends are counted by status and reason, and no label holds an address', async () => {
   expect(await send('delivered@simulator.test')).toMatchObject({ status: 'delivered' })
   expect(await send('mailbox_full@simulator.test')).toMatchObject({ status: 'bounced' })
+  await expect.poll(() => scrape()).toContain('thread="first_attempts"')
   const text = await scrape()
   expect(text).toContain('verdict_recipients_total{mode="simulator",status="delivered",reason="none"} 1\n')
   expect(text).toContain('verdict_recipients_total{mode="simulator",status="bounced",reason="mailbox_full"} 1\n')
   expect(text).toContain('verdict_send_duration_seconds_count{mode="simulator"} 2\n')
   expect(text).toContain('verdict_calls_total{rpc="EmailService/Send",protocol="rest",code="ok"} 2\n')
   expect(text).toContain('verdict_ready 1\n')
-  expect(text).toContain('thread="first_attempts"')
   expect(text).not.toMatch(/@|svc_|acc_/)
 })
 

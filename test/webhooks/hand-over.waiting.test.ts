@@ -87,7 +87,7 @@ test('a failed attempt waits a second for others to join; a first attempt does n
   const late = some(1, accountId)
   const first = some(1, accountId)
   await store(first)
-  await store(late, { attempt: 2, due: 60 })
+  await store(late, { attempt: 2, due: 63 })
   const { started } = loop()
   await eventually(() => expect(started.map(({ attempt }) => attempt)).toEqual([1]))
   await eventually(() => expect(started.map(({ attempt }) => attempt)).toEqual([1, 2]))

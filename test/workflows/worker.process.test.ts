@@ -54,7 +54,7 @@ async function anEventThatWaits() {
 }
 
 const acknowledged = (event: ReturnType<typeof newEvent>) =>
-  until(async () => (await stateOf(database, event)) === 'acknowledged', 20_000)
+  until(async () => (await stateOf(database, event)) === 'acknowledged')
 
 const troubles = () =>
   worker

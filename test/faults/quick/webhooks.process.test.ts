@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { letters } from '../letters.ts'
 import type { Node } from '../node.ts'
 import { startOf } from '../points.ts'
@@ -9,6 +9,9 @@ import { END } from '../webhooks/points.ts'
 import { mixedResponses } from '../webhooks/receivers.ts'
 import { killProcessAt } from '../webhooks/worker.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from '../webhooks/world.ts'
+
+// The heartbeat, the workflow task and the sticky queue of a killed worker may take a minute to run out.
+vi.setConfig({ testTimeout: 300_000 })
 
 let run: WebhookWorld
 afterEach(() => run.stop())

@@ -35,7 +35,7 @@ test('every dispatch ends when a worker is killed at each point of its work, and
       await worker.ended
       return responds ? respond(post, attempt) : { fault: 'reset' }
     }
-    for (const letter of letters(`hit-${responds}`, 2, diceFor('workers'))) await node.client.send(letter)
+    for (const letter of letters(`hit-${responds}`, 3, diceFor('workers'))) await node.client.send(letter)
     await worker.ended
   }
   await run.work()
