@@ -94,7 +94,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/cli\//, everything],
   [/^server\/first-attempts\.ts$/, /^server\/((db|telemetry|webhooks)\/|(first-attempts-thread|config\/config)\.ts$)/],
   [
-    /^server\/(main|api|program|outbound|bounces|certificate|upkeep|domain-checks|deliveries|replicas|first-attempts-thread)\.ts$/,
+    /^server\/(main|api|program|outbound|bounces|certificate|upkeep|domain-checks|deliveries|replicas|stored-secrets|first-attempts-thread)\.ts$/,
     everything,
   ],
   [/^dev\//, everything],

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { countSealed, reseal } from '../db/reseal.ts'
+import { countSecrets, sealAnew } from '../stored-secrets.ts'
 import { examples, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
@@ -10,15 +10,19 @@ export const secrets = (print: Print) =>
 const rotate = (print: Print) =>
   new Command('rotate')
     .summary('Seal every stored secret with the first of ENCRYPTION_KEYS')
-    .description('Seal every stored secret with the first of ENCRYPTION_KEYS. The other keys can then be removed.')
+    .description(
+      'Seal every stored secret with the first of ENCRYPTION_KEYS. Keep the other keys for 90 days: bounces and ' +
+        'complaints about mail that was sent before need them.',
+    )
     .addHelpText('after', examples('ENCRYPTION_KEYS=k2:...,k1:... verdict secrets rotate'))
     .action(async () => {
       const { encryptionKeys } = variables('encryptionKeys')
       const { id } = encryptionKeys[0]!
       await withDatabase(async (db) => {
-        const { older } = await countSealed(db, encryptionKeys)
-        const { resealed, faults } = await reseal(db, encryptionKeys, (done) => console.error(`${done} of ${older}`))
-        const left = await countSealed(db, encryptionKeys)
+        const { older } = await countSecrets(db, encryptionKeys)
+        const progress = (done: number) => console.error(`${done} of ${older}`)
+        const { resealed, faults } = await sealAnew(db, encryptionKeys, progress)
+        const left = await countSecrets(db, encryptionKeys)
         const json = { key: id, resealed, total: left.total, older: left.older, faults }
         const head = `Sealed ${resealed} of ${left.total} stored secrets with the key ${id}.`
         const text = [head, ...faults, nextStep(left.older, faults)].join('\n')

@@ -6,8 +6,9 @@ import { CREATE_DATABASE, textFault } from '../db/encoding.ts'
 import { createSealer } from '../db/encryption.ts'
 import { findUnopenedValues, type UnopenedValues } from '../db/lost-keys.ts'
 import { migrationsApplied } from '../db/migrations.ts'
-import { countSealed } from '../db/reseal.ts'
 import { run } from '../db/statement.ts'
+import { peopleWithLostFactors } from '../people/second-factors.ts'
+import { countSecrets } from '../stored-secrets.ts'
 import type { Check, Finding } from './check.ts'
 import { failed, ok, onTables, skipped, warning } from './check.ts'
 
@@ -111,9 +112,17 @@ const secrets: Check = {
   about: '`ENCRYPTION_KEYS` opens every value that is stored encrypted',
   reads: ['DATABASE_URL', 'ENCRYPTION_KEYS'],
   run: onTables(async (db, { config: { encryptionKeys } }) => {
-    const unopened = await findUnopenedValues(db, createSealer(encryptionKeys))
+    const sealer = createSealer(encryptionKeys)
+    const unopened = await findUnopenedValues(db, sealer)
     if (unopened.length > 0) return unopenedFinding(unopened)
-    const { total, older } = await countSealed(db, encryptionKeys)
+    const people = await peopleWithLostFactors(db, sealer)
+    if (people.length > 0)
+      return warning(
+        `the key of the second factor of ${people.join(', ')} is lost: they cannot sign in`,
+        'Add that key to ENCRYPTION_KEYS again, after the first, and run: verdict secrets rotate. ' +
+          'If it is gone for ever, remove these people and invite them again.',
+      )
+    const { total, older } = await countSecrets(db, encryptionKeys)
     const { id } = encryptionKeys[0]!
     if (older === 0) return ok(`all ${total} are sealed with the key ${id}`)
     return ok(`${older} of ${total} are sealed with an older key than ${id}: verdict secrets rotate`)

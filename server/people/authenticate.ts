@@ -5,7 +5,7 @@ import type { Sealer } from '../db/encryption.ts'
 import type { Attempts } from './attempts.ts'
 import { ADDRESS_HEADER, loadBetterAuth } from './better-auth.ts'
 import type { SessionCookie } from './cookie.ts'
-import { signingKeys } from './signing-keys.ts'
+import { versionedKeys } from './signing-keys.ts'
 
 /** The paths of better-auth that are served, below /api/auth. All take POST. */
 const PATHS = [
@@ -49,7 +49,7 @@ export function createAuthenticate(parts: Parts) {
   function betterAuth() {
     const origin = new URL(publicUrl()).origin
     const trustedOrigins = [origin, ...originsOf(parts.listenerUrl())]
-    loaded ??= loadBetterAuth({ ...parts, secrets: secretsOf(parts.sealer), origin, trustedOrigins })
+    loaded ??= loadBetterAuth({ ...parts, secrets: versionedKeys(parts.sealer), origin, trustedOrigins })
     loaded.catch(() => {
       loaded = undefined
     })
@@ -71,12 +71,6 @@ export function createAuthenticate(parts: Parts) {
   }
 
   return { paths: PATHS, respond }
-}
-
-/** better-auth marks what it encrypts with the version of the secret, so that a replaced key still decrypts. */
-function secretsOf(sealer: Sealer) {
-  const versions = sealer.deriveKeys('version of the key of people')
-  return signingKeys(sealer).map((value, i) => ({ version: versions[i]!.readUInt32BE(), value }))
 }
 
 /** A browser on this machine may use either name of it. */

@@ -4,9 +4,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { personService } from '../../server/admin/person.ts'
 import { eq } from '../../server/db/drizzle.ts'
-import { createSealer } from '../../server/db/encryption.ts'
+import { createSealer, type EncryptionKey } from '../../server/db/encryption.ts'
 import { auditEntries, people, sessions } from '../../server/db/people-schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
+import {
+  countSecondFactors,
+  peopleWithLostFactors,
+  reencryptSecondFactors,
+} from '../../server/people/second-factors.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 import { callsWith, startDashboard } from '../harness/person.ts'
 
@@ -55,6 +61,8 @@ async function auth(path: string, body: object, options: Record<string, string> 
 }
 
 const signIn = (email: string, password = PASSWORD, more = {}) => auth('/sign-in/email', { email, password }, more)
+
+const keyOf = (id: string): EncryptionKey => ({ id, key: randomBytes(32) })
 
 /** The sessions that a person has. */
 const sessionsOf = (personId: string) => account.db.$count(sessions, eq(sessions.userId, personId))
@@ -238,6 +246,41 @@ test('after a new encryption key, the sessions and second factors of the older o
   expect((await auth('/sign-out', {}, { cookie: kept, url })).status).toBe(200)
   const gone = callsWith(kept).client(PersonService, url).getPerson({})
   await expect(gone).rejects.toMatchObject({ code: Code.Unauthenticated })
+})
+
+test('secrets rotate encrypts second factors with the new key: then they work without the older one', async () => {
+  const { db, clock } = account
+  await run(db, 'delete from second_factors')
+  const [older, newer] = [keyOf('older'), keyOf('newer')]
+  const start = (...keys: EncryptionKey[]) => startDashboard({ db, clock, services, sealer: createSealer(keys) })
+  await using before = disposable(await start(older))
+  const { email } = await before.person({ password: PASSWORD })
+  const { cookie } = await signIn(email, PASSWORD, { url: before.url })
+  const { json } = await auth('/two-factor/enable', { password: PASSWORD }, { cookie, url: before.url })
+  const code = () => totp(new URL(json.totpURI).searchParams.get('secret')!)
+  await auth('/two-factor/verify-totp', { code: code() }, { cookie, url: before.url })
+
+  expect(await peopleWithLostFactors(db, createSealer([newer]))).toEqual([email])
+  expect(await reencryptSecondFactors(db, createSealer([newer]))).toEqual({
+    reencrypted: 0,
+    faults: [
+      expect.stringMatching(/^second_factors of .* is encrypted with a key that ENCRYPTION_KEYS does not name$/),
+    ],
+  })
+  const both = createSealer([newer, older])
+  expect(await countSecondFactors(db, both)).toEqual({ total: 1, older: 1 })
+  expect(await reencryptSecondFactors(db, both)).toEqual({ reencrypted: 1, faults: [] })
+  expect(await countSecondFactors(db, both)).toEqual({ total: 1, older: 0 })
+  expect(await peopleWithLostFactors(db, createSealer([newer]))).toEqual([])
+
+  await using after = disposable(await start(newer))
+  const { url } = after
+  const byCode = await signIn(email, PASSWORD, { url })
+  const whole = await auth('/two-factor/verify-totp', { code: code() }, { cookie: byCode.cookie, url })
+  expect(await callsWith(whole.cookie).client(PersonService, url).getPerson({})).toMatchObject({ email })
+  const byBackup = await signIn(email, PASSWORD, { url })
+  const body = { code: json.backupCodes[0] }
+  expect((await auth('/two-factor/verify-backup-code', body, { cookie: byBackup.cookie, url })).status).toBe(200)
 })
 
 test('behind https, browsers send the cookie over https only', async () => {
