@@ -1,15 +1,23 @@
 /**
  * Runs `work` at an interval until stopped, one run at a time. A run that fails calls `onError`, and the next one tries
- * again.
+ * again. A run that fails after the stop lacks what was closed meanwhile: it is not reported.
  */
 export function every(ms: number, work: () => Promise<unknown>, onError: (error: unknown) => void): { stop(): void } {
   let isRunning = false
+  let isStopped = false
   const round = async () => {
     if (isRunning) return
     isRunning = true
-    await work().catch(onError)
+    await work().catch((error) => {
+      if (!isStopped) onError(error)
+    })
     isRunning = false
   }
   const timer = setInterval(round, ms).unref()
-  return { stop: () => clearInterval(timer) }
+  return {
+    stop() {
+      isStopped = true
+      clearInterval(timer)
+    },
+  }
 }
