@@ -35,7 +35,7 @@ export async function applyChecks(
     // The key comes first: if the process dies in between, the domain is soon checked again.
     if (isSeen) await activateNext(db, domain.id, next.selector)
     const checks = merge(domain.checks ?? {}, findings, now)
-    const standing = standingAfter(domain, checks, { hosts, now, isTaken })
+    const standing = standingAfter(domain, checks, { findings, hosts, now, isTaken })
     const nextCheckAt = isSeen ? standing.nextCheckAt : soonest(standing.nextCheckAt, next, now)
     const rows = await db
       .update(domains)
@@ -69,6 +69,7 @@ function merge(before: Checks, findings: Findings, now: Date): Checks {
 }
 
 interface Circumstances {
+  findings: Findings
   hosts: SendingHosts
   now: Date
   /** Another account has verified the name. */
@@ -76,14 +77,18 @@ interface Circumstances {
 }
 
 /** The standing after the check. When the name is taken, the check of each right DKIM record in `checks` says so. */
-function standingAfter(domain: Domain, checks: Checks, { hosts, now, isTaken }: Circumstances): Standing {
+function standingAfter(domain: Domain, checks: Checks, { findings, hosts, now, isTaken }: Circumstances): Standing {
   const required = recordsOf(domain, hosts).filter((record) => record.required)
   if (isTaken) {
     for (const { record, check } of required) {
       if (record === 'DKIM' && checks[check]) checks[check] = refused(checks[check], domain)
     }
   }
-  const statuses = required.map(({ check }) => checks[check]?.status ?? 'pending')
+  const statuses = required.map(({ check }) => {
+    const status = checks[check]?.status ?? 'pending'
+    // A record that was wrong, and whose servers are silent now, may be right.
+    return status === 'failed' ? (findings[check]?.status ?? status) : status
+  })
   return afterCheck(domain, isTaken ? 'failed' : outcomeOf(statuses), now)
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { run, uuidArray } from '../db/statement.ts'
+import { fail } from '../errors.ts'
 import { createSlots } from '../slots.ts'
 import { type ApplyParts, applyChecks } from './apply-checks.ts'
 import { beginCheck, type Domain, findDomainById } from './domains.ts'
@@ -9,7 +10,7 @@ import type { Verifier } from './verify.ts'
 export interface Verification {
   /**
    * Checks the DNS of a domain and stores the result. When another check of the domain began within the last 5 s, waits
-   * for its result instead, whichever process makes it. Does nothing when MAX_WAITING requests wait for a slot already.
+   * for its result instead, whichever process makes it. Throws `rate_limit_exceeded` when MAX_WAITING calls wait.
    */
   verifyNow(domainId: string): Promise<void>
   /**
@@ -32,6 +33,8 @@ export type CheckCounts = Partial<Record<Domain['status'], number>>
 // `verifyNow`, per process.
 const SLOTS = 4
 const MAX_WAITING = 40
+const RETRY_SECONDS = 2
+const BUSY = `${SLOTS + MAX_WAITING} domains are being checked. Wait ${RETRY_SECONDS} s.`
 /** How often the result of another process's check is looked for. */
 const LOOK_MS = 200
 /** How far the clocks by which a check began and ended may differ. Two checks begin 5 s apart. */
@@ -79,10 +82,11 @@ export function createVerification(parts: ApplyParts & { verifier: Verifier }): 
 
   async function verifyWithSlot(domainId: string): Promise<void> {
     const release = await slots.acquire()
+    if (!release) throw fail('rate_limit_exceeded', BUSY, { retryAfterSeconds: RETRY_SECONDS })
     try {
-      if (release) await verifyOnce(domainId)
+      await verifyOnce(domainId)
     } finally {
-      release?.()
+      release()
     }
   }
 

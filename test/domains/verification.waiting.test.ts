@@ -19,6 +19,7 @@ import { recordsOf } from '../../server/domains/records.ts'
 import { makeNextKey } from '../../server/domains/rotation.ts'
 import { createVerification } from '../../server/domains/verification.ts'
 import type { Findings } from '../../server/domains/verify.ts'
+import { reasonOf } from '../../server/errors.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { HOSTS } from './verifying.ts'
 
@@ -104,6 +105,17 @@ test('three failed days lapse a domain, and right records verify it again with i
   expect(await apply(domain, found(domain, WRONG))).toBe('lapsed')
   expect(await apply(domain, found(domain))).toBe('verified')
   expect(await read(domain)).toMatchObject({ verifiedAt: new Date(since), failingSince: null })
+})
+
+test('silent servers never lapse a domain, not even one whose record was wrong before', async () => {
+  const domain = await add()
+  await apply(domain, found(domain))
+  nowMs += DAY
+  expect(await apply(domain, found(domain, WRONG))).toBe('verified')
+  for (const endMs = nowMs + 4 * DAY; nowMs < endMs; nowMs += HOUR)
+    expect(await apply(domain, found(domain, SILENT))).toBe('verified')
+  expect((await read(domain)).checks!.SPF).toMatchObject({ status: 'failed', error: SILENT.SPF.error })
+  expect(await apply(domain, found(domain, WRONG))).toBe('lapsed')
 })
 
 test('a name that another account has verified stays pending, and says so', async () => {
@@ -291,6 +303,15 @@ test('a verification makes the check itself when the process died that had begun
   await verifyNow(domain.id)
   expect(seen.checked).toEqual([domain.name])
   expect((await read(domain)).status).toBe('verified')
+})
+
+test('a verification that would wait behind 40 others is told to come again', async () => {
+  const many = await Promise.all(Array.from({ length: 45 }, () => add()))
+  const { verifyNow, seen } = verification(100)
+  const settled = await Promise.allSettled(many.map(({ id }) => verifyNow(id)))
+  const [late, ...others] = settled.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
+  expect([seen.checked.length, others]).toEqual([44, []])
+  expect(reasonOf(late!.reason)).toBe('rate_limit_exceeded')
 })
 
 test('four verifications run at the same time, and the others wait for a slot', async () => {
