@@ -13,10 +13,11 @@ const LINGER_MS = 1
 export type CurrentTarget = (TargetRow | { url: null }) & { traceparent: string | null }
 
 // The first attempt of an event belongs to the process that stored the event, for the time of a lease. Nothing marks
-// the beginning of that attempt.
+// the beginning of that attempt. A row without time lost its endpoint meanwhile, and has no target even if the account
+// has a new one.
 export const FIRST = `
   select d.id, d.traceparent, ${TARGET_COLUMNS}
-  from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id
+  from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id and d.deadline_at > 'epoch'
   where d.id = any($1::uuid[]) and d.lease_until > clock_timestamp() + ${POST_AND_RECORD}`
 
 /** Returns the target of a dispatch's first attempt; undefined when this process no longer holds the lease. */
@@ -55,7 +56,7 @@ export type OpenDispatch = CurrentTarget & {
 }
 
 // A row whose attempt had already begun belongs to a process that died. The outcome of that POST is unknown. A row
-// without time lost its endpoint during an attempt, and has no target even if the account has a new endpoint.
+// without time has no target, as in FIRST.
 export const BEGIN = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(id uuid, number smallint, early boolean)

@@ -259,6 +259,15 @@ test('an event whose endpoint was deleted during its attempt is never sent to th
   }
 })
 
+test('an event whose endpoint was deleted before its first attempt began is never sent to the next endpoint', async () => {
+  const event = await one({ lease: 30 })
+  await deleteEndpoint(database.db, accountId)
+  await putEndpoint({ db: database.db, sealer }, accountId, { url: receiver.url })
+  expect(await deliveries.deliverFirst(event)).toBeUndefined()
+  expect(await stateOf(database, event)).toBe('cancelled')
+  expect(receiver.requests).toEqual([])
+})
+
 test('a dispatch that was cancelled never shows an acknowledged attempt', async () => {
   const event = await one({ lease: 30 })
   const response = Promise.withResolvers<object>()
