@@ -9,8 +9,8 @@ export function lazyConnection(temporal: TemporalConfig): Connection {
   return Connection.lazy({
     ...connectionOptions(temporal),
     connectTimeout: CALL_MS,
-    // A call that is refused at once is tried four times within a second. By default it would be tried for longer than a
-    // call may take.
+    // A call that is refused at once is tried four times within a second. By default it would be tried for longer
+    // than a call may take.
     interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: 4 }))],
     // By default it would wait up to two minutes before it looks again for a server that went away.
     channelArgs: { 'grpc.initial_reconnect_backoff_ms': 500, 'grpc.max_reconnect_backoff_ms': 5_000 },

@@ -104,9 +104,12 @@ interface SendResponseFields {
   recipients?: RecipientOutcome[]
   /** True when this was a dry run and nothing was sent. */
   sandbox?: boolean
-  /** In a dry run, the checks in the order they ran. The last one is the check that decided. */
+  /** In a dry run, the checks in the order they ran. A check that did not pass decided for its recipients. */
   checks?: Check[]
-  /** The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`. */
+  /**
+   * The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`, except for the
+   * simulator's address.
+   */
   suppression?: Suppression
   /** Why the only recipient was rejected and what to do about it. With several recipients, see each of `recipients`. */
   detail?: string
@@ -134,8 +137,9 @@ export type DeliveryStatus = 'delivered' | 'bounced' | 'rejected'
  *   as a plain bounce.
  * - `spam_blocked`: Bounce: the recipient's server classified the content as spam or a virus. This reason is an
  *   addition, like `policy_block`.
- * - `temporary_failure`: Bounce: the recipient's server refused the message for now (4xx, greylisting, rate limit). It
- *   is the only reason with `retryable`. This reason is an addition, like `policy_block`.
+ * - `temporary_failure`: Bounce: the recipient's server refused the message for now (4xx, greylisting, rate limit), or
+ *   the service stopped before the message was complete. It is the only reason with `retryable`. This reason is an
+ *   addition, like `policy_block`.
  * - `suppression_list`: Rejection: the address is on a suppression list.
  * - `invalid_address`: Rejection: the address can never receive mail, because its domain has a null MX, only private or
  *   reserved exchangers, or a special-use top-level domain.
@@ -166,7 +170,7 @@ export interface SmtpEvidence {
   phase: SmtpPhase
   /** TLS session, or `null` when the conversation was not encrypted. */
   tls: Tls | null
-  /** Time from the MX look-up to the outcome, in milliseconds. */
+  /** Time from the beginning of the send, its MX look-up included, to the outcome, in milliseconds. */
   duration_ms: number
   /**
    * Why the conversation ended when no reply says so, such as `ECONNREFUSED 192.0.2.1` or `MTA-STS demands TLS with a
@@ -435,9 +439,12 @@ interface BatchResultFields {
   recipients?: RecipientOutcome[]
   /** True when this was a dry run and nothing was sent. */
   sandbox?: boolean
-  /** In a dry run, the checks in the order they ran. The last one is the check that decided. */
+  /** In a dry run, the checks in the order they ran. A check that did not pass decided for its recipients. */
   checks?: Check[]
-  /** The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`. */
+  /**
+   * The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`, except for the
+   * simulator's address.
+   */
   suppression?: Suppression
   /** Error code of a message that has no outcome. Nothing was sent. Absent when there is a `status`. */
   error?: ErrorReason
@@ -583,7 +590,10 @@ export interface GetEmailResponse {
   sandbox: boolean
   /** True when the reply to the final dot was lost: the message may or may not have arrived. */
   in_doubt?: boolean
-  /** Size of the message as sent over SMTP, headers included, in bytes. 0 when no message was built. */
+  /**
+   * Size of the message as sent over SMTP, headers included, in bytes. 0 when no message was built, or the service
+   * stopped during the send.
+   */
   size_bytes: number
   /** The attachments, without their content. */
   attachments: StoredAttachment[]
@@ -775,8 +785,8 @@ interface GetEventResponseFields {
   acknowledged_at?: string
   /**
    * Every run of the retry schedule for this event, oldest first: the original one and the newest 100 replays. Empty
-   * when the event was never replayed and had no original dispatch, because the account had no endpoint or the event
-   * comes from a dry run.
+   * when the event was never replayed and had no original dispatch, because the account had no endpoint, the endpoint
+   * did not ask for such events, or the event comes from a dry run.
    */
   dispatches: Dispatch[]
   /** Kind of event: `email.delivery` for an outcome, `email.feedback` for a later report about it. */
@@ -1060,11 +1070,12 @@ export interface Domain {
  *
  * - `pending`: Some required records have not been found yet. Sends from the domain are `rejected` with
  *   `domain_not_verified`.
- * - `verified`: All required records were found, or the operator vouches for the domain. The records are checked again
- *   every day.
+ * - `verified`: All required records were found, which is checked again every day, or the operator vouches for the
+ *   domain.
  * - `failed`: The records were not found within 14 days. DNS is no longer checked automatically, only by Verify.
- * - `lapsed`: The domain was verified, and then its records were missing or wrong for three days. Sends from it are
- *   `rejected` with `domain_not_verified` until the records are found again.
+ * - `lapsed`: The domain was verified, and then its records were missing or wrong for three days. Days on which servers
+ *   do not answer do not count against it. Sends from it are `rejected` with `domain_not_verified` until the records
+ *   are found again.
  */
 export type DomainStatus = 'pending' | 'verified' | 'failed' | 'lapsed'
 
@@ -1093,7 +1104,7 @@ export interface DomainRecord {
   required: boolean
   /** Result of the last check. */
   status: RecordStatus
-  /** What DNS contained at the last check. */
+  /** What DNS contained when its servers last answered. */
   observed: string[]
   /** What is wrong and what to do about it. */
   error?: string
@@ -1163,7 +1174,7 @@ export type DkimKeyState = 'next' | 'active' | 'retired'
  *   least 0.1 % lead to complaints; or the breaker was open and now allows ten emails a minute until a hundred had no
  *   such bounce and no complaint.
  * - `paused`: Sends are refused with `rate_limit_exceeded`: at least 10 % of emails bounced because the mailbox does
- *   not exist, or at least 0.5 % led to complaints.
+ *   not exist, or three, and at least 0.5 %, led to complaints.
  */
 export type SendingState = 'active' | 'throttled' | 'paused'
 
@@ -1180,7 +1191,10 @@ export interface CreateDomainRequest {
 
 /** The settings to change. */
 export interface UpdateDomainRequest {
-  /** Send mail of this domain only over TLS with a valid certificate. Takes effect within 5 seconds. */
+  /**
+   * Send mail of this domain only over TLS with a valid certificate. Takes effect within 5 seconds, for sends that
+   * begin then.
+   */
   require_tls?: boolean | null
 }
 
@@ -1251,8 +1265,9 @@ export interface StatsTotals {
 }
 
 /**
- * Time from the request to the outcome of delivered and bounced emails, in milliseconds. Times are counted in buckets,
- * each half as wide again as the one before, and interpolated within a bucket. Times over 45 s count as 45 s.
+ * Time from the end of the checks, which include the look-up of mail exchangers, to the outcome of delivered and
+ * bounced emails, in milliseconds. Times are counted in buckets, each half as wide again as the one before, and
+ * interpolated within a bucket. Times over 45 s count as 45 s.
  */
 export interface LatencyPercentiles {
   /** 50th percentile. `null` when nothing was sent. */
@@ -1297,9 +1312,9 @@ export interface SuppressionServiceImportRequest {
 
 /** Result of an import. `imported`, `already_suppressed` and `invalid` add up to `total`. */
 export interface SuppressionServiceImportResponse {
-  /** New entries, and entries that would have expired and are now permanent. */
+  /** New entries, and permanent ones in place of entries that would have expired. */
   imported: number
-  /** Addresses already on this list, and repetitions within the import. */
+  /** Addresses with a permanent entry on this list, and repetitions within the import. */
   already_suppressed: number
   /** Texts that are not an address the service could mail. `errors` lists them. */
   invalid: number
@@ -1442,8 +1457,8 @@ export interface DomainVolume {
 }
 
 /**
- * Body of a delivery event: the terminal state of one recipient. The bytes are the same on every attempt and replay.
- * Ignore unknown fields: later versions may add some.
+ * Body of a delivery event: the terminal state of one recipient. The bytes are the same on every attempt and replay,
+ * unless an address in them was erased meanwhile. Ignore unknown fields: later versions may add some.
  */
 export type EmailDeliveryPayload = ByStatus<EmailDeliveryPayloadFields, BounceReason, RejectionReason>
 
@@ -1584,7 +1599,8 @@ export interface ListEmailsQuery {
   /**
    * Only emails whose `createdAt` is this time or later. In JSON it is a time with an offset, such as
    * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by two minutes: an
-   * email is listed when its send ends, which may be that long after its `createdAt`.
+   * email is listed when its send ends, which may be that long after its `createdAt`. When the service stopped during
+   * the send, it may be longer: the list of events has its events by the time at which they were recorded.
    */
   from?: string
   /** Only emails whose `createdAt` is earlier than this. It has the format of `from`. */
@@ -1615,8 +1631,8 @@ export interface ListEventsQuery {
   sandbox?: boolean
   /**
    * Only events whose `timestamp` is this time or later. In JSON it is a time with an offset, such as
-   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by a few seconds: an
-   * event is listed when it is committed, a moment after its timestamp.
+   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by a minute: an event
+   * is listed when it is committed, mostly a moment after its timestamp.
    */
   from?: string
   /** Only events whose `timestamp` is earlier than this. It has the format of `from`. */

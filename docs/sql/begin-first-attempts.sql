@@ -2,5 +2,5 @@
 select d.id, d.traceparent,
 w.account_id as "accountId", w.url, encode(w.secret, 'base64') as secret,
 case when w.previous_until > clock_timestamp() then encode(w.previous_secret, 'base64') end as "previousSecret"
-from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id
+from open_dispatches d left join webhook_endpoints w on w.account_id = d.account_id and d.deadline_at > 'epoch'
 where d.id = any($1::uuid[]) and d.lease_until > clock_timestamp() + interval '14 seconds'

@@ -5,8 +5,8 @@ import { callPatiently, query } from './service.ts'
 
 /** How often the service is asked for new events. */
 const POLL_MS = 2_000
-/** An event is listed when it is committed, a moment after its timestamp. So each poll looks back this far. */
-const OVERLAP_MS = 10_000
+/** An event is listed when it is committed, at most this long after its timestamp. So each poll looks back as far. */
+const OVERLAP_MS = 20_000
 
 interface FollowOptions {
   url: string | undefined

@@ -120,7 +120,8 @@ export type UpdateDomainRequest = Message<"verdict.v1.UpdateDomainRequest"> & {
   id: string;
 
   /**
-   * Send mail of this domain only over TLS with a valid certificate. Takes effect within 5 seconds.
+   * Send mail of this domain only over TLS with a valid certificate. Takes effect within 5 seconds, for sends that
+   * begin then.
    *
    * @generated from field: optional bool require_tls = 2 [json_name = "require_tls"];
    */
@@ -355,7 +356,7 @@ export type DomainRecord = Message<"verdict.v1.DomainRecord"> & {
   status: RecordStatus;
 
   /**
-   * What DNS contained at the last check.
+   * What DNS contained when its servers last answered.
    *
    * @generated from field: repeated string observed = 8;
    */
@@ -530,7 +531,7 @@ export const DomainStatus = {
   PENDING: 1,
 
   /**
-   * All required records were found, or the operator vouches for the domain. The records are checked again every day.
+   * All required records were found, which is checked again every day, or the operator vouches for the domain.
    *
    * @generated from enum value: DOMAIN_STATUS_VERIFIED = 2;
    */
@@ -544,8 +545,9 @@ export const DomainStatus = {
   FAILED: 3,
 
   /**
-   * The domain was verified, and then its records were missing or wrong for three days. Sends from it are `rejected`
-   * with `domain_not_verified` until the records are found again.
+   * The domain was verified, and then its records were missing or wrong for three days. Days on which servers do not
+   * answer do not count against it. Sends from it are `rejected` with `domain_not_verified` until the records are found
+   * again.
    *
    * @generated from enum value: DOMAIN_STATUS_LAPSED = 4;
    */
@@ -710,7 +712,7 @@ export const DomainService: GenService<{
     output: typeof DomainSchema;
   },
   /**
-   * Deletes a domain and its DKIM keys. Within 5 seconds nothing is sent from it any more. Its messages, events and
+   * Deletes a domain and its DKIM keys. Within 5 seconds no new send from it begins. Its messages, events and
    * statistics stay. If you add it again, it gets a new key and a new warm-up.
    *
    * @generated from rpc verdict.v1.DomainService.DeleteDomain
@@ -721,7 +723,8 @@ export const DomainService: GenService<{
     output: typeof DeleteDomainResponseSchema;
   },
   /**
-   * Checks DNS now and returns what it contained. A second call within 5 seconds returns the result of the first.
+   * Checks DNS now and returns what it contained. A second call within 5 seconds returns the result of the first. A
+   * domain that the operator vouches for is checked only by this call.
    *
    * @generated from rpc verdict.v1.DomainService.VerifyDomain
    */
@@ -732,8 +735,9 @@ export const DomainService: GenService<{
   },
   /**
    * Creates the next DKIM key and returns its record among those to publish. The service signs with the next key as
-   * soon as its record is in DNS. The previous key then stays in `records` for 14 days; remove its record from DNS only
-   * when `records` no longer lists it. Until the record is found, a second call returns the same next key.
+   * soon as it finds its record in DNS, for a domain that the operator vouches for by Verify. The previous key then
+   * stays in `records` for 14 days; remove its record from DNS only when `records` no longer lists it. Until the record
+   * is found, a second call returns the same next key.
    *
    * @generated from rpc verdict.v1.DomainService.RotateDkim
    */

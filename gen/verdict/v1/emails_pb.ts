@@ -246,14 +246,15 @@ export type SendResponse = Message<"verdict.v1.SendResponse"> & {
   sandbox?: boolean | undefined;
 
   /**
-   * In a dry run, the checks in the order they ran. The last one is the check that decided.
+   * In a dry run, the checks in the order they ran. A check that did not pass decided for its recipients.
    *
    * @generated from field: repeated verdict.v1.Check checks = 9;
    */
   checks: Check[];
 
   /**
-   * The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`.
+   * The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`, except for the
+   * simulator's address.
    *
    * @generated from field: verdict.v1.Suppression suppression = 10;
    */
@@ -553,14 +554,15 @@ export type BatchResult = Message<"verdict.v1.BatchResult"> & {
   sandbox?: boolean | undefined;
 
   /**
-   * In a dry run, the checks in the order they ran. The last one is the check that decided.
+   * In a dry run, the checks in the order they ran. A check that did not pass decided for its recipients.
    *
    * @generated from field: repeated verdict.v1.Check checks = 10;
    */
   checks: Check[];
 
   /**
-   * The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`.
+   * The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`, except for the
+   * simulator's address.
    *
    * @generated from field: verdict.v1.Suppression suppression = 11;
    */
@@ -717,7 +719,8 @@ export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
   /**
    * Only emails whose `createdAt` is this time or later. In JSON it is a time with an offset, such as
    * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by two minutes: an
-   * email is listed when its send ends, which may be that long after its `createdAt`.
+   * email is listed when its send ends, which may be that long after its `createdAt`. When the service stopped during
+   * the send, it may be longer: the list of events has its events by the time at which they were recorded.
    *
    * @generated from field: google.protobuf.Timestamp from = 8;
    */
@@ -1189,7 +1192,8 @@ export type GetEmailResponse = Message<"verdict.v1.GetEmailResponse"> & {
   inDoubt?: boolean | undefined;
 
   /**
-   * Size of the message as sent over SMTP, headers included, in bytes. 0 when no message was built.
+   * Size of the message as sent over SMTP, headers included, in bytes. 0 when no message was built, or the service
+   * stopped during the send.
    *
    * @generated from field: uint32 size_bytes = 12 [json_name = "size_bytes"];
    */
@@ -1341,9 +1345,10 @@ export const EmailService: GenService<{
    *
    * With the header `Idempotency-Key`, a repeat within 24 hours returns the first response and sends nothing. If
    * messages failed with `rate_limit_exceeded` or `transient_failure`, a repeat runs only those again; all other
-   * results stay the same. `Idempotency-Mismatch: body` means that a returned result belongs to a different body, of
-   * the batch or of a message with its own key. For the rate limit a batch is one request. For the warm-up of a domain
-   * it counts every email it holds.
+   * results stay the same. A message whose own key is older than 24 hours by then is sent again.
+   * `Idempotency-Mismatch: body` means that a returned result belongs to a different body, of the batch or of a message
+   * with its own key. For the rate limit a batch is one request. For the warm-up of a domain it counts every email it
+   * holds.
    *
    * @generated from rpc verdict.v1.EmailService.SendBatch
    */

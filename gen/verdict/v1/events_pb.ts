@@ -70,8 +70,8 @@ export type ListEventsRequest = Message<"verdict.v1.ListEventsRequest"> & {
 
   /**
    * Only events whose `timestamp` is this time or later. In JSON it is a time with an offset, such as
-   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by a few seconds: an
-   * event is listed when it is committed, a moment after its timestamp.
+   * `2026-11-01T12:00:00Z`, or a date, which means 00:00 UTC of that day. When you poll, overlap by a minute: an event
+   * is listed when it is committed, mostly a moment after its timestamp.
    *
    * @generated from field: google.protobuf.Timestamp from = 7;
    */
@@ -413,8 +413,8 @@ export type GetEventResponse = Message<"verdict.v1.GetEventResponse"> & {
 
   /**
    * Every run of the retry schedule for this event, oldest first: the original one and the newest 100 replays. Empty
-   * when the event was never replayed and had no original dispatch, because the account had no endpoint or the event
-   * comes from a dry run.
+   * when the event was never replayed and had no original dispatch, because the account had no endpoint, the
+   * endpoint did not ask for such events, or the event comes from a dry run.
    *
    * @generated from field: repeated verdict.v1.Dispatch dispatches = 11;
    */
@@ -1072,8 +1072,9 @@ export const EventService: GenService<{
   },
   /**
    * Sends a stored event to the webhook endpoint again. The email itself is not sent again. A replay goes to the
-   * current endpoint with the original bytes, and its attempts follow the retry schedule from the start. Other
-   * dispatches of the event continue. You can replay events of dry runs too; their payload then contains `sandbox`.
+   * current endpoint with the original bytes, unless an address in it was erased, and its attempts follow the retry
+   * schedule from the start. Other dispatches of the event continue. You can replay events of dry runs too; their
+   * payload then contains `sandbox`.
    *
    * The response means that the dispatch is stored and will be attempted, even if a process of this service stops. The
    * call fails with 409 `webhook_not_configured` when the account has no endpoint, and with 410 `event_expired` when

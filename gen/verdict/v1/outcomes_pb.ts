@@ -225,7 +225,7 @@ export type SmtpEvidence = Message<"verdict.v1.SmtpEvidence"> & {
   tls?: Tls | undefined;
 
   /**
-   * Time from the MX look-up to the outcome, in milliseconds.
+   * Time from the beginning of the send, its MX look-up included, to the outcome, in milliseconds.
    *
    * @generated from field: uint32 duration_ms = 8 [json_name = "duration_ms"];
    */
@@ -491,8 +491,9 @@ export const Reason = {
   SPAM_BLOCKED: 6,
 
   /**
-   * Bounce: the recipient's server refused the message for now (4xx, greylisting, rate limit). It is the only reason
-   * with `retryable`. This reason is an addition, like `policy_block`.
+   * Bounce: the recipient's server refused the message for now (4xx, greylisting, rate limit), or the service stopped
+   * before the message was complete. It is the only reason with `retryable`. This reason is an addition, like
+   * `policy_block`.
    *
    * @generated from enum value: REASON_TEMPORARY_FAILURE = 7;
    */

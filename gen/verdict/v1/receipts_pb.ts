@@ -76,10 +76,10 @@ export const ReceiptService: GenService<{
    * Returns a signed receipt of a stored email. A receipt states what each recipient's server said, and everyone can
    * verify it without a key and without this service. It says nothing about the inbox.
    *
-   * It is a JSON Web Token (RFC 7519), signed with Ed25519 (RFC 8037). The public keys are at
-   * `/.well-known/jwks.json`. Old keys stay there, so a receipt can be verified for ever. Two receipts of an email
-   * differ only in `iat` and the key. Receipts are made as long as emails are kept, for 90 days. An email whose send is
-   * still running is `not_found`.
+   * It is a JSON Web Token (RFC 7519), signed with Ed25519 (RFC 8037). The public keys are at `/.well-known/jwks.json`.
+   * Old keys stay there, so a receipt can be verified for ever. Two receipts of an email differ only in `iat` and the
+   * key, unless an address was erased meanwhile. Receipts are made as long as emails are kept, for 90 days. An email
+   * whose send is still running is `not_found`.
    *
    * @generated from rpc verdict.v1.ReceiptService.GetReceipt
    */

@@ -229,8 +229,9 @@ export const StatsTotalsSchema: GenMessage<StatsTotals> = /*@__PURE__*/
   messageDesc(file_verdict_v1_stats, 2);
 
 /**
- * Time from the request to the outcome of delivered and bounced emails, in milliseconds. Times are counted in buckets,
- * each half as wide again as the one before, and interpolated within a bucket. Times over 45 s count as 45 s.
+ * Time from the end of the checks, which include the look-up of mail exchangers, to the outcome of delivered and
+ * bounced emails, in milliseconds. Times are counted in buckets, each half as wide again as the one before, and
+ * interpolated within a bucket. Times over 45 s count as 45 s.
  *
  * @generated from message verdict.v1.LatencyPercentiles
  */
@@ -420,7 +421,7 @@ export const SendingState = {
 
   /**
    * Sends are refused with `rate_limit_exceeded`: at least 10 % of emails bounced because the mailbox does not exist,
-   * or at least 0.5 % led to complaints.
+   * or three, and at least 0.5 %, led to complaints.
    *
    * @generated from enum value: SENDING_STATE_PAUSED = 3;
    */

@@ -62,14 +62,14 @@ export const SuppressionServiceImportRequestSchema: GenMessage<SuppressionServic
  */
 export type SuppressionServiceImportResponse = Message<"verdict.v1.SuppressionServiceImportResponse"> & {
   /**
-   * New entries, and entries that would have expired and are now permanent.
+   * New entries, and permanent ones in place of entries that would have expired.
    *
    * @generated from field: uint32 imported = 1;
    */
   imported: number;
 
   /**
-   * Addresses already on this list, and repetitions within the import.
+   * Addresses with a permanent entry on this list, and repetitions within the import.
    *
    * @generated from field: uint32 already_suppressed = 2 [json_name = "already_suppressed"];
    */
@@ -372,7 +372,8 @@ export const SuppressionEntrySchema: GenMessage<SuppressionEntry> = /*@__PURE__*
   messageDesc(file_verdict_v1_suppression, 8);
 
 /**
- * Suppressed addresses. A send to one is `rejected` with `suppression_list`, and nothing leaves the service.
+ * Suppressed addresses. A send to one is `rejected` with `suppression_list`, and nothing leaves the service. An address
+ * of the simulator always has the outcome of its name.
  *
  * An entry applies to the whole account or, with a `tenant_id`, to the sends of that tenant only. Addresses match
  * regardless of case and of the form in which their domain is written.
@@ -383,8 +384,8 @@ export const SuppressionService: GenService<{
   /**
    * Imports a list of addresses. Invalid addresses are skipped and reported; all others are imported in one commit.
    *
-   * An import never removes an address from a list. An address that is already on the list keeps its entry, but an
-   * entry that would expire becomes permanent.
+   * An import never removes an address from a list. A permanent entry of an address stays as it is; one that would
+   * expire is replaced by a permanent one.
    *
    * @generated from rpc verdict.v1.SuppressionService.Import
    */
@@ -405,8 +406,8 @@ export const SuppressionService: GenService<{
     output: typeof SuppressionServiceListResponseSchema;
   },
   /**
-   * Adds one address and returns its entry. An address that is already on the list keeps its entry, but an entry that
-   * would expire becomes permanent.
+   * Adds one address and returns its entry. A permanent entry of the address stays as it is; one that would expire is
+   * replaced by a permanent one.
    *
    * @generated from rpc verdict.v1.SuppressionService.Add
    */

@@ -220,7 +220,8 @@ export const ActorKindSchema: GenEnum<ActorKind> = /*@__PURE__*/
   enumDesc(file_verdict_admin_v1_audit, 0);
 
 /**
- * The audit log: who changed what in an account. Entries are never changed.
+ * The audit log: who changed what in an account. Entries are never changed, except that an erased address becomes its
+ * erased form.
  *
  * @generated from service verdict.admin.v1.AuditService
  */

@@ -263,7 +263,8 @@ export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE_
  */
 export const KeyService: GenService<{
   /**
-   * Lists the keys, the newest first, including revoked and expired ones, and the scopes that keys can have.
+   * Lists the keys, the newest first, including those that were revoked or have expired within 90 days, and the scopes
+   * that keys can have.
    *
    * @generated from rpc verdict.admin.v1.KeyService.ListKeys
    */
@@ -283,7 +284,7 @@ export const KeyService: GenService<{
     output: typeof CreateKeyResponseSchema;
   },
   /**
-   * Revokes a key. Within 5 seconds no call with it succeeds.
+   * Revokes a key. Within 5 seconds no new call with it succeeds. Sends and batches that have begun go on.
    *
    * @generated from rpc verdict.admin.v1.KeyService.RevokeKey
    */

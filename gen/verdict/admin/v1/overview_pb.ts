@@ -384,7 +384,7 @@ export type GetSetUpResponse = Message<"verdict.admin.v1.GetSetUpResponse"> & {
   hasKey: boolean;
 
   /**
-   * Identifier of the first message that a send of this account left. Absent when nothing was sent.
+   * Identifier of the first message that a send of this account left. Absent when nothing was sent within 90 days.
    *
    * @generated from field: optional string first_message_id = 3;
    */
