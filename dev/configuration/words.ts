@@ -98,12 +98,12 @@ export const SECTIONS: readonly Section[] = [
       },
       encryptionKeys: {
         meaning:
-          'The keys that encrypt DKIM keys and webhook secrets, each an id and 32 bytes in base64. The first one encrypts, all of them decrypt.',
+          'The keys that encrypt the stored secrets, each an id and 32 bytes in base64. The first one encrypts, all of them decrypt.',
         byDefault: '`npm start` makes one',
       },
       lostEncryptionKeys: {
         meaning:
-          'The ids of keys that are gone for ever. The API starts although it cannot open what they sealed: sends and webhooks that need it fail, until their domain or endpoint is created again.',
+          'The ids of keys that are gone for ever. The API starts although it cannot open what they sealed. Sends and webhooks that need it fail until their domain or endpoint is created again, and receipts until `npx verdict receipt rotate-key`. People with a second factor cannot sign in until they are removed and invited again.',
       },
       storeContent: { meaning: '`true` stores `html` and `text` of every message, and Get email returns them.' },
       contentRetentionDays: {
@@ -119,7 +119,7 @@ export const SECTIONS: readonly Section[] = [
     rows: {
       adminEmail: {
         meaning:
-          'While there is no person, the API creates one with this address when it starts, as an owner of every account. Without it, `npx verdict people set-up` prints a link that works once.',
+          'While there is an account and no person, the API creates one with this address when it starts, as an owner of every account. After the first `npx verdict accounts create`, restart one API process. Without it, `npx verdict people set-up` prints a link that works once.',
       },
       adminPassword: {
         meaning:
