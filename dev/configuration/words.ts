@@ -103,7 +103,7 @@ export const SECTIONS: readonly Section[] = [
       },
       lostEncryptionKeys: {
         meaning:
-          'The ids of keys that are gone for ever. The API starts although it cannot open what they sealed. Sends and webhooks that need it fail until their domain or endpoint is created again, and receipts until `npx verdict receipt rotate-key`. People with a second factor cannot sign in until they are removed and invited again.',
+          'The ids of keys that are gone for ever. The API starts although it cannot open what they sealed. Sends and webhooks that need it fail until their domain or endpoint is created again, and receipts until `npx verdict receipt rotate-key`. People with a second factor cannot sign in until they are removed and invited again. If an address was ever erased, see [erasure](erasure.md#the-hash-and-what-it-protects-from).',
       },
       storeContent: { meaning: '`true` stores `html` and `text` of every message, and Get email returns them.' },
       contentRetentionDays: {

@@ -6,6 +6,8 @@ import { databaseTime } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId } from '../../server/db/ids.ts'
 import { EVERYBODY, suppressions } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
+import { makeErasureKey } from '../../server/reputation/erasure-key.ts'
 import { suppressionLookup } from '../../server/reputation/suppression.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
@@ -98,4 +100,11 @@ test('a look-up that the database cannot read fails alone', async () => {
   )
   await expect(lookUp({ accountId: account, tenantId: '\0', emails: ['beside@a.example'] })).rejects.toThrow()
   for (const answer of await Promise.all(asked)) expect(answer.size).toBe(1)
+})
+
+test('when the key of erasures is lost every look-up fails, and after its row is deleted they work again', async () => {
+  await makeErasureKey(database.db, createSealer([{ id: 'lost', key: randomBytes(32) }]))
+  await expect(scopeFor('account@a.example')).rejects.toThrow('a key that ENCRYPTION_KEYS does not name: "lost"')
+  await run(database.db, 'delete from erasure_keys')
+  expect(await scopeFor('account@a.example')).toBe(SuppressionScope.ACCOUNT)
 })
