@@ -40,14 +40,16 @@ export async function run({ peer }: RunOptions): Promise<Report> {
   for (const load of LOADS) {
     const sendsWith = (indexes: boolean) => async () => {
       await setIndexes(indexes)
+      // Each connection plans its statements anew.
+      await send({ ...load, requests: load.requests / 5 })
       return send(load)
     }
-    await send(load)
     const pairs = await playPairs(sendsWith(true), sendsWith(false), 'without', ROUNDS)
     const postgresMicros = median(pairs.map(({ ours, theirs }) => ours.postgresCpuMicros - theirs.postgresCpuMicros))
-    figures[`${load.inFlight} in flight: PostgreSQL's CPU for the indexes, us per message`] = postgresMicros
-    const cpu = ratio(pairs, 'cpuMicros')
-    bars.push(atMost(`${load.inFlight} in flight: CPU per message relative to without the indexes`, cpu, 1.03))
+    bars.push(
+      atMost(`${load.inFlight} in flight: PostgreSQL's CPU for the indexes, us per message`, postgresMicros, 30),
+    )
+    figures[`${load.inFlight} in flight: CPU per message relative to without the indexes`] = ratio(pairs, 'cpuMicros')
   }
   await sql.end()
   return { figures, bars }
