@@ -1,17 +1,23 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 
-/** Returns a free port of the loopback interface: `preferred` when it is free, otherwise any. */
-export async function freePort(preferred = 0): Promise<number> {
+/** Below the ports that Linux gives to connections and to `listen(0)` (ip(7), `ip_local_port_range`). */
+const [FIRST_PORT, LAST_PORT] = [20_000, 32_000]
+
+/**
+ * Returns a free port of the loopback interface: `preferred` when it is free, otherwise any that no other program gets
+ * by chance before it is used.
+ */
+export async function freePort(preferred = randomInt(FIRST_PORT, LAST_PORT)): Promise<number> {
   const server = createServer().listen(preferred, '127.0.0.1')
   try {
     await once(server, 'listening')
   } catch {
     return freePort()
   }
-  const { port } = server.address() as { port: number }
   await new Promise((closed) => server.close(closed))
-  return port
+  return preferred
 }
 
 /** A PostgreSQL server replies to this message with one octet (protocol 3.0, 53.2.10 SSL Session Encryption). */

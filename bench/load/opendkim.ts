@@ -2,10 +2,11 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../dev/ports.ts'
 import { installPackages } from './debian.ts'
-import { freePort, untilListening } from './port.ts'
 import type { Milter } from './postfix.ts'
 import { startServer } from './server.ts'
+import { untilListening } from './until-listening.ts'
 
 export interface Opendkim extends Milter, AsyncDisposable {
   pid: number

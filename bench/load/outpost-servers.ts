@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort, untilListening } from './port.ts'
+import { freePort } from '../../dev/ports.ts'
 import { startServer } from './server.ts'
+import { untilListening } from './until-listening.ts'
 
 /** A cold start of Erlang is slow. */
 const RABBIT_STARTS_WITHIN_MS = 60_000

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { freePort } from '../../dev/ports.ts'
 import { installPostfix } from './debian.ts'
-import { freePort, untilListening } from './port.ts'
 import type { Sink } from './sink.ts'
+import { untilListening } from './until-listening.ts'
 
 /** A program that Postfix passes each message through while it accepts it. */
 export interface Milter {

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { freePort } from '../../dev/ports.ts'
 import { installPostfix } from './debian.ts'
-import { freePort, untilListening } from './port.ts'
 import type { Sink } from './sink.ts'
+import { untilListening } from './until-listening.ts'
 
 /** Starts Postfix's own sink, so that our engine and Postfix send to the same server. */
 export async function startSmtpSink(): Promise<Sink> {

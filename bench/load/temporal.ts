@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
+import { freePort } from '../../dev/ports.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { temporalProgram } from '../../dev/temporal/program.ts'
 import { startTemporalServer } from '../../dev/temporal/server.ts'
-import { freePort } from './port.ts'
 
 export interface Temporal extends AsyncDisposable {
   /** `host:port`. It stays the same over a restart. */

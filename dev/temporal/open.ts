@@ -39,8 +39,8 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000]
 export async function openTemporal({ config, dataDir, anyPorts, report }: TemporalOptions): Promise<Temporal> {
   if (config.temporal)
     return { address: config.temporal.address, env: {}, uiUrl: config.temporalUiUrl, stop: async () => {} }
-  const port = await freePort(anyPorts ? 0 : USUAL_PORT)
-  const uiPort = await freePort(anyPorts ? 0 : USUAL_UI_PORT)
+  const port = await freePort(anyPorts ? undefined : USUAL_PORT)
+  const uiPort = await freePort(anyPorts ? undefined : USUAL_UI_PORT)
   const stopping = new AbortController()
   const running = keepRunning({ dataDir, port, uiPort, report, signal: stopping.signal })
   const address = `127.0.0.1:${port}`

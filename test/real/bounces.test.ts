@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../../dev/ports.ts'
 import { type Exchanger, type Script, startExchanger } from '../harness/exchanger.ts'
-import { eventually, freePort } from './daemon.ts'
+import { eventually } from './daemon.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
 
 // Like many gateways, Postfix accepts mail for `late.example.net` without a list of its users, and learns from an inner

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Daemon, eventually, freePort, openFolder, startDaemon } from './daemon.ts'
+import { freePort } from '../../dev/ports.ts'
+import { type Daemon, eventually, openFolder, startDaemon } from './daemon.ts'
 
 /** The server requires a password like a production server, so that tests can try a wrong one. */
 const PASSWORD = 'of-these-tests'

@@ -1,6 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Daemon, freePort, openFolder, startDaemon } from './daemon.ts'
+import { freePort } from '../../dev/ports.ts'
+import { type Daemon, openFolder, startDaemon } from './daemon.ts'
 
 /**
  * Starts only Dovecot's quota-status. At RCPT, Postfix asks it whether a mailbox in `mailboxes` has room (policy

@@ -1,7 +1,7 @@
+import { freePort } from '../../dev/ports.ts'
 import type { Worker } from '../faults/webhooks/worker.ts'
 import type { WebhookWorld } from '../faults/webhooks/world.ts'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
-import { freePort } from './daemon.ts'
 
 export type Release = 'previous' | 'current'
 

@@ -6,11 +6,12 @@ import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../dev/ports.ts'
 import { environmentOf, onlyStep } from '../deploy/dockerfile.ts'
 import { endWithUs } from '../harness/end-with-us.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { eventually, freePort, openFolder } from './daemon.ts'
+import { eventually, openFolder } from './daemon.ts'
 import { buildImage, copyContext, type Image, PATH, USER } from './image.ts'
 
 // The Dockerfile without Docker: the same steps in folders of this machine, then the processes from the result.

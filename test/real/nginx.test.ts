@@ -2,10 +2,10 @@ import { Code, ConnectError, createClient, type Transport } from '@connectrpc/co
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import { Agent, fetch } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../dev/ports.ts'
 import { Health, HealthCheckResponse_ServingStatus as Status } from '../../gen/grpc/health/v1/health_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { REQUEST_LIMITS } from '../../server/config/limits.ts'
-import { freePort } from './daemon.ts'
 import { type Nginx, startNginx } from './nginx.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
 

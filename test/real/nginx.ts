@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { freePort } from '../../dev/ports.ts'
 import { selfSigned } from './certificates.ts'
-import { type Daemon, freePort, openFolder, startDaemon } from './daemon.ts'
+import { type Daemon, openFolder, startDaemon } from './daemon.ts'
 
 export interface Nginx extends Daemon {
   /** HTTP/1.1 in the clear. */

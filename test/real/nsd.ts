@@ -1,6 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Daemon, freePort, openFolder, startDaemon } from './daemon.ts'
+import { freePort } from '../../dev/ports.ts'
+import { type Daemon, openFolder, startDaemon } from './daemon.ts'
 
 export interface Nsd extends Daemon {
   port: number

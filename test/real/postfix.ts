@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Daemon, eventually, freePort, openFolder, startDaemon } from './daemon.ts'
+import { freePort } from '../../dev/ports.ts'
+import { type Daemon, eventually, openFolder, startDaemon } from './daemon.ts'
 
 export interface Postfix extends Daemon {
   /** The port of all listeners. */
