@@ -4,7 +4,7 @@ import { run } from './statement.ts'
 const TEXTS = `select current_setting('server_encoding') as encoding, lower('I') = 'i' as "lowersLetters"`
 
 /** How a database is created that holds every message and compares addresses as mail does. */
-export const CREATE_DATABASE = 'createdb --template=template0 --encoding=UTF8 --locale=C.UTF-8 verdict'
+export const CREATE_DATABASE = 'createdb --owner=verdict --template=template0 --encoding=UTF8 --locale=C.UTF-8 verdict'
 
 /**
  * Why messages cannot be stored in this database, or addresses not be found; undefined when nothing is wrong. Both are

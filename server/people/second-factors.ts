@@ -26,7 +26,10 @@ export async function countSecondFactors(db: Database, sealer: Sealer): Promise<
  * Encrypts with the first key what other keys have encrypted, while the service runs: one that a person changes
  * meanwhile is left to the service. `faults` says which do not decrypt; they stay as they are.
  */
-export async function reencryptSecondFactors(db: Database, sealer: Sealer) {
+export async function reencryptSecondFactors(
+  db: Database,
+  sealer: Sealer,
+): Promise<{ reencrypted: number; faults: string[] }> {
   const { symmetricDecrypt, symmetricEncrypt } = await import('better-auth/crypto')
   const keys = versionedKeys(sealer)
   const key = { keys: new Map(keys.map(({ version, value }) => [version, value])), currentVersion: keys[0]!.version }

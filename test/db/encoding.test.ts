@@ -40,7 +40,7 @@ test.each([
   async (_what, how, fault) => {
     const url = await createDatabase(how)
     await expect(applyMigrations(url)).rejects.toThrow(
-      `${fault}. Drop it, and create it with: createdb --template=template0 --encoding=UTF8 --locale=C.UTF-8 verdict`,
+      `${fault}. Drop it, and create it with: createdb --owner=verdict --template=template0 --encoding=UTF8 --locale=C.UTF-8 verdict`,
     )
     expect(await diagnose('migrations', { DATABASE_URL: url })).toMatchObject({
       seen: 'The database has no tables of Verdict',
