@@ -152,8 +152,8 @@ test('dispatches are exhausted without another attempt when Temporal is away unt
   await expect.poll(afterFirstAttempts).toHaveLength(events.length)
   expect(run.posts()).toHaveLength(events.length)
   await run.sql`
-    update open_dispatches set created_at = created_at - interval '23:59:50', due_at = due_at - interval '24 hours',
-      deadline_at = deadline_at - interval '24 hours'`
+    update open_dispatches set created_at = clock_timestamp() - interval '24 hours', due_at = clock_timestamp(),
+      deadline_at = clock_timestamp()`
   await run.temporal.start()
   expect(await run.verdict()).toEqual([])
   expect(run.posts()).toHaveLength(events.length)
