@@ -104,7 +104,9 @@ interface SendResponseFields {
   recipients?: RecipientOutcome[]
   /** True when this was a dry run and nothing was sent. */
   sandbox?: boolean
-  /** In a dry run, the checks in the order they ran. A check that did not pass decided for its recipients. */
+  /**
+   * In a dry run, the checks in the order they ran. A check that did not pass decided the outcome of its recipients.
+   */
   checks?: Check[]
   /**
    * The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`, except for the
@@ -439,7 +441,9 @@ interface BatchResultFields {
   recipients?: RecipientOutcome[]
   /** True when this was a dry run and nothing was sent. */
   sandbox?: boolean
-  /** In a dry run, the checks in the order they ran. A check that did not pass decided for its recipients. */
+  /**
+   * In a dry run, the checks in the order they ran. A check that did not pass decided the outcome of its recipients.
+   */
   checks?: Check[]
   /**
    * The suppression entry that blocked the only recipient. Present when `reason` is `suppression_list`, except for the

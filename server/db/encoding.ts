@@ -7,8 +7,8 @@ const TEXTS = `select current_setting('server_encoding') as encoding, lower('I')
 export const CREATE_DATABASE = 'createdb --owner=verdict --template=template0 --encoding=UTF8 --locale=C.UTF-8 verdict'
 
 /**
- * Why messages cannot be stored in this database, or addresses not be found; undefined when nothing is wrong. Both are
- * chosen when a database is created. PostgreSQL takes them from the machine unless it is told.
+ * Why this database cannot store every message, or does not find every address; undefined when it does both. The
+ * encoding and the locale are fixed when a database is created. By default they are those of the server's machine.
  */
 export async function textFault(db: Database | Transaction): Promise<string | undefined> {
   const [row] = await run<{ encoding: string; lowersLetters: boolean }>(db, TEXTS)

@@ -116,12 +116,7 @@ const secrets: Check = {
     const unopened = await findUnopenedValues(db, sealer)
     if (unopened.length > 0) return unopenedFinding(unopened)
     const people = await peopleWithLostFactors(db, sealer)
-    if (people.length > 0)
-      return warning(
-        `the key of the second factor of ${people.join(', ')} is lost: they cannot sign in`,
-        'Add that key to ENCRYPTION_KEYS again, after the first, and run: verdict secrets rotate. ' +
-          'If it is gone for ever, remove these people and invite them again.',
-      )
+    if (people.length > 0) return lostFactorsFinding(people)
     const { total, older } = await countSecrets(db, encryptionKeys)
     const { id } = encryptionKeys[0]!
     if (older === 0) return ok(`all ${total} are sealed with the key ${id}`)
@@ -141,6 +136,14 @@ function unopenedFinding(unopened: UnopenedValues[]): Finding {
     `the key ${lost.join(' and ')} is lost, so the API does not start: ${seen}`,
     'Add that key to ENCRYPTION_KEYS again, after the first, and run: verdict secrets rotate. ' +
       'If it is gone for ever, name it in LOST_ENCRYPTION_KEYS.',
+  )
+}
+
+function lostFactorsFinding(people: string[]): Finding {
+  return warning(
+    `the key of the second factor of ${people.join(', ')} is lost: they cannot sign in`,
+    'Add that key to ENCRYPTION_KEYS again, after the first, and run: verdict secrets rotate. ' +
+      'If it is gone for ever, remove these people and invite them again.',
   )
 }
 

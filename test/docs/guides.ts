@@ -59,7 +59,7 @@ export async function runGuides(documents: string[], { env = {} as NodeJS.Proces
           .replaceAll('8090', receiverPort),
       )
       .join(`echo; echo '${MARK}'\n`)
-    // A slow machine needs longer than a reader's until a program listens or an event arrives.
+    // On a slow machine, programs start and events arrive later than the guides allow for.
     const script = `sleep() { command sleep $(($1 * 2)); }\n${snippetsInTurn}`
     const shell = startProgram('sh', ['-euc', script], { ...env, DATA_DIR: dataDir, SMTP_HELO_NAME })
     const timer = setTimeout(() => shell.kill('SIGKILL'), timeoutMs)

@@ -305,7 +305,7 @@ test('a verification makes the check itself when the process died that had begun
   expect((await read(domain)).status).toBe('verified')
 })
 
-test('a verification that would wait behind 40 others is told to come again', async () => {
+test('a verification is refused with rate_limit_exceeded while 40 others wait for a slot', async () => {
   const many = await Promise.all(Array.from({ length: 45 }, () => add()))
   const { verifyNow, seen } = verification(100)
   const settled = await Promise.allSettled(many.map(({ id }) => verifyNow(id)))

@@ -64,6 +64,22 @@ const signIn = (email: string, password = PASSWORD, more = {}) => auth('/sign-in
 
 const keyOf = (id: string): EncryptionKey => ({ id, key: randomBytes(32) })
 
+/** Starts a dashboard whose first key encrypts. Use it with `await using`. */
+const startWith = async (...keys: EncryptionKey[]) => {
+  const { db, clock } = account
+  return disposable(await startDashboard({ db, clock, services, sealer: createSealer(keys) }))
+}
+
+/** Creates a person with a second factor, who is signed in with the cookie. `code` is what the app shows now. */
+async function personWithSecondFactor({ url, person }: Awaited<ReturnType<typeof startWith>>) {
+  const { email } = await person({ password: PASSWORD })
+  const { cookie } = await signIn(email, PASSWORD, { url })
+  const { json } = await auth('/two-factor/enable', { password: PASSWORD }, { cookie, url })
+  const code = () => totp(new URL(json.totpURI).searchParams.get('secret')!)
+  const verified = await auth('/two-factor/verify-totp', { code: code() }, { cookie, url })
+  return { email, code, backupCodes: json.backupCodes as string[], cookie: verified.cookie || cookie }
+}
+
 /** The sessions that a person has. */
 const sessionsOf = (personId: string) => account.db.$count(sessions, eq(sessions.userId, personId))
 
@@ -221,23 +237,11 @@ test('a session is limited to ten wrong passwords', async () => {
 })
 
 test('after a new encryption key, the sessions and second factors of the older one still work', async () => {
-  const { db, clock } = account
-  const [older, newer] = [randomBytes(32), randomBytes(32)]
-  const start = (...keys: Buffer[]) =>
-    startDashboard({
-      db,
-      clock,
-      services,
-      sealer: createSealer(keys.map((key) => ({ id: key.toString('hex', 0, 4), key }))),
-    })
-  await using before = disposable(await start(older))
-  const { email } = await before.person({ password: PASSWORD })
-  const { cookie } = await signIn(email, PASSWORD, { url: before.url })
-  const { json } = await auth('/two-factor/enable', { password: PASSWORD }, { cookie, url: before.url })
-  const code = () => totp(new URL(json.totpURI).searchParams.get('secret')!)
-  const kept = (await auth('/two-factor/verify-totp', { code: code() }, { cookie, url: before.url })).cookie || cookie
+  const [older, newer] = [keyOf('older'), keyOf('newer')]
+  await using before = await startWith(older)
+  const { email, code, cookie: kept } = await personWithSecondFactor(before)
 
-  await using after = disposable(await start(newer, older))
+  await using after = await startWith(newer, older)
   const { url } = after
   expect(await callsWith(kept).client(PersonService, url).getPerson({})).toMatchObject({ email, secondFactor: true })
   const halfway = await signIn(email, PASSWORD, { url })
@@ -249,16 +253,11 @@ test('after a new encryption key, the sessions and second factors of the older o
 })
 
 test('secrets rotate encrypts second factors with the new key: then they work without the older one', async () => {
-  const { db, clock } = account
+  const { db } = account
   await run(db, 'delete from second_factors')
   const [older, newer] = [keyOf('older'), keyOf('newer')]
-  const start = (...keys: EncryptionKey[]) => startDashboard({ db, clock, services, sealer: createSealer(keys) })
-  await using before = disposable(await start(older))
-  const { email } = await before.person({ password: PASSWORD })
-  const { cookie } = await signIn(email, PASSWORD, { url: before.url })
-  const { json } = await auth('/two-factor/enable', { password: PASSWORD }, { cookie, url: before.url })
-  const code = () => totp(new URL(json.totpURI).searchParams.get('secret')!)
-  await auth('/two-factor/verify-totp', { code: code() }, { cookie, url: before.url })
+  await using before = await startWith(older)
+  const { email, code, backupCodes } = await personWithSecondFactor(before)
 
   expect(await peopleWithLostFactors(db, createSealer([newer]))).toEqual([email])
   expect(await reencryptSecondFactors(db, createSealer([newer]))).toEqual({
@@ -273,13 +272,13 @@ test('secrets rotate encrypts second factors with the new key: then they work wi
   expect(await countSecondFactors(db, both)).toEqual({ total: 1, older: 0 })
   expect(await peopleWithLostFactors(db, createSealer([newer]))).toEqual([])
 
-  await using after = disposable(await start(newer))
+  await using after = await startWith(newer)
   const { url } = after
   const byCode = await signIn(email, PASSWORD, { url })
   const whole = await auth('/two-factor/verify-totp', { code: code() }, { cookie: byCode.cookie, url })
   expect(await callsWith(whole.cookie).client(PersonService, url).getPerson({})).toMatchObject({ email })
   const byBackup = await signIn(email, PASSWORD, { url })
-  const body = { code: json.backupCodes[0] }
+  const body = { code: backupCodes[0] }
   expect((await auth('/two-factor/verify-backup-code', body, { cookie: byBackup.cookie, url })).status).toBe(200)
 })
 

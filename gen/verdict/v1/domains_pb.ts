@@ -735,9 +735,9 @@ export const DomainService: GenService<{
   },
   /**
    * Creates the next DKIM key and returns its record among those to publish. The service signs with the next key as
-   * soon as it finds its record in DNS, for a domain that the operator vouches for by Verify. The previous key then
-   * stays in `records` for 14 days; remove its record from DNS only when `records` no longer lists it. Until the record
-   * is found, a second call returns the same next key.
+   * soon as it finds its record in DNS. For a domain that the operator vouches for, only Verify looks for it. The
+   * previous key then stays in `records` for 14 days; remove its record from DNS only when `records` no longer lists
+   * it. Until the record is found, a second call returns the same next key.
    *
    * @generated from rpc verdict.v1.DomainService.RotateDkim
    */

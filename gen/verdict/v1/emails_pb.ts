@@ -246,7 +246,7 @@ export type SendResponse = Message<"verdict.v1.SendResponse"> & {
   sandbox?: boolean | undefined;
 
   /**
-   * In a dry run, the checks in the order they ran. A check that did not pass decided for its recipients.
+   * In a dry run, the checks in the order they ran. A check that did not pass decided the outcome of its recipients.
    *
    * @generated from field: repeated verdict.v1.Check checks = 9;
    */
@@ -554,7 +554,7 @@ export type BatchResult = Message<"verdict.v1.BatchResult"> & {
   sandbox?: boolean | undefined;
 
   /**
-   * In a dry run, the checks in the order they ran. A check that did not pass decided for its recipients.
+   * In a dry run, the checks in the order they ran. A check that did not pass decided the outcome of its recipients.
    *
    * @generated from field: repeated verdict.v1.Check checks = 10;
    */
