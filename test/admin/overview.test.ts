@@ -240,7 +240,7 @@ test('a new account has all steps of the set-up before it, and each is seen when
   await createDomain({ db, sealer, clock }, { ...domain, status: 'pending' })
   const newKey = { accountId, name: 'x', scopes: ['emails.send'] } as const
   await createKey(db, clock, { ...newKey, kind: 'test' })
-  await createKey(db, clock, { ...newKey, kind: 'live', expiresAt: new Date(clock.now() - 1) })
+  await createKey(db, clock, { ...newKey, kind: 'live', expiresAt: new Date(clock.now() - 1_000) })
   const revoked = await createKey(db, clock, { ...newKey, kind: 'live' })
   await revokeKey(db, accountId, revoked.apiKey.id)
   const before = await overview.getSetUp({})

@@ -80,7 +80,7 @@ test('a retired key is deleted after 14 days by the clock of the database, and n
   await next(domain)
   await removeExpired(db)
   expect(await statesOf(domain)).toEqual(['retired', 'active', 'next'])
-  await db.update(dkimKeys).set({ retiresAt: sql`now()` }).where(eq(dkimKeys.id, old!.id))
+  await db.update(dkimKeys).set({ retiresAt: sql`now() - interval '1 second'` }).where(eq(dkimKeys.id, old!.id))
   await removeExpired(db)
   expect(await statesOf(domain)).toEqual(['active', 'next'])
 })

@@ -232,7 +232,10 @@ test('a status that a check changes is reported, one that stays is not', async (
 
 test('two concurrent runs check each domain once, each run ten at the same time and five of one account', async () => {
   for (let i = 0; i < 30; i++) await add(undefined, accounts[i % 2])
-  await db.update(domains).set({ nextCheckAt: sql`now()` }).where(sql`status = 'pending' and next_check_at is not null`)
+  await db
+    .update(domains)
+    .set({ nextCheckAt: sql`now() - interval '1 second'` })
+    .where(sql`status = 'pending' and next_check_at is not null`)
   const runs = [verification(4_000), verification(4_000)]
   await Promise.all(runs.map(({ verifyDue }) => verifyDue({ signal: never, onChange, onError })))
   const checked = runs.flatMap(({ seen }) => seen.checked)

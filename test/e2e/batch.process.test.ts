@@ -58,7 +58,7 @@ test('a batch whose process is killed half-way is taken over by another process,
   expect(await response).toBe('cut')
   await sleep(500)
   const { db } = instance.database
-  const expired = { leaseUntil: sql`now()` }
+  const expired = { leaseUntil: sql`now() - interval '1 second'` }
   for (const leased of [batchKeys, openMessages, openRecipients]) await db.update(leased).set(expired)
 
   const { results, summary } = await repeat(instance)

@@ -134,7 +134,7 @@ test('mailbox_full three times in 7 days suppresses for 7 days', async () => {
   expect(await entries()).toHaveLength(0)
   await send()
   expect(await entries()).toMatchObject([{ email: 'ann@example.net', reason: 'bounce', days: 7 }])
-  await world.db.update(suppressions).set({ expiresAt: sql`now()` })
+  await world.db.update(suppressions).set({ expiresAt: sql`now() - interval '1 second'` })
   script(world, {})
   expect((await send()).status).toBe(DeliveryStatus.DELIVERED)
 })

@@ -142,7 +142,7 @@ test('an event that the sweeper settles days after its send is listed first and 
   const { messageId, claimId } = await claimSend('late@example.net', 86_400_000)
   await markerStep(api.world.db)(messageId, claimId, [0])
   const from = new Date().toISOString()
-  const lease = { leaseUntil: sql`now()` }
+  const lease = { leaseUntil: sql`now() - interval '1 second'` }
   await api.world.db.update(openMessages).set(lease).where(eq(openMessages.id, messageId))
   await api.world.db.update(openRecipients).set(lease).where(eq(openRecipients.messageId, messageId))
   await sweep(api.world.db)

@@ -68,7 +68,7 @@ function startWorker(): RunningProcess {
 const add = (name: string) => createDomain({ db: database.db, sealer, clock }, { accountId, name, status: 'pending' })
 const read = async ({ id }: Domain) => (await findDomainById(database.db, id))!
 const makeDue = ({ id }: Domain) =>
-  database.db.update(domains).set({ nextCheckAt: sql`now()` }).where(eq(domains.id, id))
+  database.db.update(domains).set({ nextCheckAt: sql`now() - interval '1 second'` }).where(eq(domains.id, id))
 
 /**
  * Starts a check of the domains that are due. Await its result before another domain is added: a check that still runs
