@@ -18,6 +18,7 @@ import { DAY_ROWS } from '../../server/reputation/counts.ts'
 import { sumDays } from '../../server/reputation/day-statistics.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
+import { waitForHourOf } from '../harness/periods.ts'
 import { startDashboard } from '../harness/person.ts'
 
 const DOMAINS = 20
@@ -42,6 +43,7 @@ let account: TestAccount
 let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let overview: Client<typeof OverviewService>
 beforeAll(async () => {
+  await waitForHourOf(60_000)
   account = await testAccount()
   const { db, clock, accountId } = account
   const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
@@ -55,7 +57,7 @@ beforeAll(async () => {
   const services = [createServiceImplSpec<typeof OverviewService>(OverviewService, service)]
   dashboard = await startDashboard({ ...account, services })
   overview = (await dashboard.person({ accountId })).client(OverviewService)
-}, 60_000)
+}, 180_000)
 afterAll(async () => {
   await dashboard.stop()
   await account.drop()

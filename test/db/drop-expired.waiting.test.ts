@@ -8,7 +8,7 @@ import { dropExpired } from '../../server/db/drop-expired.ts'
 import { firstIdAt, newId } from '../../server/db/ids.ts'
 import { attempts, dispatches, HISTORY, hourlyStats, messages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
-import { waitForDayOf } from '../harness/midnight.ts'
+import { waitForDayOf } from '../harness/periods.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 
 const DAY_MS = 86_400_000

@@ -11,6 +11,7 @@ import { claimStep } from '../../server/sending/claim.ts'
 import { bounced, outcomeRow } from '../../server/sending/outcome.ts'
 import { recordUntil } from '../../server/sending/record.ts'
 import { newClaim } from '../harness/claim.ts'
+import { waitForHourOf } from '../harness/periods.ts'
 import { recipient } from '../harness/recipient.ts'
 import { message, script, startWorld, type World } from '../sending/world.ts'
 
@@ -21,7 +22,11 @@ beforeAll(async () => {
   world = await startWorld({ 'MX gone.org': 'nxdomain' })
 })
 afterAll(() => world.stop())
-beforeEach(() => run(world.db, 'truncate hourly_stats, suppressions, suppression_strikes'))
+beforeEach(async () => {
+  // `counts` expects one hour.
+  await waitForHourOf(10_000)
+  await run(world.db, 'truncate hourly_stats, suppressions, suppression_strikes')
+})
 
 const send = (change: Parameters<typeof message>[0] = {}, sandbox = false) =>
   world.sendAlone()(message(change), { accountId: world.account.id, sandbox, signal: new AbortController().signal })

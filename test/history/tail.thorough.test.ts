@@ -3,6 +3,7 @@ import { eq, sql } from '../../server/db/drizzle.ts'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
+import { waitForHourOf } from '../harness/periods.ts'
 import { message, startWorld, type World } from '../sending/world.ts'
 
 // What a commit stores besides the outcome: statistics, and the strikes of bounces against addresses.
@@ -12,7 +13,11 @@ beforeAll(async () => {
   world = await startWorld({ 'MX gone.org': 'nxdomain' })
 })
 afterAll(() => world.stop())
-beforeEach(() => run(world.db, 'truncate hourly_stats, suppressions, suppression_strikes'))
+beforeEach(async () => {
+  // `counts` expects one hour.
+  await waitForHourOf(10_000)
+  await run(world.db, 'truncate hourly_stats, suppressions, suppression_strikes')
+})
 
 const send = (change: Parameters<typeof message>[0] = {}, sandbox = false) =>
   world.sendAlone()(message(change), { accountId: world.account.id, sandbox, signal: new AbortController().signal })

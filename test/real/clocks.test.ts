@@ -12,6 +12,7 @@ import { createClient } from '../faults/client.ts'
 import type { Node } from '../faults/node.ts'
 import { PER_MINUTE, rateOf, TINY } from '../faults/rates.ts'
 import { startWorld, type World } from '../faults/world.ts'
+import { waitForDayOf } from '../harness/periods.ts'
 import { eventually } from './daemon.ts'
 
 // Two processes use one database, one of them under libfaketime. It reads its clock (for Date, the logs and OpenSSL)
@@ -34,6 +35,7 @@ let wrong: Node
 let folder: string
 const clockFile = () => join(folder, 'clock')
 beforeAll(async () => {
+  await waitForDayOf(60_000)
   folder = await mkdtemp(join(tmpdir(), 'verdict-clock-'))
   await writeFile(clockFile(), SHIFTS[0]!.shift)
   // The second day of the warm-up has another limit, and the day before the first has none.
