@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net'
+import { createServer, connect as dial, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../dev/ports.ts'
 import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
@@ -167,12 +168,17 @@ test('a thousand first calls with one key cost one query, and the next calls non
   await lock`begin`
   await lock`lock table api_keys in access exclusive mode`
   const calls = Promise.all(Array.from({ length: 1000 }, () => gate(call(key))))
+  const countWaiting = async () => {
+    const [queries] = await lock`select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like 'select%api_keys%'`
+    return queries!.count
+  }
+  while ((await countWaiting()) === 0) await sleep(50)
   await sleep(200)
-  const [queries] = await lock`select count(*)::int as count from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and query like 'select%api_keys%'`
+  const count = await countWaiting()
   await lock`commit`
   await calls
-  expect(queries!.count).toBe(1)
+  expect(count).toBe(1)
 
   await lock`begin`
   await lock`lock table api_keys in access exclusive mode`
@@ -376,9 +382,10 @@ async function proxyOf(url: string) {
       })
     }
   })
-  server.listen(0, '127.0.0.1')
+  // Nobody else gets this port between `cut` and `mend`.
+  const port = await freePort()
+  server.listen(port, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
   const own = new URL(url)
   own.host = `127.0.0.1:${port}`
   return {

@@ -89,7 +89,7 @@ test('a window lasts 60 s by the clock of the database, from its first request o
   expect(first).toEqual({ admitted: true, limit: 2, remaining: 1, resetAt: row!.ends, secondsLeft: 60 })
   expect(row!.ends - row!.now).toBeGreaterThan(59)
 
-  await moveStart(account, sql`clock_timestamp() - interval '57.5 s'`)
+  await moveStart(account, sql`clock_timestamp() - interval '57.05 s'`)
   expect(await count(account, 2)).toMatchObject({ admitted: true, remaining: 0, secondsLeft: 3 })
   expect(await count(account, 2)).toMatchObject({ admitted: false, remaining: 0, secondsLeft: 3 })
   await moveStart(account, sql`clock_timestamp() - interval '60.01 s'`)

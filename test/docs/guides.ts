@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,7 +51,8 @@ export async function runGuides(documents: string[], { env = {} as NodeJS.Proces
     program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir, SMTP_HELO_NAME })
     await waitForOutput(program, /^ready .*\n/m)
     const url = program.stdout().match(/^ready (.*)$/m)![1]!
-    const receiverPort = String(await freePort())
+    // No other test picks one of these ports in the minute before a guide listens on it.
+    const receiverPort = String(await freePort(randomInt(32_000, 32_768)))
     const snippetsInTurn = all
       .map(({ shell }) =>
         shell

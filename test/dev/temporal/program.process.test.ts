@@ -14,7 +14,8 @@ import { type RunningProcess, startProgram } from '../../harness/process.ts'
 /** The name of the program in the cache. */
 const NAME = `temporal-${TEMPORAL_VERSION}-${process.platform}-${process.arch}`
 /** A proxy through which the download of Temporal's SDK fails at once. */
-const NO_INTERNET = 'http://127.0.0.1:1'
+// Nothing listens there, and `fetch` does not refuse that port by itself.
+const NO_INTERNET = 'http://127.0.0.1:2'
 /** A Temporal without search attributes, and a Go that cannot download toolchains. */
 const TOO_OLD = { temporal: 'echo "--port int"', go: 'echo go1.19.8' }
 /** The beginning of the script of a Go that is new enough. */
@@ -103,9 +104,7 @@ test('the message about a failed build has the last output of Go', async () => {
 })
 
 test('without a Go that is new enough, and without a download of one, the message names the alternatives', async () => {
-  const { url, [Symbol.asyncDispose]: close } = await listenOnFreePort(createServer())
-  await close()
-  const failure = await outcome(await install({}, { GOPROXY: `${url},direct` }))
+  const failure = await outcome(await install({}, { GOPROXY: `${NO_INTERNET},direct` }))
   expect(failure).toMatchObject({ exit: 1, path: '' })
   expect(failure.messages).toMatch(/ECONNREFUSED.*go\.dev\/dl.*docs\.temporal\.io\/cli.*TEMPORAL_ADDRESS/)
 })
