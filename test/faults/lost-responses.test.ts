@@ -42,7 +42,7 @@ async function setUp({ unreachable, leaving }: Step, purpose: string, count: num
 test.concurrent.for(STEPS)(
   'everything reconciles when the database response to one $name in three is lost',
   async (step, { expect, onTestFinished }) => {
-    const { world, node, dice, run } = await setUp(step, `lost-${step.name}`, 150)
+    const { world, node, dice, run } = await setUp(step, `lost-${step.name}`, 300)
     onTestFinished(world.stop)
     let losses = 0
     node.wire.onEvent = (event) => {

@@ -154,9 +154,15 @@ export interface ReplayEntry {
 export interface WebhookRows {
   /** The time of the database's clock. */
   nowMs: number
-  events: { id: string; account: string; createdMs: number }[]
+  events: WebhookEventRow[]
   dispatches: DispatchRow[]
   attempts: AttemptRow[]
+}
+
+export interface WebhookEventRow {
+  id: string
+  account: string
+  createdMs: number
 }
 
 export interface DispatchRow {

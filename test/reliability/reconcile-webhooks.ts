@@ -37,7 +37,7 @@ const WINDOW_MS = 24 * 3_600_000
 const LONGEST_POST_MS = 12_000
 const ENDS = ['acknowledged', 'exhausted', 'cancelled']
 
-function* storedWithTheOutcome({ logs, endpointsAt, mayLackEndpoint }: WebhookBook): Iterable<Finding> {
+function* storedWithTheOutcome({ logs, endpointsSeenBy, mayLackEndpoint }: WebhookBook): Iterable<Finding> {
   for (const { recipients, events, webhooks } of logs.database) {
     const eventIds = new Set(events.map(({ id }) => id))
     for (const row of recipients) if (!eventIds.has(row.event)) yield ['an outcome without its event', row]
@@ -45,10 +45,9 @@ function* storedWithTheOutcome({ logs, endpointsAt, mayLackEndpoint }: WebhookBo
     const dispatchesOf = Map.groupBy(originals, (row) => row.event)
     for (const event of webhooks?.events ?? []) {
       const originalDispatches = dispatchesOf.get(event.id) ?? []
-      const mayHave = endpointsAt(event.account, event.createdMs).some(({ url }) => url !== undefined)
+      const mayHave = endpointsSeenBy(event).some(({ url }) => url !== undefined)
       if (originalDispatches.length > 1) yield ['two original dispatches of one event', originalDispatches]
-      if (originalDispatches.length === 0 && !mayLackEndpoint(event.account, event.createdMs))
-        yield ['an event without its dispatch', event]
+      if (originalDispatches.length === 0 && !mayLackEndpoint(event)) yield ['an event without its dispatch', event]
       if (originalDispatches.length > 0 && !mayHave)
         yield ['a dispatch of an account without an endpoint', { event, originalDispatches }]
     }
@@ -177,11 +176,11 @@ function* nothingFollowsTheEnd({ lastRows, postsOf }: WebhookBook): Iterable<Fin
   }
 }
 
-function* postedToCurrentEndpoint({ posts, dispatch, endpointsAt }: WebhookBook): Iterable<Finding> {
+function* postedToCurrentEndpoint({ posts, dispatch, endpointsReadBefore }: WebhookBook): Iterable<Finding> {
   for (const post of posts) {
     const row = dispatch(post.dispatch)
     if (!row) continue
-    const endpoints = endpointsAt(row.account, post.arrivedMs, IN_FLIGHT_MS)
+    const endpoints = endpointsReadBefore(row.account, post.arrivedMs)
     if (!endpoints.some(({ url }) => url === post.url))
       yield ['a POST to another endpoint than the current one', { post, endpoints }]
   }

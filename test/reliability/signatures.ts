@@ -1,17 +1,22 @@
 import { createHmac } from 'node:crypto'
 import type { EndpointEntry } from './logs.ts'
 import type { Finding } from './statements.ts'
-import { IN_FLIGHT_MS, type Post, type WebhookBook } from './webhook-book.ts'
+import type { Post, WebhookBook } from './webhook-book.ts'
 
 /**
  * Statement 12: the holder of an endpoint's secret can verify the octets of every POST, with either signature scheme.
  */
-export function* everySignatureVerifies({ posts, dispatch, webhooks, endpointsAt }: WebhookBook): Iterable<Finding> {
+export function* everySignatureVerifies({
+  posts,
+  dispatch,
+  webhooks,
+  endpointsReadBefore,
+}: WebhookBook): Iterable<Finding> {
   for (const post of posts) {
     const account = dispatch(post.dispatch)?.account
     if (account === undefined) continue
     const accountEntries = webhooks.endpoints.filter((entry) => entry.account === account)
-    const signers = endpointsAt(account, post.arrivedMs, IN_FLIGHT_MS).map((entry) => secretsOf(accountEntries, entry))
+    const signers = endpointsReadBefore(account, post.arrivedMs).map((entry) => secretsOf(accountEntries, entry))
     if (!signers.some((secrets) => isSignedWith(post, secrets))) yield ['a signature that does not verify', post]
     if (
       post.headers['webhook-id'] !== post.event ||

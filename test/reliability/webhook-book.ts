@@ -1,4 +1,13 @@
-import type { AttemptRow, DispatchRow, EndpointEntry, Logs, PostEntry, WebhookLogs, WebhookRows } from './logs.ts'
+import type {
+  AttemptRow,
+  DispatchRow,
+  EndpointEntry,
+  Logs,
+  PostEntry,
+  WebhookEventRow,
+  WebhookLogs,
+  WebhookRows,
+} from './logs.ts'
 
 export type WebhookBook = ReturnType<typeof openWebhookBook>
 
@@ -12,6 +21,11 @@ export interface Post extends PostEntry {
 
 /** How long an attempt may take from reading its endpoint's row to the arrival at the receiver. */
 export const IN_FLIGHT_MS = 2_000
+/**
+ * How long after `now()`, which is the time of an event, its statement may take its snapshot of the tables: a new
+ * connection parses the statement first.
+ */
+const SNAPSHOT_MS = 1_000
 
 const NOTHING: WebhookRows = { nowMs: 0, events: [], dispatches: [], attempts: [] }
 
@@ -24,17 +38,27 @@ export function openWebhookBook(logs: Logs, webhooks: WebhookLogs) {
   const attemptsOf = Map.groupBy(lastRows.attempts, (row) => row.dispatch)
   const endpointsOf = Map.groupBy(webhooks.endpoints, (entry) => entry.account)
 
-  /** The endpoints that an account may have had at a moment. There is more than one while a change is in progress. */
-  function endpointsAt(account: string, atMs: number, slackMs = 0): EndpointEntry[] {
+  /** The endpoints that an account may have had in a span. There is more than one while a change is in progress. */
+  function endpointsIn(account: string, fromMs: number, toMs: number): EndpointEntry[] {
     const entries = endpointsOf.get(account) ?? []
-    const endMs = (i: number) => (entries[i + 1]?.respondedMs ?? Number.POSITIVE_INFINITY) + slackMs
-    return entries.filter(({ sentMs }, i) => sentMs <= atMs && atMs <= endMs(i))
+    const endMs = (i: number) => entries[i + 1]?.respondedMs ?? Number.POSITIVE_INFINITY
+    return entries.filter(({ sentMs }, i) => sentMs <= toMs && fromMs <= endMs(i))
   }
 
-  /** Whether the account may have had no endpoint at that moment. */
-  function mayLackEndpoint(account: string, atMs: number): boolean {
-    const entries = endpointsAt(account, atMs)
-    return entries.some(({ url }) => url === undefined) || !entries.some(({ respondedMs }) => respondedMs <= atMs)
+  /** The endpoints that an attempt may have read whose POST arrived at that moment. */
+  const endpointsReadBefore = (account: string, arrivedMs: number) =>
+    endpointsIn(account, arrivedMs - IN_FLIGHT_MS, arrivedMs)
+
+  /** The endpoints that the statement which stored an event may have seen. */
+  const endpointsSeenBy = ({ account, createdMs }: WebhookEventRow) =>
+    endpointsIn(account, createdMs, createdMs + SNAPSHOT_MS)
+
+  /** Whether the statement which stored an event may have seen no endpoint. */
+  function mayLackEndpoint(event: WebhookEventRow): boolean {
+    const entries = endpointsSeenBy(event)
+    return (
+      entries.some(({ url }) => url === undefined) || !entries.some(({ respondedMs }) => respondedMs <= event.createdMs)
+    )
   }
 
   return {
@@ -42,7 +66,8 @@ export function openWebhookBook(logs: Logs, webhooks: WebhookLogs) {
     webhooks,
     lastRows,
     posts,
-    endpointsAt,
+    endpointsReadBefore,
+    endpointsSeenBy,
     mayLackEndpoint,
     dispatch: (id: string): DispatchRow | undefined => dispatches.get(id),
     postsOf: (dispatch: string): Post[] => postsOf.get(dispatch) ?? [],

