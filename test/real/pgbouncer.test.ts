@@ -141,7 +141,7 @@ test('a retry and the replay of a range go through the worker', async () => {
   const replays = person.client(ReplayService, products[1]!.api.url)
   const { replay } = await replays.startReplay({ filter: {}, perSecond: 60 })
   const shown = async () => (await replays.getReplay({ replayId: replay!.replayId })).replay!
-  await until(async () => (await shown()).state === ReplayState.FINISHED, 30_000)
+  await until(async () => (await shown()).state === ReplayState.FINISHED, 90_000)
   await until(() => new Set(received()).size === 91, 20_000)
 })
 

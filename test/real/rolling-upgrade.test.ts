@@ -45,7 +45,7 @@ test('no request fails over REST or gRPC, and every statement holds, while the p
   await fleet.startWorker('current')
   for (let restart = 1; restart <= RESTARTS; restart++) {
     await fleet.restartApi()
-    if (restart % 5 === 0) await fleet.restartWorker()
+    if (restart % 3 === 0) await fleet.restartWorker()
   }
   const { failures, ...counts } = await load.stop()
   const known = failures.filter((failure) => isKnown(failure, fleet.stops))
