@@ -60,7 +60,9 @@ async function eraseUntil(table: string): Promise<void> {
   await locker.begin(async (tx) => {
     await tx.unsafe(`lock table ${table} in exclusive mode`)
     const { child } = startErase()
-    await expect.poll(() => numberOf(`select count(*)::int as n ${LOCKS} and not granted`)).toBe(1)
+    // It rests after each part, the longer the more connections of other tests are at work.
+    const timeout = 90_000
+    await expect.poll(() => numberOf(`select count(*)::int as n ${LOCKS} and not granted`), { timeout }).toBe(1)
     child.kill('SIGKILL')
   })
   await expect.poll(() => numberOf(`select count(*)::int as n ${LOCKS} and locktype = 'advisory'`)).toBe(0)

@@ -429,8 +429,10 @@ function isWhole(text: string): boolean {
 /** The first response in the received text, checked like every other. */
 export function firstResponse(received: string) {
   const [head = '', rest = ''] = received.split('\r\n\r\n', 2)
+  // What follows it on the connection begins with another head.
+  const body = rest.slice(0, Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? rest.length))
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1])
-  const json = rest !== '' && /^content-type: application\/json/im.test(head) ? JSON.parse(rest) : undefined
+  const json = body !== '' && /^content-type: application\/json/im.test(head) ? JSON.parse(body) : undefined
   // 503 is a status of /readyz only, and not an error.
   if (status >= 400 && status !== 503) expectErrorBody(status, json, /x-request-id: (.*)/i.exec(head)?.[1])
   return { status, json, head }

@@ -24,9 +24,15 @@ export function parse(raw: Buffer) {
   return PostalMime.parse(raw)
 }
 
-/** The text as readers see it: the kind of its line ends, and their number after the last word, do not show. */
+/**
+ * The text as readers see it: a byte order mark at its start, the kind of its line ends, and their number after the last
+ * word do not show.
+ */
 export function seen(text: string | undefined): string | undefined {
-  return text?.replace(/\r\n?/g, '\n').replace(/\n+$/, '')
+  return text
+    ?.replace(/^\ufeff/, '')
+    .replace(/\r\n?/g, '\n')
+    .replace(/\n+$/, '')
 }
 
 export function headerNames(raw: Buffer): string[] {

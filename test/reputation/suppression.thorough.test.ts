@@ -21,6 +21,8 @@ const SUPPRESS_MANY = `
   select gen_random_uuid(), $1::uuid, '', 'many' || i || '@a.example', 'import' from generate_series(1, 20000) i`
 
 test('a look-up reads only the entries of the addresses it asks for', async () => {
+  // The blocks that a vacuum reads would count, too.
+  await run(database.db, 'alter table suppressions set (autovacuum_enabled = off)')
   await run(database.db, SUPPRESS_MANY, [account])
   await run(database.db, 'analyze suppressions')
   const emails = Array.from({ length: 50 }, (_, i) => `many${i * 2 + 1}@a.example`)

@@ -66,7 +66,7 @@ test('25 messages of a batch are sent at a time, and no more', async () => {
 })
 
 test('a message that is not started within the time of its batch is transient_failure, and a repeat may send it', async () => {
-  const { run, started } = batchOf(() => sleep(80), { startMs: 50 })
+  const { run, started } = batchOf(() => sleep(600), { startMs: 500 })
   const { response, isFinal } = await run(40)
   expect([started(), isFinal]).toEqual([25, false])
   expect(response.summary).toMatchObject({ total: 40, delivered: 25, failed: 15 })

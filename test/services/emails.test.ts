@@ -168,7 +168,8 @@ test.each([
 
 test('a running send is not found', async () => {
   const { world } = api
-  world.exchanger.script = { dot: { after: 300, act: '250 2.0.0 queued' } }
+  const ends = Promise.withResolvers<void>()
+  world.exchanger.script = { dot: { after: ends.promise, act: '250 2.0.0 queued' } }
   const sending = api.send({ to: 'ann@example.net' })
   const [open] = await eventually(async () => {
     const rows = await world.db.select().from(openMessages)
@@ -177,6 +178,7 @@ test('a running send is not found', async () => {
   })
   const path = `/api/v1/emails/${publicId('msg', open!.id)}`
   expect((await api.call('GET', path)).status).toBe(404)
+  ends.resolve()
   await sending
   world.exchanger.script = {}
   expect((await api.call('GET', path)).status).toBe(200)

@@ -189,10 +189,12 @@ test('pages return every email once, with every filter', async () => {
 
 test('an email whose send is running is not listed, and is listed when the send ends', async () => {
   const { world } = api
-  world.exchanger.script = { dot: { after: 300, act: '250 2.0.0 queued' } }
+  const ends = Promise.withResolvers<void>()
+  world.exchanger.script = { dot: { after: ends.promise, act: '250 2.0.0 queued' } }
   const sending = api.send({ to: 'ann@example.net', subject: 'running' })
   await expect.poll(() => world.db.$count(openMessages)).toBe(1)
   expect(await found('')).toEqual(ALL)
+  ends.resolve()
   await sending
   world.exchanger.script = {}
   expect(await found('')).toEqual(['running', ...ALL])

@@ -87,11 +87,13 @@ test('a message in doubt has a receipt that says so', async () => {
 
 test("404 not_found: a running send, an unknown id, another account's message; 410 event_expired after 90 days", async () => {
   const { world, keys } = api
-  world.exchanger.script = { dot: { after: 300, act: '250 2.0.0 queued' } }
+  const ends = Promise.withResolvers<void>()
+  world.exchanger.script = { dot: { after: ends.promise, act: '250 2.0.0 queued' } }
   const sending = api.send({ to: 'ann@example.net' })
   await expect.poll(() => world.db.$count(openMessages)).toBe(1)
   const [open] = await world.db.select().from(openMessages)
   expect((await receiptOf(publicId('msg', open!.id))).json.error).toBe('not_found')
+  ends.resolve()
   const { json: sent } = await sending
   world.exchanger.script = {}
   expect((await receiptOf(sent.message_id)).status).toBe(200)

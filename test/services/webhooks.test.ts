@@ -251,7 +251,8 @@ async function waitingEvent(): Promise<string> {
   return (await api.call('GET', `/api/v1/events?message_id=${message_id}`)).json.events[0].event_id
 }
 
-const attempt = (shown: string, number: number) => api.deliverOnce({ dispatchId: uuid(shown), number, nextDelayMs: 0 })
+const attempt = (shown: string, number: number) =>
+  api.deliverOnce({ dispatchId: uuid(shown), number, nextDelayMs: 0, early: true })
 
 test('health shows attempts, failures since the last success, and waiting events', async () => {
   await put(receiver.url)

@@ -84,11 +84,11 @@ test.each([
 })
 
 test('a hundred concurrent silences end as soon as one does: none waits for a connection', async () => {
-  const startedAt = performance.now()
+  const watch = stopwatch()
   const all = await Promise.all(Array.from({ length: 100 }, () => deliver('connection_timeout@simulator.test')))
   expect(all.flat().filter(({ outcome }) => outcome.kind !== 'bounced')).toEqual([])
   // Two rounds would take 4 s.
-  expect(performance.now() - startedAt).toBeLessThan(3_900)
+  expect(watch.ms()).toBeLessThan(3_900)
 })
 
 test('a send to connection_timeout@ meets silence and ends within 3 s', async () => {

@@ -9,8 +9,8 @@ test('with 50 ms to a round trip a reused connection takes 2.0 to 2.2 of them', 
   await send(engine, site)
   const durations: number[] = []
   for (let i = 0; i < 8; i++) durations.push((await send(engine, site)).durationMs)
-  // The quickest counts: a busy machine adds time, not round trips.
-  expect(Math.min(...durations) / 50).toBeGreaterThanOrEqual(1.99)
+  // The quickest counts: a busy machine adds time, not round trips. A timer of 50 ms may end after 49.
+  expect(Math.min(...durations) / 50).toBeGreaterThanOrEqual(1.96)
   expect(Math.min(...durations) / 50).toBeLessThan(2.2)
 })
 

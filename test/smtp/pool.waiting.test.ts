@@ -162,7 +162,8 @@ const messagesOf = ({ sessions }: Exchanger) =>
   sessions.map(({ commands }) => commands.filter((line) => line === '.').length)
 
 test.concurrent('the send after the last message of a connection finds the next one open', async () => {
-  const exchanger = await exchangerWith(SLOW)
+  // The next one is opened meanwhile.
+  const exchanger = await exchangerWith({ dot: { after: 300, act: '250 2.0.0 ok' } })
   const [engine, site] = [engineWith(), { ...siteOf(exchanger), limits: { connections: 2, messages: 5 } }]
   const reused: unknown[] = []
   for (let i = 0; i < 11; i++) reused.push((await send(engine, site)).reused)

@@ -28,7 +28,8 @@ async function deliver(site: Site, whenAsked: () => void) {
     startedAtMs: performance.now(),
     budgetMs: 20_000,
     beforeDot: async () => {
-      await setTimeout(150)
+      // Until the close has arrived.
+      await setTimeout(1_000)
       whenAsked()
       return true
     },

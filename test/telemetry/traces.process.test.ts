@@ -127,7 +127,7 @@ test.for(PROTOCOLS.slice(0, 2))(
     await expect.poll(() => outcomes(trace)).toEqual(['not_200', 'acked'])
     const activity = 'RunActivity:attemptDispatches'
     await expect.poll(() => names(trace)).toEqual(expect.arrayContaining(['StartWorkflow:deliverWebhooks', activity]))
-    expect(isConnected(trace)).toBe(true)
+    await expect.poll(() => isConnected(trace)).toBe(true)
     const spans = collector.of(trace.traceId)
     const [start, run, retry] = ['StartWorkflow:deliverWebhooks', activity, 'webhook attempt'].map(
       (name) => named(spans, name).find(({ service }) => service === 'verdict-worker')!,

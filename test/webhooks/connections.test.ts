@@ -17,7 +17,7 @@ test('a connection stays open after a response of up to 64 KiB; a longer respons
 
 test('one account has at most 64 connections to an origin, and its POSTs beyond wait for one of them', async () => {
   const receiver = await newReceiver()
-  const post = newAccountPost()
+  const post = newAccountPost({ limits: { slotMs: 10_000 } })
   receiver.script = { delayMs: 50 }
   const results = await Promise.all(Array.from({ length: 200 }, () => post(receiver.url)))
   expect(new Set(results.map(({ outcome }) => outcome))).toEqual(new Set(['acked']))

@@ -124,5 +124,5 @@ test('while Temporal is stopped a call fails; when it runs again, the same conne
       () => true,
       () => false,
     )
-  await until(started, 12_000)
+  await until(started, 30_000)
 })

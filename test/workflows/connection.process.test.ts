@@ -108,7 +108,7 @@ test('a connection whose first call found no server works once there is one', as
         () => true,
         () => false,
       ),
-    12_000,
+    30_000,
   )
   await connection.close()
 })
