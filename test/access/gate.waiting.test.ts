@@ -382,7 +382,7 @@ async function proxyOf(url: string) {
       })
     }
   })
-  // Nobody else gets this port between `cut` and `mend`.
+  // No other listener gets this port between `cut` and `mend`.
   const port = await freePort()
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')

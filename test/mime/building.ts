@@ -25,8 +25,8 @@ export function parse(raw: Buffer) {
 }
 
 /**
- * The text as readers see it: a byte order mark at its start, the kind of its line ends, and their number after the last
- * word do not show.
+ * The text as readers see it. A byte order mark at its start, the kind of its line ends, and their number after the
+ * last word do not show.
  */
 export function seen(text: string | undefined): string | undefined {
   return text
