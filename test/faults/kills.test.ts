@@ -44,7 +44,7 @@ test('everything reconciles after a kill at the n-th message on the wire of a se
   let longest = 0
   let endedBefore = 0
   await withNodes(
-    () => endedBefore < 3,
+    () => endedBefore < 8,
     async (node, i) => {
       const last = node.wire.total + i + 1
       const isAtPoint = await killAt(node, [letter(i + 1)], { is: ({ total }) => total >= last })
