@@ -24,6 +24,7 @@ import { eq } from '../../server/db/drizzle.ts'
 import { accounts, apiKeys } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
+import { countWaiting } from '../harness/lock-queue.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
 let account: TestAccount
@@ -168,14 +169,7 @@ test('a thousand first calls with one key cost one query, and the next calls non
   await lock`begin`
   await lock`lock table api_keys in access exclusive mode`
   const calls = Promise.all(Array.from({ length: 1000 }, () => gate(call(key))))
-  const countWaiting = async () => {
-    const [queries] = await lock`select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like 'select%api_keys%'`
-    return queries!.count
-  }
-  while ((await countWaiting()) === 0) await sleep(50)
-  await sleep(200)
-  const count = await countWaiting()
+  const count = await countWaiting(lock, 'select%api_keys%')
   await lock`commit`
   await calls
   expect(count).toBe(1)

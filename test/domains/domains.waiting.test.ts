@@ -10,6 +10,7 @@ import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { beginCheck, createDomain, deleteDomain, findDomain, listDomains } from '../../server/domains/domains.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
+import { countWaiting } from '../harness/lock-queue.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
@@ -157,14 +158,7 @@ test('many sends from one domain read it once, and see a change within 5 s', asy
   await lock`begin`
   await lock`lock table domains in access exclusive mode`
   const finds = Promise.all(Array.from({ length: 100 }, () => senders.find(accountId, 'busy.example')))
-  const countWaiting = async () => {
-    const [row] = await lock`select count(*)::int as asked from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like '%"domains"%'`
-    return row!.asked
-  }
-  while ((await countWaiting()) === 0) await sleep(50)
-  await sleep(200)
-  const asked = await countWaiting()
+  const asked = await countWaiting(lock, '%"domains"%')
   await lock`commit`
   lock.release()
   await locker.$client.end()
