@@ -282,6 +282,7 @@ test('a process notices within about a second that another one has opened a brea
   expect(await admit(1, other)).toBeUndefined()
   await sent({ emails: 100, bounces: 10 })
   expect(await admit(1, one)).toBeDefined()
+  expect(await admit(1, other)).toBeUndefined()
   await sleep(1_050)
   expect(await admit(1, other)).toMatchObject({ state: 'paused' })
 })

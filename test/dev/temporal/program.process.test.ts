@@ -13,8 +13,7 @@ import { type RunningProcess, startProgram } from '../../harness/process.ts'
 
 /** The name of the program in the cache. */
 const NAME = `temporal-${TEMPORAL_VERSION}-${process.platform}-${process.arch}`
-/** A proxy through which the download of Temporal's SDK fails at once. */
-// Nothing listens there, and `fetch` does not refuse that port by itself.
+/** A proxy through which every download fails at once. Nothing listens there, and `fetch` does not refuse the port. */
 const NO_INTERNET = 'http://127.0.0.1:2'
 /** A Temporal without search attributes, and a Go that cannot download toolchains. */
 const TOO_OLD = { temporal: 'echo "--port int"', go: 'echo go1.19.8' }
