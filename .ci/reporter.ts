@@ -1,0 +1,50 @@
+import { writeFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import type { SerializedError } from 'vitest'
+import type { Reporter, TestModule } from 'vitest/node'
+
+/** The result of a run of Vitest, as `.ci/run-suites.ts` reads it. */
+export interface RunResult {
+  passed: number
+  /** Tests that failed, and files that failed before their first test. */
+  failures: Failure[]
+  /** Errors outside of any test. */
+  strayErrors: number
+}
+
+export interface Failure {
+  /** The path from the folder that Vitest ran in. */
+  file: string
+  /** The test's full name, or `(file)`. */
+  test: string
+  /** The first line of the first error. */
+  error: string
+}
+
+/** Writes the result to the file that `VITEST_RESULT_FILE` names. */
+export default class ResultReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], strayErrors: readonly SerializedError[]): void {
+    const result: RunResult = {
+      passed: modules.reduce((sum, module) => sum + [...module.children.allTests('passed')].length, 0),
+      failures: modules.flatMap(failuresOf),
+      strayErrors: strayErrors.length,
+    }
+    writeFileSync(process.env.VITEST_RESULT_FILE!, JSON.stringify(result))
+  }
+}
+
+function failuresOf(module: TestModule): Failure[] {
+  const file = relative(module.project.config.root, module.moduleId)
+  const tests = [...module.children.allTests('failed')].map((test) => ({
+    file,
+    test: test.fullName,
+    error: firstLine(test.result().errors),
+  }))
+  const suites = [...module.children.allSuites(), module].flatMap((suite) => suite.errors())
+  const isBroken = tests.length === 0 && !module.ok()
+  return isBroken ? [{ file, test: '(file)', error: firstLine(suites) }] : tests
+}
+
+function firstLine(errors: readonly { message: string }[] = []): string {
+  return errors[0]?.message.split('\n', 1)[0] ?? 'no error'
+}
