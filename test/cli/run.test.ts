@@ -443,6 +443,7 @@ test('send takes every field of a message, and an idempotency key', async () => 
     '--header': ['X-Order: 7: a', 'List-Unsubscribe: <https://shop.example/u?a=b>'],
     '--metadata': ['order=7=a', 'empty='],
     '--tag': ['receipt'],
+    '--tenant': ['shop-1'],
     '--attach': [file],
     '--idempotency-key': ['order-7'],
   }
@@ -460,6 +461,7 @@ test('send takes every field of a message, and an idempotency key', async () => 
     headers: { 'X-Order': '7: a', 'List-Unsubscribe': '<https://shop.example/u?a=b>' },
     metadata: { order: '7=a', empty: '' },
     tag: 'receipt',
+    tenant_id: 'shop-1',
     attachments: [{ filename: 'Rechnung März.txt', content: Buffer.from('Hello').toString('base64') }],
   })
 })

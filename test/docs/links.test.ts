@@ -27,3 +27,11 @@ test.for(GUIDES)('every link in %s leads to a file and a heading', (guide) => {
   const links = [...readFileSync(guide, 'utf8').matchAll(/\]\((?!https?:)([^)]+)\)/g)].map(([, link]) => link!)
   expect(links.filter((link) => isBroken(link, guide))).toEqual([])
 })
+
+test('every path that CONTRIBUTING.md names leads to a file', () => {
+  const names = [...readFileSync('CONTRIBUTING.md', 'utf8').matchAll(/`([a-z][\w.-]*\/[\w./-]+)`/g)].map(
+    ([, name]) => name!,
+  )
+  expect(names.length).toBeGreaterThan(20)
+  expect(names.filter((name) => !existsSync(name))).toEqual([])
+})

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { headerFault, MAX_HEADER_VALUE } from '../../server/mime/custom-headers.ts'
+import { basic, build, headerNames } from './building.ts'
 
 test.each([
   ['X-Order', '42'],
@@ -74,4 +75,17 @@ test.each(['\0', 'a\tb', 'a\x1bb', 'a\x7f', 'a\u0085b', 'a\ud800'])('%j contains
 
 test('a value of more than 998 characters is too long', () => {
   expect(headerFault('X-A', 'x'.repeat(999))).toBe('must be at most 998 characters long')
+})
+
+test('no custom header can stand beside one that the service writes itself', () => {
+  const mailbox = basic.from
+  const full = build({
+    cc: [mailbox],
+    replyTo: [mailbox],
+    html: '<p>Hi</p>',
+    attachments: [{ filename: 'a.txt', content: new Uint8Array() }],
+  })
+  const written = [...headerNames(full), 'DKIM-Signature']
+  expect(written).toEqual(expect.arrayContaining(['From', 'Cc', 'Reply-To', 'Content-Type']))
+  expect(written.filter((name) => headerFault(name, 'x') === undefined)).toEqual([])
 })
