@@ -41,7 +41,7 @@ Send a first email. It goes to a simulated mailbox; nothing leaves this machine:
 
 ${firstSend(url, keys.live)}
 
-The response is {"status":"delivered","message_id":"msg_...", ...}. README.md shows the other mailboxes and the next steps.
+The response is {"status":"delivered","message_id":"msg_...", ...}. docs/quickstart.md shows the other mailboxes and the next steps.
 Press Ctrl-C to stop.
 `
 }

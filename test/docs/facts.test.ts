@@ -8,15 +8,15 @@ import { outcomeOf } from '../../server/smtp/failure.ts'
 
 const textOf = (file: string) => readFileSync(file, 'utf8').replace(/\s+/g, ' ')
 
-test('the README says how long a send takes at most, how long a client waits, and what in_doubt means', () => {
+test('the guide to the API says how long a send takes at most, how long a client waits, and what in_doubt means', () => {
   const keys = `k1:${Buffer.alloc(32).toString('base64')}`
   const reading = readConfig({ DATABASE_URL: 'postgres://127.0.0.1/verdict', ENCRYPTION_KEYS: keys })
   if ('faults' in reading) throw new Error(JSON.stringify(reading.faults))
   const { sendBudgetMs } = reading.config
-  const readme = textOf('README.md')
-  const seconds = /up to (\d+) seconds\. Set your client's timeout to at least (\d+) seconds\./.exec(readme)
+  const guide = textOf('docs/api.md')
+  const seconds = /up to (\d+) seconds\. Set your client's timeout to at least (\d+) seconds\./.exec(guide)
   expect(seconds?.slice(1).map((text) => Number(text) * 1_000)).toEqual([sendBudgetMs, leaseOf(sendBudgetMs)])
-  expect(readme).toMatch(/`bounced` with `connection_timeout` and `"in_doubt": true`\. The service never sends/)
+  expect(guide).toMatch(/`bounced` with `connection_timeout` and `"in_doubt": true`\. The service never sends/)
 })
 
 test('the guide to going live names the reason of mail that may not leave in clear text', () => {

@@ -10,6 +10,8 @@ import { steps } from './snippets.ts'
 /** The README, and the guides that continue where it ends, in this order. */
 export const README = [
   'README.md',
+  'docs/quickstart.md',
+  'docs/api.md',
   'docs/suppression.md',
   'docs/limits.md',
   'docs/webhooks.md',

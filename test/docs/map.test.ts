@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
+import { relative } from 'node:path'
 import { expect, test } from 'vitest'
 
-// The map of folders in the README.
+// The map of folders in docs/code.md.
 
 const ROOTS = [
   'proto/',
@@ -18,8 +19,22 @@ const ROOTS = [
   'docs/',
 ]
 
-test('the map in the README has one row for each folder, and no other', () => {
-  const rows = [...readFileSync('README.md', 'utf8').matchAll(/^\| `([a-z/]+\/)` +\| \S/gm)].map(([, folder]) => folder)
+test('the map of the code has one row for each folder, and no other', () => {
+  const rows = [...readFileSync('docs/code.md', 'utf8').matchAll(/^\| `([a-z/]+\/)` +\| \S/gm)].map(
+    ([, folder]) => folder,
+  )
   const inner = globSync(['server/*/*.ts', 'dev/*/*.ts']).map((file) => `${file.split('/').slice(0, 2).join('/')}/`)
   expect(rows.toSorted()).toEqual([...new Set([...ROOTS, ...inner])].toSorted())
+})
+
+test('the list of guides names every guide', () => {
+  const list = readFileSync('docs/README.md', 'utf8')
+  const guides = globSync(['docs/*.md', 'client/README.md', 'docs/{adr,migrating}/README.md']).filter(
+    (file) => file !== 'docs/README.md',
+  )
+  expect(guides.filter((file) => !list.includes(`](${relative('docs', file)})`))).toEqual([])
+})
+
+test('the README is read in one sitting', () => {
+  expect(readFileSync('README.md', 'utf8').split('\n').length).toBeLessThanOrEqual(160)
 })
