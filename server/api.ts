@@ -123,7 +123,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const domains = domainService({ db, clock, sealer, hosts, breaker, warmUpSteps: limits.warmUp, verifyNow })
 
   const inbox = parts.inbox && inboxMessages({ db, inbox: parts.inbox })
-  const people = createPeople({ db, clock, sealer, log, publicUrl, listenerUrl })
+  const people = createPeople({ db, clock, sealer, log, limits, onCount: parts.onCount, publicUrl, listenerUrl })
 
   const dashboardServices = adminServices({
     ...people,

@@ -1386,8 +1386,8 @@ export interface GetLimitsResponse {
   /** Name of the account's tier. */
   tier: string
   /**
-   * Requests per minute that the tier allows. A batch is one request. The headers of every response say how many are
-   * left.
+   * Requests per minute that the tier allows. A batch is one request. Sends of people in the dashboard count like those
+   * with a key. The headers of every response say how many are left.
    */
   requests_per_minute: number
   /** Maximum sizes. */

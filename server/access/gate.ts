@@ -1,13 +1,13 @@
 import type { DescMethod } from '@bufbuild/protobuf'
 import type { Caller } from '../caller.ts'
-import { type OperatorLimits, tierOf } from '../config/limits.ts'
+import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { fail } from '../errors.ts'
 import { createIdentify, type Visitor } from './identify.ts'
 import { lastUses } from './last-use.ts'
-import { createLimiter, usedUp } from './limiter.ts'
 import { mayCall, SCOPES_OF, scopeOf } from './scopes.ts'
+import { createTierCount } from './tier-count.ts'
 
 export interface Call extends Visitor {
   /** undefined for paths that every caller may request, such as one that does not exist. */
@@ -30,18 +30,13 @@ interface Parts {
  */
 export function createGate({ db, clock, limits, onCount }: Parts): (call: Call) => Promise<Caller | undefined> {
   const identify = createIdentify({ db, clock })
-  const count = createLimiter(db)
+  const count = createTierCount({ db, limits, onCount })
   const noteUse = lastUses(db)
 
   return async (call) => {
     const key = await identify(call)
     if (!key) return undefined
-    const { requestsPerMinute } = tierOf(limits, key.tier)
-    const { admitted, secondsLeft, ...rate } = await count(key.caller.accountId, requestsPerMinute)
-    onCount?.(admitted)
-    call.tellRate(rate)
-    if (!admitted)
-      throw usedUp(`The ${requestsPerMinute} requests per minute of this account are used up.`, secondsLeft)
+    await count({ accountId: key.caller.accountId, tier: key.tier, tellRate: call.tellRate })
     const { method } = call
     if (method && !mayCall(key.scopes, method)) throw missingScope(scopeOf(method), key.caller)
     noteUse(key, clock.now())

@@ -10,7 +10,12 @@ export interface Rule {
   access: Access
   /** Whether the person must have entered the password in the last ten minutes. */
   confirmed: boolean
+  /** Whether a call counts against the account's tier, as every call with a key does. */
+  counted: boolean
 }
+
+/** The scope of the methods that send. A session must not be a way around the limits of the account's tier. */
+const SENDING_SCOPE = 'emails.send'
 
 /** The methods of the public API that need the password when a person calls them. */
 const CONFIRMED_PUBLIC_METHODS = new Set([
@@ -37,11 +42,15 @@ function readRule(method: DescMethod, name: string): Rule {
   if (!name.startsWith('verdict.admin.')) {
     const scope = scopeOf(method)
     const reads = scope === 'any' || scope.endsWith('.read')
-    return { access: reads ? Access.READER : Access.MEMBER, confirmed: CONFIRMED_PUBLIC_METHODS.has(name) }
+    return {
+      access: reads ? Access.READER : Access.MEMBER,
+      confirmed: CONFIRMED_PUBLIC_METHODS.has(name),
+      counted: scope === SENDING_SCOPE,
+    }
   }
   const required = getOption(method, access)
   if (required === Access.UNSPECIFIED) throw new Error(`${name} has no access`)
-  return { access: required, confirmed: getOption(method, confirmed) }
+  return { access: required, confirmed: getOption(method, confirmed), counted: false }
 }
 
 const REQUIRED_ROLE: { [access in Access]?: Role } = {

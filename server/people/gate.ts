@@ -2,8 +2,10 @@ import type { DescMethod } from '@bufbuild/protobuf'
 import { Access } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { usedUp } from '../access/limiter.ts'
 import { createStrangers } from '../access/strangers.ts'
+import { createTierCount } from '../access/tier-count.ts'
 import { createWindows, rateOf, type Visit } from '../access/windows.ts'
 import type { Caller, Rate } from '../caller.ts'
+import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { parsePublicId } from '../db/ids.ts'
@@ -29,6 +31,10 @@ interface Parts {
   db: Database
   clock: DatabaseClock
   cookie(): SessionCookie
+  /** The limits of tiers. */
+  limits: OperatorLimits
+  /** Called with each call that was counted against its account's limit. */
+  onCount?(admitted: boolean): void
 }
 
 /** Far more than the pages of a busy person need: several tabs may refresh each second. */
@@ -36,14 +42,16 @@ const CALLS_PER_SESSION = { limit: 3_000, windowMs: 60_000 }
 
 /**
  * The gate before calls with a session: identifies the person, checks the role in the account of the call, and counts
- * the call for the session. Returns undefined for a method that is open to everybody. Throws `invalid_session`,
- * `not_found` for an account that the person does not belong to, `insufficient_role`, `confirmation_required` and
- * `rate_limit_exceeded`.
+ * the call for the session. A send also counts for the account's tier, as one with a key does. Returns undefined for a
+ * method that is open to everybody. Throws `invalid_session`, `not_found` for an account that the person does not
+ * belong to, `insufficient_role`, `confirmation_required` and `rate_limit_exceeded`.
  */
-export function createSessionGate({ db, clock, cookie }: Parts): (call: SessionCall) => Promise<Caller | undefined> {
+export function createSessionGate(parts: Parts): (call: SessionCall) => Promise<Caller | undefined> {
+  const { db, clock, cookie } = parts
   const stranger = createStrangers()
   const openCall = createStrangers()
   const countSession = createWindows(CALLS_PER_SESSION)
+  const countForTier = createTierCount(parts)
 
   function count(visit: Visit, what: string, { tellRate }: SessionCall): void {
     const { over, limit, leftMs } = visit
@@ -68,7 +76,10 @@ export function createSessionGate({ db, clock, cookie }: Parts): (call: SessionC
     const session = await findSession(db, clock, token, accountId)
     if (!session) throw noSession()
     if (await extendSession(db, clock, session)) call.setCookie(cookie().renewal(token))
-    const role = needed && roleIn(session, needed, call.account)
+    const role = needed && roleIn(session, call.account)
+    if (accountId !== undefined && rule.counted)
+      await countForTier({ accountId, tier: session.tier, tellRate: call.tellRate })
+    if (role !== undefined && needed !== undefined) refuseRole(role, needed)
     refuseUnconfirmed(rule, session, clock.now())
     const { personId, sessionId, email } = session
     return { accountId: accountId ?? '', test: false, person: { personId, sessionId, email, role } }
@@ -79,14 +90,16 @@ const noSession = () =>
   fail('invalid_session', 'You are not signed in, or your session has ended. Sign in, and try again.')
 
 /** The person's role in the account of the call. One they do not belong to looks like one that does not exist. */
-function roleIn({ role }: LiveSession, needed: Role, account: string | undefined): Role {
+function roleIn({ role }: LiveSession, account: string | undefined): Role {
   if (account === undefined)
     throw fail('invalid_payload', 'The header Verdict-Account is missing. It names the account.')
   if (role === undefined) throw fail('not_found', 'There is no such account, or you do not belong to it.')
-  if (!includes(role, needed)) {
-    throw fail('insufficient_role', `This needs the role ${needed}, and you are a ${role} of this account.`)
-  }
   return role
+}
+
+function refuseRole(role: Role, needed: Role): void {
+  if (includes(role, needed)) return
+  throw fail('insufficient_role', `This needs the role ${needed}, and you are a ${role} of this account.`)
 }
 
 function refuseUnconfirmed({ confirmed }: Rule, { confirmedUntilMs }: LiveSession, nowMs: number): void {

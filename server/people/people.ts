@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
@@ -13,6 +14,10 @@ interface Parts {
   clock: DatabaseClock
   sealer: Sealer
   log: Logger
+  /** The limits of tiers. */
+  limits: OperatorLimits
+  /** Called with each call that was counted against its account's limit. */
+  onCount?(admitted: boolean): void
   /** Where callers reach this server; called once it listens. */
   publicUrl(): string
   /** Where this server listens; called once it does. */

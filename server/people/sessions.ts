@@ -2,6 +2,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database, Transaction } from '../db/connect.ts'
 import { and, desc, eq, gt, sql } from '../db/drizzle.ts'
 import { members, people, sessions } from '../db/people-schema.ts'
+import { accounts } from '../db/schema.ts'
 import type { Role } from './access.ts'
 import { SESSION_DAYS } from './cookie.ts'
 
@@ -15,6 +16,8 @@ export interface LiveSession {
   email: string
   /** undefined when the person does not belong to the account, or none was asked for. */
   role: Role | undefined
+  /** The tier of that account; null for the default one. */
+  tier: string | null
   /** Unix milliseconds; in the past when the password has to be entered first. */
   confirmedUntilMs: number
   updatedAtMs: number
@@ -35,10 +38,11 @@ export async function findSession(
     accountId === undefined ? sql`false` : eq(members.accountId, accountId),
   )
   const [row] = await db
-    .select({ session: sessions, email: people.email, role: members.role })
+    .select({ session: sessions, email: people.email, role: members.role, tier: accounts.tier })
     .from(sessions)
     .innerJoin(people, eq(people.id, sessions.userId))
     .leftJoin(members, isMember)
+    .leftJoin(accounts, eq(accounts.id, members.accountId))
     .where(and(eq(sessions.token, token), gt(sessions.expiresAt, new Date(clock.now()))))
   if (!row) return undefined
   const { id, userId, updatedAt } = row.session
@@ -47,6 +51,7 @@ export async function findSession(
     personId: userId,
     email: row.email,
     role: row.role ?? undefined,
+    tier: row.tier,
     confirmedUntilMs: confirmedUntilMs(row.session),
     updatedAtMs: updatedAt.getTime(),
   }

@@ -4,7 +4,7 @@ import { type Client, createClient, type ServiceImplSpec } from '@connectrpc/con
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { createGate } from '../../server/access/gate.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
-import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
+import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { createSealer, type Sealer } from '../../server/db/encryption.ts'
@@ -113,17 +113,19 @@ interface DashboardOptions {
   sealer?: Sealer
   /** By default where it listens. */
   publicUrl?: string
+  /** The limits of tiers, by default the service's. */
+  limits?: OperatorLimits
 }
 
 /** Serves services behind the gates of API keys and sessions, for the tests of single services. */
 export async function startDashboard({ db, clock, trustProxy, frames, ...more }: DashboardOptions) {
-  const { services = [], openServices = [], publicServices = [], sealer = newSealer(), publicUrl } = more
+  const { services = [], openServices = [], publicServices = [], sealer = newSealer(), publicUrl, limits = DEFAULT_LIMITS } = more
   const log = createLogger('silent')
   const url = () => listener.url
-  const own = createPeople({ db, clock, sealer, log, publicUrl: () => publicUrl ?? url(), listenerUrl: url })
+  const own = createPeople({ db, clock, sealer, log, limits, publicUrl: () => publicUrl ?? url(), listenerUrl: url })
   const app = await createApp({
     services: publicServices,
-    gate: createGate({ db, clock, limits: DEFAULT_LIMITS }),
+    gate: createGate({ db, clock, limits }),
     dashboard: { ...own, services, openServices, frames },
     openCalls: createOpenCalls(),
     log,

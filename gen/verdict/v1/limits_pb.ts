@@ -45,8 +45,8 @@ export type GetLimitsResponse = Message<"verdict.v1.GetLimitsResponse"> & {
   tier: string;
 
   /**
-   * Requests per minute that the tier allows. A batch is one request. The headers of every response say how many are
-   * left.
+   * Requests per minute that the tier allows. A batch is one request. Sends of people in the dashboard count like those
+   * with a key. The headers of every response say how many are left.
    *
    * @generated from field: uint32 requests_per_minute = 2 [json_name = "requests_per_minute"];
    */

@@ -2,7 +2,8 @@
 // @generated from file verdict/admin/v1/options.proto (package verdict.admin.v1, syntax proto3)
 /* eslint-disable */
 
-// The dashboard's own calls. They need a session instead of an API key, and are served over Connect only.
+// The dashboard's own calls. They need a session instead of an API key, and are served over Connect only. A session has
+// 3,000 calls a minute. Calls of `verdict.v1.EmailService` that send also count against the account's tier.
 
 import type { GenEnum, GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
