@@ -51,7 +51,7 @@ async function newAccount(role: 'reader' | 'member' = 'member') {
   const { key } = await createKey(db, clock, { accountId: id, name: 'k', kind: 'live', scopes: ['emails.send'] })
   const { headers } = await dashboard.person({ accountId: id, role })
   sends = 0
-  const bySession = (method: string, body: BodyInit = '{}', more = {}) =>
+  const bySession = (method: string, body: string | Uint8Array<ArrayBuffer> = '{}', more = {}) =>
     fetch(`${dashboard.url}/verdict.v1.${method}`, { method: 'POST', headers: { ...headers, ...more }, body })
   const byKey = () =>
     fetch(`${dashboard.url}/api/v1/emails/send`, {
