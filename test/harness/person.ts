@@ -119,7 +119,14 @@ interface DashboardOptions {
 
 /** Serves services behind the gates of API keys and sessions, for the tests of single services. */
 export async function startDashboard({ db, clock, trustProxy, frames, ...more }: DashboardOptions) {
-  const { services = [], openServices = [], publicServices = [], sealer = newSealer(), publicUrl, limits = DEFAULT_LIMITS } = more
+  const {
+    services = [],
+    openServices = [],
+    publicServices = [],
+    sealer = newSealer(),
+    publicUrl,
+    limits = DEFAULT_LIMITS,
+  } = more
   const log = createLogger('silent')
   const url = () => listener.url
   const own = createPeople({ db, clock, sealer, log, limits, publicUrl: () => publicUrl ?? url(), listenerUrl: url })
