@@ -22,6 +22,9 @@ export const PUBLIC_ERRORS = {
 /** The dashboard's own errors. A call with an API key never gets one, so they are not in the public reference. */
 const DASHBOARD_ERRORS = {
   invalid_session: { code: Code.Unauthenticated, status: 401 },
+  wrong_credentials: { code: Code.Unauthenticated, status: 401 },
+  wrong_code: { code: Code.Unauthenticated, status: 401 },
+  wrong_origin: { code: Code.PermissionDenied, status: 403 },
   insufficient_role: { code: Code.PermissionDenied, status: 403 },
   confirmation_required: { code: Code.PermissionDenied, status: 403 },
   wrong_password: { code: Code.PermissionDenied, status: 403 },

@@ -1,19 +1,20 @@
 import { lengthOf } from '../time/times.ts'
 
-// better-auth's own HTTP paths. Its client would cost more bytes than these calls.
+// The HTTP paths of signing in. better-auth's client would cost more bytes than these calls.
 
 interface AuthFault {
-  status: number
+  /** The error code. */
   code: string | undefined
-  /** How long to wait after too many attempts. */
+  message: string
+  /** How long to wait, when the error says so. */
   retryAfterSeconds: number | undefined
 }
 
-/** A call that better-auth refused. */
+/** A call that the server refused. */
 export class AuthError extends Error {
   readonly fault: AuthFault
   constructor(fault: AuthFault) {
-    super(fault.code ?? `HTTP ${fault.status}`)
+    super(fault.message)
     this.fault = fault
   }
 }
@@ -30,8 +31,8 @@ async function call<T>(path: string, body: object): Promise<T> {
   })
   const content = await response.json().catch(() => ({}))
   if (response.ok) return content as T
-  const { code, retry_after: retryAfterSeconds } = content ?? {}
-  throw new AuthError({ status: response.status, code, retryAfterSeconds })
+  const { error: code, message = 'The server had a fault. Try again.', retry_after: retryAfterSeconds } = content ?? {}
+  throw new AuthError({ code, message, retryAfterSeconds })
 }
 
 /** Signs in. Resolves to whether a code from the authenticator app is needed, too. */
@@ -64,24 +65,10 @@ export const changePassword = (currentPassword: string, newPassword: string) =>
 
 export const signOut = () => call('/sign-out', {})
 
-const WORDS: Record<string, string> = {
-  INVALID_EMAIL_OR_PASSWORD: 'The address or the password is wrong. Check both and try again.',
-  INVALID_EMAIL: 'The address is not an email address.',
-  INVALID_PASSWORD: 'That is not your password. Try again.',
-  PASSWORD_TOO_SHORT: 'A password has at least 12 characters.',
-  PASSWORD_TOO_LONG: 'A password has at most 128 characters.',
-  INVALID_CODE: 'That code is wrong or too old. Enter the code that the app shows now.',
-  INVALID_BACKUP_CODE: 'That code is wrong, or it was used before.',
-  INVALID_TWO_FACTOR_COOKIE: 'This took too long. Sign in again from the start.',
-  TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: 'Too many wrong codes. Sign in again from the start.',
-}
-
 /** The words for an error of these calls. */
 export function wordsForAuth(error: unknown): string {
   if (!(error instanceof AuthError)) return 'The server did not respond. Check your connection and try again.'
-  const { status, code, retryAfterSeconds = 60 } = error.fault
-  if (status === 429) return `Too many attempts. Try again in ${lengthOf(retryAfterSeconds * 1_000)}.`
-  if (code && WORDS[code]) return WORDS[code]
-  if (status === 401) return 'You are signed out. Sign in again.'
-  return 'The server had a fault. Try again.'
+  const { code, message, retryAfterSeconds = 60 } = error.fault
+  if (code !== 'rate_limit_exceeded') return message
+  return `Too many attempts. Try again in ${lengthOf(retryAfterSeconds * 1_000)}.`
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Rate } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
@@ -15,38 +16,67 @@ export interface Visit {
   limit: number
   /** Visits that are left after this one. */
   remaining: number
-  /** Whether the visits of the window are used up: this one must be refused. */
+  /** Whether the visits of the window are used up: this one must be refused, and is not counted. */
   over: boolean
   /** Milliseconds until the window ends. */
   leftMs: number
-  /** Takes the visit out of the count. */
+  /** Takes the visit out of the count. Call it once. */
   forget(): void
+}
+
+interface Window {
+  used: number
+  endsAt: number
 }
 
 /**
  * Counts visits by key in windows of fixed length. Each process counts for itself in memory: a flood must not cost the
- * database anything. The monotonic clock makes it independent of jumps of the node's clock.
+ * database anything. The monotonic clock makes it independent of jumps of the node's clock. A key may be any text of a
+ * caller, so only its hash is kept, and only until its window ends.
  */
 export function createWindows({ limit, windowMs, now = () => performance.now() }: WindowOptions) {
-  const windows = new Map<string, { used: number; endsAt: number }>()
+  /** The first entry ends first, because all windows have the same length. */
+  const windows = new Map<string, Window>()
+  let willDrop = false
 
-  function windowOf(key: string) {
-    const current = windows.get(key)
-    if (current && now() < current.endsAt) return current
+  function open(key: string): Window {
     const window = { used: 0, endsAt: now() + windowMs }
-    // Deleted and set anew, so that the first entry of the map is the oldest.
-    windows.delete(key)
     windows.set(key, window)
     if (windows.size > MAX_WINDOWS) windows.delete(windows.keys().next().value!)
+    dropLater()
     return window
   }
 
-  return (key: string): Visit => {
-    const window = windowOf(key)
+  function dropEnded(): void {
+    for (const [key, { endsAt }] of windows) {
+      if (now() < endsAt) return
+      windows.delete(key)
+    }
+  }
+
+  /** Without it, the windows of a flood would stay until the next visit. */
+  function dropLater(): void {
+    if (willDrop) return
+    willDrop = true
+    const drop = () => {
+      willDrop = false
+      dropEnded()
+      if (windows.size > 0) dropLater()
+    }
+    setTimeout(drop, windowMs).unref()
+  }
+
+  return (text: string): Visit => {
+    dropEnded()
+    const key = hash('sha256', text, 'base64')
+    const window = windows.get(key) ?? open(key)
     const over = window.used >= limit
     if (!over) window.used++
-    const remaining = limit - window.used
-    return { limit, remaining, over, leftMs: window.endsAt - now(), forget: () => void window.used-- }
+    const forget = () => {
+      if (over || --window.used > 0) return
+      if (windows.get(key) === window) windows.delete(key)
+    }
+    return { limit, remaining: limit - window.used, over, leftMs: window.endsAt - now(), forget }
   }
 }
 

@@ -1,7 +1,6 @@
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import type { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
-import { usedUp } from '../access/limiter.ts'
 import { createWindows } from '../access/windows.ts'
 import { recordForPerson } from '../audit/person.ts'
 import { callerKey, remoteAddressKey } from '../caller.ts'
@@ -12,6 +11,7 @@ import { parsePublicId, publicId } from '../db/ids.ts'
 import { members, people, sessions } from '../db/people-schema.ts'
 import { accounts } from '../db/schema.ts'
 import { fail } from '../errors.ts'
+import { countWrong } from '../people/attempts.ts'
 import { isPasswordOf } from '../people/credentials.ts'
 import { confirmedUntilMs, confirmSession, endSession, listSessions } from '../people/sessions.ts'
 import { roleNames } from './role.ts'
@@ -81,10 +81,9 @@ export function personService(parts: PersonServiceParts): ServiceImpl<typeof Per
 
     async confirmPassword({ password }, context) {
       const { personId, sessionId } = personOf(context)
-      const { over, leftMs, forget } = tryPassword(sessionId)
-      if (over) throw usedUp('Too many wrong passwords in this session.', Math.ceil(leftMs / 1_000))
-      if (!(await isPasswordOf(db, personId, password))) throw fail('wrong_password', 'This is not your password.')
-      forget()
+      const check = () => isPasswordOf(db, personId, password)
+      const isRight = await countWrong([() => tryPassword(sessionId)], check, (isRight) => !isRight)
+      if (!isRight) throw fail('wrong_password', 'This is not your password.')
       return { confirmedUntil: timestampFromMs(await confirmSession(db, clock, sessionId)) }
     },
   }

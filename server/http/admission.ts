@@ -28,6 +28,14 @@ export function counting(gate: Gate, keyOptional: boolean): Admit {
   }
 }
 
+/** Counts every request for its address, whatever key it brings, and puts what is left into the headers. */
+export function countingAddress(gate: Gate): Admit {
+  return async ({ remoteAddress, reply }) => {
+    const tellRate = (rate: Rate) => void reply.headers(rateHeaders(rate))
+    await gate({ method: undefined, authorization: null, keyOptional: true, remoteAddress, tellRate })
+  }
+}
+
 /** Refuses calls that arrive after the drain began, while it is certain that nothing was sent. */
 export function undrained(draining: AbortSignal, admit: Admit): Admit {
   return (call) => (draining.aborted ? Promise.reject(shuttingDown()) : admit(call))

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
-import { type Admit, counting, type Gate, undrained } from './admission.ts'
+import { type Admit, counting, countingAddress, type Gate, undrained } from './admission.ts'
 import type { Pace } from './arriving.ts'
 import { type BodyLimits, shortBodies } from './body.ts'
 import { createByteBudget } from './byte-budget.ts'
@@ -136,6 +136,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       ...contract,
       ...parts.dashboard,
       admit: admitted(bySession(parts.dashboard.gate)),
+      countAddress: countingAddress(gate),
       draining: draining.signal,
     })
   await fastify.register(openServices, { services, interceptors, openCalls, readiness, draining: draining.signal })
@@ -166,20 +167,18 @@ function rpcAdmit({ gate, dashboard }: AppParts): Admit {
 }
 
 interface DashboardServices extends DashboardParts, Pick<ProtocolParts, 'interceptors' | 'limits' | 'admit'> {
+  countAddress: Admit
   draining: AbortSignal
 }
 
 /** The routes of the dashboard's own services. */
 async function dashboardServices(fastify: FastifyInstance, parts: DashboardServices): Promise<void> {
-  const { services, openServices, gate, authenticate, frames, interceptors, limits, admit, draining } = parts
+  const { services, openServices, gate, authenticate, frames, interceptors, limits, admit, countAddress, draining } =
+    parts
   const shortLimits = shortBodies(draining)
   await fastify.register(rpcRoutes, { services, interceptors, limits, admit })
   await fastify.register(rpcRoutes, { services: openServices, interceptors, limits: shortLimits, admit })
-  await fastify.register(signInRoutes, {
-    authenticate,
-    limits: shortLimits,
-    admit: undrained(draining, async () => {}),
-  })
+  await fastify.register(signInRoutes, { authenticate, limits: shortLimits, admit: undrained(draining, countAddress) })
   if (frames) frameRoutes(fastify, { frames, gate })
 }
 

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ConnectError } from '@connectrpc/connect'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { contentsOfError, ERRORS } from '../errors.ts'
+import { contentsOfError, ERRORS, type ErrorReason } from '../errors.ts'
 import { shown } from './call.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -45,5 +45,10 @@ export function errorBody(error: ConnectError, requestId: string): { status: num
   const body: ErrorBody = { error: reason, message, request_id: requestId }
   if (retryAfterSeconds !== undefined) body.retry_after = retryAfterSeconds
   if (fields.length > 0) body.details = fields
-  return { status: ERRORS[reason].status, body }
+  return { status: statusOf(reason, retryAfterSeconds), body }
+}
+
+/** A server that is too busy to sign a person in says how long to wait. No call with an API key gets such an error. */
+function statusOf(reason: ErrorReason, retryAfterSeconds: number | undefined): number {
+  return reason === 'transient_failure' && retryAfterSeconds !== undefined ? 503 : ERRORS[reason].status
 }

@@ -9,8 +9,8 @@ import { type BodyLimits, readBody } from './body.ts'
 import type { Call } from './call.ts'
 import { refusal } from './faults.ts'
 import { CallContext, implementationOf, inProcess } from './in-process.ts'
+import { readJson } from './json-body.ts'
 import { messageReader, readMessage } from './json-reader.ts'
-import { parseJson } from './json-text.ts'
 import { messageWriter, writeMessage } from './json-writer.ts'
 import { routeOf } from './other-methods.ts'
 import { queryFields, readQuery } from './query.ts'
@@ -76,25 +76,6 @@ function requestReader(binding: Binding, limits: BodyLimits) {
     if (faults.items.size > 0) call.values.set(itemFaultsKey, faults.items)
     return message
   }
-}
-
-const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?(utf-?8|us-ascii)"?\s*(;|$))/i
-
-/** The body as JSON; `{}` for an empty body, which then fails for its missing fields. */
-async function readJson(call: Call, limits: BodyLimits): Promise<unknown> {
-  const type = call.raw.headers['content-type']
-  const isJson = type === undefined || /^\s*application\/json\s*(;|$)/i.test(type)
-  if (!isJson || OTHER_CHARSET.test(type ?? '')) {
-    throw fail(
-      'unsupported_media_type',
-      'The body must be JSON in UTF-8: send the header "Content-Type: application/json".',
-    )
-  }
-  if (call.raw.headers['content-encoding'] !== undefined) {
-    throw fail('unsupported_media_type', 'The body must not be compressed: leave out Content-Encoding.')
-  }
-  const json = parseJson(await readBody(call, limits))
-  return json === undefined ? {} : json
 }
 
 /** The caller may rely on a body that is not read: a removal for one tenant would become a removal for all. */

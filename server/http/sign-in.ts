@@ -1,8 +1,10 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { ConnectError } from '@connectrpc/connect'
+import type { FastifyInstance } from 'fastify'
 import { fail } from '../errors.ts'
 import type { Admit } from './admission.ts'
-import { type BodyLimits, readBody, refuseLarge } from './body.ts'
+import { type BodyLimits, refuseLarge } from './body.ts'
 import type { Call } from './call.ts'
+import { readJson } from './json-body.ts'
 
 export interface Authenticate {
   /** The paths below /api/auth that take POST. */
@@ -11,11 +13,13 @@ export interface Authenticate {
   respond(request: {
     path: string
     headers: Record<'cookie' | 'origin' | 'referer' | 'user-agent', string | undefined>
-    /** JSON. */
-    body: string
+    body: Record<string, unknown>
     remoteAddress: string
-  }): Promise<Response>
+  }): Promise<SignInResponse>
 }
+
+/** The body in JSON, or the error. Both may set cookies. */
+export type SignInResponse = { cookies: string[]; json: string } | { cookies: string[]; error: ConnectError }
 
 interface SignInParts {
   authenticate: Authenticate
@@ -39,9 +43,12 @@ export async function signInRoutes(fastify: FastifyInstance, parts: SignInParts)
       handler: async ({ call }, reply) => {
         const { cookie, origin, referer, 'user-agent': userAgent } = call.raw.headers
         const headers = { cookie, origin, referer, 'user-agent': userAgent }
-        const body = (await readBody(call, limits)).toString('utf8')
+        const body = await readObject(call, limits)
         const response = await authenticate.respond({ path, headers, body, remoteAddress: call.remoteAddress })
-        return relay(response, reply)
+        for (const value of response.cookies) reply.header('set-cookie', value)
+        if ('error' in response) throw response.error
+        reply.type('application/json')
+        return response.json
       },
     })
   }
@@ -52,8 +59,8 @@ function refuseOtherTypes({ raw }: Call): void {
   throw fail('unsupported_media_type', 'The body must be JSON: send the header "Content-Type: application/json".')
 }
 
-async function relay(response: Response, reply: FastifyReply): Promise<string> {
-  reply.code(response.status).type('application/json')
-  for (const value of response.headers.getSetCookie()) reply.header('set-cookie', value)
-  return response.text()
+async function readObject(call: Call, limits: BodyLimits): Promise<Record<string, unknown>> {
+  const json = await readJson(call, limits)
+  if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json as Record<string, unknown>
+  throw fail('invalid_payload', 'The body must be a JSON object.')
 }

@@ -88,9 +88,7 @@ async function checkPassword(
   personId: string,
   email: string,
 ): Promise<void> {
-  const succeeded = attempts.begin({ remoteAddress, email })
-  if (!(await isPasswordOf(db, personId, password))) {
-    throw fail('wrong_password', 'This is not the password of the person with this address.')
-  }
-  succeeded()
+  const check = () => isPasswordOf(db, personId, password)
+  if (await attempts.run({ remoteAddress, email }, check, (isRight) => !isRight)) return
+  throw fail('wrong_password', 'This is not the password of the person with this address.')
 }

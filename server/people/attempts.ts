@@ -1,5 +1,5 @@
 import { usedUp } from '../access/limiter.ts'
-import { createWindows } from '../access/windows.ts'
+import { createWindows, type Visit } from '../access/windows.ts'
 import { networkOf } from '../egress/network.ts'
 
 const WINDOW_MS = 15 * 60_000
@@ -17,10 +17,14 @@ export interface Attempt {
 
 export interface Attempts {
   /**
-   * Counts an attempt to guess a password or a code. Returns the function that takes it out of the count after a
-   * success. Throws `rate_limit_exceeded` over a limit.
+   * Runs a check of a password or a code, and counts the attempt when it was wrong. Throws `rate_limit_exceeded`,
+   * without running the check, over a limit.
    */
-  begin(attempt: Attempt): () => void
+  run<Result>(
+    attempt: Attempt,
+    check: () => Promise<Result>,
+    isWrong: (result: Awaited<Result>) => boolean,
+  ): Promise<Result>
 }
 
 /**
@@ -32,16 +36,39 @@ export function createAttempts(): Attempts {
   const fromAddressForEmail = createWindows(FROM_ADDRESS_FOR_EMAIL)
   const inSession = createWindows(IN_SESSION)
   return {
-    begin({ remoteAddress, email, session }) {
+    run({ remoteAddress, email, session }, check, isWrong) {
       const network = networkOf(remoteAddress)
-      const visits = [fromAddress(network)]
-      if (email !== undefined) visits.push(fromAddressForEmail(`${network} ${email.toLowerCase()}`))
-      if (session !== undefined) visits.push(inSession(session))
-      const over = visits.find((visit) => visit.over)
-      if (over) throw usedUp('Too many attempts that failed.', Math.ceil(over.leftMs / 1_000))
-      return () => {
-        for (const { forget } of visits) forget()
-      }
+      const visits = [() => fromAddress(network)]
+      if (email !== undefined) visits.push(() => fromAddressForEmail(`${network} ${email.toLowerCase()}`))
+      if (session !== undefined) visits.push(() => inSession(session))
+      return countWrong(visits, check, isWrong)
     },
+  }
+}
+
+/**
+ * Runs a check that counts only when it was wrong: not when it succeeded, and not when it failed before a secret was
+ * compared. It counts while it runs, so that checks at the same moment stay within the limit. Throws
+ * `rate_limit_exceeded`, and leaves all counts as they were, when one of the visits is over its limit.
+ */
+export async function countWrong<Result>(
+  visits: (() => Visit)[],
+  check: () => Promise<Result>,
+  isWrong: (result: Awaited<Result>) => boolean,
+): Promise<Result> {
+  const counted: Visit[] = []
+  const forget = () => counted.forEach((visit) => void visit.forget())
+  try {
+    for (const visit of visits) {
+      counted.push(visit())
+      const { over, leftMs } = counted.at(-1)!
+      if (over) throw usedUp('Too many attempts that failed.', Math.ceil(leftMs / 1_000))
+    }
+    const result = await check()
+    if (!isWrong(result)) forget()
+    return result
+  } catch (error) {
+    forget()
+    throw error
   }
 }

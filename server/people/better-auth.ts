@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { registerHooks } from 'node:module'
 import type { Logger } from 'pino'
 import { recordForPerson } from '../audit/person.ts'
@@ -10,6 +11,15 @@ import { hashPassword, isPassword, PASSWORD } from './password.ts'
 
 /** The header in which `authenticate` tells better-auth the caller's address. A caller cannot set it. */
 export const ADDRESS_HEADER = 'x-verdict-address'
+
+/** A request while better-auth responds to it. */
+export interface Served {
+  /** A fault of the service that better-auth notes, and then takes for something else, such as a missing session. */
+  fault?: Error
+}
+
+/** How better-auth's callbacks find the request that they are called for. */
+export const served = new AsyncLocalStorage<Served>()
 
 const DAY_SECONDS = 86_400
 
@@ -67,6 +77,8 @@ export async function loadBetterAuth({ db, clock, log, secrets, origin, trustedO
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
       database: { generateId: () => newId(clock.now()) },
     },
+    // Throws what is no error of better-auth's own. It would print it and send an empty response.
+    onAPIError: { throw: true },
     // Without a level of its own, because better-auth prints errors of requests when it has one.
     logger: { log: (level, message, error) => level === 'error' && note(log, message, error) },
   })
@@ -87,8 +99,10 @@ async function recordSecondFactor(db: Database, user: object, headers: Headers |
 
 /** A message without an error is about a request, such as an origin that is not trusted. */
 function note(log: Logger, message: string, error: unknown): void {
-  if (error instanceof Error) log.error({ err: error }, `better-auth: ${message}`)
-  else log.warn(`better-auth: ${message}`)
+  const request = served.getStore()
+  if (!(error instanceof Error)) log.warn(`better-auth: ${message}`)
+  else if (request) request.fault ??= error
+  else log.error({ err: error }, `better-auth: ${message}`)
 }
 
 /**
