@@ -12,8 +12,11 @@ RUN npx patch-package --error-on-fail
 COPY tsconfig.json ./
 COPY dashboard dashboard
 COPY gen gen
-COPY dev/build-dashboard.ts dev/
-COPY server/http/dashboard-files.ts server/http/
+COPY dev/build-dashboard.ts dev/build-guides.ts dev/built-folder.ts dev/
+COPY dev/guides dev/guides
+COPY server/http server/http
+COPY docs docs
+COPY client/README.md client/
 RUN npm run build
 
 # What the server imports. `--legacy-peer-deps` leaves out the optional peers of libraries, which are our development
@@ -36,6 +39,7 @@ ENV PATH=/opt/verdict/node_modules/.bin:$PATH
 WORKDIR /opt/verdict
 COPY --from=packages /opt/verdict/node_modules node_modules
 COPY --from=pages /opt/verdict/dashboard/dist dashboard/dist
+COPY --from=pages /opt/verdict/docs/dist docs/dist
 COPY package.json ./
 COPY gen gen
 COPY server server

@@ -26,6 +26,13 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   server: {
-    proxy: { '^/api/': TO_API, '^/verdict\\.': TO_API, '^/docs': TO_API, '^/readyz$': TO_API, [FRAMES]: TO_API },
+    proxy: {
+      '^/api/': TO_API,
+      '^/verdict\\.': TO_API,
+      '^/docs': TO_API,
+      '^/guides': TO_API,
+      '^/readyz$': TO_API,
+      [FRAMES]: TO_API,
+    },
   },
 })

@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { chmod, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
 import { BUILT_PAGES, NONCE } from '../server/http/dashboard-files.ts'
+import { compress, replaceFolder } from './built-folder.ts'
 
-// `npm run build [folder]`: builds the dashboard's pages into dashboard/dist, each file also compressed. `npm ci` runs
-// it. A running server never sees half of a build, because the finished folder takes the place of the previous one.
+// `node dev/build-dashboard.ts [folder]`, part of `npm run build`: builds the dashboard's pages into dashboard/dist,
+// each file also compressed. `npm ci` runs it.
 
 const DASHBOARD = new URL('../dashboard', import.meta.url).pathname
-const COMPRESSIBLE = /\.(js|css|svg)$/
 
 /** Vite; undefined after `npm ci --omit=dev`. */
 async function loadVite() {
@@ -19,29 +17,6 @@ async function loadVite() {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
     return undefined
   }
-}
-
-async function compress(folder: string): Promise<void> {
-  const files = (await readdir(folder)).filter((name) => COMPRESSIBLE.test(name))
-  await Promise.all(
-    files.map(async (name) => {
-      const path = join(folder, name)
-      const bytes = await readFile(path)
-      const params = { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
-      await writeFile(`${path}.br`, await promisify(brotliCompress)(bytes, { params }))
-      await writeFile(`${path}.gz`, await promisify(gzip)(bytes, { level: 9 }))
-    }),
-  )
-}
-
-/** Puts a finished folder in the place of another. */
-async function replaceFolder(finished: string, place: string): Promise<void> {
-  const previous = `${finished}-previous`
-  await rename(place, previous).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
-  })
-  await rename(finished, place)
-  await rm(previous, { recursive: true, force: true })
 }
 
 // React would be its slow variant for development under any other value.

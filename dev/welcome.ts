@@ -27,7 +27,7 @@ export function welcome({
   return `Verdict is running.
 
   REST, Connect, gRPC   ${url}
-  Reference             ${url}/docs
+  Reference, guides     ${url}/docs, ${url}/guides
   Dashboard             ${dashboard}${setUpLink === undefined ? '' : `\n  Set up your sign-in   ${setUpLink}  (works once, for 24 hours)`}
   Live key              ${keys.live}
   Test key              ${keys.test}  (every send is a dry run)
@@ -41,7 +41,7 @@ Send a first email. It goes to a simulated mailbox; nothing leaves this machine:
 
 ${firstSend(url, keys.live)}
 
-The response is {"status":"delivered","message_id":"msg_...", ...}. docs/quickstart.md shows the other mailboxes and the next steps.
+The response is {"status":"delivered","message_id":"msg_...", ...}. ${url}/guides/quickstart shows the other mailboxes and the next steps.
 Press Ctrl-C to stop.
 `
 }

@@ -1,5 +1,14 @@
 import { type MantineColorScheme, Menu, useMantineColorScheme } from '@mantine/core'
-import { IconDeviceDesktop, IconDots, IconLogout, IconMoon, IconSun, IconUser } from '@tabler/icons-react'
+import {
+  IconBook,
+  IconCode,
+  IconDeviceDesktop,
+  IconDots,
+  IconLogout,
+  IconMoon,
+  IconSun,
+  IconUser,
+} from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
 import { ROLE_WORDS, useAccount } from '../account/account.ts'
 import { useSignOut } from '../session/sign-out.ts'
@@ -11,7 +20,7 @@ const SCHEMES = [
   { scheme: 'dark', word: 'Dark', icon: IconMoon },
 ] as const
 
-/** The person: light or dark, and signing out. */
+/** The person: profile, what there is to read, light or dark, and signing out. */
 export function PersonMenu() {
   const { person, membership } = useAccount()
   const navigate = useNavigate()
@@ -39,6 +48,13 @@ export function PersonMenu() {
         </Menu.Label>
         <Menu.Item leftSection={<IconUser size={14} aria-hidden />} onClick={openProfile}>
           Profile
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Item component="a" href="/guides/" target="_blank" leftSection={<IconBook size={14} aria-hidden />}>
+          Guides
+        </Menu.Item>
+        <Menu.Item component="a" href="/docs" target="_blank" leftSection={<IconCode size={14} aria-hidden />}>
+          API reference
         </Menu.Item>
         <Menu.Divider />
         <Menu.Label>Colours</Menu.Label>

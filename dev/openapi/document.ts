@@ -43,7 +43,7 @@ export function openApiDocument(services: DescService[], comments: Comments, ver
       title: 'Verdict',
       version,
       description: DESCRIPTION,
-      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+      license: { name: 'Proprietary' },
       contact: { name: 'The operator of this server' },
     },
     servers: [{ url: '/', description: 'This server' }],

@@ -4,6 +4,7 @@ import { ERRORS, type PublicErrorReason } from '../../server/errors.ts'
 import type { Binding } from '../../server/http/bindings.ts'
 import type { Comments } from './comments.ts'
 import { EXAMPLES, type Example, HEADERS, takesKey } from './examples.ts'
+import { samplesOf } from './samples.ts'
 import type { createSchemas } from './schemas.ts'
 
 type Schemas = ReturnType<typeof createSchemas>
@@ -49,6 +50,7 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
       },
       ...errorResponses(binding),
     },
+    'x-codeSamples': samplesOf(binding, example),
   }
 }
 

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../errors.ts'
 import type { Admit } from './admission.ts'
-import { BUILT_PAGES, chooseForm, type DashboardFiles, NONCE, readDashboardFiles } from './dashboard-files.ts'
+import { sendFile } from './built-files.ts'
+import { BUILT_PAGES, type DashboardFiles, NONCE, readDashboardFiles } from './dashboard-files.ts'
 
 // Nothing from another origin and no inline script. Mantine's style elements carry the nonce; data: images are the
 // icons of style sheets; frames show mails from a path of ours that has a policy of its own.
@@ -76,10 +77,7 @@ export function dashboardPages(fastify: FastifyInstance, { visit, folder = BUILT
       await visit(request.call)
       throw fail('not_found', 'The dashboard has no such file. Load the page again.')
     }
-    const { coding, bytes } = chooseForm(asset, request.headers['accept-encoding'])
-    reply.headers({ ...HEADERS, 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' })
-    if (coding) reply.header('content-encoding', coding)
-    reply.type(asset.type)
-    return bytes
+    reply.headers({ ...HEADERS, 'cache-control': 'public, max-age=31536000, immutable' })
+    return sendFile(reply, asset, request.headers['accept-encoding'])
   })
 }

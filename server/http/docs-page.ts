@@ -29,11 +29,14 @@ const PAGE = `<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>Verdict API</title>
 <link rel="icon" href="docs/favicon.png">
 <link rel="stylesheet" href="docs/swagger-ui.css">
+<link rel="stylesheet" href="docs/reference.css">
 </head>
 <body>
+<header><strong>Verdict</strong> <a href="guides/">Guides</a> <a href="dashboard">Dashboard</a></header>
 <main id="reference"></main>
 <script src="docs/swagger-ui.js"></script>
 <script src="docs/start.js"></script>
@@ -41,19 +44,10 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-// "Try it out" calls where the page came from, whatever the public URL is: the policy allows no other origin.
-const START = `const base = location.pathname.replace(/\\/docs$/, '')
-fetch(base + '${OPENAPI_PATH}')
-  .then((response) => response.json())
-  .then((document) => {
-    const spec = { ...document, servers: [{ url: base || '/' }] }
-    SwaggerUIBundle({ spec, dom_id: '#reference', validatorUrl: null, deepLinking: true })
-  })
-`
-
 const FILES: [path: string, type: string, content: string | URL][] = [
   ['/docs', 'text/html; charset=utf-8', PAGE],
-  ['/docs/start.js', 'text/javascript; charset=utf-8', START],
+  ['/docs/start.js', 'text/javascript; charset=utf-8', new URL('reference/start.js', import.meta.url)],
+  ['/docs/reference.css', 'text/css; charset=utf-8', new URL('reference/reference.css', import.meta.url)],
   ['/docs/swagger-ui.js', 'text/javascript; charset=utf-8', asset('swagger-ui-bundle.js')],
   ['/docs/swagger-ui.css', 'text/css; charset=utf-8', asset('swagger-ui.css')],
   ['/docs/favicon.png', 'image/png', asset('favicon-32x32.png')],

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Admit } from './admission.ts'
 import { dashboardPages } from './dashboard-pages.ts'
 import { docsPages, OPENAPI_FILE, OPENAPI_PATH } from './docs-page.ts'
+import { guidesPages } from './guides-pages.ts'
 import { type KeySet, keySetPage } from './key-set.ts'
 import type { SharedReadiness } from './readiness.ts'
 
@@ -45,6 +46,7 @@ export async function siteRoutes(
     return 'See /docs.\n'
   })
   docsPages(fastify)
+  guidesPages(fastify, { visit })
   dashboardPages(fastify, { visit })
   keySetPage(fastify, keySet)
 }

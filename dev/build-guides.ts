@@ -1,0 +1,74 @@
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { BUILT_GUIDES } from '../server/http/guides-pages.ts'
+import { compress, replaceFolder } from './built-folder.ts'
+
+// `node dev/build-guides.ts [folder]`, part of `npm run build`: renders the guides of `docs/` into the pages that the
+// service shows at `/guides`, with an index for their search.
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ASSETS = join(ROOT, 'dev/guides/assets')
+
+/** The renderer; undefined after `npm ci --omit=dev`. */
+async function loadRenderer() {
+  try {
+    return await import('./guides/render.ts')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    return undefined
+  }
+}
+
+async function build(folder: string, { renderGuide }: NonNullable<Awaited<ReturnType<typeof loadRenderer>>>) {
+  const { hrefBetween, readGuides } = await import('./guides/guides.ts')
+  const { groupsOf, pageOf } = await import('./guides/page.ts')
+  const guides = readGuides()
+  const groups = groupsOf(guides)
+  const found: object[] = []
+  for (const guide of guides) {
+    const rendered = renderGuide(guide, guides)
+    await write(join(folder, `${guide.path}.html`), pageOf(guide, rendered, groups))
+    for (const file of rendered.files) await copy(file, join(folder, file.slice('docs/'.length)))
+    for (const { heading, anchor, text } of rendered.sections) {
+      const href = hrefBetween('index', guide.path) + (anchor && `#${anchor}`)
+      found.push({ id: found.length, title: guide.title, heading, href, text })
+    }
+  }
+  const look = await readFile(join(ROOT, 'dashboard/look/look.css'), 'utf8')
+  await write(join(folder, 'assets/guides.css'), look + (await readFile(join(ASSETS, 'guides.css'), 'utf8')))
+  await write(join(folder, 'assets/search.json'), JSON.stringify(found))
+  for (const name of ['guides.js', 'scheme.js']) await copy(join(ASSETS, name), join(folder, 'assets', name))
+  await copy(join(ROOT, 'dashboard/look/icon.svg'), join(folder, 'assets/icon.svg'))
+  await copy(fileURLToPath(import.meta.resolve('minisearch')), join(folder, 'assets/minisearch.js'))
+  return guides.length
+}
+
+async function write(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(file, text)
+}
+
+async function copy(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true })
+  await cp(from, to)
+}
+
+process.chdir(ROOT)
+const place = process.argv[2] ?? BUILT_GUIDES
+const renderer = await loadRenderer()
+if (renderer) {
+  const startedAt = performance.now()
+  const folder = await mkdtemp(join(dirname(place), '.dist-'))
+  try {
+    const pages = await build(folder, renderer)
+    await compress(folder)
+    await chmod(folder, 0o755)
+    await replaceFolder(folder, place)
+    console.log(`${pages} guides are built (${((performance.now() - startedAt) / 1000).toFixed(1)} s).`)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+} else {
+  console.log('The guides are not built: Marked is a development dependency, and none are installed.')
+}

@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+// The pages of `/guides`, as `npm run build` renders them.
+
+let parent: string
+let folder: string
+let pages: { name: string; html: string }[]
+
+beforeAll(async () => {
+  parent = mkdtempSync(join(tmpdir(), 'verdict-guides-'))
+  folder = join(parent, 'dist')
+  await promisify(execFile)(process.execPath, ['dev/build-guides.ts', folder])
+  pages = globSync('**/*.html', { cwd: folder }).map((name) => ({
+    name,
+    html: readFileSync(join(folder, name), 'utf8'),
+  }))
+})
+afterAll(() => rmSync(parent, { recursive: true }))
+
+/** The file behind an address of the guides. */
+const fileOf = (path: string) => (/(^|\/)$/.test(path) ? `${path}index.html` : path)
+
+function isServed(href: string, from: string): boolean {
+  const base = new URL(from.replace(/\.html$/, '').replace(/(^|\/)index$/, '$1'), 'https://verdict.test/guides/')
+  const { pathname, hash } = new URL(href, base)
+  if (['/docs', '/dashboard'].includes(pathname)) return true
+  const path = fileOf(pathname.replace(/^\/guides\//, ''))
+  const file = [path, `${path}.html`].map((name) => join(folder, name)).find((name) => existsSync(name))
+  return file !== undefined && (hash === '' || readFileSync(file, 'utf8').includes(` id="${hash.slice(1)}"`))
+}
+
+test('every Markdown page of the repository is a page of the guides', () => {
+  const sources = globSync(['*.md', 'docs/*.md', 'docs/{adr,migrating}/*.md', 'client/README.md'])
+  expect(pages.length).toBe(sources.length)
+})
+
+test('every link, image, script and style of every page leads to a page, a heading or a file', () => {
+  const broken = pages.flatMap(({ name, html }) =>
+    [...html.matchAll(/(?:href|src)="([^"]*)"/g)]
+      .map(([, href]) => href!.replaceAll('&amp;', '&'))
+      .filter((href) => !/^[a-z]+:/.test(href) && !isServed(href, name))
+      .map((href) => `${name}: ${href}`),
+  )
+  expect(broken).toEqual([])
+})
+
+test('no page loads anything from another origin, or has an inline script or style', () => {
+  for (const { html } of pages) {
+    expect(html).not.toMatch(/(?:src|<link[^>]*href)="[a-z]+:/)
+    expect(html).not.toMatch(/<script(?![^>]*src=)|<style| style="| on[a-z]+="/)
+  }
+})
+
+test('the search has every section, with a link to it', () => {
+  const found: { href: string; heading: string }[] = JSON.parse(
+    readFileSync(join(folder, 'assets/search.json'), 'utf8'),
+  )
+  expect(found.length).toBeGreaterThan(pages.length)
+  expect(found.filter(({ href }) => !isServed(href, 'index.html'))).toEqual([])
+  expect(found.map(({ heading }) => heading)).toContain('Never twice')
+})
+
+test('the scripts of the pages load only each other', () => {
+  for (const name of globSync('assets/*.js', { cwd: folder })) {
+    const imports = [...readFileSync(join(folder, name), 'utf8').matchAll(/import\('([^']*)'\)|from '([^']*)'/g)]
+    for (const [, dynamic, from] of imports) {
+      expect(existsSync(join(folder, dirname(name), (dynamic ?? from)!))).toBe(true)
+    }
+  }
+})
