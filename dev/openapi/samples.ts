@@ -16,7 +16,7 @@ interface Call {
   body?: string
 }
 
-/** The example of an operation in four languages. Each reads `VERDICT_URL` and `VERDICT_API_KEY` from the environment. */
+/** The example of an operation in four languages. They read `VERDICT_URL` and `VERDICT_API_KEY`. */
 export function samplesOf(binding: Binding, example: Example): Sample[] {
   const call = callOf(binding, example)
   return [
