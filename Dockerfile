@@ -14,8 +14,9 @@ COPY dashboard dashboard
 COPY gen gen
 COPY dev/build-dashboard.ts dev/build-guides.ts dev/built-folder.ts dev/
 COPY dev/guides dev/guides
-COPY server/http server/http
+COPY server/http/built-files.ts server/http/dashboard-files.ts server/http/
 COPY docs docs
+COPY CHANGELOG.md CONTRIBUTING.md README.md SECURITY.md ./
 COPY client/README.md client/
 RUN npm run build
 

@@ -1,6 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { FastifyReply } from 'fastify'
+
+/** Where `npm run build` puts the pages of the dashboard and of the guides. */
+export const BUILT_PAGES = fileURLToPath(new URL('../../dashboard/dist', import.meta.url))
+export const BUILT_GUIDES = fileURLToPath(new URL('../../docs/dist', import.meta.url))
 
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',

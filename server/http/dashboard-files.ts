@@ -1,8 +1,4 @@
-import { fileURLToPath } from 'node:url'
 import { type BuiltFile, readBuiltFiles } from './built-files.ts'
-
-/** Where `npm run build` puts the dashboard's pages. */
-export const BUILT_PAGES = fileURLToPath(new URL('../../dashboard/dist', import.meta.url))
 
 /** Stands in the built page for the nonce of the response. */
 export const NONCE = 'nonce-of-this-response'

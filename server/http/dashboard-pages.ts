@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../errors.ts'
 import type { Admit } from './admission.ts'
-import { sendFile } from './built-files.ts'
-import { BUILT_PAGES, type DashboardFiles, NONCE, readDashboardFiles } from './dashboard-files.ts'
+import { BUILT_PAGES, sendFile } from './built-files.ts'
+import { type DashboardFiles, NONCE, readDashboardFiles } from './dashboard-files.ts'
 
 // Nothing from another origin and no inline script. Mantine's style elements carry the nonce; data: images are the
 // icons of style sheets; frames show mails from a path of ours that has a policy of its own.

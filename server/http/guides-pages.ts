@@ -1,11 +1,7 @@
-import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../errors.ts'
 import type { Admit } from './admission.ts'
-import { type BuiltFile, readBuiltFiles, sendFile } from './built-files.ts'
-
-/** Where `npm run build` puts the pages of the guides. */
-export const BUILT_GUIDES = fileURLToPath(new URL('../../docs/dist', import.meta.url))
+import { BUILT_GUIDES, type BuiltFile, readBuiltFiles, sendFile } from './built-files.ts'
 
 const POLICY = [
   "default-src 'none'",
