@@ -102,7 +102,7 @@ test('the migrations run, and end with 0', async () => {
   expect([await migrate.ended, migrate.output()]).toEqual([0, 'migrations applied\n'])
 })
 
-test('the API answers, is ready and healthy, and serves the dashboard and the reference', async () => {
+test('the API answers, is ready and healthy, and serves the dashboard, the guides and the reference', async () => {
   const api = start(onlyStep(image.stage, 'CMD').command)
   const url = `http://127.0.0.1:${env.PORT}`
   // Temporal is `degraded` until it has responded for the first time.
@@ -114,7 +114,7 @@ test('the API answers, is ready and healthy, and serves the dashboard and the re
   expect(early, api.output()).toMatchObject({ status: 200 })
   const probe = start(onlyStep(image.stage, 'HEALTHCHECK').command.map(onPort))
   expect([await probe.ended, probe.output()]).toEqual([0, ''])
-  for (const path of ['/dashboard/', '/docs', '/docs/swagger-ui.js', '/api/v1/openapi.json']) {
+  for (const path of ['/dashboard/', '/guides/', '/docs', '/docs/swagger-ui.js', '/api/v1/openapi.json']) {
     expect([path, (await answerOf(url + path))?.status]).toEqual([path, 200])
   }
 })
