@@ -60,7 +60,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/people\//,
-    /^(gen|server\/(people|access|audit|db|egress))\/|^server\/(address|caller|clean-text|errors|log|slots|config\/limits)\.ts$/,
+    /^(gen|server\/(people|access|audit|db|egress))\/|^server\/(address|caller|clean-text|errors|log|config\/limits)\.ts$/,
   ],
   [
     /^server\/admin\//,

@@ -81,7 +81,7 @@ export function personService(parts: PersonServiceParts): ServiceImpl<typeof Per
 
     async confirmPassword({ password }, context) {
       const { personId, sessionId } = personOf(context)
-      const check = () => isPasswordOf(db, personId, password)
+      const check = () => isPasswordOf(db, personId, password, context.values.get(remoteAddressKey))
       const isRight = await countWrong([() => tryPassword(sessionId)], check, (isRight) => !isRight)
       if (!isRight) throw fail('wrong_password', 'This is not your password.')
       return { confirmedUntil: timestampFromMs(await confirmSession(db, clock, sessionId)) }

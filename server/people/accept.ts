@@ -63,10 +63,10 @@ function emailOf(invitation: Invitation, given: string | undefined): string {
   return readPersonEmail(given ?? '')
 }
 
-async function readPerson({ name = '', password }: Acceptance, email: string) {
+async function readPerson({ name = '', password, remoteAddress }: Acceptance, email: string) {
   const faults = [...nameFaults(name.trim()), ...passwordFaults(password)]
   if (faults.length > 0) throw failFields('invalid_payload', faults)
-  return { name: name.trim(), email, passwordHash: await hashPassword(password) }
+  return { name: name.trim(), email, passwordHash: await hashPassword(password, remoteAddress) }
 }
 
 function nameFaults(name: string) {
@@ -88,7 +88,7 @@ async function checkPassword(
   personId: string,
   email: string,
 ): Promise<void> {
-  const check = () => isPasswordOf(db, personId, password)
+  const check = () => isPasswordOf(db, personId, password, remoteAddress)
   if (await attempts.run({ remoteAddress, email }, check, (isRight) => !isRight)) return
   throw fail('wrong_password', 'This is not the password of the person with this address.')
 }

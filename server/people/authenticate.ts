@@ -74,7 +74,7 @@ export function createAuthenticate(parts: Parts) {
     request.headers.set(ADDRESS_HEADER, remoteAddress)
     const own = { ...headers, cookie: cookie().resigned(headers.cookie) }
     for (const [name, value] of Object.entries(own)) if (value !== undefined) request.headers.set(name, value)
-    const current: Served = {}
+    const current: Served = { remoteAddress }
     const response = await served.run(current, async () => (await betterAuth()).handler(request))
     const cookies = response.headers.getSetCookie()
     const text = await response.text()

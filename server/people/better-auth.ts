@@ -14,6 +14,7 @@ export const ADDRESS_HEADER = 'x-verdict-address'
 
 /** A request while better-auth responds to it. */
 export interface Served {
+  remoteAddress: string
   /** A fault of the service that better-auth notes, and then takes for something else, such as a missing session. */
   fault?: Error
 }
@@ -60,7 +61,10 @@ export async function loadBetterAuth({ db, clock, log, secrets, origin, trustedO
       disableSignUp: true,
       minPasswordLength: PASSWORD.min,
       maxPasswordLength: PASSWORD.max,
-      password: { hash: hashPassword, verify: ({ password, hash }) => isPassword(password, hash) },
+      password: {
+        hash: (password) => hashPassword(password, served.getStore()?.remoteAddress),
+        verify: ({ password, hash }) => isPassword(password, hash, served.getStore()?.remoteAddress),
+      },
     },
     session: { expiresIn: SESSION_DAYS * DAY_SECONDS, updateAge: DAY_SECONDS },
     databaseHooks: { user: { update: { after: (user, context) => recordSecondFactor(db, user, context?.headers) } } },

@@ -11,6 +11,7 @@ export async function isPasswordOf(
   db: Pick<Database, 'select'>,
   personId: string | undefined,
   password: string,
+  remoteAddress?: string,
 ): Promise<boolean> {
   if (password.length > PASSWORD.max) return false
   const [row] = personId
@@ -19,7 +20,7 @@ export async function isPasswordOf(
         .from(credentials)
         .where(and(eq(credentials.userId, personId), eq(credentials.providerId, PASSWORD_PROVIDER)))
     : []
-  if (row?.hash) return isPassword(password, row.hash)
-  await hashPassword(password)
+  if (row?.hash) return isPassword(password, row.hash, remoteAddress)
+  await hashPassword(password, remoteAddress)
   return false
 }

@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { fail } from '../errors.ts'
-import { createSlots } from '../slots.ts'
+import { createHashingSlots } from './hashing-slots.ts'
 
 /** Characters of a password. */
 export const PASSWORD = { min: 12, max: 128 }
@@ -11,26 +11,30 @@ const HASH_BYTES = 64
 const SALT_BYTES = 16
 
 /** A flood of sign-ins takes two of the threads that also read files and look up names, and 64 MB. */
-const slots = createSlots({ slots: 2, maxWaiting: 50 })
-const WAIT_MS = 5_000
+const slots = createHashingSlots({ slots: 2, maxWaiting: 50, waitMs: 5_000 })
+const RETRY_SECONDS = 5
 
-/** Hashes a password: its salt and scrypt, in hexadecimal. Throws `transient_failure` when too many wait. */
-export async function hashPassword(password: string): Promise<string> {
+/**
+ * Hashes a password: its salt and scrypt, in hexadecimal. Throws `transient_failure` when too many wait.
+ * `remoteAddress` is the caller's; absent for the operator.
+ */
+export async function hashPassword(password: string, remoteAddress?: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES).toString('hex')
-  return `${salt}:${(await derive(password, salt)).toString('hex')}`
+  return `${salt}:${(await derive(password, salt, remoteAddress)).toString('hex')}`
 }
 
-export async function isPassword(password: string, hash: string): Promise<boolean> {
+/** Whether the password has the hash. Throws as `hashPassword`, and then nothing was compared. */
+export async function isPassword(password: string, hash: string, remoteAddress?: string): Promise<boolean> {
   const [salt = '', stored = ''] = hash.split(':')
   const expected = Buffer.from(stored, 'hex')
-  const derived = await derive(password, salt)
+  const derived = await derive(password, salt, remoteAddress)
   return expected.length === derived.length && timingSafeEqual(derived, expected)
 }
 
 /** Different ways to type the same characters are the same password (NIST SP 800-63B 3.1.1.2). */
-async function derive(password: string, salt: string): Promise<Buffer> {
-  const release = await slots.acquire({ untilMs: performance.now() + WAIT_MS })
-  if (!release) throw fail('transient_failure', 'Too many people sign in at this moment. Try again in a few seconds.')
+async function derive(password: string, salt: string, remoteAddress = ''): Promise<Buffer> {
+  const release = await slots.acquire(remoteAddress)
+  if (!release) throw busy()
   try {
     return await new Promise((resolve, reject) => {
       scrypt(password.normalize('NFKC'), salt, HASH_BYTES, COST, (error, key) => (error ? reject(error) : resolve(key)))
@@ -39,3 +43,8 @@ async function derive(password: string, salt: string): Promise<Buffer> {
     release()
   }
 }
+
+const busy = () =>
+  fail('transient_failure', `Too many people sign in at this moment. Wait ${RETRY_SECONDS} seconds.`, {
+    retryAfterSeconds: RETRY_SECONDS,
+  })
