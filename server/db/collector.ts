@@ -1,5 +1,23 @@
 import { inTime } from '../in-time.ts'
-import { createPatience } from './patience.ts'
+import type { DatabaseLoad } from './connect.ts'
+
+// How sends share statements. docs/adr/0122-shared-statements.md has the figures, and what was tried beside it.
+//
+// A statement has a fixed cost in PostgreSQL and in the driver, much the same for one row and for nine. So every step
+// of a send is one statement over many rows, and a collector in front of it gathers the rows of all sends that need the
+// step at the same moment.
+//
+// - One statement of a collector runs at a time: two would split the waiting rows and pay the fixed cost twice. Rows
+//   that come while it runs go out together when it has ended. A statement that takes over 20 ms is slow, or its
+//   result was lost: another lane opens then, so that it delays no other row.
+// - With few sends in flight a row mostly finds no statement running, and would go out alone. It waits up to 2 ms for
+//   the rows of the other sends in flight, and goes out as soon as all are there. Sends that share one statement reach
+//   the next one together, so after a few statements they wait for nothing. A send alone does not wait.
+// - Sends that are at a mail server bring no row soon, so they do not count (`away`).
+// - A wait must pay. After a wait in vain the next two rows go out at once, then four, and so on up to 64.
+//
+// Two more things make a statement cheap: it runs on the first connection that is free, so that at low load the same
+// few server processes run all (warm.ts), and claim and record have a short form for the usual send.
 
 /** The most that one statement takes. */
 const MAX_ROWS = 100
@@ -17,7 +35,9 @@ const MAX_RERUNS = 5
 const RUN_MS = 20_000
 
 /** How long a row waits for those of other callers. */
-const COMPANY_MS = 2
+const OTHERS_MS = 2
+/** The most rows that go out at once after waits in vain. */
+const MAX_AT_ONCE = 64
 
 interface CollectorOptions {
   lingerMs?: number
@@ -30,8 +50,7 @@ interface CollectorOptions {
 export type NoteBatch = (rows: number, seconds: number) => void
 
 /**
- * Shares one statement between the sends that need it at the same moment. Rows that arrive while it runs go out
- * together when it has ended; a row that arrives alone goes out at once. `runBatch` takes many rows and returns one
+ * Shares one statement between the callers that need it at the same moment. `runBatch` takes many rows and returns one
  * result for each, in their order. Its second argument is its lane, 0 to LANES - 1: one lane runs one statement at a
  * time.
  *
@@ -39,10 +58,8 @@ export type NoteBatch = (rows: number, seconds: number) => void
  * row is poisonous: the rows run one by one, and each gets its own result or error. Any other error reaches every row
  * of the batch; whether the batch was committed is then unknown.
  *
- * With `lingerMs` the first row waits that long for others. This saves statements where a delay does no harm.
- *
- * With `callers` a row waits 2 ms for those of the other callers, no longer than until all are there, and only as long
- * as such waits bring others. Callers that share one statement bring their next rows together, too.
+ * With `lingerMs` the first row waits that long for others. This saves statements where a delay does no harm. With
+ * `callers` a row waits for those of the other callers, as above.
  */
 export function collector<Row extends { json: string }, Result>(
   runBatch: (rows: Row[], lane: number) => Promise<Result[]>,
@@ -52,20 +69,20 @@ export function collector<Row extends { json: string }, Result>(
   const idleLanes = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
   let quickStatements = 0
   let waiting: NodeJS.Timeout | undefined
-  const patience = callers && createPatience()
-  const waitMs = callers ? COMPANY_MS : lingerMs
+  const others = callers && waitForOthers()
+  const waitMs = callers ? OTHERS_MS : lingerMs
   const isFull = () => pending.length >= Math.min(callers?.() ?? MAX_ROWS, MAX_ROWS)
 
   /** A full batch goes out at once. */
   function openSoon(): void {
-    if (patience && quickStatements > 0) patience.metOthers()
-    else if (waitMs === 0 || isFull() || (!waiting && patience?.lasts() === false)) open()
+    if (others && quickStatements > 0) others.came()
+    else if (waitMs === 0 || isFull() || (!waiting && others?.mayCome() === false)) open()
     else waiting ??= setTimeout(endWait, waitMs)
   }
 
   function endWait(): void {
     waiting = undefined
-    if (quickStatements === 0) patience?.waited(pending.length)
+    if (quickStatements === 0) others?.waited(pending.length)
     open()
   }
 
@@ -134,6 +151,43 @@ export function collector<Row extends { json: string }, Result>(
       pending.push({ row, resolve, reject })
       openSoon()
     })
+}
+
+/** Says whether a row should wait for those of others, by what earlier waits brought. */
+function waitForOthers() {
+  let inVain = 1
+  let rowsAtOnce = 0
+  const came = () => {
+    inVain = 1
+    rowsAtOnce = 0
+  }
+  return {
+    /** Asked once for each row that could wait. */
+    mayCome: (): boolean => rowsAtOnce-- <= 0,
+    came,
+    /** A wait has ended, with this many rows. */
+    waited(rows: number): void {
+      if (rows > 1) came()
+      if (rows !== 1) return
+      inVain = Math.min(inVain * 2, MAX_AT_ONCE)
+      rowsAtOnce = inVain
+    },
+  }
+}
+
+/** Counts a send as in flight while `work` runs: the rows of others may wait for its rows. */
+export const inFlight = <T>(load: DatabaseLoad, work: () => Promise<T>): Promise<T> => counted(load, 1, work)
+
+/** For the time that a send in flight is at a mail server. */
+export const away = <T>(load: DatabaseLoad, work: () => Promise<T>): Promise<T> => counted(load, -1, work)
+
+async function counted<T>(load: DatabaseLoad, change: number, work: () => Promise<T>): Promise<T> {
+  load.sends += change
+  try {
+    return await work()
+  } finally {
+    load.sends -= change
+  }
 }
 
 /** Whether one row of the batch is poisonous; nothing of the batch was done. */

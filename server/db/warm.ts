@@ -11,7 +11,7 @@ export interface WarmConnection {
 /**
  * Connections for one statement at a time. Each statement takes the first that is free, so at low load the same few
  * server processes run all of them, with their plans and catalogues in the processor's cache. A pool of postgres.js
- * takes its connections in turn (docs/adr/0072-warm-connections.md).
+ * takes its connections in turn (docs/adr/0122-shared-statements.md).
  */
 export function createWarmConnections(count: number, open: (onClose: () => void) => Sql) {
   const all = Array.from({ length: count }, () => {

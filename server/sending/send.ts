@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { leaseOf } from '../config/limits.ts'
+import { away, inFlight } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import type { SenderDomain, SenderDomains } from '../domains/sender.ts'
@@ -26,7 +27,6 @@ import {
   warmUpAllows,
 } from './checks.ts'
 import { claimStep } from './claim.ts'
-import { awayFromCompany, inCompany } from './company.ts'
 import { compose, storedRequest } from './compose.ts'
 import { deliver } from './deliver.ts'
 import { markerStep } from './marker.ts'
@@ -89,7 +89,7 @@ export function createSend(parts: SendParts): Send {
   const record = recordUntil(db, parts.firstAttempts)
   const withoutSmtp = endWithoutSmtp(db, parts.firstAttempts)
 
-  return (message, options) => inCompany(db.load, () => send(message, options))
+  return (message, options) => inFlight(db.load, () => send(message, options))
 
   async function send(message: Message, { accountId, sandbox, inBatch, key, signal, trace }: SendOptions) {
     const startedAtMs = performance.now()
@@ -135,8 +135,8 @@ export function createSend(parts: SendParts): Send {
     }
     const { isMarked, outcomes, fault } = await step(trace, 'smtp', (smtp) => {
       const markSend = (positions: number[]) =>
-        step(smtp, 'marker', () => inCompany(db.load, () => mark(claim.messageId, claim.claimId, positions)))
-      return awayFromCompany(db.load, () => deliver(engine, recipients, markSend, delivery, smtp))
+        step(smtp, 'marker', () => inFlight(db.load, () => mark(claim.messageId, claim.claimId, positions)))
+      return away(db.load, () => deliver(engine, recipients, markSend, delivery, smtp))
     }).catch((cause) => giveUp(claim, cause))
     if (fault && !isMarked) {
       await undo(claim)
