@@ -1,5 +1,4 @@
 import { inTime } from '../in-time.ts'
-import type { DatabaseLoad } from './connect.ts'
 
 // How sends share statements. docs/adr/0122-shared-statements.md has the figures, and what was tried beside it.
 //
@@ -175,13 +174,18 @@ function waitForOthers() {
   }
 }
 
+/** Counts the sends in flight; `db.load`. */
+interface Load {
+  sends: number
+}
+
 /** Counts a send as in flight while `work` runs: the rows of others may wait for its rows. */
-export const inFlight = <T>(load: DatabaseLoad, work: () => Promise<T>): Promise<T> => counted(load, 1, work)
+export const inFlight = <T>(load: Load, work: () => Promise<T>): Promise<T> => counted(load, 1, work)
 
 /** For the time that a send in flight is at a mail server. */
-export const away = <T>(load: DatabaseLoad, work: () => Promise<T>): Promise<T> => counted(load, -1, work)
+export const away = <T>(load: Load, work: () => Promise<T>): Promise<T> => counted(load, -1, work)
 
-async function counted<T>(load: DatabaseLoad, change: number, work: () => Promise<T>): Promise<T> {
+async function counted<T>(load: Load, change: number, work: () => Promise<T>): Promise<T> {
   load.sends += change
   try {
     return await work()
