@@ -14,17 +14,30 @@ const DOCTYPE = /^\s*<!doctype[^>]*>/i
 /** These send a reader elsewhere, open connections, or weaken the referrer policy. No policy covers them all. */
 const HEAD_ELEMENTS = /<(?:base|link|meta)(?=[\s/>])/gi
 const CID_URL = /(["'(=]\s*)cid:([^"'\s<>()]+)/gi
+/** A link of whatever element, with the `#` that its URL may begin with. */
+const LINK = /(href\s*=\s*["']?)#?/gi
+/** The page of an inner frame, and what lets an animation set a link. */
+const LINK_MAKERS = /(?:srcdoc|attributename)(?=\s*=)/gi
 
 /**
  * The html of a message as its frame shows it. The frame's policy forbids scripts and remote content; this changes only
  * what the policy cannot. Elements of the head become `bgsound`, an obsolete void element without effect, which leaves
- * the page's structure as it is. Links open new windows, which the sandbox refuses: they open nowhere.
+ * the page's structure as it is.
  */
 export function frameHtml(html: string, images: readonly InlineImage[] = []): string {
   const harmless = html.replace(HEAD_ELEMENTS, '<bgsound')
   const [doctype = ''] = DOCTYPE.exec(harmless) ?? []
-  return `${doctype}<base target="_blank">${inlineImages(harmless.slice(doctype.length), images)}`
+  const shown = inlineImages(harmless.slice(doctype.length), images)
+  return `${doctype}<base target="_blank">${withoutLinks(shown)}`
 }
+
+/**
+ * Every URL of a link becomes a fragment: a place on the page itself. A page in a sandbox that is opened by itself may
+ * still leave it by a link with a target. Links keep their look, and the browser shows where they would lead. The text
+ * is changed wherever it looks like a link, so no way of writing a tag escapes. This comes last: the base64 of an image
+ * may end in `href`.
+ */
+const withoutLinks = (html: string): string => html.replace(LINK_MAKERS, 'x-$&').replace(LINK, '$1#')
 
 function inlineImages(html: string, images: readonly InlineImage[]): string {
   const shown = images.filter(({ contentType }) => SHOWN_TYPES.test(contentType))

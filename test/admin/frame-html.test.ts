@@ -13,7 +13,7 @@ test('a page keeps its doctype, which decides how it is laid out', () => {
 })
 
 test.each([
-  ['<base href="https://evil.test/" target="_top">', '<bgsound href="https://evil.test/" target="_top">'],
+  ['<base href="https://evil.test/" target="_top">', '<bgsound href="#https://evil.test/" target="_top">'],
   ['<META http-equiv=refresh content="0;url=https://evil.test">', '<bgsound http-equiv=refresh'],
   ['<meta/name=referrer content=unsafe-url>', '<bgsound/name=referrer'],
   ['<link\nrel=preconnect href=https://evil.test>', '<bgsound\nrel=preconnect'],
@@ -25,6 +25,32 @@ test.each([
 
 test('elements whose names only begin so stay', () => {
   expect(frameHtml('<basefont><metadata><links>')).toBe(`${BASE}<basefont><metadata><links>`)
+})
+
+test.each([
+  ['<a href="https://evil.test" target=_top>', '<a href="#https://evil.test" target=_top>'],
+  [`<AREA HREF = 'https://evil.test'>`, `<AREA HREF = '#https://evil.test'>`],
+  ['<a target=_self href=//evil.test>', '<a target=_self href=#//evil.test>'],
+  ['<a title="x"href\n=\f"&#104;ttps://evil.test">', '<a title="x"href\n=\f"#&#104;ttps://evil.test">'],
+  ['<svg><a xlink:href="https://evil.test">', '<svg><a xlink:href="#https://evil.test">'],
+  ['<math href="https://evil.test">', '<math href="#https://evil.test">'],
+  ['<a href="javascript:alert(1)">', '<a href="#javascript:alert(1)">'],
+  ['<a href=>', '<a href=#>'],
+  ['<a href="#top"><a href=#top>', '<a href="#top"><a href=#top>'],
+  ['<animate attributeName=href to="https://evil.test">', '<animate x-attributeName=href to="https://evil.test">'],
+  [`<iframe SRCDOC='<a href="//evil.test">'>`, `<iframe x-SRCDOC='<a href="#//evil.test">'>`],
+])('%s leads nowhere', (html, shown) => {
+  expect(frameHtml(html)).toBe(BASE + shown)
+})
+
+test('the words href and srcdoc in a text stay', () => {
+  expect(frameHtml('<p>The href of a link, a[href], srcdoc')).toBe(`${BASE}<p>The href of a link, a[href], srcdoc`)
+})
+
+test('an image whose data ends like the name of an attribute makes no link', () => {
+  const image = { ...PNG, content: Buffer.from('AAA/href', 'base64') }
+  const html = frameHtml('<a =cid:logo@x =https://evil.test target=_self>', [image])
+  expect(html).toContain('base64,AAA/href =#https')
 })
 
 test.each([
@@ -60,21 +86,46 @@ test('an image that is repeated without end stops at 16 MiB', () => {
 
 test('2 MiB of what it looks for cost bounded time', () => {
   const watch = stopwatch()
-  for (const part of ['<meta "', '<!doctype ', '"cid:', '=cid:a', ' \n', '<link', "='"]) {
+  for (const part of ['<meta "', '<!doctype ', '"cid:', '=cid:a', ' \n', '<link', "='", 'href ', 'srcdoc']) {
     frameHtml(part.repeat(2 ** 21 / part.length), [PNG])
   }
   expect(watch.ms()).toBeLessThan(20_000)
 })
 
-test('whatever the html, no element of the head is left but ours', () => {
+test('whatever the html, no element of the head is left but ours, and each link is a fragment', () => {
   const piece = fc.oneof(
-    fc.constantFrom('<base', '<meta', '<LINK', '<', 'li', 'nk', '>', ' ', '/', '\0', '<!doctype', '"', 'cid:logo@x'),
+    fc.constantFrom(
+      '<a',
+      'hr',
+      'ef',
+      'href',
+      '=',
+      '\n',
+      "'",
+      '#',
+      'srcdoc',
+      '<base',
+      '<meta',
+      '<LINK',
+      '<',
+      'li',
+      'nk',
+      '>',
+      ' ',
+      '/',
+      '\0',
+      '<!doctype',
+      '"',
+      'cid:logo@x',
+    ),
     fc.string({ maxLength: 3 }),
   )
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
       const html = frameHtml(pieces.join(''), [PNG])
       expect(html.match(/<(base|link|meta)(?=[\s/>])/gi)).toEqual(['<base'])
+      for (const [, value] of html.matchAll(/href\s*=\s*["']?(.?)/gis)) expect(value).toBe('#')
+      expect(html).not.toMatch(/(?<!x-)srcdoc\s*=/i)
     }),
   )
 })
