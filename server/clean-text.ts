@@ -30,6 +30,32 @@ export function cleanJson(json: string): string {
   return json.replace(HARMFUL, (character) => (character === '\n' ? character : escaped(character)))
 }
 
+/** Joiners are no danger: scripts such as Persian need them, and so do emoji. */
+const UNFIT_FOR_NAMES = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
+
+/**
+ * Describes the fault of a name that a person or program gives and others see, such as the name of a key or a tag;
+ * undefined when it has none. Each edge where such a name enters calls this.
+ */
+export function nameFault(name: string, mostCharacters: number): string | undefined {
+  const isLonger =
+    name.length > mostCharacters && (name.length > 2 * mostCharacters || [...name].length > mostCharacters)
+  if (name === '' || isLonger) return `must have 1 to ${mostCharacters} characters`
+  return unfitCharacter(name)
+}
+
+/** Names the first character that no name may have: one that a terminal obeys, or that hides or reorders text. */
+export function unfitCharacter(text: string): string | undefined {
+  const [character] = (PLAIN.test(text) ? undefined : UNFIT_FOR_NAMES.exec(text)) ?? []
+  if (character === undefined) return undefined
+  const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')
+  return `must not contain U+${code}: characters that control, hide or reorder text are not allowed`
+}
+
+/** The text without the characters that no name may have. */
+export const withoutUnfit = (text: string): string =>
+  PLAIN.test(text) ? text : text.replace(new RegExp(UNFIT_FOR_NAMES, 'gu'), '')
+
 function escaped(character: string): string {
   return Array.from({ length: character.length }, (_, i) => {
     return `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`

@@ -20,7 +20,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^server\/db\/migrate\.ts$/, /^server\/(config\/|db\/)/],
   [/^server\/db\//, /^(gen|server\/db)\/|^server\/(enum-names|every|in-time|config\/database-url)\.ts$/],
   [/^server\/dns\//, /^server\/(dns\/|slots\.ts$)/],
-  [/^server\/mime\//, /^server\/(mime\/|address\.ts$)/],
+  [/^server\/mime\//, /^server\/(mime\/|(address|clean-text)\.ts$)/],
   [/^server\/egress\//, /^server\/(egress\/|(clean-text|remember)\.ts$)/],
   [/^server\/smtp\//, /^server\/((smtp|dns)\/|(clean-text|slots)\.ts$)/],
   // The limits of tiers, warm-up and breaker are one table of data, for every room that applies or shows a limit.
@@ -51,7 +51,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/sending\//,
-    /^(gen|server\/(sending|db|smtp|mime|domains|history|reputation))\/|^server\/(telemetry\/tracing|address|enum-names|errors|in-time|turns|config\/limits)\.ts$/,
+    /^(gen|server\/(sending|db|smtp|mime|domains|history|reputation))\/|^server\/(telemetry\/tracing|address|clean-text|enum-names|errors|in-time|turns|config\/limits)\.ts$/,
   ],
   [/^server\/simulator\//, /^server\/((simulator|smtp)\/|address\.ts$)/],
   [

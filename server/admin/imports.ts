@@ -12,6 +12,7 @@ import {
 import { authorOf } from '../audit/author.ts'
 import { type Author, record } from '../audit/record.ts'
 import { callerKey } from '../caller.ts'
+import { nameFault } from '../clean-text.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gt, sql } from '../db/drizzle.ts'
@@ -128,9 +129,8 @@ const isRunning = (account: string, file: File) =>
   and(eq(accountId, account), eq(tenantId, file.tenantId), eq(digest, file.digest), eq(state, 'running'))
 
 function readFile({ fileName, lines, digest, tenantId }: StartImportRequest): File {
-  const characters = [...fileName].length
-  if (characters < 1 || characters > MAX_FILE_NAME)
-    throw refuse('file_name', `must have 1 to ${MAX_FILE_NAME} characters`)
+  const fault = nameFault(fileName, MAX_FILE_NAME)
+  if (fault) throw refuse('file_name', fault)
   if (lines < 1 || lines > MAX_LINES) throw refuse('lines', 'must be 1 to 1,000,000')
   if (!/^[0-9a-f]{64}$/i.test(digest)) throw refuse('digest', 'must be the SHA-256 of the file: 64 hex digits')
   return { fileName, lines, digest: Buffer.from(digest, 'hex'), tenantId: readTenant(tenantId) ?? '' }

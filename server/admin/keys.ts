@@ -10,9 +10,9 @@ import {
 import type { KeyKind } from '../access/key.ts'
 import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../access/keys.ts'
 import { SCOPES_OF } from '../access/scopes.ts'
-import { hasControls } from '../address.ts'
 import { authorOf } from '../audit/author.ts'
 import { callerKey } from '../caller.ts'
+import { nameFault } from '../clean-text.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
@@ -58,7 +58,7 @@ function readNewKey(request: CreateKeyRequest, nowMs: number) {
   const scopes = [...new Set(request.scopes)]
   const expiresMs = readTime('expires_at', request.expiresAt)
   const faults: (FieldFault | undefined)[] = [
-    faultOf('name', nameFault(name)),
+    faultOf('name', name === '' ? 'is required' : nameFault(name, NAME_CHARACTERS)),
     faultOf('scopes', scopesFault(kind, scopes)),
     faultOf('expires_at', expiresMs !== undefined && expiresMs <= nowMs ? 'must be in the future' : undefined),
   ]
@@ -68,12 +68,6 @@ function readNewKey(request: CreateKeyRequest, nowMs: number) {
 }
 
 const faultOf = (field: string, message: string | undefined) => (message === undefined ? undefined : { field, message })
-
-function nameFault(name: string): string | undefined {
-  if (name === '') return 'is required'
-  const isFaulty = [...name].length > NAME_CHARACTERS || hasControls(name)
-  return isFaulty ? `must be 1 to ${NAME_CHARACTERS} characters without line breaks` : undefined
-}
 
 function scopesFault(kind: KeyKind, scopes: string[]): string | undefined {
   if (scopes.length === 0) return 'must name at least one scope'

@@ -8,7 +8,15 @@ import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import { events } from '../db/schema.ts'
 import { statusNames } from '../sending/outcome.ts'
-import { isEventKind, ONE_OF_KINDS, readEnum, readTag, readTenant, readTime, refuse } from '../services/listing.ts'
+import {
+  isEventKind,
+  ONE_OF_KINDS,
+  readEnum,
+  readTagFilter,
+  readTenantFilter,
+  readTime,
+  refuse,
+} from '../services/listing.ts'
 
 /** A filter whose end is known: without one it is the time of the call. */
 export type ReadFilter = ReplayFilter & { to: Timestamp }
@@ -23,8 +31,8 @@ export function readFilter(filter: ReplayFilter | undefined, clock: DatabaseCloc
   if (fromMs !== undefined && fromMs >= toMs) throw refuse('filter.from', 'must be before filter.to')
   if (filter.event !== undefined && !isEventKind(filter.event)) throw refuse('filter.event', ONE_OF_KINDS)
   readEnum('filter.status', filter.status, statusNames)
-  readTag(filter.tag, 'filter.tag')
-  readTenant(filter.tenantId, 'filter.tenant_id')
+  readTagFilter(filter.tag, 'filter.tag')
+  readTenantFilter(filter.tenantId, 'filter.tenant_id')
   return { ...filter, to: timestampFromMs(toMs) }
 }
 

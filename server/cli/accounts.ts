@@ -4,7 +4,7 @@ import { record } from '../audit/record.ts'
 import { type OperatorLimits, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { publicId } from '../db/ids.ts'
-import { examples, Failure, type Print } from './command.ts'
+import { examples, Failure, type Print, readName } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { operator } from './operator.ts'
@@ -25,7 +25,7 @@ const create = (print: Print) =>
   new Command('create')
     .summary('Create an account')
     .description('Create an account. It owns domains, keys and messages.')
-    .argument('<name>')
+    .argument('<name>', 'Shown wherever people choose one', readName)
     .addHelpText('after', examples('verdict accounts create "Web shop"'))
     .action(async (name) => {
       const account = await withDatabase((db, clock) =>

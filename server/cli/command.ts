@@ -1,3 +1,5 @@
+import { nameFault } from '../clean-text.ts'
+
 /** The exit codes. Scripts rely on them; 69 and 78 are those of sysexits.h. */
 export const EXIT = {
   ok: { code: 0, means: 'success; for send: delivered' },
@@ -38,6 +40,15 @@ export interface Output {
 
 /** Called once by every command that succeeds. */
 export type Print = (output: Output) => void
+
+const NAME_CHARACTERS = 100
+
+/** Reads the argument `<name>` of what a command creates. */
+export function readName(text: string): string {
+  const fault = nameFault(text.trim(), NAME_CHARACTERS)
+  if (fault) throw new Failure('usage', `<name>: ${fault}`)
+  return text.trim()
+}
 
 /** The last part of a command's help. */
 export function examples(...lines: string[]): string {

@@ -4,7 +4,7 @@ import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../a
 import { SCOPES, SCOPES_OF } from '../access/scopes.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { examples, Failure, type Print } from './command.ts'
+import { examples, Failure, type Print, readName } from './command.ts'
 import { withDatabase } from './database.ts'
 import { operator } from './operator.ts'
 import { shortTime, table } from './table.ts'
@@ -20,7 +20,7 @@ const create = (print: Print) =>
   new Command('create')
     .summary('Create an API key')
     .description('Create an API key. The key is shown once; only its hash is stored.')
-    .argument('<name>')
+    .argument('<name>', 'Shown wherever people choose one', readName)
     .addOption(accountOption())
     .option('--test', 'Create a test key: its sends are dry runs, and it changes nothing')
     .option(

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { unfitCharacter } from '../clean-text.ts'
 import { remember } from '../remember.ts'
 import { createGuard, type Guard, withinSubnets } from './guard.ts'
 
@@ -78,7 +79,7 @@ export function createUrlGuard({ allowSubnets }: { allowSubnets: readonly string
   return {
     faultOf(url) {
       const result = vet(url)
-      return typeof result === 'string' ? result : undefined
+      return typeof result === 'string' ? result : unfitCharacter(url)
     },
     // The text of an endpoint's URL means the same at every POST, so its destination is remembered. Its look-up is not.
     destinationOf: remember((url) => {

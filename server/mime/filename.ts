@@ -1,21 +1,16 @@
+import { withoutUnfit } from '../clean-text.ts'
+
 /** In bytes of UTF-8. Most file systems allow no longer names. */
 const MAX_FILENAME = 255
-/** These characters reorder the text after them, so that `gpj.exe` looks like `exe.jpg`. */
-const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /**
- * The base name without control characters and bidirectional overrides, at most 255 octets of UTF-8; its extension
- * stays.
+ * The base name without the characters that no name may have, at most 255 octets of UTF-8; its extension stays. Some of
+ * them reorder the text after them, so that `gpj.exe` looks like `exe.jpg`.
  */
 export function safeFilename(filename: string): string {
   const base = filename.toWellFormed().split(/[/\\]/).at(-1)!
   // Some systems drop dots and spaces at the end, which would hide the extension from the checks of other systems.
-  const name = trimEnd(
-    base
-      .replace(/\p{Cc}/gu, '')
-      .replace(BIDI, '')
-      .trim(),
-  )
+  const name = trimEnd(withoutUnfit(base).trim())
   if (name === '') return 'attachment'
   if (Buffer.byteLength(name) <= MAX_FILENAME) return name
   const dot = name.lastIndexOf('.')

@@ -1,4 +1,4 @@
-import { hasControls } from '../address.ts'
+import { nameFault } from '../clean-text.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { fail, failFields } from '../errors.ts'
@@ -70,10 +70,8 @@ async function readPerson({ name = '', password, remoteAddress }: Acceptance, em
 }
 
 function nameFaults(name: string) {
-  const isFit = name !== '' && [...name].length <= NAME_CHARACTERS && !hasControls(name)
-  return isFit
-    ? []
-    : [{ field: 'name', message: `must have 1 to ${NAME_CHARACTERS} characters, none of them a control` }]
+  const message = nameFault(name, NAME_CHARACTERS)
+  return message ? [{ field: 'name', message }] : []
 }
 
 /** What is wrong with a new password. */

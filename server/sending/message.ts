@@ -1,5 +1,6 @@
 import type { SendRequest } from '../../gen/verdict/v1/emails_pb.ts'
 import { hasControls, type Mailbox } from '../address.ts'
+import { nameFault } from '../clean-text.ts'
 import { failFields } from '../errors.ts'
 import type { Attachment } from '../mime/builder.ts'
 import { headerFault, MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE } from '../mime/custom-headers.ts'
@@ -131,8 +132,4 @@ function checkTag(tag: string | undefined, refuse: Refuse): void {
 }
 
 /** Describes the fault of a tenant id; undefined when it has none. */
-export function tenantFault(tenantId: string): string | undefined {
-  const { tenantIdCharacters: most } = LIMITS
-  if (tenantId !== '' && tenantId.length <= most && !hasControls(tenantId)) return undefined
-  return `must be 1 to ${most} printable characters`
-}
+export const tenantFault = (tenantId: string): string | undefined => nameFault(tenantId, LIMITS.tenantIdCharacters)

@@ -1,4 +1,5 @@
 import { hasControls } from '../address.ts'
+import { nameFault } from '../clean-text.ts'
 import type { FieldFault } from '../errors.ts'
 
 export const METADATA_LIMITS = {
@@ -37,11 +38,7 @@ function pairFault(key: string, value: string): string | undefined {
 }
 
 /** Describes the fault of a tag; undefined when it has none. */
-export function tagFault(tag: string): string | undefined {
-  const { tagCharacters: most } = METADATA_LIMITS
-  if (tag !== '' && !isLonger(tag, most) && !hasControls(tag)) return undefined
-  return `must be 1 to ${most} printable characters`
-}
+export const tagFault = (tag: string): string | undefined => nameFault(tag, METADATA_LIMITS.tagCharacters)
 
 /** Counts code points. A code point is one or two UTF-16 units. */
 const isLonger = (text: string, characters: number) =>

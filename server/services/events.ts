@@ -31,7 +31,7 @@ import {
   readLimit,
   readRange,
   readRecipient,
-  readTag,
+  readTagFilter,
   refuse,
 } from './listing.ts'
 import { type IdRange, newestRows } from './newest-rows.ts'
@@ -123,7 +123,7 @@ export function eventService(parts: EventServiceParts): ServiceImpl<typeof Event
 function readFilters(request: ListEventsRequest, matchingForm: EventServiceParts['matchingForm']): SQL[] {
   const { tenantId, sandbox, event } = request
   if (event !== undefined && !isEventKind(event)) throw refuse('event', ONE_OF_KINDS)
-  const tag = readTag(request.tag)
+  const tag = readTagFilter(request.tag)
   const recipient = readRecipient(request.recipient, matchingForm)
   const status = readEnum('status', request.status, statusNames)
   const reason = readEnum('reason', request.reason, reasonNames)

@@ -16,7 +16,16 @@ import { publicId, timeOfId } from '../db/ids.ts'
 import type { Read } from '../db/replicas.ts'
 import { messages, recipients } from '../db/schema.ts'
 import { kindNames, reasonNames, statusNames } from '../sending/outcome.ts'
-import { pageOf, readDomain, readEnum, readLimit, readRange, readRecipient, readTag, readTenant } from './listing.ts'
+import {
+  pageOf,
+  readDomain,
+  readEnum,
+  readLimit,
+  readRange,
+  readRecipient,
+  readTagFilter,
+  readTenantFilter,
+} from './listing.ts'
 import { type IdRange, newestRows } from './newest-rows.ts'
 
 export interface ListEmailsParts {
@@ -53,8 +62,8 @@ function readFilters(request: ListEmailsRequest, matchingForm: ListEmailsParts['
     reason: readEnum('reason', request.reason, reasonNames),
     recipient: readRecipient(request.recipient, matchingForm),
     domain: readDomain(request.domain),
-    tag: readTag(request.tag),
-    tenantId: readTenant(request.tenantId),
+    tag: readTagFilter(request.tag),
+    tenantId: readTenantFilter(request.tenantId),
     sandbox: request.sandbox,
     inDoubt: request.inDoubt,
   }

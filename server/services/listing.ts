@@ -7,8 +7,8 @@ import { oldestKeptId } from '../db/retention.ts'
 import { readDomainName } from '../domains/name.ts'
 import type { EnumNames } from '../enum-names.ts'
 import { failFields } from '../errors.ts'
-import { tenantFault } from '../sending/message.ts'
-import { tagFault } from '../sending/metadata.ts'
+import { LIMITS, tenantFault } from '../sending/message.ts'
+import { METADATA_LIMITS } from '../sending/metadata.ts'
 import { type IdRange, pageRange } from './newest-rows.ts'
 
 // What all lists of the API share: filters, pages of 1 to 100 rows, and a cursor that leads from one page to the next.
@@ -40,16 +40,24 @@ export const ONE_OF_KINDS = `must be ${EVENT_KINDS.join(' or ')}`
 export const isEventKind = (text: string): text is (typeof EVENT_KINDS)[number] =>
   (EVENT_KINDS as readonly string[]).includes(text)
 
-export function readTenant(tenantId: string | undefined, field = 'tenant_id'): string | undefined {
+/** Reads the tenant of an entry that is stored. */
+export function readTenant(tenantId: string | undefined): string | undefined {
   const fault = tenantId === undefined ? undefined : tenantFault(tenantId)
-  if (fault) throw refuse(field, fault)
+  if (fault) throw refuse('tenant_id', fault)
   return tenantId
 }
 
-export function readTag(tag: string | undefined, field = 'tag'): string | undefined {
-  const fault = tag === undefined ? undefined : tagFault(tag)
-  if (fault) throw refuse(field, fault)
-  return tag
+// A filter may have characters that are refused now: an earlier version stored tenants and tags with them.
+
+export const readTenantFilter = (tenantId: string | undefined, field = 'tenant_id') =>
+  readFilter(field, tenantId, LIMITS.tenantIdCharacters)
+
+export const readTagFilter = (tag: string | undefined, field = 'tag') =>
+  readFilter(field, tag, METADATA_LIMITS.tagCharacters)
+
+function readFilter(field: string, text: string | undefined, most: number): string | undefined {
+  if (text === undefined || (text !== '' && [...text].length <= most && !/\p{Cc}/u.test(text))) return text
+  throw refuse(field, `must be 1 to ${most} printable characters`)
 }
 
 /** Returns the matching form of an address; for a text that is not an address '', which matches no recipient. */

@@ -10,7 +10,7 @@ import type { Read } from '../db/replicas.ts'
 import { domains } from '../db/schema.ts'
 import type { Breaker } from '../reputation/breaker.ts'
 import { latencyPercentile, readStatistics, type Statistics } from '../reputation/statistics.ts'
-import { readDomain, readEnum, readTenant, refuse } from './listing.ts'
+import { readDomain, readEnum, readTenantFilter, refuse } from './listing.ts'
 import { granularityNames, sendingNames, wholePeriods } from './periods.ts'
 
 export interface StatsServiceParts {
@@ -41,7 +41,7 @@ export function statsService({ db, read, clock, breaker }: StatsServiceParts): S
       const asked = { from: readTime('from', request.from), to: readTime('to', request.to) ?? nowMs, nowMs }
       const { from, to, stepMs } = wholePeriods(asked, granularity)
       const domain = readDomain(request.domain)
-      const tenantId = readTenant(request.tenantId)
+      const tenantId = readTenantFilter(request.tenantId)
 
       const [statistics, sending] = await Promise.all([
         read((db) => readStatistics(db, { accountId, from, to, stepMs, domain, tenantId })),

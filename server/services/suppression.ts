@@ -28,7 +28,7 @@ import {
   type SuppressionList,
   type SuppressionRow,
 } from '../reputation/suppression-list.ts'
-import { pageOf, readCursor, readEnum, readLimit, readTenant, refuse } from './listing.ts'
+import { pageOf, readCursor, readEnum, readLimit, readTenant, readTenantFilter, refuse } from './listing.ts'
 import { matchingForms } from './matching-forms.ts'
 
 /** The characters that a response repeats of an invalid address, which may be 15 MiB long. */
@@ -83,7 +83,7 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
       const filters = {
         emails: request.email === undefined ? undefined : await spellingsOf(db, sealer, readEmail(request.email)),
         reason: readReason(request.reason),
-        tenantId: readTenant(request.tenantId),
+        tenantId: readTenantFilter(request.tenantId),
         after: readCursor(SuppressionServiceListRequestSchema, request),
       }
       const rows = await listSuppressions(db, accountId, filters, limit + 1)
@@ -107,7 +107,7 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
 
     async remove(request, context) {
       const author = authorOf(context.values)
-      const list = { accountId: author.accountId, tenantId: readTenant(request.tenantId) }
+      const list = { accountId: author.accountId, tenantId: readTenantFilter(request.tenantId) }
       const email = readEmail(request.email)
       const spellings = await spellingsOf(db, sealer, email)
       const removed = await db.transaction(async (tx) => {

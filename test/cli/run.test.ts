@@ -260,7 +260,7 @@ test.each<[why: string, args: string[], part: string]>([
     "unknown option '--acount'\n(Did you mean --account?)\nSee: verdict keys list --help",
   ],
   ['a missing argument', ['accounts', 'create'], "missing required argument 'name'"],
-  ['an empty argument', ['accounts', 'create', ''], 'verdict accounts create: an argument is empty'],
+  ['an empty argument', ['keys', 'revoke', ''], 'verdict keys revoke: an argument is empty'],
   ['an argument too many', ['accounts', 'list', 'all'], 'Expected 0 arguments but got 1'],
   ['missing options', ['send', '--to', 'a@b.example'], 'missing required options: --from, --subject'],
   [

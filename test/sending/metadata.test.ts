@@ -62,11 +62,25 @@ test('whatever passes is within the limits', () => {
   )
 })
 
-test('a tag has 1 to 100 printable characters of any script', () => {
-  for (const tag of ['a', 'Rechnung März', '請求書', '👩‍💻'.repeat(33), 'x'.repeat(100), '👋'.repeat(100)]) {
+test('a tag has 1 to 100 characters of any script, and none that controls, hides or reorders text', () => {
+  for (const tag of ['a', 'Rechnung März', '請求書', '👩‍💻'.repeat(33), 'می‌خواهم', 'x'.repeat(100), '👋'.repeat(100)]) {
     expect(tagFault(tag), tag).toBeUndefined()
   }
-  for (const tag of ['', 'x'.repeat(101), '👋'.repeat(101), 'a\nb', 'a\0', '\u0085', '\ud83d']) {
-    expect(tagFault(tag), JSON.stringify(tag)).toBe('must be 1 to 100 printable characters')
+  for (const tag of ['', 'x'.repeat(101), '👋'.repeat(101)]) {
+    expect(tagFault(tag), JSON.stringify(tag)).toBe('must have 1 to 100 characters')
+  }
+  for (const tag of [
+    'a\nb',
+    'a\0',
+    '\u0085',
+    '\ud83d',
+    'a\u202eb',
+    '\u200b',
+    '\u2028',
+    '\u2066',
+    '\u061c',
+    '\u{e0041}',
+  ]) {
+    expect(tagFault(tag), JSON.stringify(tag)).toMatch(/^must not contain U\+[0-9A-F]{4,5}: /)
   }
 })
