@@ -2,6 +2,7 @@ import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { type ErrorReason, fail } from '../errors.ts'
 import type { Admit } from './admission.ts'
 import { Call, type CallRecords } from './call.ts'
+import { repeatedHeader } from './repeated-header.ts'
 import { sendError } from './response.ts'
 
 const ROUTER_FAULTS: Record<string, [ErrorReason, string]> = {
@@ -48,7 +49,10 @@ export function createFastify({ trustProxy, records, visit }: FastifyParts) {
   fastify.decorateRequest('call')
   fastify.addHook('onRequest', (request, reply, done) => {
     begin(request, reply)
-    done()
+    // Thrown here, the error has the form of its route's protocol.
+    const repeated = repeatedHeader(request.raw.rawHeaders)
+    if (repeated === undefined) done()
+    else done(fail('invalid_payload', `The ${repeated} header occurs twice. Send it once.`))
   })
   fastify.setErrorHandler(sendError)
   return fastify

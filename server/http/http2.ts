@@ -45,6 +45,7 @@ export function createHttp2(handle: (request: Http2ServerRequest, response: Http
   })
   server.on('request', handle)
   server.on('checkContinue', handle)
+  server.on('checkExpectation', handle)
   // Emitted within `take`.
   server.on('session', (session) => {
     sessions.set(session, takenSocket)

@@ -6,8 +6,6 @@ import type { RawRequest, RawResponse } from './call.ts'
 import { createConnectionLimit } from './connection-limit.ts'
 import { createHttp1 } from './http1.ts'
 import { createHttp2 } from './http2.ts'
-import { refuseRequest } from './raw-response.ts'
-import { repeatedHeader } from './repeated-header.ts'
 import { sniff } from './sniff.ts'
 import { abortStalledResponses } from './stalled-responses.ts'
 
@@ -72,9 +70,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
   const handle = (request: RawRequest, response: RawResponse) => {
     requests++
     if (isClosing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
-    const repeated = repeatedHeader(request.rawHeaders)
-    if (repeated === undefined) app.handle(request, response)
-    else refuseRequest(response, `The ${repeated} header occurs twice. Send it once.`)
+    app.handle(request, response)
   }
   const http1 = createHttp1(handle, app.inFlight, headersTimeoutMs)
   const http2 = createHttp2(handle)

@@ -8,9 +8,15 @@ import {
   parseContentType,
 } from '@connectrpc/connect/protocol-connect'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { shown } from './call.ts'
+import { type Call, shown } from './call.ts'
 import { sendError } from './response.ts'
 import { setStatus } from './rpc-faults.ts'
+
+/** The protocol of a call to the path of a method, by its Content-Type. */
+export function protocolOf(type = ''): Exclude<Call['protocol'], 'rest'> {
+  if (type.startsWith('application/grpc-web')) return 'grpc-web'
+  return type.startsWith('application/grpc') ? 'grpc' : 'connect'
+}
 
 /**
  * Refuses a call in the protocol of its caller, before the protocol library handles it: a refusal costs a tenth of a
@@ -18,8 +24,10 @@ import { setStatus } from './rpc-faults.ts'
  */
 export function refuseRpc(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { call } = request
-  const { protocol, raw } = call
+  const { raw } = call
   const type = raw.headers['content-type'] ?? ''
+  const protocol = protocolOf(type)
+  call.protocol = protocol
   const isKnown = protocol !== 'connect' || raw.method === 'GET' || contentTypeRegExp.test(type)
   if (!isKnown) {
     sendError(error, request, reply)
@@ -50,7 +58,7 @@ function refuseStream(error: ConnectError, type: string, reply: FastifyReply): v
 }
 
 /** `Trailers-Only` of gRPC and gRPC-Web: the status is in the headers, which also end the stream. */
-function refuseGrpc(error: ConnectError, protocol: 'grpc' | 'grpc-web' | 'rest', reply: FastifyReply): void {
+function refuseGrpc(error: ConnectError, protocol: 'grpc' | 'grpc-web', reply: FastifyReply): void {
   const status = setStatus(new Headers(reply.getHeaders() as Record<string, string>), error)
   // Not `send`, which writes an empty body: gRPC takes that for a stream without a status.
   reply.hijack()

@@ -10,7 +10,7 @@ import { grpcHandler, isPlainGrpc, type RpcParts } from './grpc.ts'
 import { implementationOf } from './in-process.ts'
 import { BINARY_OPTIONS, requestBody } from './rpc-body.ts'
 import { guardedHandler } from './rpc-handler.ts'
-import { refuseRpc } from './rpc-refusal.ts'
+import { protocolOf, refuseRpc } from './rpc-refusal.ts'
 
 /**
  * The routes of gRPC, gRPC-Web and Connect. Its hooks and its error handler hold for these routes only: each call is
@@ -75,11 +75,6 @@ function servePlainGrpc(pluginHandler: RouteHandlerMethod, spec: MethodImplSpec,
     request.body = requestBody(request.call, parts.limits)
     return pluginHandler.call(this, request, reply)
   }
-}
-
-function protocolOf(type = ''): Call['protocol'] {
-  if (type.startsWith('application/grpc-web')) return 'grpc-web'
-  return type.startsWith('application/grpc') ? 'grpc' : 'connect'
 }
 
 /** gRPC has its own status for a compression that is not accepted, and the library responds with it. */
