@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { createBoundedMap } from './bounded-map.ts'
 import { inTime } from './in-time.ts'
 
 /** A silent database must not block a call for ever. */
@@ -20,16 +21,14 @@ interface CacheOptions<Value> {
  * rejects all calls that wait for it, and is not kept.
  */
 export function recent<Value>(options: CacheOptions<Value>): (key: string) => Promise<Value | undefined> {
-  const entries = new Map<string, { value: Promise<Value | undefined>; untilMs: number }>()
+  const { maxEntries } = options
+  const entries = createBoundedMap<{ value: Promise<Value | undefined>; untilMs: number }>({ maxEntries })
 
   async function read(key: string): Promise<Value | undefined> {
     const startedMs = performance.now()
     const pending = inTime(options.read(key), READ_TIMEOUT_MS)
     const entry = { value: pending, untilMs: startedMs + options.keepMs }
-    // Deleting the key first makes the first entry of the map the oldest.
-    entries.delete(key)
     entries.set(key, entry)
-    if (entries.size > options.maxEntries) entries.delete(entries.keys().next().value!)
     try {
       const value = await pending
       if (value === undefined) entry.untilMs = startedMs + options.missingMs

@@ -1,17 +1,19 @@
+import { createBoundedMap } from './bounded-map.ts'
+
 const MAX_ENTRIES = 1_000
+const MAX_CHARACTERS = 2 ** 20
 
 /**
- * Caches a pure function of a text, such as a parsed URL or an HMAC key, for about the last thousand texts. `more`
+ * Caches a pure function of a text, such as a parsed URL or an HMAC key, for the last thousand texts. `more`
  * holds further arguments of `create`. They must depend on the text alone.
  */
 export function remember<Value, More extends unknown[]>(
   create: (text: string, ...more: More) => Value,
 ): (text: string, ...more: More) => Value {
-  const values = new Map<string, Value>()
+  const values = createBoundedMap<Value>({ maxEntries: MAX_ENTRIES, maxCharacters: MAX_CHARACTERS })
   return (text, ...more) => {
     if (values.has(text)) return values.get(text)!
     const value = create(text, ...more)
-    if (values.size === MAX_ENTRIES) values.clear()
     values.set(text, value)
     return value
   }

@@ -10,23 +10,23 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^dashboard\//, /^(gen|dashboard)\//],
   // Single files that several rooms share.
   [/^server\/slots\.ts$/, /^server\/tally\.ts$/],
-  [/^server\/recent\.ts$/, /^server\/in-time\.ts$/],
+  [/^server\/re(cent|member)\.ts$/, /^server\/(bounded-map|in-time)\.ts$/],
   [/^server\/caller\.ts$/, /^server\/telemetry\/tracing\.ts$/],
   [
-    /^server\/(address|clean-text|enum-names|errors|every|in-time|log|release-memory|remember|stop-signals|tally|turns)\.ts$/,
+    /^server\/(address|bounded-map|clean-text|enum-names|errors|every|in-time|log|release-memory|stop-signals|tally|turns)\.ts$/,
     /^gen\//,
   ],
   [/^server\/config\//, /^server\/config\//],
   [/^server\/db\/migrate\.ts$/, /^server\/(config\/|db\/)/],
   [/^server\/db\//, /^(gen|server\/db)\/|^server\/(enum-names|every|in-time|config\/database-url)\.ts$/],
-  [/^server\/dns\//, /^server\/(dns\/|slots\.ts$)/],
+  [/^server\/dns\//, /^server\/(dns\/|(bounded-map|slots)\.ts$)/],
   [/^server\/mime\//, /^server\/(mime\/|(address|clean-text)\.ts$)/],
   [/^server\/egress\//, /^server\/(egress\/|(clean-text|remember)\.ts$)/],
-  [/^server\/smtp\//, /^server\/((smtp|dns)\/|(clean-text|slots)\.ts$)/],
+  [/^server\/smtp\//, /^server\/((smtp|dns)\/|(bounded-map|clean-text|slots)\.ts$)/],
   // The limits of tiers, warm-up and breaker are one table of data, for every room that applies or shows a limit.
   [
     /^server\/access\//,
-    /^(gen|server\/(audit|access|db|egress))\/|^server\/(caller|errors|in-time|recent|tally|config\/limits)\.ts$/,
+    /^(gen|server\/(audit|access|db|egress))\/|^server\/(bounded-map|caller|errors|in-time|recent|tally|config\/limits)\.ts$/,
   ],
   [
     /^server\/reputation\//,
@@ -38,7 +38,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^server\/domains\//,
-    /^(gen|server\/(audit|domains|db|dns|egress))\/|^server\/(clean-text|errors|recent|slots)\.ts$/,
+    /^(gen|server\/(audit|domains|db|dns|egress))\/|^server\/(bounded-map|clean-text|errors|recent|slots)\.ts$/,
   ],
   [/^server\/erasure\//, /^(gen|server\/(erasure|audit|db|reputation))\/|^server\/address\.ts$/],
   [/^server\/audit\//, /^server\/((audit|db)\/|caller\.ts$)/],

@@ -1,3 +1,4 @@
+import { createBoundedMap } from '../bounded-map.ts'
 import type { Caller, Rate } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -49,7 +50,7 @@ type Parts = { db: Database; clock: DatabaseClock }
 export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise<StoredKey | undefined> {
   const find = recent({ read: (hash) => readKey(db, hash), ...KEEP })
   const visit = createStrangers()
-  const validHashes = new Set<string>()
+  const validHashes = createBoundedMap<true>({ maxEntries: MAX_VALID_HASHES })
   const pendingHashes = new Set<string>()
 
   async function findValid(hash: string): Promise<StoredKey | undefined> {
@@ -91,8 +92,7 @@ export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise
     })
     if (!key) throw unknownKey()
     forget()
-    validHashes.add(hash)
-    if (validHashes.size > MAX_VALID_HASHES) validHashes.delete(validHashes.values().next().value!)
+    validHashes.set(hash, true)
     return key
   }
 }

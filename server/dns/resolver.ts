@@ -1,5 +1,6 @@
 import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
+import { createBoundedMap } from '../bounded-map.ts'
 import { createSlots, fourFifths, type SlotLoad, type SlotRequest } from '../slots.ts'
 import { aliasIn, type DnsRecord, type DnsResponse, type RecordType } from './message.ts'
 import { type DnsServer, queryDns } from './query.ts'
@@ -55,6 +56,8 @@ interface ResolverOptions {
 
 export const NO_SLOT = 'no slot for DNS queries became free in time'
 
+type AnyAnswer = Answer<Exchange | string>
+
 /** The queries of one look-up: the second one goes to the second server, or to the only one again. */
 const QUERIES_PER_LOOK_UP = 2
 const QUERY_TIMEOUT_MS = 1_000
@@ -83,8 +86,11 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
   const { queryTimeoutMs = QUERY_TIMEOUT_MS, now = () => performance.now() } = options
   const { slots: querySlots = QUERY_SLOTS, onAnswer } = options
   const slots = createSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
-  const cache = new Map<string, { answer: Answer<unknown>; untilMs: number }>()
-  const inFlight = new Map<string, Promise<Answer<unknown>>>()
+  const cache = createBoundedMap<{ answer: AnyAnswer; untilMs: number }>({
+    maxEntries: MAX_CACHED_ANSWERS,
+    charactersOf: ({ answer }) => textLengthOf(answer),
+  })
+  const inFlight = new Map<string, Promise<AnyAnswer>>()
 
   async function lookUp<T>(type: RecordType, name: string, request?: SlotRequest): Promise<Answer<T>> {
     const host = name.toLowerCase().replace(/\.$/, '')
@@ -104,13 +110,13 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
   }
 
   /** The cached answer, or the answer of a look-up in flight. */
-  function currentAnswer(key: string): Answer<unknown> | Promise<Answer<unknown>> | undefined {
+  function currentAnswer(key: string): AnyAnswer | Promise<AnyAnswer> | undefined {
     const hit = cache.get(key)
     return hit && hit.untilMs > now() ? hit.answer : inFlight.get(key)
   }
 
   /** Lets other look-ups of the key wait for the same answer, and caches it. */
-  function share(key: string, pending: Promise<Answer<unknown>>): Promise<Answer<unknown>> {
+  function share(key: string, pending: Promise<AnyAnswer>): Promise<AnyAnswer> {
     const shared = pending
       .then((answer) => {
         onAnswer?.(key.slice(0, key.indexOf(' ')) as RecordType, 'server', answer.kind)
@@ -122,16 +128,15 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     return shared
   }
 
-  function store(key: string, answer: Answer<unknown>): void {
+  function store(key: string, answer: AnyAnswer): void {
     cache.delete(key)
     const ttlS = answer.kind === 'records' ? answer.ttlS : answer.kind === 'failure' ? 0 : NEGATIVE_TTL_S
     if (ttlS === 0 || textLengthOf(answer) > MAX_CACHED_TEXT) return
-    if (cache.size >= MAX_CACHED_ANSWERS) cache.delete(cache.keys().next().value!)
     cache.set(key, { answer, untilMs: now() + ttlS * 1_000 })
   }
 
-  async function queryServers(name: string, type: RecordType): Promise<Answer<unknown>> {
-    let answer: Answer<unknown> = failure(name, type, 'no DNS server is configured; set DNS_SERVERS')
+  async function queryServers(name: string, type: RecordType): Promise<AnyAnswer> {
+    let answer: AnyAnswer = failure(name, type, 'no DNS server is configured; set DNS_SERVERS')
     for (let query = 0; query < QUERIES_PER_LOOK_UP && answer.kind === 'failure' && servers.length > 0; query++) {
       const response = await queryDns(servers[query % servers.length]!, name, type, queryTimeoutMs)
       answer = 'failure' in response ? failure(name, type, response.failure) : answerIn(response, name, type)
@@ -159,7 +164,7 @@ function answerIn(
   { rcode, answers, isAuthoritative, offersRecursion }: DnsResponse,
   name: string,
   type: RecordType,
-): Answer<unknown> {
+): AnyAnswer {
   if (rcode !== 0 && rcode !== 3) return failure(name, type, RCODES[rcode] ?? `RCODE ${rcode}`)
   const records = rcode === 0 ? followAliases(answers, name, type) : undefined
   if (records) return records
@@ -197,9 +202,9 @@ function valuesOf(records: DnsRecord[]): (Exchange | string)[] {
   return exchanges.length > 0 ? exchanges : texts
 }
 
-function textLengthOf(answer: Answer<unknown>): number {
+function textLengthOf(answer: AnyAnswer): number {
   if (answer.kind !== 'records') return 0
-  return answer.records.reduce<number>((sum, record) => sum + (typeof record === 'string' ? record.length : 0), 0)
+  return answer.records.reduce((sum, record) => sum + (typeof record === 'string' ? record : record.name).length, 0)
 }
 
 /** RFC 2181 8: a TTL with its highest bit set counts as zero. */

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { createBoundedMap } from '../bounded-map.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { recent } from '../recent.ts'
@@ -38,13 +39,12 @@ const UUID_CHARACTERS = 36
 /** Reads domains with their keys through a cache. Every send calls `find`. */
 export function createSenderDomains({ db, sealer }: { db: Database; sealer: Sealer }): SenderDomains {
   // A key never changes, so it is decrypted and parsed once and not at each read of the domain.
-  const keys = new Map<string, KeyObject>()
+  const keys = createBoundedMap<KeyObject>({ maxEntries: MAX_KEYS })
 
   function keyOf(row: DkimKey): KeyObject {
     const cached = keys.get(row.id)
     if (cached) return cached
     const key = openDkimKey(sealer, row)
-    if (keys.size >= MAX_KEYS) keys.delete(keys.keys().next().value!)
     keys.set(row.id, key)
     return key
   }

@@ -1,3 +1,4 @@
+import { createBoundedMap } from '../bounded-map.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { createSlots, fourFifths, type SlotRequest } from '../slots.ts'
 import { type Policy, parsePolicy, policyIdOf } from './mta-sts.ts'
@@ -42,6 +43,8 @@ const DAY_MS = 86_400_000
 const LOOK_UP_MS = 3_000
 const FAILURE_MS = 300_000
 const MAX_DOMAINS = 10_000
+/** More than 10,000 usual policies have. A policy can have 25,000. */
+const MAX_CHARACTERS = 32 * 2 ** 20
 /** The most concurrent fetches; each one has a connection. */
 const FETCH_SLOTS = 100
 
@@ -51,8 +54,12 @@ const FETCH_SLOTS = 100
  */
 export function createStsPolicies(options: StsPoliciesOptions): PolicyOf {
   const { resolver, httpsGet, onTrouble, now = () => performance.now(), max = MAX_DOMAINS } = options
-  const stored = new Map<string, StoredPolicy>()
-  const failedUntilMs = new Map<string, number>()
+  const stored = createBoundedMap<StoredPolicy>({
+    maxEntries: max,
+    maxCharacters: MAX_CHARACTERS,
+    charactersOf: ({ policy }) => policy.mx.join(' ').length,
+  })
+  const failedUntilMs = createBoundedMap<number>({ maxEntries: max })
   const slots = createSlots({ slots: FETCH_SLOTS, perAccount: fourFifths(FETCH_SLOTS) })
   const fetching = new Map<string, Promise<Policy | undefined>>()
 
@@ -97,7 +104,7 @@ export function createStsPolicies(options: StsPoliciesOptions): PolicyOf {
 
   function keep(domain: string, policy: Policy, id: string): void {
     const ageMs = policy.maxAgeS * 1_000
-    put(stored, domain, { policy, id, expiresMs: now() + ageMs, renewMs: now() + Math.min(DAY_MS, ageMs / 2) })
+    stored.set(domain, { policy, id, expiresMs: now() + ageMs, renewMs: now() + Math.min(DAY_MS, ageMs / 2) })
   }
 
   function liveOf(domain: string): StoredPolicy | undefined {
@@ -111,14 +118,7 @@ export function createStsPolicies(options: StsPoliciesOptions): PolicyOf {
 
   /** A domain with mode `none` is about to end its policy, so its failures are not reported (RFC 8461 3.3). */
   function noteFailure(domain: string, cause?: string): void {
-    put(failedUntilMs, domain, now() + FAILURE_MS)
+    failedUntilMs.set(domain, now() + FAILURE_MS)
     if (cause !== undefined && stored.get(domain)?.policy.mode !== 'none') onTrouble?.(domain, cause)
-  }
-
-  /** Stores the value; the oldest entry leaves when the map is full. */
-  function put<T>(map: Map<string, T>, domain: string, value: T): void {
-    map.delete(domain)
-    if (map.size >= max) map.delete(map.keys().next().value!)
-    map.set(domain, value)
   }
 }

@@ -1,5 +1,6 @@
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext } from 'node:tls'
+import { createBoundedMap } from '../bounded-map.ts'
 import { cleanText } from '../clean-text.ts'
 import { createAlarm } from './alarm.ts'
 import type { Site, TlsDemand } from './attempt.ts'
@@ -83,13 +84,9 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsU
 
 /** Hosts whose TLS is broken and is not tried for a while. At most `max` of them: the oldest leaves first. */
 export function createCleartextHosts(rememberMs: number, max = 1_000) {
-  const untilMs = new Map<string, number>()
+  const untilMs = createBoundedMap<number>({ maxEntries: max })
   return {
     has: (host: string) => (untilMs.get(host) ?? 0) > performance.now(),
-    add(host: string) {
-      untilMs.delete(host)
-      if (untilMs.size >= max) untilMs.delete(untilMs.keys().next().value!)
-      untilMs.set(host, performance.now() + rememberMs)
-    },
+    add: (host: string) => untilMs.set(host, performance.now() + rememberMs),
   }
 }

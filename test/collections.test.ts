@@ -1,0 +1,98 @@
+import { globSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+// Every collection of the service that starts empty and is filled while it runs, and what bounds its memory. What a
+// caller, a mail server or a DNS server wrote outlives its call only in the maps of `server/bounded-map.ts`, and as a
+// hash in `server/access/windows.ts`. `bounded-memory.thorough.test.ts` floods them.
+const BOUNDED_BY: Record<string, Record<string, string[]>> = {
+  'a number of entries and of characters': {
+    'server/access/windows.ts': ['windows'],
+    'server/bounded-map.ts': ['entries'],
+    'server/simulator/inbox.ts': ['kept'],
+    'server/telemetry/instruments.ts': ['points'],
+    'server/webhooks/attempt-queues.ts': ['queues', 'ready'],
+  },
+  'the limits of connections and their streams': {
+    'server/db/primary.ts': ['sockets'],
+    'server/http/connection-limit.ts': ['open'],
+    'server/http/http1.ts': ['latest', 'refused'],
+    'server/http/http2.ts': ['sessions', 'streams', 'streamsOf'],
+    'server/http/listen.ts': ['connections'],
+    'server/http/readiness.ts': ['followers'],
+    'server/inbound/listener.ts': ['addressees'],
+    'server/inbound/visitors.ts': ['visitors'],
+    'server/smtp/late-replies.ts': ['sessions'],
+    'server/smtp/pool.ts': ['sites'],
+    'server/webhooks/connections.ts': ['all', 'idle', 'origins'],
+  },
+  'the work in flight: an entry leaves with its work': {
+    'server/access/identify.ts': ['pendingHashes'],
+    'server/dns/resolver.ts': ['inFlight'],
+    'server/domains/verification.ts': ['checks', 'inFlight'],
+    'server/http/app.ts': ['inFlight'],
+    'server/http/stalled-responses.ts': ['before', 'now'],
+    'server/people/fair-queue.ts': ['groups'],
+    'server/sending/in-progress.ts': ['running'],
+    'server/sending/sharing.ts': ['running'],
+    'server/slots.ts': ['queues', 'slotsByKey'],
+    'server/smtp/sts-policies.ts': ['fetching'],
+    'server/tally.ts': ['amounts'],
+    'server/webhooks/dispatcher.ts': ['openWork'],
+  },
+  'the accounts and keys that exist': {
+    'server/access/last-use.ts': ['usedKeyIds', 'usedKeyIds'],
+    'server/access/limiter.ts': ['counts', 'placesAhead'],
+  },
+  'what the code and the contract name': {
+    'server/http/built-files.ts': ['files'],
+    'server/http/json-reader.ts': ['fields', 'messageReaders'],
+    'server/http/json-writer.ts': ['messageWriters'],
+    'server/http/other-methods.ts': ['verbsOf'],
+    'server/http/protobuf-bounds.ts': ['fields', 'wireFields'],
+    'server/http/reflection.ts': ['all', 'sent'],
+    'server/http/rpc.ts': ['handlers'],
+    'server/http/text.ts': ['messageChecks'],
+    'server/people/access.ts': ['rules'],
+    'server/telemetry/tasks.ts': ['succeededAt'],
+  },
+  'messages of the inbox, with which their entries leave': {
+    'server/admin/inbox-messages.ts': ['accounts'],
+    'server/admin/inbox.ts': ['entries'],
+  },
+  'one call, with whose input it leaves': {
+    'server/admin/frame-html.ts': ['urls'],
+    'server/cli/follow-events.ts': ['seen'],
+    'server/cli/send-options.ts': ['pairs'],
+    'server/db/lost-keys.ts': ['opened', 'unopened'],
+    'server/domains/authoritative.ts': ['answers', 'silent'],
+    'server/domains/dkim-record.ts': ['tags'],
+    'server/erasure/progress.ts': ['blocksBefore'],
+    'server/http/faults.ts': ['items'],
+    'server/http/json-position.ts': ['names'],
+    'server/inbound/feedback.ts': ['failures'],
+    'server/inbound/plain-text-bounce.ts': ['reasons'],
+    'server/sending/message.ts': ['earlierNames'],
+    'server/sending/recipients.ts': ['distinct', 'mailboxes'],
+    'server/smtp/dial.ts': ['sockets'],
+    'server/smtp/engine.ts': ['groups'],
+    'server/smtp/exchangers.ts': ['first'],
+    'server/smtp/mta-sts.ts': ['fields', 'mx'],
+    'server/smtp/session.ts': ['keywords'],
+    'workflows/deliver-webhooks.ts': ['cancelled', 'hastened'],
+    'workflows/responses.ts': ['counts'],
+    'workflows/troubles.ts': ['current'],
+  },
+}
+
+const EMPTY = /(\w+)(?:: \w+)? ?[=:] new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)/g
+
+test('every map and set that is filled while the service runs has a bound', () => {
+  const found = globSync('{server,workflows}/**/*.ts').flatMap((file) => {
+    const source = readFileSync(file, 'utf8')
+    return Array.from(source.matchAll(EMPTY), ([, name]) => `${file} ${name}`)
+  })
+  const listed = Object.values(BOUNDED_BY).flatMap((files) =>
+    Object.entries(files).flatMap(([file, names]) => names.map((name) => `${file} ${name}`)),
+  )
+  expect(found.sort()).toEqual(listed.sort())
+})
