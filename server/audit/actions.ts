@@ -1,4 +1,4 @@
-/** Every action of the audit log: what was changed, and how. */
+/** Every action of the audit log: what was changed or happened. */
 export const ACTIONS = [
   'account.create',
   'account.tier',
@@ -21,7 +21,11 @@ export const ACTIONS = [
   'person.role',
   'person.remove',
   'person.end_session',
+  'person.change_password',
   'person.second_factor',
+  'person.make_backup_codes',
+  'person.use_backup_code',
+  'person.fail_sign_in',
   'replay.start',
   'replay.cancel',
 ] as const

@@ -10,6 +10,8 @@ export type Actor =
   | { kind: 'person'; id: string; email: string }
   | { kind: 'api_key'; id: string }
   | { kind: 'operator'; name: string }
+  // Whoever did not sign in.
+  | { kind: 'stranger' }
 
 /** What an entry says about its origin. */
 export interface Author {
@@ -67,6 +69,7 @@ function idOfNow() {
 function nameOf(actor: Actor) {
   if (actor.kind === 'person') return actor.email
   if (actor.kind === 'operator') return actor.name
+  if (actor.kind === 'stranger') return ''
   return sql<string>`(select ${apiKeys.name} from ${apiKeys} where ${apiKeys.id} = ${actor.id})`
 }
 

@@ -28,6 +28,7 @@ export const people = pgTable(
     name: text().notNull(),
     /** In lower case. */
     email: text().notNull(),
+    /** Whether the person has proven that the address is theirs. Nothing proves it yet. */
     emailVerified: boolean('email_verified').notNull().default(false),
     image: text(),
     twoFactorEnabled: boolean('two_factor_enabled').default(false),
@@ -108,6 +109,8 @@ export const secondFactors = pgTable(
     /** Wrong codes in a row. After ten the person must wait. Only a caller with the password can enter a code. */
     failedVerificationCount: integer('failed_verification_count').default(0),
     lockedUntil: at('locked_until'),
+    /** The time step of the last code that was used (RFC 6238). Codes up to it are used up. */
+    lastStep: integer('last_step'),
   },
   (t) => [index('second_factors_person').on(t.userId)],
 )
@@ -160,8 +163,8 @@ export const auditEntries = pgTable(
   {
     id: uuid().primaryKey(),
     accountId: uuid('account_id').notNull(),
-    actorKind: text('actor_kind', { enum: ['person', 'api_key', 'operator'] }).notNull(),
-    /** null for the operator. */
+    actorKind: text('actor_kind', { enum: ['person', 'api_key', 'operator', 'stranger'] }).notNull(),
+    /** null for the operator and for a stranger. */
     actorId: uuid('actor_id'),
     actorName: text('actor_name').notNull(),
     /** Such as `key.create`: see audit/actions.ts. */

@@ -77,6 +77,8 @@ export const apiKeys = pgTable(
     hash: bytea().notNull(),
     test: boolean().notNull(),
     scopes: text().array().notNull(),
+    /** The person who created it; null for a key of the operator. Stays when the person is removed. */
+    createdBy: uuid('created_by'),
     createdAt: at('created_at').notNull().defaultNow(),
     expiresAt: at('expires_at'),
     revokedAt: at('revoked_at'),

@@ -5,25 +5,16 @@ import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { type ErrorReason, failFields, reasonOf } from '../errors.ts'
 import type { Attempts } from './attempts.ts'
-import { ADDRESS_HEADER, loadBetterAuth, type Served, served } from './better-auth.ts'
+import { loadBetterAuth, type Served, served } from './better-auth.ts'
 import type { SessionCookie } from './cookie.ts'
+import type { NoteFailedSignIn } from './failed-sign-ins.ts'
 import { signInError } from './sign-in-errors.ts'
+import { checkSignInFields, SIGN_IN_PATHS } from './sign-in-fields.ts'
+import { ADDRESS_HEADER } from './sign-in-hooks.ts'
 import { versionedKeys } from './signing-keys.ts'
 
-/** The paths of better-auth that are served, below /api/auth. All take POST. */
-const PATHS = [
-  '/sign-in/email',
-  '/sign-out',
-  '/change-password',
-  '/two-factor/enable',
-  '/two-factor/disable',
-  '/two-factor/generate-backup-codes',
-  '/two-factor/verify-totp',
-  '/two-factor/verify-backup-code',
-]
-
 export interface AuthRequest {
-  /** One of the paths above. */
+  /** One of `SIGN_IN_PATHS`. */
   path: string
   /** The headers that better-auth reads. */
   headers: Record<'cookie' | 'origin' | 'referer' | 'user-agent', string | undefined>
@@ -46,6 +37,7 @@ interface Parts {
   log: Logger
   sealer: Sealer
   attempts: Attempts
+  noteFailedSignIn: NoteFailedSignIn
   cookie(): SessionCookie
   publicUrl(): string
   /** Where this server listens; called once it does. */
@@ -72,7 +64,7 @@ export function createAuthenticate(parts: Parts) {
     const request = new Request(url, { method: 'POST', body: JSON.stringify(body) })
     request.headers.set('content-type', 'application/json')
     request.headers.set(ADDRESS_HEADER, remoteAddress)
-    const own = { ...headers, cookie: cookie().resigned(headers.cookie) }
+    const own = { ...headers, cookie: cookie().forSignIn(headers.cookie) }
     for (const [name, value] of Object.entries(own)) if (value !== undefined) request.headers.set(name, value)
     const current: Served = { remoteAddress }
     const response = await served.run(current, async () => (await betterAuth()).handler(request))
@@ -86,12 +78,13 @@ export function createAuthenticate(parts: Parts) {
   async function respond(request: AuthRequest): Promise<AuthResponse> {
     const { path, headers, body, remoteAddress } = request
     const email = readEmail(body)
+    checkSignInFields(path, body)
     if (path === '/sign-out') return ask(request)
     const session = cookie().read(headers.cookie)
     return attempts.run({ remoteAddress, email, session }, () => ask(request), isWrongGuess)
   }
 
-  return { paths: PATHS, respond }
+  return { paths: SIGN_IN_PATHS, respond }
 }
 
 /** A browser on this machine may use either name of it. */

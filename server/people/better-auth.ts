@@ -1,16 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { registerHooks } from 'node:module'
 import type { Logger } from 'pino'
-import { recordForPerson } from '../audit/person.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { newId } from '../db/ids.ts'
 import { credentials, people, secondFactors, sessions, verifications } from '../db/people-schema.ts'
 import { COOKIE_PREFIX, SESSION_DAYS } from './cookie.ts'
+import type { NoteFailedSignIn } from './failed-sign-ins.ts'
 import { hashPassword, isPassword, PASSWORD } from './password.ts'
-
-/** The header in which `authenticate` tells better-auth the caller's address. A caller cannot set it. */
-export const ADDRESS_HEADER = 'x-verdict-address'
+import { ADDRESS_HEADER, signInHooks } from './sign-in-hooks.ts'
 
 /** A request while better-auth responds to it. */
 export interface Served {
@@ -33,14 +31,16 @@ export interface BetterAuthParts {
   /** Where callers reach this server, without a path. */
   origin: string
   trustedOrigins: string[]
+  noteFailedSignIn: NoteFailedSignIn
 }
 
 /**
  * Loads and configures better-auth. It takes 0.4 s of processor time and 36 MB, so a process that signs in no person
  * does not load it.
  */
-export async function loadBetterAuth({ db, clock, log, secrets, origin, trustedOrigins }: BetterAuthParts) {
-  const { betterAuth, drizzleAdapter, twoFactor } = await load()
+export async function loadBetterAuth(parts: BetterAuthParts) {
+  const { db, clock, log, secrets, origin, trustedOrigins } = parts
+  const { betterAuth, drizzleAdapter, twoFactor, api, symmetricDecrypt } = await load()
   const schema = {
     user: people,
     session: sessions,
@@ -67,7 +67,7 @@ export async function loadBetterAuth({ db, clock, log, secrets, origin, trustedO
       },
     },
     session: { expiresIn: SESSION_DAYS * DAY_SECONDS, updateAge: DAY_SECONDS },
-    databaseHooks: { user: { update: { after: (user, context) => recordSecondFactor(db, user, context?.headers) } } },
+    ...signInHooks({ ...parts, api, symmetricDecrypt }),
     plugins: [twoFactor({ issuer: 'Verdict' })],
     // `attempts.ts` limits attempts.
     rateLimit: { enabled: false },
@@ -85,19 +85,6 @@ export async function loadBetterAuth({ db, clock, log, secrets, origin, trustedO
     onAPIError: { throw: true },
     // Without a level of its own, because better-auth prints errors of requests when it has one.
     logger: { log: (level, message, error) => level === 'error' && note(log, message, error) },
-  })
-}
-
-/** The second factor is the only field of a person that better-auth changes. */
-async function recordSecondFactor(db: Database, user: object, headers: Headers | undefined): Promise<void> {
-  const { id: personId, email, twoFactorEnabled: isOn } = user as typeof people.$inferSelect
-  await recordForPerson(db, {
-    personId,
-    email,
-    action: 'person.second_factor',
-    before: { on: !isOn },
-    after: { on: isOn },
-    remoteAddress: headers?.get(ADDRESS_HEADER) ?? undefined,
   })
 }
 
@@ -122,12 +109,14 @@ async function load() {
     },
   })
   try {
-    const [{ betterAuth }, { drizzleAdapter }, { twoFactor }] = await Promise.all([
+    const [{ betterAuth }, { drizzleAdapter }, { twoFactor }, api, { symmetricDecrypt }] = await Promise.all([
       import('better-auth/minimal'),
       import('better-auth/adapters/drizzle'),
       import('better-auth/plugins/two-factor'),
+      import('better-auth/api'),
+      import('better-auth/crypto'),
     ])
-    return { betterAuth, drizzleAdapter, twoFactor }
+    return { betterAuth, drizzleAdapter, twoFactor, api, symmetricDecrypt }
   } finally {
     hooks.deregister()
   }

@@ -13,8 +13,11 @@ export interface SessionCookie {
   read(header: string | undefined): string | undefined
   /** `name=value` for a token, signed with the first key. */
   pair(token: string): string
-  /** A Cookie header with the cookie signed by the first key, the only one that better-auth verifies with. */
-  resigned(header: string | undefined): string | undefined
+  /**
+   * The Cookie header for better-auth, with this cookie and that of a sign-in before its second step. It reads further
+   * ones: one of them skips the second factor. They are signed by the first key, the only one that it verifies with.
+   */
+  forSignIn(header: string | undefined): string | undefined
   /** The Set-Cookie header that keeps the cookie for another 30 days. */
   renewal(token: string): string
 }
@@ -27,35 +30,44 @@ interface Options {
 }
 
 /**
- * The cookie that better-auth writes at a sign-in: the session's token and its HMAC-SHA-256 in base64, after a dot,
- * percent-encoded. The gate reads it without loading better-auth, and without a query for an invented token.
+ * The cookies that better-auth writes: a token and its HMAC-SHA-256 in base64, after a dot, percent-encoded. The gate
+ * reads the session's without loading better-auth, and without a query for an invented token.
  */
 export function sessionCookie({ keys, secure }: Options): SessionCookie {
-  const name = `${secure ? '__Secure-' : ''}${COOKIE_PREFIX}.session_token`
-  const pattern = new RegExp(`(?:^|; *)${name.replaceAll('.', '\\.')}=([^;]{1,500})`)
-  const pair = (token: string) => `${name}=${encodeURIComponent(`${token}.${signature(token, keys[0]!)}`)}`
-  const read = (header = ''): string | undefined => {
-    const value = decoded(pattern.exec(header)?.[1] ?? '')
-    const dot = value.lastIndexOf('.')
-    const [token, signed] = [value.slice(0, dot), Buffer.from(value.slice(dot + 1))]
-    const isOurs = keys.some((key) => {
-      const expected = Buffer.from(signature(token, key))
-      return signed.length === expected.length && timingSafeEqual(signed, expected)
-    })
-    return dot > 0 && isOurs ? token : undefined
-  }
+  const named = (name: string) => signedCookie(`${secure ? '__Secure-' : ''}${COOKIE_PREFIX}.${name}`, keys)
+  const session = named('session_token')
+  const halfway = named('two_factor')
   return {
-    isIn: (header) => pattern.test(header),
-    read,
-    pair,
-    resigned(header) {
-      const token = read(header)
-      return token === undefined ? header : header!.replace(pattern, `; ${pair(token)}`).replace(/^; /, '')
+    ...session,
+    forSignIn(header) {
+      const pairs = [session, halfway].flatMap(({ read, pair }) => {
+        const token = read(header)
+        return token === undefined ? [] : [pair(token)]
+      })
+      return pairs.join('; ') || undefined
     },
     renewal(token) {
       const maxAge = SESSION_DAYS * 86_400
-      return `${pair(token)}; Max-Age=${maxAge}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+      return `${session.pair(token)}; Max-Age=${maxAge}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
     },
+  }
+}
+
+function signedCookie(name: string, keys: readonly string[]): Pick<SessionCookie, 'isIn' | 'read' | 'pair'> {
+  const pattern = new RegExp(`(?:^|; *)${name.replaceAll('.', '\\.')}=([^;]{1,500})`)
+  return {
+    isIn: (header) => pattern.test(header),
+    read(header = '') {
+      const value = decoded(pattern.exec(header)?.[1] ?? '')
+      const dot = value.lastIndexOf('.')
+      const [token, signed] = [value.slice(0, dot), Buffer.from(value.slice(dot + 1))]
+      const isOurs = keys.some((key) => {
+        const expected = Buffer.from(signature(token, key))
+        return signed.length === expected.length && timingSafeEqual(signed, expected)
+      })
+      return dot > 0 && isOurs ? token : undefined
+    },
+    pair: (token) => `${name}=${encodeURIComponent(`${token}.${signature(token, keys[0]!)}`)}`,
   }
 }
 

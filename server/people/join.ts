@@ -30,7 +30,7 @@ export async function createPerson(
   const id = newId(clock.now())
   const created = await tx
     .insert(people)
-    .values({ id, name, email, emailVerified: true })
+    .values({ id, name, email })
     .onConflictDoNothing({ target: people.email })
     .returning({ id: people.id })
   if (created.length === 0) return undefined

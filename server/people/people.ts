@@ -6,6 +6,7 @@ import type { Sealer } from '../db/encryption.ts'
 import { createAttempts } from './attempts.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { type SessionCookie, sessionCookie } from './cookie.ts'
+import { createFailedSignIns } from './failed-sign-ins.ts'
 import { createSessionGate } from './gate.ts'
 import { signingKeys } from './signing-keys.ts'
 
@@ -28,6 +29,7 @@ interface Parts {
 export function createPeople(parts: Parts) {
   const { sealer, publicUrl } = parts
   const attempts = createAttempts()
+  const noteFailedSignIn = createFailedSignIns(parts)
   let created: SessionCookie | undefined
   const cookie = () => {
     created ??= sessionCookie({ keys: signingKeys(sealer), secure: publicUrl().startsWith('https:') })
@@ -35,8 +37,9 @@ export function createPeople(parts: Parts) {
   }
   return {
     attempts,
+    noteFailedSignIn,
     gate: createSessionGate({ ...parts, cookie }),
     hasSession: (header: string) => cookie().isIn(header),
-    authenticate: createAuthenticate({ ...parts, attempts, cookie }),
+    authenticate: createAuthenticate({ ...parts, attempts, noteFailedSignIn, cookie }),
   }
 }

@@ -1,5 +1,5 @@
 import type { ConnectError } from '@connectrpc/connect'
-import { type ErrorReason, fail, failFields } from '../errors.ts'
+import { type ErrorReason, fail } from '../errors.ts'
 import { PASSWORD } from './password.ts'
 
 type Row = [reason: ErrorReason, message: string]
@@ -49,18 +49,12 @@ const FAULT: Row = ['transient_failure', 'A fault of the service. It is safe to 
 
 /** Our error for an error response of better-auth. */
 export function signInError(status: number, body: string): ConnectError {
-  const { code = '', message = '' } = read(body)
-  const fields =
-    code === 'VALIDATION_ERROR' ? Array.from(message.matchAll(/\[body\.(\w+)\]/g), ([, name]) => name!) : []
-  if (fields.length > 0) {
-    const faults = fields.map((field) => ({ field, message: 'is missing, or has the wrong type' }))
-    return failFields('invalid_payload', faults)
-  }
+  const { code = '' } = read(body)
   const [reason, text] = (Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : BY_STATUS[status]) ?? FAULT
   return fail(reason, text, reason === 'rate_limit_exceeded' ? { retryAfterSeconds: LOCKED_SECONDS } : {})
 }
 
-function read(body: string): { code?: string; message?: string } {
+function read(body: string): { code?: string } {
   try {
     return JSON.parse(body) ?? {}
   } catch {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { entryWords } from '../../dashboard/settings/audit/actions.ts'
+import { actionWords, entryWords } from '../../dashboard/settings/audit/actions.ts'
 import { changedFields } from '../../dashboard/settings/audit/field-words.ts'
+import { ACTIONS } from '../../server/audit/actions.ts'
 
 test('an import has words for its start, its end, and a list of addresses', () => {
   expect(entryWords('suppression.import', { state: 'running' })).toBe('Began to import')
@@ -32,5 +33,22 @@ test('the filter of a replay is in words', () => {
   expect(changedFields('replay.start', {}, after)).toEqual([
     { name: 'filter', before: undefined, after: 'not acknowledged yes, tenant id shop-7' },
     { name: 'at most per second', before: undefined, after: '50' },
+  ])
+})
+
+test.each(ACTIONS)('%s has words', (action) => {
+  expect(actionWords(action)).not.toBe(action)
+})
+
+test('the set-up and the end of a second factor have words of their own', () => {
+  expect(entryWords('person.second_factor', { on: true })).toBe('Set up the second factor of')
+  expect(entryWords('person.second_factor', { on: false })).toBe('Ended the second factor of')
+  expect(changedFields('person.second_factor', { on: false }, { on: true })).toEqual([])
+})
+
+test('failed sign-ins say how many', () => {
+  expect(entryWords('person.fail_sign_in', { failures: 10 })).toBe('Failed to sign in as')
+  expect(changedFields('person.fail_sign_in', {}, { failures: 10 })).toEqual([
+    { name: 'times', before: undefined, after: '10' },
   ])
 })

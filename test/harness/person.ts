@@ -53,7 +53,7 @@ export async function signIn(
   const now = clock.now()
   const [personId, sessionId] = [newId(now), newId(now)]
   const email = `${personId}@people.test`
-  await db.insert(people).values({ id: personId, name: `The ${role}`, email, emailVerified: true })
+  await db.insert(people).values({ id: personId, name: `The ${role}`, email })
   if (accountId) await db.insert(members).values({ accountId, personId, role })
   if (password) {
     const hash = await hashPassword(password)

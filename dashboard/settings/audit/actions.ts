@@ -21,7 +21,11 @@ const WORDS: Record<string, string> = {
   'person.role': 'Changed the role of',
   'person.remove': 'Removed',
   'person.end_session': 'Ended a session of',
-  'person.second_factor': 'Turned on or off the second factor of',
+  'person.change_password': 'Changed the password of',
+  'person.second_factor': 'Set up or ended the second factor of',
+  'person.make_backup_codes': 'Made backup codes for',
+  'person.use_backup_code': 'Used a backup code of',
+  'person.fail_sign_in': 'Failed to sign in as',
   'replay.start': 'Started a replay of',
   'replay.cancel': 'Cancelled the replay',
 }
@@ -37,6 +41,7 @@ const IMPORT_WORDS: Record<string, string> = {
 
 /** The words before an entry's target. An import of a file has an entry for its start and one for its end. */
 export function entryWords(action: string, after: Readonly<Record<string, unknown>>): string {
+  if (action === 'person.second_factor') return `${after.on ? 'Set up' : 'Ended'} the second factor of`
   if (action !== 'suppression.import') return actionWords(action)
   return IMPORT_WORDS[String(after.state)] ?? 'Imported suppressions:'
 }

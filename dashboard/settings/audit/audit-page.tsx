@@ -49,8 +49,8 @@ export function AuditPage() {
         idOf={(entry) => entry.entryId}
         empty={
           <EmptyState title={action ? 'No such change' : 'No change yet'}>
-            Every change of keys, domains, the webhook, suppressions and people appears here: by the dashboard, the API
-            and the command line. Entries are never changed.
+            Every change of keys, domains, the webhook, suppressions, people and how they sign in appears here: by the
+            dashboard, the API and the command line. Entries are never changed.
           </EmptyState>
         }
       />
@@ -69,12 +69,13 @@ const ACTOR_WORDS: Record<ActorKind, string> = {
   [ActorKind.PERSON]: '',
   [ActorKind.API_KEY]: 'API key',
   [ActorKind.OPERATOR]: 'Command line',
+  [ActorKind.STRANGER]: '',
 }
 
 function Actor({ entry }: { entry: AuditEntry }) {
   return (
     <div>
-      <OutsideText text={entry.actorName} line />
+      {entry.actorKind === ActorKind.STRANGER ? 'Not signed in' : <OutsideText text={entry.actorName} line />}
       <div className="faint">{ACTOR_WORDS[entry.actorKind] || entry.remoteAddress}</div>
     </div>
   )

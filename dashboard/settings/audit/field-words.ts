@@ -14,7 +14,11 @@ const NAMES: Record<string, string> = {
   require_tls: 'TLS required',
   per_second: 'at most per second',
   total: 'events in total',
+  failures: 'times',
 }
+
+/** The field of an action that the words of its entry already say. */
+const IN_ENTRY_WORDS: Record<string, string> = { 'suppression.import': 'state', 'person.second_factor': 'on' }
 
 export interface ChangedField {
   name: string
@@ -27,8 +31,7 @@ export interface ChangedField {
 export function changedFields(action: string, before: Fields, after: Fields): ChangedField[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   return names.flatMap((name) => {
-    // The words of the entry say how far the import is.
-    if (action === 'suppression.import' && name === 'state') return []
+    if (IN_ENTRY_WORDS[action] === name) return []
     const change = {
       name: nameWords(name),
       before: valueWords(name, before[name]),

@@ -16,7 +16,7 @@ export function SecondFactorDialog({ onClose }: { onClose(): void }) {
   const [verified, setVerified] = useState(false)
   const refresh = useRefresh()
   const close = () => {
-    if (verified) void refresh(PersonService.method.getPerson)
+    if (verified) void refresh(PersonService.method.getPerson, PersonService.method.listSessions)
     onClose()
   }
   return (

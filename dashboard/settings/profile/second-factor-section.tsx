@@ -14,7 +14,7 @@ export function SecondFactorSection({ isOn }: { isOn: boolean }) {
       <h2>Second factor</h2>
       <p className="soft">
         Signing in then needs your password and a code from an authenticator app, so that a stolen password is not
-        enough.
+        enough. Turning it on or off ends your sessions in every other browser.
       </p>
       <div className={styles.line}>
         <Pill tone={isOn ? 'delivered' : 'neutral'} word={isOn ? 'On' : 'Off'} />

@@ -14,7 +14,7 @@ export function TurnOffDialog({ onClose }: { onClose(): void }) {
   const turnOff = useMutation({
     mutationFn: () => disableSecondFactor(password),
     async onSuccess() {
-      await refresh(PersonService.method.getPerson)
+      await refresh(PersonService.method.getPerson, PersonService.method.listSessions)
       onClose()
     },
   })

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file verdict/admin/v1/audit.proto.
  */
 export const file_verdict_admin_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("Chx2ZXJkaWN0L2FkbWluL3YxL2F1ZGl0LnByb3RvEhB2ZXJkaWN0LmFkbWluLnYxIncKF0xpc3RBdWRpdEVudHJpZXNSZXF1ZXN0EhMKBmFjdGlvbhgBIAEoCUgAiAEBEhIKBWxpbWl0GAIgASgNSAGIAQESEwoGY3Vyc29yGAMgASgJSAKIAQFCCQoHX2FjdGlvbkIICgZfbGltaXRCCQoHX2N1cnNvciKEAQoYTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlEi0KB2VudHJpZXMYASADKAsyHC52ZXJkaWN0LmFkbWluLnYxLkF1ZGl0RW50cnkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBARIPCgdhY3Rpb25zGAMgAygJQg4KDF9uZXh0X2N1cnNvciLFAgoKQXVkaXRFbnRyeRIQCghlbnRyeV9pZBgBIAEoCRIuCgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgphY3Rvcl9raW5kGAMgASgOMhsudmVyZGljdC5hZG1pbi52MS5BY3RvcktpbmQSFQoIYWN0b3JfaWQYBCABKAlIAIgBARISCgphY3Rvcl9uYW1lGAUgASgJEg4KBmFjdGlvbhgGIAEoCRIOCgZ0YXJnZXQYByABKAkSEwoGYmVmb3JlGAggASgJSAGIAQESEgoFYWZ0ZXIYCSABKAlIAogBARIbCg5yZW1vdGVfYWRkcmVzcxgKIAEoCUgDiAEBQgsKCV9hY3Rvcl9pZEIJCgdfYmVmb3JlQggKBl9hZnRlckIRCg9fcmVtb3RlX2FkZHJlc3MqbwoJQWN0b3JLaW5kEhoKFkFDVE9SX0tJTkRfVU5TUEVDSUZJRUQQABIVChFBQ1RPUl9LSU5EX1BFUlNPThABEhYKEkFDVE9SX0tJTkRfQVBJX0tFWRACEhcKE0FDVE9SX0tJTkRfT1BFUkFUT1IQAzJ/CgxBdWRpdFNlcnZpY2USbwoQTGlzdEF1ZGl0RW50cmllcxIpLnZlcmRpY3QuYWRtaW4udjEuTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QaKi52ZXJkaWN0LmFkbWluLnYxLkxpc3RBdWRpdEVudHJpZXNSZXNwb25zZSIEmLUYBGIGcHJvdG8z", [file_google_protobuf_timestamp, file_verdict_admin_v1_options]);
+  fileDesc("Chx2ZXJkaWN0L2FkbWluL3YxL2F1ZGl0LnByb3RvEhB2ZXJkaWN0LmFkbWluLnYxIncKF0xpc3RBdWRpdEVudHJpZXNSZXF1ZXN0EhMKBmFjdGlvbhgBIAEoCUgAiAEBEhIKBWxpbWl0GAIgASgNSAGIAQESEwoGY3Vyc29yGAMgASgJSAKIAQFCCQoHX2FjdGlvbkIICgZfbGltaXRCCQoHX2N1cnNvciKEAQoYTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlEi0KB2VudHJpZXMYASADKAsyHC52ZXJkaWN0LmFkbWluLnYxLkF1ZGl0RW50cnkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBARIPCgdhY3Rpb25zGAMgAygJQg4KDF9uZXh0X2N1cnNvciLFAgoKQXVkaXRFbnRyeRIQCghlbnRyeV9pZBgBIAEoCRIuCgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgphY3Rvcl9raW5kGAMgASgOMhsudmVyZGljdC5hZG1pbi52MS5BY3RvcktpbmQSFQoIYWN0b3JfaWQYBCABKAlIAIgBARISCgphY3Rvcl9uYW1lGAUgASgJEg4KBmFjdGlvbhgGIAEoCRIOCgZ0YXJnZXQYByABKAkSEwoGYmVmb3JlGAggASgJSAGIAQESEgoFYWZ0ZXIYCSABKAlIAogBARIbCg5yZW1vdGVfYWRkcmVzcxgKIAEoCUgDiAEBQgsKCV9hY3Rvcl9pZEIJCgdfYmVmb3JlQggKBl9hZnRlckIRCg9fcmVtb3RlX2FkZHJlc3MqiAEKCUFjdG9yS2luZBIaChZBQ1RPUl9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRQUNUT1JfS0lORF9QRVJTT04QARIWChJBQ1RPUl9LSU5EX0FQSV9LRVkQAhIXChNBQ1RPUl9LSU5EX09QRVJBVE9SEAMSFwoTQUNUT1JfS0lORF9TVFJBTkdFUhAEMn8KDEF1ZGl0U2VydmljZRJvChBMaXN0QXVkaXRFbnRyaWVzEikudmVyZGljdC5hZG1pbi52MS5MaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBoqLnZlcmRpY3QuYWRtaW4udjEuTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlIgSYtRgEYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_admin_v1_options]);
 
 /**
  * Filters and page of the audit log.
@@ -115,14 +115,14 @@ export type AuditEntry = Message<"verdict.admin.v1.AuditEntry"> & {
   actorKind: ActorKind;
 
   /**
-   * Identifier of the person or key. Absent for the operator.
+   * Identifier of the person or key. Absent for the operator and for a stranger.
    *
    * @generated from field: optional string actor_id = 4;
    */
   actorId?: string | undefined;
 
   /**
-   * The person's email address, the key's name, or the operator's user name on the machine.
+   * The person's email address, the key's name, or the operator's user name on the machine. Empty for a stranger.
    *
    * @generated from field: string actor_name = 5;
    */
@@ -204,6 +204,13 @@ export const ActorKind = {
    * @generated from enum value: ACTOR_KIND_OPERATOR = 3;
    */
   OPERATOR: 3,
+
+  /**
+   * A caller who is not signed in.
+   *
+   * @generated from enum value: ACTOR_KIND_STRANGER = 4;
+   */
+  STRANGER: 4,
 } as const;
 
 /**
@@ -220,8 +227,8 @@ export const ActorKindSchema: GenEnum<ActorKind> = /*@__PURE__*/
   enumDesc(file_verdict_admin_v1_audit, 0);
 
 /**
- * The audit log: who changed what in an account. Entries are never changed, except that an erased address becomes its
- * erased form.
+ * The audit log: who changed what in an account, and how its people changed their sign-in. Entries are never changed,
+ * except that an erased address becomes its erased form.
  *
  * @generated from service verdict.admin.v1.AuditService
  */
