@@ -1,7 +1,6 @@
 import '@mantine/core/styles.layer.css'
 import '@mantine/notifications/styles.layer.css'
 import './look/look.css'
-import { Code, ConnectError } from '@connectrpc/connect'
 import { createConnectQueryKey, TransportProvider } from '@connectrpc/connect-query'
 import { MantineProvider } from '@mantine/core'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
@@ -12,10 +11,10 @@ import { PersonService } from '../gen/verdict/admin/v1/person_pb.ts'
 import { AccountTransports } from './account/account-transports.ts'
 import { ConfirmationContext } from './confirmation/confirmation.ts'
 import { PasswordQuestion } from './confirmation/password-question.tsx'
-import { reasonOf } from './feedback/call-error.ts'
 import { nonce } from './look/nonce.ts'
 import { theme, variables } from './look/theme.ts'
 import { createQuestion } from './question/question.ts'
+import { isRepeated, repeatAfterMs } from './repeats.ts'
 import { createPages } from './routes.tsx'
 import { createSessionEnd, SessionEndContext } from './session/session-end.ts'
 import { SignInQuestion } from './session/sign-in-question.tsx'
@@ -31,12 +30,8 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // An error code is an answer, and a call that ran out of time was long enough: only others are repeated.
-      retry: (failures, error) =>
-        error instanceof ConnectError &&
-        reasonOf(error) === undefined &&
-        error.code !== Code.DeadlineExceeded &&
-        failures < 2,
+      retry: isRepeated,
+      retryDelay: repeatAfterMs,
     },
   },
 })

@@ -8,6 +8,7 @@ import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
 import { createGate } from './access/gate.ts'
+import { limitHeavyCalls } from './access/heavy-calls.ts'
 import { createOpenCalls } from './access/open-calls.ts'
 import { matchingFormOf } from './address.ts'
 import { createFrames } from './admin/frames.ts'
@@ -46,7 +47,7 @@ import type { createPost } from './webhooks/post.ts'
 import type { Workflows } from './webhooks/workflows.ts'
 
 export interface ApiParts
-  extends Omit<AppParts, 'services' | 'gate' | 'openCalls' | 'limits' | 'keySet' | 'dashboard'> {
+  extends Omit<AppParts, 'services' | 'interceptors' | 'gate' | 'openCalls' | 'limits' | 'keySet' | 'dashboard'> {
   db: Database
   /** Serves lists and statistics; by default `db` does. */
   read?: Read
@@ -165,6 +166,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
       ),
       createServiceImplSpec<typeof LimitsService>(LimitsService, limitsService({ db, limits })),
     ],
+    interceptors: [limitHeavyCalls()],
     gate: createGate({ db, clock, limits, onCount: parts.onCount }),
     dashboard: {
       ...people,

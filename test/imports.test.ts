@@ -26,7 +26,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   // The limits of tiers, warm-up and breaker are one table of data, for every room that applies or shows a limit.
   [
     /^server\/access\//,
-    /^(gen|server\/(audit|access|db|egress))\/|^server\/(bounded-map|caller|errors|in-time|recent|tally|config\/limits)\.ts$/,
+    /^(gen|server\/(audit|access|db|egress))\/|^server\/(bounded-map|caller|errors|in-time|recent|slots|tally|config\/limits)\.ts$/,
   ],
   [
     /^server\/reputation\//,

@@ -1,4 +1,4 @@
-import type { ServiceImplSpec } from '@connectrpc/connect'
+import type { Interceptor, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { REQUEST_LIMITS } from '../config/limits.ts'
@@ -26,6 +26,8 @@ import { siteRoutes } from './site.ts'
 export interface AppParts {
   /** The implementations of the contract's services, as `createServiceImplSpec` binds them. */
   services: ServiceImplSpec[]
+  /** They run around the implementation of each call, after its request was read and checked. */
+  interceptors?: Interceptor[]
   gate: Gate
   openCalls: OpenCalls
   log: Logger
@@ -115,7 +117,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
   const records = { log: parts.log, inFlight, ended }
   const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
-  const interceptors = [errors, text]
+  const interceptors = [errors, text, ...(parts.interceptors ?? [])]
   const admitted = (admit: Admit) => undrained(draining.signal, traced(tracing, admit))
   const limits = bodyLimits({ ...LIMITS, ...parts.limits }, draining.signal)
   const contract = { services, interceptors, limits, admit: admitted(counting(gate, false)) }

@@ -3,6 +3,7 @@ import type { DescService } from '@bufbuild/protobuf'
 import { type Client, createClient, type ServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { createGate } from '../../server/access/gate.ts'
+import { limitHeavyCalls } from '../../server/access/heavy-calls.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
 import type { DatabaseClock } from '../../server/db/clock.ts'
@@ -132,6 +133,7 @@ export async function startDashboard({ db, clock, trustProxy, frames, ...more }:
   const own = createPeople({ db, clock, sealer, log, limits, publicUrl: () => publicUrl ?? url(), listenerUrl: url })
   const app = await createApp({
     services: publicServices,
+    interceptors: [limitHeavyCalls()],
     gate: createGate({ db, clock, limits }),
     dashboard: { ...own, services, openServices, frames },
     openCalls: createOpenCalls(),

@@ -1,0 +1,107 @@
+import type { DescMethod } from '@bufbuild/protobuf'
+import type { Interceptor } from '@connectrpc/connect'
+import { AuditService } from '../../gen/verdict/admin/v1/audit_pb.ts'
+import { ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
+import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
+import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
+import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { callerKey } from '../caller.ts'
+import { fail } from '../errors.ts'
+import { createKeyedSlots } from '../slots.ts'
+
+interface HeavyGroup {
+  methods: readonly DescMethod[]
+  /** What the calls are for, in the error. */
+  what: string
+  /** The most calls of one account that run at a time. */
+  atOnce: number
+  /** The most calls of one account that wait. A page sends several at once, and must not be refused for that. */
+  maxWaiting: number
+  waitMs: number
+}
+
+/**
+ * The calls whose work grows with what an account has stored or sends, by what they share. All other calls read or
+ * change a few rows.
+ */
+export const HEAVY_CALLS: readonly HeavyGroup[] = [
+  {
+    methods: [
+      EmailService.method.listEmails,
+      EventService.method.listEvents,
+      SuppressionService.method.list,
+      StatsService.method.getStats,
+      // Shows the records and counters of up to 1,000 domains.
+      DomainService.method.listDomains,
+      OverviewService.method.getOverview,
+      AuditService.method.listAuditEntries,
+      ReplayService.method.countEvents,
+      // Both count the dispatches of replays, up to a million of each.
+      ReplayService.method.listReplays,
+      ReplayService.method.getReplay,
+    ],
+    what: 'lists, counts and statistics',
+    atOnce: 4,
+    maxWaiting: 16,
+    waitMs: 2_000,
+  },
+  {
+    // Counts up to a million events. A repeat that has waited finds the replay that the first call started.
+    methods: [ReplayService.method.startReplay],
+    what: 'the start of a replay',
+    atOnce: 1,
+    maxWaiting: 100,
+    waitMs: 10_000,
+  },
+  {
+    // Store up to 10,000 addresses, or wait for the lock of the account.
+    methods: [SuppressionService.method.import, ImportService.method.startImport, ImportService.method.addPart],
+    what: 'imports of addresses',
+    atOnce: 4,
+    maxWaiting: 16,
+    waitMs: 10_000,
+  },
+]
+
+const RETRY_SECONDS = 1
+
+/**
+ * Limits the heavy calls of an account that run at a time in this process, on every protocol and with every credential.
+ * A call over the limit waits for a moment, and is then refused with `rate_limit_exceeded`. A call holds its slot until
+ * its work has ended, also when its caller has left.
+ */
+export function limitHeavyCalls(): Interceptor {
+  // By name, because the gateway has its own descriptors.
+  const groups = new Map(
+    HEAVY_CALLS.flatMap(({ methods, what, atOnce, maxWaiting, waitMs }) => {
+      const group = { what, atOnce, waitMs, slots: createKeyedSlots({ slotsPerKey: atOnce, maxWaiting }) }
+      return methods.map((method) => [nameOf(method), group] as const)
+    }),
+  )
+
+  return (next) => async (request) => {
+    const group = groups.get(nameOf(request.method))
+    if (!group) return next(request)
+    const { accountId } = request.contextValues.get(callerKey)!
+    const limit = { untilMs: performance.now() + group.waitMs, signal: request.signal }
+    const release = await group.slots.acquire(accountId, limit)
+    if (!release) throw tooMany(group)
+    try {
+      return await next(request)
+    } finally {
+      release()
+    }
+  }
+}
+
+const nameOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}`
+
+function tooMany({ what, atOnce }: Pick<HeavyGroup, 'what' | 'atOnce'>) {
+  const most = atOnce === 1 ? 'one call' : `${atOnce} calls`
+  const message = `This account can run ${most} at a time for ${what}. Repeat this call in a second.`
+  return fail('rate_limit_exceeded', message, { retryAfterSeconds: RETRY_SECONDS })
+}

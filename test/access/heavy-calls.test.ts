@@ -1,0 +1,46 @@
+import { readdirSync } from 'node:fs'
+import type { DescFile, DescMethod } from '@bufbuild/protobuf'
+import { expect, test } from 'vitest'
+import { HEAVY_CALLS } from '../../server/access/heavy-calls.ts'
+
+// Which methods are heavy: their calls are limited by account.
+
+/** Methods that read or start many things by their name, and why they are not heavy. */
+const LIGHT: Record<string, string> = {
+  'verdict.admin.v1.KeyService/ListKeys': 'the keys of an account, without those that ended over 90 days ago',
+  'verdict.admin.v1.PeopleService/ListPeople': 'the people of an account',
+  'verdict.admin.v1.PersonService/ListSessions': 'the sessions of one person',
+  'verdict.admin.v1.ImportService/ListImports': '50 rows by an index',
+  'verdict.admin.v1.ImportService/ListImportFaults': '1,001 short rows by the primary key',
+  'verdict.admin.v1.InboxService/ListInbox': 'at most 500 messages in the memory of the process',
+}
+
+const FOLDERS = ['verdict/v1', 'verdict/admin/v1'].map((folder) => new URL(`../../gen/${folder}/`, import.meta.url))
+
+async function allMethods(): Promise<DescMethod[]> {
+  const paths = FOLDERS.flatMap((folder) => readdirSync(folder).map((name) => new URL(name, folder).href))
+  const modules: Record<string, unknown>[] = await Promise.all(paths.map((path) => import(path)))
+  const files = modules.flatMap(Object.entries).flatMap(([name, file]) => (/^file_/.test(name) ? file : []))
+  return (files as DescFile[]).flatMap(({ services }) => services).flatMap(({ methods }) => methods)
+}
+
+const nameOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}`
+const HEAVY = HEAVY_CALLS.flatMap(({ methods }) => methods.map(nameOf))
+
+test('every method that lists, counts, adds up, imports or starts work is heavy, or is known to be light', async () => {
+  const methods = await allMethods()
+  const many = methods.filter(({ name }) => /^(List|Count|Start|Import|Add)|Stats$|Overview$/.test(name)).map(nameOf)
+  expect(many.length).toBeGreaterThan(15)
+  const added = 'verdict.v1.SuppressionService/Add'
+  expect(many.filter((name) => !HEAVY.includes(name) && !(name in LIGHT))).toEqual([added])
+  expect(Object.keys(LIGHT).filter((name) => !many.includes(name) || HEAVY.includes(name))).toEqual([])
+})
+
+test('every method whose response is a page of a list is heavy', async () => {
+  const pages = (await allMethods()).filter(({ output }) => output.fields.some(({ name }) => name === 'next_cursor'))
+  expect(pages.map(nameOf).filter((name) => !HEAVY.includes(name))).toEqual([])
+})
+
+test('no method is in two groups', () => {
+  expect(new Set(HEAVY).size).toBe(HEAVY.length)
+})

@@ -1,0 +1,156 @@
+import { type ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
+import postgres, { type Sql } from 'postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
+import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import { EventService } from '../../gen/verdict/v1/events_pb.ts'
+import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
+import { reasonOf } from '../../server/errors.ts'
+import { countWaiting } from '../harness/lock-queue.ts'
+import { type SignedIn, signIn } from '../harness/person.ts'
+import { type Api, startApi } from '../services/api.ts'
+
+// Four heavy reads of an account run at a time in a process. Others wait for a moment.
+
+let api: Api
+let person: SignedIn
+/** Beside the connections of the API, which its calls may all hold. */
+let sql: Sql
+beforeAll(async () => {
+  api = await startApi()
+  sql = postgres(api.world.database.url, { max: 2 })
+  person = await signIn(api.world, { accountId: api.world.account.id })
+})
+afterAll(async () => {
+  await sql?.end()
+  await api?.stop()
+})
+
+/** Holds every read of events in the database until `letGo`. */
+async function holdEvents() {
+  const held = Promise.withResolvers<void>()
+  const locked = Promise.withResolvers<void>()
+  const ended = sql.begin(async (tx) => {
+    await tx`lock table events in access exclusive mode`
+    locked.resolve()
+    await held.promise
+  })
+  await locked.promise
+  return async () => {
+    held.resolve()
+    await ended
+  }
+}
+
+const waitingReads = () => countWaiting(sql, '%from%"events"%')
+
+const withKey: Interceptor = (next) => (request) => {
+  request.header.set('authorization', `Bearer ${api.keys.live}`)
+  return next(request)
+}
+
+/** A read of events in each way that there is. Resolves to `ok`, or to what the error says. */
+function everyWay(): (() => Promise<unknown>)[] {
+  const options = { baseUrl: api.url, httpVersion: '2' as const, interceptors: [withKey] }
+  const byKey = [createGrpcTransport(options), createGrpcWebTransport(options), createConnectTransport(options)]
+  const replays = person.client(ReplayService, api.url)
+  const events = person.client(EventService, api.url)
+  const rpcs = [
+    ...byKey.map((transport) => () => createClient(EventService, transport).listEvents({})),
+    () => replays.countEvents({ filter: {} }),
+    () => events.listEvents({}),
+  ]
+  return [
+    async () => {
+      const { status, json, headers } = await api.call('GET', '/api/v1/events')
+      if (status === 200) return 'ok'
+      const { error, message, retry_after } = json
+      return { error, message, retryAfter: headers.get('retry-after'), retry_after }
+    },
+    ...rpcs.map((call) => () => call().then(() => 'ok', said)),
+  ]
+}
+
+function said(error: ConnectError) {
+  const retryAfter = error.metadata.get('retry-after')
+  return { error: reasonOf(error), message: error.rawMessage, retryAfter, retry_after: Number(retryAfter) }
+}
+
+const REFUSAL = {
+  error: 'rate_limit_exceeded',
+  message: 'This account can run 4 calls at a time for lists, counts and statistics. Repeat this call in a second.',
+  retryAfter: '1',
+  retry_after: 1,
+}
+
+test('four reads of an account run, by key and by session, on every protocol; a few wait; the rest is refused', async () => {
+  const letGo = await holdEvents()
+  const ways = everyWay()
+  const running = [ways[0]!(), ways[1]!(), ways[4]!(), ways[5]!()]
+  expect(await waitingReads()).toBe(4)
+  const started = performance.now()
+  const waiting = Array.from({ length: 16 }, (_, i) => ways[i % ways.length]!())
+  const over = ways.map((way) => way())
+  const strange = api.call('GET', '/api/v1/events', { key: api.keys.stranger })
+  expect((await api.call('GET', '/api/v1/limits')).status).toBe(200)
+  const results = await Promise.all([...waiting, ...over])
+  expect(performance.now() - started).toBeGreaterThan(1_900)
+  expect(results).toEqual(results.map(() => REFUSAL))
+  // Four of this account, and the one of the stranger.
+  expect(await waitingReads()).toBe(5)
+  await letGo()
+  expect(await Promise.all(running)).toEqual(['ok', 'ok', 'ok', 'ok'])
+  expect((await strange).status).toBe(200)
+})
+
+test('a read over the number of those that may wait is refused at once', async () => {
+  const letGo = await holdEvents()
+  const [way] = everyWay()
+  const refused = Promise.withResolvers<void>()
+  const refusals: unknown[] = []
+  const calls = Array.from({ length: 40 }, async () => {
+    const result = await way!()
+    if (result !== 'ok' && refusals.push(result) === 20) refused.resolve()
+    return result
+  })
+  await refused.promise
+  await letGo()
+  expect((await Promise.all(calls)).filter((result) => result === 'ok')).toHaveLength(20)
+  expect(refusals).toEqual(refusals.map(() => REFUSAL))
+})
+
+test('a read whose caller has left counts until the database has ended its work', async () => {
+  const letGo = await holdEvents()
+  const leaving = new AbortController()
+  const headers = { authorization: `Bearer ${api.keys.live}` }
+  const left = Array.from({ length: 4 }, () =>
+    fetch(`${api.url}/api/v1/events`, { headers, signal: leaving.signal }).catch(() => 'left'),
+  )
+  expect(await waitingReads()).toBe(4)
+  leaving.abort()
+  expect(await Promise.all(left)).toEqual(['left', 'left', 'left', 'left'])
+  expect((await api.call('GET', '/api/v1/events')).json).toMatchObject({ error: 'rate_limit_exceeded' })
+  await letGo()
+  expect((await api.call('GET', '/api/v1/events')).status).toBe(200)
+})
+
+test('everything that a busy page reads at once is served, several tabs at a time', async () => {
+  const [events, overview] = [person.client(EventService, api.url), person.client(OverviewService, api.url)]
+  const replays = person.client(ReplayService, api.url)
+  const nowSeconds = BigInt(Math.floor(Date.now() / 1_000))
+  const range = {
+    from: { seconds: nowSeconds - 86_400n },
+    to: { seconds: nowSeconds },
+    granularity: Granularity.HOUR,
+  }
+  const tab = () => [
+    events.listEvents({}),
+    events.listEvents({ limit: 10 }),
+    replays.countEvents({ filter: {} }),
+    replays.listReplays({}),
+    overview.getOverview(range),
+    overview.getSetUp({}),
+  ]
+  await Promise.all([tab(), tab(), tab()].flat())
+})
