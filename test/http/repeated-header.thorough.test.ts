@@ -22,7 +22,7 @@ beforeAll(async () => {
       return {}
     },
   })
-  session = http2.connect(gateway.url, { strictSingleValueFields: false })
+  session = http2.connect(gateway.url, { strictSingleValueFields: false } as object)
 })
 afterAll(async () => {
   session.destroy()
