@@ -11,7 +11,7 @@ const HASH_BYTES = 64
 const SALT_BYTES = 16
 
 /** A flood of sign-ins takes two of the threads that also read files and look up names, and 64 MB. */
-const slots = createHashingSlots({ slots: 2, maxWaiting: 50, waitMs: 5_000 })
+const slots = createHashingSlots({ slots: 2, maxWaiting: 50, waitMs: 10_000 })
 const RETRY_SECONDS = 5
 
 /**

@@ -27,13 +27,13 @@ async function signIn(email: string, password: string, from: string) {
 
 const FLOODS: [name: string, address: (i: number) => string][] = [
   ['six addresses', (i) => `192.0.2.${i % 6}`],
-  ['120 networks of one /56', (i) => `2001:db8:1:${(0x100 + i).toString(16)}::1`],
-  ['120 networks of one /48', (i) => `2001:db8:2:${(i * 256).toString(16)}::1`],
+  ['80 networks of one /56', (i) => `2001:db8:1:${(0x100 + i).toString(16)}::1`],
+  ['80 networks of one /48', (i) => `2001:db8:2:${(i * 256).toString(16)}::1`],
 ]
 
-test.each(FLOODS)('while %s sign in 120 times at once, people of other networks sign in', async (_, address) => {
-  const people = await Promise.all(Array.from({ length: 10 }, () => dashboard.person({ password: PASSWORD })))
-  const flood = Array.from({ length: 120 }, (_, i) => signIn(`stranger${i}@people.test`, PASSWORD, address(i)))
+test.each(FLOODS)('while %s sign in 80 times at once, people of other networks sign in', async (_, address) => {
+  const people = await Promise.all(Array.from({ length: 4 }, () => dashboard.person({ password: PASSWORD })))
+  const flood = Array.from({ length: 80 }, (_, i) => signIn(`stranger${i}@people.test`, PASSWORD, address(i)))
   // The first responses are refusals: then the places for waiting are taken.
   await Promise.race(flood)
   const others = people.map(({ email }, i) => signIn(email, PASSWORD, i % 2 ? `198.51.100.${i}` : `2001:db8:${i}0::1`))
@@ -54,13 +54,9 @@ test.each(FLOODS)('while %s sign in 120 times at once, people of other networks 
 
 test('a sign-in that found no place for hashing counts as no attempt', async () => {
   const from = '203.0.113.1'
-  const attempts = await Promise.all(
-    Array.from({ length: 100 }, (_, i) => signIn(`stranger${i}@people.test`, 'wrong', from)),
-  )
-  const counted = attempts.filter(({ status }) => status === 401).length
-  expect(counted).toBeLessThan(100)
-  for (let i = counted; i < 100; i++) {
-    expect((await signIn(`another${i}@people.test`, 'wrong', from)).status).toBe(401)
-  }
-  expect((await signIn('one@people.test', 'wrong', from)).status).toBe(429)
+  const emails = Array.from({ length: 60 }, (_, i) => `stranger${i}@people.test`)
+  const attempts = await Promise.all(emails.map((email) => signIn(email, 'wrong', from)))
+  const refused = emails[attempts.findIndex(({ status }) => status === 503)]!
+  for (let i = 0; i < 10; i++) expect((await signIn(refused, 'wrong', from)).status).toBe(401)
+  expect((await signIn(refused, 'wrong', from)).status).toBe(429)
 })
