@@ -1,6 +1,7 @@
 /**
- * SQL: whether a row has, beside the addresses that it was sent from and to, a text that may hold one: as it is, or as
- * part of a URL. A local part is such a text, too: `"ann@example.com"@gateway.example`.
+ * SQL: whether a row has, beside the addresses that it was sent from and to, a text that may hold one: as it is, as
+ * part of a URL, or as part of a URL within a URL. A local part is such a text, too:
+ * `"ann@example.com"@gateway.example`.
  *
  * Partial indexes of history list these rows, so that an erasure finds an address without reading all others
  * (docs/adr/0110-erasure.md).
@@ -14,5 +15,5 @@ export const MENTIONS = {
 } as const
 
 function whereIn(text: string, pattern: string): string {
-  return `(${text}) like '${pattern}' or strpos(${text}, '%40') > 0`
+  return `(${text}) like '${pattern}' or strpos(${text}, '%40') > 0 or strpos(${text}, '%2540') > 0`
 }

@@ -190,12 +190,15 @@ const ROWS_PER_STATEMENT = 25
 async function replaceRows(tx: TransactionSql, place: Place, found: Found[], wanted: Wanted): Promise<void> {
   const columns = Object.entries(place.columns)
   const rows = found.map(({ at, row }) => {
-    const erased = place.erase?.(row, wanted) ?? replaced(row, wanted)
+    const kept = replaced(place, row, wanted)
+    const erased = place.erase?.(row, wanted, kept) ?? kept
     return { at, ...Object.fromEntries(columns.map(([column, kind]) => [column, textOf(kind, erased[column])])) }
   })
+  const changes = columns.map(([column, kind]) => `${column} = ${storedValue(kind, `v.${column}`)}`)
+  if (place.set) changes.push(place.set)
   const statement = `
     update ${found[0]!.part} t
-    set ${columns.map(([column, kind]) => `${column} = ${storedValue(kind, `v.${column}`)}`).join(', ')}
+    set ${changes.join(', ')}
     from json_to_recordset($1::text::json) as v("at" tid, ${columns.map(([column]) => `${column} text`).join(', ')})
     where t.ctid = v."at"`
   await run(tx, statement, [JSON.stringify(rows)], { prepare: false })
@@ -205,17 +208,19 @@ function textOf(kind: Kind, value: unknown): string | null {
   if (value === null || value === undefined) return null
   switch (kind) {
     case 'json':
+    case 'request':
       return JSON.stringify(value)
     case 'answer':
       return Buffer.from(writeAnswer(value)).toString('hex')
     case 'text':
+    case 'mailbox':
       return value as string
   }
 }
 
 /** SQL: what a column stores of the text that `textOf` makes. */
 const storedValue = (kind: Kind, text: string) =>
-  ({ text, json: `${text}::json`, answer: `decode(${text}, 'hex')` })[kind]
+  ({ text, mailbox: text, json: `${text}::json`, request: `${text}::json`, answer: `decode(${text}, 'hex')` })[kind]
 
 // The address may have been suppressed again after an earlier erasure. Of two entries of a list the longer one stays.
 const KEEP_ONE = `

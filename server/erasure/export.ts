@@ -30,10 +30,11 @@ export async function* exportOf(
   yield `${current ? '\n]' : ''}}}\n`
 }
 
-/** A column with the answer of a batch is shown as the batch's JSON. */
-function readableRow({ columns }: Place, json: string): string {
+/** A column with the answer of a batch is shown as the batch's JSON, and secrets of the account are left out. */
+function readableRow({ columns, secrets = [] }: Place, json: string): string {
   const [answer] = Object.keys(columns).filter((column) => columns[column] === 'answer')
-  if (answer === undefined) return json
-  const row = JSON.parse(json)
-  return JSON.stringify({ ...row, [answer]: readAnswer(Buffer.from(row[answer].slice(2), 'hex')) })
+  if (answer === undefined && secrets.length === 0) return json
+  const row = Object.fromEntries(Object.entries(JSON.parse(json)).filter(([column]) => !secrets.includes(column)))
+  if (answer !== undefined) row[answer] = readAnswer(Buffer.from((row[answer] as string).slice(2), 'hex'))
+  return JSON.stringify(row)
 }

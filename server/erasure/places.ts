@@ -1,18 +1,20 @@
+import { isDeepStrictEqual } from 'node:util'
 import { fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf'
 import { SendBatchResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { MENTIONS } from '../db/mentions.ts'
 import { idsOfDay } from '../db/partitions.ts'
 import { HISTORY } from '../db/schema.ts'
-import { eraseRequest } from './request.ts'
+import { eraseRequest, replaceInRequest } from './request.ts'
 import { ERASED_TEXT, mapStrings, type Wanted } from './spellings.ts'
 
-// Every column of the database in which an address may stand, and how an erasure changes it.
-// docs/erasure.md says why the others stay.
+// Every column of the database in which an address may stand, and how an erasure changes it. docs/erasure.md names all
+// other columns with text, and says why they stay.
 
 /** The columns of a row, by name: texts, parsed JSON, and bytes. */
 export type Fields = Record<string, unknown>
 
-export type Kind = 'text' | 'json' | 'answer'
+/** `mailbox`: an address, which is compared as a whole. `request`: the JSON of a message's request. */
+export type Kind = 'text' | 'mailbox' | 'json' | 'request' | 'answer'
 
 /** Puts a value among the parameters of a statement, and returns its name there. */
 export type Parameter = (value: string) => string
@@ -29,8 +31,12 @@ export interface Place {
    * row is read.
    */
   candidates?(wanted: Wanted, day: string, parameter: Parameter): string
-  /** Changes the columns of a row that mentions the address. By default the address is replaced in all of them. */
-  erase?(row: Fields, wanted: Wanted): Fields
+  /** Changes more of a row that mentions the address than the address itself, which is replaced in `replaced`. */
+  erase?(row: Fields, wanted: Wanted, replaced: Fields): Fields
+  /** SQL: another change of a row that mentions the address. */
+  set?: string
+  /** Columns that an export leaves out, because they are the account's secrets. */
+  secrets?: readonly string[]
 }
 
 const OWN_ACCOUNT = 't.account_id'
@@ -40,9 +46,9 @@ export const PLACES: readonly Place[] = [
   // Messages come before their recipients, by which they are found.
   {
     table: 'messages',
-    columns: { request: 'json', tag: 'text', checks: 'json' },
+    columns: { request: 'request', tag: 'text', checks: 'json' },
     account: OWN_ACCOUNT,
-    erase: (row, wanted) => ({ ...replaced(row, wanted), request: eraseRequest(row.request as never, wanted) }),
+    erase: (row, wanted, replaced) => ({ ...replaced, request: eraseRequest(row.request as never, wanted) }),
     // A message of an earlier version has no domain.
     candidates: (wanted, day, parameter) => `
       ${MENTIONS.messages} or domain in (${parameter(domainOf(wanted.email))}, '')
@@ -50,18 +56,18 @@ export const PLACES: readonly Place[] = [
   },
   {
     table: 'recipients',
-    columns: { email: 'text', smtp: 'json' },
+    columns: { email: 'mailbox', smtp: 'json' },
     // A row of an earlier version has no account.
     account: 'coalesce(t.account_id, (select m.account_id from messages m where m.id = t.message_id))',
-    erase: (row, wanted) =>
-      wanted.isIt(row.email as string) ? { email: wanted.erased, smtp: bareEvidence(row.smtp) } : replaced(row, wanted),
+    erase: (row, wanted, replaced) =>
+      wanted.isIt(row.email as string) ? { ...replaced, smtp: bareEvidence(row.smtp) } : replaced,
     candidates: ({ email }, _, parameter) => `lower(email) = ${parameter(email)} or ${MENTIONS.recipients}`,
   },
   {
     table: 'events',
-    columns: { recipient: 'text', metadata: 'json', tag: 'text', detail: 'text' },
+    columns: { recipient: 'mailbox', metadata: 'json', tag: 'text', detail: 'text' },
     account: OWN_ACCOUNT,
-    erase: (row, wanted) => withDetailOf(row, 'recipient', wanted),
+    erase: withDetailOf('recipient'),
     candidates: ({ email }, _, parameter) => `lower(recipient) = ${parameter(email)} or ${MENTIONS.events}`,
   },
   {
@@ -71,17 +77,17 @@ export const PLACES: readonly Place[] = [
   },
   {
     table: 'feedback',
-    columns: { recipient: 'text', detail: 'text' },
+    columns: { recipient: 'mailbox', detail: 'text' },
     account: OWN_ACCOUNT,
-    erase: (row, wanted) => withDetailOf(row, 'recipient', wanted),
+    erase: withDetailOf('recipient'),
   },
   {
     table: 'suppressions',
-    columns: { email: 'text', detail: 'text' },
+    columns: { email: 'mailbox', detail: 'text' },
     account: OWN_ACCOUNT,
-    erase: (row, wanted) => withDetailOf(row, 'email', wanted),
+    erase: withDetailOf('email'),
   },
-  { table: 'suppression_strikes', columns: { email: 'text' }, account: OWN_ACCOUNT },
+  { table: 'suppression_strikes', columns: { email: 'mailbox' }, account: OWN_ACCOUNT },
   { table: 'batch_keys', columns: { answer: 'answer' }, account: OWN_ACCOUNT },
   { table: 'range_replays', columns: { filter: 'json' }, account: OWN_ACCOUNT },
   { table: 'suppression_imports', columns: { file_name: 'text' }, account: OWN_ACCOUNT },
@@ -96,6 +102,24 @@ export const PLACES: readonly Place[] = [
     account: OWN_ACCOUNT,
     // The people of the dashboard answer for what they changed.
     only: `t.action not like 'person.%'`,
+  },
+  { table: 'accounts', columns: { name: 'text' }, account: 't.id' },
+  { table: 'api_keys', columns: { name: 'text' }, account: OWN_ACCOUNT, secrets: ['hash'] },
+  // What DNS published.
+  { table: 'domains', columns: { checks: 'json' }, account: OWN_ACCOUNT },
+  {
+    table: 'webhook_endpoints',
+    columns: { url: 'text' },
+    account: OWN_ACCOUNT,
+    secrets: ['secret', 'previous_secret'],
+  },
+  {
+    table: 'invitations',
+    columns: { email: 'mailbox' },
+    account: OWN_ACCOUNT,
+    // Its link would make a person of the erased form.
+    set: 'ended_at = coalesce(t.ended_at, now())',
+    secrets: ['token_hash'],
   },
 ]
 
@@ -112,27 +136,24 @@ const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1)
 export const isHistory = (table: string): boolean => Object.hasOwn(HISTORY, table)
 
 /** The row with the address replaced wherever it stands. */
-export function replaced(row: Fields, wanted: Wanted): Fields {
-  return mapFields(row, (value) => mapStrings(value, wanted.replaceIn))
-}
+export function replaced({ columns }: Place, row: Fields, wanted: Wanted): Fields {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, replacedValue(columns[name]!, value)]))
 
-export function mentions(row: Fields, wanted: Wanted): boolean {
-  let found = false
-  const look = (text: string) => {
-    found ||= wanted.isIt(text) || wanted.mentions(text)
-    return text
+  function replacedValue(kind: Kind, value: unknown): unknown {
+    if (kind === 'request') return replaceInRequest(value as never, wanted)
+    return mapStrings(value, kind === 'mailbox' ? wanted.replaceInMailbox : wanted.replaceIn)
   }
-  mapFields(row, (value) => mapStrings(value, look))
-  return found
 }
 
-const mapFields = (row: Fields, change: (value: unknown) => unknown): Fields =>
-  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, change(value)]))
+export const mentions = (place: Place, row: Fields, wanted: Wanted): boolean =>
+  !isDeepStrictEqual(replaced(place, row, wanted), row)
 
 /** A report or a reply about the address itself goes as a whole: it may name the person in other words. */
-function withDetailOf(row: Fields, addressColumn: string, wanted: Wanted): Fields {
-  const isAboutIt = wanted.isIt(row[addressColumn] as string)
-  return { ...replaced(row, wanted), ...(isAboutIt && row.detail !== null ? { detail: ERASED_TEXT } : {}) }
+function withDetailOf(addressColumn: string): Place['erase'] {
+  return (row, wanted, replaced) => {
+    const isAboutIt = wanted.isIt(row[addressColumn] as string)
+    return isAboutIt && row.detail !== null ? { ...replaced, detail: ERASED_TEXT } : replaced
+  }
 }
 
 /** The evidence of the address's own server: hosts and texts may name the person, codes and times do not. */

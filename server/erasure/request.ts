@@ -1,24 +1,37 @@
 import type { StoredRequest } from '../db/json-columns.ts'
 import { ERASED_TEXT, mapStrings, type Wanted } from './spellings.ts'
 
+const MAILBOXES = ['from', 'to', 'cc', 'bcc']
+
+/** The stored request of a message with the address replaced wherever it stands. */
+export function replaceInRequest(request: StoredRequest, wanted: Wanted): StoredRequest {
+  const fields = Object.entries(request).map(([field, value]) => {
+    if (field === 'reply_to') return [field, replaceInMailboxes(value, wanted)]
+    return [field, mapStrings(value, MAILBOXES.includes(field) ? wanted.replaceInMailbox : wanted.replaceIn)]
+  })
+  return Object.fromEntries(fields)
+}
+
 /**
  * The stored request of a message without the address. Of a message to the address, the texts go as a whole: subject,
  * contents, values of header fields and file names, whoever else received it. Elsewhere the address alone is replaced.
  */
 export function eraseRequest(request: StoredRequest, wanted: Wanted): StoredRequest {
   const isTo = [...request.to, ...(request.cc ?? []), ...(request.bcc ?? [])].some(wanted.isIt)
-  const replaced = mapStrings(request, wanted.replaceIn) as StoredRequest
-  const replyTo = request.reply_to && splitMailboxes(request.reply_to).map(wanted.replaceIn).join(', ')
-  const kept = replyTo === undefined ? replaced : { ...replaced, reply_to: replyTo }
-  if (!isTo) return kept
-  const { html, text, ...rest } = kept
+  const replaced = replaceInRequest(request, wanted)
+  if (!isTo) return replaced
+  const { html, text, ...rest } = replaced
   return {
     ...rest,
     subject: ERASED_TEXT,
-    headers: kept.headers.map(([name]) => [name, ERASED_TEXT]),
-    attachments: kept.attachments.map((file) => ({ ...file, filename: ERASED_TEXT })),
+    headers: replaced.headers.map(([name]) => [name, ERASED_TEXT]),
+    attachments: replaced.attachments.map((file) => ({ ...file, filename: ERASED_TEXT })),
   }
 }
 
-/** Splits at the commas outside quotes. */
-const splitMailboxes = (text: string): string[] => text.split(/,\s*(?=(?:[^"]*"[^"]*")*[^"]*$)/)
+function replaceInMailboxes(text: string, wanted: Wanted): string {
+  // At the commas outside quotes.
+  const mailboxes = text.split(/,\s*(?=(?:[^"]*"[^"]*")*[^"]*$)/)
+  const replaced = mailboxes.map(wanted.replaceInMailbox)
+  return replaced.every((one, i) => one === mailboxes[i]) ? text : replaced.join(', ')
+}

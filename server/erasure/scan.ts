@@ -124,7 +124,7 @@ export async function find(
   )
   return rows.flatMap(({ part, at, accountId, ...texts }) => {
     const row = Object.fromEntries(columns.map((column) => [column, parsedValue(place, column, texts[column] ?? null)]))
-    return mentions(row, wanted) ? { part, at, accountId: accountId ?? '', row } : []
+    return mentions(place, row, wanted) ? { part, at, accountId: accountId ?? '', row } : []
   })
 }
 
@@ -166,6 +166,7 @@ function parsedValue(place: Place, column: string, text: string | null): unknown
   if (text === null) return null
   switch (place.columns[column]) {
     case 'json':
+    case 'request':
       return JSON.parse(text)
     case 'answer':
       return readAnswer(Buffer.from(text, 'hex'))

@@ -1,6 +1,7 @@
 import { domainToUnicode } from 'node:url'
 import { matchingForm, parseMailbox } from '../address.ts'
 import type { ErasedFormOf } from '../reputation/erased-form.ts'
+import { belongsToOther } from './neighbours.ts'
 
 /** What stands for a text that is erased as a whole. */
 export const ERASED_TEXT = '[erased]'
@@ -14,39 +15,62 @@ export interface Wanted {
   erased: string
   /** Whether a text is the address, in any spelling, with or without a display name. */
   isIt(text: string): boolean
-  mentions(text: string): boolean
   /** Replaces the address wherever it stands in a text. A mailbox of the address also loses its display name. */
   replaceIn(text: string): string
+  /** Replaces the address in a text that is a mailbox: as the mailbox itself, its display name or its local part. */
+  replaceInMailbox(text: string): string
 }
 
-// Other addresses may contain this one: `joann@example.com` and `ann@example.com.au` are not `ann@example.com`.
-const NO_LOCAL_PART = '(?:(?<![a-z0-9_.+-])|(?<=%[0-9a-f]{2}))'
-const NO_LABEL = '(?![a-z0-9-]|\\.[a-z0-9])'
+/** As it is, within a URL, and within a URL that is part of another one. */
+const ENCODINGS = [
+  (text: string) => text,
+  (text: string) => encodeURIComponent(text).toLowerCase(),
+  (text: string) => encodeURIComponent(encodeURIComponent(text)).toLowerCase(),
+]
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 
 /**
- * An address may be spelled as it is, with its Unicode domain, and as part of a URL.
+ * An address may be spelled as it is, with its Unicode domain, and as part of a URL. URLs encode the `@`, and any other
+ * character or not.
  *
  * @param email in its matching form
  */
 export function wantedAddress(email: string, erasedFormOf: ErasedFormOf): Wanted {
   const at = email.lastIndexOf('@')
-  const withUnicode = `${email.slice(0, at)}@${domainToUnicode(email.slice(at + 1))}`
-  const spellings = [...new Set([email, withUnicode].flatMap((text) => [text, encodeURIComponent(text).toLowerCase()]))]
-  const pattern = new RegExp(`${NO_LOCAL_PART}(?:${spellings.map(escaped).join('|')})${NO_LABEL}`, 'giu')
+  const [local, domain] = [email.slice(0, at), email.slice(at + 1)]
+  const inAnyEncoding = (...texts: string[]) => [
+    ...new Set(texts.flatMap((text) => ENCODINGS.map((encode) => encode(text)))),
+  ]
+  const domains = inAnyEncoding(domain, domainToUnicode(domain))
+  const spellings = inAnyEncoding(local).flatMap((one) =>
+    inAnyEncoding('@').flatMap((sign) => domains.map((other) => one + sign + other)),
+  )
+  const pattern = new RegExp(spellings.map(escaped).join('|'), 'giu')
   const erased = erasedFormOf(email)
   const isIt = (text: string) => {
     const mailbox = parseMailbox(text.trim())
     return mailbox !== undefined && matchingForm(mailbox) === email
   }
+  const replaceIn = (text: string) =>
+    isIt(text)
+      ? erased
+      : text.replace(pattern, (found, start: number) => {
+          const [before, after] = [text.slice(0, start), text.slice(start + found.length)]
+          return belongsToOther({ before, domain, after }) ? found : erased
+        })
   return {
     email,
     needles: [...new Set(spellings.flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]))],
     erased,
     isIt,
-    mentions: (text) => text.search(pattern) >= 0,
-    replaceIn: (text) => (isIt(text) ? erased : text.replace(pattern, erased)),
+    replaceIn,
+    replaceInMailbox(text) {
+      if (isIt(text)) return erased
+      const sign = text.lastIndexOf('@')
+      if (sign < 0) return replaceIn(text)
+      return replaceIn(text.slice(0, sign)) + text.slice(sign)
+    },
   }
 }
 

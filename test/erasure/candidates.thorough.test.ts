@@ -39,6 +39,8 @@ const words = fc
       '',
       ...SPELLINGS,
       ...SPELLINGS.map(encodeURIComponent),
+      ...SPELLINGS.map((text) => encodeURIComponent(encodeURIComponent(text))),
+      ...SPELLINGS.map((text) => `${text}.txt`),
       encodeURIComponent(EMAIL).toLowerCase(),
     ),
   )

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { run as verdict } from '../../server/cli/run.ts'
 import { newId } from '../../server/db/ids.ts'
 import { people } from '../../server/db/people-schema.ts'
-import { messages, recipients, suppressions } from '../../server/db/schema.ts'
+import { messages, recipients, suppressions, webhookEndpoints } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
 
@@ -59,14 +59,18 @@ test('an export has every row that mentions the address, in a file that only the
   const { db, accountId } = account
   const entry = { accountId, tenantId: '', email: 'bob@example.net', reason: 'manual' as const }
   await db.insert(suppressions).values({ id: newId(Date.now()), ...entry })
+  const endpoint = { url: 'https://hooks.example.com/bob@example.net', secret: Buffer.from('sealed') }
+  await db.insert(webhookEndpoints).values({ accountId, ...endpoint })
   const file = join(folder, 'bob.json')
   await verdict(['export', 'Bob@example.net', '--output', file])
   expect(statSync(file).mode & 0o777).toBe(0o600)
   const { tables, ...head } = JSON.parse(readFileSync(file, 'utf8'))
   expect(head).toEqual({ address: 'bob@example.net', exported_at: expect.stringMatching(/^\d{4}-.*Z$/) })
-  expect(Object.keys(tables)).toEqual(['messages', 'recipients', 'suppressions'])
+  expect(Object.keys(tables)).toEqual(['messages', 'recipients', 'suppressions', 'webhook_endpoints'])
   expect(tables.messages).toMatchObject([{ id, request: { to: ['bob@example.net'], subject: 'For you' } }])
   expect(tables.suppressions).toMatchObject([{ email: 'bob@example.net', reason: 'manual' }])
+  expect(tables.webhook_endpoints).toMatchObject([{ account_id: accountId, url: endpoint.url }])
+  expect(tables.webhook_endpoints[0]).not.toHaveProperty('secret')
   await expect(verdict(['export', 'bob@example.net', '--output', file])).rejects.toThrow('cannot be written')
   const nothing = join(folder, 'nothing.json')
   await verdict(['export', 'unknown@example.net', '--output', nothing])

@@ -71,6 +71,38 @@ async function storeEverywhere(email: string) {
     email,
     messageId,
   )
+  await insert(
+    `insert into suppression_imports (id, account_id, tenant_id, file_name, digest, state, lines, created_by)
+     values (gen_random_uuid(), $1::uuid, '', 'export_' || $2 || '.csv', '', 'finished', 1, 'x')`,
+    email,
+  )
+  await insert(
+    `insert into audit_entries (id, account_id, actor_kind, actor_name, action, target)
+     values ($3::uuid, $1::uuid, 'operator', 'root', 'suppression.import', upper($2) || '.TXT')`,
+    email,
+    newId(Date.now()),
+  )
+  await insert(
+    `insert into api_keys (id, account_id, name, hint, hash, test, scopes)
+     values (gen_random_uuid(), $1::uuid, $2 || '-backup', 'svc', sha256($2::text::bytea), false, '{}')`,
+    email,
+  )
+  await insert(`update accounts set name = $2 || '_1' where id = $1::uuid`, email)
+  await insert(
+    `update domains set checks = json_build_object('dmarc', 'v=DMARC1; rua=mailto:' || $2)
+     where id = (select id from domains where account_id = $1::uuid limit 1)`,
+    email,
+  )
+  await insert(
+    `insert into webhook_endpoints (account_id, url, secret)
+     values ($1::uuid, 'https://hooks.example.com/?next=%3Fu%3D' || $2, '') on conflict (account_id) do update set url = excluded.url`,
+    encodeURIComponent(encodeURIComponent(email)),
+  )
+  await insert(
+    `insert into invitations (id, account_id, email, role, token_hash, expires_at)
+     values (gen_random_uuid(), $1::uuid, $2, 'reader', sha256($2::text::bytea), now() + interval '7 days')`,
+    email,
+  )
   return { first, other }
 }
 
@@ -92,6 +124,7 @@ test('after an erasure no row has the address in any spelling, and states, count
   const left = (await mentionsOf('ann+x@example.net')).filter((row) => !/joann|net\.au/.test(row))
   expect(left).toEqual([])
   expect(await mentionsOf('ann%2bx%40example.net')).toEqual([])
+  expect(await mentionsOf('ann%252bx%2540example.net')).toEqual([])
   expect((await mentionsOf('ann smith')).concat(await mentionsOf('ann-smith'))).toEqual([])
   expect((await mentionsOf('joann+x@example.net')).length).toBeGreaterThan(2)
   expect(await Promise.all(tables.map(count))).toEqual(countsBefore)
@@ -125,6 +158,55 @@ test('an erased message is read, listed by the erased form and found under no ad
   const byId = await api.call('GET', `/api/v1/events/${events[0].event_id}`)
   expect(byId.json.recipient).toBe(ann.email)
   expect((await api.call('GET', `/api/v1/emails/${first.json.message_id}/receipt`)).status).toBe(200)
+})
+
+test('what people and operators named after an address is erased with it, and an invitation of it ends', async () => {
+  const { db } = api.world
+  const email = 'ann.c@example.net'
+  await storeEverywhere(email)
+  const dry = await mentionsIn(api.world, email)
+  const named = ['accounts', 'api_keys', 'domains', 'webhook_endpoints', 'invitations', 'suppression_imports']
+  expect(dry[api.world.account.id]).toMatchObject(Object.fromEntries(named.map((table) => [table, 1])))
+  await eraseIn(api.world, email)
+  const erased = expect.stringMatching(/erased-[0-9a-f]{32}@erased\.invalid/)
+  const read = async (column: string, table: string) =>
+    (
+      await run<{ value: string }>(
+        db,
+        `select ${column}::text as value from ${table} where ${column}::text like '%erased-%'`,
+      )
+    )
+      .map(({ value }) => value)
+      .at(-1)
+  expect(await read('file_name', 'suppression_imports')).toMatch(/^export_erased-[0-9a-f]{32}@erased\.invalid\.csv$/)
+  expect(await read('name', 'api_keys')).toMatch(/@erased\.invalid-backup$/)
+  for (const [column, table] of [
+    ['name', 'accounts'],
+    ['checks', 'domains'],
+    ['url', 'webhook_endpoints'],
+    ['target', 'audit_entries'],
+  ] as const)
+    expect(await read(column, table), table).toEqual(erased)
+  const [invitation] = await run<{ ended: boolean }>(
+    db,
+    `select ended_at is not null as ended from invitations where email like 'erased-%'`,
+  )
+  expect(invitation).toEqual({ ended: true })
+})
+
+test('addresses of other people that contain the address stay where they are', async () => {
+  const { db, account } = api.world
+  const others = ['mary-dan@example.net', 'dan@example.net.corp', 'dan@example.net.txt', 'dan@example.net.test']
+  for (const other of others)
+    await run(
+      db,
+      `insert into suppressions (id, account_id, tenant_id, email, reason) values ($1, $2, 'kept', $3, 'manual')`,
+      [newId(Date.now()), account.id, other],
+    )
+  const { counts } = await eraseIn(api.world, 'dan@example.net')
+  expect(counts).toEqual({})
+  const kept = await run<{ email: string }>(db, `select email from suppressions where tenant_id = 'kept'`)
+  expect(kept.map(({ email }) => email).sort()).toEqual(others.sort())
 })
 
 test('a suppressed address stays suppressed after its erasure, is found and can be removed by its owner', async () => {
