@@ -479,8 +479,9 @@ interface BatchResultFields {
  * - `payload_too_large`: 413: the request is larger than 15 MiB.
  * - `unsupported_media_type`: 415: the body is not JSON in UTF-8, or it is compressed.
  * - `transient_failure`: 500: a fault of the service. Nothing was sent, and it is safe to retry.
- * - `rate_limit_exceeded`: 429: the requests per minute are used up, or the domain's warm-up or circuit breaker allows
- *   no more. Wait `retry_after` seconds.
+ * - `rate_limit_exceeded`: 429: the requests per minute are used up, the domain's warm-up or circuit breaker allows no
+ *   more, or too many lists, counts, statistics or imports of the account run at the same time. Wait `retry_after`
+ *   seconds.
  * - `webhook_not_configured`: 409: the account has no webhook endpoint.
  */
 export type ErrorReason = 'invalid_payload' | 'invalid_address' | 'invalid_api_key' | 'domain_not_verified' | 'insufficient_scope' | 'not_found' | 'method_not_allowed' | 'event_expired' | 'payload_too_large' | 'unsupported_media_type' | 'transient_failure' | 'rate_limit_exceeded' | 'webhook_not_configured'
@@ -1567,8 +1568,9 @@ export interface ErrorBody {
    * - `payload_too_large`: 413: the request is larger than 15 MiB.
    * - `unsupported_media_type`: 415: the body is not JSON in UTF-8, or it is compressed.
    * - `transient_failure`: 500: a fault of the service. Nothing was sent, and it is safe to retry.
-   * - `rate_limit_exceeded`: 429: the requests per minute are used up, or the domain's warm-up or circuit breaker
-   *   allows no more. Wait `retry_after` seconds.
+   * - `rate_limit_exceeded`: 429: the requests per minute are used up, the domain's warm-up or circuit breaker allows
+   *   no more, or too many lists, counts, statistics or imports of the account run at the same time. Wait `retry_after`
+   *   seconds.
    * - `webhook_not_configured`: 409: the account has no webhook endpoint.
    */
   error: 'invalid_payload' | 'invalid_address' | 'invalid_api_key' | 'domain_not_verified' | 'insufficient_scope' | 'not_found' | 'method_not_allowed' | 'event_expired' | 'payload_too_large' | 'unsupported_media_type' | 'transient_failure' | 'rate_limit_exceeded' | 'webhook_not_configured'

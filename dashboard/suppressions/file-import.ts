@@ -52,6 +52,7 @@ export function useFileImport(): FileImport {
       void refresh(ImportService.method.listImports, SuppressionService.method.list)
     } catch (error) {
       setView({ phase: 'stopped', current, error })
+      void refresh(ImportService.method.listImports)
     }
   }
 
@@ -72,7 +73,10 @@ export function useFileImport(): FileImport {
     resume: () => void run(),
     cancel() {
       isCancelled.current = true
-      if (view.phase === 'stopped') void run()
+      if (view.phase !== 'stopped') return
+      // One that was refused at its start does not exist.
+      if (view.current) void run()
+      else setView({ phase: 'idle' })
     },
     close: () => setView({ phase: 'idle' }),
   }

@@ -24,7 +24,7 @@ export function ImportPanel() {
         <Stack gap="sm">
           <Progressing view={view} skipped={skipped} />
           <Group gap="xs">
-            {mayResume && <Button onClick={fileImport.resume}>Resume</Button>}
+            {mayResume && <Button onClick={fileImport.resume}>{view.current ? 'Resume' : 'Try again'}</Button>}
             {(isUnderWay || mayResume) && (
               <Button variant="default" onClick={fileImport.cancel} disabled={view.phase === 'reading'}>
                 Cancel import
@@ -93,7 +93,7 @@ function Progressing({ view, skipped }: { view: Shown; skipped: string }) {
       {view.phase === 'stopped' && (
         <>
           <CallFault error={view.error} />
-          {!isForbidden(view.error) && (
+          {view.current && !isForbidden(view.error) && (
             <p className="soft">
               What was imported stays. Resume goes on with the next line, in this tab or another one.
             </p>

@@ -1,8 +1,13 @@
-import { useQuery } from '@connectrpc/connect-query'
-import { type Import, ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { useMutation, useQuery } from '@connectrpc/connect-query'
+import { Button } from '@mantine/core'
+import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
+import { useMay } from '../account/account.ts'
+import { CallFault } from '../feedback/error-state.tsx'
 import { type Column, Rows } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
 import { OutsideText } from '../outside-text/outside-text.tsx'
+import { useRefresh } from '../refresh.ts'
 import { Pill } from '../status/status-pill.tsx'
 import { Ago } from '../time/ago.tsx'
 import { FaultyLines } from './faulty-lines.tsx'
@@ -32,7 +37,28 @@ const COLUMNS: Column<Import>[] = [
   {
     head: 'Lines',
     quiet: true,
-    cell: ({ invalid, importId, fileName }) =>
-      invalid > 0 && <FaultyLines importId={importId} fileName={fileName} count={invalid} />,
+    cell: ({ state, invalid, importId, fileName }) => (
+      <>
+        {invalid > 0 && <FaultyLines importId={importId} fileName={fileName} count={invalid} />}
+        {state === ImportState.RUNNING && <CancelImport importId={importId} />}
+      </>
+    ),
   },
 ]
+
+/** Ends an import that was interrupted and whose file is not at hand. It counts as running until then. */
+function CancelImport({ importId }: Pick<Import, 'importId'>) {
+  const refresh = useRefresh()
+  const cancel = useMutation(ImportService.method.cancelImport, {
+    onSuccess: () => refresh(ImportService.method.listImports),
+  })
+  if (!useMay(Role.MEMBER)) return null
+  return (
+    <>
+      <Button variant="default" size="xs" loading={cancel.isPending} onClick={() => cancel.mutate({ importId })}>
+        Cancel
+      </Button>
+      <CallFault error={cancel.error} />
+    </>
+  )
+}

@@ -17,11 +17,13 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gt, sql } from '../db/drizzle.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
+import { lockAccount } from '../db/lock-account.ts'
 import { importFaults, suppressionImports } from '../db/people-schema.ts'
 import { enumNames } from '../enum-names.ts'
 import { fail } from '../errors.ts'
 import { readTenant, refuse } from '../services/listing.ts'
 import { addPart, type ImportRow, recordEnd } from './import-parts.ts'
+import { refuseMore } from './running-work.ts'
 
 const MAX_LINES = 1_000_000
 const MAX_FILE_NAME = 255
@@ -45,18 +47,25 @@ export function importService(parts: ImportServiceParts): ServiceImpl<typeof Imp
     return row
   }
 
-  /** Starts an import; undefined when one of the same file runs. */
-  function start(row: NewImport, author: Author): Promise<ImportRow | undefined> {
+  /** Starts an import, or returns the running one of the same file. Throws when the account may start no other one. */
+  function start(row: NewImport, author: Author): Promise<ImportRow> {
     return db.transaction(async (tx) => {
+      await lockAccount(tx, row.accountId)
+      const running = await tx
+        .select()
+        .from(suppressionImports)
+        .where(and(eq(suppressionImports.accountId, row.accountId), eq(suppressionImports.state, 'running')))
+      const same = running.find(({ tenantId, digest }) => tenantId === row.tenantId && row.digest.equals(digest))
+      if (same) return same
+      refuseMore('import', running.length)
       const [started] = await tx
         .insert(suppressionImports)
         .values({ ...row, state: 'running' })
-        .onConflictDoNothing()
         .returning()
       const { fileName: target, lines, tenantId } = row
       const after = { state: 'running', lines, tenant_id: tenantId || undefined }
-      if (started) await record(tx, { ...author, action: 'suppression.import', target, after })
-      return started
+      await record(tx, { ...author, action: 'suppression.import', target, after })
+      return started!
     })
   }
 
@@ -65,13 +74,7 @@ export function importService(parts: ImportServiceParts): ServiceImpl<typeof Imp
       const { accountId, person } = context.values.get(callerKey)!
       const file = readFile(request)
       const row = { ...file, id: newId(clock.now()), accountId, createdBy: person!.email }
-      // Repeats only when the running import ended between the two statements.
-      for (;;) {
-        const started = await start(row, authorOf(context.values))
-        if (started) return { import: importOf(started) }
-        const [running] = await db.select().from(suppressionImports).where(isRunning(accountId, file))
-        if (running) return { import: importOf(running) }
-      }
+      return { import: importOf(await start(row, authorOf(context.values))) }
     },
 
     async addPart(request, context) {
@@ -100,9 +103,10 @@ export function importService(parts: ImportServiceParts): ServiceImpl<typeof Imp
         .select()
         .from(suppressionImports)
         .where(eq(suppressionImports.accountId, accountId))
-        .orderBy(desc(suppressionImports.id))
+        // One that runs is listed however many have ended since it was started, so that it can be cancelled.
+        .orderBy(desc(eq(suppressionImports.state, 'running')), desc(suppressionImports.id))
         .limit(LISTED)
-      return { imports: rows.map(importOf) }
+      return { imports: rows.toSorted((a, b) => (a.id < b.id ? 1 : -1)).map(importOf) }
     },
 
     async listImportFaults({ importId, afterLine = 0 }, context) {
@@ -123,10 +127,8 @@ export function importService(parts: ImportServiceParts): ServiceImpl<typeof Imp
 type NewImport = File & Pick<ImportRow, 'id' | 'accountId' | 'createdBy'>
 type File = Pick<ImportRow, 'fileName' | 'lines' | 'digest' | 'tenantId'>
 
-const { accountId, id, tenantId, digest, state } = suppressionImports
+const { accountId, id } = suppressionImports
 const isImport = (account: string, importId: string) => and(eq(id, importId), eq(accountId, account))
-const isRunning = (account: string, file: File) =>
-  and(eq(accountId, account), eq(tenantId, file.tenantId), eq(digest, file.digest), eq(state, 'running'))
 
 function readFile({ fileName, lines, digest, tenantId }: StartImportRequest): File {
   const fault = nameFault(fileName, MAX_FILE_NAME)

@@ -10,6 +10,7 @@ import type { Database } from '../db/connect.ts'
 import { and, desc, eq, sql } from '../db/drizzle.ts'
 import { EVENT_KINDS } from '../db/event-kinds.ts'
 import { newId, parsePublicId, publicId, timeOfId } from '../db/ids.ts'
+import { lockAccount } from '../db/lock-account.ts'
 import { rangeReplays } from '../db/people-schema.ts'
 import { fail } from '../errors.ts'
 import { refuse } from '../services/listing.ts'
@@ -20,6 +21,7 @@ import type { Workflows } from '../webhooks/workflows.ts'
 import { countEvents, countNewest, MAX_EVENTS } from './count-events.ts'
 import { type EventKind, type IdSpan, matches, type ReadFilter, readFilter, spanOf } from './replay-filter.ts'
 import { retryDispatch } from './retry-dispatch.ts'
+import { findRunning, type ReplayRow } from './running-replays.ts'
 import { shownReplay } from './shown-replays.ts'
 
 const DEFAULT_PER_SECOND = 50
@@ -110,23 +112,27 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
       if (perSecond < 1 || perSecond > MAX_PER_SECOND) throw refuse('per_second', `must be 1 to ${MAX_PER_SECOND}`)
       const endpoint = await findEndpoint(db, accountId)
       if (!endpoint) throw fail('webhook_not_configured', NO_ENDPOINT)
+      const asked = { filter: toJson(ReplayFilterSchema, filter), isOpenEnded: request.filter!.to === undefined }
+      const running = await findRunning(db, accountId, asked)
+      if (running) return { replay: await shown(running) }
       const total = await countEvents(counted(accountId, filter, endpoint.events))
       if (total > MAX_EVENTS) throw refuse('filter', 'matches more than 1,000,000 events. Replay a shorter time first')
       const id = newId(clock.now())
-      const after = { filter: toJson(ReplayFilterSchema, filter), per_second: perSecond, total }
-      const row = await db.transaction(async (tx) => {
+      const doneUntil = spanOf(filter, clock).after
+      const newReplay = { id, accountId, perSecond, total, ...asked, doneUntil, createdBy: person!.email }
+      const { row, isNew } = await db.transaction(async (tx) => {
+        await lockAccount(tx, accountId)
+        const running = await findRunning(tx, accountId, asked)
+        if (running) return { row: running, isNew: false }
         const [row] = await tx
           .insert(rangeReplays)
-          .values({
-            ...{ id, accountId, perSecond, total, state: 'running', filter: after.filter },
-            doneUntil: spanOf(filter, clock).after,
-            createdBy: person!.email,
-          })
+          .values({ ...newReplay, state: 'running' })
           .returning()
+        const after = { filter: asked.filter, per_second: perSecond, total }
         await record(tx, { ...author, action: 'replay.start', target: publicId('rpl', id), after })
-        return row!
+        return { row: row!, isNew: true }
       })
-      await start(row, author, context.values.get(traceKey))
+      if (isNew) await start(row, author, context.values.get(traceKey))
       return { replay: await shown(row) }
     },
 
@@ -141,9 +147,11 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
         .select()
         .from(rangeReplays)
         .where(eq(rangeReplays.accountId, accountId))
-        .orderBy(desc(rangeReplays.id))
+        // One that runs is listed however many have ended since it was started, so that it can be cancelled.
+        .orderBy(desc(eq(rangeReplays.state, 'running')), desc(rangeReplays.id))
         .limit(LISTED)
-      return { replays: await Promise.all(rows.map(shown)) }
+      const newestFirst = rows.toSorted((a, b) => (a.id < b.id ? 1 : -1))
+      return { replays: await Promise.all(newestFirst.map(shown)) }
     },
 
     async cancelReplay({ replayId }, context) {
@@ -161,8 +169,6 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
     },
   }
 }
-
-type ReplayRow = typeof rangeReplays.$inferSelect
 
 const isReplay = (accountId: string, id: string) => and(eq(rangeReplays.id, id), eq(rangeReplays.accountId, accountId))
 

@@ -190,6 +190,8 @@ export const rangeReplays = pgTable(
     accountId: uuid('account_id').notNull(),
     /** `verdict.admin.v1.ReplayFilter` as JSON. */
     filter: json().$type<JsonValue>().notNull(),
+    /** Whether the caller left out the filter's `to`: it is then the time of the start. */
+    isOpenEnded: boolean('is_open_ended').notNull().default(false),
     perSecond: smallint('per_second').notNull(),
     state: text({ enum: ['running', 'finished', 'cancelled', 'failed'] }).notNull(),
     total: integer().notNull(),

@@ -1362,6 +1362,9 @@ export const EmailService: GenService<{
    * kept for 90 days. An email whose send is still running is not listed. Where the operator runs read replicas, the
    * emails of the last seconds may be missing: Get email always has them.
    *
+   * An account runs four lists, counts and statistics at a time. More wait for a moment, and are then refused with
+   * `rate_limit_exceeded`.
+   *
    * @generated from rpc verdict.v1.EmailService.ListEmails
    */
   listEmails: {

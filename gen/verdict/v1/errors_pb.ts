@@ -134,8 +134,8 @@ export const ErrorReason = {
   TRANSIENT_FAILURE: 11,
 
   /**
-   * 429: the requests per minute are used up, or the domain's warm-up or circuit breaker allows no more. Wait
-   * `retry_after` seconds.
+   * 429: the requests per minute are used up, the domain's warm-up or circuit breaker allows no more, or too many
+   * lists, counts, statistics or imports of the account run at the same time. Wait `retry_after` seconds.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMIT_EXCEEDED = 12;
    */

@@ -387,6 +387,9 @@ export const SuppressionService: GenService<{
    * An import never removes an address from a list. A permanent entry of an address stays as it is; one that would
    * expire is replaced by a permanent one.
    *
+   * An account runs four imports at a time. More wait for some seconds, and are then refused with
+   * `rate_limit_exceeded`.
+   *
    * @generated from rpc verdict.v1.SuppressionService.Import
    */
   import: {
@@ -397,6 +400,9 @@ export const SuppressionService: GenService<{
   /**
    * Lists the entries of the account and its tenants, newest first. An entry is listed when it matches every filter
    * given.
+   *
+   * An account runs four lists, counts and statistics at a time. More wait for a moment, and are then refused with
+   * `rate_limit_exceeded`.
    *
    * @generated from rpc verdict.v1.SuppressionService.List
    */

@@ -480,7 +480,8 @@ export const ImportStateSchema: GenEnum<ImportState> = /*@__PURE__*/
  */
 export const ImportService: GenService<{
   /**
-   * Starts an import.
+   * Starts an import. A file whose import runs continues it. An account has at most 5 running imports; one more is
+   * refused with `rate_limit_exceeded`.
    *
    * @generated from rpc verdict.admin.v1.ImportService.StartImport
    */
@@ -511,7 +512,7 @@ export const ImportService: GenService<{
     output: typeof CancelImportResponseSchema;
   },
   /**
-   * Lists the imports of the account, the newest first: the last 50.
+   * Lists the imports of the account, the newest first: those that run, and the last ones, 50 in all.
    *
    * @generated from rpc verdict.admin.v1.ImportService.ListImports
    */

@@ -521,6 +521,9 @@ export const ReplayService: GenService<{
    * Starts a replay of all matching events, at most 1,000,000. One Temporal workflow sends them again at the given
    * pace, the oldest first. Fails with `webhook_not_configured` without an endpoint.
    *
+   * A call with the filter of a running replay starts none: it returns the running one, which keeps its pace. An
+   * account has at most 5 running replays; one more is refused with `rate_limit_exceeded`.
+   *
    * @generated from rpc verdict.admin.v1.ReplayService.StartReplay
    */
   startReplay: {
@@ -539,7 +542,7 @@ export const ReplayService: GenService<{
     output: typeof GetReplayResponseSchema;
   },
   /**
-   * Lists the replays of the account, the newest first: the last 50.
+   * Lists the replays of the account, the newest first: those that run, and the last ones, 50 in all.
    *
    * @generated from rpc verdict.admin.v1.ReplayService.ListReplays
    */

@@ -1,0 +1,1 @@
+ALTER TABLE "range_replays" ADD COLUMN "is_open_ended" boolean DEFAULT false NOT NULL;
