@@ -1,4 +1,5 @@
 import { createContextKey } from '@connectrpc/connect'
+import type { Transaction } from './db/connect.ts'
 import type { Trace } from './telemetry/tracing.ts'
 
 /** The caller, as the gate identified it. The gate sets it on the context of every call before the body is read. */
@@ -21,6 +22,17 @@ export interface CallingPerson {
   role?: 'reader' | 'member' | 'owner'
 }
 
+/** What permits a call: a key, or a session with a role. It may be taken away while the call runs. */
+export interface Right {
+  /** It is not checked again when the body arrives within this time. */
+  trustedMs: number
+  /**
+   * Throws what the gate throws when the right is gone. In a transaction it locks the rows that give the right, which
+   * then lasts until the transaction ends.
+   */
+  check(tx?: Transaction): Promise<void>
+}
+
 /** How many more requests the caller may make. Three response headers show it. */
 export interface Rate {
   /** The most requests in a window of one minute. */
@@ -31,6 +43,9 @@ export interface Rate {
 }
 
 export const callerKey = createContextKey<Caller | undefined>(undefined, { description: 'caller' })
+
+/** The right of the caller. The gate sets it on the context of every call that needs one. */
+export const rightKey = createContextKey<Right | undefined>(undefined, { description: 'right' })
 
 /** The id of the request in `X-Request-Id`, in errors and in the log. */
 export const requestIdKey = createContextKey<string>('', { description: 'request id' })

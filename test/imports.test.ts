@@ -11,7 +11,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   // Single files that several rooms share.
   [/^server\/slots\.ts$/, /^server\/tally\.ts$/],
   [/^server\/re(cent|member)\.ts$/, /^server\/(bounded-map|in-time)\.ts$/],
-  [/^server\/caller\.ts$/, /^server\/telemetry\/tracing\.ts$/],
+  [/^server\/caller\.ts$/, /^server\/(telemetry\/tracing|db\/connect)\.ts$/],
   [
     /^server\/(address|bounded-map|clean-text|enum-names|errors|every|in-time|log|release-memory|stop-signals|tally|turns)\.ts$/,
     /^gen\//,

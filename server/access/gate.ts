@@ -1,17 +1,20 @@
 import type { DescMethod } from '@bufbuild/protobuf'
-import type { Caller } from '../caller.ts'
+import type { Caller, Right } from '../caller.ts'
 import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { fail } from '../errors.ts'
 import { createIdentify, type Visitor } from './identify.ts'
 import { lastUses } from './last-use.ts'
+import { rightOfKey } from './right-of-key.ts'
 import { mayCall, SCOPES_OF, scopeOf } from './scopes.ts'
 import { createTierCount } from './tier-count.ts'
 
 export interface Call extends Visitor {
   /** undefined for paths that every caller may request, such as one that does not exist. */
   method: DescMethod | undefined
+  /** Receives what permits the call. */
+  giveRight?(right: Right): void
 }
 
 interface Parts {
@@ -40,6 +43,7 @@ export function createGate({ db, clock, limits, onCount }: Parts): (call: Call) 
     const { method } = call
     if (method && !mayCall(key.scopes, method)) throw missingScope(scopeOf(method), key.caller)
     noteUse(key, clock.now())
+    call.giveRight?.(rightOfKey(db, clock, key.caller.keyId))
     return key.caller
   }
 }

@@ -8,6 +8,7 @@ import { fail } from '../errors.ts'
 import { recent } from '../recent.ts'
 import { hashKey, hasShapeOfKey, kindOfKey } from './key.ts'
 import { usedUp } from './limiter.ts'
+import { notChecked, unknownKey } from './right-of-key.ts'
 import { heldScopes } from './scopes.ts'
 import { createStrangers } from './strangers.ts'
 import { rateOf } from './windows.ts'
@@ -55,7 +56,7 @@ export function createIdentify({ db, clock }: Parts): (call: Visitor) => Promise
 
   async function findValid(hash: string): Promise<StoredKey | undefined> {
     const key = await find(hash).catch((cause) => {
-      throw fail('transient_failure', 'The API key could not be checked. It is safe to retry.', { cause })
+      throw notChecked(cause)
     })
     return key && !key.revoked && key.expiresAtMs > clock.now() ? key : undefined
   }
@@ -139,5 +140,3 @@ function noKey(authorization: string | null) {
     'This is not an API key. One is "svc_live_" or "svc_test_" and 49 characters: check that it is whole.',
   )
 }
-
-const unknownKey = () => fail('invalid_api_key', 'This API key does not exist, was revoked or has expired.')

@@ -1,5 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf'
-import { type Caller, callerKey, type Rate } from '../caller.ts'
+import { type Caller, callerKey, type Rate, type Right, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 import type { Call } from './call.ts'
 
@@ -13,6 +13,8 @@ export type Gate = (call: {
   remoteAddress: string
   /** Receives how many requests the caller has left, for the headers of the response. */
   tellRate(rate: Rate): void
+  /** Receives what permits the call, which is checked again when the body has arrived. */
+  giveRight?(right: Right): void
 }) => Promise<Caller | undefined>
 
 /** Admits a call or throws, before its body is read. */
@@ -24,7 +26,8 @@ export function counting(gate: Gate, keyOptional: boolean): Admit {
     const { method, remoteAddress } = call
     const authorization = call.raw.headers.authorization ?? null
     const tellRate = (rate: Rate) => void call.reply.headers(rateHeaders(rate))
-    call.values.set(callerKey, await gate({ method, authorization, remoteAddress, keyOptional, tellRate }))
+    const giveRight = (right: Right) => void call.values.set(rightKey, right)
+    call.values.set(callerKey, await gate({ method, authorization, remoteAddress, keyOptional, tellRate, giveRight }))
   }
 }
 

@@ -83,6 +83,9 @@ const LIMITS: Limits = {
   budgetWaitMs: 30_000,
 }
 
+/** The time for the body of a call of the dashboard. The largest is a part of an import. */
+const ADMIN_BODY_MS = 10_000
+
 export interface App {
   /** Responds to one request of HTTP/1.1 or HTTP/2. */
   handle(request: RawRequest, response: RawResponse): void
@@ -178,7 +181,7 @@ async function dashboardServices(fastify: FastifyInstance, parts: DashboardServi
   const { services, openServices, gate, authenticate, frames, interceptors, limits, admit, countAddress, draining } =
     parts
   const shortLimits = shortBodies(draining)
-  await fastify.register(rpcRoutes, { services, interceptors, limits, admit })
+  await fastify.register(rpcRoutes, { services, interceptors, limits: { ...limits, timeoutMs: ADMIN_BODY_MS }, admit })
   await fastify.register(rpcRoutes, { services: openServices, interceptors, limits: shortLimits, admit })
   await fastify.register(signInRoutes, { authenticate, limits: shortLimits, admit: undrained(draining, countAddress) })
   if (frames) frameRoutes(fastify, { frames, gate })

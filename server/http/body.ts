@@ -1,4 +1,4 @@
-import { callerKey } from '../caller.ts'
+import { callerKey, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { arriving, late, type Pace } from './arriving.ts'
 import { type ByteBudget, createByteBudget } from './byte-budget.ts'
@@ -34,9 +34,17 @@ const EMPTY = Buffer.alloc(0)
 
 /**
  * Reads a whole body; `sizeFrom` as in `bodyChunks`. Throws `payload_too_large`, `transient_failure` when memory is
- * short, and `invalid_payload` when the body does not arrive in time.
+ * short, `invalid_payload` when the body does not arrive in time, and what the gate throws when the caller has lost the
+ * right to the call meanwhile.
  */
 export async function readBody(call: Call, limits: BodyLimits, sizeFrom?: SizeFrom): Promise<Buffer> {
+  const body = await readWhole(call, limits, sizeFrom)
+  const right = call.values.get(rightKey)
+  if (right && performance.now() - call.startedAt > right.trustedMs) await right.check()
+  return body
+}
+
+async function readWhole(call: Call, limits: BodyLimits, sizeFrom?: SizeFrom): Promise<Buffer> {
   const length = contentLength(call)
   if (length !== undefined && length <= FREE_BYTES) return readSmall(call, length, limits.timeoutMs)
   if (length === undefined && sizeFrom) {

@@ -1,5 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf'
-import { type Caller, callerKey, type Rate } from '../caller.ts'
+import { type Caller, callerKey, type Rate, type Right, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { type Admit, rateHeaders } from './admission.ts'
 import type { Call } from './call.ts'
@@ -14,6 +14,8 @@ export type SessionGate = (call: {
   remoteAddress: string
   tellRate(rate: Rate): void
   setCookie(value: string): void
+  /** Receives what permits the call, which is checked again when the body has arrived. */
+  giveRight(right: Right): void
 }) => Promise<Caller | undefined>
 
 /** Admits calls of the dashboard's own services: over Connect alone, with a session. */
@@ -44,6 +46,7 @@ export async function identify(
     remoteAddress,
     tellRate: (rate) => void reply.headers(rateHeaders(rate)),
     setCookie: (value) => void reply.header('set-cookie', value),
+    giveRight: (right) => void values.set(rightKey, right),
   })
   values.set(callerKey, caller)
   return caller

@@ -4,15 +4,15 @@ import { usedUp } from '../access/limiter.ts'
 import { createStrangers } from '../access/strangers.ts'
 import { createTierCount } from '../access/tier-count.ts'
 import { createWindows, rateOf, type Visit } from '../access/windows.ts'
-import type { Caller, Rate } from '../caller.ts'
+import type { Caller, Rate, Right } from '../caller.ts'
 import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
+import type { Database, Transaction } from '../db/connect.ts'
 import { parsePublicId } from '../db/ids.ts'
 import { fail } from '../errors.ts'
 import { includes, type Role, type Rule, requiredRole, ruleOf } from './access.ts'
 import type { SessionCookie } from './cookie.ts'
-import { extendSession, findSession, type LiveSession } from './sessions.ts'
+import { extendSession, findSession, type LiveSession, lockSession } from './sessions.ts'
 
 export interface SessionCall {
   method: DescMethod
@@ -25,6 +25,8 @@ export interface SessionCall {
   tellRate(rate: Rate): void
   /** Sets a Set-Cookie header on the response. */
   setCookie(value: string): void
+  /** Receives what permits the call. */
+  giveRight?(right: Right): void
 }
 
 interface Parts {
@@ -73,15 +75,29 @@ export function createSessionGate(parts: Parts): (call: SessionCall) => Promise<
     count(countSession(token), 'this session', call)
     const needed = requiredRole(rule)
     const accountId = needed && parsePublicId('acc', call.account ?? '')
-    const session = await findSession(db, clock, token, accountId)
-    if (!session) throw noSession()
+    const find = async (from: Database | Transaction) => {
+      const session = await findSession(from, clock, token, accountId)
+      if (!session) throw noSession()
+      if (needed) refuseStranger(session, call.account)
+      return session
+    }
+    const refuse = (session: LiveSession) => {
+      if (needed) refuseRole(session, needed)
+      refuseUnconfirmed(rule, session, clock.now())
+    }
+    const session = await find(db)
     if (await extendSession(db, clock, session)) call.setCookie(cookie().renewal(token))
-    const role = needed && roleIn(session, call.account)
     if (accountId !== undefined && rule.counted)
       await countForTier({ accountId, tier: session.tier, tellRate: call.tellRate })
-    if (role !== undefined && needed !== undefined) refuseRole(role, needed)
-    refuseUnconfirmed(rule, session, clock.now())
-    const { personId, sessionId, email } = session
+    refuse(session)
+    call.giveRight?.({
+      trustedMs: 0,
+      async check(tx) {
+        if (tx) await lockSession(tx, session, accountId)
+        refuse(await find(tx ?? db))
+      },
+    })
+    const { personId, sessionId, email, role } = session
     return { accountId: accountId ?? '', test: false, person: { personId, sessionId, email, role } }
   }
 }
@@ -89,16 +105,15 @@ export function createSessionGate(parts: Parts): (call: SessionCall) => Promise<
 const noSession = () =>
   fail('invalid_session', 'You are not signed in, or your session has ended. Sign in, and try again.')
 
-/** The person's role in the account of the call. One they do not belong to looks like one that does not exist. */
-function roleIn({ role }: LiveSession, account: string | undefined): Role {
+/** Refuses a person who does not belong to the account of the call, as if it did not exist. */
+function refuseStranger({ role }: LiveSession, account: string | undefined): void {
   if (account === undefined)
     throw fail('invalid_payload', 'The header Verdict-Account is missing. It names the account.')
   if (role === undefined) throw fail('not_found', 'There is no such account, or you do not belong to it.')
-  return role
 }
 
-function refuseRole(role: Role, needed: Role): void {
-  if (includes(role, needed)) return
+function refuseRole({ role }: LiveSession, needed: Role): void {
+  if (role !== undefined && includes(role, needed)) return
   throw fail('insufficient_role', `This needs the role ${needed}, and you are a ${role} of this account.`)
 }
 

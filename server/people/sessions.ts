@@ -28,7 +28,7 @@ export interface LiveSession {
  * new role take effect at once, in every process.
  */
 export async function findSession(
-  db: Database,
+  db: Database | Transaction,
   clock: DatabaseClock,
   token: string,
   accountId: string | undefined,
@@ -55,6 +55,20 @@ export async function findSession(
     confirmedUntilMs: confirmedUntilMs(row.session),
     updatedAtMs: updatedAt.getTime(),
   }
+}
+
+/** Locks a session, and its person's membership in an account, until the transaction ends: neither can end before. */
+export async function lockSession(
+  tx: Transaction,
+  { sessionId, personId }: Pick<LiveSession, 'sessionId' | 'personId'>,
+  accountId: string | undefined,
+): Promise<void> {
+  if (accountId !== undefined) {
+    const isMember = and(eq(members.accountId, accountId), eq(members.personId, personId))
+    await tx.select({ role: members.role }).from(members).where(isMember).for('share')
+  }
+  // An extension or a confirmation may change the session meanwhile.
+  await tx.select({ id: sessions.id }).from(sessions).where(eq(sessions.id, sessionId)).for('key share')
 }
 
 /** Signing in takes the password, too. */
