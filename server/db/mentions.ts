@@ -15,5 +15,7 @@ export const MENTIONS = {
 } as const
 
 function whereIn(text: string, pattern: string): string {
-  return `(${text}) like '${pattern}' or strpos(${text}, '%40') > 0 or strpos(${text}, '%2540') > 0`
+  const has = (part: string) => `strpos(${text}, '${part}') > 0`
+  // Few texts have a percent sign, so most are searched for nothing more.
+  return `(${text}) like '${pattern}' or ${has('%')} and (${has('%40')} or ${has('%2540')})`
 }
