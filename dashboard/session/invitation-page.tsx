@@ -61,6 +61,8 @@ export function InvitationPage() {
 
 function AcceptForm({ token, invitation }: { token: string; invitation: GetInvitationResponse }) {
   const isSetUp = invitation.email === undefined
+  // The server does not say whether the address has a sign-in: whoever holds the link would learn it.
+  const [isNew, setIsNew] = useState(true)
   const [email, setEmail] = useState('')
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
@@ -74,17 +76,12 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
     onSuccess: (accepted) => enter.mutate(accepted.email),
   })
   const faults = fieldFaults(accept.error)
-  const { personExists } = invitation
+  const isWrong = reasonOf(accept.error) === 'wrong_password'
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        accept.mutate({
-          token,
-          email: isSetUp ? email : undefined,
-          name: personExists ? undefined : name,
-          password,
-        })
+        accept.mutate({ token, email: isSetUp ? email : undefined, name: isNew ? name : undefined, password })
       }}
     >
       <Stack gap="md">
@@ -99,7 +96,7 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
           withAsterisk={false}
           error={faults.get('email')}
         />
-        {!personExists && (
+        {isNew && (
           <TextInput
             label="Your name"
             autoComplete="name"
@@ -112,20 +109,32 @@ function AcceptForm({ token, invitation }: { token: string; invitation: GetInvit
           />
         )}
         <PasswordField
-          isNew={!personExists}
-          {...(personExists && {
-            label: 'Your password',
-            description: 'You already have a sign-in with this address.',
-          })}
+          isNew={isNew}
+          label={isNew ? 'New password' : 'Your password'}
           value={password}
           onChange={setPassword}
-          error={faults.get('password')}
+          error={isWrong ? wrongPassword(isNew) : faults.get('password')}
         />
-        {faults.size === 0 && <CallFault error={accept.error} />}
+        {faults.size === 0 && !isWrong && <CallFault error={accept.error} />}
         <Button type="submit" loading={accept.isPending || enter.isPending}>
-          {isSetUp ? 'Create sign-in' : 'Accept invitation'}
+          {isSetUp && isNew ? 'Create sign-in' : 'Accept invitation'}
+        </Button>
+        <Button
+          variant="subtle"
+          onClick={() => {
+            setIsNew(!isNew)
+            setPassword('')
+            accept.reset()
+          }}
+        >
+          {isNew ? 'I already have a sign-in with this address' : 'I am new here'}
         </Button>
       </Stack>
     </form>
   )
 }
+
+const wrongPassword = (isNew: boolean) =>
+  isNew
+    ? 'This address already has a sign-in, with another password.'
+    : 'This is not the password of a sign-in with this address.'

@@ -1,7 +1,7 @@
 import { type Author, record } from '../audit/record.ts'
 import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
-import { and, asc, eq, getTableColumns, sql } from '../db/drizzle.ts'
+import type { Database, Transaction } from '../db/connect.ts'
+import { and, asc, eq, getTableColumns, gt, isNull, or, sql } from '../db/drizzle.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { apiKeys } from '../db/schema.ts'
 import { fail } from '../errors.ts'
@@ -43,6 +43,7 @@ export async function createKey(
     hash: hashKey(key),
     test: kind === 'test',
     scopes: [...scopes],
+    createdBy: author?.actor.kind === 'person' ? author.actor.id : null,
     expiresAt,
   }
   const apiKey = await db.transaction(async (tx) => {
@@ -75,9 +76,28 @@ export async function listKeys(db: Database, accountId: string): Promise<ApiKey[
   return keys.map((key) => ({ ...key, scopes: heldScopes(key) }))
 }
 
+/** Lists the keys of an account that a person created and that work, the oldest first. */
+export async function listKeysOf(
+  db: Database | Transaction,
+  clock: DatabaseClock,
+  accountId: string,
+  personId: string,
+): Promise<ApiKey[]> {
+  const works = and(
+    isNull(apiKeys.revokedAt),
+    or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, new Date(clock.now()))),
+  )
+  const keys = await db
+    .select(shown)
+    .from(apiKeys)
+    .where(and(eq(apiKeys.accountId, accountId), eq(apiKeys.createdBy, personId), works))
+    .orderBy(asc(apiKeys.id))
+  return keys.map((key) => ({ ...key, scopes: heldScopes(key) }))
+}
+
 /** Revokes a key and returns it with the time of its first revocation; undefined when the account has no such key. */
 export async function revokeKey(
-  db: Database,
+  db: Database | Transaction,
   accountId: string,
   keyId: string,
   author?: Author,

@@ -8,14 +8,17 @@ import { asc, eq } from '../db/drizzle.ts'
 import { accounts } from '../db/schema.ts'
 import { acceptInvitation, noInvitation } from '../people/accept.ts'
 import type { Attempts } from '../people/attempts.ts'
+import type { NoteFailedSignIn } from '../people/failed-sign-ins.ts'
 import { findInvitation, type Invitation } from '../people/invitations.ts'
-import { findPerson } from '../people/join.ts'
 import { roleNames } from './role.ts'
 
 export interface InvitationServiceParts {
   db: Database
   clock: DatabaseClock
   attempts: Attempts
+  noteFailedSignIn: NoteFailedSignIn
+  /** The person whose session a Cookie header holds. */
+  signedInAs(cookie: string | undefined): Promise<string | undefined>
 }
 
 export function invitationService(parts: InvitationServiceParts): ServiceImpl<typeof InvitationService> {
@@ -29,13 +32,14 @@ export function invitationService(parts: InvitationServiceParts): ServiceImpl<ty
         accountNames: await accountNames(db, invitation),
         email: email ?? undefined,
         role: roleNames.value(role),
-        personExists: email !== null && (await findPerson(db, email)) !== undefined,
         expiresAt: timestampFromDate(expiresAt),
       }
     },
 
-    async acceptInvitation(request, { values }) {
-      return { email: await acceptInvitation(parts, { ...request, remoteAddress: values.get(remoteAddressKey) }) }
+    async acceptInvitation(request, { values, requestHeader }) {
+      const signedInAs = await parts.signedInAs(requestHeader.get('cookie') ?? undefined)
+      const remoteAddress = values.get(remoteAddressKey)
+      return { email: await acceptInvitation(parts, { ...request, signedInAs, remoteAddress }) }
     },
   }
 }

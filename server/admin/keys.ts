@@ -32,21 +32,21 @@ export function keyService({ db, clock }: KeyServiceParts): ServiceImpl<typeof K
       const { accountId } = context.values.get(callerKey)!
       const keys = await listKeys(db, accountId)
       const { live, test } = SCOPES_OF
-      return { keys: keys.reverse().map(messageOf), liveScopes: [...live], testScopes: [...test] }
+      return { keys: keys.reverse().map(keyMessage), liveScopes: [...live], testScopes: [...test] }
     },
 
     async createKey(request, context) {
       const author = authorOf(context.values)
       const newKey = readNewKey(request, clock.now())
       const { key, apiKey } = await createKey(db, clock, { accountId: author.accountId, ...newKey, author })
-      return { key, apiKey: messageOf(apiKey) }
+      return { key, apiKey: keyMessage(apiKey) }
     },
 
     async revokeKey({ keyId }, context) {
       const author = authorOf(context.values)
       const id = parsePublicId('key', keyId)
       const apiKey = id && (await revokeKey(db, author.accountId, id, author))
-      if (apiKey) return { apiKey: messageOf(apiKey) }
+      if (apiKey) return { apiKey: keyMessage(apiKey) }
       throw fail('not_found', 'There is no such key in this account.')
     },
   }
@@ -75,7 +75,8 @@ function scopesFault(kind: KeyKind, scopes: string[]): string | undefined {
   return refused && `are not all allowed. ${refused.replace(/\.$/, '')}`
 }
 
-function messageOf(key: ApiKey): Message {
+/** A key as the contract shows it. */
+export function keyMessage(key: ApiKey): Message {
   const time = (date: Date | null) => (date ? timestampFromDate(date) : undefined)
   return create(ApiKeySchema, {
     keyId: publicId('key', key.id),
@@ -87,5 +88,6 @@ function messageOf(key: ApiKey): Message {
     expiresAt: time(key.expiresAt),
     lastUsedAt: time(key.lastUsedAt),
     revokedAt: time(key.revokedAt),
+    createdBy: key.createdBy === null ? undefined : publicId('per', key.createdBy),
   })
 }

@@ -12,7 +12,9 @@ import { fail, failFields } from '../errors.ts'
 import type { Role } from '../people/access.ts'
 import { readPersonEmail } from '../people/email.ts'
 import { endInvitation, type Invitation, invite, linkOf, listInvitations } from '../people/invitations.ts'
-import { changeRole, listMembers, type Member, removeMember } from '../people/members.ts'
+import { changeRole, removeMember } from '../people/member-changes.ts'
+import { listMembers, type Member } from '../people/members.ts'
+import { keyMessage } from './keys.ts'
 import { roleNames } from './role.ts'
 
 export interface PeopleServiceParts {
@@ -53,13 +55,14 @@ export function peopleService({ db, clock, publicUrl }: PeopleServiceParts): Ser
     },
 
     async changeRole({ personId, role }, { values }) {
-      const member = await changeRole(db, authorOf(values), readPersonId(personId), readRole(role))
+      const member = await changeRole({ db, clock }, authorOf(values), readPersonId(personId), readRole(role))
       return { person: personOfMember(member) }
     },
 
-    async removePerson({ personId }, { values }) {
-      await removeMember(db, authorOf(values), readPersonId(personId))
-      return {}
+    async removePerson({ personId, revokeKeys }, { values }) {
+      const removal = { personId: readPersonId(personId), revokeKeys }
+      const { keys } = await removeMember({ db, clock }, authorOf(values), removal)
+      return { keys: keys.map(keyMessage) }
     },
   }
 }

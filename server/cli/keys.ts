@@ -115,7 +115,8 @@ function stateOf({ expiresAt, revokedAt, test }: ApiKey, nowMs: number): string 
   return expiresAt ? `${kind} until ${shortTime(expiresAt)}` : kind
 }
 
-function view(key: ApiKey) {
+/** A key as `--json` prints it. */
+export function view(key: ApiKey) {
   return {
     key_id: publicId('key', key.id),
     account_id: publicId('acc', key.accountId),
@@ -123,6 +124,7 @@ function view(key: ApiKey) {
     hint: key.hint,
     kind: key.test ? 'test' : 'live',
     scopes: key.scopes,
+    created_by: key.createdBy && publicId('per', key.createdBy),
     created_at: key.createdAt,
     expires_at: key.expiresAt,
     revoked_at: key.revokedAt,

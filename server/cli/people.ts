@@ -1,14 +1,17 @@
 import { Command, Option } from '@commander-js/extra-typings'
+import type { ApiKey } from '../access/keys.ts'
 import { publicId } from '../db/ids.ts'
 import { ROLES } from '../db/people-schema.ts'
 import { personEmail } from '../people/email.ts'
 import { hasPeople } from '../people/first-person.ts'
 import { type Invited, inviteFirstPerson, invite as inviteTo, linkOf } from '../people/invitations.ts'
-import { listMembers, type Member, removeMember } from '../people/members.ts'
+import { removeMember } from '../people/member-changes.ts'
+import { listMembers, type Member } from '../people/members.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
 import { examples, Failure, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { developmentUrl, variables } from './environment.ts'
+import { view as keyView } from './keys.ts'
 import { operator } from './operator.ts'
 import { shortTime, table } from './table.ts'
 
@@ -80,21 +83,38 @@ const remove = (print: Print) =>
     .summary('Remove a person from an account')
     .description(
       'Remove a person from an account. A person who then belongs to no account cannot sign in any more, and a new ' +
-        'invitation sets a new password.',
+        'invitation sets a new password. The invitations that they made no longer work. The API keys that they created ' +
+        'keep working unless they are revoked.',
     )
     .argument('<email>')
+    .option('--revoke-keys', 'Revoke the API keys of the account that the person created')
     .addOption(accountOption())
-    .addHelpText('after', examples('verdict people remove ann@example.com'))
-    .action(async (text, { account }) => {
+    .addHelpText(
+      'after',
+      examples('verdict people remove ann@example.com', 'verdict people remove ann@example.com --revoke-keys'),
+    )
+    .action(async (text, { account, revokeKeys = false }) => {
       const email = readEmail(text)
-      const removed = await withDatabase(async (db) => {
+      const { member, keys } = await withDatabase(async (db, clock) => {
         const { id: accountId } = await chooseAccount(db, account)
         const member = (await listMembers(db, accountId)).find((member) => member.email === email)
         if (!member) throw new Failure('not_found', `The account has no person ${email}. See: verdict people list`)
-        return removeMember(db, operator(accountId), member.personId)
+        return removeMember({ db, clock }, operator(accountId), { personId: member.personId, revokeKeys })
       })
-      print({ json: view(removed), text: `Removed ${email}.` })
+      const json = { ...view(member), keys: keys.map(keyView) }
+      print({ json, text: `Removed ${email}.${keysInWords(keys)}` })
     })
+
+/** What became of the keys of a removed person. */
+function keysInWords(keys: ApiKey[]): string {
+  const [key] = keys
+  if (!key) return ''
+  const what = key.revokedAt
+    ? 'Revoked the keys that they created:'
+    : 'The keys that they created still work. Revoke them with "verdict keys revoke <key_id>":'
+  const lines = keys.map(({ id, name, hint }) => `  ${publicId('key', id)}  ${hint}...  ${name}`)
+  return ` ${what}\n\n${lines.join('\n')}\n`
+}
 
 function readEmail(text: string): string {
   const email = personEmail(text)

@@ -82,6 +82,22 @@ export async function endInvitation(
   return ended
 }
 
+/**
+ * Ends the waiting invitations that a person made into the author's account. With one of them they could come back, or
+ * become an owner again.
+ */
+export async function endInvitationsOf(
+  tx: Transaction,
+  clock: DatabaseClock,
+  author: Author,
+  personId: string,
+): Promise<void> {
+  const isTheirs = and(eq(invitations.accountId, author.accountId), eq(invitations.createdBy, personId))
+  for (const { email, role } of await end(tx, clock, isTheirs)) {
+    await record(tx, { ...author, action: 'person.withdraw_invitation', target: email!, before: { role } })
+  }
+}
+
 /** The link to give to the invited person. */
 export function linkOf(publicUrl: string, { token }: Invited): string {
   return `${publicUrl}/dashboard/invitation/${token}`

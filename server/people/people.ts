@@ -8,6 +8,7 @@ import { createAuthenticate } from './authenticate.ts'
 import { type SessionCookie, sessionCookie } from './cookie.ts'
 import { createFailedSignIns } from './failed-sign-ins.ts'
 import { createSessionGate } from './gate.ts'
+import { findSession } from './sessions.ts'
 import { signingKeys } from './signing-keys.ts'
 
 interface Parts {
@@ -27,7 +28,7 @@ interface Parts {
 
 /** Who may use the dashboard: how people sign in, and the gate before calls with a session. */
 export function createPeople(parts: Parts) {
-  const { sealer, publicUrl } = parts
+  const { db, clock, sealer, publicUrl } = parts
   const attempts = createAttempts()
   const noteFailedSignIn = createFailedSignIns(parts)
   let created: SessionCookie | undefined
@@ -39,6 +40,11 @@ export function createPeople(parts: Parts) {
     attempts,
     noteFailedSignIn,
     gate: createSessionGate({ ...parts, cookie }),
+    /** The person whose session a Cookie header holds. */
+    async signedInAs(header: string | undefined): Promise<string | undefined> {
+      const token = cookie().read(header)
+      return token === undefined ? undefined : (await findSession(db, clock, token, undefined))?.personId
+    },
     hasSession: (header: string) => cookie().isIn(header),
     authenticate: createAuthenticate({ ...parts, attempts, noteFailedSignIn, cookie }),
   }

@@ -1,21 +1,22 @@
 import { createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { InvitationService, PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { createAccount } from '../../server/access/accounts.ts'
 import { invitationService } from '../../server/admin/invitations.ts'
+import { keyService } from '../../server/admin/keys.ts'
 import { peopleService } from '../../server/admin/people.ts'
 import { personService } from '../../server/admin/person.ts'
-import { asc, eq, inArray } from '../../server/db/drizzle.ts'
+import { and, asc, desc, eq, inArray } from '../../server/db/drizzle.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { auditEntries, invitations, members, people } from '../../server/db/people-schema.ts'
-import { reasonOf } from '../../server/errors.ts'
-import { createAttempts } from '../../server/people/attempts.ts'
+import { contentsOfError, reasonOf } from '../../server/errors.ts'
 import { inviteFirstPerson } from '../../server/people/invitations.ts'
 import { type TestAccount, testAccount } from '../harness/account.ts'
-import { startDashboard } from '../harness/person.ts'
+import { callsWith, startDashboard } from '../harness/person.ts'
 
 const PASSWORD = 'correct horse battery'
 
@@ -27,15 +28,18 @@ beforeAll(async () => {
   const { db, clock } = account
   const about = { version: 'test', region: 'eu' }
   const publicUrl = () => 'https://verdict.test'
-  const parts = { db, clock, about, publicUrl, attempts: createAttempts() }
+  const parts = { db, clock, about, publicUrl }
   dashboard = await startDashboard({
     db,
     clock,
     services: [
       createServiceImplSpec<typeof PersonService>(PersonService, personService(parts)),
       createServiceImplSpec<typeof PeopleService>(PeopleService, peopleService(parts)),
+      createServiceImplSpec<typeof KeyService>(KeyService, keyService(parts)),
     ],
-    openServices: [createServiceImplSpec<typeof InvitationService>(InvitationService, invitationService(parts))],
+    openServices: (people) => [
+      createServiceImplSpec<typeof InvitationService>(InvitationService, invitationService({ ...parts, ...people })),
+    ],
   })
 })
 afterAll(async () => {
@@ -79,7 +83,7 @@ test('an invited person joins the account with the role of the invitation', asyn
 
   const token = tokenOf(url)
   const found = await holder().getInvitation({ token })
-  expect(found).toMatchObject({ accountNames: ['Web shop'], email, role: Role.MEMBER, personExists: false })
+  expect(found).toMatchObject({ accountNames: ['Web shop'], email, role: Role.MEMBER })
   expect(await holder().acceptInvitation({ token, name: ' Ann ', password: PASSWORD })).toMatchObject({ email })
   const { people: all, invitations } = await owner.people.listPeople({})
   expect(invitations).toEqual([])
@@ -120,7 +124,6 @@ test('a person who exists accepts with their own password, and keeps it', async 
   const ann = await dashboard.person({ password: PASSWORD })
   const { url } = await owner.people.invitePerson({ email: ann.email, role: Role.READER })
   const token = tokenOf(url)
-  expect(await holder().getInvitation({ token })).toMatchObject({ personExists: true })
   const wrong = holder().acceptInvitation({ token, name: 'Eve', password: 'another password' })
   expect(await refusal(wrong)).toBe('wrong_password')
   await holder().acceptInvitation({ token, password: PASSWORD })
@@ -235,11 +238,178 @@ test('the set-up link makes its holder, who chooses the address, an owner of eve
   expect(await refusal(holder().getInvitation({ token: replaced.token }))).toBe('not_found')
   const found = await holder().getInvitation({ token })
   expect(found.email).toBeUndefined()
-  expect(found).toMatchObject({ role: Role.OWNER, personExists: false })
+  expect(found.role).toBe(Role.OWNER)
   expect(found.accountNames).toContain('Web shop')
   expect(await refusal(holder().acceptInvitation({ token, name: 'Ann', password: PASSWORD }))).toBe('invalid_address')
   const email = newEmail()
   await holder().acceptInvitation({ token, email, name: 'Ann', password: PASSWORD })
   const { people: all } = await owner.people.listPeople({})
   expect(all.find((person) => person.email === email)).toMatchObject({ role: Role.OWNER })
+})
+
+/** The invitation of an address, as its holder sees it, and what becomes of attempts to accept it. */
+async function seenByHolder(owner: Awaited<ReturnType<typeof newOwner>>, email: string) {
+  const { url } = await owner.people.invitePerson({ email, role: Role.READER })
+  const token = tokenOf(url)
+  const { expiresAt: _, email: __, ...found } = await holder().getInvitation({ token })
+  const attempts = [
+    { password: 'not the password' },
+    { password: '' },
+    { name: '', password: 'not the password' },
+    { name: 'A\nnn', password: 'not the password' },
+    { name: 'Ann', password: 'too short' },
+    { name: 'Ann', password: 'x'.repeat(129) },
+  ]
+  const responses: unknown[] = []
+  for (const attempt of attempts) {
+    const error = await holder()
+      .acceptInvitation({ token, ...attempt })
+      .catch((error) => error)
+    responses.push(contentsOfError(error))
+  }
+  return { found, responses }
+}
+
+test('the holder of a link does not learn whether its address has a person, until one is created or signs in', async () => {
+  const owner = await newOwner()
+  const ann = await dashboard.person({ password: PASSWORD })
+  const [known, unknown] = [await seenByHolder(owner, ann.email), await seenByHolder(owner, newEmail())]
+  expect(known).toEqual(unknown)
+  expect(known.responses.map((response) => (response as { reason: string }).reason)).toEqual([
+    'wrong_password',
+    ...Array(5).fill('invalid_payload'),
+  ])
+})
+
+test('wrong passwords for an address without a person use up the same attempts', async () => {
+  const owner = await newOwner()
+  const ann = await dashboard.person({ password: PASSWORD })
+  const refusals = async (email: string) => {
+    const token = tokenOf((await owner.people.invitePerson({ email, role: Role.READER })).url)
+    const attempts = Array.from({ length: 11 }, () => ({ token, password: 'not the password' }))
+    const found: string[] = []
+    for (const attempt of attempts) found.push(await refusal(holder().acceptInvitation(attempt)))
+    return found
+  }
+  const expected = [...Array(10).fill('wrong_password'), 'rate_limit_exceeded']
+  expect(await refusals(newEmail())).toEqual(expected)
+  expect(await refusals(ann.email)).toEqual(expected)
+})
+
+test('the person who made an invitation cannot accept it, for a new address or with its own password', async () => {
+  const owner = await newOwner()
+  const ann = await dashboard.person({ password: PASSWORD })
+  for (const email of [newEmail(), ann.email]) {
+    const { url } = await owner.people.invitePerson({ email, role: Role.OWNER })
+    const accept = (client = owner.client(InvitationService)) =>
+      client.acceptInvitation({ token: tokenOf(url), name: 'Ann', password: PASSWORD })
+    expect(await refusal(accept())).toBe('own_invitation')
+    // The link still works for the person whom it invites.
+    expect(await accept(holder())).toMatchObject({ email })
+  }
+})
+
+test('another person who is signed in can accept an invitation', async () => {
+  const [owner, other] = [await newOwner(), await newOwner()]
+  const email = newEmail()
+  const { url } = await owner.people.invitePerson({ email, role: Role.READER })
+  const token = tokenOf(url)
+  expect(
+    await other.client(InvitationService).acceptInvitation({ token, name: 'Ann', password: PASSWORD }),
+  ).toMatchObject({ email })
+})
+
+test('nothing proves an address: no new person counts as verified', async () => {
+  const owner = await newOwner()
+  const email = newEmail()
+  const { url } = await owner.people.invitePerson({ email, role: Role.READER })
+  await holder().acceptInvitation({ token: tokenOf(url), name: 'Ann', password: PASSWORD })
+  expect(await account.db.select().from(people).where(eq(people.email, email))).toMatchObject([
+    { emailVerified: false },
+  ])
+})
+
+test('an invitation ends when the person who made it is removed or is no longer an owner', async () => {
+  const owner = await newOwner()
+  for (const lose of ['removePerson', 'changeRole'] as const) {
+    const other = await dashboard.person({ accountId: owner.accountId })
+    const email = newEmail()
+    const { url } = await other.client(PeopleService).invitePerson({ email, role: Role.OWNER })
+    const personId = publicId('per', other.personId)
+    if (lose === 'removePerson') await owner.people.removePerson({ personId })
+    else await owner.people.changeRole({ personId, role: Role.MEMBER })
+    expect((await owner.people.listPeople({})).invitations).toEqual([])
+    const accept = holder().acceptInvitation({ token: tokenOf(url), name: 'Ann', password: PASSWORD })
+    expect(await refusal(accept)).toBe('not_found')
+    const [entry] = await account.db
+      .select()
+      .from(auditEntries)
+      .where(eq(auditEntries.target, email))
+      .orderBy(desc(auditEntries.id))
+    expect(entry).toMatchObject({ action: 'person.withdraw_invitation', actorName: owner.email })
+  }
+})
+
+/** A person of the account with keys, and keys that are not theirs to lose. */
+async function personWithKeys(owner: Awaited<ReturnType<typeof newOwner>>) {
+  const { id: elsewhere } = await createAccount(account.db, account.clock, 'Elsewhere')
+  const ann = await dashboard.person({ accountId: owner.accountId, role: 'member' })
+  await account.db.insert(members).values({ accountId: elsewhere, personId: ann.personId, role: 'member' })
+  const create = async (person: Pick<typeof ann, 'client'>, name: string) =>
+    (await person.client(KeyService).createKey({ name, scopes: ['emails.read'] })).apiKey!
+  const keys = [await create(ann, 'first'), await create(ann, 'second')]
+  const revoked = await create(ann, 'revoked')
+  await ann.client(KeyService).revokeKey({ keyId: revoked.keyId })
+  await create(owner, 'of the owner')
+  const there = callsWith(ann.cookie, elsewhere).client(KeyService, dashboard.url)
+  await there.createKey({ name: 'elsewhere', scopes: ['emails.read'] })
+  const valid = async () =>
+    [...(await owner.client(KeyService).listKeys({})).keys, ...(await there.listKeys({})).keys]
+      .flatMap(({ name, revokedAt }) => (revokedAt ? [] : [name]))
+      .toSorted()
+  return { personId: publicId('per', ann.personId), keys, valid }
+}
+
+test('the list of keys says which person created each', async () => {
+  const owner = await newOwner()
+  const { personId } = await personWithKeys(owner)
+  const { keys } = await owner.client(KeyService).listKeys({})
+  expect(keys.map(({ name, createdBy }) => [name, createdBy])).toEqual([
+    ['of the owner', publicId('per', owner.personId)],
+    ['revoked', personId],
+    ['second', personId],
+    ['first', personId],
+  ])
+})
+
+test('the keys of a removed person are listed and keep working', async () => {
+  const owner = await newOwner()
+  const { personId, keys, valid } = await personWithKeys(owner)
+  expect((await owner.people.removePerson({ personId })).keys).toEqual(keys)
+  expect(await valid()).toEqual(['elsewhere', 'first', 'of the owner', 'second'])
+})
+
+test('with revoke_keys the keys that a removed person created in the account are revoked, and recorded', async () => {
+  const owner = await newOwner()
+  const { personId, keys, valid } = await personWithKeys(owner)
+  const removed = await owner.people.removePerson({ personId, revokeKeys: true })
+  expect(removed.keys.map(({ keyId, revokedAt }) => [keyId, revokedAt !== undefined])).toEqual(
+    keys.map(({ keyId }) => [keyId, true]),
+  )
+  expect(await valid()).toEqual(['elsewhere', 'of the owner'])
+  const isRevocation = and(
+    eq(auditEntries.accountId, owner.accountId),
+    eq(auditEntries.actorName, owner.email),
+    eq(auditEntries.action, 'key.revoke'),
+  )
+  const entries = await account.db.select().from(auditEntries).where(isRevocation).orderBy(asc(auditEntries.id))
+  expect(entries.map(({ target }) => target)).toEqual(['first', 'second'])
+})
+
+test('who cannot be removed keeps every key', async () => {
+  const owner = await newOwner()
+  await owner.client(KeyService).createKey({ name: 'mine', scopes: ['emails.read'] })
+  const personId = publicId('per', owner.personId)
+  expect(await refusal(owner.people.removePerson({ personId, revokeKeys: true }))).toBe('last_owner')
+  expect((await owner.client(KeyService).listKeys({})).keys[0]!.revokedAt).toBeUndefined()
 })

@@ -2,9 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { createKey } from '../../server/access/keys.ts'
 import { run } from '../../server/cli/run.ts'
 import { type DatabaseClock, databaseClock } from '../../server/db/clock.ts'
+import { eq } from '../../server/db/drizzle.ts'
+import { publicId } from '../../server/db/ids.ts'
 import { auditEntries, people } from '../../server/db/people-schema.ts'
+import { accounts } from '../../server/db/schema.ts'
 import { acceptInvitation } from '../../server/people/accept.ts'
 import { createAttempts } from '../../server/people/attempts.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
@@ -38,7 +42,7 @@ async function json(...args: string[]) {
 /** Does with a link what its holder does. */
 const accept = (url: string, more: { email?: string; name?: string } = {}) =>
   acceptInvitation(
-    { db: database.db, clock, attempts: createAttempts() },
+    { db: database.db, clock, attempts: createAttempts(), noteFailedSignIn: () => {} },
     { token: url.split('/').at(-1)!, name: 'Ann', password: PASSWORD, remoteAddress: '192.0.2.1', ...more },
   )
 
@@ -66,6 +70,31 @@ test('the operator sets up the first person, invites others, lists and removes t
   expect(entries.map(({ action, actorKind }) => `${actorKind} ${action}`)).toEqual(
     expect.arrayContaining(['operator person.invite', 'person person.join', 'operator person.remove']),
   )
+})
+
+test('removing a person lists the keys that they created, and revokes them if asked', async () => {
+  const { db } = database
+  const { id: accountId } = (await db.select().from(accounts))[0]!
+  for (const flags of [[], ['--revoke-keys']]) {
+    const { url } = await json('people', 'invite', 'eve@people.test')
+    await accept(url, { name: 'Eve' })
+    const [eve] = await db.select().from(people).where(eq(people.email, 'eve@people.test'))
+    const actor = { kind: 'person', id: eve!.id, email: eve!.email } as const
+    const newKey = { accountId, name: 'shop', kind: 'live', scopes: ['emails.send'] } as const
+    const { apiKey } = await createKey(db, clock, { ...newKey, author: { accountId, actor } })
+    const keyId = publicId('key', apiKey.id)
+    const { text, json: printed } = await run(['people', 'remove', 'eve@people.test', ...flags])
+    const isRevoked = flags.length > 0
+    expect(text).toMatch(isRevoked ? /Revoked the keys that they created:/ : /created still work\. Revoke them with/)
+    expect(text).toContain(`  ${keyId}  ${apiKey.hint}...  shop\n`)
+    const keys = [{ key_id: keyId, revoked_at: isRevoked ? expect.any(Date) : null }]
+    expect(printed).toMatchObject({ email: 'eve@people.test', keys })
+    const listed = (await json('keys', 'list')).keys.find((key: { key_id: string }) => key.key_id === keyId)
+    expect(listed).toMatchObject({
+      created_by: publicId('per', eve!.id),
+      revoked_at: isRevoked ? expect.any(String) : null,
+    })
+  }
 })
 
 test('the operator can remove the last owner, whose next link sets a new password', async () => {

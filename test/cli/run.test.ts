@@ -94,6 +94,7 @@ test('a key is shown once; by default it has all scopes and never expires', asyn
     hint: key.slice(0, 13),
     kind: 'live',
     scopes: SCOPES,
+    created_by: null,
     created_at: expect.any(String),
     expires_at: null,
     revoked_at: null,

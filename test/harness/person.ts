@@ -104,7 +104,8 @@ interface DashboardOptions {
   clock: DatabaseClock
   /** Services of `verdict.admin.v1` that need a session. */
   services?: ServiceImplSpec[]
-  openServices?: ServiceImplSpec[]
+  /** Services that every caller may call, made of the parts that the server has itself. */
+  openServices?(people: ReturnType<typeof createPeople>): ServiceImplSpec[]
   /** Services of `verdict.v1`. */
   publicServices?: ServiceImplSpec[]
   frames?: Frames
@@ -122,7 +123,7 @@ interface DashboardOptions {
 export async function startDashboard({ db, clock, trustProxy, frames, ...more }: DashboardOptions) {
   const {
     services = [],
-    openServices = [],
+    openServices,
     publicServices = [],
     sealer = newSealer(),
     publicUrl,
@@ -135,7 +136,7 @@ export async function startDashboard({ db, clock, trustProxy, frames, ...more }:
     services: publicServices,
     interceptors: [limitHeavyCalls()],
     gate: createGate({ db, clock, limits }),
-    dashboard: { ...own, services, openServices, frames },
+    dashboard: { ...own, services, openServices: openServices?.(own) ?? [], frames },
     openCalls: createOpenCalls(),
     log,
     checks: async () => ({ database: 'ok' }),

@@ -210,12 +210,70 @@ test('while Temporal is away the overview says what goes on, what waits, and wha
   await shows('All good.')
 })
 
-test('an expired invitation says so', async () => {
+/** Invites a person on the page of the people. Returns the link. */
+async function invite(email: string): Promise<string> {
   await page.goto(`${installation.ready.url}/dashboard/${owner.account}/settings/people`)
   await button('Invite person').click()
-  await dialog().getByLabel('Email address').fill('ann@example.com')
+  await dialog().getByLabel('Email address').fill(email)
   await button('Create invitation', dialog()).click()
-  const link = (await dialog().getByRole('region', { name: 'Link' }).textContent())!
+  return (await dialog().getByRole('region', { name: 'Link' }).textContent())!
+}
+
+/** Fills in the page of an invitation as a new person. */
+async function acceptIn(opened: Page, link: string): Promise<void> {
+  await opened.goto(link)
+  await opened.getByLabel('Your name').fill('Ann')
+  await opened.getByLabel('New password').fill('a password of Ann')
+  await button('Accept invitation', opened).click()
+}
+
+test('the owner cannot accept an invitation that they made, and the invited person can', async () => {
+  const link = await invite('ann@example.com')
+  await acceptIn(page, link)
+  await shows('You made this invitation, so you cannot accept it.')
+  const { context } = await installation.browser.context(installation.ready.url)
+  const ann = await context.newPage()
+  await acceptIn(ann, link)
+  await ann.waitForURL(/\/dashboard\/acc_/)
+  await ann.goto(`${installation.ready.url}/dashboard/${owner.account}/settings`)
+  await button('Create key', ann).click()
+  await ann.getByRole('dialog').getByLabel('Name').fill('The program of Ann')
+  await button('Create key', ann.getByRole('dialog')).click()
+  await button('I have copied the key', ann).click()
+  await shows('The program of Ann', ann.getByRole('main'))
+  await context.close()
+})
+
+test('a person who has a sign-in accepts with its password only', async () => {
+  const link = await invite('bob@example.com')
+  const { context } = await installation.browser.context(installation.ready.url)
+  const bob = await context.newPage()
+  await bob.goto(link)
+  await button('I already have a sign-in with this address', bob).click()
+  expect(await bob.getByLabel('Your name').count()).toBe(0)
+  await bob.getByLabel('Your password').fill('a password of Bob')
+  await button('Accept invitation', bob).click()
+  await shows('This is not the password of a sign-in with this address.', bob)
+  await context.close()
+})
+
+test('who removes a person sees the keys that they created, and can revoke them', async () => {
+  await page.goto(`${installation.ready.url}/dashboard/${owner.account}/settings/people`)
+  await button('Remove Ann').click()
+  await shows('The program of Ann', dialog())
+  expect(await dialog().getByText('Shop').count()).toBe(0)
+  await dialog().getByLabel('Revoke this key').check()
+  await dialog().getByLabel('Type ann@example.com to confirm').fill('ann@example.com')
+  expect(await axeFindings(page)).toEqual([])
+  await button('Remove person', dialog()).click()
+  await dialog().waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'API keys' }).click()
+  await page.getByText('Revoked and expired keys').click()
+  await shows('Revoked', page.getByRole('row', { name: /The program of Ann/ }))
+})
+
+test('an expired invitation says so', async () => {
+  const link = await invite('ann@example.com')
   await installation.sql`update invitations set expires_at = now() - interval '1 second'`
   await page.goto(link)
   await shows('This link no longer works')

@@ -8,6 +8,8 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { ApiKey } from "./keys_pb.ts";
+import { file_verdict_admin_v1_keys } from "./keys_pb.ts";
 import type { Role } from "./options_pb.ts";
 import { file_verdict_admin_v1_options } from "./options_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file verdict/admin/v1/people.proto.
  */
 export const file_verdict_admin_v1_people: GenFile = /*@__PURE__*/
-  fileDesc("Ch12ZXJkaWN0L2FkbWluL3YxL3Blb3BsZS5wcm90bxIQdmVyZGljdC5hZG1pbi52MSITChFMaXN0UGVvcGxlUmVxdWVzdCJxChJMaXN0UGVvcGxlUmVzcG9uc2USKAoGcGVvcGxlGAEgAygLMhgudmVyZGljdC5hZG1pbi52MS5QZXJzb24SMQoLaW52aXRhdGlvbnMYAiADKAsyHC52ZXJkaWN0LmFkbWluLnYxLkludml0YXRpb24ipAEKBlBlcnNvbhIRCglwZXJzb25faWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVlbWFpbBgDIAEoCRIkCgRyb2xlGAQgASgOMhYudmVyZGljdC5hZG1pbi52MS5Sb2xlEhUKDXNlY29uZF9mYWN0b3IYBSABKAgSLQoJam9pbmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK4AQoKSW52aXRhdGlvbhIVCg1pbnZpdGF0aW9uX2lkGAEgASgJEg0KBWVtYWlsGAIgASgJEiQKBHJvbGUYAyABKA4yFi52ZXJkaWN0LmFkbWluLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSgoTSW52aXRlUGVyc29uUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIkCgRyb2xlGAIgASgOMhYudmVyZGljdC5hZG1pbi52MS5Sb2xlIlUKFEludml0ZVBlcnNvblJlc3BvbnNlEjAKCmludml0YXRpb24YASABKAsyHC52ZXJkaWN0LmFkbWluLnYxLkludml0YXRpb24SCwoDdXJsGAIgASgJIjIKGVdpdGhkcmF3SW52aXRhdGlvblJlcXVlc3QSFQoNaW52aXRhdGlvbl9pZBgBIAEoCSIcChpXaXRoZHJhd0ludml0YXRpb25SZXNwb25zZSJMChFDaGFuZ2VSb2xlUmVxdWVzdBIRCglwZXJzb25faWQYASABKAkSJAoEcm9sZRgCIAEoDjIWLnZlcmRpY3QuYWRtaW4udjEuUm9sZSI+ChJDaGFuZ2VSb2xlUmVzcG9uc2USKAoGcGVyc29uGAEgASgLMhgudmVyZGljdC5hZG1pbi52MS5QZXJzb24iKAoTUmVtb3ZlUGVyc29uUmVxdWVzdBIRCglwZXJzb25faWQYASABKAkiFgoUUmVtb3ZlUGVyc29uUmVzcG9uc2UiJQoUR2V0SW52aXRhdGlvblJlcXVlc3QSDQoFdG9rZW4YASABKAkiuQEKFUdldEludml0YXRpb25SZXNwb25zZRIVCg1hY2NvdW50X25hbWVzGAEgAygJEhIKBWVtYWlsGAIgASgJSACIAQESJAoEcm9sZRgDIAEoDjIWLnZlcmRpY3QuYWRtaW4udjEuUm9sZRIVCg1wZXJzb25fZXhpc3RzGAQgASgIEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQggKBl9lbWFpbCJ0ChdBY2NlcHRJbnZpdGF0aW9uUmVxdWVzdBINCgV0b2tlbhgBIAEoCRISCgVlbWFpbBgCIAEoCUgAiAEBEhEKBG5hbWUYAyABKAlIAYgBARIQCghwYXNzd29yZBgEIAEoCUIICgZfZW1haWxCBwoFX25hbWUiKQoYQWNjZXB0SW52aXRhdGlvblJlc3BvbnNlEg0KBWVtYWlsGAEgASgJMpoECg1QZW9wbGVTZXJ2aWNlEl0KCkxpc3RQZW9wbGUSIy52ZXJkaWN0LmFkbWluLnYxLkxpc3RQZW9wbGVSZXF1ZXN0GiQudmVyZGljdC5hZG1pbi52MS5MaXN0UGVvcGxlUmVzcG9uc2UiBJi1GAMSZwoMSW52aXRlUGVyc29uEiUudmVyZGljdC5hZG1pbi52MS5JbnZpdGVQZXJzb25SZXF1ZXN0GiYudmVyZGljdC5hZG1pbi52MS5JbnZpdGVQZXJzb25SZXNwb25zZSIImLUYBaC1GAESdQoSV2l0aGRyYXdJbnZpdGF0aW9uEisudmVyZGljdC5hZG1pbi52MS5XaXRoZHJhd0ludml0YXRpb25SZXF1ZXN0GiwudmVyZGljdC5hZG1pbi52MS5XaXRoZHJhd0ludml0YXRpb25SZXNwb25zZSIEmLUYBRJhCgpDaGFuZ2VSb2xlEiMudmVyZGljdC5hZG1pbi52MS5DaGFuZ2VSb2xlUmVxdWVzdBokLnZlcmRpY3QuYWRtaW4udjEuQ2hhbmdlUm9sZVJlc3BvbnNlIgiYtRgFoLUYARJnCgxSZW1vdmVQZXJzb24SJS52ZXJkaWN0LmFkbWluLnYxLlJlbW92ZVBlcnNvblJlcXVlc3QaJi52ZXJkaWN0LmFkbWluLnYxLlJlbW92ZVBlcnNvblJlc3BvbnNlIgiYtRgFoLUYATLsAQoRSW52aXRhdGlvblNlcnZpY2USZgoNR2V0SW52aXRhdGlvbhImLnZlcmRpY3QuYWRtaW4udjEuR2V0SW52aXRhdGlvblJlcXVlc3QaJy52ZXJkaWN0LmFkbWluLnYxLkdldEludml0YXRpb25SZXNwb25zZSIEmLUYARJvChBBY2NlcHRJbnZpdGF0aW9uEikudmVyZGljdC5hZG1pbi52MS5BY2NlcHRJbnZpdGF0aW9uUmVxdWVzdBoqLnZlcmRpY3QuYWRtaW4udjEuQWNjZXB0SW52aXRhdGlvblJlc3BvbnNlIgSYtRgBYgZwcm90bzM", [file_google_protobuf_timestamp, file_verdict_admin_v1_options]);
+  fileDesc("Ch12ZXJkaWN0L2FkbWluL3YxL3Blb3BsZS5wcm90bxIQdmVyZGljdC5hZG1pbi52MSITChFMaXN0UGVvcGxlUmVxdWVzdCJxChJMaXN0UGVvcGxlUmVzcG9uc2USKAoGcGVvcGxlGAEgAygLMhgudmVyZGljdC5hZG1pbi52MS5QZXJzb24SMQoLaW52aXRhdGlvbnMYAiADKAsyHC52ZXJkaWN0LmFkbWluLnYxLkludml0YXRpb24ipAEKBlBlcnNvbhIRCglwZXJzb25faWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVlbWFpbBgDIAEoCRIkCgRyb2xlGAQgASgOMhYudmVyZGljdC5hZG1pbi52MS5Sb2xlEhUKDXNlY29uZF9mYWN0b3IYBSABKAgSLQoJam9pbmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK4AQoKSW52aXRhdGlvbhIVCg1pbnZpdGF0aW9uX2lkGAEgASgJEg0KBWVtYWlsGAIgASgJEiQKBHJvbGUYAyABKA4yFi52ZXJkaWN0LmFkbWluLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSgoTSW52aXRlUGVyc29uUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIkCgRyb2xlGAIgASgOMhYudmVyZGljdC5hZG1pbi52MS5Sb2xlIlUKFEludml0ZVBlcnNvblJlc3BvbnNlEjAKCmludml0YXRpb24YASABKAsyHC52ZXJkaWN0LmFkbWluLnYxLkludml0YXRpb24SCwoDdXJsGAIgASgJIjIKGVdpdGhkcmF3SW52aXRhdGlvblJlcXVlc3QSFQoNaW52aXRhdGlvbl9pZBgBIAEoCSIcChpXaXRoZHJhd0ludml0YXRpb25SZXNwb25zZSJMChFDaGFuZ2VSb2xlUmVxdWVzdBIRCglwZXJzb25faWQYASABKAkSJAoEcm9sZRgCIAEoDjIWLnZlcmRpY3QuYWRtaW4udjEuUm9sZSI+ChJDaGFuZ2VSb2xlUmVzcG9uc2USKAoGcGVyc29uGAEgASgLMhgudmVyZGljdC5hZG1pbi52MS5QZXJzb24iPQoTUmVtb3ZlUGVyc29uUmVxdWVzdBIRCglwZXJzb25faWQYASABKAkSEwoLcmV2b2tlX2tleXMYAiABKAgiPgoUUmVtb3ZlUGVyc29uUmVzcG9uc2USJgoEa2V5cxgBIAMoCzIYLnZlcmRpY3QuYWRtaW4udjEuQXBpS2V5IiUKFEdldEludml0YXRpb25SZXF1ZXN0Eg0KBXRva2VuGAEgASgJIrcBChVHZXRJbnZpdGF0aW9uUmVzcG9uc2USFQoNYWNjb3VudF9uYW1lcxgBIAMoCRISCgVlbWFpbBgCIAEoCUgAiAEBEiQKBHJvbGUYAyABKA4yFi52ZXJkaWN0LmFkbWluLnYxLlJvbGUSLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2VtYWlsSgQIBBAFUg1wZXJzb25fZXhpc3RzInQKF0FjY2VwdEludml0YXRpb25SZXF1ZXN0Eg0KBXRva2VuGAEgASgJEhIKBWVtYWlsGAIgASgJSACIAQESEQoEbmFtZRgDIAEoCUgBiAEBEhAKCHBhc3N3b3JkGAQgASgJQggKBl9lbWFpbEIHCgVfbmFtZSIpChhBY2NlcHRJbnZpdGF0aW9uUmVzcG9uc2USDQoFZW1haWwYASABKAkymgQKDVBlb3BsZVNlcnZpY2USXQoKTGlzdFBlb3BsZRIjLnZlcmRpY3QuYWRtaW4udjEuTGlzdFBlb3BsZVJlcXVlc3QaJC52ZXJkaWN0LmFkbWluLnYxLkxpc3RQZW9wbGVSZXNwb25zZSIEmLUYAxJnCgxJbnZpdGVQZXJzb24SJS52ZXJkaWN0LmFkbWluLnYxLkludml0ZVBlcnNvblJlcXVlc3QaJi52ZXJkaWN0LmFkbWluLnYxLkludml0ZVBlcnNvblJlc3BvbnNlIgiYtRgFoLUYARJ1ChJXaXRoZHJhd0ludml0YXRpb24SKy52ZXJkaWN0LmFkbWluLnYxLldpdGhkcmF3SW52aXRhdGlvblJlcXVlc3QaLC52ZXJkaWN0LmFkbWluLnYxLldpdGhkcmF3SW52aXRhdGlvblJlc3BvbnNlIgSYtRgFEmEKCkNoYW5nZVJvbGUSIy52ZXJkaWN0LmFkbWluLnYxLkNoYW5nZVJvbGVSZXF1ZXN0GiQudmVyZGljdC5hZG1pbi52MS5DaGFuZ2VSb2xlUmVzcG9uc2UiCJi1GAWgtRgBEmcKDFJlbW92ZVBlcnNvbhIlLnZlcmRpY3QuYWRtaW4udjEuUmVtb3ZlUGVyc29uUmVxdWVzdBomLnZlcmRpY3QuYWRtaW4udjEuUmVtb3ZlUGVyc29uUmVzcG9uc2UiCJi1GAWgtRgBMuwBChFJbnZpdGF0aW9uU2VydmljZRJmCg1HZXRJbnZpdGF0aW9uEiYudmVyZGljdC5hZG1pbi52MS5HZXRJbnZpdGF0aW9uUmVxdWVzdBonLnZlcmRpY3QuYWRtaW4udjEuR2V0SW52aXRhdGlvblJlc3BvbnNlIgSYtRgBEm8KEEFjY2VwdEludml0YXRpb24SKS52ZXJkaWN0LmFkbWluLnYxLkFjY2VwdEludml0YXRpb25SZXF1ZXN0GioudmVyZGljdC5hZG1pbi52MS5BY2NlcHRJbnZpdGF0aW9uUmVzcG9uc2UiBJi1GAFiBnByb3RvMw", [file_google_protobuf_timestamp, file_verdict_admin_v1_keys, file_verdict_admin_v1_options]);
 
 /**
  * The request has no fields: the call names the account.
@@ -319,6 +321,13 @@ export type RemovePersonRequest = Message<"verdict.admin.v1.RemovePersonRequest"
    * @generated from field: string person_id = 1;
    */
   personId: string;
+
+  /**
+   * Whether to revoke the keys of the account that the person created. They may have kept a copy.
+   *
+   * @generated from field: bool revoke_keys = 2;
+   */
+  revokeKeys: boolean;
 };
 
 /**
@@ -329,11 +338,17 @@ export const RemovePersonRequestSchema: GenMessage<RemovePersonRequest> = /*@__P
   messageDesc(file_verdict_admin_v1_people, 10);
 
 /**
- * The response has no fields.
+ * A removed person.
  *
  * @generated from message verdict.admin.v1.RemovePersonResponse
  */
 export type RemovePersonResponse = Message<"verdict.admin.v1.RemovePersonResponse"> & {
+  /**
+   * The keys that the person created and that worked until now. They are revoked if the request asked for it.
+   *
+   * @generated from field: repeated verdict.admin.v1.ApiKey keys = 1;
+   */
+  keys: ApiKey[];
 };
 
 /**
@@ -392,13 +407,6 @@ export type GetInvitationResponse = Message<"verdict.admin.v1.GetInvitationRespo
   role: Role;
 
   /**
-   * Whether a person with this address exists, who then confirms with their password.
-   *
-   * @generated from field: bool person_exists = 4;
-   */
-  personExists: boolean;
-
-  /**
    * When the link stops working.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
@@ -434,7 +442,7 @@ export type AcceptInvitationRequest = Message<"verdict.admin.v1.AcceptInvitation
   email?: string | undefined;
 
   /**
-   * Name of a new person, 1 to 100 characters.
+   * Name of a new person, 1 to 100 characters. Without it only a person who exists can join.
    *
    * @generated from field: optional string name = 3;
    */
@@ -513,7 +521,8 @@ export const PeopleService: GenService<{
     output: typeof WithdrawInvitationResponseSchema;
   },
   /**
-   * Changes the role of a person. The last owner of an account stays its owner: `last_owner`.
+   * Changes the role of a person. The last owner of an account stays its owner: `last_owner`. The invitations of a
+   * person who is no longer an owner no longer work.
    *
    * @generated from rpc verdict.admin.v1.PeopleService.ChangeRole
    */
@@ -523,7 +532,8 @@ export const PeopleService: GenService<{
     output: typeof ChangeRoleResponseSchema;
   },
   /**
-   * Removes a person from the account. The last owner of an account stays: `last_owner`.
+   * Removes a person from the account. The last owner of an account stays: `last_owner`. The invitations that the
+   * person made no longer work.
    *
    * @generated from rpc verdict.admin.v1.PeopleService.RemovePerson
    */
@@ -553,7 +563,9 @@ export const InvitationService: GenService<{
   },
   /**
    * Accepts an invitation: creates the person, or adds the account to a person with this address whose password is
-   * right. The link then no longer works. Sign in afterwards.
+   * right. The link then no longer works. Sign in afterwards. Fails with `wrong_password` for the wrong password of a
+   * person, and, when there is no name, for an address without a person: the two look the same. The person who made the
+   * invitation cannot accept it: `own_invitation`.
    *
    * @generated from rpc verdict.admin.v1.InvitationService.AcceptInvitation
    */
