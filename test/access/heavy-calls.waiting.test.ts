@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import postgres, { type Sql } from 'postgres'
@@ -6,6 +7,8 @@ import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
+import { eq } from '../../server/db/drizzle.ts'
+import { sessions } from '../../server/db/people-schema.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { countWaiting } from '../harness/lock-queue.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
@@ -133,6 +136,35 @@ test('a read whose caller has left counts until the database has ended its work'
   expect((await api.call('GET', '/api/v1/events')).json).toMatchObject({ error: 'rate_limit_exceeded' })
   await letGo()
   expect((await api.call('GET', '/api/v1/events')).status).toBe(200)
+})
+
+test('a person who was removed while the start of a replay waited for its turn starts nothing', async () => {
+  const { db, account } = api.world
+  await api.call('PUT', '/api/v1/webhook', { body: { url: 'https://hooks.example.net/verdict' } })
+  const removed = await signIn(api.world, { accountId: account.id, role: 'member' })
+  const isTheirs = eq(sessions.id, removed.sessionId)
+  await db
+    .update(sessions)
+    .set({ updatedAt: new Date(0) })
+    .where(isTheirs)
+  const letGo = await holdEvents()
+  const first = person.client(ReplayService, api.url).startReplay({ filter: {} })
+  expect(await waitingReads()).toBe(1)
+  const second = removed
+    .client(ReplayService, api.url)
+    .startReplay({ filter: { tag: 'welcome' } })
+    .then(() => 'ok', said)
+  // The gate lets the call in, and extends a session that was not extended for a day.
+  await expect
+    .poll(async () => (await sql`select updated_at from sessions where id = ${removed.sessionId}`)[0]!.updated_at)
+    .not.toEqual(new Date(0))
+  await sql`delete from members where person_id = ${removed.personId}`
+  // A wait under 100 ms is no wait.
+  await sleep(150)
+  await letGo()
+  expect(await second).toMatchObject({ error: 'not_found' })
+  await first
+  expect(api.workflows.startedReplays).toHaveLength(1)
 })
 
 test('everything that a busy page reads at once is served, several tabs at a time', async () => {
