@@ -64,7 +64,8 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
         senderDomains: createSenderDomains({ db, sealer }),
         simulated: simulator.route,
         hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
-        returnPath: (messageId, domain) => `${makeReturnPath(returnPathKey, messageId)}@${domain.returnPathHost}`,
+        returnPath: (messageId, position, domain) =>
+          `${makeReturnPath(returnPathKey, messageId, position)}@${domain.returnPathHost}`,
         region: config.dataRegion,
         sendBudgetMs: config.sendBudgetMs,
         storeContent: config.storeContent,
@@ -84,7 +85,7 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
 function simulatorInbox({ clock }: Program, sealer: Sealer): Inbox {
   const keys = sealer.deriveKeys('return-path')
   return createInbox({
-    messageIdOf: (returnPath) => readReturnPath(keys, returnPath.slice(0, returnPath.lastIndexOf('@'))),
+    messageIdOf: (returnPath) => readReturnPath(keys, returnPath.slice(0, returnPath.lastIndexOf('@')))?.messageId,
     newId: () => newId(clock.now()),
   })
 }

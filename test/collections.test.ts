@@ -74,7 +74,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/sending/message.ts': ['earlierNames'],
     'server/sending/recipients.ts': ['distinct', 'mailboxes'],
     'server/smtp/dial.ts': ['sockets'],
-    'server/smtp/engine.ts': ['groups'],
+    'server/smtp/engine.ts': ['transactions'],
     'server/smtp/exchangers.ts': ['first'],
     'server/smtp/mta-sts.ts': ['fields', 'mx'],
     'server/smtp/session.ts': ['keywords'],

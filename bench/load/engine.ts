@@ -81,7 +81,7 @@ async function send({ engine, key, number, text }: Job): Promise<number> {
   })
   const startedAtMs = performance.now()
   const [attempt] = await engine.deliver({
-    sender: `b.${id}@rp.from.test`,
+    senderFor: () => `b+${id}00@rp.from.test`,
     recipients: [{ address: to.address, site: lookUp.site }],
     content: [signature, ...pieces],
     startedAtMs,

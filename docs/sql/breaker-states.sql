@@ -18,7 +18,7 @@ cross join lateral (
   from (
     select hourly.* from generate_series(since_hour, now(), interval '1 hour') as counted_hour
     cross join lateral (
-      select delivered + mailbox_full + mailbox_does_not_exist + no_mx_record + connection_timeout + policy_block + spam_blocked + temporary_failure as emails, mailbox_does_not_exist + late_bounces as bounces, complaints
+      select delivered + mailbox_full + mailbox_does_not_exist + no_mx_record + connection_timeout + policy_block + spam_blocked + temporary_failure as emails, mailbox_does_not_exist + late_bounces - uncounted_late_bounces as bounces, complaints - uncounted_complaints as complaints
       from hourly_stats s
       where s.account_id = $1 and s.tenant_id = '' and s.hour = counted_hour and s.domain = input.domain
       offset 0

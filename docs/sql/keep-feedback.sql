@@ -3,15 +3,22 @@ with input as materialized (
   select * from json_to_recordset($1::json) as r(
     id uuid, message_id uuid, account_id uuid, tenant_id text, domain text, tag text, metadata json, recipient text,
       recipient_kind text, status text, kind text, reason text, detail text, strike text, strike_email text,
-      reported_at timestamptz)
+      in_statistics boolean, reported_at timestamptz)
+),
+late as materialized (
+  select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
+    detail, strike, strike_email, in_statistics, reported_at, id as event_id,
+    in_statistics and row_number() over (partition by in_statistics order by id) = 1
+      and $2::int > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
+  from input i
+  where not exists (
+    select from feedback f
+    where f.message_id = i.message_id and lower(f.recipient) = lower(i.recipient) and f.kind = i.kind)
 ),
 kept_feedback as (
-  insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, reported_at)
-  select id, message_id, account_id, recipient, kind, reason, detail, reported_at from input
-  order by message_id, lower(recipient)
-  on conflict (message_id, lower(recipient), kind) do nothing returning id
+  insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, counted, reported_at)
+  select id, message_id, account_id, recipient, kind, reason, detail, counted, reported_at from late
 ),
-late as (select *, id as event_id from input where id in (select id from kept_feedback)),
 event as (
   insert into events (id, message_id, account_id, event, status, reason, recipient, kind, tenant_id, sandbox, tag,
     metadata, feedback, detail, payload, created_at)
@@ -35,16 +42,20 @@ outcome as (
 ),
 hourly_count as (
   insert into hourly_stats as kept (account_id, tenant_id, hour, domain, shard,
-    complaints, late_bounces)
+    complaints, late_bounces, uncounted_complaints, uncounted_late_bounces)
   select account_id, tenant.id, date_trunc('hour', now(), 'UTC'), domain, -1,
     count(*) filter (where kind = 'complaint'),
-    count(*) filter (where reason = 'mailbox_does_not_exist')
+    count(*) filter (where reason = 'mailbox_does_not_exist'),
+    count(*) filter (where kind = 'complaint' and not counted),
+    count(*) filter (where reason = 'mailbox_does_not_exist' and not counted)
   from late cross join lateral (select '' as id union select tenant_id where tenant_id is not null) as tenant
-  where (kind = 'complaint' or reason = 'mailbox_does_not_exist') and recipient not like '%@simulator.test'
+  where in_statistics
   group by account_id, tenant.id, domain order by account_id, tenant.id, domain
   on conflict (account_id, tenant_id, hour, domain, shard) do update set
     complaints = kept.complaints + excluded.complaints,
-    late_bounces = kept.late_bounces + excluded.late_bounces
+    late_bounces = kept.late_bounces + excluded.late_bounces,
+    uncounted_complaints = kept.uncounted_complaints + excluded.uncounted_complaints,
+    uncounted_late_bounces = kept.uncounted_late_bounces + excluded.uncounted_late_bounces
 ),
 new_strike as (
   select *, row_number() over (partition by account_id, tenant_id, email, strike order by event_id) as nth

@@ -554,6 +554,8 @@ export const feedback = pgTable(
     reason: text({ enum: REASONS }),
     /** The text of the report. */
     detail: text(),
+    /** The circuit breaker counts it. */
+    counted: boolean().notNull().default(true),
     reportedAt: at('reported_at').notNull().defaultNow(),
   },
   (t) => [
@@ -602,6 +604,8 @@ export const STATS_COUNTS: readonly string[] = [
   ...REASONS,
   'complaints',
   'late_bounces',
+  'uncounted_complaints',
+  'uncounted_late_bounces',
   'in_doubt',
   ...LATENCY_COLUMNS,
 ]

@@ -1,9 +1,9 @@
 import { domainToASCII } from 'node:url'
-import { readReturnPath } from '../domains/return-path.ts'
+import { type ReturnPath, readReturnPath } from '../domains/return-path.ts'
 
-/** The addressee of a mail: the return path of a message, or, without a message, the address for complaints. */
+/** The addressee of a mail: a return path of ours, or, without one, the address for complaints. */
 export interface Addressee {
-  messageId?: string
+  returnPath?: ReturnPath
 }
 
 /**
@@ -25,8 +25,8 @@ export function addresseesOf({
   return (address) => {
     const at = address.lastIndexOf('@')
     const [local, host] = [address.slice(0, at), domainToASCII(address.slice(at + 1))]
-    const messageId = readReturnPath(returnPathKeys, local)
-    if (messageId !== undefined) return { messageId }
+    const returnPath = readReturnPath(returnPathKeys, local)
+    if (returnPath) return { returnPath }
     const isOurs = host === returnPathHost || host.startsWith('rp.')
     return isOurs && local.toLowerCase() === COMPLAINTS ? {} : undefined
   }

@@ -1,4 +1,4 @@
-import { matchingFormOf, parseMailbox } from '../address.ts'
+import { parseMailbox } from '../address.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 import type { Database } from '../db/connect.ts'
@@ -6,11 +6,13 @@ import { PAYLOAD_VERSION } from '../db/delivery-event.ts'
 import { newId } from '../db/ids.ts'
 import { isExpired } from '../db/retention.ts'
 import { run } from '../db/statement.ts'
+import type { ReturnPath } from '../domains/return-path.ts'
 import { hourlyStatistics, originalDispatches, SUPPRESSIONS } from '../history/tail.ts'
 import { inTime } from '../in-time.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
 import { strikeOfBounce } from '../reputation/strikes.ts'
 import { saysUserUnknown } from '../smtp/rules.ts'
+import { type Concerned, concernedBy, type Recipient } from './concerned.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import type { Report } from './report.ts'
 
@@ -20,7 +22,7 @@ export type FeedbackResult =
   /** The report was stored before. */
   | 'known'
   /**
-   * The report names no recipient who may have the message, or the message was a dry run.
+   * The report names no recipient of its return path's domain who may have the message, or the message was a dry run.
    */
   | 'no_recipient'
   /** The message is over 90 days old, or does not exist. */
@@ -37,23 +39,17 @@ interface Message {
   from: string
   tag: string | null
   metadata: Record<string, string> | null
-  /** The recipients who may have the message. */
   recipients: Recipient[]
-}
-
-interface Recipient {
-  email: string
-  status: string
-  kind: string
 }
 
 // One statement looks in both places: between two statements, a message could move from one to the other.
 export const MESSAGE = `
   select exists (select from open_messages where id = $1) as "isRunning", account_id as "accountId", tenant_id as "tenantId", sandbox,
     request ->> 'from' as "from", tag, request -> 'metadata' as metadata, (
-      select coalesce(json_agg(json_build_object('email', email, 'status', status, 'kind', kind) order by position), '[]')
+      select coalesce(json_agg(json_build_object('email', email, 'status', status, 'kind', kind, 'position', position,
+        'mayHaveIt', status = 'delivered' or in_doubt) order by position), '[]')
       from recipients
-      where message_id = $1 and (status = 'delivered' or in_doubt)
+      where message_id = $1
     ) as recipients
   from (values (1)) as one_row left join messages on id = $1`
 
@@ -73,24 +69,36 @@ const ROW = {
   detail: 'text null',
   strike: 'text null',
   strike_email: 'text',
+  in_statistics: 'boolean',
   reported_at: 'timestamptz',
 } as const satisfies Columns
 
+// Reports of one message wait for each other: the bound on what the breaker counts of them is exact.
+export const LOCK = 'select from messages where id = $1 for update'
+
 // Stores feedback once for each recipient and kind; the same commit holds its event, and its effects on the address and
-// on the domain. Those of the simulator have no such effects. The hand-over loop takes the dispatches, because no
-// process holds their lease.
+// on the domain. Those of the simulator have no such effects. Statistics count every row. The breaker counts at most
+// one row of a report, and at most $2 rows of a message. The hand-over loop takes the dispatches, because no process
+// holds their lease.
 export const KEEP = `
   with input as materialized (
     select * from json_to_recordset($1::json) as r(
       ${recordset(ROW)})
   ),
-  kept_feedback as (
-    insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, reported_at)
-    select id, message_id, account_id, recipient, kind, reason, detail, reported_at from input
-    order by message_id, lower(recipient)
-    on conflict (message_id, lower(recipient), kind) do nothing returning id
+  late as materialized (
+    select id, message_id, account_id, tenant_id, domain, tag, metadata, recipient, recipient_kind, status, kind, reason,
+      detail, strike, strike_email, in_statistics, reported_at, id as event_id,
+      in_statistics and row_number() over (partition by in_statistics order by id) = 1
+        and $2::int > (select count(*) from feedback f where f.message_id = i.message_id and f.counted) as counted
+    from input i
+    where not exists (
+      select from feedback f
+      where f.message_id = i.message_id and lower(f.recipient) = lower(i.recipient) and f.kind = i.kind)
   ),
-  late as (select *, id as event_id from input where id in (select id from kept_feedback)),
+  kept_feedback as (
+    insert into feedback (id, message_id, account_id, recipient, kind, reason, detail, counted, reported_at)
+    select id, message_id, account_id, recipient, kind, reason, detail, counted, reported_at from late
+  ),
   event as (
     insert into events (id, message_id, account_id, event, status, reason, recipient, kind, tenant_id, sandbox, tag,
       metadata, feedback, detail, payload, created_at)
@@ -105,7 +113,7 @@ export const KEEP = `
   ),
   ${hourlyStatistics({
     from: 'late',
-    where: `(${REPORT_COUNTS.map(({ condition }) => condition).join(' or ')}) and recipient not like '%@simulator.test'`,
+    where: 'in_statistics',
     shard: String(REPORT_SHARD),
     counts: REPORT_COUNTS,
   })},
@@ -113,20 +121,30 @@ export const KEEP = `
   select id from late`
 
 const STATEMENT_MS = 5_000
+/** History is partitioned by day, and only a plan for this id leaves out the other days. */
+const UNPREPARED = { prepare: false }
+
+/** The share of a message's recipients that the breaker counts reports about; one report of a message always counts. */
+const COUNTED_SHARE = 0.05
 
 /** Stores the feedback of a report. After a throw it is unknown whether it was stored; a repeat is safe. */
 export function feedbackStep({ db, clock }: { db: Database; clock: DatabaseClock }) {
-  // Unprepared: history is partitioned by day, and only a plan for this id leaves out the other days.
-  const runInTime = <Row extends object>(statement: string, parameters: string[]) =>
-    inTime(run<Row>(db, statement, parameters, { prepare: false }), STATEMENT_MS)
+  function store(messageId: string, rows: RowOf<typeof ROW>[], mostCounted: number): Promise<object[]> {
+    const storing = db.$client.begin(async (tx) => {
+      await run(tx, LOCK, [messageId], UNPREPARED)
+      return run(tx, KEEP, [JSON.stringify(rows), mostCounted], UNPREPARED)
+    })
+    return inTime(storing, STATEMENT_MS)
+  }
 
-  return async (messageId: string, report: Report): Promise<FeedbackResult> => {
+  return async (returnPath: ReturnPath, report: Report): Promise<FeedbackResult> => {
+    const { messageId } = returnPath
     if (isExpired(messageId, clock)) return 'unknown'
-    const [message] = await runInTime<Message>(MESSAGE, [messageId])
+    const [message] = await inTime(run<Message>(db, MESSAGE, [messageId], UNPREPARED), STATEMENT_MS)
     const { isRunning, accountId: account_id, tenantId: tenant_id, sandbox, from, recipients, tag, metadata } = message!
     if (isRunning) return 'running'
     if (account_id === null) return 'unknown'
-    const feedback = sandbox ? [] : feedbackOf(report, recipients)
+    const feedback = sandbox ? [] : feedbackOf(report, concernedBy(returnPath, recipients))
     if (feedback.length === 0) return 'no_recipient'
     const { domain } = parseMailbox(from)!
     const atMs = Math.floor(clock.now())
@@ -140,24 +158,36 @@ export function feedbackStep({ db, clock }: { db: Database; clock: DatabaseClock
         tag,
         metadata,
         ...each,
-        strike: each.recipient.endsWith('@simulator.test') ? null : each.strike,
+        strike: isSimulated(each) ? null : each.strike,
+        in_statistics: !isSimulated(each) && (each.kind === 'complaint' || each.reason === 'mailbox_does_not_exist'),
         reported_at: new Date(atMs).toISOString(),
       }),
     )
-    const stored = await runInTime(KEEP, [JSON.stringify(rows)])
+    const stored = await store(messageId, rows, Math.max(1, Math.floor(recipients.length * COUNTED_SHARE)))
     return stored.length > 0 ? 'kept' : 'known'
   }
 }
 
-function feedbackOf(report: Report, recipients: Recipient[]) {
-  if (report.kind === 'complaint') {
-    const recipient = recipientOf(report.addresses, recipients)
-    const complaint = { kind: 'complaint', reason: null, detail: report.type, strike: 'complaint' }
-    return recipient === undefined ? [] : [{ ...complaint, ...fieldsOf(recipient) }]
-  }
+const isSimulated = ({ recipient }: { recipient: string }) => recipient.endsWith('@simulator.test')
+
+function feedbackOf(report: Report, concerned: Concerned) {
+  const feedback =
+    report.kind === 'complaint'
+      ? complaintOf(report.addresses, report.type, concerned)
+      : bouncesOf(report.failures, concerned)
+  return concerned.isKnownToOthers ? feedback.map((each) => ({ ...each, strike: null })) : feedback
+}
+
+function complaintOf(addresses: string[], type: string, { find }: Concerned) {
+  const recipient = find(addresses)
+  const complaint = { kind: 'complaint', reason: null, detail: type, strike: 'complaint' }
+  return recipient === undefined ? [] : [{ ...complaint, ...fieldsOf(recipient) }]
+}
+
+function bouncesOf(reported: FailedRecipient[], { find }: Concerned) {
   const failures = new Map<Recipient, FailedRecipient>()
-  for (const failure of report.failures) {
-    const recipient = recipientOf(failure.addresses, recipients)
+  for (const failure of reported) {
+    const recipient = find(failure.addresses)
     if (recipient !== undefined && !failures.has(recipient)) failures.set(recipient, failure)
   }
   return [...failures].map(([recipient, { reason, enhanced, detail }]) => ({
@@ -171,14 +201,4 @@ function feedbackOf(report: Report, recipients: Recipient[]) {
 
 function fieldsOf({ email, status, kind }: Recipient) {
   return { recipient: email, strike_email: email.toLowerCase(), status, recipient_kind: kind }
-}
-
-/**
- * The recipient whom the report names. A report may name a forwarding address, or hide it; a sole recipient is meant
- * anyway.
- */
-function recipientOf(addresses: string[], recipients: Recipient[]): Recipient | undefined {
-  const forms = recipients.map(({ email }) => email.toLowerCase())
-  const index = addresses.map((address) => forms.indexOf(matchingFormOf(address) ?? '')).find((i) => i >= 0)
-  return recipients[index ?? (recipients.length === 1 ? 0 : -1)]
 }

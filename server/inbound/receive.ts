@@ -1,4 +1,4 @@
-import { readReturnPath } from '../domains/return-path.ts'
+import { findReturnPath, type ReturnPath } from '../domains/return-path.ts'
 import type { Addressee } from './addressee.ts'
 import type { FeedbackResult } from './feedback.ts'
 import { type Report, readReport } from './report.ts'
@@ -28,19 +28,20 @@ export function createReceiver({
   report,
 }: {
   returnPathKeys: readonly Uint8Array[]
-  keep(messageId: string, report: Report): Promise<FeedbackResult>
+  keep(returnPath: ReturnPath, report: Report): Promise<FeedbackResult>
   report(mail: ReceivedMail): void
 }): (mail: Mail) => Promise<void> {
   let last: Promise<unknown> = Promise.resolve()
 
-  async function processMail({ content, messageId: addressedMessageId }: Mail): Promise<void> {
-    const messageId = addressedMessageId ?? tokenIn(content, returnPathKeys)
-    const mailReport = messageId && (await readReport(content))
-    // Every recipient of a message has its token, so the public address for complaints accepts nothing but complaints.
-    const isAccepted = mailReport && (addressedMessageId !== undefined || mailReport.kind === 'complaint')
-    const kept = isAccepted ? await keep(messageId!, mailReport) : undefined
+  async function processMail({ content, returnPath: addressed }: Mail): Promise<void> {
+    // A complaint quotes the message, whose return path proves that the service sent it.
+    const returnPath = addressed ?? findReturnPath(returnPathKeys, content.toString('latin1'))
+    const mailReport = returnPath && (await readReport(content))
+    // Every recipient of a message knows a token, so the public address for complaints accepts nothing but complaints.
+    const isAccepted = mailReport && (addressed !== undefined || mailReport.kind === 'complaint')
+    const kept = isAccepted ? await keep(returnPath!, mailReport) : undefined
     if (kept === 'running') throw new Error('the outcome of the message is not stored yet')
-    report({ messageId, report: isAccepted ? mailReport.kind : 'none', kept })
+    report({ messageId: returnPath?.messageId, report: isAccepted ? mailReport.kind : 'none', kept })
   }
 
   return async (mail) => {
@@ -55,13 +56,4 @@ export function createReceiver({
       setTimeout(finished.resolve, Math.min((performance.now() - startedAtMs) * PAUSE_FACTOR, MAX_PAUSE_MS))
     }
   }
-}
-
-const TOKEN = /\bb\.[0-9a-z]{26}\.[0-9a-v]{16}(?![\w.])/gi
-const MAX_TOKENS = 20
-
-/** A complaint quotes the message, whose return path proves that the service sent it. */
-function tokenIn(content: Buffer, keys: readonly Uint8Array[]): string | undefined {
-  const tokens = [...new Set(content.toString('latin1').match(TOKEN))].slice(0, MAX_TOKENS)
-  return tokens.map((token) => readReturnPath(keys, token)).find((messageId) => messageId !== undefined)
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../db/connect.ts'
 import { run } from '../db/statement.ts'
 import type { BreakerReading, State, Transition } from './breaker-rules.ts'
-import { HARD_BOUNCES, SENT } from './counts.ts'
+import { COMPLAINTS, HARD_BOUNCES, SENT } from './counts.ts'
 
 // The state of a breaker is one row, which only conditional statements change, by the database's clock: several
 // processes agree without talking to each other. A domain without a row is closed.
@@ -37,7 +37,7 @@ export const BREAKER_STATES = `
     from (
       select hourly.* from generate_series(since_hour, now(), interval '1 hour') as counted_hour
       cross join lateral (
-        select ${SENT} as emails, ${HARD_BOUNCES} as bounces, complaints
+        select ${SENT} as emails, ${HARD_BOUNCES} as bounces, ${COMPLAINTS} as complaints
         from hourly_stats s
         where s.account_id = $1 and s.tenant_id = '' and s.hour = counted_hour and s.domain = input.domain
         offset 0
@@ -64,7 +64,7 @@ export function readStates(
 export const CHANGE_BREAKER = `
   insert into breakers as kept (account_id, domain, state, cause, changed_at, base_emails, base_bounces, base_complaints)
   select $1, $2, $3, $4, date_trunc('milliseconds', now()),
-    coalesce(sum(${SENT}), 0), coalesce(sum(${HARD_BOUNCES}), 0), coalesce(sum(complaints), 0)
+    coalesce(sum(${SENT}), 0), coalesce(sum(${HARD_BOUNCES}), 0), coalesce(sum(${COMPLAINTS}), 0)
   from hourly_stats
   where account_id = $1 and tenant_id = '' and hour = date_trunc('hour', now(), 'UTC') and domain = $2
   on conflict (account_id, domain) do update set

@@ -34,11 +34,14 @@ export const DELIVERED_COUNTS: readonly Count[] = SEND_COUNTS.filter(
 
 /**
  * What reports about sent messages count, in the hour of the report: complaints, and mailboxes that turned out not to
- * exist. The conditions mention the kind and the reason of a report.
+ * exist; and how many of them the breaker leaves out, see inbound/feedback.ts. The conditions mention the kind and the
+ * reason of a report, and whether the breaker counts it.
  */
 export const REPORT_COUNTS: readonly Count[] = [
   { column: 'complaints', condition: `kind = 'complaint'` },
   { column: 'late_bounces', condition: `reason = 'mailbox_does_not_exist'` },
+  { column: 'uncounted_complaints', condition: `kind = 'complaint' and not counted` },
+  { column: 'uncounted_late_bounces', condition: `reason = 'mailbox_does_not_exist' and not counted` },
 ]
 
 /** SQL: adds the counts of a new row to those of the row `kept`. */
@@ -63,5 +66,9 @@ export const DAY_ROWS = '\tday'
 export const REJECTED = REJECTIONS.join(' + ')
 export const BOUNCED = REASONS.filter((reason) => !REJECTIONS.includes(reason)).join(' + ')
 export const SENT = `delivered + ${BOUNCED}`
+
+// What the breaker counts.
+
 /** Mailboxes that do not exist, whether their server said so at once or later. */
-export const HARD_BOUNCES = 'mailbox_does_not_exist + late_bounces'
+export const HARD_BOUNCES = 'mailbox_does_not_exist + late_bounces - uncounted_late_bounces'
+export const COMPLAINTS = 'complaints - uncounted_complaints'

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 
 /** What every erased form ends with. No mail can be sent there (RFC 6761). */
-const ERASED_DOMAIN = 'erased.invalid'
+export const ERASED_DOMAIN = 'erased.invalid'
 
 export type ErasedFormOf = (matchingForm: string) => string
 

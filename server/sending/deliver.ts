@@ -14,6 +14,11 @@ export interface DeliveryResult {
   fault?: string
 }
 
+type DeliveryParts = Omit<Delivery, 'recipients' | 'senderFor' | 'beforeDot' | 'onPhase'> & {
+  /** The envelope sender for the recipients of a domain; `position` is that of the first of them. */
+  returnPath(position: number): string
+}
+
 /**
  * The SMTP step of a send: one attempt at all recipients that are still undecided. `mark` is called with positions
  * among all recipients. The phases of the conversation become spans of `trace`.
@@ -22,7 +27,7 @@ export async function deliver(
   engine: Engine,
   recipients: CheckedRecipient[],
   mark: (positions: number[]) => Promise<boolean>,
-  delivery: Omit<Delivery, 'recipients' | 'beforeDot' | 'onPhase'>,
+  { returnPath, ...delivery }: DeliveryParts,
   trace?: Trace,
 ): Promise<DeliveryResult> {
   let markers = 0
@@ -31,6 +36,7 @@ export async function deliver(
   const attempts = await engine.deliver({
     ...delivery,
     recipients: positions.map((p) => ({ address: recipients[p]!.address.address, site: recipients[p]!.site! })),
+    senderFor: (domain) => returnPath(recipients.findIndex(({ address }) => address.domain === domain)),
     beforeDot: async (accepted) => {
       // Counted before the marker's result is known: a marker whose result is lost may be stored.
       markers++

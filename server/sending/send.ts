@@ -59,8 +59,8 @@ export interface SendParts extends Rules {
   firstAttempts: FirstAttempts
   /** Daily limits of a domain that warms up, from its first day on. */
   warmUpSteps: readonly number[]
-  /** The envelope sender of a message. */
-  returnPath(messageId: string, domain: SenderDomain): string
+  /** The envelope sender of a message to the recipients of a domain; `position` is that of the first of them. */
+  returnPath(messageId: string, position: number, domain: SenderDomain): string
   region: string
   sendBudgetMs: number
   storeContent: boolean
@@ -125,7 +125,7 @@ export function createSend(parts: SendParts): Send {
     const composed = composing.value
 
     const delivery = {
-      sender: parts.returnPath(claim.messageId, domain),
+      returnPath: (position: number) => parts.returnPath(claim.messageId, position, domain),
       content: composed.pieces,
       accountId,
       startedAtMs,

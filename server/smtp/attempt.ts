@@ -92,7 +92,7 @@ export interface Host {
 /** Who demands that mail reaches a host only over TLS, with a trusted certificate that names the host. */
 export type TlsDemand = 'MTA-STS' | 'the sending domain'
 
-/** Domains with the same set of exchangers are one site: they share connections and a transaction. */
+/** Domains with the same set of exchangers are one site: they share connections, and each has its own transaction. */
 export interface Site {
   /** A site that demands TLS has another key than the same site without that demand: see `demandTls`. */
   key: string
@@ -134,9 +134,9 @@ export interface Asker {
 export interface Delivery extends Asker {
   /** Is called at the end of each phase of the conversation with a host. Times are those of `performance.now()`. */
   onPhase?(phase: TimedPhase, host: string, fromMs: number, toMs: number): void
-  /** MAIL FROM, without angle brackets. */
-  sender: string
-  /** Each address without angle brackets; recipients of one site share one transaction, in this order. */
+  /** MAIL FROM of the transaction for the recipients of a domain, without angle brackets. */
+  senderFor(domain: string): string
+  /** Each address without angle brackets; recipients of one domain share one transaction, in this order. */
   recipients: { address: string; site: Site }[]
   /** The whole message in pieces: CRLF line ends only, dots not doubled yet, ends with CRLF. */
   content: readonly Buffer[]

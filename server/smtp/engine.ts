@@ -1,11 +1,11 @@
 import { isIPv6 } from 'node:net'
 import type { Asker, Delivery, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
 import { stuffDots } from './content.ts'
+import { deliverToDomain } from './domain-delivery.ts'
 import { createLateReplies } from './late-replies.ts'
 import { deadlinesOf, type EngineLimits, LIMITS } from './limits.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { createPool } from './pool.ts'
-import { deliverToSite } from './site-delivery.ts'
 import { createCleartextHosts, createTlsContexts } from './tls.ts'
 
 export interface EngineOptions extends Omit<MxOptions, 'random'> {
@@ -39,18 +39,21 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   }
 
   async function deliver(delivery: Delivery): Promise<SmtpAttempt[]> {
-    const { sender, recipients, accountId, startedAtMs, budgetMs, reference, signal, onPhase } = delivery
-    for (const address of [sender, ...recipients.map((recipient) => recipient.address)]) checkAddress(address)
+    const { recipients, accountId, startedAtMs, budgetMs, reference, signal, onPhase } = delivery
+    for (const { address } of recipients) checkAddress(address)
+    const transactions = transactionsOf(delivery)
+    for (const { sender } of transactions) checkAddress(sender)
     const content = stuffDots(delivery.content)
     const deadlines = deadlinesOf(startedAtMs, budgetMs, limits)
     const attempts: SmtpAttempt[] = []
+    const sourceAddresses = sourcesOf(recipients)
     await Promise.all(
-      groupBySite(recipients).map(async ({ site, indexes }) => {
-        const siteAttempts = await deliverToSite(
+      transactions.map(async ({ site, sender, indexes }) => {
+        const domainAttempts = await deliverToDomain(
           { pool, lateReplies, opening },
           {
             site,
-            sourceAddress: sourceFor(site),
+            sourceAddress: sourceAddresses.get(site.key),
             accountId,
             sender,
             recipients: indexes.map((i) => recipients[i]!.address),
@@ -64,10 +67,16 @@ export function createEngine(options: EngineOptions): WatchedEngine {
             onPhase,
           },
         )
-        for (const [i, attempt] of siteAttempts.entries()) attempts[indexes[i]!] = attempt
+        for (const [i, attempt] of domainAttempts.entries()) attempts[indexes[i]!] = attempt
       }),
     )
     return attempts
+  }
+
+  /** One address for each site: its transactions pass their connections on to each other. */
+  function sourcesOf(recipients: Delivery['recipients']): Map<string, string | undefined> {
+    const sites = new Map(recipients.map(({ site }) => [site.key, site]))
+    return new Map([...sites].map(([key, site]) => [key, sourceFor(site)]))
   }
 
   /**
@@ -99,14 +108,27 @@ function unlessAborted(lookup: Promise<MxLookup>, signal: AbortSignal): Promise<
   return promise
 }
 
-function groupBySite(recipients: Delivery['recipients']): { site: Site; indexes: number[] }[] {
-  const groups = new Map<string, { site: Site; indexes: number[] }>()
-  for (const [i, { site }] of recipients.entries()) {
-    const group = groups.get(site.key) ?? { site, indexes: [] }
-    group.indexes.push(i)
-    groups.set(site.key, group)
+interface Transaction {
+  site: Site
+  sender: string
+  /** The indexes of its recipients, in their order. */
+  indexes: number[]
+}
+
+/**
+ * One transaction for each recipient domain, because its sender names the domain. The simulator's domain has several
+ * sites, and then a transaction at each.
+ */
+function transactionsOf({ recipients, senderFor }: Delivery): Transaction[] {
+  const transactions = new Map<string, Transaction>()
+  for (const [i, { address, site }] of recipients.entries()) {
+    const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+    const key = `${domain} ${site.key}`
+    const transaction = transactions.get(key)
+    if (transaction) transaction.indexes.push(i)
+    else transactions.set(key, { site, sender: senderFor(domain), indexes: [i] })
   }
-  return [...groups.values()]
+  return [...transactions.values()]
 }
 
 const ADDRESS = /^(?:(?:"(?:[ !#-[\]-~]|\\[ -~])*"|[!#-;=?A-~]+)@[!#-;=?A-~]+)?$/

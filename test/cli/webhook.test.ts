@@ -129,7 +129,8 @@ test('an invalid id, or filters beside an id, are usage errors', async () => {
 test('events are found by tag and kind, and feedback shows what was reported', async () => {
   const { message_id } = (await api.send({ to: 'ann@example.net', tag: 'orders' })).json
   const keep = feedbackStep({ db: api.world.db, clock: api.world.clock })
-  await keep(parsePublicId('msg', message_id)!, { kind: 'complaint', type: 'abuse', addresses: ['ann@example.net'] })
+  const returnPath = { messageId: parsePublicId('msg', message_id)!, position: 0 }
+  await keep(returnPath, { kind: 'complaint', type: 'abuse', addresses: ['ann@example.net'] })
   const { json, text } = await run(['events', '--tag', 'orders', '--event', 'email.feedback'])
   expect(json).toMatchObject({ events: [{ message_id, event: 'email.feedback' }] })
   expect(text).toMatch(/ delivered, complaint {2}- +ann@example\.net /)

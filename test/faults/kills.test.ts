@@ -32,7 +32,14 @@ async function expectSettled(atLeast: number): Promise<void> {
   expect(await world.verdict()).toEqual([])
 }
 
-const TO = ['ann@one.example', 'bob@one.example', 'ann@two.example', 'nobody@two.example', 'eve@printer.local']
+const TO = [
+  'ann@one.example',
+  'bob@one.example',
+  'ann@also.one.example',
+  'ann@two.example',
+  'nobody@two.example',
+  'eve@printer.local',
+]
 
 test('everything reconciles after a kill at the n-th message on the wire of a send, for every n', async () => {
   const letter = (n: number) => ({

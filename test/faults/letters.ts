@@ -36,6 +36,7 @@ export function letters(purpose: string, count: number, dice: Dice): Letter[] {
       ['ann@one.example'],
       ['ann@two.example'],
       ['ann@one.example', 'ann@two.example'],
+      ['ann@one.example', 'ann@also.one.example'],
     ])
     const addresses = [...acceptedAddresses, ...OTHERS.filter(() => dice.chance(0.25))]
     const to = addresses.map((address) => address.replace('@', `.${request}@`))

@@ -39,7 +39,10 @@ export async function startNode(name: string, parts: NodeParts): Promise<Node> {
   const wire = await startWire(databaseUrl, mailPorts)
   const throughProxy = new URL(databaseUrl)
   throughProxy.host = `127.0.0.1:${wire.postgres.port}`
-  const routes = [...wire.mail].map(([domain, { port }]) => `${domain}=127.0.0.1:${port}`)
+  // Each mail server has two domains, because a send has a transaction for each domain of a site.
+  const routes = [...wire.mail].flatMap(([domain, { port }]) =>
+    [domain, `also.${domain}`].map((each) => `${each}=127.0.0.1:${port}`),
+  )
   const api = await startApiProcess({
     DATABASE_URL: throughProxy.href,
     SMTP_ROUTES: routes.join(','),

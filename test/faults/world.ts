@@ -21,7 +21,7 @@ import { endLeases, openRows, takeSnapshot } from './snapshot.ts'
 export type World = Awaited<ReturnType<typeof startWorld>>
 
 export interface WorldOptions {
-  /** The domains that accept mail, and the scripts of their servers. */
+  /** The domains that accept mail, and the scripts of their servers. A server also has the domain `also.<domain>`. */
   mail?: Record<string, Script>
   env?: NodeJS.ProcessEnv
   /** The content of TIERS_FILE. */

@@ -9,7 +9,7 @@ import { CERTIFICATE } from '../harness/certificates.ts'
 import { type Client, deliver, openClient } from './client.ts'
 
 const KEYS = [randomBytes(32), randomBytes(32)] as const
-const TOKEN = makeReturnPath(KEYS[0], newId(Date.now()))
+const TOKEN = makeReturnPath(KEYS[0], newId(Date.now()), 0)
 const TO = `${TOKEN}@rp.example.test`
 
 /** A listener that records what it received. */
@@ -50,12 +50,12 @@ test('a mail to a return path is received with the message it belongs to, whatev
   expect(await deliver(port, TO, '.a\r\n..\r\nb')).toBe('250 2.0.0 Thank you')
   expect(await deliver(port, TO.toUpperCase(), 'x', 'ann@example.net')).toBe('250 2.0.0 Thank you')
   expect(mails.map(({ content }) => content.toString())).toEqual(['.a\r\n..\r\nb\r\n', 'x\r\n'])
-  expect(new Set(mails.map(({ messageId }) => messageId)).size).toBe(1)
+  expect(new Set(mails.map(({ returnPath }) => returnPath?.messageId)).size).toBe(1)
 })
 
 test('a token of the key before the last rotation still counts, at any host', async () => {
   const { port, mails } = await listener()
-  await deliver(port, `${makeReturnPath(KEYS[1], newId(Date.now()))}@moved.example`, 'x')
+  await deliver(port, `${makeReturnPath(KEYS[1], newId(Date.now()), 0)}@moved.example`, 'x')
   expect(mails).toHaveLength(1)
 })
 
@@ -64,13 +64,14 @@ test('complaints have an address at every host of return paths', async () => {
   for (const to of ['fbl@rp.example.test', 'FBL@RP.other.test', 'fbl@xn--bcher-kva.example']) {
     expect(await deliver(port, to, 'x')).toMatch(/^250/)
   }
-  expect(mails.map(({ messageId }) => messageId)).toEqual([undefined, undefined, undefined])
+  expect(mails.map(({ returnPath }) => returnPath)).toEqual([undefined, undefined, undefined])
 })
 
 test.each([
   'ann@example.net',
   'fbl@example.net',
   'postmaster@rp.example.test',
+  `b+01kctznv0zf3kanvqtfn6xkbd4000123456789abcdef@rp.example.test`,
   `b.01kctznv0zf3kanvqtfn6xkbd4.0123456789abcdef@rp.example.test`,
   `${TOKEN}x@rp.example.test`,
   `${TOKEN}%example.net@rp.example.test`,
@@ -83,7 +84,7 @@ test.each([
 test('neither a source route nor a second recipient sends a mail anywhere else', async () => {
   const { port, mails } = await listener()
   const { say } = await greeted(port, `@example.net:${TO}`)
-  expect(await say(`RCPT TO:<${makeReturnPath(KEYS[0], newId(Date.now()))}@rp.example.test>`)).toMatch(/^452/)
+  expect(await say(`RCPT TO:<${makeReturnPath(KEYS[0], newId(Date.now()), 0)}@rp.example.test>`)).toMatch(/^452/)
   expect(await say('RCPT TO:<ann@example.net>')).toMatch(/^452/)
   expect(await say('DATA')).toMatch(/^354/)
   expect(await say('x\r\n.')).toMatch(/^250/)

@@ -1,6 +1,6 @@
 // Reports as mail servers and mailbox providers write them, about a message to ann@example.net or to other recipients.
 
-const RETURNED = `Return-Path: <b.01kctznv0zf3kanvqtfn6xkbd4.0123456789abcdef@rp.example.test>
+const RETURNED = `Return-Path: <b+01kctznv0zf3kanvqtfn6xkbd4000123456789abcdef@rp.example.test>
 From: Verdict <hello@example.test>
 To: ann@example.net
 Subject: Hello
@@ -222,7 +222,7 @@ Diagnostic-Code: smtp; 554 delivery error: dd This user doesn't have a yahoo.com
 })
 
 export const EXIM = crlf(`From: Mail Delivery System <Mailer-Daemon@mail.example.net>
-To: b.01kctznv0zf3kanvqtfn6xkbd4.0123456789abcdef@rp.example.test
+To: b+01kctznv0zf3kanvqtfn6xkbd4000123456789abcdef@rp.example.test
 X-Failed-Recipients: ann@example.net, bob@example.net
 Auto-Submitted: auto-replied
 Subject: Mail delivery failed: returning message to sender
@@ -304,12 +304,12 @@ export const YAHOO_COMPLAINT = arf({
 Arrival-Date: Sat, 21 Nov 2026 10:00:00 +0000
 Reported-Domain: example.test
 Source-IP: 192.0.2.25
-Original-Mail-From: <b.01kctznv0zf3kanvqtfn6xkbd4.0123456789abcdef@rp.example.test>
+Original-Mail-From: <b+01kctznv0zf3kanvqtfn6xkbd4000123456789abcdef@rp.example.test>
 `,
 })
 
 export const COMCAST_COMPLAINT = arf({
-  fields: `Original-Mail-From: <b.01kctznv0zf3kanvqtfn6xkbd4.0123456789abcdef@rp.example.test>
+  fields: `Original-Mail-From: <b+01kctznv0zf3kanvqtfn6xkbd4000123456789abcdef@rp.example.test>
 Original-Rcpt-To: <ann@example.net>
 Removal-Recipient: ann@example.net
 Received-Date: Sat, 21 Nov 2026 10:00:00 +0000

@@ -9,8 +9,8 @@ import { deliver } from './client.ts'
 export type InboundWorld = Awaited<ReturnType<typeof startInboundWorld>>
 
 /** A world of sends with a listener for bounces. */
-export async function startInboundWorld(more: Partial<ListenerParts> = {}) {
-  const world = await startWorld()
+export async function startInboundWorld(more: Partial<ListenerParts> = {}, zone?: Parameters<typeof startWorld>[0]) {
+  const world = await startWorld(zone)
   const { db, clock, sealer, account, exchanger } = world
   const returnPathKeys = sealer.deriveKeys('return-path')
   const received: ReceivedMail[] = []

@@ -72,7 +72,7 @@ test('a bounce after acceptance is stored with the message, and the address is s
     { event: 'email.delivery', status: 'delivered', event_id: email.events[0].event_id },
   ])
   // The bounce was delivered to the return path: Postfix keeps nothing in its queue.
-  await expect.poll(() => world.postfix.log()).toMatch(/to=<b\.[^>]+>, .*status=sent \(250 2\.0\.0 Thank you\)/)
+  await expect.poll(() => world.postfix.log()).toMatch(/to=<b\+[^>]+>, .*status=sent \(250 2\.0\.0 Thank you\)/)
 
   const { entries } = await world.product.get('/api/v1/suppression?email=gone@late.example.net')
   expect(entries).toMatchObject([{ reason: 'bounce', scope: 'account', message_id: email.message_id, detail }])

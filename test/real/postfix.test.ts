@@ -125,7 +125,7 @@ test('a mail reader sees what the caller sent', async () => {
   expect([mail.text, mail.html].map(linesOf)).toEqual([message.text, message.html].map(linesOf))
   expect(mail.headers).toContainEqual(expect.objectContaining({ key: 'x-order', value: '4711' }))
   expect(mail.attachments.map(({ filename, content }) => ({ filename, content }))).toEqual(attachments)
-  expect(mail.returnPath).toMatch(/^b\.[0-9a-z.]+@rp\.shop\.example\.com$/)
+  expect(mail.returnPath).toMatch(/^b\+[0-9a-z]+@rp\.shop\.example\.com$/)
   expect(mail.messageId).toBe(`<${body.message_id}@rp.shop.example.com>`)
 })
 

@@ -74,7 +74,7 @@ test("delivered: the recipient's server replied 250 to the final dot; the respon
   expect(world.exchanger.messages).toHaveLength(1)
   const [mail] = world.exchanger.messages
   expect(mail!.to).toEqual(['ann@example.net'])
-  expect(mail!.from).toMatch(/^b\.[0-9a-z]{26}\.[0-9a-v]{16}@rp\.example\.test$/)
+  expect(mail!.from).toMatch(/^b\+[0-9a-z]{26}00[0-9a-v]{16}@rp\.example\.test$/)
   expect(mail!.content).toContain(`Message-ID: <${response.messageId}@rp.example.test>`)
   expect(mail!.content).toMatch(/^DKIM-Signature: /)
 })
@@ -128,7 +128,7 @@ test('each recipient is decided on its own; the message has the worst status and
     ['zoe@other.org', DeliveryStatus.DELIVERED, undefined],
   ])
   expect((await stored(response.messageId)).events).toHaveLength(4)
-  // One transaction for each site, concurrently.
+  // One transaction for each domain, concurrently.
   expect(world.exchanger.messages.map((mail) => mail.to).sort()).toEqual([['ann@example.net'], ['zoe@other.org']])
 })
 

@@ -3,13 +3,18 @@ import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { messages, openMessages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { reasonOf } from '../../server/errors.ts'
+import type { Engine } from '../../server/smtp/attempt.ts'
+import { mx } from '../harness/dns.ts'
 import { eventually } from '../harness/eventually.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { message, script, startWorld, type World } from './world.ts'
 
 let world: World
 beforeAll(async () => {
-  world = await startWorld({ 'MX silent.org': 'silence' })
+  world = await startWorld({
+    'MX silent.org': 'silence',
+    'MX same-site.org': [mx('same-site.org', 10, 'mx.example.net')],
+  })
 })
 afterAll(() => world.stop())
 beforeEach(async () => {
@@ -57,6 +62,32 @@ test('no free connection in time is our fault: 500 transient_failure, and the re
   const settled = await Promise.all(stalled)
   expect(settled.map(({ reason }) => reason)).toEqual(settled.map(() => Reason.CONNECTION_TIMEOUT))
   expect(await rows()).toEqual({ open: 0, messages: before.messages + 20 })
+  engine.close()
+})
+
+test('a domain that finds no free connection in time is retryable when another one of its site has a marker', async () => {
+  const engine = world.engineWith({ limits: { dotAtLeastMs: 0 } })
+  const narrow: Engine = {
+    ...engine,
+    async lookUp(...asked) {
+      const lookup = await engine.lookUp(...asked)
+      return lookup.kind === 'site'
+        ? { kind: 'site', site: { ...lookup.site, limits: { connections: 1, messages: 100 } } }
+        : lookup
+    },
+  }
+  script(world, { dot: { after: 3_500, act: '250 2.0.0 queued' } })
+  const send = world.sendAlone({ engine: narrow, sendBudgetMs: 8_000 })
+  const response = await send(message({ to: ['ann@example.net', 'bob@same-site.org'] }), options())
+  expect(response.recipients).toMatchObject([
+    { email: 'ann@example.net', status: DeliveryStatus.DELIVERED },
+    {
+      email: 'bob@same-site.org',
+      status: DeliveryStatus.BOUNCED,
+      reason: Reason.TEMPORARY_FAILURE,
+      retryable: true,
+    },
+  ])
   engine.close()
 })
 

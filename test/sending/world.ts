@@ -48,7 +48,7 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
   })
   const [returnPathKey] = sealer.deriveKeys('return-path')
   const inbox = createInbox({
-    messageIdOf: (returnPath) => readReturnPath([returnPathKey], returnPath.split('@')[0]!),
+    messageIdOf: (returnPath) => readReturnPath([returnPathKey], returnPath.split('@')[0]!)?.messageId,
     newId: () => newId(clock.now()),
   })
   const simulator = createSimulator({ inbox })
@@ -75,7 +75,7 @@ export async function startWorld(zone: DnsServerForTests['zone'] = {}) {
       firstAttempts: LEFT_TO_TEMPORAL,
       simulated: simulator.route,
       hasStaticRoute: () => false,
-      returnPath: (id, domain) => `${makeReturnPath(returnPathKey, id)}@${domain.returnPathHost}`,
+      returnPath: (id, position, domain) => `${makeReturnPath(returnPathKey, id, position)}@${domain.returnPathHost}`,
       region: 'eu',
       sendBudgetMs: 30_000,
       storeContent: false,

@@ -39,7 +39,7 @@ const bounceOf = (email: string): Report => ({
 })
 const complaintOf = (email: string): Report => ({ kind: 'complaint', type: 'abuse', addresses: [email] })
 const keep = (messageId: string, report: Report) =>
-  feedbackStep({ db: api.world.db, clock: api.world.clock })(uuid(messageId), report)
+  feedbackStep({ db: api.world.db, clock: api.world.clock })({ messageId: uuid(messageId), position: 0 }, report)
 
 const SENT = { tag: 'orders', metadata: { 10: 'ten', 9: '💌', b: 'x' }, tenant_id: 'shop-1' }
 /** Each test mails its own address, because an address that bounced is suppressed. */

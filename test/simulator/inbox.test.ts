@@ -44,7 +44,7 @@ async function start(inbox: Inbox) {
   })
   const deliver = (sender: string, to: string[], content = 'From: a@example.test\r\n\r\n.dots and words\r\n') =>
     engine.deliver({
-      sender,
+      senderFor: () => sender,
       recipients: to.map((address) => ({
         address,
         site: (simulator.route(parseAddress(address)!)!.route as { site: Site }).site,

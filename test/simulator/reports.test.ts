@@ -44,7 +44,8 @@ test('the mail server accepts messages to these addresses, and reports about eac
   const content = [Buffer.from('From: a@example.test\r\n\r\nHello\r\n')]
   const beforeDot = async () => true
   const startedAtMs = performance.now()
-  await engine.deliver({ sender: RETURN_PATH, recipients, content, startedAtMs, budgetMs: 30_000, beforeDot })
+  const senderFor = () => RETURN_PATH
+  await engine.deliver({ senderFor, recipients, content, startedAtMs, budgetMs: 30_000, beforeDot })
   const read = await Promise.all(reports.map((report) => readReport(report.content)))
   expect(read.map((report) => report?.kind)).toEqual(['complaint', 'bounce'])
 })

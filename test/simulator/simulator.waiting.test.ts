@@ -38,7 +38,8 @@ async function deliver(...to: string[]): Promise<SmtpAttempt[]> {
   })
   const startedAtMs = performance.now()
   const beforeDot = async () => true
-  return engine.deliver({ sender: 'b@rp.example.test', recipients, content, startedAtMs, budgetMs: 30_000, beforeDot })
+  const senderFor = () => 'b@rp.example.test'
+  return engine.deliver({ senderFor, recipients, content, startedAtMs, budgetMs: 30_000, beforeDot })
 }
 
 test('the simulator ignores addresses of other domains', () => {

@@ -55,9 +55,14 @@ export function siteOf(...places: { host: string; port: number }[]): Site {
 
 export const CONTENT = [Buffer.from('Subject: hello\r\n\r\nHello.\r\n')]
 
-export function deliveryTo(site: Site, more: Partial<Delivery> = {}): Delivery {
+interface DeliveryParts extends Partial<Delivery> {
+  /** The envelope sender for every domain. */
+  sender?: string
+}
+
+export function deliveryTo(site: Site, { sender = 'sender@sender.test', ...more }: DeliveryParts = {}): Delivery {
   return {
-    sender: 'sender@sender.test',
+    senderFor: () => sender,
     recipients: [{ address: 'user@example.test', site }],
     content: CONTENT,
     startedAtMs: performance.now(),
@@ -68,7 +73,7 @@ export function deliveryTo(site: Site, more: Partial<Delivery> = {}): Delivery {
 }
 
 /** One message to one recipient of the site. */
-export async function send(engine: Engine, site: Site, more: Partial<Delivery> = {}): Promise<SmtpAttempt> {
+export async function send(engine: Engine, site: Site, more: DeliveryParts = {}): Promise<SmtpAttempt> {
   const [attempt] = await engine.deliver(deliveryTo(site, more))
   return attempt!
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createResolver } from '../../server/dns/resolver.ts'
+import type { Site } from '../../server/smtp/attempt.ts'
 import { a, mx, startDns } from '../harness/dns.ts'
 import type { Exchanger } from '../harness/exchanger.ts'
 import {
@@ -222,6 +223,92 @@ test('each recipient has its own outcome, in the order of the recipients', async
     expect(asked).toEqual([[1, 3]])
     expect(exchanger.messages.map(({ to }) => to)).toEqual([['one@example.test', 'two@example.test']])
   }
+})
+
+/** One recipient at each of these domains, all at this site. */
+const atDomains = (site: Site, domains: string[]) => domains.map((domain) => ({ address: `user@${domain}`, site }))
+
+test('each domain of a site has a transaction with its own sender and permission, side by side', async () => {
+  const exchanger = await exchangerWith()
+  const site = siteOf(exchanger)
+  const asked: number[][] = []
+  const recipients = [...atDomains(site, ['a.test', 'b.test']), { address: 'other@A.test', site }]
+  const attempts = await engineWith().deliver({
+    ...deliveryTo(site, { recipients, beforeDot: async (accepted) => asked.push(accepted) > 0 }),
+    senderFor: (domain) => `for-${domain}@sender.test`,
+  })
+  expect(attempts.map(outcomeOf)).toEqual(['delivered', 'delivered', 'delivered'])
+  const envelopes = exchanger.messages.map(({ from, to }) => [from, ...to]).sort()
+  expect(envelopes).toEqual([
+    ['for-a.test@sender.test', 'user@a.test', 'other@A.test'],
+    ['for-b.test@sender.test', 'user@b.test'],
+  ])
+  expect(asked.sort()).toEqual([[0, 2], [1]])
+  expect(exchanger.sessions).toHaveLength(2)
+})
+
+test('a server that takes one domain for each transaction accepts every domain', async () => {
+  let domain: string | undefined
+  const exchanger = await exchangerWith({
+    mail: () => {
+      domain = undefined
+      return undefined
+    },
+    rcpt: (line) => {
+      const next = line.slice(line.indexOf('@'))
+      domain ??= next
+      return next === domain ? undefined : '451 4.3.0 one domain at a time'
+    },
+  })
+  const site = { ...siteOf(exchanger), limits: { connections: 1, messages: 100 } }
+  const recipients = [...atDomains(site, ['a.test', 'b.test', 'c.test']), { address: 'other@b.test', site }]
+  const attempts = await engineWith().deliver(deliveryTo(site, { recipients }))
+  expect(attempts.map(outcomeOf)).toEqual(['delivered', 'delivered', 'delivered', 'delivered'])
+})
+
+test('fifty domains of a site with two places are delivered over two connections', async () => {
+  const exchanger = await exchangerWith()
+  const site = { ...siteOf(exchanger), limits: { connections: 2, messages: 100 } }
+  const domains = Array.from({ length: 50 }, (_, i) => `domain${i}.test`)
+  const attempts = await engineWith().deliver(deliveryTo(site, { recipients: atDomains(site, domains) }))
+  expect(new Set(attempts.map(outcomeOf))).toEqual(new Set(['delivered']))
+  expect(exchanger.messages).toHaveLength(50)
+  expect(exchanger.sessions).toHaveLength(2)
+})
+
+test.each([
+  [
+    'the sender is refused',
+    { mail: (line: string) => (line.includes('for-b.test') ? '550 5.7.1 no' : undefined) },
+    'policy_block',
+  ],
+  [
+    'the connection closes at the dot',
+    { dot: (_: string, times: number) => (times === 1 ? 'close' : undefined) },
+    'in_doubt',
+  ],
+] as const)(
+  'a domain whose transaction fails (%s) takes none of the other domains with it',
+  async (_, script, expected) => {
+    const exchanger = await exchangerWith(script)
+    const site = { ...siteOf(exchanger), limits: { connections: 1, messages: 100 } }
+    const attempts = await engineWith().deliver({
+      ...deliveryTo(site, { recipients: atDomains(site, ['a.test', 'b.test', 'c.test']) }),
+      senderFor: (domain) => `for-${domain}@sender.test`,
+    })
+    expect(attempts.map(outcomeOf)).toEqual(['delivered', expected, 'delivered'])
+  },
+)
+
+test('a permission that is refused stops its own domain only', async () => {
+  const exchanger = await exchangerWith()
+  const site = siteOf(exchanger)
+  const recipients = atDomains(site, ['a.test', 'b.test'])
+  const attempts = await engineWith().deliver(
+    deliveryTo(site, { recipients, beforeDot: async ([first]) => first === 1 }),
+  )
+  expect(attempts.map(outcomeOf)).toEqual(['temporary_failure', 'delivered'])
+  expect(exchanger.messages.map(({ to }) => to)).toEqual([['user@b.test']])
 })
 
 test('if every recipient is refused, neither content nor dot is sent', async () => {

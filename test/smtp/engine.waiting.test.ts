@@ -45,6 +45,16 @@ test('sites are served side by side, each with its own transaction and its own p
   expect(exchangers.map(({ messages }) => messages.length)).toEqual([1, 1, 0])
 })
 
+test('the domains of one site are served side by side', async () => {
+  const exchanger = await exchangerWith({ dot: { after: 1_000, act: '250 ok' } })
+  const site = siteOf(exchanger)
+  const watch = stopwatch()
+  const recipients = ['a', 'b', 'c', 'd'].map((name) => ({ address: `user@${name}.test`, site }))
+  const attempts = await engineWith().deliver(deliveryTo(site, { recipients }))
+  expect(attempts.map(outcomeOf)).toEqual(['delivered', 'delivered', 'delivered', 'delivered'])
+  expect(watch.ms()).toBeLessThan(1_900)
+})
+
 test.each([['is silent', 'stall']] as const)(
   'a server that refuses every recipient and then %s is not tried again, nor is another one',
   async (_, data) => {

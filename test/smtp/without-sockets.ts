@@ -22,7 +22,7 @@ function exhaust(): void {
 
 async function deliver(site: Site, whenAsked: () => void) {
   const [attempt] = await engine.deliver({
-    sender: '',
+    senderFor: () => '',
     recipients: [{ address: 'user@example.test', site }],
     content: [Buffer.from('x\r\n')],
     startedAtMs: performance.now(),

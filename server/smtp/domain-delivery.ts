@@ -9,8 +9,8 @@ import { openSession, type Session, type SessionOptions } from './session.ts'
 import { createStopwatch, type PhaseReport, type Stopwatch } from './stopwatch.ts'
 import { type TransactionResult, transact } from './transaction.ts'
 
-/** One message to the recipients of one site. */
-export interface SiteDelivery {
+/** One message to the recipients of one domain, which are in one transaction. */
+export interface DomainDelivery {
   site: Site
   sourceAddress?: string
   accountId?: string
@@ -27,7 +27,7 @@ export interface SiteDelivery {
   onPhase?: Delivery['onPhase']
 }
 
-export interface SiteTools {
+export interface DeliveryTools {
   pool: ReturnType<typeof createPool>
   lateReplies: ReturnType<typeof createLateReplies>
   opening: SessionOptions
@@ -38,7 +38,7 @@ const MAX_HOSTS = 2
 type Ledger = ReturnType<typeof createLedger>
 
 /** One attempt at each recipient, in their order. */
-export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): Promise<SmtpAttempt[]> {
+export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDelivery): Promise<SmtpAttempt[]> {
   const { site, sourceAddress = '', accountId, deadlines, signal } = delivery
   const ledger = createLedger(delivery)
   const limits = site.limits ?? siteLimitsOf(site.hosts[0]?.name ?? '')
@@ -60,8 +60,8 @@ export async function deliverToSite(tools: SiteTools, delivery: SiteDelivery): P
  * says nothing: that send will meet it, and report it.
  */
 async function openSuccessor(
-  { pool, opening }: SiteTools,
-  { site, sourceAddress, accountId, commandMs, deadlines }: SiteDelivery,
+  { pool, opening }: DeliveryTools,
+  { site, sourceAddress, accountId, commandMs, deadlines }: DomainDelivery,
   pooledSite: PooledSite,
   host: Host,
 ): Promise<void> {
@@ -77,7 +77,7 @@ async function openSuccessor(
  * Tries an idle session or a new one, and then another host where `hostsAfter` allows it. Returns a session that can be
  * reused.
  */
-async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger, idle?: Session) {
+async function converse(tools: DeliveryTools, delivery: DomainDelivery, ledger: Ledger, idle?: Session) {
   const { site } = delivery
   const { dotMs } = delivery.deadlines
   let hosts = site.hosts.slice(0, MAX_HOSTS)
@@ -107,7 +107,7 @@ async function converse(tools: SiteTools, delivery: SiteDelivery, ledger: Ledger
   }
 }
 
-function phaseReport({ onPhase }: SiteDelivery, { name }: Host): PhaseReport | undefined {
+function phaseReport({ onPhase }: DomainDelivery, { name }: Host): PhaseReport | undefined {
   return onPhase && ((phase, fromMs, toMs) => onPhase(phase, name, fromMs, toMs))
 }
 
@@ -136,7 +136,7 @@ interface FailedTry {
 }
 
 /** The attempts of one delivery, as far as they are decided. */
-function createLedger(delivery: SiteDelivery) {
+function createLedger(delivery: DomainDelivery) {
   const attempts: (SmtpAttempt | undefined)[] = delivery.recipients.map(() => undefined)
   const timings: Timings[] = delivery.recipients.map(() => ({}))
   const failedTries: FailedTry[] = []

@@ -1,0 +1,50 @@
+import { matchingFormOf } from '../address.ts'
+import type { ReturnPath } from '../domains/return-path.ts'
+import { ERASED_DOMAIN } from '../reputation/erased-form.ts'
+
+// Anyone who got a message knows a return path of it. So a report is believed only about recipients of the domain that
+// got the same return path.
+
+/** A recipient of a message in history. */
+export interface Recipient {
+  email: string
+  status: string
+  kind: string
+  position: number
+  /** Its server accepted the message, or may have. */
+  mayHaveIt: boolean
+}
+
+/** The recipients that a report can be about. */
+export interface Concerned {
+  /** Returns the recipient that a report with these addresses is about. */
+  find(addresses: string[]): Recipient | undefined
+  /** Every domain of the message knows the return path: a report is kept, and suppresses no address. */
+  isKnownToOthers: boolean
+}
+
+/** The recipients who may have the message and whose domain the return path names. */
+export function concernedBy({ position }: ReturnPath, recipients: Recipient[]): Concerned {
+  const first = recipients.find((recipient) => recipient.position === position)
+  const isOfDomain = (recipient: Recipient) =>
+    position === undefined || recipient === first || (first !== undefined && shareDomain(recipient, first))
+  const concerned = recipients.filter((recipient) => recipient.mayHaveIt && isOfDomain(recipient))
+  const isSole = concerned.length === 1 && !recipients.some((other) => other !== concerned[0] && isHidden(other))
+  const forms = concerned.map(({ email }) => email.toLowerCase())
+  return {
+    find(addresses) {
+      const index = addresses.map((address) => forms.indexOf(matchingFormOf(address) ?? '')).find((i) => i >= 0)
+      // A report may name a forwarding address, or hide it. Only a sole recipient is meant anyway.
+      return concerned[index ?? (isSole ? 0 : -1)]
+    },
+    isKnownToOthers: position === undefined && new Set(recipients.map(domainOf)).size > 1,
+  }
+}
+
+/** Erasure has replaced the address, and nothing tells its domain. */
+const isHidden = (recipient: Recipient) => recipient.mayHaveIt && domainOf(recipient) === ERASED_DOMAIN
+
+const shareDomain = (one: Recipient, other: Recipient) =>
+  domainOf(one) === domainOf(other) && domainOf(one) !== ERASED_DOMAIN
+
+const domainOf = ({ email }: Recipient) => email.slice(email.lastIndexOf('@') + 1).toLowerCase()

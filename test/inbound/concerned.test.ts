@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { concernedBy, type Recipient } from '../../server/inbound/concerned.ts'
+
+const messageId = '01900000-0000-7000-8000-000000000000'
+const to = (...emails: string[]): Recipient[] =>
+  emails.map((email, position) => ({ email, position, status: 'delivered', kind: 'to', mayHaveIt: true }))
+const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+
+const anyEmail = fc
+  .record({
+    local: fc.constantFrom('ann', 'Bob', 'cy'),
+    domain: fc.constantFrom('a.test', 'A.TEST', 'b.test', 'c.test'),
+  })
+  .map(({ local, domain }) => `${local}@${domain}`)
+
+test('whatever a report names, it is about a recipient of the domain that its return path names, or about none', () => {
+  const anyMessage = fc.uniqueArray(anyEmail, { minLength: 1, maxLength: 8 })
+  const anyReport = fc.array(fc.oneof(anyEmail, fc.string()), { maxLength: 4 })
+  fc.assert(
+    fc.property(
+      anyMessage,
+      fc.nat({ max: 9 }),
+      anyReport,
+      fc.infiniteStream(fc.boolean()),
+      (emails, position, named, mayHave) => {
+        const recipients = to(...emails).map((each) => ({ ...each, mayHaveIt: mayHave.next().value }))
+        const found = concernedBy({ messageId, position }, recipients).find(named)
+        if (!found) return
+        expect(domainOf(found.email)).toBe(domainOf(emails[position]!))
+        expect(found.mayHaveIt).toBe(true)
+      },
+    ),
+  )
+})
+
+test('an erased address speaks for itself alone, and while one is erased no other recipient is taken for the only one', () => {
+  const recipients = to('erased-1@erased.invalid', 'bob@a.test', 'erased-2@erased.invalid')
+  expect(concernedBy({ messageId, position: 0 }, recipients).find(['bob@a.test'])).toBeUndefined()
+  expect(concernedBy({ messageId, position: 0 }, recipients).find(['erased-2@erased.invalid'])).toBeUndefined()
+  expect(concernedBy({ messageId, position: 1 }, recipients).find(['redacted'])).toBeUndefined()
+  expect(concernedBy({ messageId, position: 1 }, recipients).find(['bob@a.test'])).toBe(recipients[1])
+  const [only] = to('erased-1@erased.invalid')
+  expect(concernedBy({ messageId, position: 0 }, [only!]).find(['redacted'])).toBe(only)
+})
+
+test('a return path without a position concerns every recipient, and is known to others when the domains differ', () => {
+  const recipients = to('ann@a.test', 'bob@b.test')
+  const concerned = concernedBy({ messageId }, recipients)
+  expect(concerned.find(['bob@b.test'])).toBe(recipients[1])
+  expect(concerned.isKnownToOthers).toBe(true)
+  expect(concernedBy({ messageId }, to('ann@a.test', 'bob@A.test')).isKnownToOthers).toBe(false)
+  expect(concernedBy({ messageId, position: 0 }, recipients).isKnownToOthers).toBe(false)
+})
