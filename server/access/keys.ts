@@ -1,4 +1,5 @@
-import { type Author, record } from '../audit/record.ts'
+import { changeAs, type Requester } from '../audit/change.ts'
+import { record } from '../audit/record.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database, Transaction } from '../db/connect.ts'
 import { and, asc, eq, getTableColumns, gt, isNull, or, sql } from '../db/drizzle.ts'
@@ -20,7 +21,7 @@ export interface NewKey {
   scopes: readonly string[]
   expiresAt?: Date
   /** For the audit log. Absent for keys that the service creates by itself, such as those of `npm start`. */
-  author?: Author
+  requester?: Requester
 }
 
 /**
@@ -30,7 +31,7 @@ export interface NewKey {
 export async function createKey(
   db: Database,
   clock: DatabaseClock,
-  { accountId, name, kind, scopes, expiresAt, author }: NewKey,
+  { accountId, name, kind, scopes, expiresAt, requester }: NewKey,
 ): Promise<{ key: string; apiKey: ApiKey }> {
   const refused = scopesRefused(kind, scopes)
   if (refused) throw fail('invalid_payload', refused, { fields: [{ field: 'scopes', message: refused }] })
@@ -43,10 +44,10 @@ export async function createKey(
     hash: hashKey(key),
     test: kind === 'test',
     scopes: [...scopes],
-    createdBy: author?.actor.kind === 'person' ? author.actor.id : null,
+    createdBy: requester?.actor.kind === 'person' ? requester.actor.id : null,
     expiresAt,
   }
-  const apiKey = await db.transaction(async (tx) => {
+  const apiKey = await changeAs(db, requester, async (tx, author) => {
     const [created] = await tx.insert(apiKeys).values(row).returning(shown)
     if (author) await record(tx, { ...author, action: 'key.create', target: name, after: recorded(created!) })
     return created!
@@ -100,10 +101,10 @@ export async function revokeKey(
   db: Database | Transaction,
   accountId: string,
   keyId: string,
-  author?: Author,
+  requester?: Requester,
 ): Promise<ApiKey | undefined> {
   const isIt = and(eq(apiKeys.accountId, accountId), eq(apiKeys.id, keyId))
-  return db.transaction(async (tx) => {
+  return changeAs(db, requester, async (tx, author) => {
     const [before] = await tx.select(shown).from(apiKeys).where(isIt).for('update')
     if (!before) return undefined
     const revokedAt = sql`coalesce(${apiKeys.revokedAt}, clock_timestamp())`

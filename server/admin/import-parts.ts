@@ -1,4 +1,5 @@
 import type { AddPartRequest } from '../../gen/verdict/admin/v1/imports_pb.ts'
+import { changeAs, type Requester } from '../audit/change.ts'
 import { type Author, record } from '../audit/record.ts'
 import { cleanText } from '../clean-text.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
@@ -36,10 +37,10 @@ export async function addPart(
   { db, clock, matchingForm }: Parts,
   importId: string,
   request: AddPartRequest,
-  author: Author,
+  requester: Requester,
 ): Promise<ImportRow> {
   const { accepted, emails, faults } = await readLines(request, matchingForm)
-  return db.transaction(async (tx) => {
+  return changeAs(db, requester, async (tx, author) => {
     const isThis = eq(suppressionImports.id, importId)
     const [row] = await tx.select().from(suppressionImports).where(isThis).for('update')
     if (isAdded(row!, request)) return row!

@@ -9,8 +9,9 @@ import {
   ImportStateSchema,
   type StartImportRequest,
 } from '../../gen/verdict/admin/v1/imports_pb.ts'
-import { authorOf } from '../audit/author.ts'
-import { type Author, record } from '../audit/record.ts'
+import { changeAs, type Requester } from '../audit/change.ts'
+import { record } from '../audit/record.ts'
+import { requesterOf } from '../audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import { nameFault } from '../clean-text.ts'
 import type { DatabaseClock } from '../db/clock.ts'
@@ -48,8 +49,8 @@ export function importService(parts: ImportServiceParts): ServiceImpl<typeof Imp
   }
 
   /** Starts an import, or returns the running one of the same file. Throws when the account may start no other one. */
-  function start(row: NewImport, author: Author): Promise<ImportRow> {
-    return db.transaction(async (tx) => {
+  function start(row: NewImport, requester: Requester): Promise<ImportRow> {
+    return changeAs(db, requester, async (tx, author) => {
       await lockAccount(tx, row.accountId)
       const running = await tx
         .select()
@@ -74,25 +75,25 @@ export function importService(parts: ImportServiceParts): ServiceImpl<typeof Imp
       const { accountId, person } = context.values.get(callerKey)!
       const file = readFile(request)
       const row = { ...file, id: newId(clock.now()), accountId, createdBy: person!.email }
-      return { import: importOf(await start(row, authorOf(context.values))) }
+      return { import: importOf(await start(row, requesterOf(context.values))) }
     },
 
     async addPart(request, context) {
       const { accountId } = context.values.get(callerKey)!
       const { id } = await readImport(accountId, request.importId)
-      return { import: importOf(await addPart(parts, id, request, authorOf(context.values))) }
+      return { import: importOf(await addPart(parts, id, request, requesterOf(context.values))) }
     },
 
     async cancelImport({ importId }, context) {
       const { accountId } = context.values.get(callerKey)!
       const { id } = await readImport(accountId, importId)
-      await db.transaction(async (tx) => {
+      await changeAs(db, requesterOf(context.values), async (tx, author) => {
         const [cancelled] = await tx
           .update(suppressionImports)
           .set({ state: 'cancelled', endedAt: sql`clock_timestamp()` })
           .where(and(eq(suppressionImports.id, id), eq(suppressionImports.state, 'running')))
           .returning()
-        if (cancelled) await recordEnd(tx, cancelled, authorOf(context.values))
+        if (cancelled) await recordEnd(tx, cancelled, author)
       })
       return { import: importOf(await readImport(accountId, importId)) }
     },

@@ -10,7 +10,7 @@ import {
 import type { KeyKind } from '../access/key.ts'
 import { type ApiKey, createKey, listKeys, revokeKey, scopesRefused } from '../access/keys.ts'
 import { SCOPES_OF } from '../access/scopes.ts'
-import { authorOf } from '../audit/author.ts'
+import { requesterOf } from '../audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import { nameFault } from '../clean-text.ts'
 import type { DatabaseClock } from '../db/clock.ts'
@@ -36,16 +36,16 @@ export function keyService({ db, clock }: KeyServiceParts): ServiceImpl<typeof K
     },
 
     async createKey(request, context) {
-      const author = authorOf(context.values)
+      const requester = requesterOf(context.values)
       const newKey = readNewKey(request, clock.now())
-      const { key, apiKey } = await createKey(db, clock, { accountId: author.accountId, ...newKey, author })
+      const { key, apiKey } = await createKey(db, clock, { accountId: requester.accountId, ...newKey, requester })
       return { key, apiKey: keyMessage(apiKey) }
     },
 
     async revokeKey({ keyId }, context) {
-      const author = authorOf(context.values)
+      const requester = requesterOf(context.values)
       const id = parsePublicId('key', keyId)
-      const apiKey = id && (await revokeKey(db, author.accountId, id, author))
+      const apiKey = id && (await revokeKey(db, requester.accountId, id, requester))
       if (apiKey) return { apiKey: keyMessage(apiKey) }
       throw fail('not_found', 'There is no such key in this account.')
     },

@@ -2,8 +2,9 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { Role as ContractRole } from '../../gen/verdict/admin/v1/options_pb.ts'
 import type { PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
-import { authorOf } from '../audit/author.ts'
+import { changeAs } from '../audit/change.ts'
 import { record } from '../audit/record.ts'
+import { requesterOf } from '../audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -35,7 +36,7 @@ export function peopleService({ db, clock, publicUrl }: PeopleServiceParts): Ser
 
     async invitePerson(request, { values }) {
       const invitee = { email: readPersonEmail(request.email), role: readRole(request.role) }
-      const invited = await invite(db, clock, authorOf(values), invitee)
+      const invited = await invite(db, clock, requesterOf(values), invitee)
       if (!invited) {
         throw failFields('invalid_payload', [{ field: 'email', message: 'belongs to a person of this account' }])
       }
@@ -43,9 +44,8 @@ export function peopleService({ db, clock, publicUrl }: PeopleServiceParts): Ser
     },
 
     async withdrawInvitation({ invitationId }, { values }) {
-      const author = authorOf(values)
       const id = parsePublicId('inv', invitationId)
-      await db.transaction(async (tx) => {
+      await changeAs(db, requesterOf(values), async (tx, author) => {
         const ended = id && (await endInvitation(tx, clock, { id, accountId: author.accountId }))
         if (!ended) throw fail('not_found', 'This account has no such invitation. It may have been accepted.')
         const change = { target: ended.email!, before: { role: ended.role } }
@@ -55,13 +55,13 @@ export function peopleService({ db, clock, publicUrl }: PeopleServiceParts): Ser
     },
 
     async changeRole({ personId, role }, { values }) {
-      const member = await changeRole({ db, clock }, authorOf(values), readPersonId(personId), readRole(role))
+      const member = await changeRole({ db, clock }, requesterOf(values), readPersonId(personId), readRole(role))
       return { person: personOfMember(member) }
     },
 
     async removePerson({ personId, revokeKeys }, { values }) {
       const removal = { personId: readPersonId(personId), revokeKeys }
-      const { keys } = await removeMember({ db, clock }, authorOf(values), removal)
+      const { keys } = await removeMember({ db, clock }, requesterOf(values), removal)
       return { keys: keys.map(keyMessage) }
     },
   }

@@ -2,7 +2,9 @@ import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import type { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { createWindows } from '../access/windows.ts'
+import { authorIn } from '../audit/change.ts'
 import { recordForPerson } from '../audit/person.ts'
+import { requesterOf } from '../audit/requester.ts'
 import { callerKey, remoteAddressKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -13,7 +15,7 @@ import { accounts } from '../db/schema.ts'
 import { fail } from '../errors.ts'
 import { countWrong } from '../people/attempts.ts'
 import { isPasswordOf } from '../people/credentials.ts'
-import { confirmedUntilMs, confirmSession, endSession, listSessions } from '../people/sessions.ts'
+import { confirmedUntilMs, confirmSession, endSession, listSessions, lockSessions } from '../people/sessions.ts'
 import { roleNames } from './role.ts'
 
 const SHOWN_AGENT = 256
@@ -67,10 +69,11 @@ export function personService(parts: PersonServiceParts): ServiceImpl<typeof Per
     async endSession({ sessionId }, context) {
       const id = parsePublicId('ses', sessionId)
       const { personId, email } = personOf(context)
-      const remoteAddress = context.values.get(remoteAddressKey) || undefined
       const isEnded =
         id !== undefined &&
         (await db.transaction(async (tx) => {
+          await lockSessions(tx, personId)
+          const { remoteAddress } = await authorIn(tx, requesterOf(context.values))
           if (!(await endSession(tx, personId, id))) return false
           await recordForPerson(tx, { personId, email, action: 'person.end_session', remoteAddress })
           return true

@@ -2,8 +2,9 @@ import { toJson } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { ReplayFilterSchema, type ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
-import { authorOf } from '../audit/author.ts'
+import { changeAs, type Requester } from '../audit/change.ts'
 import { type Author, record } from '../audit/record.ts'
+import { requesterOf } from '../audit/requester.ts'
 import { callerKey, traceKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -73,8 +74,8 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
   }
 
   /** Cancels a replay that runs, if it has these counts. Returns false when there is nothing to cancel. */
-  function cancel(id: string, author: Author, counts?: { dispatched: number }): Promise<boolean> {
-    return db.transaction(async (tx) => {
+  function cancel(id: string, requester: Requester, counts?: { dispatched: number }): Promise<boolean> {
+    return changeAs(db, requester, async (tx, author) => {
       const [ended] = await tx
         .update(rangeReplays)
         .set({ state: 'cancelled', endedAt: sql`clock_timestamp()` })
@@ -106,7 +107,6 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
 
     async startReplay(request, context) {
       const { accountId, person } = context.values.get(callerKey)!
-      const author = authorOf(context.values)
       const { perSecond = DEFAULT_PER_SECOND } = request
       const filter = readFilter(request.filter, clock)
       if (perSecond < 1 || perSecond > MAX_PER_SECOND) throw refuse('per_second', `must be 1 to ${MAX_PER_SECOND}`)
@@ -120,17 +120,17 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
       const id = newId(clock.now())
       const doneUntil = spanOf(filter, clock).after
       const newReplay = { id, accountId, perSecond, total, ...asked, doneUntil, createdBy: person!.email }
-      const { row, isNew } = await db.transaction(async (tx) => {
+      const { row, isNew, author } = await changeAs(db, requesterOf(context.values), async (tx, author) => {
         await lockAccount(tx, accountId)
         const running = await findRunning(tx, accountId, asked)
-        if (running) return { row: running, isNew: false }
+        if (running) return { row: running, isNew: false, author }
         const [row] = await tx
           .insert(rangeReplays)
           .values({ ...newReplay, state: 'running' })
           .returning()
         const after = { filter: asked.filter, per_second: perSecond, total }
         await record(tx, { ...author, action: 'replay.start', target: publicId('rpl', id), after })
-        return { row: row!, isNew: true }
+        return { row: row!, isNew: true, author }
       })
       if (isNew) await start(row, author, context.values.get(traceKey))
       return { replay: await shown(row) }
@@ -158,7 +158,7 @@ export function replayService(parts: ReplayServiceParts): ServiceImpl<typeof Rep
       const { accountId } = context.values.get(callerKey)!
       const { id } = await readReplay(accountId, replayId)
       // Its workflow finds the state at its next step, at most seconds later.
-      await cancel(id, authorOf(context.values))
+      await cancel(id, requesterOf(context.values))
       return { replay: await shown(await readReplay(accountId, replayId)) }
     },
 

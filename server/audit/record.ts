@@ -19,6 +19,8 @@ export interface Author {
   actor: Actor
   /** The address that the call came from; undefined for the operator. */
   remoteAddress?: string
+  /** A call has one: see change.ts. */
+  right?: undefined
 }
 
 type Fields = Readonly<Record<string, unknown>>

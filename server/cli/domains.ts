@@ -48,8 +48,8 @@ const add = (print: Print) =>
       const status = verified ? 'verified' : 'pending'
       const domain = await withDatabase(async (db, clock) => {
         const { id: accountId } = await chooseAccount(db, account)
-        const author = operator(accountId)
-        return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp, requiresTls, author })
+        const requester = operator(accountId)
+        return createDomain({ db, sealer, clock }, { accountId, name, status, warmsUp, requiresTls, requester })
       })
       print({ json: view(domain), text: instructions(factsOf(domain), operatorRecords()) })
     })

@@ -42,7 +42,7 @@ const create = (print: Print) =>
       const { key, apiKey } = await withDatabase(async (db, clock) => {
         const expiresAt = expires === undefined ? undefined : readExpiry(expires, clock.now())
         const { id: accountId } = await chooseAccount(db, account)
-        return createKey(db, clock, { accountId, name, kind, scopes, expiresAt, author: operator(accountId) })
+        return createKey(db, clock, { accountId, name, kind, scopes, expiresAt, requester: operator(accountId) })
       })
       const text = `Created key ${publicId('key', apiKey.id)} "${apiKey.name}". It is shown only once:\n\n  ${key}\n`
       print({ json: { ...view(apiKey), key }, text })

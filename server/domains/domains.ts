@@ -1,6 +1,7 @@
 import type { SQL } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
-import { type Author, record } from '../audit/record.ts'
+import { changeAs, type Requester } from '../audit/change.ts'
+import { record } from '../audit/record.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { and, asc, eq, isNull, lte, or, sql } from '../db/drizzle.ts'
@@ -31,7 +32,7 @@ interface NewDomain {
   /** Whether its mail may only leave over TLS with a valid certificate; false when absent. */
   requiresTls?: boolean
   /** For the audit log. Absent for domains that the service adds by itself, such as those of `npm start`. */
-  author?: Author
+  requester?: Requester
 }
 
 /** What the audit log shows of a domain. */
@@ -57,11 +58,11 @@ export async function createDomain(parts: DomainParts, domain: NewDomain): Promi
 }
 
 async function insertDomain({ db, sealer, clock }: DomainParts, domain: NewDomain): Promise<void> {
-  const { accountId, name, warmsUp, requiresTls, author } = domain
+  const { accountId, name, warmsUp, requiresTls, requester } = domain
   const now = new Date(clock.now())
   const id = newId(now.getTime())
   const key = await makeDkimKey(sealer, newId(now.getTime()), id, now)
-  await db.transaction(async (tx) => {
+  await changeAs(db, requester, async (tx, author) => {
     const row = { id, accountId, name, status: 'pending', nextCheckAt: now, warmsUp, requiresTls } as const
     const target = [domains.accountId, domains.name]
     const [created] = await tx.insert(domains).values(row).onConflictDoNothing({ target }).returning()
@@ -80,7 +81,7 @@ const VOUCHED_FOR = {
 } as const
 
 async function changeDomain(db: Database, domain: NewDomain): Promise<void> {
-  const { accountId, name, status, warmsUp, requiresTls, author } = domain
+  const { accountId, name, status, warmsUp, requiresTls, requester } = domain
   const changes = {
     ...(status === 'verified' ? VOUCHED_FOR : {}),
     // A domain that is warm stays warm.
@@ -89,7 +90,7 @@ async function changeDomain(db: Database, domain: NewDomain): Promise<void> {
   }
   if (Object.keys(changes).length === 0) return
   const sameDomain = and(eq(domains.accountId, accountId), eq(domains.name, name))
-  await updateDomain(db, sameDomain, changes, author).catch(refuseTaken(name))
+  await updateDomain(db, sameDomain, changes, requester).catch(refuseTaken(name))
 }
 
 /** Changes a domain, if there is one. */
@@ -97,9 +98,9 @@ function updateDomain(
   db: Database,
   isIt: SQL | undefined,
   changes: PgUpdateSetSource<typeof domains>,
-  author: Author | undefined,
+  requester: Requester | undefined,
 ): Promise<void> {
-  return db.transaction(async (tx) => {
+  return changeAs(db, requester, async (tx, author) => {
     const [before] = await tx.select().from(domains).where(isIt).for('update')
     if (!before) return
     const [after] = await tx.update(domains).set(changes).where(isIt).returning()
@@ -146,13 +147,18 @@ async function readDomains(db: Database, where: SQL): Promise<Domain[]> {
   }))
 }
 
-export async function setRequiresTls(db: Database, id: string, requiresTls: boolean, author?: Author): Promise<void> {
-  await updateDomain(db, eq(domains.id, id), { requiresTls }, author)
+export async function setRequiresTls(
+  db: Database,
+  id: string,
+  requiresTls: boolean,
+  requester?: Requester,
+): Promise<void> {
+  await updateDomain(db, eq(domains.id, id), { requiresTls }, requester)
 }
 
 /** Deletes the domain and its keys. */
-export async function deleteDomain(db: Database, id: string, author?: Author): Promise<void> {
-  await db.transaction(async (tx) => {
+export async function deleteDomain(db: Database, id: string, requester?: Requester): Promise<void> {
+  await changeAs(db, requester, async (tx, author) => {
     const [deleted] = await tx.delete(domains).where(eq(domains.id, id)).returning()
     const fields = deleted && { target: deleted.name, before: recorded(deleted) }
     if (author && fields) await record(tx, { ...author, action: 'domain.delete', ...fields })

@@ -1,4 +1,5 @@
-import { type Author, record } from '../audit/record.ts'
+import { changeAs, type Requester } from '../audit/change.ts'
+import { record } from '../audit/record.ts'
 import type { Database } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
 import { newId } from '../db/ids.ts'
@@ -17,13 +18,13 @@ export const RETIRED_DAYS = 14
 export async function makeNextKey(
   { db, sealer, clock }: DomainParts,
   domainId: string,
-  author?: Author,
+  requester?: Requester,
 ): Promise<void> {
   const isNext = and(eq(dkimKeys.domainId, domainId), eq(dkimKeys.state, 'next'))
   if ((await db.$count(dkimKeys, isNext)) > 0) return
   const now = new Date(clock.now())
   const key = await makeDkimKey(sealer, newId(now.getTime()), domainId, now)
-  await db.transaction(async (tx) => {
+  await changeAs(db, requester, async (tx, author) => {
     // The DNS of a domain that the operator vouches for is not checked automatically.
     const nextCheckAt = sql`case when ${domains.nextCheckAt} is not null then now() end`
     // The update locks the row: the second of two concurrent rotations finds the key of the first.

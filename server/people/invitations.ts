@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { changeAs, type Requester } from '../audit/change.ts'
 import { type Author, record } from '../audit/record.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database, Transaction } from '../db/connect.ts'
@@ -33,13 +34,13 @@ export interface Invited {
 export async function invite(
   db: Database,
   clock: DatabaseClock,
-  author: Author,
+  requester: Requester,
   { email, role }: Invitee,
 ): Promise<Invited | undefined> {
-  const { accountId, actor } = author
+  const { accountId, actor } = requester
   if ((await listMembers(db, accountId)).some((member) => member.email === email)) return undefined
   const createdBy = actor.kind === 'person' ? actor.id : null
-  return db.transaction(async (tx) => {
+  return changeAs(db, requester, async (tx, author) => {
     await record(tx, { ...author, action: 'person.invite', target: email, after: { role } })
     await end(tx, clock, and(eq(invitations.accountId, accountId), eq(invitations.email, email)))
     return store(tx, clock, { accountId, email, role, createdBy }, INVITATION_DAYS)

@@ -1,4 +1,5 @@
 import { type ApiKey, listKeysOf, revokeKey } from '../access/keys.ts'
+import { authorIn, type Requester } from '../audit/change.ts'
 import { type Author, record } from '../audit/record.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database, Transaction } from '../db/connect.ts'
@@ -15,12 +16,16 @@ interface Parts {
 }
 
 /**
- * Changes the role of a person of the author's account. The invitations of one who is no longer an owner end. Throws
+ * Changes the role of a person of the requester's account. The invitations of one who is no longer an owner end. Throws
  * `not_found` and `last_owner`.
  */
-export async function changeRole({ db, clock }: Parts, author: Author, personId: string, role: Role): Promise<Member> {
-  return db.transaction(async (tx) => {
-    const member = await lockMember(tx, author.accountId, personId, { mayLeaveNoOwner: role === 'owner' })
+export async function changeRole(
+  { db, clock }: Parts,
+  requester: Requester,
+  personId: string,
+  role: Role,
+): Promise<Member> {
+  return changeMember(db, requester, { personId, mayLeaveNoOwner: role === 'owner' }, async (tx, author, member) => {
     await tx.update(members).set({ role }).where(isMember(author.accountId, personId))
     const change = { target: member.email, before: { role: member.role }, after: { role } }
     await record(tx, { ...author, action: 'person.role', ...change })
@@ -30,19 +35,18 @@ export async function changeRole({ db, clock }: Parts, author: Author, personId:
 }
 
 /**
- * Removes a person from the author's account, ends the invitations that they made, and revokes the keys that they
+ * Removes a person from the requester's account, ends the invitations that they made, and revokes the keys that they
  * created if asked. One who then belongs to no account is deleted, so that a new invitation sets a new password.
- * Returns the keys that worked until now. Throws `not_found`, and `last_owner` unless the operator is the author.
+ * Returns the keys that worked until now. Throws `not_found`, and `last_owner` unless the operator asks.
  */
 export async function removeMember(
   { db, clock }: Parts,
-  author: Author,
+  requester: Requester,
   { personId, revokeKeys }: { personId: string; revokeKeys: boolean },
 ): Promise<{ member: Member; keys: ApiKey[] }> {
-  const { accountId } = author
-  return db.transaction(async (tx) => {
-    const mayLeaveNoOwner = author.actor.kind === 'operator'
-    const member = await lockMember(tx, accountId, personId, { mayLeaveNoOwner })
+  const whom = { personId, mayLeaveNoOwner: requester.actor.kind === 'operator' }
+  return changeMember(db, requester, whom, async (tx, author, member) => {
+    const { accountId } = author
     await tx.delete(members).where(isMember(accountId, personId))
     await record(tx, { ...author, action: 'person.remove', target: member.email, before: { role: member.role } })
     await endInvitationsOf(tx, clock, author, personId)
@@ -58,19 +62,39 @@ export async function removeMember(
 const isMember = (accountId: string, personId: string) =>
   and(eq(members.accountId, accountId), eq(members.personId, personId))
 
-/** Locks all people of the account, so that two changes at once cannot both leave the other's owner as the last. */
-async function lockMember(
-  tx: Transaction,
-  accountId: string,
-  personId: string,
-  { mayLeaveNoOwner }: { mayLeaveNoOwner: boolean },
-): Promise<Member> {
+interface Whom {
+  personId: string
+  mayLeaveNoOwner: boolean
+}
+
+/** Changes a person of the requester's account. Throws `not_found`, and `last_owner` where an owner must be left. */
+function changeMember<Result>(
+  db: Database,
+  requester: Requester,
+  whom: Whom,
+  change: (tx: Transaction, author: Author, member: Member) => Promise<Result>,
+): Promise<Result> {
+  return db.transaction(async (tx) => {
+    await lockMembers(tx, requester.accountId)
+    const author = await authorIn(tx, requester)
+    return change(tx, author, await findMember(tx, author.accountId, whom))
+  })
+}
+
+/**
+ * Locks all people of the account, so that two changes at once cannot both leave the other's owner as the last. One of
+ * them may be the requester, whose right is locked next.
+ */
+async function lockMembers(tx: Transaction, accountId: string): Promise<void> {
   await tx
     .select({ personId: members.personId })
     .from(members)
     .where(eq(members.accountId, accountId))
     .orderBy(asc(members.personId))
     .for('update')
+}
+
+async function findMember(tx: Transaction, accountId: string, { personId, mayLeaveNoOwner }: Whom): Promise<Member> {
   const all = await listMembers(tx, accountId)
   const member = all.find((one) => one.personId === personId)
   if (!member) throw fail('not_found', 'There is no such person in this account.')

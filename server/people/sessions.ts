@@ -1,6 +1,6 @@
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database, Transaction } from '../db/connect.ts'
-import { and, desc, eq, gt, sql } from '../db/drizzle.ts'
+import { and, asc, desc, eq, gt, sql } from '../db/drizzle.ts'
 import { members, people, sessions } from '../db/people-schema.ts'
 import { accounts } from '../db/schema.ts'
 import type { Role } from './access.ts'
@@ -105,6 +105,12 @@ export async function listSessions(db: Database, clock: DatabaseClock, personId:
     .from(sessions)
     .where(and(eq(sessions.userId, personId), gt(sessions.expiresAt, new Date(clock.now()))))
     .orderBy(desc(sessions.updatedAt), desc(sessions.id))
+}
+
+/** Locks all sessions of a person, so that two of them that end each other do not wait for each other. */
+export async function lockSessions(tx: Transaction, personId: string): Promise<void> {
+  const ofPerson = eq(sessions.userId, personId)
+  await tx.select({ id: sessions.id }).from(sessions).where(ofPerson).orderBy(asc(sessions.id)).for('update')
 }
 
 /** Ends a session of a person. Returns whether there was one. */

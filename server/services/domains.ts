@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { DomainService, Domain as Message } from '../../gen/verdict/v1/domains_pb.ts'
-import { authorOf } from '../audit/author.ts'
-import type { Author } from '../audit/record.ts'
+import type { Requester } from '../audit/change.ts'
+import { requesterOf } from '../audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import { eq } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
@@ -50,13 +50,13 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
     throw fail('not_found', 'There is no such domain in this account.')
   }
 
-  async function add(name: string, requiresTls: boolean | undefined, author: Author): Promise<Domain> {
-    const { accountId } = author
+  async function add(name: string, requiresTls: boolean | undefined, requester: Requester): Promise<Domain> {
+    const { accountId } = requester
     const isNew = !(await findDomain(db, accountId, name))
     if (isNew && (await db.$count(domains, eq(domains.accountId, accountId))) >= MAX_DOMAINS) {
       throw refuse('domain', `is one too many: the account has ${MAX_DOMAINS}. Delete those that send nothing any more`)
     }
-    const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls, author })
+    const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls, requester })
     return isNew ? limited(accountId, create) : create()
   }
 
@@ -69,7 +69,7 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
     async createDomain({ domain, requireTls }, context) {
       const parsed = readSendingDomain(domain)
       if ('fault' in parsed) throw refuse('domain', parsed.fault)
-      return shown(await add(parsed.name, requireTls, authorOf(context.values)))
+      return shown(await add(parsed.name, requireTls, requesterOf(context.values)))
     },
 
     async getDomain({ id }, context) {
@@ -81,13 +81,13 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
       const { accountId } = context.values.get(callerKey)!
       const domain = await readOwn(accountId, id)
       if (requireTls === undefined) return shown(domain)
-      await setRequiresTls(db, domain.id, requireTls, authorOf(context.values))
+      await setRequiresTls(db, domain.id, requireTls, requesterOf(context.values))
       return shown({ ...domain, requiresTls: requireTls })
     },
 
     async deleteDomain({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
-      await deleteDomain(db, (await readOwn(accountId, id)).id, authorOf(context.values))
+      await deleteDomain(db, (await readOwn(accountId, id)).id, requesterOf(context.values))
       return {}
     },
 
@@ -101,7 +101,7 @@ export function domainService(parts: DomainServiceParts): ServiceImpl<typeof Dom
     async rotateDkim({ id }, context) {
       const { accountId } = context.values.get(callerKey)!
       const domain = await readOwn(accountId, id)
-      await limited(accountId, () => makeNextKey(parts, domain.id, authorOf(context.values)))
+      await limited(accountId, () => makeNextKey(parts, domain.id, requesterOf(context.values)))
       return shown(await readOwn(accountId, id))
     },
   }

@@ -8,8 +8,9 @@ import {
   type SuppressionService,
   SuppressionServiceListRequestSchema,
 } from '../../gen/verdict/v1/suppression_pb.ts'
-import { authorOf } from '../audit/author.ts'
+import { changeAs } from '../audit/change.ts'
 import { record } from '../audit/record.ts'
+import { requesterOf } from '../audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
@@ -55,15 +56,15 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
 
   return {
     async import({ emails, tenantId, reason = SuppressionReason.IMPORT }, context) {
-      const author = authorOf(context.values)
+      const requester = requesterOf(context.values)
       if (emails.length < 1 || emails.length > REQUEST_LIMITS.importAddresses) {
         throw refuse('emails', `holds ${emails.length} addresses; an import takes 1 to 10,000`)
       }
-      const list = { accountId: author.accountId, tenantId: readTenant(tenantId) }
+      const list = { accountId: requester.accountId, tenantId: readTenant(tenantId) }
       const reasonName = readReason(reason)!
       const forms = await matchingForms(emails, matchingForm)
       const distinct = [...new Set(forms.filter((email) => email !== undefined))]
-      const imported = await db.transaction(async (tx) => {
+      const imported = await changeAs(db, requester, async (tx, author) => {
         const added = await addSuppressions({ db: tx, clock }, list, distinct, reasonName)
         const target = `${added} of ${emails.length} addresses`
         const after = { ...recorded(list, reasonName), invalid: emails.length - forms.filter(Boolean).length }
@@ -92,11 +93,11 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
     },
 
     async add(request, context) {
-      const author = authorOf(context.values)
-      const list = { accountId: author.accountId, tenantId: readTenant(request.tenantId) }
+      const requester = requesterOf(context.values)
+      const list = { accountId: requester.accountId, tenantId: readTenant(request.tenantId) }
       const email = readEmail(request.email)
       const reason = readReason(request.reason ?? SuppressionReason.MANUAL)!
-      return db.transaction(async (tx) => {
+      return changeAs(db, requester, async (tx, author) => {
         const added = await addSuppressions({ db: tx, clock }, list, [email], reason)
         const change = { action: 'suppression.add', target: email, after: recorded(list, reason) } as const
         if (added > 0) await record(tx, { ...author, ...change })
@@ -106,11 +107,11 @@ export function suppressionService(parts: SuppressionServiceParts): ServiceImpl<
     },
 
     async remove(request, context) {
-      const author = authorOf(context.values)
-      const list = { accountId: author.accountId, tenantId: readTenantFilter(request.tenantId) }
+      const requester = requesterOf(context.values)
+      const list = { accountId: requester.accountId, tenantId: readTenantFilter(request.tenantId) }
       const email = readEmail(request.email)
       const spellings = await spellingsOf(db, sealer, email)
-      const removed = await db.transaction(async (tx) => {
+      const removed = await changeAs(db, requester, async (tx, author) => {
         const entry = await removeSuppression(tx, list, spellings)
         const change = entry && { target: email, before: recorded(list, entry.reason) }
         if (change) await record(tx, { ...author, action: 'suppression.remove', ...change })

@@ -3,7 +3,7 @@ import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { type Webhook, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
-import { authorOf } from '../audit/author.ts'
+import { requesterOf } from '../audit/requester.ts'
 import { callerKey } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
@@ -64,12 +64,15 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
       if (fault) throw refuse('url', fault)
       const events = readKinds(lists.events)
       const statuses = readStatuses(lists.statuses)
-      return shown(accountId, await putEndpoint(parts, accountId, { url, events, statuses }, authorOf(context.values)))
+      return shown(
+        accountId,
+        await putEndpoint(parts, accountId, { url, events, statuses }, requesterOf(context.values)),
+      )
     },
 
     async deleteWebhook(_, context) {
       const { accountId } = context.values.get(callerKey)!
-      const workflowIds = await deleteEndpoint(db, accountId, authorOf(context.values))
+      const workflowIds = await deleteEndpoint(db, accountId, requesterOf(context.values))
       if (!workflowIds) throw fail('not_found', NO_ENDPOINT)
       // The call does not wait for the cancellations: nothing is posted any more, whether they succeed now or later.
       for (const id of workflowIds) workflows.cancel(id).catch(report)
@@ -95,7 +98,7 @@ export function webhookService(parts: WebhookServiceParts): ServiceImpl<typeof W
 
     async rotateSecret(_, context) {
       const { accountId } = context.values.get(callerKey)!
-      const webhook = await rotateSecret(parts, accountId, authorOf(context.values))
+      const webhook = await rotateSecret(parts, accountId, requesterOf(context.values))
       if (!webhook) throw fail('not_found', NO_ENDPOINT)
       return shown(accountId, webhook)
     },

@@ -1,4 +1,5 @@
-import { type Author, record } from '../audit/record.ts'
+import { changeAs, type Requester } from '../audit/change.ts'
+import { record } from '../audit/record.ts'
 import type { Database, Transaction } from '../db/connect.ts'
 import { and, eq, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
@@ -67,7 +68,7 @@ export async function putEndpoint(
   { db, sealer }: Parts,
   accountId: string,
   change: Pick<Endpoint, 'url'> & Partial<Pick<Endpoint, 'events' | 'statuses'>>,
-  author?: Author,
+  requester?: Requester,
 ): Promise<EndpointWithSecret> {
   const secret = newSecret()
   const isSame = and(
@@ -75,7 +76,7 @@ export async function putEndpoint(
     change.events && eq(events, change.events),
     change.statuses && eq(statuses, change.statuses),
   )
-  return db.transaction(async (tx) => {
+  return changeAs(db, requester, async (tx, author) => {
     const before = await findEndpoint(tx, accountId)
     const [row] = await tx
       .insert(webhookEndpoints)
@@ -101,7 +102,7 @@ function recorded({ url, events, statuses }: Endpoint) {
 export async function rotateSecret(
   { db, sealer }: Parts,
   accountId: string,
-  author?: Author,
+  requester?: Requester,
 ): Promise<EndpointWithSecret | undefined> {
   // Repeats only when another call rotated the secret between the two statements.
   for (;;) {
@@ -121,7 +122,7 @@ export async function rotateSecret(
       updatedAt: now,
     }
     const isUnchanged = and(ofAccount(accountId), eq(webhookEndpoints.secret, row.secret))
-    const endpoint = await db.transaction(async (tx) => {
+    const endpoint = await changeAs(db, requester, async (tx, author) => {
       const [rotated] = await tx.update(webhookEndpoints).set(change).where(isUnchanged).returning(SHOWN)
       if (rotated && author) await record(tx, { ...author, action: 'webhook.rotate_secret', target: rotated.url })
       return rotated
@@ -161,8 +162,12 @@ const DELETE = `
  * Deletes the endpoint with its secrets and its figures, and cancels the dispatches that wait. Returns the ids of the
  * workflows that have nothing left to attempt; undefined without an endpoint.
  */
-export async function deleteEndpoint(db: Database, accountId: string, author?: Author): Promise<string[] | undefined> {
-  return db.transaction(async (tx) => {
+export async function deleteEndpoint(
+  db: Database,
+  accountId: string,
+  requester?: Requester,
+): Promise<string[] | undefined> {
+  return changeAs(db, requester, async (tx, author) => {
     const endpoint = await findEndpoint(tx, accountId)
     const [row] = await run<{ workflowIds: string[] }>(tx, DELETE, [accountId])
     const fields = row && endpoint && { target: endpoint.url, before: recorded(endpoint) }

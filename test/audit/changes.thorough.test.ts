@@ -126,7 +126,7 @@ test('keys: created and revoked, once', async () => {
   const author: Author = { accountId: account.id, actor: { kind: 'operator', name: 'ann' } }
   const expiresAt = new Date('2099-01-01T00:00:00Z')
   const newKey = { accountId: account.id, name: 'shop', kind: 'live', scopes: ['emails.send'], expiresAt } as const
-  const { apiKey } = await createKey(db, clock, { ...newKey, author })
+  const { apiKey } = await createKey(db, clock, { ...newKey, requester: author })
   await revokeKey(db, account.id, apiKey.id, author)
   await revokeKey(db, account.id, apiKey.id, author)
   const rows = (await allEntries()).filter(({ id }) => id > after)

@@ -81,7 +81,7 @@ test('removing a person lists the keys that they created, and revokes them if as
     const [eve] = await db.select().from(people).where(eq(people.email, 'eve@people.test'))
     const actor = { kind: 'person', id: eve!.id, email: eve!.email } as const
     const newKey = { accountId, name: 'shop', kind: 'live', scopes: ['emails.send'] } as const
-    const { apiKey } = await createKey(db, clock, { ...newKey, author: { accountId, actor } })
+    const { apiKey } = await createKey(db, clock, { ...newKey, requester: { accountId, actor } })
     const keyId = publicId('key', apiKey.id)
     const { text, json: printed } = await run(['people', 'remove', 'eve@people.test', ...flags])
     const isRevoked = flags.length > 0

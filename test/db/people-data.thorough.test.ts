@@ -30,8 +30,9 @@ test('the upgrade finds in the audit log which person created a key', async () =
   const key = { name: 'shop', kind: 'live', scopes: ['emails.send'] } as const
   const person = { kind: 'person', id: personId, email: 'ann@people.test' } as const
   const operator = { kind: 'operator', name: 'root' } as const
-  for (let i = 0; i < 20; i++) await createKey(db, clock, { ...key, accountId, author: { accountId, actor: person } })
-  await createKey(db, clock, { ...key, accountId, author: { accountId, actor: operator } })
+  for (let i = 0; i < 20; i++)
+    await createKey(db, clock, { ...key, accountId, requester: { accountId, actor: person } })
+  await createKey(db, clock, { ...key, accountId, requester: { accountId, actor: operator } })
   await createKey(db, clock, { ...key, accountId: other })
   await db.update(apiKeys).set({ createdBy: null })
   await migrate()

@@ -10,6 +10,7 @@ import { apiKeys } from '../../server/db/schema.ts'
 import { requiredRole, ruleOf } from '../../server/people/access.ts'
 import { type SignedIn, signIn } from '../harness/person.ts'
 import { type Api, startApi } from './api.ts'
+import { everyRow } from './every-row.ts'
 import { type Held, holdBack, PROTOCOLS, requestsOf, servedMethods } from './held-calls.ts'
 
 // The gate runs at the head of a call, and its body may follow two minutes later. Every method of both contracts, in
@@ -28,23 +29,13 @@ afterAll(() => api.stop())
 
 const isAdmin = ({ parent }: DescMethod) => parent.typeName.startsWith('verdict.admin.')
 
-/** All rows. When a key was last used is left out: it is noted for calls that the gate has admitted. */
-async function everything(): Promise<string> {
-  const sql = api.world.db.$client
-  const tables = await sql<{ name: string }[]>`
-    select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
-      and not relispartition and relname <> 'api_keys' order by 1`
-  const rows = await Promise.all(tables.map(({ name }) => sql.unsafe(`select t::text from ${name} t order by 1`)))
-  return JSON.stringify([...rows, await sql`select id, revoked_at from api_keys order by id`])
-}
-
 /** Holds back the body of each call until `lose` has taken the right away. Returns the error codes by call. */
 async function lateCodes(calls: [name: string, begin: () => Promise<Held>][], lose: () => Promise<unknown>) {
   const held = await Promise.all(calls.map(async ([name, begin]) => [name, await begin()] as const))
   await lose()
-  const before = await everything()
+  const before = await everyRow(api.world.db)
   const codes = await Promise.all(held.map(async ([name, { finish }]) => [name, await finish()] as const))
-  expect(await everything()).toBe(before)
+  expect(await everyRow(api.world.db)).toBe(before)
   return Object.fromEntries(codes)
 }
 
