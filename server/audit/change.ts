@@ -2,7 +2,7 @@ import type { Right } from '../caller.ts'
 import type { Database, Transaction } from '../db/connect.ts'
 import type { Author } from './record.ts'
 
-/** What asks for a change: the operator, or a call with its right. `record` takes an `Author`, whose right was checked. */
+/** What asks for a change: the operator, or a call with its right. `record` takes an author: its right was checked. */
 export type Requester = Author | (Omit<Author, 'right'> & { right: Right })
 
 /**

@@ -93,7 +93,7 @@ async function requestsOf({ client, personId, sessionId }: SignedIn): Promise<Re
     'verdict.admin.v1.PeopleService/WithdrawInvitation': { invitationId: invitation!.invitationId },
     'verdict.admin.v1.PeopleService/ChangeRole': { personId: publicId('per', personId), role: 'ROLE_READER' },
     'verdict.admin.v1.PeopleService/RemovePerson': { personId: publicId('per', personId) },
-    // Of another person: it is not found when the right is not checked.
+    // The session of another person: it is not found when the right is not checked.
     'verdict.admin.v1.PersonService/EndSession': { sessionId: publicId('ses', sessionId) },
     'verdict.admin.v1.ImportService/StartImport': { ...file, digest: 'cd'.repeat(32) },
     'verdict.admin.v1.ImportService/AddPart': { importId, firstLine: 1, emails: ['new@example.net'], last: true },
