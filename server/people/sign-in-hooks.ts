@@ -4,7 +4,9 @@ import type { Change } from '../audit/record.ts'
 import type { Database } from '../db/connect.ts'
 import type { people } from '../db/people-schema.ts'
 import { type Changer, changePassword, changeSecondFactor } from './credential-changes.ts'
+import { passwordHashOf } from './credentials.ts'
 import type { FailedSignIn, NoteFailedSignIn } from './failed-sign-ins.ts'
+import { findPerson } from './join.ts'
 import { spendCode } from './totp.ts'
 
 /** The header in which `authenticate` tells better-auth the caller's address. A caller cannot set it. */
@@ -30,6 +32,7 @@ export function signInHooks(parts: Parts): Pick<BetterAuthOptions, 'hooks' | 'da
   return {
     hooks: {
       before: api.createAuthMiddleware(async (context) => {
+        if (context.path === '/sign-in/email') await readNoCredentials(db, context.body.email)
         if (context.path !== '/two-factor/verify-totp' || (await isFresh(parts, context))) return undefined
         // better-auth then counts it as a wrong code.
         return { context: { body: { code: '' } } }
@@ -56,6 +59,11 @@ export function signInHooks(parts: Parts): Pick<BetterAuthOptions, 'hooks' | 'da
       },
     },
   }
+}
+
+/** better-auth reads the credentials of the person whom it finds. This reads as long where it finds none. */
+async function readNoCredentials(db: Database, email: string): Promise<void> {
+  if ((await findPerson(db, email.toLowerCase())) === undefined) await passwordHashOf(db)
 }
 
 function changerOf(context: Context): Changer {

@@ -115,6 +115,27 @@ test('a wrong password and an address without a person get the same response', a
   expect([...wrong.setCookies, ...unknown.setCookies]).toEqual([])
 })
 
+test('a wrong password and an address without a person take as many queries', async () => {
+  let queries = 0
+  const counting = new Proxy(account.db, {
+    get(target, name) {
+      if (name === 'select') queries++
+      const value = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  await using counted = disposable(await startDashboard({ db: counting, clock: account.clock, services }))
+  const { email } = await counted.person({ password: PASSWORD })
+  const queriesOf = async (of: string) => {
+    queries = 0
+    expect((await signIn(of, 'incorrect horse', { url: counted.url })).status).toBe(401)
+    return queries
+  }
+  const known = await queriesOf(email)
+  expect(known).toBeGreaterThan(1)
+  expect(await queriesOf('nobody@people.test')).toBe(known)
+})
+
 test('after ten wrong passwords from one address, another address still signs in as that person', async () => {
   const { email } = await dashboard.person({ password: PASSWORD })
   for (let i = 0; i < 10; i++) expect((await signIn(email, `wrong ${i}`, { from: '198.51.100.7' })).status).toBe(401)
