@@ -20,6 +20,8 @@ export interface DomainDelivery {
   reference?: string
   startedAtMs: number
   deadlines: Deadlines
+  /** The pool has given a connection by then. */
+  slotMs: number
   commandMs: number
   /** As in `Delivery`, with indexes into `recipients` here. */
   beforeDot(accepted: number[]): Promise<boolean>
@@ -39,11 +41,11 @@ type Ledger = ReturnType<typeof createLedger>
 
 /** One attempt at each recipient, in their order. */
 export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDelivery): Promise<SmtpAttempt[]> {
-  const { site, sourceAddress = '', accountId, deadlines, signal } = delivery
+  const { site, sourceAddress = '', accountId, slotMs, signal } = delivery
   const ledger = createLedger(delivery)
   const limits = site.limits ?? siteLimitsOf(site.hosts[0]?.name ?? '')
   const pooledSite = { key: `${sourceAddress} ${site.key}`, limits }
-  const slot = await tools.pool.acquire(pooledSite, { accountId, untilMs: deadlines.slotMs, signal })
+  const slot = await tools.pool.acquire(pooledSite, { accountId, untilMs: slotMs, signal })
   if (slot.kind === 'none') return ledger.close(slot.cause)
   if (slot.session?.messages === limits.messages - 1) void openSuccessor(tools, delivery, pooledSite, slot.session.host)
   let session: Session | undefined

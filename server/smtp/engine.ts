@@ -48,7 +48,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
     const attempts: SmtpAttempt[] = []
     const sourceAddresses = sourcesOf(recipients)
     await Promise.all(
-      transactions.map(async ({ site, sender, indexes }) => {
+      transactions.map(async ({ site, sender, indexes, isFirstOfSite }) => {
         const domainAttempts = await deliverToDomain(
           { pool, lateReplies, opening },
           {
@@ -61,6 +61,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
             reference,
             startedAtMs,
             deadlines,
+            slotMs: isFirstOfSite ? deadlines.slotMs : deadlines.nextSlotMs,
             commandMs: site.commandTimeoutMs ?? limits.commandMs,
             beforeDot: (accepted) => delivery.beforeDot(accepted.map((i) => indexes[i]!)),
             signal,
@@ -113,6 +114,7 @@ interface Transaction {
   sender: string
   /** The indexes of its recipients, in their order. */
   indexes: number[]
+  isFirstOfSite: boolean
 }
 
 /**
@@ -125,8 +127,9 @@ function transactionsOf({ recipients, senderFor }: Delivery): Transaction[] {
     const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
     const key = `${domain} ${site.key}`
     const transaction = transactions.get(key)
+    const isFirstOfSite = recipients.findIndex((other) => other.site.key === site.key) === i
     if (transaction) transaction.indexes.push(i)
-    else transactions.set(key, { site, sender: senderFor(domain), indexes: [i] })
+    else transactions.set(key, { site, sender: senderFor(domain), indexes: [i], isFirstOfSite })
   }
   return [...transactions.values()]
 }

@@ -42,6 +42,8 @@ export const LIMITS: EngineLimits = {
 export interface Deadlines {
   /** The pool has given a connection. */
   slotMs: number
+  /** The same for further domains of a site: a connection that is passed on to them needs no handshake. */
+  nextSlotMs: number
   /** Everything before the final dot is done. */
   dotMs: number
   /** The reply to the dot has come. */
@@ -52,7 +54,8 @@ export function deadlinesOf(startedAtMs: number, budgetMs: number, limits: Engin
   const endMs = startedAtMs + budgetMs
   const { dotShare, dotAtLeastMs, dotShareAtMost } = limits
   const dotMs = endMs - Math.min(budgetMs * dotShareAtMost, Math.max(budgetMs * dotShare, dotAtLeastMs))
-  return { slotMs: dotMs - (dotMs - startedAtMs) * limits.talkShare, dotMs, endMs }
+  const talkMs = (dotMs - startedAtMs) * limits.talkShare
+  return { slotMs: dotMs - talkMs, nextSlotMs: dotMs - talkMs * limits.talkShare, dotMs, endMs }
 }
 
 /** What one source address may ask of a site. */

@@ -76,7 +76,7 @@ test('a domain that finds no free connection in time is retryable when another o
         : lookup
     },
   }
-  script(world, { dot: { after: 3_500, act: '250 2.0.0 queued' } })
+  script(world, { dot: { after: 4_500, act: '250 2.0.0 queued' } })
   const send = world.sendAlone({ engine: narrow, sendBudgetMs: 8_000 })
   const response = await send(message({ to: ['ann@example.net', 'bob@same-site.org'] }), options())
   expect(response.recipients).toMatchObject([

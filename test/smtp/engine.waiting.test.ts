@@ -55,6 +55,16 @@ test('the domains of one site are served side by side', async () => {
   expect(watch.ms()).toBeLessThan(1_900)
 })
 
+test('a domain waits longer for a connection when another one of its site passes it on', async () => {
+  const exchanger = await exchangerWith({ dot: { after: 2_200, act: '250 ok' } })
+  const site = { ...siteOf(exchanger), limits: { connections: 1, messages: 100 } }
+  const recipients = ['a', 'b', 'c'].map((name) => ({ address: `user@${name}.test`, site }))
+  // A site's first domain waits for up to 4 s, and every dot is sent within 6 s. The third one's turn is after 4.4 s.
+  const attempts = await engineWith().deliver(deliveryTo(site, { recipients, budgetMs: 12_000 }))
+  expect(attempts.map(outcomeOf)).toEqual(['delivered', 'delivered', 'delivered'])
+  expect(exchanger.sessions).toHaveLength(1)
+})
+
 test.each([['is silent', 'stall']] as const)(
   'a server that refuses every recipient and then %s is not tried again, nor is another one',
   async (_, data) => {
