@@ -23,6 +23,9 @@ export const LEFT = new ConnectError('The caller left.', Code.Canceled)
 const UNANSWERED = new ConnectError('The call was closed without a response.', Code.Aborted)
 const LINGER_MS = 5_000
 
+/** Keeps a browser from taking JSON that holds a caller's text for a page or a script. Every response has it. */
+export const NO_SNIFF = { 'x-content-type-options': 'nosniff' }
+
 /** Where calls are recorded: while they last, and as a log line when they have ended. */
 export interface CallRecords {
   log: Logger
@@ -68,7 +71,7 @@ export class Call {
     const response = reply.raw as RawResponse
     this.id = requestIdOf(raw)
     // A response may hold a secret or a person's address: no cache keeps it. Pages override this.
-    reply.header('x-request-id', this.id).header('cache-control', 'no-store')
+    reply.header('x-request-id', this.id).header('cache-control', 'no-store').headers(NO_SNIFF)
     this.raw = raw
     this.response = response
     this.reply = reply

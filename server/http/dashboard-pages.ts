@@ -22,7 +22,6 @@ const policy = (nonce: string) =>
   ].join('; ')
 
 const HEADERS = {
-  'x-content-type-options': 'nosniff',
   'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',

@@ -20,7 +20,6 @@ const POLICY = [
 
 const HEADERS = {
   'content-security-policy': POLICY,
-  'x-content-type-options': 'nosniff',
   'cache-control': 'max-age=3600',
 }
 

@@ -40,7 +40,6 @@ const policy = (images: string) =>
 
 const HEADERS = {
   'content-security-policy': policy('data:'),
-  'x-content-type-options': 'nosniff',
   'x-dns-prefetch-control': 'off',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',

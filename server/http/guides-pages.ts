@@ -16,7 +16,6 @@ const POLICY = [
 
 const HEADERS = {
   'content-security-policy': POLICY,
-  'x-content-type-options': 'nosniff',
   'referrer-policy': 'same-origin',
   'cache-control': 'max-age=3600',
 }

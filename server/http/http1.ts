@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import { fail } from '../errors.ts'
 import type { Call } from './call.ts'
+import { createPieceLimit, TOO_MANY_SMALL_PIECES } from './pieces.ts'
 import { parserMessage, refuseRequest, respondRaw } from './raw-response.ts'
 
 export const MAX_HEADER_BYTES = 16 * 1024
@@ -34,8 +35,12 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   Object.assign(server, { httpAllowHalfOpen: true })
   const latest = new WeakMap<Socket, Exchange>()
   const refused = new WeakSet<Socket>()
+  const watchPieces = new WeakMap<Socket, (body: IncomingMessage) => void>()
 
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    watchPieces.get(request.socket)!(request)
+    // Not documented by Node: what arrives after a response would be dropped before it is counted.
+    Object.assign(request, { _dump: () => request.resume() })
     latest.set(request.socket, { request, response })
     if (request.headers.host !== undefined || request.httpVersionMinor === 0) handle(request, response)
     else refuseRequest(response, 'The Host header is missing. Send it with the name of this server.')
@@ -44,33 +49,37 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   // 100 Continue is sent just before the body is read, after the key was checked.
   server.on('checkContinue', onRequest)
   server.on('checkExpectation', onRequest)
-  server.on('connection', (socket: Socket) =>
+  server.on('connection', (socket: Socket) => {
+    watchPieces.set(
+      socket,
+      createPieceLimit(() => void refuse(socket, TOO_MANY_SMALL_PIECES)),
+    )
     socket.on('end', () => {
       const exchange = latest.get(socket)
       if (exchange) probe(socket, exchange)
-    }),
-  )
+    })
+  })
   server.on('connect', async (_request, socket) => {
     await earlierResponses(socket as Socket)
     respondRaw(socket, fail('method_not_allowed', 'CONNECT is not supported: this server is not a proxy.'))
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy()
-    else void refuse(socket as Socket, error)
+    else void refuse(socket as Socket, parserMessage(error.code))
   })
   // This server never listens, but its timeouts start with this event.
   server.emit('listening')
 
   /**
-   * Responds to bytes that are not HTTP. In a request's body they end that request with an error response; elsewhere
-   * the error response follows the responses to earlier requests.
+   * Responds to bytes that are not HTTP, or come in too many pieces. In a request's body they end that request with an
+   * error response; elsewhere the error response follows the responses to earlier requests.
    */
-  async function refuse(socket: Socket, error: NodeJS.ErrnoException): Promise<void> {
+  async function refuse(socket: Socket, message: string): Promise<void> {
     // A parser that has failed reports every further chunk.
     if (refused.has(socket)) return
     refused.add(socket)
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
-    const fault = fail('invalid_payload', parserMessage(error.code))
+    const fault = fail('invalid_payload', message)
     const exchange = latest.get(socket)
     const inBody = exchange !== undefined && !exchange.request.complete
     if (!inBody) {

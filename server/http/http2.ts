@@ -1,4 +1,6 @@
+import { subscribe } from 'node:diagnostics_channel'
 import {
+  constants,
   createServer,
   type Http2ServerRequest,
   type Http2ServerResponse,
@@ -7,9 +9,10 @@ import {
 } from 'node:http2'
 import type { Socket } from 'node:net'
 import { MAX_HEADER_BYTES } from './http1.ts'
+import { createPieceLimit, TOO_MANY_SMALL_PIECES } from './pieces.ts'
 
 const IDLE_SESSION_MS = 300_000
-/** How long the caller of an idle session has to read its GOAWAY. */
+/** How long a caller has to read a GOAWAY that ends its connection. */
 const GOAWAY_MS = 5_000
 /** When an idle session has had no request for this long, its caller has none on the way. */
 const QUIET_MS = 500
@@ -31,6 +34,13 @@ export interface Http2 {
   close(): void
 }
 
+const onNewStream = new WeakMap<Http2Session, (stream: ServerHttp2Stream) => void>()
+// A session emits `stream` too late: frames that follow in the first bytes of a connection are read before it.
+subscribe('http2.server.stream.created', (message) => {
+  const { stream } = message as { stream: ServerHttp2Stream }
+  onNewStream.get(stream.session!)?.(stream)
+})
+
 /** Serves HTTP/2 on the connections that it receives. */
 export function createHttp2(handle: (request: Http2ServerRequest, response: Http2ServerResponse) => void): Http2 {
   const sessions = new Map<Http2Session, Socket>()
@@ -50,7 +60,9 @@ export function createHttp2(handle: (request: Http2ServerRequest, response: Http
   server.on('session', (session) => {
     sessions.set(session, takenSocket)
     const streams = new Set<ServerHttp2Stream>()
-    session.on('stream', (stream) => {
+    const watchPieces = createPieceLimit(() => calm(session, streams))
+    onNewStream.set(session, (stream) => {
+      watchPieces(stream)
       streams.add(stream)
       stream.once('close', () => streams.delete(stream))
     })
@@ -78,6 +90,17 @@ export function createHttp2(handle: (request: Http2ServerRequest, response: Http
     // A destroyed session waits until its output is read, which may be never.
     const timer = setTimeout(() => socket.destroy(), withinMs).unref()
     session.ping((error) => error ?? clearTimeout(timer))
+  }
+
+  /** Ends a session whose caller costs too much. What still arrives on closed streams costs next to nothing. */
+  function calm(session: Http2Session, streams: ReadonlySet<ServerHttp2Stream>): void {
+    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, undefined, Buffer.from(TOO_MANY_SMALL_PIECES))
+    for (const stream of streams) {
+      stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+      stream.destroy()
+    }
+    const socket = sessions.get(session)!
+    setTimeout(() => socket.destroy(), GOAWAY_MS).unref()
   }
 
   function close(): void {

@@ -46,6 +46,8 @@ export interface Listener {
   showCertificate(pair: { cert: string; key: string }): void
 }
 
+/** For a year, browsers use this host over TLS only. The header counts over TLS only: a proxy that ends TLS sends its own. */
+const HSTS = 'max-age=31536000'
 /** When no request has arrived for this long, no caller has one on the way over a keep-alive connection. */
 const QUIET_MS = 500
 /** The longest time that keep-alive connections are served after the listener has closed. */
@@ -69,6 +71,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
 
   const handle = (request: RawRequest, response: RawResponse) => {
     requests++
+    if (options.tls) response.setHeader('strict-transport-security', HSTS)
     if (isClosing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
     app.handle(request, response)
   }

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ConnectError } from '@connectrpc/connect'
 import { fail } from '../errors.ts'
-import type { RawResponse } from './call.ts'
+import { NO_SNIFF, type RawResponse } from './call.ts'
 import { errorBody, jsonText } from './response.ts'
 
 const PHRASES: Record<number, string> = { 400: 'Bad Request', 405: 'Method Not Allowed' }
@@ -34,7 +34,7 @@ export function respondRaw(socket: Duplex, fault: ConnectError, id: string = ran
 function errorParts(fault: ConnectError, id: string) {
   const { status, body } = errorBody(fault, id)
   const { text, headers } = jsonText(body)
-  return { status, text, headers: { ...headers, 'x-request-id': id } }
+  return { status, text, headers: { ...headers, ...NO_SNIFF, 'x-request-id': id } }
 }
 
 const MESSAGES: Record<string, string> = {

@@ -46,7 +46,7 @@ import { createOpenCalls } from '../../server/access/open-calls.ts'
 import { itemFaultsKey } from '../../server/caller.ts'
 import { fail } from '../../server/errors.ts'
 import type { Gate } from '../../server/http/admission.ts'
-import { createApp, type Limits } from '../../server/http/app.ts'
+import { createApp, type DashboardParts, type Limits } from '../../server/http/app.ts'
 import { type ListenOptions, listen } from '../../server/http/listen.ts'
 import { describeError } from '../../server/log.ts'
 
@@ -68,6 +68,7 @@ export interface Parts {
   limits?: Partial<Limits>
   trustProxy?: string[]
   publicUrl?(): string
+  dashboard?: DashboardParts
   listen?: Partial<ListenOptions>
 }
 
@@ -191,6 +192,7 @@ export async function startGateway(parts: Parts = {}) {
     limits: parts.limits,
     trustProxy: parts.trustProxy,
     publicUrl: parts.publicUrl,
+    dashboard: parts.dashboard,
   })
   const listener = await listen(app, { host: '127.0.0.1', port: 0, ...parts.listen })
   const close = () => listener.close({ timeoutMs: 0 })
