@@ -15,8 +15,8 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   'the limits of connections and their streams': {
     'server/db/primary.ts': ['sockets'],
     'server/http/connection-limit.ts': ['open'],
-    'server/http/http1.ts': ['latest', 'refused'],
-    'server/http/http2.ts': ['sessions', 'streams', 'streamsOf'],
+    'server/http/http1.ts': ['latest', 'refused', 'watchPieces'],
+    'server/http/http2.ts': ['onNewStream', 'sessions', 'streams', 'streamsOf'],
     'server/http/listen.ts': ['connections'],
     'server/http/readiness.ts': ['followers'],
     'server/inbound/listener.ts': ['addressees'],

@@ -46,7 +46,7 @@ export interface Listener {
   showCertificate(pair: { cert: string; key: string }): void
 }
 
-/** For a year, browsers use this host over TLS only. The header counts over TLS only: a proxy that ends TLS sends its own. */
+/** Browsers then use this host over TLS only, for a year. Behind a proxy that ends TLS, the proxy sends the header. */
 const HSTS = 'max-age=31536000'
 /** When no request has arrived for this long, no caller has one on the way over a keep-alive connection. */
 const QUIET_MS = 500

@@ -45,7 +45,7 @@ async function openChunks(path: string, key: string | undefined): Promise<Connec
 
 const portOf = () => Number(new URL(world.api.url).port)
 
-/** Sends pieces at a rate until the attack is over, on a new connection whenever one is closed. Returns their number. */
+/** Sends pieces at a rate until the attack is over, on a new connection after each end. Returns their number. */
 async function flood(opens: () => Promise<Connection>, pieces: Buffer): Promise<number> {
   const startMs = performance.now()
   let sent = 0
