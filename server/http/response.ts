@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ConnectError } from '@connectrpc/connect'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { contentsOfError, ERRORS, type ErrorReason } from '../errors.ts'
+import { contentsOfError, ERRORS } from '../errors.ts'
 import { shown } from './call.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -10,7 +10,8 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 export function sendError(error: unknown, { call }: FastifyRequest, reply: FastifyReply): void {
   const visible = shown(error, call)
   if (call.left) return void reply.hijack()
-  const { status, body } = errorBody(visible, call.id)
+  const { status: usual, body } = errorBody(visible, call.id)
+  const status = isBusySignIn(call.path, body) ? 503 : usual
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   if (body.retry_after !== undefined) reply.header('retry-after', String(body.retry_after))
   if (call.raw.method === 'HEAD') sendHead(status, body, reply)
@@ -45,10 +46,10 @@ export function errorBody(error: ConnectError, requestId: string): { status: num
   const body: ErrorBody = { error: reason, message, request_id: requestId }
   if (retryAfterSeconds !== undefined) body.retry_after = retryAfterSeconds
   if (fields.length > 0) body.details = fields
-  return { status: statusOf(reason, retryAfterSeconds), body }
+  return { status: ERRORS[reason].status, body }
 }
 
-/** A server that is too busy to sign a person in says how long to wait. No call with an API key gets such an error. */
-function statusOf(reason: ErrorReason, retryAfterSeconds: number | undefined): number {
-  return reason === 'transient_failure' && retryAfterSeconds !== undefined ? 503 : ERRORS[reason].status
+/** A server that is too busy to sign a person in says how long to wait. Under /api/v1 this error is always a 500. */
+function isBusySignIn(path: string | undefined, { error, retry_after }: ErrorBody): boolean {
+  return path?.startsWith('/api/auth/') === true && error === 'transient_failure' && retry_after !== undefined
 }

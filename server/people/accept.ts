@@ -40,9 +40,9 @@ export async function acceptInvitation(parts: Parts, acceptance: Acceptance): Pr
   const { db, clock } = parts
   const invitation = await findInvitation(db, clock, acceptance.token)
   if (!invitation) throw noInvitation()
-  if (invitation.createdBy !== null && invitation.createdBy === acceptance.signedInAs) throw ownInvitation()
   const email = emailOf(invitation, acceptance.email)
   refuseUnfit(acceptance)
+  if (invitation.createdBy !== null && invitation.createdBy === acceptance.signedInAs) throw ownInvitation()
   // Again when another invitation of the same address has created the person meanwhile.
   for (;;) {
     const personId = await findPerson(db, email)

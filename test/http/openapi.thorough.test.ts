@@ -37,7 +37,8 @@ const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1
 
 test('every path of REST is in the document, and the document has no other', () => {
   const served = gateway.app.paths.filter(
-    ({ path }) => path !== '/' && !/^\/(docs|dashboard|api\/auth)/.test(path) && !/^\/[\w.]+\.v1(alpha)?\./.test(path),
+    ({ path }) =>
+      path !== '/' && !/^\/(docs|guides|dashboard|api\/auth)/.test(path) && !/^\/[\w.]+\.v1(alpha)?\./.test(path),
   )
   const documented = Object.entries(document.paths).map(([path, verbs]) => [path, Object.keys(verbs as object)])
   expect(served.map(({ path, verbs }) => [path, verbs.map((verb) => verb.toLowerCase())])).toEqual(documented)
@@ -180,7 +181,7 @@ test('the reference page loads from this server only', async () => {
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self';")
   expect(html).not.toMatch(/https?:|<script>|style=| on\w+=/)
   const parts = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path]) => path!)
-  expect(parts).toHaveLength(4)
+  expect(parts).toHaveLength(7)
   for (const path of parts) {
     const part = await fetch(new URL(path, `${gateway.url}/docs`))
     expect([path, part.status, (await part.arrayBuffer()).byteLength > 0]).toEqual([path, 200, true])
@@ -207,7 +208,11 @@ test('the document names the public URL, and the reference sends its calls to wh
         asked.push(path)
         return { json: async () => json }
       }
-      runInNewContext(script, { location: { pathname }, fetch: fetching, SwaggerUIBundle: resolve })
+      const browser = {
+        matchMedia: () => ({ matches: true, addEventListener: () => {} }),
+        document: { documentElement: { classList: { toggle: () => {} } } },
+      }
+      runInNewContext(script, { ...browser, location: { pathname }, fetch: fetching, SwaggerUIBundle: resolve })
     })
     expect(await shown).toMatchObject({ spec: { ...json, servers: [{ url: base }] } })
     expect(asked).toEqual([`${base === '/' ? '' : base}/api/v1/openapi.json`])
