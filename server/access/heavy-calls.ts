@@ -19,10 +19,13 @@ interface HeavyGroup {
   what: string
   /** The most calls of one account that run at a time. */
   atOnce: number
-  /** The most calls of one account that wait. A page sends several at once, and must not be refused for that. */
+  /** The most calls by sessions of one account that wait: a page sends several at once. */
   maxWaiting: number
   waitMs: number
 }
+
+/** The calls of keys have been counted for the account's tier: programs wait longer, and are refused late. */
+const BY_KEY = { maxWaiting: 1_000, waitMs: 10_000 }
 
 /**
  * The calls whose work grows with what an account has stored or sends, by what they share. All other calls read or
@@ -73,7 +76,8 @@ const TURN_MS = 100
 
 /**
  * Limits the heavy calls of an account that run at a time in this process, on every protocol and with every credential.
- * A call over the limit waits for a moment, and is then refused with `rate_limit_exceeded`. A call holds its slot until
+ * A call over the limit waits for a moment, and is then refused with `rate_limit_exceeded`: one of a page soon, one of a
+ * program late. A call holds its slot until
  * its work has ended, also when its caller has left. A caller that lost the right to the call while it waited gets what
  * the gate throws.
  */
@@ -81,7 +85,10 @@ export function limitHeavyCalls(): Interceptor {
   // By name, because the gateway has its own descriptors.
   const groups = new Map(
     HEAVY_CALLS.flatMap(({ methods, what, atOnce, maxWaiting, waitMs }) => {
-      const group = { what, atOnce, waitMs, slots: createKeyedSlots({ slotsPerKey: atOnce, maxWaiting }) }
+      const slots = createKeyedSlots({ slotsPerKey: atOnce, maxWaiting: BY_KEY.maxWaiting })
+      // What sessions of an account have running and waiting.
+      const ofSessions = createKeyedSlots({ slotsPerKey: atOnce + maxWaiting, maxWaiting: 0 })
+      const group = { what, atOnce, waitMs, slots, ofSessions }
       return methods.map((method) => [nameOf(method), group] as const)
     }),
   )
@@ -90,15 +97,22 @@ export function limitHeavyCalls(): Interceptor {
     const group = groups.get(nameOf(request.method))
     if (!group) return next(request)
     const { contextValues, signal } = request
-    const { accountId } = contextValues.get(callerKey)!
+    const { accountId, person } = contextValues.get(callerKey)!
     const arrivedMs = performance.now()
-    const release = await group.slots.acquire(accountId, { untilMs: arrivedMs + group.waitMs, signal })
-    if (!release) throw tooMany(group)
+    const leave = person ? await group.ofSessions.acquire(accountId) : () => {}
+    if (!leave) throw tooMany(group)
+    const waitMs = person ? group.waitMs : BY_KEY.waitMs
+    const release = await group.slots.acquire(accountId, { untilMs: arrivedMs + waitMs, signal })
+    if (!release) {
+      leave()
+      throw tooMany(group)
+    }
     try {
       if (performance.now() - arrivedMs > TURN_MS) await contextValues.get(rightKey)?.check()
       return await next(request)
     } finally {
       release()
+      leave()
     }
   }
 }
