@@ -76,10 +76,9 @@ const TURN_MS = 100
 
 /**
  * Limits the heavy calls of an account that run at a time in this process, on every protocol and with every credential.
- * A call over the limit waits for a moment, and is then refused with `rate_limit_exceeded`: one of a page soon, one of a
- * program late. A call holds its slot until
- * its work has ended, also when its caller has left. A caller that lost the right to the call while it waited gets what
- * the gate throws.
+ * A call over the limit waits, one of a page for a moment and one of a program for longer, and is then refused with
+ * `rate_limit_exceeded`. A call holds its slot until its work has ended, also when its caller has left. A caller that
+ * lost the right to the call while it waited gets what the gate throws.
  */
 export function limitHeavyCalls(): Interceptor {
   // By name, because the gateway has its own descriptors.
