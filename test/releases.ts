@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
  * migration here after a release. The commit is named because a clone may lack tags.
  */
 export const PREVIOUS_RELEASE = {
-  tag: 'v0.1.0',
-  commit: 'af350db12d541ff0c026ac1f2b17712a64d94f52',
-  lastMigration: '0006_dashboard',
+  tag: 'v0.2.0',
+  commit: '7682aa9977cd4f711221a0c4f7c3e4200d7bf7ac',
+  lastMigration: '0013_reports',
 } as const
 
 /**
